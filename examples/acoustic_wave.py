@@ -2,9 +2,9 @@
 
     python acoustic_wave.py [--output FILE.png] [--size N] [--steps N]
 
-The wave equation on a square grid, fourth order in space and second in time. A pulse starts in the middle of a room, whose
-right half carries sound half as fast, and meets a wall with two gaps. The picture shows the pressure after the last step;
-it is written as PNG without any package for images.
+The wave equation on a square grid, fourth order in space and second in time. A pulse starts in the middle of a room
+whose right half has half the speed of sound, and meets a wall with two gaps. The picture shows the pressure after the
+last step; the PNG is written without an image library.
 """
 
 import argparse
@@ -33,7 +33,7 @@ extern "C" __global__ void step(const float *now, float *next, const float *spee
 
 
 def room(n):
-    """(c dt / dx)^2 of every point, and the pulse."""
+    """(c dt / dx)^2 at every point, and the initial pulse."""
     y, x = np.mgrid[0:n, 0:n]
     speed = np.where(x < n // 2, 0.36, 0.09).astype(np.float32)
     wall = abs(x - 5 * n // 8) < max(n // 128, 1)
@@ -46,7 +46,7 @@ def room(n):
 
 
 def on_the_host(speed, pulse, steps):
-    """The same steps with NumPy, for comparison."""
+    """The same steps with NumPy."""
     now, before = pulse.astype(np.float64), pulse.astype(np.float64)
     inner = (slice(2, -2), slice(2, -2))
 
@@ -65,7 +65,7 @@ def on_the_host(speed, pulse, steps):
 
 
 def picture(pressure, speed):
-    """RGB of the field: blue below, red above the rest's pressure, walls grey."""
+    """RGB of the field: blue below, red above the resting pressure, walls gray."""
     scale = max(float(abs(pressure).max()), 1e-12)
     level = np.sign(pressure) * np.sqrt(abs(pressure) / scale)
     white = np.full(pressure.shape, 255.0)
@@ -84,7 +84,7 @@ def write_png(path, rgb):
     def chunk(kind, data):
         return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
 
-    # Each row begins with the number of its filter: none.
+    # Each row begins with its filter type: none.
     rows = b"".join(b"\0" + row.tobytes() for row in rgb)
     with open(path, "wb") as file:
         file.write(b"\x89PNG\r\n\x1a\n")
@@ -94,7 +94,7 @@ def write_png(path, rgb):
 
 
 def simulate(speed, pulse, steps):
-    """The pressure after that many steps on the device."""
+    """The pressure after `steps` steps on the device."""
     n = len(pulse)
     kernels = Kernels(SOURCE)
     now, before, medium = upload(pulse), upload(pulse), upload(speed)
@@ -121,7 +121,7 @@ def main():
     pressure = simulate(speed, pulse, options.steps)
     reference = on_the_host(speed, pulse, options.steps)
     difference = abs(pressure - reference).max() / abs(reference).max()
-    verify(difference < 2e-3, f"the pressure differs from the host's by {difference:.1e} of its greatest value")
+    verify(difference < 2e-3, f"the pressure differs from the host's by {difference:.1e} of its maximum")
     write_png(options.output, picture(pressure, speed))
     print(
         f"{options.steps} steps on {options.size} x {options.size} points, {difference:.1e} from the host's result; "

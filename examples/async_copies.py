@@ -1,7 +1,7 @@
-"""Copies from global to shared memory that run while a kernel computes.
+"""Asynchronous copies from global to shared memory.
 
-A matrix product in tiles, twice: once with ordinary loads, and once with a pipeline that has the copy of the next tiles
-under way (`cp.async`) while the current ones are multiplied. The kernel asks for the copies in PTX, so that no header is
+A tiled matrix product, twice: once with ordinary loads, and once with a pipeline that copies the next tiles
+(`cp.async`) while the current ones are multiplied. The kernel issues the copies in inline PTX, so that no header is
 needed.
 """
 
@@ -86,7 +86,7 @@ def main():
         raise Skip("asynchronous copies need compute capability 8.0")
     n = 128
     random = np.random.default_rng(3)
-    # Small whole numbers: the product is exact, in whatever order it is added up.
+    # Small whole numbers: the product is exact in any order of summation.
     a, b = (random.integers(-4, 5, (n, n)).astype(np.float32) for _ in range(2))
     kernels = Kernels(SOURCE)
     left, right, product = upload(a), upload(b), upload(np.zeros_like(a))

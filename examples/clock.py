@@ -1,7 +1,7 @@
-"""How long the blocks of a kernel take, by the device's own clock.
+"""The duration of each block of a kernel, measured with the device's clock.
 
-Each block finds the smallest of its numbers in shared memory and notes the clock when it begins and when it ends. That is
-how parts of a kernel are measured, which no event around a launch can see.
+Each block computes the minimum of its numbers in shared memory and reads the clock at its start and end. This measures
+parts of a kernel, which events around a launch cannot.
 """
 
 import numpy as np
@@ -42,8 +42,8 @@ def main():
     ticks = download(end, np.zeros(blocks, np.int64)) - download(begin, np.zeros(blocks, np.int64))
     for pointer in (source, target, begin, end):
         check(driver.cuMemFree(pointer))
-    verify((found == numbers.min()).all(), "a block found another minimum")
-    verify((ticks > 0).all(), "a block took no time")
+    verify((found == numbers.min()).all(), "a block computed a wrong minimum")
+    verify((ticks > 0).all(), "a block measured no time")
     print(
         f"a block took {ticks.mean():.0f} ticks on average, from {ticks.min()} to {ticks.max()}, "
         f"on {attribute('MULTIPROCESSOR_COUNT')} multiprocessors"

@@ -1,8 +1,7 @@
-"""Solving a system of linear equations in one launch: conjugate gradients with cooperative groups.
+"""A system of linear equations solved in a single launch: conjugate gradients with cooperative groups.
 
-Each step of the method needs sums over the whole vector before it can go on. In a cooperative launch all blocks are on
-the device at once and wait for each other inside the kernel (`grid.sync()`), so that one launch does what would otherwise
-be several launches a step.
+Each step of the method needs sums over the whole vector before it continues. In a cooperative launch all blocks are
+resident and synchronize inside the kernel (`grid.sync()`), so that one launch replaces several launches per step.
 """
 
 import numpy as np
@@ -82,7 +81,7 @@ extern "C" __global__ void solve(const int *rows, const int *columns, const doub
 
 
 def poisson(side):
-    """The five-point matrix of a square grid with `side` points a side, in compressed rows."""
+    """The five-point matrix of a square grid with `side` points per side, in compressed rows."""
     rows, columns, values = [0], [], []
     for y in range(side):
         for x in range(side):
@@ -101,17 +100,17 @@ def multiply(matrix, x):
 
 def main():
     if not attribute("COOPERATIVE_LAUNCH"):
-        raise Skip("the device has no cooperative launches")
+        raise Skip("the device does not support cooperative launches")
     options = headers()
     if not options:
-        raise Skip("the headers of cooperative groups are not installed (nvidia-cuda-runtime, nvidia-cuda-cccl)")
+        raise Skip("the cooperative groups headers are not installed (nvidia-cuda-runtime, nvidia-cuda-cccl)")
     side, threads = 32, 128
     matrix = poisson(side)
     n = side * side
     b = np.random.default_rng(4).standard_normal(n)
     kernels = Kernels(SOURCE, options)
 
-    # As many blocks as are on the device at once, and no more than there is work for.
+    # All resident blocks, but no more than there is work for.
     function = kernels.function("solve")
     resident = check(driver.cuOccupancyMaxActiveBlocksPerMultiprocessor(function, threads, 0))
     blocks = min(resident * attribute("MULTIPROCESSOR_COUNT"), -(-n // threads))

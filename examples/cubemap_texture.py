@@ -1,7 +1,7 @@
-"""A cubemap texture: six faces around a point, looked up by direction.
+"""A cubemap texture: six faces around a point, fetched by direction.
 
-Every face gets its own values. A kernel looks from the middle of the cube at the centre of each texel, and must find exactly
-that texel; filtered looks between two texels must find what lies between them.
+Every face has its own values. A kernel fetches in the direction of each texel's center and must get exactly that texel;
+filtered fetches between two texels must return their mean.
 """
 
 import numpy as np
@@ -20,9 +20,10 @@ extern "C" __global__ void look(cudaTextureObject_t cube, const float *direction
 
 
 def directions(u, v):
-    """Through (u, v) of each face, from -1 to 1: arrays of shape (6, ..., 3), in the order +x, -x, +y, -y, +z, -z.
+    """Directions through (u, v) of each face, from -1 to 1: arrays of shape (6, ..., 3), in the order +x, -x, +y, -y,
+    +z, -z.
 
-    How a face's own axes lie is in the CUDA programming guide, "Cubemap Textures".
+    The CUDA programming guide defines the axes of each face, "Cubemap Textures".
     """
     one = np.ones_like(u)
     faces = [(one, -v, -u), (-one, -v, u), (u, one, v), (u, -one, -v), (u, -v, one), (-u, -v, -one)]
@@ -50,10 +51,10 @@ def main():
     shape.Flags = driver.CUDA_ARRAY3D_CUBEMAP
     status, array = driver.cuArray3DCreate(shape)
     if status == driver.CUresult.CUDA_ERROR_NOT_SUPPORTED:
-        raise Skip("the device has no cubemap arrays")
+        raise Skip("the device does not support cubemap arrays")
     check((status,))
 
-    # A number a texel: its face, row and column, exact in single precision and even under the filter's weights.
+    # One number per texel: its face, row and column, exact in single precision and with the filter's weights.
     faces = np.arange(6 * width * width, dtype=np.float32).reshape(6, width, width)
     copy = driver.CUDA_MEMCPY3D()
     copy.srcMemoryType = driver.CUmemorytype.CU_MEMORYTYPE_HOST
@@ -80,17 +81,17 @@ def main():
     centres = (np.arange(width) + 0.5) / width * 2 - 1
     v, u = np.meshgrid(centres, centres, indexing="ij")
     found = look(driver.CUfilter_mode.CU_TR_FILTER_MODE_POINT, directions(u, v))
-    verify((found == faces).all(), "a look at a texel's centre found another texel")
+    verify((found == faces).all(), "a fetch at a texel's center returned another texel")
 
-    # Half way between two columns of a row: the mean of the two, as exactly as the filter's weights are (1/256).
+    # Half way between two columns of a row: the mean of the two, up to the precision of the filter's weights (1/256).
     between = centres[:-1] + 1 / width
     v, u = np.meshgrid(centres, between, indexing="ij")
     found = look(driver.CUfilter_mode.CU_TR_FILTER_MODE_LINEAR, directions(u, v))
     wanted = (faces[:, :, :-1] + faces[:, :, 1:]) / 2
-    # A row apart means `width`: a weight that is off by one 256th in the row's direction shows up as that.
-    verify(abs(found - wanted).max() <= 2 * (width + 1) / 256, "a filtered look between two texels")
+    # Adjacent rows differ by `width`: a weight off by 1/256 in the direction of rows shows up as that.
+    verify(abs(found - wanted).max() <= 2 * (width + 1) / 256, "a filtered fetch between two texels")
     check(driver.cuArrayDestroy(array))
-    print(f"{faces.size} texels of six faces found, and {found.size} places between them")
+    print(f"{faces.size} texels of six faces fetched, and {found.size} points between them")
 
 
 if __name__ == "__main__":

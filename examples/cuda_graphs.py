@@ -1,7 +1,7 @@
-"""Work described once and launched many times: CUDA graphs, built by hand and captured from a stream.
+"""Work described once and launched many times: CUDA graphs, built node by node and captured from a stream.
 
-The work is the same both ways: two arrays are copied to the device, a kernel forms their products, another one adds them
-up, the sum is copied back. The graph that was built knows that the two copies do not depend on each other.
+Both graphs do the same: copy two arrays to the device, multiply them element by element in one kernel, sum the products
+in another, copy the sum back. The graph built by nodes expresses that the two copies are independent.
 """
 
 import numpy as np
@@ -36,7 +36,7 @@ extern "C" __global__ void add_up(const double *in, double *sum, int n)
 
 
 class Work:
-    """The arrays, on both sides, and the kernels."""
+    """The arrays on host and device, and the kernels."""
 
     def __init__(self, n):
         self.n, self.bytes = n, 8 * n
@@ -49,7 +49,7 @@ class Work:
         self.addresses = [int(self.pinned), int(self.pinned) + self.bytes, int(self.pinned) + 2 * self.bytes]
 
     def fill(self, seed):
-        """New numbers; returns their scalar product."""
+        """Writes new numbers; returns their scalar product."""
         values = np.random.default_rng(seed).integers(-9, 10, 2 * self.n).astype(np.float64)
         self.host[: 2 * self.n] = values
         self.host[2 * self.n] = np.nan
@@ -63,7 +63,7 @@ class Work:
 
 
 def captured(work, stream):
-    """A graph of what is entered into the stream between begin and end; nothing of it runs yet."""
+    """A graph of the work queued between begin and end of the capture; nothing runs yet."""
     check(driver.cuStreamBeginCapture(stream, driver.CUstreamCaptureMode.CU_STREAM_CAPTURE_MODE_GLOBAL))
     check(driver.cuMemcpyHtoDAsync(work.a, work.addresses[0], work.bytes, stream))
     check(driver.cuMemcpyHtoDAsync(work.b, work.addresses[1], work.bytes, stream))
@@ -114,7 +114,7 @@ def main():
     context = check(driver.cuCtxGetCurrent())
     status, probe = driver.cuGraphCreate(0)
     if status == driver.CUresult.CUDA_ERROR_NOT_SUPPORTED:
-        raise Skip("the device has no graphs")
+        raise Skip("the device does not support graphs")
     check((status,))
     check(driver.cuGraphDestroy(probe))
     work = Work(50_000)
@@ -122,7 +122,7 @@ def main():
     for way, graph in (("captured", captured(work, stream)), ("built", built(work, context))):
         _, count = check(driver.cuGraphGetNodes(graph))
         executable = check(driver.cuGraphInstantiate(graph, 0))
-        # The executable graph stands alone from here on.
+        # The executable graph is independent of the graph.
         check(driver.cuGraphDestroy(graph))
         for round_ in range(4):
             wanted = work.fill(round_)

@@ -1,6 +1,6 @@
-"""Which devices there are, and what they can do.
+"""The devices of this machine and their capabilities.
 
-Asks the driver for every device's name, memory and attributes. A program that adapts to its machine begins like this.
+Queries every device's name, memory and attributes from the driver. Programs that adapt to the machine start like this.
 """
 
 from cuda.bindings import driver
@@ -44,11 +44,14 @@ def describe(device):
     print(f"  {'largest grid':<40} {grid[0]} x {grid[1]} x {grid[2]}")
     for text, name in ABILITIES:
         print(f"  {text:<40} {'yes' if attribute(name, device) else 'no'}")
-    verify(total > 0 and attribute("WARP_SIZE", device) == 32, "a device without memory or with odd warps")
-    verify(attribute("MAX_THREADS_PER_BLOCK", device) <= block[0] * block[1] * block[2], "a block that nothing fills")
-    # A device is found again by its place on the bus.
-    place = check(driver.cuDeviceGetPCIBusId(32, device)).split(b"\0")[0]
-    verify(int(check(driver.cuDeviceGetByPCIBusId(place))) == device, "another device at the same place")
+    verify(total > 0 and attribute("WARP_SIZE", device) == 32, "a device without memory or with another warp size")
+    verify(
+        attribute("MAX_THREADS_PER_BLOCK", device) <= block[0] * block[1] * block[2],
+        "the block limits contradict each other",
+    )
+    # The bus id identifies a device.
+    bus_id = check(driver.cuDeviceGetPCIBusId(32, device)).split(b"\0")[0]
+    verify(int(check(driver.cuDeviceGetByPCIBusId(bus_id))) == device, "the bus id leads to another device")
 
 
 def main():

@@ -1,9 +1,9 @@
 """Kinds of memory and views of arrays, with `cuda.core`.
 
-A picture is made in page-locked memory, which copies use without a stop in between, and goes to the device. The weights of
-its columns lie in managed memory, which the host and the kernel use at the same address. The function that weighs takes
-any array - the device's picture, the same one transposed, one of NumPy - because it asks for a view of it and honours the
-strides.
+A picture is created in page-locked memory, which copies use without synchronizing, and copied to the device. The
+weights of its columns are in managed memory, which the host and the kernel use at the same address. The weighing
+function accepts any array - the device's picture, its transpose, a NumPy array - because it takes a view of it and
+honours the strides.
 """
 
 import numpy as np
@@ -31,17 +31,17 @@ class Weigher:
     def __init__(self, device):
         self.device, self.stream = device, device.create_stream()
         self.kernel = Program(SOURCE, "c++").compile("cubin").get_kernel("weigh")
-        # Sums come back through page-locked memory: a copy to it does not stop the stream.
+        # The sums return through page-locked memory: a copy to it does not block the stream.
         self.host = PinnedMemoryResource()
 
     @args_viewable_as_strided_memory((1,))
     def __call__(self, matrix, weights):
-        """The sums as an array of NumPy. `matrix` is any array of float32; `weights` a buffer of as many as it has columns."""
+        """The sums as a NumPy array. `matrix` is any float32 array; `weights` a buffer with one element per column."""
         stream = self.stream
         view = matrix.view(stream.handle)
         rows, columns = view.shape
         if not view.is_device_accessible:
-            # An array of the host: a dense copy of it on the device, whatever its strides are.
+            # A host array: copied to the device densely, whatever its strides.
             copy = self.device.allocate(view.size * 4, stream=stream)
             there = StridedMemoryView.from_buffer(copy, view.shape, dtype=view.dtype)
             there.copy_from(view, stream=stream)
@@ -64,7 +64,7 @@ class Weigher:
         )
         sums.copy_to(out, stream=stream)
         stream.sync()
-        # NumPy's array keeps the memory of the buffer, and gives it back when it goes.
+        # The NumPy array keeps the buffer's memory alive.
         return np.from_dlpack(out).view(np.float32)
 
 
@@ -77,7 +77,7 @@ def main():
 
     staged = PinnedMemoryResource().allocate(rows * columns * 4, stream=stream)
     weights = ManagedMemoryResource().allocate(max(rows, columns) * 4, stream=stream)
-    stream.sync()  # Memory of pools is there when its turn in the stream has come.
+    stream.sync()  # Pool memory is available in stream order.
     picture = np.from_dlpack(staged).view(np.float32).reshape(rows, columns)
     picture[:] = np.random.default_rng(1).integers(0, 16, picture.shape)
     factors = np.from_dlpack(weights).view(np.float32)
@@ -91,12 +91,12 @@ def main():
     upright = StridedMemoryView.from_buffer(on_device, (rows, columns), dtype=np.dtype(np.float32))
     transposed = StridedMemoryView.from_buffer(on_device, (columns, rows), (1, columns), dtype=np.dtype(np.float32))
 
-    # Small whole numbers: the sums are exact in whatever order they are made.
+    # Small whole numbers: the sums are exact in any order.
     verify((weigher(upright, weights) == picture @ factors[:columns]).all(), "sums over the device's picture")
     verify((weigher(transposed, weights) == picture.T @ factors[:rows]).all(), "sums over the transposed picture")
     part = picture[::2, ::-1]
-    verify((weigher(part, weights) == part @ factors[:columns]).all(), "sums over a part of NumPy's picture")
-    print(f"weighed {rows} rows and {columns} columns, dense and by strides, without a change of the function")
+    verify((weigher(part, weights) == part @ factors[:columns]).all(), "sums over a slice of the NumPy picture")
+    print(f"weighed {rows} rows and {columns} columns, dense and strided, with the same function")
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
-"""A vector that grows in place: addresses are reserved first, memory is mapped at them as it is needed.
+"""A vector that grows in place: addresses are reserved first, memory is mapped on demand.
 
 An ordinary allocation that must grow is allocated anew and copied. With virtual memory management only the new part is
-created; pointers that kernels hold stay valid.
+created; pointers that kernels use stay valid.
 """
 
 import numpy as np
@@ -44,7 +44,7 @@ class Vector:
             raise MemoryError("more than was reserved")
         memory = check(driver.cuMemCreate(more, self.properties, 0))
         check(driver.cuMemMap(self.base + self.size, more, 0, memory, 0))
-        # The mapping keeps the memory; the handle is not needed any more.
+        # The mapping keeps the memory alive; the handle is no longer needed.
         check(driver.cuMemRelease(memory))
         check(driver.cuMemSetAccess(self.base + self.size, more, [self.access], 1))
         self.size += more
@@ -57,19 +57,19 @@ class Vector:
 
 def main():
     if not attribute("VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED"):
-        raise Skip("the device has no virtual memory management")
+        raise Skip("the device does not support virtual memory management")
     kernels = Kernels(SOURCE)
     vector = Vector(64 << 20)
     address, count, sizes = vector.base, 0, []
     for wanted in (100_000, 700_000, 1_500_000, 3_000_000):
         vector.grow(4 * wanted)
         sizes.append(vector.size >> 20)
-        # Only what is new is written: the rest must still be there at the end.
+        # Only the new part is written: the rest must still be intact at the end.
         kernels["number"](-(-(wanted - count) // 256), 256, address, np.uint64(count), np.uint64(wanted))
         count = wanted
     out = np.empty(count, np.uint32)
     check(driver.cuMemcpyDtoH(out.ctypes.data, address, out.nbytes))
-    verify((out == np.arange(count, dtype=np.uint32) * np.uint32(2654435761)).all(), "a number was lost while growing")
+    verify((out == np.arange(count, dtype=np.uint32) * np.uint32(2654435761)).all(), "a number changed while growing")
     vector.close()
     print(
         f"{count} numbers at one address, in {' -> '.join(map(str, sizes))} MiB of {vector.reserved >> 20} MiB reserved"

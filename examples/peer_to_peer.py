@@ -1,6 +1,6 @@
-"""Two devices: copies between them, and a kernel on one that works in the memory of the other.
+"""Two devices: copies between them, and a kernel on one that uses the memory of the other.
 
-On a machine without GPUs, `CUPYRITE_CPU_DEVICES=2` makes two CPU devices to try it with.
+On a machine without GPUs, `CUPYRITE_CPU_DEVICES=2` configures two CPU devices.
 """
 
 import numpy as np
@@ -19,7 +19,7 @@ extern "C" __global__ void twice(const float *in, float *out, int n)
 
 def main():
     if check(driver.cuDeviceGetCount()) < 2:
-        raise Skip("two devices are needed (CUPYRITE_CPU_DEVICES=2 makes two on the CPU)")
+        raise Skip("two devices are needed (CUPYRITE_CPU_DEVICES=2 configures two CPU devices)")
     if not (check(driver.cuDeviceCanAccessPeer(0, 1)) and check(driver.cuDeviceCanAccessPeer(1, 0))):
         raise Skip("the first two devices cannot access each other's memory")
     print(f"and on {name_of(1)}")
@@ -33,7 +33,7 @@ def main():
         memory.append(check(driver.cuMemAlloc(data.nbytes)))
         kernels.append(Kernels(SOURCE, device=device))
 
-    # There and back again, a copy at a time.
+    # There and back again, one copy at a time.
     check(driver.cuCtxSetCurrent(contexts[0]))
     check(driver.cuMemcpyHtoD(memory[0], data.ctypes.data, data.nbytes))
     check(driver.cuMemcpyPeer(memory[1], contexts[1], memory[0], contexts[0], data.nbytes))
@@ -52,7 +52,7 @@ def main():
         check(driver.cuMemFree(memory[device]))
         check(driver.cuCtxDisablePeerAccess(contexts[1 - device]))
     check(driver.cuCtxSetCurrent(contexts[0]))
-    print(f"{n} numbers went over and came back doubled twice")
+    print(f"{n} numbers copied there and back, and doubled twice")
 
 
 if __name__ == "__main__":

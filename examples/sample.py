@@ -1,6 +1,6 @@
-"""What the examples share: a device to run on, compiling, launching, and an honest end.
+"""Shared by the examples: choosing a device, compiling, launching, reporting the result.
 
-Every example is a program of its own; this module only takes the repetition out of them.
+Every example is a program of its own; this module only avoids repetition.
 """
 
 import ctypes
@@ -15,7 +15,7 @@ SKIPPED = 77
 
 
 class Skip(Exception):
-    """This machine cannot run the example; the text says what is missing."""
+    """This machine cannot run the example; the text names what is missing."""
 
 
 def check(result):
@@ -33,7 +33,7 @@ def verify(holds, what):
 
 
 def attribute(name, device=0):
-    """A device attribute by the part of its name after CU_DEVICE_ATTRIBUTE_."""
+    """A device attribute by its name without CU_DEVICE_ATTRIBUTE_."""
     return check(driver.cuDeviceGetAttribute(getattr(driver.CUdevice_attribute, f"CU_DEVICE_ATTRIBUTE_{name}"), device))
 
 
@@ -45,19 +45,19 @@ def use(device=0):
 
 
 def name_of(device=0):
-    """What the device calls itself."""
+    """The name of the current device."""
     return check(driver.cuDeviceGetName(256, device)).split(b"\0")[0].decode()
 
 
 def headers():
-    """Options for NVRTC that name the folders of CUDA's headers; empty where none are installed."""
+    """Include options for CUDA's headers; empty where none are installed."""
     from cuda import pathfinder
 
     options = []
     for library in ("cudart", "cccl"):
         try:
             folder = pathfinder.find_nvidia_header_directory(library)
-        except Exception:  # The finder says at length where it looked; the caller has another way.
+        except Exception:  # The exception lists all searched locations; the caller has an alternative.
             folder = None
         if folder:
             options.append(f"--include-path={folder}")
@@ -112,25 +112,25 @@ def upload(array):
 
 
 def download(pointer, like):
-    """The device's memory at `pointer` as an array of the shape and type of `like`."""
+    """Device memory at `pointer` as an array of the shape and type of `like`."""
     out = np.empty_like(like)
     check(driver.cuMemcpyDtoH(out.ctypes.data, pointer, out.nbytes))
     return out
 
 
 def view(pointer, count, dtype):
-    """Memory that the host can reach as a NumPy array, without a copy."""
+    """Host-accessible memory as a NumPy array, without a copy."""
     dtype = np.dtype(dtype)
     return np.frombuffer((ctypes.c_char * (count * dtype.itemsize)).from_address(int(pointer)), dtype)
 
 
 def run(main):
-    """Runs an example: says where, and ends with 0, with an error, or with SKIPPED and the reason."""
+    """Runs an example: prints the device, and ends with 0, with an error, or with SKIPPED and the reason."""
     warnings.filterwarnings("ignore", message=".*CPU device.*", category=RuntimeWarning)
     try:
         (status,) = driver.cuInit(0)
         if status != 0 or check(driver.cuDeviceGetCount()) == 0:
-            raise Skip(f"there is no device: {status!r}")
+            raise Skip(f"no device: {status!r}")
         print(f"on {name_of()}")
         use()
         main()

@@ -1,8 +1,8 @@
-"""Memory that comes and goes in a stream's order, from a pool that keeps it in between.
+"""Stream-ordered memory from a pool that keeps it for reuse.
 
-Temporary memory for each step of a pipeline is allocated and freed in the stream, without waiting for the device once.
-The pool's counters show what a release threshold changes: without one the pool gives everything back when the program
-synchronises, with one the second round needs no new memory.
+Temporary memory for each step of a pipeline is allocated and freed in the stream, without synchronizing. The pool's
+counters show the effect of a release threshold: without one the pool releases everything on synchronization, with one
+the second round needs no new memory.
 """
 
 import numpy as np
@@ -33,7 +33,7 @@ def counter(pool, name):
 
 
 def steps(kernels, stream, pool, n, rounds):
-    """Adds `rounds` temporary arrays up; returns the sum. Only the last line waits for the device."""
+    """Sums `rounds` temporary arrays; returns the sum. Only the last line waits for the device."""
     grid = -(-n // 256)
     total = check(driver.cuMemAllocFromPoolAsync(4 * n, pool, stream))
     check(driver.cuMemsetD32Async(total, 0, n, stream))
@@ -51,7 +51,7 @@ def steps(kernels, stream, pool, n, rounds):
 
 def main():
     if not attribute("MEMORY_POOLS_SUPPORTED"):
-        raise Skip("the device has no memory pools")
+        raise Skip("the device does not support memory pools")
     n, rounds = 1 << 18, 8
     kernels = Kernels(SOURCE)
     stream = check(driver.cuStreamCreate(driver.CUstream_flags.CU_STREAM_NON_BLOCKING))
@@ -64,20 +64,20 @@ def main():
 
     verify((steps(kernels, stream, pool, n, rounds) == wanted).all(), "the sum without a threshold")
     without = counter(pool, "RESERVED_MEM_CURRENT")
-    verify(counter(pool, "USED_MEM_CURRENT") == 0, "memory that was freed is still counted as used")
+    verify(counter(pool, "USED_MEM_CURRENT") == 0, "freed memory is still counted as used")
 
     name = driver.CUmemPool_attribute.CU_MEMPOOL_ATTR_RELEASE_THRESHOLD
     check(driver.cuMemPoolSetAttribute(pool, name, driver.cuuint64_t(2**64 - 1)))
     for _ in range(2):
         verify((steps(kernels, stream, pool, n, rounds) == wanted).all(), "the sum with a threshold")
     kept = counter(pool, "RESERVED_MEM_CURRENT")
-    verify(kept >= 8 * n, "the pool kept less than it must")
+    verify(kept >= 8 * n, "the pool kept less than its threshold")
     print(
         f"in use at most {counter(pool, 'USED_MEM_HIGH') >> 10} KiB; kept after synchronising: {without >> 10} KiB "
         f"without a threshold, {kept >> 10} KiB with one"
     )
     check(driver.cuMemPoolTrimTo(pool, 0))
-    verify(counter(pool, "RESERVED_MEM_CURRENT") < kept, "trimming gave nothing back")
+    verify(counter(pool, "RESERVED_MEM_CURRENT") < kept, "trimming released nothing")
     check(driver.cuMemPoolDestroy(pool))
     check(driver.cuStreamDestroy(stream))
 

@@ -1,7 +1,7 @@
-"""Atomic operations that hold for the whole system: all threads of a kernel on one set of words, and the host beside them.
+"""System-wide atomic operations: all threads of a kernel on one set of words, and the host beside them.
 
-Every thread applies every operation to managed memory. What must come out is computed on the host from the number of
-threads alone, because these operations do not depend on the order they are done in.
+Every thread applies every operation to managed memory. The host computes the expected words from the number of threads
+alone, because the results do not depend on the order.
 """
 
 import numpy as np
@@ -34,7 +34,7 @@ extern "C" __global__ void tickets(int *counter, int *taken)
 
 
 def expected(threads):
-    """The words after `threads` threads, where only one result is possible; None where several are."""
+    """The words after `threads` threads where the result is unique; None elsewhere."""
     increment = decrement = 0
     for _ in range(threads):
         increment = 0 if increment >= 17 else increment + 1
@@ -56,7 +56,7 @@ def expected(threads):
 
 def main():
     if not attribute("MANAGED_MEMORY"):
-        raise Skip("the device has no managed memory")
+        raise Skip("the device does not support managed memory")
     blocks, block = 64, 256
     threads = blocks * block
     kernels = Kernels(SOURCE)
@@ -72,7 +72,7 @@ def main():
         else:
             verify(found == wanted, f"word {number} is {found}, not {wanted}")
 
-    # Counted before, meanwhile by the kernel, and afterwards: no ticket is given twice, none is lost.
+    # The host takes tickets before and after the kernel does: none is given twice, none is lost.
     counter = check(driver.cuMemAllocManaged(4, int(driver.CUmemAttach_flags.CU_MEM_ATTACH_GLOBAL)))
     taken = check(driver.cuMemAllocManaged(4 * (threads + 2), int(driver.CUmemAttach_flags.CU_MEM_ATTACH_GLOBAL)))
     count, holders = view(counter, 1, np.int32), view(taken, threads + 2, np.int32)

@@ -1,4 +1,4 @@
-"""Adding two vectors: the smallest program that does something.
+"""The sum of two vectors: the smallest complete program.
 
 Allocates memory on the device, copies two arrays there, adds them with a kernel, and copies the sum back.
 """
@@ -27,7 +27,7 @@ def main():
     total = download(on_device[2], a)
     for pointer in on_device:
         check(driver.cuMemFree(pointer))
-    verify((total == a + b).all(), "a sum differs from the processor's")
+    verify((total == a + b).all(), "a sum differs from the host's")
     print(f"added {n} pairs of numbers")
 
 

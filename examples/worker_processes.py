@@ -1,8 +1,8 @@
-"""Worker processes on the memory of one process, with `cuda.core` and `multiprocessing`.
+"""Worker processes on shared device memory, with `cuda.core` and `multiprocessing`.
 
-The first process makes a memory pool that can be shared and allocates slices of a table from it. Each slice goes to one of
-two workers by a queue, together with an event that tells, on the device, when the slice is filled. What travels is a
-descriptor: the workers square the numbers where they are, and nothing is copied between the processes.
+The main process creates a shareable memory pool and allocates slices of a table from it. Each slice is sent through a
+queue to one of two workers, with an event that completes when the slice is filled. Only a descriptor is transferred:
+the workers square the numbers in place, and no data is copied between the processes.
 """
 
 import multiprocessing
@@ -29,19 +29,19 @@ CONFIG = LaunchConfig(grid=(N + 127) // 128, block=128)
 
 
 def prepare():
-    """The current device, a stream of it, and the kernels."""
+    """The current device, one of its streams, and the kernels."""
     device = Device()
     device.set_current()
     return device, device.create_stream(), Program(SOURCE, "c++").compile("cubin")
 
 
 def work(tasks, done):
-    """What a worker does until it is told to end."""
+    """Works until it receives the end marker."""
     _, stream, kernels = prepare()
     for number, table, filled in iter(tasks.get, None):
         stream.wait(filled)
         launch(stream, CONFIG, kernels.get_kernel("square"), table, np.int32(N))
-        # Let go of the memory before its maker is told: it may free it then.
+        # Release the memory before reporting: its owner may free it then.
         table.close(stream)
         filled.close()
         stream.sync()
@@ -51,8 +51,8 @@ def work(tasks, done):
 def main():
     device, stream, kernels = prepare()
     if not device.properties.memory_pools_supported or not device.properties.mempool_supported_handle_types & 1:
-        raise Skip("the device has no memory pools that can be shared")
-    # A worker is a new interpreter: CUDA does not survive a fork.
+        raise Skip("the device does not support shareable memory pools")
+    # Workers are new interpreters: CUDA does not survive a fork.
     multiprocessing.set_start_method("spawn")
     tasks, done = multiprocessing.Queue(), multiprocessing.Queue()
     workers = [multiprocessing.Process(target=work, args=(tasks, done), daemon=True) for _ in range(2)]
@@ -68,7 +68,7 @@ def main():
         tables.append(table)
         tasks.put((number, table, events[-1]))
     finished = {done.get(timeout=120) for _ in tables}
-    verify(finished == set(range(SLICES)), "every slice comes back once")
+    verify(finished == set(range(SLICES)), "every slice is returned once")
     for _ in workers:
         tasks.put(None)
     for worker in workers:
@@ -81,7 +81,7 @@ def main():
         stream.sync()
         verify((squares == (np.arange(N) + number * N) ** 2.0).all(), f"slice {number}")
         table.close(stream)
-    print(f"two workers squared {SLICES} slices of {N} numbers where they are")
+    print(f"two workers squared {SLICES} slices of {N} numbers in place")
 
 
 if __name__ == "__main__":

@@ -1,8 +1,8 @@
-"""Kernels that work on the host's memory, without a copy.
+"""Kernels that access host memory without a copy.
 
-Two ways lead there: memory that is allocated page-locked and mapped for the device, and ordinary memory of the program
-that is page-locked afterwards. A kernel reads one and writes the other. The memory is the runtime API's, the kernel the
-driver API's: both stand on the device's primary context, so that they can be mixed.
+Two ways: memory allocated page-locked and mapped for the device, and ordinary memory that is page-locked afterwards. A
+kernel reads one and writes the other. The memory comes from the runtime API, the kernel from the driver API: both use
+the device's primary context and can be mixed.
 """
 
 import numpy as np
@@ -26,20 +26,20 @@ def main():
     check(runtime.cudaSetDevice(0))
     kernels = Kernels(SOURCE)
 
-    # Allocated page-locked: the host writes into it like into any array.
+    # Allocated page-locked: the host writes to it like to any array.
     allocated = check(runtime.cudaHostAlloc(8 * n, runtime.cudaHostAllocMapped))
     source = view(allocated, n, np.float64)
     source[:] = np.arange(n)
 
-    # Page-locked afterwards: an array that NumPy allocated.
+    # Page-locked afterwards: an array allocated by NumPy.
     target = np.zeros(n)
     check(runtime.cudaHostRegister(target.ctypes.data, target.nbytes, runtime.cudaHostRegisterMapped))
     try:
-        # The device may know both under other addresses than the host.
+        # The device may use other addresses than the host.
         device_in = check(runtime.cudaHostGetDevicePointer(allocated, 0))
         device_out = check(runtime.cudaHostGetDevicePointer(target.ctypes.data, 0))
         kernels["scale"](-(-n // 256), 256, device_in, device_out, np.float64(0.5), np.int32(n))
-        # Nothing copies, so nothing waits: the host must.
+        # No copy synchronizes here: the host must.
         check(runtime.cudaDeviceSynchronize())
         verify((target == np.arange(n) * 0.5).all(), "the array that the kernel wrote")
     finally:

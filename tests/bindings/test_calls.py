@@ -1,4 +1,4 @@
-"""How functions of cuda.bindings are called: binding of arguments, coercions, results, errors. Nothing here launches."""
+"""Calls of cuda.bindings functions: argument binding, conversions, results, errors. No launches."""
 
 import copy
 import ctypes
@@ -49,7 +49,7 @@ def functions(module):
 
 
 @pytest.mark.parametrize("module, least", [(driver, 514), (nvrtc, 30)])
-def test_every_function_is_a_proper_object(module, least):
+def test_functions_have_names_docs_and_modules(module, least):
     found = functions(module)
     assert len(found) >= least
     for f in found:
@@ -65,13 +65,13 @@ def test_every_function_is_a_proper_object(module, least):
         assert weakref.ref(f)() is f
 
 
-def test_signatures():
+def test_signatures_name_the_parameters():
     assert str(inspect.signature(driver.cuMemAlloc)) == "(bytesize)"
     assert str(inspect.signature(driver.cuCtxCreate)) == "(ctxCreateParams, flags, dev)"
     assert str(inspect.signature(driver.cuGraphGetEdges)) == "(hGraph, numEdges=0)"
 
 
-def test_functions_cannot_be_made():
+def test_function_type_cannot_be_instantiated():
     with pytest.raises(TypeError):
         type(driver.cuInit)()
 
@@ -79,7 +79,7 @@ def test_functions_cannot_be_made():
 # ---------------------------------------------------------------- binding
 
 
-def test_keywords():
+def test_keyword_arguments():
     assert driver.cuInit(Flags=0) == (S,)
     status, device = driver.cuDeviceGet(ordinal=0)
     assert status == S and int(device) == 0
@@ -99,7 +99,7 @@ def test_keywords():
         (lambda: driver.cuCtxCreate(0, 0, 0, 0), ["cuCtxCreate()", "4 given"]),
     ],
 )
-def test_wrong_number_of_arguments(call, parts):
+def test_wrong_number_of_arguments_raises(call, parts):
     with pytest.raises(TypeError) as info:
         call()
     for part in parts:
@@ -127,7 +127,7 @@ def test_ctx_create_takes_both_forms():
 # ---------------------------------------------------------------- results
 
 
-def test_results():
+def test_result_is_a_tuple_of_status_and_outputs():
     first, second = driver.cuInit(0), driver.cuInit(0)
     assert first == (S,) and first is second, "the tuple of success exists once"
     status, device = driver.cuDeviceGet(0)
@@ -140,7 +140,7 @@ def test_results():
 
 
 @pytest.mark.parametrize("length", [-1, 0, 1, 4, 256, 10_000])
-def test_bytes_have_exactly_the_length_asked_for(length):
+def test_bytes_results_have_the_requested_length(length):
     for get in (driver.cuDeviceGetName, driver.cuDeviceGetPCIBusId):
         status, name = get(length, 0)
         if status == S:
@@ -149,19 +149,19 @@ def test_bytes_have_exactly_the_length_asked_for(length):
             assert name is None
 
 
-def test_results_are_not_changed_by_later_calls():
+def test_results_are_unaffected_by_later_calls():
     names = driver.CUdevice_attribute
     warp = driver.cuDeviceGetAttribute(names.CU_DEVICE_ATTRIBUTE_WARP_SIZE, 0)
     block = driver.cuDeviceGetAttribute(names.CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_X, 0)
     again = driver.cuDeviceGetAttribute(names.CU_DEVICE_ATTRIBUTE_WARP_SIZE, 0)
     assert warp == again == (S, 32) and block == (S, 1024)
-    # A failure between two successes has its own answer.
+    # A failure between two successes has its own result.
     assert driver.cuDeviceGetAttribute(names.CU_DEVICE_ATTRIBUTE_WARP_SIZE, 10**6)[1] is None
     assert driver.cuDeviceGetAttribute(names.CU_DEVICE_ATTRIBUTE_WARP_SIZE, 0) == (S, 32)
 
 
-def test_handles_of_results_are_objects_of_their_own(shared_context):
-    """Memory of dead handles is used again: nothing of them may be left in it."""
+def test_result_handles_are_independent_objects(shared_context):
+    """Freed handles are reused; nothing of their old state may remain."""
     for _ in range(3):
         events = [check(driver.cuEventCreate(0)) for _ in range(100)]
         assert len({int(e) for e in events}) == len({id(e) for e in events}) == len({e.getPtr() for e in events}) == 100
@@ -169,7 +169,7 @@ def test_handles_of_results_are_objects_of_their_own(shared_context):
         watched = [weakref.ref(e, deaths.append) for e in events]
         assert all(driver.cuEventDestroy(e) == (S,) for e in events)
         del events
-        # The function keeps its last answer until it gives the next.
+        # The function keeps its last result until the next call.
         assert len(deaths) >= 99
         assert driver.cuEventDestroy(check(driver.cuEventCreate(0))) == (S,)
         assert len(deaths) == len(watched) == 100 and all(w() is None for w in watched)
@@ -179,8 +179,8 @@ def test_handles_of_results_are_objects_of_their_own(shared_context):
         assert all(driver.cuStreamDestroy(s) == (S,) for s in streams)
 
 
-def test_answers_that_somebody_holds_stay_as_they_are(shared_context):
-    """A function uses the tuple and the handle of its last answer again where nobody has them."""
+def test_referenced_results_are_not_reused(shared_context):
+    """A function reuses the tuple and the handle of its last result only when nothing else references them."""
     create, destroy = driver.cuEventCreate, driver.cuEventDestroy
     answers = [create(0) for _ in range(3)]
     assert len({id(a) for a in answers}) == len({id(a[1]) for a in answers}) == len({int(a[1]) for a in answers}) == 3
@@ -190,7 +190,8 @@ def test_answers_that_somebody_holds_stay_as_they_are(shared_context):
     others = [create(0)[1] for _ in range(3)]
     assert values == (int(handle), int(answer[1]), hash(answer[1]))
     assert len({int(e) for e in (handle, answer[1], *others)}) == 5
-    # Held by nothing but a weak reference it goes with the next call, and its callback may make that call.
+    # A result with only a weak reference is replaced by the next call, and the weak reference's callback may make that
+    # call.
     made = []
     watch = weakref.ref(create(0)[1], lambda _: made.append(create(0)))
     numbers = {int(e) for e in (handle, answer[1], *others)}
@@ -198,7 +199,7 @@ def test_answers_that_somebody_holds_stay_as_they_are(shared_context):
     following = create(0)
     assert watch() is None and len(made) == 1 and made[0] is not following and made[0][1] is not following[1]
     assert len({last, int(made[0][1]), int(following[1])} | numbers) == 8
-    # A failure has its own answer, and leaves the last one alone.
+    # A failure has its own result and does not touch the last one.
     assert create(0xFFFF)[1] is None and create(0xFFFF)[0] != S
     every = [a[1] for a in (*answers, answer, *made, following)] + [handle, *others, driver.CUevent(last)]
     assert len({int(e) for e in every}) == len(every)
@@ -207,7 +208,7 @@ def test_answers_that_somebody_holds_stay_as_they_are(shared_context):
     assert all(destroy(e) == (S,) for e in every)
 
 
-def test_threads_have_answers_of_their_own(shared_context):
+def test_threads_get_separate_results(shared_context):
     def work(seen):
         check(driver.cuCtxSetCurrent(shared_context))
         for _ in range(500):
@@ -224,7 +225,7 @@ def test_threads_have_answers_of_their_own(shared_context):
     assert len(seen) == 4000 and all(seen)
 
 
-def test_handles_of_derived_classes(shared_context):
+def test_handles_of_derived_classes_are_accepted(shared_context):
     class Mine(driver.CUstream):
         pass
 
@@ -236,7 +237,7 @@ def test_handles_of_derived_classes(shared_context):
 
 
 @pytest.mark.parametrize("value", [True, 1, driver.CUdevice_attribute(1), np.int64(1), WithInt(1), 1.0])
-def test_numbers_of_every_class_mean_the_same(shared_context, value):
+def test_all_integer_classes_are_equivalent(shared_context, value):
     pointer = check(driver.cuMemAlloc(16))
     assert driver.cuMemsetD8(pointer, value, 16) == (S,)
     assert driver.cuMemsetD8(int(pointer), 255, value) == (S,)
@@ -246,7 +247,7 @@ def test_numbers_of_every_class_mean_the_same(shared_context, value):
     assert driver.cuMemFree(pointer) == (S,)
 
 
-def test_error_names():
+def test_error_names_and_strings():
     assert driver.cuGetErrorName(driver.CUresult.CUDA_ERROR_INVALID_VALUE) == (S, b"CUDA_ERROR_INVALID_VALUE")
     assert driver.cuGetErrorName(1) == (S, b"CUDA_ERROR_INVALID_VALUE")
     status, name = driver.cuGetErrorName(77777)
@@ -259,7 +260,7 @@ def test_struct_results(shared_context):
     assert type(check(driver.cuDeviceGetProperties(0))) is driver.CUdevprop
 
 
-def test_a_border_color_has_four_components(shared_context):
+def test_border_color_has_four_components(shared_context):
     """C reads and writes four floats where Python has one."""
     created, texture = driver.cuTexRefCreate()
     assert driver.cuTexRefSetBorderColor(texture, 0.5)[0] in (created, S)
@@ -267,7 +268,7 @@ def test_a_border_color_has_four_components(shared_context):
     assert (color is None) == (status != S)
 
 
-def test_proc_address():
+def test_get_proc_address():
     status, address, query = driver.cuGetProcAddress(b"cuMemAlloc", 12000, 0)
     assert status == S and type(address) is int and address > 0
     assert query == driver.CUdriverProcAddressQueryResult.CU_GET_PROC_ADDRESS_SUCCESS
@@ -282,7 +283,7 @@ ACCEPTED_INTS = [0, False, 0.0, np.int64(0), np.float32(0), np.array(0), WithInt
 
 
 @pytest.mark.parametrize("value", ACCEPTED_INTS, ids=lambda v: type(v).__name__)
-def test_integers_take_what_int_takes(value):
+def test_integer_parameters_accept_what_int_accepts(value):
     assert driver.cuInit(value)[0] == S
 
 
@@ -290,7 +291,7 @@ REFUSED_INTS = ["0", b"0", None, [], (), {}, object(), ctypes.c_int(0), bytearra
 
 
 @pytest.mark.parametrize("value", REFUSED_INTS, ids=lambda v: type(v).__name__)
-def test_integers_refuse_the_rest(value):
+def test_integer_parameters_refuse_other_types(value):
     with pytest.raises(TypeError, match=r"cuInit\(\) argument 'Flags'"):
         driver.cuInit(value)
 
@@ -317,13 +318,13 @@ def test_integers_refuse_the_rest(value):
         (driver.cuDeviceGetAttribute, (2**32, 0), "attrib"),
     ],
 )
-def test_ranges(function, arguments, name):
+def test_integer_ranges_are_checked(function, arguments, name):
     with pytest.raises(OverflowError) as info:
         function(*arguments)
     assert function.__name__ in str(info.value) and f"'{name}'" in str(info.value)
 
 
-def test_an_exception_from_int_comes_through():
+def test_exception_from_int_propagates():
     class Bad:
         def __int__(self):
             raise KeyError("mine")
@@ -335,17 +336,17 @@ def test_an_exception_from_int_comes_through():
 
 
 @pytest.mark.parametrize("handle", [None, 0, 0.0, np.uint64(0), driver.CUstream(0), driver.CUevent(0), WithInt(0)])
-def test_handles(shared_context, handle):
+def test_handle_parameters_accept_handles_and_integers(shared_context, handle):
     assert driver.cuStreamQuery(handle)[0] == S
 
 
 @pytest.mark.parametrize("value", ["0", b"", [], object(), ctypes.c_void_p(0)], ids=lambda v: type(v).__name__)
-def test_handles_refuse_the_rest(value):
+def test_handle_parameters_refuse_other_types(value):
     with pytest.raises(TypeError, match=r"cuStreamQuery\(\) argument 'hStream'"):
         driver.cuStreamQuery(value)
 
 
-def test_enums():
+def test_enum_parameters():
     attribute = driver.CUdevice_attribute.CU_DEVICE_ATTRIBUTE_WARP_SIZE
     for value in (attribute, int(attribute), float(attribute), str(int(attribute)), np.int32(attribute)):
         assert driver.cuDeviceGetAttribute(value, 0) == (S, 32)
@@ -370,19 +371,19 @@ def test_structs_by_pointer_and_by_value():
 
 
 @pytest.mark.parametrize("value", ["name", None, 5, memoryview(b"x"), np.zeros(3, np.uint8)])
-def test_text_is_bytes(value):
+def test_text_parameters_take_bytes(value):
     with pytest.raises(TypeError, match=r"cuDeviceGetByPCIBusId\(\) argument 'pciBusId' must be bytes"):
         driver.cuDeviceGetByPCIBusId(value)
 
 
-def test_text_may_be_a_bytearray():
+def test_text_parameters_take_bytearrays():
     assert driver.cuDeviceGetByPCIBusId(bytearray(b"nothing"))[0] != S
 
 
 # ---------------------------------------------------------------- memory given to C
 
 
-def test_void_pointers(shared_context):
+def test_void_pointers_accept_buffers_and_addresses(shared_context):
     device = check(driver.cuMemAlloc(8))
     array = np.arange(1, dtype=np.uint64) + 0x0102030405060708
     text = array.tobytes()
@@ -405,14 +406,14 @@ def test_void_pointers(shared_context):
 @pytest.mark.parametrize(
     "value", [1.5, 0.0, np.float32(1), np.bool_(True), "text", object()], ids=lambda v: type(v).__name__
 )
-def test_what_is_no_address_is_refused(shared_context, value):
+def test_non_addresses_are_refused(shared_context, value):
     with pytest.raises(TypeError, match="srcHost"):
         driver.cuMemcpyHtoD(0, value, 8)
     with pytest.raises(TypeError, match="dstHost"):
         driver.cuMemcpyDtoH(value, 0, 8)
 
 
-def test_a_buffer_too_small_is_refused(shared_context):
+def test_too_small_buffers_are_refused(shared_context):
     device = check(driver.cuMemAlloc(64))
     for call in (
         lambda: driver.cuMemcpyDtoH(bytearray(8), device, 9),
@@ -428,7 +429,7 @@ def test_a_buffer_too_small_is_refused(shared_context):
 @pytest.mark.parametrize(
     "buffer", [np.bool_(True), memoryview(b"ab"), np.frombuffer(b"ab", np.uint8), "ab", 5, None], ids=label
 )
-def test_text_is_never_written_into_what_is_read_only(buffer):
+def test_read_only_buffers_are_never_written(buffer):
     program = check(nvrtc.nvrtcCreateProgram(b"", b"empty.cu", 0, [], []))
     with pytest.raises(TypeError, match="log"):
         nvrtc.nvrtcGetProgramLog(program, buffer)
@@ -436,7 +437,7 @@ def test_text_is_never_written_into_what_is_read_only(buffer):
     check(nvrtc.nvrtcDestroyProgram(program))
 
 
-def test_shared_bytes_are_never_written(shared_context):
+def test_shared_bytes_objects_are_never_written(shared_context):
     device = check(driver.cuMemAlloc(8))
     check(driver.cuMemsetD8(device, 0, 8))
     target = bytes([65])
@@ -448,7 +449,7 @@ def test_shared_bytes_are_never_written(shared_context):
 @pytest.mark.parametrize(
     "value", ["text", [1], (1,), object(), np.zeros(4)[::2]], ids=["str", "list", "tuple", "object", "strided"]
 )
-def test_void_pointers_refuse_the_rest(value):
+def test_void_pointers_refuse_other_types(value):
     with pytest.raises((TypeError, ValueError)):
         driver.cuMemcpyHtoD(0, value, 0)
 
@@ -456,7 +457,7 @@ def test_void_pointers_refuse_the_rest(value):
 # ---------------------------------------------------------------- lists
 
 
-def test_counts_are_checked():
+def test_list_counts_are_checked():
     node = driver.CUgraphNode(1)
     for call, name in (
         (lambda: driver.cuGraphAddEmptyNode(0, [node], 2), "dependencies"),
@@ -488,7 +489,7 @@ def test_lists_of_text():
 # ---------------------------------------------------------------- attributes and options
 
 
-def test_pointer_attributes(shared_context):
+def test_pointer_attributes_have_their_types(shared_context):
     device = check(driver.cuMemAlloc(64))
     A = driver.CUpointer_attribute
     kind = check(driver.cuPointerGetAttribute(A.CU_POINTER_ATTRIBUTE_MEMORY_TYPE, device))
@@ -523,7 +524,7 @@ def test_jit_options_are_checked():
 # ---------------------------------------------------------------- NVRTC
 
 
-def test_nvrtc_writes_into_what_it_is_given():
+def test_nvrtc_writes_into_the_given_buffer():
     program = check(nvrtc.nvrtcCreateProgram(b'extern "C" __global__ void k() {}', b"k.cu", 0, [], []))
     check(nvrtc.nvrtcCompileProgram(program, 0, []))
     size = check(nvrtc.nvrtcGetPTXSize(program))

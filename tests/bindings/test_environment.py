@@ -1,4 +1,4 @@
-"""What surrounds calls: environment variables, missing libraries, the choice of the device, Ctrl-C, leaks, threads."""
+"""Around calls: environment variables, missing libraries, device selection, Ctrl-C, leaks, threads."""
 
 import gc
 import os
@@ -41,13 +41,13 @@ def test_per_thread_default_stream_must_be_an_integer(value):
 
 
 @pytest.mark.parametrize("value", ["0", "1", " 2 "])
-def test_per_thread_default_stream(value):
+def test_per_thread_default_stream_accepts_integers(value):
     code = "from cuda.bindings import driver; print(driver.cuInit(0)[0].value)"
     done = python(code, CUDA_PYTHON_CUDA_PER_THREAD_DEFAULT_STREAM=value, CUPYRITE_DEVICE="cpu")
     assert done.stdout == "0\n", done
 
 
-def test_a_device_that_means_nothing():
+def test_invalid_cupyrite_device_raises():
     code = """
         from cuda.bindings import driver
         for attempt in range(2):
@@ -61,7 +61,7 @@ def test_a_device_that_means_nothing():
 
 
 @pytest.mark.cpu
-def test_a_missing_driver_is_an_error_that_says_where_it_was_looked_for():
+def test_missing_driver_error_names_the_searched_locations():
     code = """
         from cuda.bindings import driver
         from cuda.pathfinder import DynamicLibNotFoundError
@@ -79,7 +79,7 @@ def test_a_missing_driver_is_an_error_that_says_where_it_was_looked_for():
 
 
 @pytest.mark.cpu
-def test_taking_the_cpu_device_by_default_is_said_once():
+def test_falling_back_to_the_cpu_device_warns_once():
     code = """
         import warnings
         from cuda.bindings import driver
@@ -97,7 +97,7 @@ def test_taking_the_cpu_device_by_default_is_said_once():
 
 
 @pytest.mark.cpu
-def test_the_cpu_device_by_default_is_said_once_by_nvml_too():
+def test_falling_back_to_the_cpu_device_warns_once_through_nvml():
     code = """
         import warnings
         from cuda.bindings import driver, nvml
@@ -128,7 +128,7 @@ def test_the_cpu_device_by_default_is_said_once_by_nvml_too():
 
 
 @pytest.mark.cpu
-def test_ctrl_c_ends_a_kernel_that_never_ends():
+def test_ctrl_c_interrupts_an_endless_kernel():
     code = """
         import os, signal, threading, time
         from cuda.bindings import driver
@@ -162,7 +162,7 @@ def test_ctrl_c_ends_a_kernel_that_never_ends():
 
 
 def growth(function, times):
-    """Allocated blocks that stay after calls."""
+    """Allocated blocks that remain after calls."""
     for _ in range(64):
         function()
     gc.collect()
@@ -189,7 +189,7 @@ class Number:
         return 0
 
 
-def test_calls_leave_no_references():
+def test_calls_leak_no_references():
     import ctypes
 
     import numpy as np
@@ -258,7 +258,7 @@ def test_calls_leave_no_references():
     assert not leaking, "calls by index and blocks that stayed after 300 of each"
 
 
-def test_the_references_of_arguments_are_given_back():
+def test_argument_references_are_released():
     import numpy as np
 
     array, text, number = np.zeros(4), b"some bytes", Number()
@@ -280,8 +280,7 @@ def test_the_references_of_arguments_are_given_back():
 # ---------------------------------------------------------------- threads
 
 
-def test_other_threads_run_while_a_call_waits(context):
-    """The GIL is released around calls."""
+def test_gil_is_released_during_a_waiting_call(context):
     beats = []
     stop = threading.Event()
 

@@ -1,5 +1,6 @@
-"""The calls of hot loops, which have ways of their own through the engine: the first call and the later ones, arguments by
-place and by name, of every type that is taken and of every type that is not, and answers that are not the last time's."""
+"""Calls that programs make in loops, which take the fast path: first and later calls, positional and keyword arguments,
+every accepted and every refused type, results that do not repeat.
+"""
 
 import ctypes
 import threading
@@ -20,7 +21,7 @@ def stream():
     check(runtime.cudaStreamDestroy(stream))
 
 
-def test_sizes_to_the_last_bit():
+def test_sizes_use_all_bits():
     for call in (runtime.cudaMalloc, runtime.cudaMallocHost, driver.cuMemAlloc):
         for _ in range(3):
             status, address = call(2**63)
@@ -38,8 +39,8 @@ def test_sizes_to_the_last_bit():
     assert runtime.cudaMalloc(BIG - 1)[0] == E.cudaErrorMemoryAllocation
 
 
-def test_ints_that_are_none():
-    """Bools, derived ints and what has __index__ go the general way, and give the same."""
+def test_int_subclasses_give_the_same_results():
+    """Bools, subclasses of int and objects with __index__ take the slow path."""
 
     class Number(int):
         pass
@@ -55,7 +56,7 @@ def test_ints_that_are_none():
         check(runtime.cudaFree(Number(memory)))
 
 
-def test_signs_and_widths():
+def test_signed_and_narrow_parameters():
     memory = check(runtime.cudaMalloc(16))
     for value in (-(2**31), -1, 0, 2**31 - 1):
         assert runtime.cudaMemset(memory, value, 16) == (E.cudaSuccess,)
@@ -67,7 +68,7 @@ def test_signs_and_widths():
     check(runtime.cudaFree(memory))
 
 
-def test_by_name_and_by_place(stream):
+def test_keyword_and_positional_arguments_agree(stream):
     memory = check(runtime.cudaMalloc(size=64))
     for _ in range(2):
         assert runtime.cudaMemsetAsync(memory, 1, 64, stream) == (E.cudaSuccess,)
@@ -82,7 +83,7 @@ def test_by_name_and_by_place(stream):
     check(runtime.cudaFree(devPtr=memory))
 
 
-def test_copies_do_what_they_say(stream):
+def test_copies_copy(stream):
     source = bytearray(range(256))
     host = check(runtime.cudaMallocHost(256))
     memory = check(runtime.cudaMalloc(256))
@@ -107,8 +108,8 @@ def test_copies_do_what_they_say(stream):
     check(runtime.cudaFreeHost(host))
 
 
-def test_many_at_once_are_told_apart(stream):
-    """Answers are kept for the next call: never where somebody else has them, or where the value is another one."""
+def test_results_held_elsewhere_are_not_reused(stream):
+    """Results are kept for the next call, except where they are referenced elsewhere or the value differs."""
     for make, drop in (
         (runtime.cudaMalloc, runtime.cudaFree),
         (runtime.cudaMallocHost, runtime.cudaFreeHost),
@@ -146,8 +147,7 @@ def test_failures_between_successes():
     assert runtime.cudaFree(None) == runtime.cudaFree(0) == (E.cudaSuccess,)
 
 
-def test_threads_take_turns(stream):
-    """The same function objects in several threads at once."""
+def test_threads_share_function_objects(stream):
     failures = []
 
     def work(number):

@@ -1,12 +1,12 @@
-"""Random objects into every parameter of every function: anything may be raised or returned, nothing may crash.
+"""Random objects for every parameter of every function: any result or exception is fine, a crash is not.
 
-On the CPU device only. Two kinds of arguments are drawn: anything at all, and values that are nearly right (of the
-documented type, which the docstrings tell). Left out is only what would do what it is asked to do:
+On the CPU device only. Arguments are arbitrary objects, or nearly valid values of the type that the docstring
+documents. Excluded are calls that would do damage by working as documented:
 
-* callbacks: the address of a function is called, so only null and wrong types are drawn for them;
-* NVRTC's program handles: real NVRTC dereferences them, so only null, a live program and wrong types are drawn;
-* `nvrtcInstallBundledHeaders`, `nvrtcRemoveBundledHeaders`: they write and delete files where they are told to;
-* `nvrtcSetPCHHeapSize`: it reserves as much memory as it is told to.
+* callbacks: function addresses are called, so only null and wrong types are drawn;
+* NVRTC's program handles: NVRTC dereferences them, so only null, a live program and wrong types are drawn;
+* `nvrtcInstallBundledHeaders`, `nvrtcRemoveBundledHeaders`: they write and delete files at any given path;
+* `nvrtcSetPCHHeapSize`: it reserves any given amount of memory.
 """
 
 import ctypes
@@ -37,7 +37,7 @@ FUNCTIONS = functions(driver) + functions(runtime) + functions(nvrtc)
 
 
 def parameters(function):
-    """[(name, documented type)], from the docstring."""
+    """[(name, documented type)] from the docstring."""
     text = function.__doc__.split("Returns\n")[0]
     return re.findall(r"^(\w+) : (.+?)(?:, default .*)?$", text, re.M)
 
@@ -46,7 +46,7 @@ def parameters(function):
 
 
 class Hostile:
-    """Raises whatever is asked of it."""
+    """Raises from every method."""
 
     def fail(self, *_):
         raise RuntimeError("hostile")
@@ -59,7 +59,7 @@ class Hostile:
 
 
 class Liar:
-    """Has all the conversions, none of which says anything sensible."""
+    """Has all conversion methods; each returns nonsense."""
 
     def __int__(self):
         return 2**200
@@ -85,7 +85,7 @@ class Liar:
 
 
 class Shrinking(list):
-    """A list that empties itself while it is converted."""
+    """A list that empties itself during conversion."""
 
     def __iter__(self):
         for item in list(self):
@@ -97,7 +97,7 @@ class Shrinking(list):
 
 
 class Changing:
-    """An integer that empties a list when it is asked for its value."""
+    """An integer that empties a list when its value is read."""
 
     def __init__(self, victim):
         self.victim = victim
@@ -196,7 +196,7 @@ def handles(cls):
 
 
 def near(doc):
-    """Values of about the documented type."""
+    """Values close to the documented type."""
     name = doc.split(" or ")[0]
     listed = re.fullmatch(r"list\[(.*)\]", name)
     if listed:
@@ -254,7 +254,7 @@ def strategy(function, nearly):
 
 @pytest.fixture(scope="module", autouse=True)
 def world(tmp_path_factory):
-    # Functions that write a file (the dot output of graphs, dumps of logs) write it where no one misses the place.
+    # Functions that write a file (graph dumps, logs) write it to a temporary folder.
     started_in = os.getcwd()
     os.chdir(tmp_path_factory.mktemp("fuzz"))
     check(driver.cuInit(0))
@@ -269,7 +269,7 @@ def world(tmp_path_factory):
 
 @pytest.fixture(autouse=True)
 def captures():
-    """What the calls of a test leave to the whole process: a capture of the thread's own stream, the thread's mode."""
+    """Process-wide side effects of a test's calls: a capture of the thread's stream, the thread's capture mode."""
     yield
     driver.cuStreamEndCapture(driver.CU_STREAM_PER_THREAD)
     driver.cuThreadExchangeStreamCaptureMode(driver.CUstreamCaptureMode.CU_STREAM_CAPTURE_MODE_GLOBAL)
@@ -277,7 +277,7 @@ def captures():
 
 @pytest.fixture
 def program():
-    """A program for one test; a call may destroy it, so it is never used again."""
+    """A program for one test; calls may destroy it, so it is not reused."""
     made = check(nvrtc.nvrtcCreateProgram(b'extern "C" __global__ void k() {}', b"k.cu", 0, [], []))
     PROGRAMS[:] = [made]
     return made
@@ -299,7 +299,7 @@ DESTROYS = {"nvrtcDestroyProgram"}
 
 @pytest.mark.parametrize("function", FUNCTIONS, ids=lambda f: f"{f.__module__[14:]}.{f.__name__}")
 @pytest.mark.parametrize("nearly", [False, True], ids=["anything", "nearly"])
-def test_no_arguments_crash(function, nearly, program):
+def test_random_arguments_never_crash(function, nearly, program):
     if function.__name__ in DESTROYS:
         PROGRAMS[:] = [None]
 
@@ -322,7 +322,7 @@ def test_no_arguments_crash(function, nearly, program):
     st.lists(anything, max_size=20),
     st.dictionaries(st.text(max_size=8), anything, max_size=4),
 )
-def test_wrong_numbers_and_names_crash_nothing(function, arguments, keywords):
+def test_wrong_counts_and_names_never_crash(function, arguments, keywords):
     names = [name for name, _ in parameters(function)]
     if len(arguments) + len(keywords) >= len(names) and not set(keywords) - set(names):
         return
@@ -330,8 +330,8 @@ def test_wrong_numbers_and_names_crash_nothing(function, arguments, keywords):
         function(*arguments, **keywords)
 
 
-def test_eight_threads_at_once():
-    """The same from eight threads: the tables behind the functions are shared."""
+def test_random_arguments_from_eight_threads_never_crash():
+    """The tables behind the functions are shared."""
     import random
 
     pool = [None, 0, 1, -1, 2**40, 1.5, b"x", bytearray(8), "x", [], (1,), driver.CUstream(1), driver.CUdeviceptr(8)]

@@ -1,4 +1,4 @@
-"""Kernel arguments in all their forms, seen by a kernel that writes down what it got."""
+"""Kernel arguments in all forms, checked by a kernel that stores them."""
 
 import ctypes
 
@@ -84,13 +84,13 @@ def echoed(out):
 
 
 @pytest.mark.parametrize("kind", [tuple, list])
-def test_values_and_types(kernels, out, kind):
+def test_values_with_types(kernels, out, kind):
     check(driver.cuMemsetD8(out, 0xFF, 88))
     launch(kernels["echo"], kind([kind([int(out), *VALUES]), kind([C.c_void_p, *TYPES])]))
     assert echoed(out) == [int(v) if isinstance(v, bool) else v for v in VALUES]
 
 
-def test_values_that_know_their_address(kernels, out):
+def test_values_that_provide_their_address(kernels, out):
     values = [out, C.c_bool(True), C.c_byte(7), C.c_ubyte(200), C.c_short(-3000), C.c_int(-123456)]
     values += [C.c_uint(3_000_000_000), C.c_float(1.5), C.c_double(-2.25), C.c_longlong(-(2**60))]
     values += [driver.cuuint64_t(2**63 + 5), driver.CUdeviceptr(0x1234)]
@@ -113,7 +113,7 @@ def numpy_arguments(out):
     return arrays, np.array([a.ctypes.data for a in arrays], dtype=np.uint64)
 
 
-def test_an_argument_is_asked_for_its_pointer_once(kernels, out):
+def test_pointer_of_an_argument_is_read_once(kernels, out):
     class Knows:
         asked = 0
 
@@ -123,7 +123,7 @@ def test_an_argument_is_asked_for_its_pointer_once(kernels, out):
 
     knows = Knows()
     knows.memory = C.c_longlong(0x1234)
-    # A grid given as NumPy's number goes the general way through the engine, plain numbers do not.
+    # A NumPy number as the grid takes the slow path, plain ints do not.
     for count, one in enumerate((1, np.uint32(1)), 1):
         result = driver.cuLaunchKernel(kernels["one"], one, 1, 1, 1, 1, 1, 0, 0, ((out, knows), (None, None)), 0)
         assert result == (driver.CUresult.CUDA_SUCCESS,)
@@ -134,7 +134,7 @@ def test_an_argument_is_asked_for_its_pointer_once(kernels, out):
 
 
 @pytest.mark.parametrize("form", ["array", "address", "bytes", "memoryview", "getPtr"])
-def test_an_array_of_addresses(kernels, out, form):
+def test_array_of_addresses(kernels, out, form):
     arrays, addresses = numpy_arguments(out)
 
     class Knows:
@@ -158,7 +158,7 @@ class Pair(C.Structure):
     _fields_ = [("a", C.c_int), ("b", C.c_double)]
 
 
-def test_structs(kernels, out):
+def test_structs_by_value(kernels, out):
     launch(kernels["pair"], ((out, Pair(3, 4.5)), (None, None)))
     assert read(out, 2, np.float64).tolist() == [3, 4.5]
 
@@ -173,7 +173,7 @@ def test_structs(kernels, out):
     assert read(out, 2, np.float64).tolist() == [5, 6.5]
 
 
-def test_a_pointer_to_a_struct(kernels, out):
+def test_pointers_to_structs(kernels, out):
     pair = Pair(7, 8.5)
     there = check(driver.cuMemAlloc(C.sizeof(pair)))
     check(driver.cuMemcpyHtoD(there, pair, C.sizeof(pair)))
@@ -183,7 +183,7 @@ def test_a_pointer_to_a_struct(kernels, out):
     check(driver.cuMemFree(there))
 
 
-def test_an_object_with_a_pointer_given_as_void_pointer_passes_the_pointer(kernels, out):
+def test_object_with_getptr_as_void_pointer_passes_its_pointer(kernels, out):
     class Knows:
         def getPtr(self):
             return 0xABCDEF
@@ -212,7 +212,7 @@ def test_an_object_with_a_pointer_given_as_void_pointer_passes_the_pointer(kerne
         (driver.CUresult.CUDA_ERROR_INVALID_VALUE, None, 1),
     ],
 )
-def test_integers(kernels, out, value, kind, seen):
+def test_integer_like_values(kernels, out, value, kind, seen):
     launch(kernels["one"], ((out, value), (None, kind)))
     assert read(out, 1)[0] == seen
 
@@ -227,13 +227,13 @@ def test_more_arguments_than_fit_inline(kernels, out, form):
     assert read(out, MANY, np.int32).tolist() == list(range(MANY))
 
 
-@pytest.mark.parametrize("params", [None, 0, ((), ()), [[], []], np.uint64(0)], ids=label)  # the last: one address
+@pytest.mark.parametrize("params", [None, 0, ((), ()), [[], []], np.uint64(0)], ids=label)  # A single null address.
 def test_no_arguments(kernels, params):
     launch(kernels["nothing"], params)
     launch(kernels["nothing"], params, None)
 
 
-def test_launch_kernel_ex_and_cooperative(kernels, out):
+def test_launch_kernel_ex_and_cooperative_launch(kernels, out):
     config = driver.CUlaunchConfig()
     config.gridDimX = config.gridDimY = config.gridDimZ = 1
     config.blockDimX = config.blockDimY = config.blockDimZ = 1
@@ -283,13 +283,13 @@ GOOD = ((0, 1), (C.c_void_p, C.c_longlong))
     ],
     ids=label,
 )
-def test_wrong_arguments(kernels, params):
+def test_wrong_arguments_raise(kernels, params):
     with pytest.raises(TypeError, match=r"cuLaunchKernel\(\) argument 'kernelParams'|0-dimensional"):
         driver.cuLaunchKernel(kernels["one"], 1, 1, 1, 1, 1, 1, 0, 0, params, 0)
 
 
 @pytest.mark.parametrize("value, kind", [(128, C.c_byte), (2**31, C.c_int), (-(2**31) - 1, C.c_int), (2**70, C.c_int)])
-def test_out_of_range(kernels, value, kind):
+def test_out_of_range_values_raise(kernels, value, kind):
     with pytest.raises(OverflowError, match=r"cuLaunchKernel\(\) argument 'kernelParams': item 1"):
         driver.cuLaunchKernel(kernels["one"], 1, 1, 1, 1, 1, 1, 0, 0, ((0, value), (C.c_void_p, kind)), 0)
 
@@ -300,8 +300,8 @@ def test_extra_takes_addresses_only(kernels):
             driver.cuLaunchKernel(kernels["nothing"], 1, 1, 1, 1, 1, 1, 0, 0, 0, extra)
 
 
-def test_arguments_may_change_while_the_kernel_is_queued(kernels, out):
-    """Values are copied by the launch: what happens to the objects afterwards does not matter."""
+def test_arguments_may_change_after_the_launch_returns(kernels, out):
+    """The launch copies the values."""
     values = [int(out), 0]
     pair = Pair(1, 2.0)
     for i in range(50):
@@ -316,7 +316,7 @@ def test_arguments_may_change_while_the_kernel_is_queued(kernels, out):
     assert read(out, 2, np.float64)[0] == 1
 
 
-def test_node_params_hold_their_kernel_params():
+def test_node_params_keep_their_kernel_params_alive():
     params = driver.CUDA_KERNEL_NODE_PARAMS()
     params.kernelParams = ((1, 2), (C.c_int, C.c_int))
     address = int(params.kernelParams)

@@ -1,25 +1,20 @@
-"""The lazy modules: what an import costs and does, and that everything that looks at a module works."""
+"""The lazy modules: import cost, side effects, and introspection."""
 
 import importlib
 import inspect
 import pickle
 import pydoc
-import subprocess
 import sys
 
 import cuda.bindings
 import pytest
 from cuda.bindings import driver, nvrtc
 
-
-def run(code):
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    return done.stdout
+from helpers.programs import output
 
 
 def test_import_is_lazy():
-    out = run(
+    out = output(
         "import sys\n"
         "from cuda.bindings import driver\n"
         "print('numpy' in sys.modules, 'ctypes' in sys.modules, 'enum' in sys.modules and 0,"
@@ -29,14 +24,14 @@ def test_import_is_lazy():
 
 
 @pytest.mark.parametrize("module", [driver, nvrtc], ids=["driver", "nvrtc"])
-def test_names(module):
+def test_module_lists_its_names(module):
     names = dir(module)
     assert names == sorted(set(names))
     assert set(module.__all__) <= set(names)
     for name in names:
         assert getattr(module, name) is getattr(module, name)
     assert set(names) - {"__getattr__"} <= set(vars(module))
-    assert type(module) is type(sys) and "__getattr__" not in vars(module)  # complete: an ordinary module
+    assert type(module) is type(sys) and "__getattr__" not in vars(module)  # Complete by now: an ordinary module.
     members = dict(inspect.getmembers(module))
     assert set(module.__all__) <= set(members)
     with pytest.raises(AttributeError, match="no_such_name"):
@@ -53,15 +48,15 @@ def test_star_import():
     assert space["CUresult"] is driver.CUresult and space["cuInit"] is driver.cuInit
 
 
-def test_fresh_process_views():
-    out = run(
+def test_introspection_in_a_fresh_process():
+    out = output(
         "from cuda.bindings import driver\n"
         "print(len(vars(driver)) > 1000, 'CUresult' in driver.__dict__, driver.__dict__ is driver.__dict__)\n"
     )
     assert out.split() == ["True"] * 3
-    out = run("import cuda.bindings.driver as d; print('cuInit' in d.__dict__, len(dir(d)) > 1000)")
+    out = output("import cuda.bindings.driver as d; print('cuInit' in d.__dict__, len(dir(d)) > 1000)")
     assert out.split() == ["True"] * 2
-    assert "True" in run("import cuda.bindings.nvrtc; print(hasattr(cuda.bindings.nvrtc, 'nvrtcVersion'))")
+    assert "True" in output("import cuda.bindings.nvrtc; print(hasattr(cuda.bindings.nvrtc, 'nvrtcVersion'))")
 
 
 @pytest.mark.parametrize("module", [driver, nvrtc], ids=["driver", "nvrtc"])
@@ -93,7 +88,7 @@ def test_signatures():
     assert str(inspect.signature(driver.CUstream.getPtr)) == "(self, /)"
 
 
-def test_assignment_and_patching():
+def test_assignment_and_monkeypatching():
     real = driver.cuInit
     driver.cuInit = "patched"
     try:
@@ -112,9 +107,9 @@ def test_reload():
     assert importlib.reload(nvrtc).nvrtcResult is before
 
 
-def test_package():
+def test_package_attributes():
     assert cuda.bindings.__version__ == "13.5.0"
-    assert run("import cuda.bindings; print(cuda.bindings.__version__)").strip() == "13.5.0"
+    assert output("import cuda.bindings; print(cuda.bindings.__version__)").strip() == "13.5.0"
 
 
 def test_marker_class():
@@ -124,7 +119,7 @@ def test_marker_class():
         driver.cudaBindingsDriverGlobal(1)
 
 
-def test_lazy_module_refuses_others():
+def test_lazy_module_type_refuses_other_modules():
     from cupyrite import _native
 
     for bad in (5, None, [], "json", "no.such.module"):
@@ -132,7 +127,7 @@ def test_lazy_module_refuses_others():
             _native.lazy_module(bad)
 
 
-def test_threads_making_everything():
+def test_concurrent_first_use():
     code = """
 import threading
 from cuda.bindings import driver
@@ -150,4 +145,4 @@ threads = [threading.Thread(target=work, args=(i,)) for i in range(8)]
 classes = [i for i, n in enumerate(names) if isinstance(getattr(driver, n), type)]
 print(all(s[i] == seen[0][i] for s in seen for i in classes))
 """
-    assert run(code).strip() == "True"
+    assert output(code).strip() == "True"

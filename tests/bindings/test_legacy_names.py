@@ -3,17 +3,12 @@
 import ctypes
 import importlib
 import pickle
-import subprocess
-import sys
 
 import pytest
 
+from helpers.programs import output, python
+
 INTERNAL = ("driver", "runtime", "nvrtc", "nvjitlink", "nvvm", "nvfatbin", "nvml", "cufile", "cudla")
-
-
-def run(script, *options):
-    """What a fresh interpreter prints."""
-    return subprocess.run([sys.executable, *options, "-c", script], capture_output=True, text=True, check=True)
 
 
 @pytest.mark.parametrize("old, new", [("cuda", "driver"), ("cudart", "runtime"), ("nvrtc", "nvrtc")])
@@ -30,10 +25,10 @@ import cuda
 assert it is {new} and getattr(cuda, "__file__", None) is None
 print([(w.category.__name__, w.filename, "cuda.bindings import {new}" in str(w.message)) for w in seen])
 """
-    assert run(script).stdout.strip() == "[('DeprecationWarning', '<string>', True)]"
+    assert output(script).strip() == "[('DeprecationWarning', '<string>', True)]"
 
 
-def test_old_module_names_do_not_change_what_an_object_says_of_itself():
+def test_old_module_names_do_not_change_object_names():
     script = """
 import pickle, warnings
 warnings.simplefilter("ignore")
@@ -41,29 +36,28 @@ from cuda import cuda
 assert cuda.__name__ == cuda.CUstream.__module__ == "cuda.bindings.driver"
 assert pickle.loads(pickle.dumps(cuda.CUresult.CUDA_SUCCESS)) is cuda.CUresult.CUDA_SUCCESS
 """
-    run(script)
+    output(script)
 
 
-def test_a_warning_can_be_an_error():
-    done = subprocess.run(
-        [sys.executable, "-W", "error::DeprecationWarning", "-c", "from cuda import cuda"],
-        capture_output=True,
-        text=True,
-    )
+def test_deprecation_warning_can_be_an_error():
+    done = python("from cuda import cuda", options=("-W", "error::DeprecationWarning"))
     assert done.returncode == 1 and "DeprecationWarning: cuda.cuda is an old name" in done.stderr
 
 
-def test_importing_the_bindings_warns_of_nothing():
+def test_importing_the_bindings_does_not_warn():
     names = ", ".join(INTERNAL)
-    run(f"from cuda.bindings import {names}, utils\nfrom cuda.bindings._internal import {names}, utils", "-W", "error")
+    output(
+        f"from cuda.bindings import {names}, utils\nfrom cuda.bindings._internal import {names}, utils",
+        options=("-W", "error"),
+    )
 
 
-def test_utils_is_there_without_being_imported():
-    run("import cuda.bindings\nassert cuda.bindings.utils.envvar_bool('NO_SUCH_SWITCH', True)")
-    run("import sys, cuda.bindings.driver\nassert 'cuda.bindings.utils' not in sys.modules")
+def test_utils_is_available_without_import():
+    output("import cuda.bindings\nassert cuda.bindings.utils.envvar_bool('NO_SUCH_SWITCH', True)")
+    output("import sys, cuda.bindings.driver\nassert 'cuda.bindings.utils' not in sys.modules")
 
 
-def test_an_unknown_attribute_of_the_package():
+def test_unknown_package_attribute_raises():
     import cuda.bindings
 
     with pytest.raises(AttributeError, match="no_such_module"):
@@ -72,7 +66,7 @@ def test_an_unknown_attribute_of_the_package():
         from cuda.bindings import no_such_module  # noqa: F401
 
 
-def test_errors_of_the_internals():
+def test_internal_error_classes():
     from cuda.bindings._internal import nvvm, utils
 
     for error in (utils.FunctionNotFoundError, utils.NotSupportedError):
@@ -83,7 +77,7 @@ def test_errors_of_the_internals():
 
 
 def addresses(library):
-    """The module, or a skip where its library is not installed."""
+    """The module of addresses; skips the test where its library is not installed."""
     from cuda import pathfinder
 
     module = importlib.import_module(f"cuda.bindings._internal.{library}")
@@ -94,7 +88,7 @@ def addresses(library):
 
 
 @pytest.mark.parametrize("library", INTERNAL)
-def test_addresses_of_functions(library):
+def test_function_addresses(library):
     module, every = addresses(library)
     assert all(type(name) is str and name.startswith("__") and type(value) is int for name, value in every.items())
     assert sum(value != 0 for value in every.values()) > len(every) // 2
@@ -103,7 +97,7 @@ def test_addresses_of_functions(library):
 
 
 @pytest.mark.parametrize("library", INTERNAL)
-def test_names_that_are_no_functions(library):
+def test_unknown_function_names_raise(library):
     module = importlib.import_module(f"cuda.bindings._internal.{library}")
     for wrong in ("", "__", "nvvmVersion", "__no_such_function", "__nvvmVersion\0", "__\u00e9"):
         with pytest.raises(KeyError):
@@ -115,7 +109,7 @@ def test_names_that_are_no_functions(library):
         module._inspect_function_pointer()
 
 
-def test_an_address_is_the_function():
+def test_address_calls_the_function():
     module, _ = addresses("nvvm")
     version = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.POINTER(ctypes.c_int), ctypes.POINTER(ctypes.c_int))
     major, minor = ctypes.c_int(), ctypes.c_int()
@@ -125,7 +119,7 @@ def test_an_address_is_the_function():
     assert (major.value, minor.value) == nvvm.version()
 
 
-def test_driver_addresses_are_those_that_calls_use():
+def test_driver_addresses_match_the_called_ones():
     from cuda.bindings import driver
     from cuda.bindings._internal import driver as internal
 

@@ -1,10 +1,8 @@
-"""Memory stays flat however often something is made and dropped; threads; the end of the interpreter in mid-flight."""
+"""Memory stays flat over many creations; threads; interpreter shutdown with calls in flight."""
 
 import contextlib
 import gc
 import os
-import subprocess
-import sys
 import textwrap
 import threading
 
@@ -12,20 +10,16 @@ import pytest
 from cuda import pathfinder
 from cuda.bindings import cudla, cufile, nvfatbin, nvjitlink, nvml, nvvm
 
-# A million of each by default where time does not matter: CUPYRITE_CYCLES=1000000.
+from helpers.memory import resident
+from helpers.programs import output
+
+# CUPYRITE_CYCLES=1000000 where time does not matter.
 CYCLES = int(os.environ.get("CUPYRITE_CYCLES", "20000"))
 STRUCTS = (nvml, cufile, cudla)
 
 
-def resident():
-    """Bytes of memory the process has."""
-    gc.collect()
-    with open("/proc/self/statm") as file:
-        return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
-
-
 def flat(make, cycles=CYCLES):
-    """Fails if making and dropping something costs memory: below 8 bytes for each time, and 4 MiB for all."""
+    """Fails if repeated creation grows memory by 8 bytes per repetition or by 4 MiB in total."""
     for _ in range(min(cycles, 2000)):
         make()
     before = resident()
@@ -51,7 +45,7 @@ def struct_classes():
 
 
 @pytest.mark.parametrize("kind", list(struct_classes()))
-def test_structs_and_their_attributes(kind):
+def test_structs_and_their_attributes_do_not_leak(kind):
     names = [n for n in dir(kind) if not n.startswith("_") and not callable(getattr(kind, n, None))]
 
     def make():
@@ -78,22 +72,22 @@ def test_views_keep_their_parents_alive():
     assert part.pid == 7
 
 
-def test_programs_of_nvvm():
+def test_nvvm_programs_do_not_leak():
     needs(nvvm)
     flat(lambda: nvvm.destroy_program(nvvm.create_program()), CYCLES // 10)
 
 
-def test_linkers():
+def test_linkers_do_not_leak():
     needs(nvjitlink)
     flat(lambda: nvjitlink.destroy(nvjitlink.create(1, ["-arch=sm_80"])), CYCLES // 10)
 
 
-def test_fat_binaries():
+def test_fat_binaries_do_not_leak():
     needs(nvfatbin)
     flat(lambda: nvfatbin.destroy(nvfatbin.create([], 0)), CYCLES // 10)
 
 
-def test_errors():
+def test_errors_do_not_leak():
     def fail():
         with contextlib.suppress(nvvm.nvvmError):
             nvvm.destroy_program(12345)
@@ -103,7 +97,7 @@ def test_errors():
     flat(lambda: (nvml.NvmlError(3), cufile.cuFileError(5011, 2), cudla.CudlaError(1)))
 
 
-def test_device_queries():
+def test_device_queries_do_not_leak():
     try:
         nvml.init_v2()
     except pathfinder.DynamicLibNotFoundError as error:
@@ -117,14 +111,14 @@ def test_device_queries():
             nvml.device_get_pci_info_v3(device)
             nvml.device_get_compute_running_processes_v3(device)
 
-        # Milliseconds a call on a GPU that many processes use.
+        # Milliseconds a call on a GPU that many processes share.
         flat(ask, CYCLES // 100)
     finally:
         nvml.shutdown()
 
 
-def test_everything_at_once():
-    """Eight threads make, read, change and drop objects of every module, and call what needs no hardware."""
+def test_eight_threads_use_every_module():
+    """They create, read, change and drop objects, and make calls that need no hardware."""
     kinds = [p.values[0] for p in struct_classes()]
     failed, shared = [], nvml.ProcessInfo(16)
 
@@ -193,15 +187,12 @@ kept = nvml.ComputeInstanceInfo().placement, nvml.ProcessInfo(4)[1:3]
         "import atexit; atexit.register(lambda: (nvml.PciInfo(), kept))",
     ],
 )
-def test_the_interpreter_ends_in_mid_flight(end):
+def test_interpreter_exits_with_calls_in_flight(end):
     for _ in range(3):
-        done = subprocess.run(
-            [sys.executable, "-c", textwrap.dedent(END).format(end=end)], capture_output=True, text=True, timeout=60
-        )
-        assert done.returncode == 0, done.stderr[-2000:]
+        output(textwrap.dedent(END).format(end=end), timeout=60)
 
 
-# What Python code is called by the module when the interpreter ends; it never returns.
+# Python code that the module calls while the interpreter shuts down; it never returns.
 CUT = {
     "an import": "nvml.ProcessInfo(2).pid",
     "an argument": "driver.cuInit(Waits())",
@@ -236,18 +227,13 @@ sys.kept = Slow()
 
 
 @pytest.mark.parametrize("what", CUT)
-def test_python_ends_a_thread_that_the_module_has_called_it_on(what, tmp_path):
-    """CPython before 3.14 unwinds the stack of such a thread, and Rust's frames would abort the process."""
+def test_thread_unwinding_at_shutdown_does_not_abort(what, tmp_path):
+    """CPython before 3.14 unwinds the stack of a thread that takes the GIL during shutdown; in Rust frames that would
+    abort the process.
+    """
     (tmp_path / "numpy.py").write_text(
         "import sys, threading, time\nsys.began = threading.current_thread()\nwhile True: time.sleep(0.0001)\n"
     )
     path = os.pathsep.join([str(tmp_path), *filter(None, [os.environ.get("PYTHONPATH")])])
     script = CUT_SCRIPT.replace("{what}", CUT[what])
-    done = subprocess.run(
-        [sys.executable, "-c", script],
-        capture_output=True,
-        text=True,
-        timeout=60,
-        env={**os.environ, "PYTHONPATH": path},
-    )
-    assert (done.returncode, done.stdout) == (0, "True\n"), done.stderr[-2000:]
+    assert output(script, timeout=60, environment={"PYTHONPATH": path}) == "True\n"

@@ -1,10 +1,9 @@
 """cuda.bindings.utils."""
 
-import subprocess
-import sys
-
 import pytest
 from cuda.bindings import driver, nvrtc, runtime, utils
+
+from helpers.programs import output
 
 
 @pytest.mark.parametrize(
@@ -26,14 +25,14 @@ from cuda.bindings import driver, nvrtc, runtime, utils
     ],
 )
 @pytest.mark.parametrize("default", [False, True])
-def test_switches(monkeypatch, text, value, default):
+def test_per_thread_stream_switch(monkeypatch, text, value, default):
     monkeypatch.delenv("SOME_SWITCH", raising=False)
     if text is not None:
         monkeypatch.setenv("SOME_SWITCH", text)
     assert utils.envvar_bool("SOME_SWITCH", default) is (default if value is None else value)
 
 
-def test_handles():
+def test_getters_return_handle_values():
     assert utils.get_cuda_native_handle(driver.CUstream(5)) == 5
     assert utils.get_cuda_native_handle(nvrtc.nvrtcProgram(0)) == 0
     assert utils.get_cuda_native_handle(driver.EGLSyncKHR()) == 0
@@ -63,7 +62,7 @@ def test_handles():
 
 
 @pytest.mark.parametrize("version, disabled, warns", [(12080, "", True), (12080, "1", False), (13000, "", False)])
-def test_a_driver_of_an_older_major_version(version, disabled, warns):
+def test_driver_of_an_older_major_version_warns(version, disabled, warns):
     script = f"""
 import os, warnings
 os.environ["CUDA_PYTHON_DISABLE_MAJOR_VERSION_WARNING"] = {disabled!r}
@@ -75,11 +74,10 @@ with warnings.catch_warnings(record=True) as seen:
     utils.warn_if_cuda_major_version_mismatch()
 print([(w.category.__name__, "12.8" in str(w.message)) for w in seen])
 """
-    out = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout
-    assert out.strip() == ("[('UserWarning', True)]" if warns else "[]")
+    assert output(script).strip() == ("[('UserWarning', True)]" if warns else "[]")
 
 
-def test_a_getter_of_someone_elses_class():
+def test_getter_of_another_class_raises():
     class Stream:
         pointer = 77
 
@@ -92,7 +90,7 @@ def test_a_getter_of_someone_elses_class():
         del utils._handle_getters[Stream]
 
 
-def test_a_class_that_only_has_a_handles_name():
+def test_class_that_only_shares_a_handle_name_raises():
     class CUstream:
         __module__ = "cuda.bindings.driver2"
 
@@ -110,7 +108,7 @@ def test_a_class_that_only_has_a_handles_name():
         ("// .version 1.0\n.version 2.0", "1.0"),
     ],
 )
-def test_version_of_ptx(source, version):
+def test_ptx_version(source, version):
     assert utils.get_ptx_ver(source) == version
 
 
@@ -118,19 +116,19 @@ def test_version_of_ptx(source, version):
     "source",
     ["", ".version 8", ".version 8.x", ".VERSION 8.1", ".versions 8.1", ".version8.1", ".version \u0663.\u0664"],
 )
-def test_no_ptx(source):
+def test_text_without_ptx_version_raises(source):
     with pytest.raises(ValueError, match="version directive"):
         utils.get_ptx_ver(source)
 
 
-def test_ptx_of_a_wrong_type():
+def test_ptx_of_a_wrong_type_raises():
     with pytest.raises(TypeError, match="decode"):
         utils.get_ptx_ver(b".version 8.1")
     with pytest.raises(TypeError, match="NoneType"):
         utils.get_ptx_ver(None)
 
 
-def test_ptx_of_the_compiler():
+def test_ptx_version_of_the_compiler():
     from helpers.device import compile_cuda
 
     ptx = compile_cuda('extern "C" __global__ void k() {}', kind="ptx", arch="80")[0].decode()
@@ -169,7 +167,7 @@ def test_toolkit_of_a_ptx_version(ptx, cuda):
 
 
 @pytest.mark.parametrize("wrong", ["", "1.5", "5.1", "8.40", " 8.4", "8,4", "9.99", 8.4, None, b"8.4", [], {}])
-def test_no_version_of_ptx(wrong):
+def test_unknown_ptx_version_raises(wrong):
     with pytest.raises(ValueError, match=r"'9\.5'"):
         utils.get_minimal_required_cuda_ver_from_ptx_ver(wrong)
 
@@ -203,13 +201,13 @@ def has_nvvm():
         (["-g", "-bogus"], False),
     ],
 )
-def test_options_of_nvvm(options, good):
+def test_nvvm_options(options, good):
     has_nvvm()
     assert utils.check_nvvm_compiler_options(options) is good
 
 
 @pytest.mark.parametrize("wrong", ["-g", b"-g", "", None, 3, [3], [None]])
-def test_what_are_no_options_of_nvvm(wrong):
+def test_invalid_nvvm_options_raise(wrong):
     has_nvvm()
     with pytest.raises(TypeError):
         utils.check_nvvm_compiler_options(wrong)

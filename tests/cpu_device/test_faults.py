@@ -1,4 +1,6 @@
-"""What a kernel's mistakes look like from the host. Each in its own process: an error here ends a context for good."""
+"""What kernel faults look like from the host. Each test runs in its own process, because a fault makes the context
+unusable.
+"""
 
 import signal
 import subprocess
@@ -8,11 +10,10 @@ import time
 
 import pytest
 
-from helpers import TESTS
+from helpers.programs import python
 
 HEADER = """
 import sys
-sys.path.insert(0, {here!r})
 import numpy as np
 from helpers.device import DeviceArray, Module, check, driver, synchronize
 check(driver.cuInit(0))
@@ -22,12 +23,12 @@ R = driver.CUresult
 
 
 def script(body):
-    return HEADER.format(here=str(TESTS)) + textwrap.dedent(body)
+    return HEADER + textwrap.dedent(body)
 
 
 def run(body, timeout=120):
-    """(stdout, stderr) of a Python program that ends well."""
-    done = subprocess.run([sys.executable, "-c", script(body)], capture_output=True, text=True, timeout=timeout)
+    """(stdout, stderr) of a Python program that must succeed."""
+    done = python(script(body), timeout=timeout)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout, done.stderr
 
@@ -65,7 +66,7 @@ def test_illegal_address_report_says_where():
 
 @pytest.mark.cpu
 @pytest.mark.parametrize("index, where", [(64, "past the end"), (-1, "before"), (1000, "past the end")])
-def test_one_element_out_of_bounds_is_caught(index, where):
+def test_access_one_element_past_the_end_is_reported(index, where):
     _, err = run(f'''
         module = Module.from_source("""
         extern "C" __global__ void poke(int *out, int i) {{ out[i] = 1; }}
@@ -78,7 +79,7 @@ def test_one_element_out_of_bounds_is_caught(index, where):
 
 
 @pytest.mark.cpu
-def test_use_after_free_is_caught():
+def test_use_after_free_is_reported():
     run('''
         module = Module.from_source("""
         extern "C" __global__ void poke(int *out) { *out = 1; }
@@ -103,7 +104,7 @@ def test_shared_memory_is_bounds_checked():
     ''')
 
 
-def test_misaligned_address():
+def test_misaligned_access_is_an_error():
     out, _ = run('''
         module = Module.from_source("""
         extern "C" __global__ void odd(char *p) { *(int *)(p + 1) = 1; }
@@ -115,7 +116,7 @@ def test_misaligned_address():
     assert out.split() == ["CUDA_ERROR_MISALIGNED_ADDRESS"]
 
 
-def test_assert_says_what_failed():
+def test_failed_assert_reports_its_location():
     out, err = run("""
         module = Module.from_file("printf_assert.cu", kind="ptx")
         x = np.ones(64, np.int32)
@@ -129,7 +130,7 @@ def test_assert_says_what_failed():
     assert "in[i] > 0" in err and "check_positive" in err and "block: [1,0,0], thread: [5,0,0]" in err, err
 
 
-def test_trap():
+def test_trap_fails_the_launch():
     out, _ = run("""
         module = Module.from_file("printf_assert.cu", kind="ptx")
         module.launch("trap_if", 1, 32, np.int32(0))
@@ -140,7 +141,7 @@ def test_trap():
     assert out.split()[0] in ("CUDA_ERROR_LAUNCH_FAILED", "CUDA_ERROR_ILLEGAL_INSTRUCTION")
 
 
-def test_printf():
+def test_printf_formats():
     out, _ = run("""
         module = Module.from_file("printf_assert.cu")
         module.launch("hello", 2, 3, np.int32(5))
@@ -193,7 +194,7 @@ def test_endless_kernel_can_be_interrupted():
 
 
 @pytest.mark.cpu
-def test_process_ends_while_a_kernel_runs():
+def test_process_exits_while_a_kernel_runs():
     start = time.monotonic()
     run(
         """
@@ -238,7 +239,7 @@ def test_deep_recursion_is_an_error_not_a_crash():
     assert out.split()[0] in ("CUDA_ERROR_HARDWARE_STACK_ERROR", "CUDA_ERROR_ILLEGAL_ADDRESS"), out + err
 
 
-def test_new_context_after_a_fault_on_the_cpu_device(cpu_device):
+def test_new_context_works_after_a_fault(cpu_device):
     if not cpu_device:
         pytest.skip("an NVIDIA GPU needs a new process after a fault")
     run("""

@@ -1,4 +1,4 @@
-"""Kernels of every kind, compiled by the real NVRTC, against NumPy; the same on the CPU device and on a GPU."""
+"""Kernels of every kind, compiled by NVRTC, against NumPy; the same on the CPU device and on a GPU."""
 
 import ctypes
 
@@ -377,7 +377,7 @@ def test_switch():
         6: 6 + 0 * i,
         100: 1000 + 0 * i,
     }
-    # 2 falls through to 3, which recomputes from v itself.
+    # 2 falls through to 3, which recomputes from v.
     known[2] = (2 ^ 0x55) + 0 * i
     known[3] = (3 ^ 0x55) + 0 * i
     want = [int(known[x][k]) if x in known else 2 if x > 50 else 3 for k, x in enumerate(v.tolist())]
@@ -609,7 +609,8 @@ def test_clocks():
     synchronize()
     cycles, short_cycles, nanoseconds, forward = out.get().tolist()
     assert forward == 1 and cycles > 0 and short_cycles != 0
-    # `__nanosleep` sleeps for up to twice the time asked, and the global timer may tick in steps of a microsecond or more.
+    # `__nanosleep` may sleep for twice the time requested, and the global timer may tick in steps of a microsecond or
+    # more.
     assert nanoseconds > 10_000
 
 
@@ -634,7 +635,7 @@ def test_ctypes_arguments():
     assert out.get().tolist() == [3] * 8
 
 
-def test_many_arguments():
+def test_512_arguments_arrive():
     count = 512
     params = ", ".join(f"int a{k}" for k in range(count))
     source = f'extern "C" __global__ void many(int *out, {params}) {{ out[0] = {" + ".join(f"a{k}" for k in range(count))}; }}'
@@ -647,7 +648,7 @@ def test_many_arguments():
     assert out.get()[0] == count * (count - 1) // 2
 
 
-def test_compute_capability_is_what_the_code_was_made_for():
+def test_code_is_compiled_for_the_device_capability():
     source = 'extern "C" __global__ void arch(int *out) { *out = __CUDA_ARCH__; }'
     module = Module.from_source(source)
     out = zeros(1, np.int32)

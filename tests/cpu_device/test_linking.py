@@ -1,11 +1,9 @@
-"""Linked code runs: objects and LTO IR of NVRTC's through nvJitLink, PTX through the driver's linker.
+"""Linked code runs: objects and LTO IR from NVRTC through nvJitLink, PTX through the driver's linker.
 
-On the CPU device a cubin carries the PTX it was made from. All of this runs on both devices but what is marked.
+On the CPU device a cubin carries the PTX that it was compiled from. Unmarked tests run on both devices.
 """
 
 import ctypes
-import subprocess
-import sys
 
 import numpy as np
 import pytest
@@ -13,6 +11,7 @@ from cuda.bindings import driver, nvfatbin, nvjitlink, nvrtc
 from cuda.bindings.nvjitlink import InputType
 
 from helpers.device import check, compute_capability
+from helpers.programs import output
 
 HELPER = """
 __device__ int counter = 5;
@@ -41,7 +40,7 @@ def arch(shared_context):
 
 
 def compile_to(source, what, arch, *options):
-    """`what`: CUBIN, PTX or LTOIR."""
+    """NVRTC's output of the kind `what`: CUBIN, PTX or LTOIR."""
     program = check(nvrtc.nvrtcCreateProgram(source.encode(), b"test.cu", 0, [], []))
     target = "compute" if what == "PTX" else "sm"
     options = [f"--gpu-architecture={target}_{arch}".encode(), *(o.encode() for o in options)]
@@ -74,7 +73,7 @@ def jit_link(inputs, *options, what="cubin"):
 
 
 def run(code, kernel=b"run"):
-    """Loads code, as a module and as a library, and runs the kernel of `MAIN` of each."""
+    """Loads code as a module and as a library, and runs the kernel of `MAIN` from each."""
     library = check(driver.cuLibraryLoadData(code, [], [], 0, [], [], 0))
     module = check(driver.cuModuleLoadData(code))
     functions = [
@@ -101,7 +100,7 @@ def run(code, kernel=b"run"):
 
 @pytest.mark.parametrize("kinds", [("CUBIN", "CUBIN"), ("PTX", "CUBIN"), ("CUBIN", "PTX"), ("PTX", "PTX")])
 @pytest.mark.parametrize("first", [0, 1])
-def test_relocatable_objects(arch, kinds, first):
+def test_relocatable_objects_link(arch, kinds, first):
     inputs = [
         (getattr(InputType, kind), compile_to(source, kind, arch, "-rdc=true"), name)
         for kind, source, name in zip(kinds, (HELPER, MAIN), ("helper", "main"))
@@ -111,7 +110,7 @@ def test_relocatable_objects(arch, kinds, first):
     run(jit_link(inputs, f"-arch=sm_{arch}"))
 
 
-def test_any_input_and_files(arch, tmp_path):
+def test_linker_detects_kinds_and_reads_files(arch, tmp_path):
     helper = compile_to(HELPER, "CUBIN", arch, "-rdc=true")
     (tmp_path / "main.cubin").write_bytes(compile_to(MAIN, "CUBIN", arch, "-rdc=true"))
     linked = jit_link(
@@ -121,7 +120,7 @@ def test_any_input_and_files(arch, tmp_path):
 
 
 @pytest.mark.parametrize("first", [0, 1])
-def test_lto(arch, first):
+def test_lto_ir_links(arch, first):
     inputs = [
         (InputType.LTOIR, compile_to(source, "LTOIR", arch, "-rdc=true", "-dlto"), name)
         for source, name in ((HELPER, "helper"), (MAIN, "main"))
@@ -132,8 +131,7 @@ def test_lto(arch, first):
     run(jit_link(inputs, f"-arch=sm_{arch}", "-lto", "-ptx", what="ptx") + b"\0")
 
 
-def test_lto_calls_an_object(arch):
-    """LTO IR and machine code in one link."""
+def test_lto_ir_and_machine_code_link_together(arch):
     inputs = [
         (InputType.LTOIR, compile_to(MAIN, "LTOIR", arch, "-rdc=true", "-dlto"), "main"),
         (InputType.CUBIN, compile_to(HELPER, "CUBIN", arch, "-rdc=true"), "helper"),
@@ -141,8 +139,8 @@ def test_lto_calls_an_object(arch):
     run(jit_link(inputs, f"-arch=sm_{arch}", "-lto"))
 
 
-def test_ptx_to_cubin(arch):
-    """What a PTX program's link to machine code is."""
+def test_linking_one_ptx_gives_a_cubin(arch):
+    """Compiles a PTX program to machine code."""
     whole = (HELPER + MAIN).replace('extern "C" __device__ float helper(float x);', "")
     whole = (
         whole.replace("extern __device__ int counter;", "")
@@ -152,7 +150,7 @@ def test_ptx_to_cubin(arch):
     run(jit_link([(InputType.PTX, compile_to(whole, "PTX", arch), "whole")], f"-arch=sm_{arch}"))
 
 
-def test_fat_binaries(arch):
+def test_fat_binaries_link(arch):
     def fatbin(add, code, *more):
         handle = nvfatbin.create(["-compress=false"], 1)
         getattr(nvfatbin, f"add_{add}")(handle, code, len(code), arch, "member", *more)
@@ -169,13 +167,12 @@ def test_fat_binaries(arch):
         for source, name in ((HELPER, "helper"), (MAIN, "main"))
     ]
     run(jit_link(lto, f"-arch=sm_{arch}", "-lto"))
-    # A linked cubin may be wrapped once more.
+    # A linked cubin can be wrapped again.
     linked = jit_link([(InputType.FATBIN, helper, "h"), (InputType.FATBIN, main, "m")], f"-arch=sm_{arch}")
     run(fatbin("cubin", linked))
 
 
-def test_links_at_the_same_time(arch):
-    """Each link has inputs of its own."""
+def test_concurrent_links_are_independent(arch):
     made = []
     for value in range(3):
         source = f'extern "C" __global__ void run(int *out) {{ *out = {value}; }}'
@@ -203,8 +200,8 @@ def test_links_at_the_same_time(arch):
     check(driver.cuMemFree(memory))
 
 
-def test_a_cubin_outlives_its_process(arch, tmp_path):
-    """What is on disk can be loaded by a process that compiled nothing."""
+def test_cubin_file_loads_in_another_process(arch, tmp_path):
+    """The other process compiles nothing."""
     inputs = [
         (InputType.CUBIN, compile_to(source, "CUBIN", arch, "-rdc=true"), name)
         for source, name in ((HELPER, "helper"), (MAIN, "main"))
@@ -217,11 +214,11 @@ def test_a_cubin_outlives_its_process(arch, tmp_path):
         "e, m = d.cuModuleLoad(sys.argv[1].encode()); assert e == 0, e\n"
         "e, f = d.cuModuleGetFunction(m, b'run'); assert e == 0, e\n"
     )
-    subprocess.run([sys.executable, "-W", "ignore", "-c", program, str(path)], check=True, timeout=120)
+    output(program, path, options=("-W", "ignore"))
 
 
 def load_error(code):
-    """(status, error log) of loading code that must not load."""
+    """(status, error log) of a load that must fail."""
     log = bytearray(4096)
     options = driver.CUjit_option
     status, *_ = driver.cuModuleLoadDataEx(
@@ -231,10 +228,10 @@ def load_error(code):
 
 
 @pytest.mark.cpu
-def test_machine_code_of_others(arch):
-    """What was linked with it says why it cannot run."""
+def test_cubin_without_ptx_explains_why_it_cannot_run(arch):
+    """Machine code linked by other compilers."""
     own = compile_to(MAIN, "CUBIN", arch, "-rdc=true")
-    # The section that carries the PTX, made unknown: a cubin as another process's compiler gives it.
+    # Makes the section with the PTX unrecognizable: like a cubin of another compiler.
     foreign = compile_to(HELPER, "CUBIN", arch, "-rdc=true").replace(b".cupyrite.ptx", b".another.ptx!")
     status, log = load_error(foreign)
     assert status == driver.CUresult.CUDA_ERROR_NO_BINARY_FOR_GPU
@@ -253,7 +250,7 @@ KIND = driver.CUjitInputType
 
 
 class Linker:
-    """`cuLink*` with logs."""
+    """`cuLink*` calls with log buffers."""
 
     def __init__(self, *options):
         self.info, self.error = bytearray(8192), bytearray(8192)
@@ -271,7 +268,7 @@ class Linker:
         return driver.cuLinkAddData(self.state, kind, data, len(data), name, 0, [], [])[0]
 
     def complete(self):
-        """The status, and the image or None."""
+        """(status, image or None)."""
         status, address, size = driver.cuLinkComplete(self.state)
         return status, ctypes.string_at(address, size) if int(status) == 0 else None
 
@@ -290,7 +287,7 @@ def linker(shared_context):
 
 
 @pytest.mark.parametrize("kinds", [("PTX", "PTX"), ("CUBIN", "PTX"), ("CUBIN", "CUBIN")])
-def test_driver_linker(linker, arch, kinds):
+def test_driver_linker_links_ptx(linker, arch, kinds):
     for kind, source, name in zip(kinds, (HELPER, MAIN), (b"helper", b"main")):
         code = compile_to(source, kind, arch, "-rdc=true")
         assert int(linker.add(getattr(KIND, f"CU_JIT_INPUT_{kind}"), code, name)) == 0, linker.error_log()
@@ -312,7 +309,7 @@ def test_driver_linker_reads_files(linker, arch, tmp_path):
     assert status != 0
 
 
-def test_missing_and_doubled_symbols(arch, shared_context):
+def test_missing_and_duplicate_symbols_are_reported(arch, shared_context):
     main = compile_to(MAIN, "PTX", arch, "-rdc=true")
     linker = Linker()
     assert int(linker.add(KIND.CU_JIT_INPUT_PTX, main, b"the main module")) == 0
@@ -331,14 +328,14 @@ def test_missing_and_doubled_symbols(arch, shared_context):
     linker.close()
 
 
-def test_ptx_with_an_error(linker):
+def test_ptx_error_is_reported(linker):
     status = linker.add(KIND.CU_JIT_INPUT_PTX, b".version 8.0\n.target sm_80\n.visible .entry k() { wrong; }\0", b"bad")
     assert status == driver.CUresult.CUDA_ERROR_INVALID_PTX
     assert "wrong" in linker.error_log()
 
 
 @pytest.mark.cpu
-def test_driver_linker_with_lto(arch, shared_context):
+def test_driver_linker_links_lto_ir(arch, shared_context):
     linker = Linker((JIT.CU_JIT_FTZ, 1))
     for source, name in ((HELPER, b"helper"), (MAIN, b"main")):
         code = compile_to(source, "LTOIR", arch, "-rdc=true", "-dlto")
@@ -350,7 +347,7 @@ def test_driver_linker_with_lto(arch, shared_context):
 
 
 @pytest.mark.cpu
-def test_inputs_of_the_wrong_kind(arch, shared_context):
+def test_inputs_of_the_wrong_kind_are_refused(arch, shared_context):
     cases = [
         (KIND.CU_JIT_INPUT_CUBIN, compile_to(MAIN, "PTX", arch), "not a cubin"),
         (KIND.CU_JIT_INPUT_PTX, compile_to(MAIN, "CUBIN", arch, "-rdc=true"), "not PTX"),
@@ -365,19 +362,15 @@ def test_inputs_of_the_wrong_kind(arch, shared_context):
         linker.close()
 
 
-# -------------------------------------------------------------------------------------------------------------
-# What the driver has to say
-
-
 def messages(iterator):
-    """(the messages since, the iterator after them)."""
+    """(new messages, iterator after them)."""
     buffer = bytearray(25600)
     outputs = check(driver.cuLogsDumpToMemory(iterator, buffer, len(buffer), 0))
     return buffer.split(b"\0")[0].decode(), outputs
 
 
 @pytest.mark.cpu
-def test_a_refused_launch_is_explained(arch, shared_context):
+def test_refused_launch_is_explained_in_the_driver_log(arch, shared_context):
     module = check(driver.cuModuleLoadData(compile_to('extern "C" __global__ void k(int n) {}', "CUBIN", arch)))
     function = check(driver.cuModuleGetFunction(module, b"k"))
     heard = []

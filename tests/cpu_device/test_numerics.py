@@ -1,4 +1,6 @@
-"""Arithmetic, held against what an NVIDIA GPU computed (tests/golden/gpu.npz, see golden/record_numerics.py) and against NumPy."""
+"""Arithmetic, compared with results of an NVIDIA GPU (tests/golden/gpu.npz, see golden/record_numerics.py) and with
+NumPy.
+"""
 
 import numpy as np
 import pytest
@@ -13,7 +15,7 @@ GOLDEN = np.load(_GOLDEN)
 
 
 def bits(values):
-    """The values' bits, every NaN made the same one: PTX leaves payloads open."""
+    """The bits of the values, with one representation for NaN: PTX leaves payloads unspecified."""
     if values.dtype.kind != "f":
         return values
     out = values.view(f"u{values.dtype.itemsize}").copy()
@@ -22,14 +24,14 @@ def bits(values):
 
 
 def bfloat_bits(values):
-    """The same for bfloat16 in 16-bit integers."""
+    """As `bits`, for bfloat16 in 16-bit integers."""
     out = values.copy()
     out[(values & 0x7FFF) > 0x7F80] = 0xFFFF
     return out
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda c: c.id)
-def test_like_a_gpu(case):
+def test_results_match_a_gpu(case):
     major, minor = compute_capability()
     if case.arch > 10 * major + minor:
         pytest.skip(f"the kernel needs compute capability {case.arch / 10}")
@@ -52,7 +54,7 @@ def test_like_a_gpu(case):
     "dtype, name",
     [(np.float32, "zip<float>"), (np.float64, "zip<double>"), (np.int32, "zip<int>"), (np.int64, "zip<long long>")],
 )
-def test_basic_arithmetic_like_numpy(dtype, name):
+def test_basic_arithmetic_matches_numpy(dtype, name):
     a, b = {"f4": F32, "f8": F64, "i4": I32, "i8": I64}[np.dtype(dtype).str[1:]]
     if np.dtype(dtype).kind == "i":
         b = np.where((b == 0) | (b == -1), 3, b).astype(dtype)
@@ -78,7 +80,7 @@ def test_basic_arithmetic_like_numpy(dtype, name):
         ("transform<AddOne, int>", lambda x: x + 1, np.int32),
     ],
 )
-def test_templates(name, function, dtype):
+def test_templates_match_numpy(name, function, dtype):
     a = {np.float32: F32, np.float64: F64, np.int32: I32}[dtype][0]
     module = Module.from_file("elementwise.cu", names=[name])
     x, out = DeviceArray(a), DeviceArray(np.zeros_like(a))
@@ -92,7 +94,7 @@ def test_templates(name, function, dtype):
     "name, source, target",
     [("convert<signed char, double>", np.int8, np.float64), ("convert<unsigned short, float>", np.uint16, np.float32)],
 )
-def test_widening_conversions(name, source, target):
+def test_widening_conversions_match_numpy(name, source, target):
     a = np.arange(256).astype(source) if source == np.int8 else np.arange(0, 65536, 17).astype(source)
     module = Module.from_file("elementwise.cu", names=[name])
     x, out = DeviceArray(a), DeviceArray(np.zeros(len(a), target))
@@ -105,7 +107,7 @@ def test_widening_conversions(name, source, target):
     "name, source, target",
     [("convert<float, unsigned char>", np.float32, np.uint8), ("convert<double, int>", np.float64, np.int32)],
 )
-def test_narrowing_conversions(name, source, target):
+def test_narrowing_conversions_match_numpy(name, source, target):
     low, high = np.iinfo(target).min, np.iinfo(target).max
     a = np.array([0, 0.4, 1.9, -0.9, low, high, 17.5], source)
     module = Module.from_file("elementwise.cu", names=[name])

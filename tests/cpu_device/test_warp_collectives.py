@@ -1,4 +1,4 @@
-"""Warp collectives whose member mask differs between the lanes of a warp, compiled by NVRTC; on both devices."""
+"""Warp collectives with several member masks in one warp, compiled by NVRTC; on both devices."""
 
 import numpy as np
 import pytest
@@ -24,7 +24,7 @@ def keys_and_values():
 
 
 def groups(keys):
-    """For each lane: its number in the warp, and the indices of the lanes of its warp with the same key."""
+    """For each lane: its rank in its group, and the indices of the lanes of its warp with the same key."""
     for i in range(N):
         warp = np.arange(i & ~31, (i & ~31) + 32)
         yield i & 31, warp[keys[warp] == keys[i]]

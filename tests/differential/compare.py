@@ -1,10 +1,10 @@
-"""Tells two records of record.py apart: NVIDIA's package and this project.
+"""Compares two records of record.py: NVIDIA's package and this project.
 
     python tests/differential/compare.py peer.json ours.json
 
-Prints how many cases agree, what differs, which differences are meant (deliberate.py, with reasons), and how many of the
-module's functions were compared with a result, and why the others were not (reasons.py, where the records do not say).
-Exit status 1 if a difference is not meant, if ours crashes or hangs, or if a function has neither a result nor a reason.
+Prints the number of equal cases, the differences, the deliberate ones (deliberate.py, with reasons), how many of the
+module's functions returned equal results, and why the others did not (reasons.py, where the records do not tell). Exit
+status 1 if a difference has no rule, if ours crashes or hangs, or if a function has neither a result nor a reason.
 """
 
 import argparse
@@ -21,15 +21,16 @@ from reasons import REASONS
 
 
 def looks_like_address(word):
-    """Above what sizes reach; or, of an interpreter that is loaded low, what malloc gives."""
+    """Above the range of sizes; for an interpreter loaded at low addresses, in the range of malloc."""
     return word >= 1 << 40 or (1 << 24 <= word < 1 << 36 and word % 16 == 0)
 
 
 def same_bytes(peer, ours, uninitialised):
-    """Whether two blocks of memory (hexadecimal) are the same but for addresses, and for what the peer left as it was.
+    """Whether two blocks of memory (hexadecimal) are equal except for addresses and memory that the peer left
+    uninitialized.
 
-    `uninitialised`: the peer may hand C memory that it never wrote; ours is zero there then. Small values are never
-    taken for such leftovers, because arguments are small.
+    `uninitialised`: the peer may pass C memory that it never wrote; ours is zero there. Small values never count as
+    uninitialized, because arguments are small.
     """
     if peer == ours:
         return True
@@ -53,11 +54,11 @@ def same_bytes(peer, ours, uninitialised):
 
 
 def same_argument(peer, ours):
-    """Whether C saw the same argument."""
+    """Whether C received the same argument."""
     if peer == ours:
         return True
     if {peer, ours} == {"in ", "0"}:
-        return True  # an array of nothing
+        return True  # An empty array.
     if peer.startswith("kernel ") and ours.startswith("kernel "):
         a, b = peer.split(), ours.split()
         return len(a) == len(b) and all(x == y or same_bytes(x, y, False) for x, y in zip(a[1:], b[1:], strict=True))
@@ -76,18 +77,18 @@ def same_calls(peer, ours):
 
 
 def without_addresses(value):
-    """A value whose numbers that look like addresses are all the same."""
+    """A value with all address-like numbers replaced by one."""
     if isinstance(value, dict):
         if set(value) == {"int"} and isinstance(value["int"], int) and 1 << 40 <= value["int"] < 1 << 48:
             return {"int": "address"}
         if "class" in value and isinstance(value.get("int"), int) and value["int"] >= 1 << 20:
-            value = {**value, "int": "address"}  # a handle
+            value = {**value, "int": "address"}  # A handle.
         return {k: without_addresses(v) for k, v in value.items()}
     return [without_addresses(v) for v in value] if isinstance(value, list) else value
 
 
 def shape(value):
-    """A value without its content: what is compared where the content changes from call to call; a status stays."""
+    """A value without its content, for values that change from call to call; a status is kept."""
     if isinstance(value, dict) and isinstance(value.get("tuple"), list) and value["tuple"]:
         first, *rest = value["tuple"]
         return [first if isinstance(first, dict) and "enum" in first else shape(first), *map(shape, rest)]
@@ -101,7 +102,7 @@ def shape(value):
 
 
 def judge(peer, ours):
-    """(verdict, what) of two outcomes: "same", "both impossible", "peer crashes" or "differs"."""
+    """(verdict, description) of two outcomes: "same", "both impossible", "peer crashes" or "differs"."""
     if "crash" in ours or "hangs" in ours:
         both = "crash" in peer or "hangs" in peer
         return ("differs", "ours crashes or hangs" + (", as does the peer" if both else ""))
@@ -119,7 +120,7 @@ def judge(peer, ours):
             return "differs", f"raises {a['exception']}, ours {b['exception']}"
         if a != b:
             return "differs", "exceptions of the same class differ"
-        # Which calls came before an argument was refused does not matter; an error of C has its calls.
+        # Calls before a refused argument do not matter; an error of C includes its calls.
         if "status" in a and not same_calls(peer.get("calls", []), ours.get("calls", [])):
             return "differs", "C is called differently (error)"
         return "same", ""
@@ -140,7 +141,7 @@ def judge(peer, ours):
 
 
 def meant(module, section, label, what, peer, ours):
-    """The reason why this difference is meant, or None."""
+    """The reason of the first rule that matches this difference, or None."""
     for pattern, difference, reason, *test in DELIBERATE:
         if not re.fullmatch(pattern, f"{module} {section} {label}") or not re.search(difference, what):
             continue
@@ -163,13 +164,12 @@ def flat(record):
     return {k: v for k, v in found.items() if v is not None}
 
 
-# What came of a function, from worst to best; the reason of the worse ones is found in the records.
-# The recorder answers every function with errors, so that the same error says little there.
+# Results of a function from worst to best; the records give the reason for the worse ones.
 NOT_CALLED, RECORDED_ERROR, PEER_CRASHES, ON_PURPOSE, SAME_ERROR, SAME_VALUE = range(6)
 
 
 class Comparison:
-    """Two records, compared: verdicts, differences, what came of each function."""
+    """Compares two records: verdicts, differences, the best result of each function."""
 
     def __init__(self, peer, ours):
         self.module, self.recorder = peer["module"].rpartition(".")[2], peer["recorder"]
@@ -177,7 +177,7 @@ class Comparison:
         self.names = sorted(
             {label.split()[1] for section, label in self.peer if section == "facts" and label.startswith("signature ")}
         )
-        # A script whose process crashed has nothing after that.
+        # Nothing follows in a script whose process crashed.
         self.ended = {
             label.partition(":")[0]
             for (section, label), v in self.peer.items()
@@ -212,7 +212,7 @@ class Comparison:
             reached = SAME_VALUE
             status = peer["value"].get("tuple", [None])[0] if isinstance(peer["value"], dict) else None
             if isinstance(status, dict) and "enum" in status and status["value"]:
-                # A tuple whose status is an error is an error, however it comes.
+                # A tuple with an error status is an error in any form.
                 reached, why = SAME_ERROR, f"both return {status['name']}"
         elif verdict == "same" and "raises" in peer and "status" in peer["raises"]:
             reached, why = SAME_ERROR, f"both raise {peer['raises']['exception'].rpartition('.')[2]}"
@@ -228,11 +228,11 @@ class Comparison:
 
     @property
     def kind(self):
-        """How the record was made: "recorder", "real", or "typed", where only the arguments are the recorder's."""
+        """How the record was made: "recorder", "real", or "typed" (only the arguments come from the recorder)."""
         return ("typed" if self.module == "runtime" else "recorder") if self.recorder else "real"
 
     def without(self):
-        """{function: reason or None} of the functions that never gave the same value."""
+        """{function: reason or None} of the functions that never returned equal values."""
         out = {}
         for name, (reached, why) in self.best.items():
             if reached == SAME_VALUE:

@@ -1,13 +1,13 @@
-"""Writes down what this interpreter's `cuda.core` does, line by line of the programs in ``core_cases``.
+"""Records what this interpreter's `cuda.core` does, line by line of the programs in ``core_cases``.
 
     python tests/differential/core.py --out ours.json [GROUP ...]
 
-A group is a short program: a setup, then lines that are run one after the other in a process of the group's own. Of each
-line the record keeps the value (or the class and status of the exception, and the categories of warnings), so that the
-same programs run in an interpreter with NVIDIA's package and core_compare.py tells the two records apart. Addresses,
-handles and folders are taken out; messages are kept for the reader and not compared, because ours are our own words.
+A group is a short program: a setup, then lines that run one after the other in a process of their own. The record keeps
+the value of each line (or the class and status of the exception, and the categories of warnings). The same programs run
+in an interpreter with NVIDIA's package, and core_compare.py compares the two records. Addresses, handles and folders
+are removed; messages are kept for the reader and not compared, because our texts are our own.
 
-A line that ends the process is recorded as a crash, and the group is run again without it.
+A line that ends the process is recorded as a crash, and the group runs again without it.
 """
 
 import argparse
@@ -30,22 +30,22 @@ import warnings
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE))
 
-SECONDS = float(os.environ.get("CUPYRITE_DIFFERENTIAL_SECONDS", "60"))  # a group that takes longer hangs
-ADDRESS = 1 << 40  # numbers from here on are addresses or handles
+SECONDS = float(os.environ.get("CUPYRITE_DIFFERENTIAL_SECONDS", "60"))  # Seconds after which a group counts as hanging.
+ADDRESS = 1 << 40  # Larger numbers are addresses or handles.
 
 # ----------------------------------------------------------------------------------------------------------
 # Values
 
 
 def words(text):
-    """A text without what changes from run to run."""
+    """A text without the parts that change from run to run."""
     text = re.sub(r"0x0*[1-9a-fA-F][0-9a-fA-F]*", "0x#", text)
     text = re.sub(re.escape(tempfile.gettempdir()) + r"/[\w./-]+", "PATH", text)
     return re.sub(r"\bcuda\.core\.[\w.]*?(?=[A-Z])", "cuda.core.", text)
 
 
 def class_name(kind):
-    """The name of a class; all private modules of `cuda.core` are one, because where a class is kept is our own matter."""
+    """The name of a class; all private modules of `cuda.core` count as one, because their layout is not compared."""
     module = kind.__module__
     return (
         f"{'cuda.core' if module.startswith(('cuda.core.', 'cupyrite')) else module}.{kind.__qualname__.split('.')[-1]}"
@@ -105,7 +105,7 @@ STATUS = re.compile(r"\b(CUDA_ERROR_\w+|cudaError[A-Z]\w+|NVRTC_ERROR_\w+|ERROR_
 
 
 def describe_error(error):
-    """An exception: its class, the status its text names, and the text for the reader."""
+    """An exception: its class, the status that its text names, and the text for the reader."""
     try:
         text = str(error)
     except Exception as broken:
@@ -118,11 +118,11 @@ def describe_error(error):
 
 
 # ----------------------------------------------------------------------------------------------------------
-# What the programs may use besides the package
+# Names that the programs use besides the package
 
 
 class Streamlike:
-    """An object with `__cuda_stream__`, whatever that gives."""
+    """An object whose `__cuda_stream__` returns any given value."""
 
     def __init__(self, result):
         self.result = result
@@ -137,7 +137,7 @@ def public(kind):
 
 
 def in_thread(call):
-    """The call's value, made in a thread of its own."""
+    """The result of the call, made in another thread."""
     out = []
 
     def run():
@@ -155,7 +155,7 @@ def in_thread(call):
 
 
 def python(code, **environment):
-    """(exit status, output, last line of the complaints) of a program run by this interpreter."""
+    """(exit status, output, last line of stderr) of a program run by this interpreter."""
     done = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, env={**os.environ, **environment}, timeout=SECONDS
     )
@@ -219,14 +219,14 @@ def split(lines):
 
 
 def groups():
-    """(module, group) of everything in core_cases."""
+    """(module, group) of all core_cases."""
     for path in sorted((HERE / "core_cases").glob("[a-z]*.py")):
         for name in importlib.import_module(f"core_cases.{path.stem}").GROUPS:
             yield path.stem, name
 
 
 def named(lines):
-    """The lines as keys of the record: a line that is there again is numbered."""
+    """The lines as keys of the record: repeated lines are numbered."""
     return [
         f"{line}  # {lines[:number].count(line) + 1}" if line in lines[:number] else line
         for number, line in enumerate(lines)
@@ -236,7 +236,7 @@ def named(lines):
 def record_group(module, name, end_by):
     """The outcomes of a group's lines; a line that ends the process is left out of the next attempt.
 
-    `end_by` is a time of time.monotonic() that no attempt passes: what has not been run by then says so.
+    `end_by` is a time of time.monotonic() that no attempt exceeds; lines not run by then are recorded as such.
     """
     lines = split(importlib.import_module(f"core_cases.{module}").GROUPS[name][1])
     ended, skip, outcomes = {}, [], {}
@@ -272,7 +272,7 @@ def record_group(module, name, end_by):
         if end is None:
             break
         if not begun or len(outcomes) == len(lines) - len(skip):
-            # Before the first line, or after the last one: the setup or the interpreter's end.
+            # Before the first line or after the last one: the setup, or the interpreter's exit.
             ended["end"] = {"crash": end, "text": complaint}
             break
         ended[begun[-1]] = {"crash": end, "text": complaint}
@@ -304,7 +304,7 @@ def main():
         return
     chosen = [(module, name) for module, name in groups() if not options.only or name.startswith(tuple(options.only))]
     end_by = time.monotonic() + options.limit
-    # The longest ones first, so that none of them is alone at the end.
+    # The longest groups first, so that none runs alone at the end.
     longest = ("processes", "devices", "caches", "linking", "resources", "managed", "memory", "views")
     order = sorted(chosen, key=lambda group: longest.index(group[0]) if group[0] in longest else len(longest))
     took = {}

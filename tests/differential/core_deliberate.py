@@ -9,13 +9,13 @@ import json
 
 
 def names(outcome):
-    """The texts in a list that a line gave."""
+    """The texts in a list that a line returned."""
     value = outcome.get("value")
     return {item.get("str") for item in value.get("list", ())} if isinstance(value, dict) else set()
 
 
 def only_more(*extra, later=()):
-    """Ours has the peer's names, except those that are not built yet, and only these more."""
+    """Ours has the peer's names, except those not implemented yet, plus only these."""
 
     def test(peer, ours):
         return names(peer) - set(later) <= names(ours) <= names(peer) | set(extra)
@@ -28,7 +28,7 @@ def returns(outcome):
 
 
 def opened_events_have_a_device(peer, ours):
-    """Ours says of an event of another process that it has a device and a context; nothing else is different."""
+    """For an event of another process ours reports a device and a context; nothing else differs."""
     return json.dumps(peer).replace("True, True, [None", "False, False, [None") == json.dumps(ours)
 
 
@@ -65,7 +65,7 @@ BELOW = [
         "cubins of NVIDIA's compilers do not load through NVIDIA's package on the CPU device's driver",
         lambda peer, ours: "CUDA_ERROR_NO_BINARY_FOR_GPU" in peer.get("text", ""),
     ),
-    # What cuda-core 1.2.2 does otherwise than 1.2.0, where that is the peer.
+    # Differences between cuda-core 1.2.2 and 1.2.0, where 1.2.0 is the peer.
     ("private names", "__version__", "values differ", "another version of NVIDIA's package"),
     ("buffer: without a context", r"HostOnly\(\)", "RuntimeError, ours returns", "another version of NVIDIA's package"),
 ]

@@ -1,11 +1,11 @@
-"""Summarises records: how many functions of each module returned equal results on both sides, and why others did not.
+"""Summarizes records: how many functions of each module returned equal results on both sides, and why others did not.
 
     python tests/differential/coverage.py FOLDER... [--write]
 
-A folder holds ``peer_MODULE.json`` and ``ours_MODULE.json``, as run.py leaves them with ``--out``; records made with
-recording libraries and with real ones are told apart by what they say of themselves. ``--write`` adds the records to
-coverage.json beside this file and writes docs/differential.md. Exit status 1 if a function has neither an equal result nor a reason, if a
-difference is not meant, or if the files that are there say less than the records (without ``--write``).
+A folder holds ``peer_MODULE.json`` and ``ours_MODULE.json``, as run.py leaves them with ``--out``; a record says itself
+whether it was made with recording or real libraries. ``--write`` adds the records to coverage.json beside this file and
+writes docs/differential.md. Exit status 1 if a function has neither an equal result nor a reason, if a difference has
+no rule, or (without ``--write``) if the existing files are behind the records.
 """
 
 import argparse
@@ -24,7 +24,7 @@ KINDS = {"recorder": "recording library", "typed": "no GPU", "real": "real libra
 
 
 def collect(folders):
-    """{module: {kind: {...}}} of the records in folders; a later folder's record stands for the same of an earlier one."""
+    """{module: {kind: {...}}} of the records in folders; a later folder replaces records of the same kind."""
     out = {}
     for folder in folders:
         for peer in sorted(folder.glob("peer_*.json")):
@@ -126,7 +126,7 @@ def main():
             good &= not unexplained and not k["differs"]
         print(f"{module}: {len(neither(kinds))} functions equal nowhere")
     if options.write:
-        # What other folders said before stays.
+        # Results of folders that are not given now are kept.
         written = json.loads(JSON.read_text()) if JSON.exists() else {}
         coverage = {m: {**written.get(m, {}), **coverage.get(m, {})} for m in sorted(written.keys() | coverage.keys())}
         JSON.write_text(json.dumps(coverage, indent=1, sort_keys=True) + "\n")

@@ -1,8 +1,8 @@
-"""Differences from NVIDIA's package that are meant, each with its reason.
+"""Deliberate differences from NVIDIA's package, each with its reason.
 
-A rule: (pattern of "MODULE SECTION LABEL", pattern of what compare.py says of the difference, reason[, test]). The test
-is given both outcomes, NVIDIA's first, and says whether the difference is the one that the reason is about; a rule whose
-pattern of the difference would match others too has one.
+A rule: (pattern of "MODULE SECTION LABEL", pattern of compare.py's description of the difference, reason[, test]). The
+test receives both outcomes, NVIDIA's first, and returns whether the reason applies; a rule has one if its patterns
+would match other differences too.
 """
 
 import re
@@ -24,10 +24,10 @@ def leaves(value, path=""):
 
 
 def unwritten(peer, ours):
-    """Whether the values differ only where ours is zero or empty: the peer shows what its memory held before."""
+    """Whether the values differ only where ours is zero or empty: the peer shows uninitialized memory."""
     a, b = dict(leaves(peer.get("value"))), dict(leaves(ours.get("value")))
     different = {k for k in a.keys() | b.keys() if a.get(k) != b.get(k)}
-    # An unknown number in an enum raises; zero is a member or raises in its turn.
+    # An unknown number for an enum raises; zero is a member or raises too.
     return all(
         b.get(k) in (0, "", None, "0.0") or ".exception" in k or ".enum" in k or ".name" in k for k in different
     ) and same_calls(peer, ours)
@@ -39,7 +39,7 @@ def unwritten_value(peer, ours):
 
 
 def placements(peer, ours):
-    """Only the struct of the first call differs, the mode that comes back with it, and what C left unwritten."""
+    """Only the struct of the first call, the mode returned with it, and uninitialized memory differ."""
     a, b = dict(leaves(peer.get("value"))), dict(leaves(ours.get("value")))
     values = all(k.endswith(".mode.int") for k in a.keys() | b.keys() if a.get(k) != b.get(k)) or unwritten_value(
         peer, ours
@@ -48,13 +48,13 @@ def placements(peer, ours):
 
 
 def goes_on(peer, ours):
-    """Ours makes the peer's calls (the text of the error aside), and may make more of them."""
+    """Ours makes the peer's calls (apart from the error text), and possibly more."""
     a, b = ([c["f"] for c in x.get("calls", []) if not c["f"].endswith("ErrorString")] for x in (peer, ours))
     return b[: len(a)] == a
 
 
 def same_calls(peer, ours, but=()):
-    """Whether C was called with the same arguments, leaving out those at the positions `but`."""
+    """Whether C received the same arguments, except those at the positions `but`."""
     from compare import same_argument
 
     if [c["f"] for c in peer.get("calls", [])] != [c["f"] for c in ours.get("calls", [])]:
@@ -72,7 +72,7 @@ def same_result(peer, ours):
 
 
 def only(*positions):
-    """Only the arguments at these positions of the C function differ, and the result is the same."""
+    """Only the arguments at these positions of the C function differ; the result is the same."""
     return lambda peer, ours: same_result(peer, ours) and same_calls(peer, ours, positions)
 
 
@@ -90,13 +90,13 @@ def empty_arrays(peer, ours):
 
 
 def not_asked(peer, ours):
-    """Ours makes the first of the peer's calls and stops, because there is nothing to ask for."""
+    """Ours makes the first of the peer's calls and stops, because there is nothing to query."""
     a, b = ([c["f"] for c in x.get("calls", []) if not c["f"].endswith("ErrorString")] for x in (peer, ours))
     return len(b) < len(a) and a[: len(b)] == b
 
 
 def leftovers(peer, ours):
-    """C is called in the same order, and its structs differ only where ours are clear."""
+    """The same C calls in the same order; structs differ only where ours are zero."""
     a, b = peer.get("calls", []), ours.get("calls", [])
     if [c["f"] for c in a] != [c["f"] for c in b]:
         return False
@@ -116,32 +116,32 @@ def leftovers(peer, ours):
 
 
 def unknown_status(peer, ours):
-    """Ours gives the status as a number."""
+    """Ours returns the status as a number."""
     value = ours.get("value", {}).get("tuple", [{}])
     return value[0] == {"int": 12345}
 
 
 def size_first(peer, ours):
-    """Ours asks for the size and then makes the peer's call."""
+    """Ours queries the size and then makes the peer's call."""
     a, b = peer.get("calls", []), ours.get("calls", [])
     if len(b) == len(a) == 1 and peer.get("value") == ours.get("value"):
-        return b[0]["f"] == a[0]["f"] + "Size"  # which fails as the call itself does
+        return b[0]["f"] == a[0]["f"] + "Size"  # Which fails like the call itself.
     return len(b) == len(a) + 1 and b[0]["f"] == a[0]["f"] + "Size" and [c["f"] for c in a] == [c["f"] for c in b[1:]]
 
 
 def plain_number(peer, ours):
-    """C is called alike, and ours gives a number where the peer finds no member."""
+    """The same C calls; ours returns a number where the peer has no enum member."""
     value = ours.get("value", {}).get("tuple", [])
     return same_calls(peer, ours) and any(isinstance(v, dict) and set(v) == {"int"} for v in value[1:])
 
 
 def no_call(peer, ours):
-    """Ours refuses before C is called (but for the text of the error)."""
+    """Ours refuses before C is called (apart from the error text)."""
     return all(c["f"].endswith("ErrorString") for c in ours.get("calls", []))
 
 
 def only_members(*names):
-    """Only these members of the structs differ."""
+    """Only these struct members differ."""
 
     def test(peer, ours):
         a, b = dict(leaves(peer.get("value"))), dict(leaves(ours.get("value")))
@@ -153,7 +153,7 @@ def only_members(*names):
 
 
 def after_nul(peer, ours):
-    """Texts in buffers differ only behind their end."""
+    """Texts in buffers differ only behind their NUL."""
 
     def cut(value):
         if isinstance(value, dict):
@@ -166,18 +166,18 @@ def after_nul(peer, ours):
 
 
 def structs_of_numbers(peer, ours):
-    """The peer gives a list of structs."""
+    """The peer returns a list of structs."""
     value = peer.get("value")
     return isinstance(value, dict) and bool(value.get("list")) and all("class" in v for v in value["list"])
 
 
 def structs_of_bytes(peer, ours):
-    """Both give lists of structs; the peer's hold what its memory held."""
+    """Both return lists of structs; the peer's contain uninitialized memory."""
     return structs_of_numbers(peer, ours) and structs_of_numbers(ours, peer)
 
 
 def shorter_list(peer, ours):
-    """Ours gives as many elements as there was room for; the peer as many as C tells of."""
+    """Ours returns as many elements as the array had room for; the peer as many as C reports."""
     a, b = (
         next((v["list"] for v in x["value"]["tuple"] if isinstance(v, dict) and "list" in v), []) for x in (peer, ours)
     )

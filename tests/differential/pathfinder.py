@@ -2,12 +2,12 @@
 
     python tests/differential/pathfinder.py --ours cupyrite-...whl [--peer FOLDER] [--toolkit FOLDER ...] [--json FILE]
 
-Both run under this interpreter, every library in a fresh process: as installed (with the wheels that are installed),
-and in an empty environment where only variables and the system lead to a library. `--peer` is a folder that holds
-NVIDIA's `cuda/pathfinder` (by default what this interpreter has installed). Toolkits are taken from the variables,
-/usr/local/cuda*, and one is made of links to the installed wheels. Needs no network and no GPU; only pytest beside.
+Both run under this interpreter, with a fresh process per library: as installed (with the installed wheels), and in an
+empty environment where only variables and the system lead to a library. `--peer` is a folder with NVIDIA's
+`cuda/pathfinder` (default: the installed one). Toolkits are taken from the variables and /usr/local/cuda*, and one is
+made of links to the installed wheels. Needs no network and no GPU; only pytest besides.
 
-Each difference has a reason that is accepted, or it is unexplained: then the exit status is 1.
+A difference is accepted for a known reason or unexplained: then the exit status is 1.
 """
 
 import argparse
@@ -45,12 +45,12 @@ REST += [("locate_bitcode_lib", name) for name in ("device", "nccl_device", "nvs
 REST += [("locate_nvidia_header_directory", name) for name in HEADERS]
 REST += [("find_nvidia_binary_utility", name) for name in BINARIES]
 
-# Where Cupyrite looks in addition, at the very end.
+# The locations that Cupyrite searches in addition, at the very end.
 WELL_KNOWN = ("/usr/local/cuda", "/opt/cuda")
 
 
 def steering():
-    """The machine's own variables that steer a search."""
+    """The machine's own variables that influence a search."""
     names = ("CUDA_PATH", "CUDA_HOME", "CONDA_PREFIX", "CUDNN_PATH", "NCCL_HOME", "LD_LIBRARY_PATH", "HOME")
     return {n: os.environ[n] for n in names if n in os.environ}
 
@@ -73,13 +73,13 @@ class Side:
         return answers(done)
 
     def where(self):
-        """The file of the package that is imported, to be sure which one it is."""
+        """The file of the imported package, to verify which one it is."""
         code = "import cuda.pathfinder as p; raise OSError(p.__file__ + ' ' + p.__version__)"
         return self.ask([("run", code)], True, {}, "/")[0]["text"]
 
 
 def toolkits(work, given):
-    """Folders of toolkits: given, of the variables, of the system, and one made of the installed wheels."""
+    """Toolkit folders: given, from the variables, of the system, and one made of the installed wheels."""
     found = list(given) or [pathlib.Path(v) for n, v in steering().items() if n in ("CUDA_PATH", "CUDA_HOME")]
     if not given:
         found += [*sorted(pathlib.Path("/usr/local").glob("cuda*")), pathlib.Path("/opt/cuda")]
@@ -110,7 +110,7 @@ def conda_of(toolkit, folder):
 
 
 def environments(work, folders):
-    """(title, as installed?, variables, working directory) of everything that is asked."""
+    """(title, as installed?, variables, working directory) of all environments."""
     own = steering()
     yield "as it is", True, own, None
     yield "no variables, wheels as installed", True, {}, None
@@ -154,7 +154,7 @@ def told(answer):
 
 
 def reason(question, env, ours, peer):
-    """Why a difference of two answers is accepted, or None."""
+    """The reason for accepting a difference of two answers, or None."""
     (path, via), (peer_path, peer_via) = told(ours), told(peer)
     relative = [n for n, v in env.items() if n in ("CUDA_PATH", "CUDA_HOME", "CONDA_PREFIX") and not os.path.isabs(v)]
     text = ours.get("text", "")
@@ -165,7 +165,7 @@ def reason(question, env, ours, peer):
             return "the same file, its path spelled otherwise"
         return f"the same file, found by {via or 'path'} instead of {peer_via}"
     second = os.path.isdir(env.get("CUDA_HOME", "")) and not os.path.isdir(env.get("CUDA_PATH", ""))
-    # Passed over, or in its place: the last places that both look at.
+    # Skipped, or in its place: the last locations that both search.
     if relative and peer_path and (not path or via == "system-ctk-root"):
         return "a relative variable is refused"
     if second and path and via == "CUDA_PATH" and peer_via in ("system-ctk-root", "DynamicLibNotFoundError", "None"):
@@ -193,7 +193,7 @@ def nvidias(answer):
 
 
 def compare(title, question, env, ours, peer):
-    """("same", "") or ("accepted"/"unexplained", why) for the answers of both."""
+    """("same", "") or ("accepted"/"unexplained", why) for both answers."""
     if question[0] == "load_nvidia_dynamic_lib":
         (before, ours, after), (peer_before, peer, peer_after) = ours, peer
         mapped, peer_mapped = nvidias(after) - nvidias(before), nvidias(peer_after) - nvidias(peer_before)
@@ -243,7 +243,7 @@ def main():
 
 
 def installed_peer(parser):
-    """The folder of the `cuda.pathfinder` that this interpreter has installed."""
+    """The folder of the installed `cuda.pathfinder`."""
     code = "import cuda.pathfinder as p, importlib.util as u; print('' if u.find_spec('cupyrite') else p.__file__)"
     env = clean_environment(PYTHONNOUSERSITE=None)
     done = subprocess.run([sys.executable, "-c", code], env=env, cwd="/", capture_output=True, text=True)
@@ -253,7 +253,7 @@ def installed_peer(parser):
 
 
 def differ(sides, places, options):
-    """Asks everything everywhere, prints what differs; the exit status."""
+    """Asks every question in every environment and prints the differences; returns the exit status."""
     totals, details = collections.Counter(), []
     with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
         for title, installed, env, cwd in places:

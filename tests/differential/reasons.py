@@ -1,7 +1,7 @@
-"""Why functions have no result that is the same on both sides, where the records do not tell: they were not called.
+"""Reasons for functions without an equal result, where the records do not give one: the functions were not called.
 
-{"recorder", "typed" or "real": {module: [(pattern of the function's name, reason)]}}. A reason that the records themselves give
-(both answer the same error, the peer crashes, a difference on purpose) needs no entry.
+{"recorder", "typed" or "real": {module: [(pattern of the function's name, reason)]}}. A reason in the records (both
+return the same error, the peer crashes, a deliberate difference) needs no entry.
 """
 
 DISPLAY = "needs OpenGL, EGL or VDPAU, which a machine without a display lacks"

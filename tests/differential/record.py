@@ -1,15 +1,15 @@
-"""Writes down what the bindings of this interpreter do: types, values, exceptions, and the C calls below.
+"""Records what the bindings of this interpreter do: types, values, exceptions, and the C calls below.
 
     python tests/differential/record.py --module nvml --recorder FOLDER --out ours.json
     python tests/differential/record.py --module nvvm --out ours.json
 
-With ``--recorder`` the folder holds the recording library (recorder.py): every function is called with ordinary and with
-wrong arguments, under every answer the library can give. Without it the real library is used, through the scripts of
-``cases/MODULE.py``. Either way every class, attribute, enum and exception of the module is looked at. The same command
-runs in an interpreter with NVIDIA's package; compare.py tells the two records apart.
+With ``--recorder`` the folder holds the recording library (recorder.py): every function is called with ordinary and
+with wrong arguments, under every answer that the library can give. Without it the real library is used, through the
+scripts of ``cases/MODULE.py``. In both cases every class, attribute, enum and exception of the module is recorded. The
+same command runs in an interpreter with NVIDIA's package; compare.py compares the two records.
 
-Needs nothing but the interpreter and the bindings. Calls are made in forked children, so that a crash or a call that
-never returns is an entry of the record and not its end.
+Needs only the interpreter and the bindings. Calls run in forked children, so that a crash or a hang becomes an entry of
+the record.
 """
 
 import argparse
@@ -35,13 +35,13 @@ import contextlib
 
 from typed import Typed, data_attributes
 
-SECONDS = 10  # a call that takes longer hangs
+SECONDS = 10  # Seconds after which a call counts as hanging.
 MODES = ("ok", "fill", "two:7", "error:3", "error:7", "error:999")
-ROOM = ctypes.create_string_buffer(1 << 16)  # what an address in an argument points at
+ROOM = ctypes.create_string_buffer(1 << 16)  # The memory behind an address argument.
 
 
 class Opaque:
-    """An object that is nothing a binding could want."""
+    """An object that no binding accepts."""
 
 
 WRONG = {
@@ -68,7 +68,7 @@ WRONG = {
 
 
 def describe(value, depth=5):
-    """A value as JSON: its type's name and what is in it."""
+    """A value as JSON: its type's name and its contents."""
     kind = type(value)
     name = kind.__name__
     if value is None or kind in (bool, str):
@@ -128,7 +128,7 @@ def describe_exception(error):
     kind = type(error)
     out = {"exception": f"{kind.__module__}.{kind.__qualname__}"}
     if kind.__module__.startswith("cuda.") and hasattr(error, "status"):
-        # What C reported is part of the interface to the letter; how an argument is refused is not.
+        # C's error texts are part of the interface; our texts for refused arguments are not.
         out["args"] = [describe(a) for a in error.args]
         out["text"] = str(error)
         out["status"] = int(error.status)
@@ -142,7 +142,7 @@ def describe_exception(error):
 
 
 def in_children(tasks):
-    """{label: outcome} of (label, function) pairs, each run in a child that lives until it crashes or hangs."""
+    """{label: outcome} of (label, function) pairs, each run in a child that serves until it crashes or hangs."""
     results, position = {}, 0
     while position < len(tasks):
         read, write = os.pipe()
@@ -179,7 +179,7 @@ def in_children(tasks):
 
 
 def read_lines(descriptor, wanted):
-    """The lines a child writes, and whether it stopped writing without ending."""
+    """The lines that a child writes, and whether it hung."""
     data, deadline = b"", time.monotonic() + SECONDS
     with os.fdopen(descriptor, "rb", buffering=0) as pipe:
         while data.count(b"\n") < wanted:
@@ -196,7 +196,7 @@ def read_lines(descriptor, wanted):
 
 
 def outcome(function, *args, log=None, **keywords):
-    """What a call gives: {"value": ..} or {"raises": ..}, and the C calls if `log` is the recorder's file."""
+    """The outcome of a call: {"value": ..} or {"raises": ..}, and the C calls if `log` is the recorder's file."""
     if log:
         open(log, "w").close()
     try:
@@ -210,7 +210,7 @@ def outcome(function, *args, log=None, **keywords):
 
 
 # ----------------------------------------------------------------------------------------------------------
-# What a module holds
+# Contents of a module
 
 
 def public(module):
@@ -263,7 +263,7 @@ class Arguments:
         self.table = getattr(cases, "ARGUMENTS", {})
 
     def of(self, function, names):
-        """One argument a parameter: from the table, else its position, so that each can be told from the others."""
+        """One argument per parameter: from the table, else derived from its position, so that all differ."""
         out = []
         for position, name in enumerate(names, 1):
             entry = self.table.get((function, name), self.table.get(("*", name), position))
@@ -272,7 +272,7 @@ class Arguments:
 
 
 def function_tasks(module, cases, folder, log):
-    """Every function, under every mode of the recorder, with ordinary and wrong arguments."""
+    """Every function, in every mode of the recorder, with ordinary and wrong arguments."""
     typed = (folder / "arguments.json").exists()
     arguments = Typed(module, cases, folder) if typed else Arguments(module, cases)
     modes = getattr(cases, "MODES", MODES)
@@ -351,7 +351,7 @@ VALUES = {
 
 
 def attribute_tasks(module):
-    """Every attribute of every class: as it is at first, and what assigning leaves there."""
+    """Every attribute of every class: its initial value, and its value after assignments."""
     tasks = []
     for name, kind in classes(module).items():
         tasks.append((f"{name}()", lambda kind=kind: outcome(kind)))
@@ -360,7 +360,7 @@ def attribute_tasks(module):
         tasks.append((f"{name}(-1)", lambda kind=kind: outcome(kind, -1)))
         for attribute in data_attributes(kind):
             values = dict(VALUES)
-            # What it holds already is what it certainly takes.
+            # Its present value is certainly valid.
             values["own"] = None
             for what, make in values.items():
 
@@ -375,14 +375,14 @@ def attribute_tasks(module):
                         value = getattr(it, attribute)
                     except Exception as error:
                         value = error
-                    # What lies behind the end of a text is nobody's business.
+                    # Bytes behind the end of a text are irrelevant.
                     return {"value": describe(value), "bytes": None if isinstance(value, str) else content(it)}
 
                 tasks.append((f"{name}.{attribute} = {what}", assign))
     return tasks
 
 
-SIZES = {}  # of the classes that do not tell their size
+SIZES = {}  # Of the classes without a size.
 
 
 def content(it):
@@ -397,14 +397,14 @@ def content(it):
 
 
 def facts(module):
-    """What there is: enums, exceptions, constants, NumPy layouts, signatures."""
+    """The module's contents: enums, exceptions, constants, NumPy layouts, signatures."""
     out = {}
     for name, value in public(module).items():
         if isinstance(value, type) and hasattr(value, "__members__"):
             members = {k: int(v) for k, v in value.__members__.items()}
             out[f"enum {name}"] = {"members": members, "len": len(value), "base": value.__mro__[1].__name__}
         elif isinstance(value, type) and issubclass(value, BaseException):
-            # A name may stand for a class of another name.
+            # A name may be an alias of a class with another name.
             out[f"exception {name}"] = {"class": value.__name__, "bases": [b.__name__ for b in value.__mro__[1:]]}
         elif name.endswith("_dtype"):
             out[f"dtype {name}"] = {
@@ -419,7 +419,7 @@ def facts(module):
 
 
 class Script:
-    """Passed to the scripts of a module's cases: makes calls and writes down what they give."""
+    """Passed to the scripts of a module's cases: makes calls and records their outcomes."""
 
     def __init__(self, emit):
         self.emit = emit
@@ -447,7 +447,7 @@ class Script:
 
 
 def run_scripts(module, cases):
-    """{script: {label: outcome}}, a child for each script; a script that yields has a child for each (label, function)."""
+    """{script: {label: outcome}}, with a child per script; a script that yields has a child per (label, function)."""
     out = {}
     for script in getattr(cases, "TASKS", ()):
         tasks = [

@@ -1,18 +1,18 @@
-"""Makes a recording library: it exports every function of a CUDA library and writes down how it is called.
+"""Builds a recording library: it exports every function of a CUDA library and records its calls.
 
     cargo run -p cupyrite-codegen -- --dump > ir.json
     python tests/differential/recorder.py ir.json nvml FOLDER      # FOLDER/libnvidia-ml.so.1
 
-The library is C, generated from the same description as the bindings and compiled with ``cc`` (or ``$CC``). What a call
-does beyond that is the environment's choice, read at each call:
+The library is C, generated from the same description as the bindings and compiled with ``cc`` (or ``$CC``). Environment
+variables, read at each call, choose its behaviour:
 
-    RECORDER_LOG     the file that gets a line a call: a JSON object {"f": symbol, "a": [argument, ...]}
+    RECORDER_LOG     the file that receives a line per call: a JSON object {"f": symbol, "a": [argument, ...]}
     RECORDER_MODE    ok       return success and zero in every output (the default)
                      fill     fill every output with small numbers and texts, return success
                      two:N    as fill, but a call without room for an array gets the size, 2, and the status N
                      error:N  return N and touch nothing
 
-With it, two bindings can be compared on a machine that has neither the library nor the hardware.
+It allows comparing two bindings on a machine that has neither the library nor the hardware.
 """
 
 import json
@@ -41,16 +41,16 @@ BUILTINS = {
     "size_t": ("size_t", 8), "float": ("float", 4), "double": ("double", 8), "bool": ("_Bool", 1),
 }  # fmt: skip
 
-# Words in the name of a parameter that holds a number of elements.
+# Words in the names of count parameters.
 COUNT_WORDS = ("count", "num", "size", "length", "len", "nr")
-# Parameters with such a word that are not.
+# Parameters with such a word that are not counts.
 NO_COUNTS = {
     ("cudlaMemRegister", "size"),
     ("nvmlDeviceGetEncoderStats", "sessionCount"),
     ("nvmlVgpuInstanceGetEncoderStats", "sessionCount"),
 }
 
-# Arrays of a tensor map whose length follows its rank, and by how much they are shorter than it.
+# Arrays of a tensor map whose length depends on its rank, and the difference to the rank.
 RANKED = ("globalDim", "globalStrides", "boxDim", "elementStrides", "pixelBoxLowerCorner", "pixelBoxUpperCorner")
 LESS = {"globalStrides": 1, "pixelBoxLowerCorner": 2, "pixelBoxUpperCorner": 2}
 
@@ -257,7 +257,7 @@ static long hit(const char *name, int n, const struct param *params, const word 
 static word bits(double value) { word w; memcpy(&w, &value, 8); return w; }
 """
 
-# The driver gives its functions out itself; the recorder does too, in the version that is asked for.
+# The driver resolves its own functions; so does the recorder, in the requested version.
 GET_PROC = r"""
 struct entry { const char *base; int version, mode; void *address; };
 extern const struct entry entries[];
@@ -281,10 +281,11 @@ OWN = {"cuGetProcAddress", "cuGetProcAddress_v2", "cuDriverGetVersion"}
 
 
 def roles(library):
-    """{symbol: {parameter's index: (what, index of its count or -1)}} of the functions that return tuples.
+    """{symbol: {parameter's index: (role, index of its count or -1)}} of the functions that return tuples.
 
-    What: in, out, count, text (a text C gives out), list (an array C gives out), untyped (memory of any type, which C
-    writes), word (memory of any type, which C reads), kernel (a kernel's parameters), address (an address as it comes).
+    Roles: in, out, count, text (a text that C returns), list (an array that C returns), untyped (memory of any type
+    that C writes), word (memory of any type that C reads), kernel (a kernel's parameters), address (an address passed
+    unchanged).
     """
     out = {}
     for function in library["functions"]:
@@ -346,7 +347,7 @@ class Description:
         self.enums = {e["name"]: e for e in library["enums"]}
         self.foreign = {f["name"]: f["ty"] for f in library.get("uses", [])}
         self.tables = {}
-        # Where the functions return tuples the description says which parameter counts which.
+        # For functions that return tuples the description relates counts to arrays.
         self.roles = roles(library) if library["python"]["style"] == "tuple" else None
 
     def resolve(self, ty):
@@ -382,7 +383,7 @@ class Description:
         return 0
 
     def fields(self, ty, offset=0):
-        """What to fill in a type: (offset, size, count, kind) of each scalar, with the pointers."""
+        """The scalars to fill in a type: (offset, size, count, kind), including pointers."""
         ty = self.resolve(ty)
         match ty["kind"]:
             case "builtin":
@@ -406,7 +407,7 @@ class Description:
                 fields = ty["record"]["fields"][:1] if ty["record"]["union"] else ty["record"]["fields"]
                 found = []
                 for field in fields:
-                    # The version word is the caller's, and a bit-field shares its storage.
+                    # The caller sets the version word, and a bit-field shares its storage.
                     if (field["name"] == "version" and field["offset"] == 0) or field["bits"]:
                         continue
                     found += self.fields(field["ty"], offset + field["offset"])
@@ -414,17 +415,17 @@ class Description:
         return []
 
     def table(self, ty):
-        """The C name of the table of a type's fields, and its length."""
+        """The C name and length of the table of a type's fields."""
         fields = self.fields(ty)
         if self.resolve(ty)["kind"] == "pointer":
-            fields = [(0, 8, 1, "i")]  # a handle that comes back is a number to Python
+            fields = [(0, 8, 1, "i")]  # A returned handle is a number in Python.
         key = tuple(fields)
         if key not in self.tables:
             self.tables[key] = f"fields_{len(self.tables)}"
         return self.tables[key], len(fields)
 
     def c_type(self, ty):
-        """How the recorder declares a parameter or result of this type."""
+        """The C type of a parameter or result in the recorder."""
         ty = self.resolve(ty)
         match ty["kind"]:
             case "void":
@@ -467,7 +468,7 @@ class Description:
         return "o", count, size, to
 
     def described(self, role, declared):
-        """What `param` gives, of a parameter with a role of the description: (what, index of the count)."""
+        """The result of `param` for a parameter with a role in the description: (role, index of the count)."""
         what, count = role
         ty = self.resolve(declared)
         if ty["kind"] == "builtin" and ty["builtin"] in ("float", "double"):
@@ -508,7 +509,7 @@ class Description:
         return ty.get("builtin") in ("int", "u_int", "size_t", "u_long") and any(w in name.lower() for w in COUNT_WORDS)
 
     def is_array(self, index, params, count):
-        """Whether a parameter may be an array that C writes and whose elements are counted by one called `count`."""
+        """Whether a parameter may be an array that C writes, counted by a parameter called `count`."""
         if not 0 <= index < len(params):
             return False
         ty = self.resolve(params[index][1])
@@ -523,7 +524,7 @@ class Description:
         before, after = index - 1, index + 1
         by_address = self.resolve(declared)["kind"] == "pointer"
         if not by_address and before >= 0:
-            # A buffer of characters comes before its size.
+            # A character buffer precedes its size.
             ty = self.resolve(params[before][1])
             if ty["kind"] == "pointer" and self.resolve(ty["to"]) == {"kind": "builtin", "builtin": "char"}:
                 return -1 if ty["is_const"] else before
@@ -576,13 +577,13 @@ class Description:
         return "\n".join([*lines, "}"])
 
     def ret_type(self, ret):
-        # A struct of two words (CUfileError_t) comes back in the same register as an integer.
+        # A struct of two words (CUfileError_t) is returned in the same register as an integer.
         return {"pointer": "const char *", "record": "word"}.get(ret["kind"], self.c_type(ret))
 
     def source(self):
         """The whole C file."""
         entries = [e for e in self.library["entry_points"] if e["symbol"] not in OWN]
-        # A symbol stands in the list once for each name that leads to it.
+        # A symbol is listed once for each name that resolves to it.
         bodies = [self.entry(e) for e in {e["symbol"]: e for e in entries}.values()]
         structs = {}
         for entry in entries:
@@ -617,7 +618,7 @@ class Description:
 
 
 def arguments(library):
-    """What typed.py makes arguments by: {"functions": {function: [kind of each parameter]}, "sizes": {class: bytes}}."""
+    """The input of typed.py: {"functions": {function: [kind of each parameter]}, "sizes": {class: bytes}}."""
     python = library["python"]
     functions = {
         f["python"]["name"]: [a["kind"] for a in f["python"]["args"]] for f in library["functions"] if f["python"]
@@ -626,7 +627,7 @@ def arguments(library):
 
 
 def build(description, name, folder):
-    """Compiles the recorder of a library of the description (the JSON of ``--dump``); returns the file."""
+    """Compiles the recorder for a library of the description (the JSON of ``--dump``); returns the file."""
     library = next((lib for lib in description["libraries"] if lib["name"] == name), None)
     if library is None:
         raise SystemExit(f"no library {name!r} in the description: {[lib['name'] for lib in description['libraries']]}")
@@ -647,7 +648,7 @@ if __name__ == "__main__":
         raise SystemExit("usage: recorder.py DESCRIPTION.json LIBRARY FOLDER")
     described = json.loads(pathlib.Path(sys.argv[1]).read_text())
     if sys.argv[2] in STATIC:
-        # NVIDIA's package carries this library inside: only the arguments are made, for whatever library each side has.
+        # NVIDIA's package contains this library: only the arguments are generated, for whichever library each side has.
         pathlib.Path(sys.argv[3]).mkdir(parents=True, exist_ok=True)
         library = next(lib for lib in described["libraries"] if lib["name"] == sys.argv[2])
         (pathlib.Path(sys.argv[3]) / "arguments.json").write_text(json.dumps(arguments(library)))

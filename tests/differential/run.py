@@ -1,10 +1,10 @@
-"""The whole comparison with one command: records both sides, one module after the other, and prints what differs.
+"""Runs the whole comparison: records both sides, one module after the other, and prints the differences.
 
     python tests/differential/run.py --peer PYTHON [--ours PYTHON | --wheel FILE] [--recorders FOLDER] [MODULE ...]
 
-`PYTHON` is an interpreter with NVIDIA's package; ``--peer-path FOLDER`` (an unpacked package, first on the module path
-of the peer) serves where none is installed. Real libraries are used, or with ``--recorders`` the recording ones, made by
-recorder.py in FOLDER/MODULE. The module `core` is `cuda.core` (core.py) and needs a device. Nothing but the two sides is
+`PYTHON` is an interpreter with NVIDIA's package; ``--peer-path FOLDER`` (an unpacked package, first on the peer's
+module path) serves where none is installed. Real libraries are used, or with ``--recorders`` the recording ones that
+recorder.py built in FOLDER/MODULE. The module `core` is `cuda.core` (core.py) and needs a device. Nothing else is
 needed: no Rust, no network. Records stay in ``--out``.
 """
 
@@ -35,7 +35,7 @@ def record(side, python, path, module, options):
             command += ["--jobs", options.jobs]
     elif options.recorders:
         command += ["--recorder", options.recorders / module]
-        # A GPU is what the recording libraries stand for.
+        # The recording libraries stand in for a GPU.
         environment["CUPYRITE_DEVICE"] = "gpu"
     done = subprocess.run(list(map(str, command)), env=environment, capture_output=True, text=True)
     if done.returncode:
@@ -72,7 +72,8 @@ def main():
     good = True
     for module in options.modules or (RECORDED if options.recorders else REAL):
         sides = (("peer", options.peer, options.peer_path), ("ours", options.ours, ours_path))
-        # `core` waits for processes more than it computes: both sides at once. The other modules' calls see each other.
+        # `core` waits for processes most of the time: both sides run at once. Calls of other modules could affect each
+        # other.
         with concurrent.futures.ThreadPoolExecutor(2 if module == "core" else 1) as pool:
             peer, ours = pool.map(lambda side: record(*side, module, options), sides)
         if peer and ours:

@@ -1,4 +1,4 @@
-"""The differential harness itself: its rules, its reasons, and the figures that it last wrote."""
+"""The differential harness: its rules, its reasons, and the last recorded figures."""
 
 import importlib
 import json
@@ -16,7 +16,7 @@ HERE = pathlib.Path(__file__).parent
 
 @pytest.fixture(scope="module")
 def harness():
-    """Imports a module of the harness."""
+    """Imports modules of the harness."""
     sys.path.insert(0, str(HERE))
     yield importlib.import_module
     sys.path.remove(str(HERE))
@@ -40,7 +40,7 @@ def test_coverage_counts_the_functions_of_this_package():
             assert all(hasattr(ours, name) for name in figures["without"]), module
 
 
-def test_rules_are_patterns(harness):
+def test_rules_are_valid_patterns(harness):
     for pattern, difference, reason, *test in harness("deliberate").DELIBERATE:
         re.compile(pattern), re.compile(difference)
         assert reason and len(test) < 2 and all(map(callable, test))
@@ -97,7 +97,7 @@ def test_verdicts(harness, peer, ours, verdict):
     assert harness("compare").judge(peer, ours)[0] == verdict
 
 
-def test_a_texture_case_is_what_its_name_says(harness):
+def test_texture_case_matches_its_name(harness):
     cases, kernels = harness("texture_cases"), harness("texture_kernels")
     sources = kernels.modules()
     keys = set()
@@ -146,7 +146,7 @@ def test_rules_of_core_have_reasons(harness):
         assert reason and len(test) < 2 and all(map(callable, test))
 
 
-def test_programs_of_core_are_lines_of_python(harness):
+def test_programs_of_core_are_valid_python(harness):
     core = harness("core")
     names = [name for _, name in core.groups()]
     assert len(names) == len(set(names)) > 50
@@ -157,7 +157,7 @@ def test_programs_of_core_are_lines_of_python(harness):
             compile(line, name, "exec")
 
 
-def test_a_group_is_recorded_whatever_its_lines_do(tmp_path):
+def test_group_is_recorded_despite_failing_lines(tmp_path):
     lines = "1 + 1\nimport os, signal; os.kill(os.getpid(), signal.SIGKILL)\n1 / 0\n2 ** 100\nhex(id(3)), [b'x']\nclass A: pass\nA"
     (tmp_path / "core_cases").mkdir()
     (tmp_path / "core_cases" / "few.py").write_text(f"GROUPS = {{'one of the tests': ('', {lines!r})}}\n")
@@ -173,7 +173,7 @@ def test_a_group_is_recorded_whatever_its_lines_do(tmp_path):
     assert outcomes[6] == {"value": {"class": "__main__.A"}}
 
 
-def test_a_group_that_hangs_ends(tmp_path):
+def test_hanging_group_is_ended(tmp_path):
     groups = {
         "that hangs": ("import time", "1\ntime.sleep(600)\n2"),
         "that dies": ("import os; os._exit(3)", "1"),
@@ -203,7 +203,7 @@ def test_a_group_that_hangs_ends(tmp_path):
     )
 
 
-# What graphs, textures and the system's view of devices bring.
+# Members of graphs, textures and the system module, which are not implemented yet.
 LATER = """create_graph_builder create_mipmapped_array create_opaque_array create_surface_object create_texture_object
 to_system_device as_tensor_map graph""".split()
 

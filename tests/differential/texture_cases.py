@@ -1,4 +1,4 @@
-"""What textures.py fetches: contents of textures, coordinates, and the list of cases. Only the standard library."""
+"""The cases of textures.py: texture contents, coordinates, and the list of fetches. Standard library only."""
 
 import functools
 import math
@@ -33,7 +33,7 @@ PACKED = {
     "snorm16x4": (0xCB, 4, 8),
     "unorm1010102": (0x50, 4, 4),
 }
-# Block-compressed formats: (CUarray_format, channels, bytes of a block of 4 by 4)
+# Block-compressed formats: (CUarray_format, channels, bytes of a 4 x 4 block)
 BLOCKS = {
     "bc1": (0x91, 4, 8),
     "bc1srgb": (0x92, 4, 8),
@@ -57,7 +57,7 @@ FILTERS = ("point", "linear")
 
 
 class Resource(NamedTuple):
-    """What a texture or a surface reads: an array, a mipmapped array or memory."""
+    """The memory of a texture or a surface: an array, a mipmapped array or linear memory."""
 
     kind: str  # array, mipmap, linear, pitch2d
     size: tuple  # width, height, depth or layers, as cuArray3DCreate takes them
@@ -139,7 +139,7 @@ class Resource(NamedTuple):
 
 
 class Texture(NamedTuple):
-    """How a texture object reads its resource: CUDA_TEXTURE_DESC."""
+    """How a texture object samples its resource: CUDA_TEXTURE_DESC."""
 
     filter: int = POINT
     address: tuple = (CLAMP, CLAMP, CLAMP)
@@ -174,7 +174,7 @@ class Texture(NamedTuple):
 
 
 class Case(NamedTuple):
-    """A texture object and what is fetched through it."""
+    """A texture object and its fetches."""
 
     resource: Resource
     texture: Texture
@@ -207,7 +207,7 @@ def next_after(value, steps):
 
 
 def edges(n):
-    """Coordinates of one axis of `n` texels, in texels, where something happens."""
+    """Coordinates of one axis of `n` texels, in texels, around all discontinuities."""
     out = [
         0.0,
         -0.0,
@@ -279,9 +279,9 @@ DIRECTIONS = [
 def coordinates(name):
     """The columns (texture_kernels.COLUMNS) of a set, each a list of floats.
 
-    The name says how it is made: "1d:13 full", "2d:9x7 some norm", "3d:5x4x3 ...", "cube some", "... layers3", "... lods",
-    "... grads", "2d:9x7 dense" (weights of linear filtering), "... grid" (integers in and out of range),
-    "... within" (integers in range).
+    The name selects the set: "1d:13 full", "2d:9x7 some norm", "3d:5x4x3 ...", "cube some", "... layers3", "... lods",
+    "... grads", "2d:9x7 dense" (weights of linear filtering), "... grid" (integers in and out of range), "... within"
+    (integers in range).
     """
     words = name.split()
     rng = random.Random(name.replace(" norm", ""))
@@ -302,7 +302,7 @@ def coordinates(name):
         points += DIRECTIONS
         for _ in range(amount):
             direction = [rng.uniform(-1, 1) for _ in range(3)]
-            if rng.random() < 0.4:  # near an edge of the cube
+            if rng.random() < 0.4:  # Near an edge of the cube.
                 direction[rng.randrange(3)] = rng.choice((-1.0, 1.0))
                 direction[rng.randrange(3)] = rng.choice((-1.0, 1.0, 0.999, -0.999, 0.98))
             points.append(tuple(v * rng.choice((1.0, 1.0, 3.0, 1e-3)) for v in direction))
@@ -387,7 +387,7 @@ def coordinates(name):
 
 
 def kind_of(resource, texture):
-    """The kind of result that fits: f, i or u."""
+    """The matching kind of result: f, i or u."""
     if resource.format in ("f16", "f32") or resource.format not in FORMATS:
         return "f"
     if texture.flags & AS_INTEGER or resource.format in ("u32", "s32"):
@@ -426,7 +426,7 @@ def same(address):
 
 
 def every_address():
-    """Each filter, address mode and kind of coordinate, on each geometry."""
+    """Each filter, address mode and kind of coordinate, for each geometry."""
     border = (0.25, -1.5, 3.0, 0.625)
     for geometry, (*_, dimensions) in GEOMETRIES.items():
         for fmt, channels in (("f32", 4), ("u8", 4), ("u16", 1)):
@@ -482,7 +482,7 @@ def every_format():
                 ("tex2D_f",),
                 "2d:16x12 full",
             )
-    # What happens to a filter that cannot be, and every value of 8 and 16 bits.
+    # Unsupported filters, and every value of 8 and 16 bits.
     for fmt in ("u32", "s32", "u8", "s16"):
         yield case("2d", fmt, 1, Texture(LINEAR, same(CLAMP), AS_INTEGER), "few")
     for fmt, flags in (("u8", 0), ("s8", 0), ("u8", SRGB)):
@@ -493,7 +493,7 @@ def every_format():
 
 
 def weights():
-    """Linear filtering: its weights in small steps, and values that do not mix."""
+    """Linear filtering: its weights in small steps, and values that reveal mixing."""
     for geometry in ("1d", "2d", "3d"):
         for fmt in ("f32", "f16"):
             for content in ("step", "random", "special"):
@@ -583,7 +583,7 @@ def mipmaps():
         resource = Resource("mipmap", (16, 8, 0), "f32", 1, 0, 5)
         texture = Texture(LINEAR, same(CLAMP), NORMALIZED, mip_filter=LINEAR, clamp=(0.0, 100.0), anisotropy=anisotropy)
         yield Case(resource, texture, ("tex2DGrad_f", "tex2DLod_f"), "2d:16x8 some lods grads norm")
-    # A level asked of what has only one.
+    # A level of a resource with a single level.
     for kernel in ("tex2DLod_f", "tex2DGrad_f"):
         yield case("2d", "f32", 1, Texture(LINEAR, same(CLAMP), NORMALIZED), "some lods grads", kernels=(kernel,))
     for geometry in ("cube", "cubel"):

@@ -1,9 +1,9 @@
-"""CUDA C++ of the kernels that textures.py launches: one thread fetches at one coordinate and stores four words."""
+"""CUDA C++ of the kernels of textures.py: each thread fetches at one coordinate and stores four words."""
 
-# Coordinates are columns of floats, one element a thread: what each column holds.
+# Coordinates are columns of floats, one element per thread; the contents of each column.
 COLUMNS = ("x", "y", "z", "layer", "lod", "dx0", "dx1", "dx2", "dy0", "dy1", "dy2")
 
-# Kernel name without the kind of its result: what it fetches. T is float4, int4 or uint4.
+# Kernel name without the kind of its result: the fetch. T is float4, int4 or uint4.
 FETCHES = {
     "tex1Dfetch": "tex1Dfetch<T>(t, (int)x)",
     "tex1D": "tex1D<T>(t, x)",
@@ -32,7 +32,7 @@ FETCHES = {
     "tex2Dgather3": "tex2Dgather<T>(t, x, y, 3)",
 }
 
-# Forms of `tex` with integer coordinates, which CUDA C++ does not write: (PTX geometry, coordinates).
+# Forms of `tex` with integer coordinates, which CUDA C++ cannot express: (PTX geometry, coordinates).
 INTEGER_FETCHES = {
     "int1d": ("1d", ("x",)),
     "int2d": ("2d", ("x", "y")),
@@ -99,7 +99,7 @@ def _columns(used):
 
 
 def _kernel(name, body, loop=False):
-    """One kernel; `loop`: a single thread does everything in order, so that what is written last is known."""
+    """One kernel; with `loop` a single thread does everything in order, so that the last write is known."""
     if loop:
         return (
             f'extern "C" __global__ void {name}(u64 t, const float *in, unsigned *out, int n) {{\n'
@@ -212,7 +212,7 @@ def _level_query(query):
 
 
 def modules():
-    """{module's name: CUDA C++}. What a compiler may refuse has a module of its own."""
+    """{module's name: CUDA C++}. Kernels that a compiler may refuse have modules of their own."""
     out = {f"fetch_{kind}": _fetches(kind) for kind in KINDS}
     out["integers"] = _integers()
     for mode in MODES:

@@ -1,13 +1,13 @@
-"""Dumps what a device answers to texture fetches and surface accesses, and compares two such dumps bit by bit.
+"""Dumps a device's results of texture fetches and surface accesses, and compares two dumps bit by bit.
 
     python tests/differential/textures.py --out gpu.npz             # on a GPU
     CUPYRITE_DEVICE=cpu python tests/differential/textures.py --out cpu.npz
     python tests/differential/textures.py --compare gpu.npz cpu.npz
 
-The dump needs `cuda.bindings` (this project's or NVIDIA's), NVRTC and nothing else; it is read with ``numpy.load``. An
-entry holds four words for each coordinate (uint32, shape (4, n)), its name says what was fetched and how; "coordinates:"
-entries hold the columns of texture_kernels.COLUMNS (float32). ``index.json`` in the archive holds the statuses of what
-failed and of what traps. What the cases are is in texture_cases.py.
+The dump needs only `cuda.bindings` (this project's or NVIDIA's) and NVRTC; ``numpy.load`` reads it. An entry holds four
+words per coordinate (uint32, shape (4, n)) and is named after its fetch; "coordinates:" entries hold the columns of
+texture_kernels.COLUMNS (float32). ``index.json`` in the archive holds the statuses of failures and traps. The cases are
+in texture_cases.py.
 """
 
 import argparse
@@ -32,7 +32,7 @@ THREADS = 128
 
 
 class Failed(Exception):
-    """A status that is no success: (name of the call, status)."""
+    """A status other than success: (name of the call, status)."""
 
 
 class Device:
@@ -66,7 +66,7 @@ class Device:
         return outputs[0] if len(outputs) == 1 else tuple(outputs)
 
     def compile(self, source):
-        """The module of a source; its code is kept for the processes that dump a part."""
+        """The module of a source; its code is cached for the processes that dump a part."""
         digest = hashlib.sha256(f"{self.capability} {source}".encode()).hexdigest()
         kept = pathlib.Path(os.environ["TEXTURES_CODE"]) / digest if "TEXTURES_CODE" in os.environ else None
         if kept and kept.exists():
@@ -102,7 +102,7 @@ class Device:
         raise AssertionError
 
     def function(self, kernel):
-        """The CUfunction of a kernel; its module is compiled when it is first needed."""
+        """The CUfunction of a kernel; its module is compiled on first use."""
         if kernel not in self.functions:
             name = kernels.module_of(kernel)
             if name not in self.modules:
@@ -126,14 +126,14 @@ class Device:
         """(device address, number) of a set of coordinates; the first column multiplied by `factor`."""
         if (name, factor) not in self.inputs:
             columns = [list(c) for c in cases.coordinates(name)]
-            # A byte that is out of range is out of range in elements too, but has to stay a whole element.
+            # An out-of-range byte offset must stay a multiple of the element size.
             columns[0] = [max(-(2.0**31), min(2.0**30, v * factor)) for v in columns[0]] if factor != 1 else columns[0]
             data = b"".join(array.array("f", c).tobytes() for c in columns)
             self.inputs[name, factor] = (self.upload(data), len(columns[0]))
         return self.inputs[name, factor]
 
     def launch(self, kernel, handle, name, factor=1):
-        """Runs a kernel on a set of coordinates; its four words a coordinate, as bytes."""
+        """Runs a kernel on a set of coordinates; returns four words per coordinate, as bytes."""
         function = self.function(kernel)
         memory, n = self.columns(name, factor)
         self.call("cuMemsetD32", self.output, 0xDEADBEEF, 4 * n)
@@ -173,7 +173,7 @@ class Device:
         return host.raw
 
     def make(self, resource):
-        """(CUDA_RESOURCE_DESC, array or None) of a resource, with its contents; made once."""
+        """(CUDA_RESOURCE_DESC, array or None) of a resource, with its contents; cached."""
         if resource in self.resources:
             return self.resources[resource]
         d = self.driver
@@ -283,7 +283,9 @@ def dump_group(device, dump, group):
 
 
 def dump_surfaces(dump):
-    """The surfaces, in processes of their own: an access that faults ends a context, and the next process goes on after it."""
+    """The surfaces, in separate processes: an access that faults destroys the context, and the next process continues
+    after it.
+    """
     position, total, faulted = 0, len(list(cases.surfaces())), {}
     while position < total:
         with tempfile.TemporaryDirectory() as folder:
@@ -303,7 +305,7 @@ def dump_surfaces(dump):
 
 
 def surfaces_from(position, path, skip):
-    """Runs the surfaces from one on, up to one that faults; writes what came of them."""
+    """Runs the surfaces from one on, up to one that faults; writes the results."""
     out = {"entries": [], "coordinates": [], "failures": {}, "faulted": None, "next": position}
     device = Device()
     for case in list(cases.surfaces())[position:]:
@@ -336,7 +338,7 @@ def surfaces_from(position, path, skip):
 
 
 # ----------------------------------------------------------------------------------------------------------
-# What traps: each in a process of its own, because a context does not survive it
+# Traps: each in its own process, because the context is lost
 
 FAULTS = {
     "surface 1d trap, in range": ("1d", "suld_1d_4_trap", "1d:13 within", 4),
@@ -363,7 +365,7 @@ FAULTS = {
 
 
 def fault(name):
-    """Runs one of FAULTS; prints what comes of it as JSON."""
+    """Runs one of FAULTS; prints the outcome as JSON."""
     what, kernel, coordinates, factor = FAULTS[name]
     device = Device()
     try:

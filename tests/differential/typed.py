@@ -1,6 +1,6 @@
-"""Ordinary arguments of functions whose parameters have types: handles, structs, lists, enums, attributes, options.
+"""Ordinary arguments for functions whose parameters have types: handles, structs, lists, enums, attributes, options.
 
-The types come from ``arguments.json``, which recorder.py writes beside the recording library from the description.
+The types come from ``arguments.json``, which recorder.py writes beside the recording library.
 """
 
 import contextlib
@@ -8,14 +8,14 @@ import ctypes
 import functools
 import json
 
-# Lists that select what the values beside them are: one member each whose value is an ordinary number.
+# Selectors of the values beside them: one member each whose value is an ordinary number.
 SELECTED = {
     "CUjit_option": ("CU_JIT_MAX_REGISTERS", "CU_JIT_OPTIMIZATION_LEVEL"),
     "CUlibraryOption": ("CU_LIBRARY_BINARY_IS_PRESERVED", "CU_LIBRARY_BINARY_IS_PRESERVED"),
     "cudaJitOption": ("cudaJitMaxRegisters", "cudaJitOptimizationLevel"),
     "cudaLibraryOption": ("cudaLibraryBinaryIsPreserved", "cudaLibraryBinaryIsPreserved"),
 }
-ELEMENTS = 2  # of every list
+ELEMENTS = 2  # Of every list.
 
 
 def data_attributes(kind):
@@ -40,7 +40,7 @@ def fill(it, depth, number):
         try:
             value = getattr(it, name)
         except Exception:
-            continue  # an enum member without a value that is one
+            continue  # An enum member without a value of its own.
         number += 1
         if depth and type(value).__module__.startswith("cuda.bindings") and not hasattr(type(value), "__members__"):
             if data_attributes(type(value)):
@@ -56,7 +56,7 @@ def fill(it, depth, number):
 
 
 class Typed:
-    """Makes the arguments of a function by the description's types; tables of a module's cases come first."""
+    """Makes the arguments of a function from the description's types; tables of a module's cases take precedence."""
 
     def __init__(self, module, cases, folder):
         self.module = module
@@ -65,7 +65,7 @@ class Typed:
         self.functions, self.sizes = described["functions"], described["sizes"]
 
     def of(self, function, names):
-        """One argument a parameter."""
+        """One argument per parameter."""
         kinds = self.functions.get(function)
         if function == "sizeof":
             kinds = [{"kind": "class"}]
@@ -84,7 +84,7 @@ class Typed:
         return out
 
     def one(self, kind, number):
-        """An argument of a kind; `number` tells it from others."""
+        """An argument of a kind; `number` distinguishes it from others."""
         m = self.module
         match kind["kind"]:
             case "int":
@@ -118,7 +118,7 @@ class Typed:
         raise ValueError(f"no argument of the kind {kind}")
 
     def others(self, kind):
-        """{label: function that makes an argument} of more that a parameter of a kind may be given, right or wrong."""
+        """{label: function that makes an argument}: further valid and invalid arguments for a kind."""
         m = self.module
         of = getattr(m, kind.get("class") or kind.get("name") or "", None)
         out = {

@@ -1,6 +1,6 @@
 """The doctor where NVRTC or the device fails: missing, broken, hanging, crashing.
 
-Drivers that fail are small libraries made with the C compiler.
+Failing drivers are small libraries built with the C compiler.
 """
 
 import contextlib
@@ -20,7 +20,7 @@ from helpers.doctor import PACKAGE, codes, commands, doctor, environment, errors
 
 @pytest.fixture(scope="module")
 def healthy():
-    """The examination of this very installation on the CPU device, which has to succeed."""
+    """The report for this installation on the CPU device, which must succeed."""
     status, report = examine()
     assert status == 0, report["problems"]
     return report
@@ -30,8 +30,8 @@ def healthy():
 # NVRTC
 
 
-def test_no_nvrtc(tmp_path):
-    """Cupyrite alone: no site-packages, so no wheels."""
+def test_missing_nvrtc(tmp_path):
+    """Cupyrite alone, without site-packages and therefore without wheels."""
     install(tmp_path, "cupyrite", cupyrite.__version__, own_files())
     status, report = examine(options=("-S",), PYTHONPATH=str(tmp_path))
     if [item for item in report["libraries"] if item["name"] == "nvrtc" and item["state"] == "found"]:
@@ -39,7 +39,7 @@ def test_no_nvrtc(tmp_path):
     assert status == 1
     assert report["ok"] is False
     assert report["proof"]["stopped_at"] == "load NVRTC"
-    # The device is looked at all the same.
+    # The device is examined all the same.
     assert report["devices"]
     fix = commands(report, "nvrtc-missing")
     assert fix[0].endswith("-m pip install nvidia-cuda-nvrtc")
@@ -47,12 +47,12 @@ def test_no_nvrtc(tmp_path):
     done = doctor("--demo", options=("-S",), PYTHONPATH=str(tmp_path))
     assert done.returncode == 1
     assert done.stdout.decode().splitlines()[-1] == "Kernels cannot be compiled and run here."
-    # NumPy is missing too, and the demo needs it.
+    # NumPy is missing too; the demo needs it.
     assert "numpy-missing" in done.stdout.decode()
 
 
 @pytest.mark.parametrize("kind", ["empty", "text", "cut off"])
-def test_a_broken_nvrtc(tmp_path, kind, healthy):
+def test_broken_nvrtc(tmp_path, kind, healthy):
     (nvrtc,) = [item for item in healthy["libraries"] if item["name"] == "nvrtc"]
     file = tmp_path / "libnvrtc.so.13"
     whole = pathlib.Path(nvrtc["path"]).read_bytes()
@@ -66,7 +66,7 @@ def test_a_broken_nvrtc(tmp_path, kind, healthy):
     assert commands(report, code)[0] == "unset CUPYRITE_LIB_NVRTC"
 
 
-def test_an_override_that_leads_nowhere(tmp_path):
+def test_library_override_to_a_missing_file(tmp_path):
     status, report = examine(CUPYRITE_LIB_NVRTC=str(tmp_path / "none"))
     assert status == 1
     assert problem(report, "variable-path")["what"].startswith("CUPYRITE_LIB_NVRTC=")
@@ -77,7 +77,7 @@ def test_an_override_that_leads_nowhere(tmp_path):
 # The device
 
 
-def test_a_gpu_asked_for_where_there_is_none(tmp_path):
+def test_gpu_requested_on_a_machine_without_one(tmp_path):
     missing = tmp_path / "empty"
     missing.mkdir()
     status, report = examine(CUPYRITE_DEVICE="gpu", CUPYRITE_LIB_CUDA=str(missing))
@@ -87,24 +87,24 @@ def test_a_gpu_asked_for_where_there_is_none(tmp_path):
     assert errors(report)
 
 
-def test_a_gpu_asked_for_on_a_machine_without_a_driver(healthy):
+def test_gpu_requested_without_a_driver(healthy):
     if healthy["driver"]["path"]:
         pytest.skip("there is an NVIDIA driver on this machine")
     status, report = examine(CUPYRITE_DEVICE="gpu")
     assert status == 1
     assert "export CUPYRITE_DEVICE=cpu" in commands(report, "driver-missing")
-    # NVRTC is tried all the same.
+    # NVRTC is examined all the same.
     assert report["proof"]["nvrtc"]
 
 
-def test_a_device_that_means_nothing():
+def test_invalid_cupyrite_device():
     status, report = examine(CUPYRITE_DEVICE="gpus")
     assert status == 1
     assert "gpus" in problem(report, "device-setting")["what"]
     assert commands(report, "device-setting")[0] == "unset CUPYRITE_DEVICE"
 
 
-def test_settings_of_the_cpu_device_that_mean_nothing():
+def test_invalid_cpu_device_settings():
     status, report = examine(CUPYRITE_CPU_DEVICES="many")
     assert status == 1
     assert errors(report) == ["cpu-device-fails"]
@@ -159,7 +159,7 @@ CUresult cuLibraryLoadData(void **l, const void *image, int *jit, void **jv, uns
 
 @pytest.fixture(scope="module")
 def fake_driver(tmp_path_factory):
-    """Makes a libcuda.so.1 that behaves as the definitions say; gives the path."""
+    """Builds a libcuda.so.1 from C definitions; returns its path."""
     compiler = shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")
     if compiler is None:
         pytest.skip("needs a C compiler")
@@ -186,10 +186,10 @@ def on_driver(path, *words, **changes):
 @pytest.mark.parametrize(
     "status, code", [(100, "no-device"), (803, "driver-mismatch"), (34, "driver-stub"), (999, "driver-fails")]
 )
-def test_a_driver_that_does_not_initialise(fake_driver, status, code):
+def test_driver_that_fails_to_initialize(fake_driver, status, code):
     exit_status, report = on_driver(fake_driver(INIT=status))
     assert exit_status == 1
-    # The CPU device is no substitute for a broken driver.
+    # The CPU device does not replace a broken driver.
     assert report["device"]["backend"] == "gpu"
     assert errors(report) == [code]
     assert report["driver"]["cuda"] == "13.5"
@@ -197,26 +197,26 @@ def test_a_driver_that_does_not_initialise(fake_driver, status, code):
     assert "export CUPYRITE_DEVICE=cpu" in commands(report, code)
 
 
-def test_a_driver_that_hangs(fake_driver):
+def test_driver_that_hangs(fake_driver):
     begun = time.monotonic()
     status, report = on_driver(fake_driver(ON_INIT="for(;;)pause()"), "--deadline", "1.5")
     assert time.monotonic() - begun < 30
     assert status == 1
     assert errors(report) == ["hang"]
     assert report["proof"]["hung_at"] == "initialise the driver"
-    # What was known before is told.
+    # Results from before the hang are reported.
     assert report["driver"]["cuda"] == "13.5"
 
 
 def with_a_thread(folder):
-    """A folder whose sitecustomize makes every interpreter start a thread: then no child can be made."""
+    """A folder whose sitecustomize starts a thread in every interpreter, so that no child can be forked."""
     (folder / "sitecustomize.py").write_text(
         "import threading, time\nthreading.Thread(target=time.sleep, args=(600,), daemon=True).start()\n"
     )
     return os.pathsep.join([str(folder), str(PACKAGE.parent)])
 
 
-def test_a_process_with_several_threads(tmp_path, fake_driver):
+def test_multithreaded_interpreter(tmp_path, fake_driver):
     path = with_a_thread(tmp_path)
     status, report = examine(PYTHONPATH=path)
     assert status == 0, report["problems"]
@@ -229,7 +229,7 @@ def test_a_process_with_several_threads(tmp_path, fake_driver):
     assert errors(report) == ["hang"]
 
 
-def test_a_driver_that_hangs_when_it_is_loaded(fake_driver):
+def test_driver_that_hangs_while_loading(fake_driver):
     status, report = on_driver(fake_driver(ON_LOAD="for(;;)pause()"), "--deadline", "1")
     assert status == 1
     assert report["proof"]["hung_at"] == "choose the device"
@@ -239,7 +239,7 @@ def test_a_driver_that_hangs_when_it_is_loaded(fake_driver):
     "what, how", [("abort()", "SIGABRT"), ("*(volatile int*)8=1", "SIGSEGV"), ("_exit(7)", "exit status 7")]
 )
 @pytest.mark.parametrize("when", ["ON_LOAD", "ON_INIT"])
-def test_a_driver_that_crashes(fake_driver, what, how, when):
+def test_driver_that_crashes(fake_driver, what, how, when):
     path = fake_driver(**{when: 'write(2,"last\\x1bwords",10);' + what})
     status, report = on_driver(path)
     assert status == 1
@@ -252,7 +252,7 @@ def test_a_driver_that_crashes(fake_driver, what, how, when):
     assert b"\x1b" not in screen.stdout and screen.stderr == b""
 
 
-def test_a_driver_of_an_older_cuda(fake_driver, healthy):
+def test_driver_of_an_older_cuda(fake_driver, healthy):
     if not healthy["proof"]["nvrtc"].startswith("13."):
         pytest.skip("needs NVRTC of CUDA 13")
     status, report = on_driver(fake_driver(version=12040, LOAD=222))
@@ -264,13 +264,13 @@ def test_a_driver_of_an_older_cuda(fake_driver, healthy):
     assert report["devices"][0]["compute_capability"] == "9.0"
 
 
-def test_a_driver_without_functions(fake_driver):
+def test_driver_without_functions(fake_driver):
     status, report = on_driver(fake_driver(LOAD=0))
     assert status == 1
     assert errors(report)
 
 
-def test_an_interrupt(fake_driver):
+def test_interrupt_ends_the_examination(fake_driver):
     path = fake_driver(ON_INIT="for(;;)pause()")
     with subprocess.Popen(
         [sys.executable, "-m", "cupyrite"],
@@ -281,15 +281,15 @@ def test_an_interrupt(fake_driver):
         start_new_session=True,
     ) as process:
         time.sleep(1.5)
-        # As a terminal does: to the whole group.
+        # To the whole process group, as a terminal does.
         os.killpg(process.pid, signal.SIGINT)
         said = process.communicate(timeout=30)[1]
     assert process.returncode == 130
     assert b"Traceback" not in said
 
 
-def test_nothing_is_left_behind(fake_driver):
-    """No child outlives the examination, even one that hung."""
+def test_no_child_outlives_the_examination(fake_driver):
+    """Not even a child that hung."""
     path = fake_driver(ON_INIT="for(;;)pause()")
     done = subprocess.run(
         [sys.executable, "-m", "cupyrite", "--deadline", "0.5"],

@@ -1,7 +1,7 @@
-"""`python -m cupyrite`: what it finds, what it says, its exit status, and that no surroundings bring it down.
+"""`python -m cupyrite`: its findings, its output, its exit status, in any environment.
 
-Each examination runs in an interpreter of its own. NVIDIA's packages are made-up files with a list as pip writes it.
-What fails, hangs or crashes: test_failures.py.
+Each examination runs in a separate interpreter. NVIDIA's packages are made-up files with a RECORD as pip writes it.
+Failures, hangs and crashes: test_failures.py.
 """
 
 import json
@@ -20,7 +20,7 @@ from helpers.doctor import PACKAGE, codes, commands, doctor, environment, errors
 
 @pytest.fixture(scope="module")
 def healthy():
-    """The examination of this very installation on the CPU device, which has to succeed."""
+    """The report for this installation on the CPU device, which must succeed."""
     status, report = examine()
     assert status == 0, report["problems"]
     return report
@@ -30,7 +30,7 @@ def healthy():
 # A machine on which everything works
 
 
-def test_the_cpu_device(healthy):
+def test_cpu_device_is_described(healthy):
     assert healthy["format"] == 1
     assert healthy["ok"] is True
     assert healthy["device"] == {
@@ -50,7 +50,7 @@ def test_the_cpu_device(healthy):
     assert errors(healthy) == []
 
 
-def test_the_interpreter_and_cupyrite(healthy):
+def test_interpreter_and_cupyrite_are_described(healthy):
     assert healthy["interpreter"] == {
         "implementation": "CPython" if sys.implementation.name == "cpython" else sys.implementation.name,
         "version": ".".join(map(str, sys.version_info[:3])),
@@ -63,8 +63,8 @@ def test_the_interpreter_and_cupyrite(healthy):
     assert modules["cupyrite"]["file"] == str(PACKAGE / "__init__.py")
 
 
-def test_modules_are_those_that_python_imports(healthy):
-    """The examination reads the file system; the interpreter is asked here."""
+def test_reported_modules_are_the_imported_ones(healthy):
+    """The examination reads the file system; this asks the interpreter."""
     names = [module["module"] for module in healthy["modules"] if module["file"]]
     assert "cuda.pathfinder" in names
     find = (
@@ -81,7 +81,7 @@ def test_modules_are_those_that_python_imports(healthy):
             assert module["file"] == origins[module["module"]], module["module"]
 
 
-def test_nvrtc_is_found_and_told(healthy):
+def test_nvrtc_is_described(healthy):
     (nvrtc,) = [item for item in healthy["libraries"] if item["name"] == "nvrtc"]
     assert nvrtc["state"] == "found"
     assert pathlib.Path(nvrtc["path"]).is_file()
@@ -131,7 +131,7 @@ SCHEMA |= {"libraries": [ITEM], "headers": [ITEM], "tools": [ITEM]}
 
 
 def fits(value, schema, where="report"):
-    """Checks a value against the schema, nothing more and nothing less."""
+    """Checks that a value matches the schema exactly."""
     if isinstance(schema, dict):
         assert isinstance(value, dict), where
         assert set(value) == set(schema), where
@@ -147,7 +147,7 @@ def fits(value, schema, where="report"):
         assert type(value) is schema, f"{where}: {value!r}"
 
 
-def test_the_json_keeps_its_fields(healthy):
+def test_json_has_the_documented_fields(healthy):
     fits(healthy, SCHEMA)
     status, report = examine(CUPYRITE_DEVICE="none", CUDA_PATH="relative")
     assert status == 1
@@ -155,7 +155,7 @@ def test_the_json_keeps_its_fields(healthy):
     assert {item["state"] for item in healthy["libraries"]} <= {"found", "missing", "broken", "unavailable"}
 
 
-def test_the_screen():
+def test_text_output_on_a_terminal():
     done = doctor()
     assert done.returncode == 0
     assert done.stderr == b""
@@ -171,7 +171,7 @@ def test_the_screen():
 
 
 @pytest.mark.gpu
-def test_a_gpu():
+def test_gpu_is_described():
     status, report = examine(CUPYRITE_DEVICE="gpu")
     assert status == 0, report["problems"]
     assert report["device"]["backend"] == "gpu"
@@ -186,13 +186,13 @@ def test_a_gpu():
 
 
 @pytest.mark.gpu
-def test_a_gpu_that_is_hidden():
+def test_hidden_gpu():
     status, report = examine(CUPYRITE_DEVICE="gpu", CUDA_VISIBLE_DEVICES="")
     assert status == 1
     assert commands(report, "no-device")[0] == "unset CUDA_VISIBLE_DEVICES"
 
 
-def test_auto_takes_the_cpu_device_without_a_warning_of_its_own(healthy):
+def test_auto_selects_the_cpu_device_silently(healthy):
     if healthy["driver"]["path"]:
         pytest.skip("there is an NVIDIA driver on this machine")
     done = doctor(CUPYRITE_DEVICE=None, PYTHONWARNINGS="error")
@@ -205,7 +205,7 @@ def test_auto_takes_the_cpu_device_without_a_warning_of_its_own(healthy):
 # The command line
 
 
-def test_the_demo_runs_afterwards():
+def test_demo_runs_after_the_examination():
     pytest.importorskip("numpy")
     done = doctor("--demo")
     assert done.returncode == 0
@@ -213,7 +213,7 @@ def test_the_demo_runs_afterwards():
     assert text.index("Kernels can be compiled") < text.index("largest error against NumPy")
 
 
-def test_the_demo_does_not_disturb_the_json():
+def test_demo_output_stays_out_of_the_json():
     pytest.importorskip("numpy")
     done = doctor("--demo", "--json")
     assert done.returncode == 0
@@ -221,7 +221,7 @@ def test_the_demo_does_not_disturb_the_json():
     assert b"largest error against NumPy" in done.stderr
 
 
-def test_a_failing_demo_counts(tmp_path):
+def test_failing_demo_fails_the_examination(tmp_path):
     (tmp_path / "numpy.py").write_text("raise ModuleNotFoundError('hidden', name='numpy')")
     done = doctor("--demo", PYTHONPATH=os.pathsep.join([str(tmp_path), str(PACKAGE.parent)]))
     assert done.returncode == 1
@@ -229,13 +229,13 @@ def test_a_failing_demo_counts(tmp_path):
     assert b"pip install numpy" in done.stderr
 
 
-def test_no_demo_where_no_kernel_runs():
+def test_demo_is_skipped_without_a_device():
     done = doctor("--demo", CUPYRITE_DEVICE="none")
     assert done.returncode == 1
     assert done.stderr.decode() == "The demo did not run.\n"
 
 
-def test_help():
+def test_help_lists_the_options():
     done = doctor("--help")
     assert done.returncode == 0
     for word in (b"--json", b"--demo", b"--deadline"):
@@ -245,7 +245,7 @@ def test_help():
 @pytest.mark.parametrize(
     "words", [["--jsn"], ["extra"], ["--deadline"], ["--deadline", "soon"], ["--deadline", "0"], ["--deadline", "nan"]]
 )
-def test_usage_errors(words):
+def test_usage_errors_exit_with_2(words):
     done = doctor(*words)
     assert done.returncode == 2
     assert done.stdout == b""
@@ -270,7 +270,7 @@ def peer_files():
 
 
 @pytest.mark.parametrize("order", ["peer last", "cupyrite last"])
-def test_the_peer_in_the_same_folder(tmp_path, order):
+def test_nvidia_package_in_the_same_folder(tmp_path, order):
     packages = [("cupyrite", cupyrite.__version__, own_files()), ("cuda_bindings", "13.5.0", peer_files())]
     for name, version, files in packages if order == "peer last" else reversed(packages):
         install(tmp_path, name, version, files)
@@ -288,14 +288,14 @@ def test_the_peer_in_the_same_folder(tmp_path, order):
         assert modules[name]["ours"] is False
     assert modules["cuda.bindings"]["package"] == ("cuda-bindings" if order == "peer last" else "cupyrite")
     fix = commands(report, "peer-mixed")
-    # This interpreter may have more of NVIDIA's packages; then the commands name those too.
+    # Where more of NVIDIA's packages are installed, the commands name them too.
     assert any("pip uninstall -y cuda-bindings" in command for command in fix)
     assert any(command.endswith("--force-reinstall --no-deps cupyrite") for command in fix)
     assert any("--force-reinstall --no-deps cuda-bindings==13.5.0" in command for command in fix)
 
 
-def test_the_peer_uninstalled_again(tmp_path):
-    """Uninstalling it takes the files that both had."""
+def test_nvidia_package_uninstalled_again(tmp_path):
+    """Uninstalling removes the files that both packages own."""
     install(tmp_path, "cupyrite", cupyrite.__version__, own_files())
     for file in peer_files():
         (tmp_path / file).unlink(missing_ok=True)
@@ -304,14 +304,14 @@ def test_the_peer_uninstalled_again(tmp_path):
     assert "cuda/bindings/__init__.py" in problem(report, "files-damaged")["why"]
 
 
-def test_the_peer_on_the_path_before(tmp_path):
+def test_nvidia_package_earlier_on_the_path(tmp_path):
     install(tmp_path, "cuda_bindings", "13.5.0", peer_files())
     status, report = examine(PYTHONPATH=os.pathsep.join([str(tmp_path), str(PACKAGE.parent)]))
     assert status == 1
     assert str(tmp_path) in problem(report, "peer-first")["why"]
 
 
-def test_two_copies(tmp_path):
+def test_two_copies_of_cupyrite(tmp_path):
     install(tmp_path, "cupyrite", cupyrite.__version__, own_files())
     status, report = examine(PYTHONPATH=os.pathsep.join([str(tmp_path), str(PACKAGE.parent)]))
     assert status == 0
@@ -319,7 +319,7 @@ def test_two_copies(tmp_path):
     assert report["cupyrite"]["location"] == str(tmp_path / "cupyrite")
 
 
-def test_a_cuda_package_in_the_working_directory(tmp_path):
+def test_cuda_package_in_the_working_directory(tmp_path):
     (tmp_path / "cuda").mkdir()
     (tmp_path / "cuda" / "__init__.py").write_text("")
     status, report = examine(cwd=tmp_path)
@@ -327,7 +327,7 @@ def test_a_cuda_package_in_the_working_directory(tmp_path):
     assert str(tmp_path / "cuda" / "__init__.py") in problem(report, "cuda-shadowed")["what"]
 
 
-def test_without_the_native_module(tmp_path):
+def test_missing_native_module(tmp_path):
     files = {name: content for name, content in own_files().items() if not name.endswith(".so")}
     install(tmp_path, "cupyrite", cupyrite.__version__, files)
     status, report = examine(PYTHONPATH=str(tmp_path))
@@ -346,7 +346,7 @@ def test_without_the_native_module(tmp_path):
 # Surroundings
 
 
-def test_a_reader_that_leaves_early():
+def test_reader_that_closes_the_pipe_early():
     command = [sys.executable, "-m", "cupyrite", "--json"]
     with subprocess.Popen(
         command, env=environment(), cwd="/", stdout=subprocess.PIPE, stderr=subprocess.PIPE, bufsize=0
@@ -386,7 +386,7 @@ def test_closed_and_full_streams(closed):
     ],
     ids=lambda changes: "-".join(changes),
 )
-def test_hostile_variables(changes):
+def test_hostile_environment_variables(changes):
     done = doctor(**changes)
     assert done.returncode == 0, (done.stdout, done.stderr)
     assert done.stderr == b""
@@ -396,7 +396,7 @@ def test_hostile_variables(changes):
 
 
 @pytest.mark.parametrize("option", ["-I", "-O", "-OO", "-bb", "-u", "-B", "-Werror", "-E", "-P"])
-def test_options_of_the_interpreter(option):
+def test_interpreter_options(option):
     if option in ("-I", "-E") and "PYTHONPATH" in os.environ:
         pytest.skip("this Cupyrite is found through PYTHONPATH, which the option ignores")
     done = doctor(options=(option,))
@@ -405,7 +405,7 @@ def test_options_of_the_interpreter(option):
 
 
 @pytest.mark.parametrize("width", [1, 40, 57, 60, 80, 100, 300])
-def test_no_line_is_wider_than_the_terminal(width):
+def test_lines_fit_the_terminal(width):
     text = doctor(COLUMNS=str(width), CUDA_PATH="/nonexistent/" + "folder/" * 40).stdout.decode()
     assert max(map(len, text.splitlines())) <= min(max(width, 40), 100)
 
@@ -414,7 +414,7 @@ def test_no_line_is_wider_than_the_terminal(width):
     "changes, coloured",
     [({"TERM": "xterm"}, True), ({"TERM": "xterm", "NO_COLOR": "1"}, False), ({"TERM": "dumb"}, False)],
 )
-def test_colours_on_a_terminal_only(changes, coloured):
+def test_colors_only_on_a_terminal(changes, coloured):
     parent, child = pty.openpty()
     with subprocess.Popen(
         [sys.executable, "-m", "cupyrite"], env=environment(**changes), cwd="/", stdout=child, stderr=child
@@ -434,7 +434,7 @@ def test_colours_on_a_terminal_only(changes, coloured):
     assert (b"\x1b[1m" in text) is coloured
 
 
-def test_strange_places_on_the_path(tmp_path):
+def test_unusual_entries_on_the_path(tmp_path):
     strange = tmp_path / "strange"
     strange.mkdir()
     os.mkfifo(strange / "cuda")
@@ -474,7 +474,7 @@ def test_strange_places_on_the_path(tmp_path):
     assert names["cuda-core"] is None
 
 
-def test_a_working_directory_that_is_gone(tmp_path):
+def test_removed_working_directory(tmp_path):
     gone = tmp_path / "gone"
     gone.mkdir()
     code = f'cd "{gone}" && rmdir "{gone}" && exec "$0" -m cupyrite'
@@ -483,7 +483,7 @@ def test_a_working_directory_that_is_gone(tmp_path):
     assert done.stderr == b""
 
 
-def test_importing_cupyrite_imports_nothing_else():
+def test_importing_cupyrite_imports_no_other_module():
     code = "import sys; before = set(sys.modules); import cupyrite; print(sorted(set(sys.modules) - before))"
     done = subprocess.run([sys.executable, "-c", code], env=environment(), cwd="/", capture_output=True, check=True)
     assert done.stdout.decode().strip() == "['cupyrite']"

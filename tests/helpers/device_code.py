@@ -1,9 +1,6 @@
 """Device code for the tests of compilers and linkers: NVRTC output for two sources, and NVVM IR as text."""
 
 import functools
-import os
-import subprocess
-import sys
 
 CALLER = 'extern "C" __device__ int next(int);\nextern "C" __global__ void kernel(int *p) { *p = next(*p); }\n'
 CALLEE = 'extern "C" __device__ int next(int x) { return x + 1; }\n'
@@ -75,15 +72,3 @@ def or_skip(function, *arguments):
         return function(*arguments)
     except FunctionNotFoundError as error:
         pytest.skip(str(error))
-
-
-def resident():
-    """Resident memory of the process, in bytes."""
-    with open("/proc/self/statm") as file:
-        return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
-
-
-def in_child(code, timeout=120):
-    """Runs a program in a process of its own: what it printed and its return code."""
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=timeout)
-    return done.stdout, done.stderr, done.returncode

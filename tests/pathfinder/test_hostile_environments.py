@@ -1,7 +1,8 @@
-"""`cuda.pathfinder` in malicious or broken surroundings: the right answer or an error, never a crash, a hang or a lure.
+"""`cuda.pathfinder` in malicious or broken environments: the right answer or an error, never a crash, a hang or a
+planted file.
 
-Every question goes to a fresh process with a time limit. The libraries are made up (see `shared_object`), so nothing
-of NVIDIA's is needed and foreign architectures cost nothing.
+Every question goes to a fresh process with a time limit. The libraries are made up (see `shared_object`), so that tests
+need nothing of NVIDIA's and can use foreign architectures.
 """
 
 import os
@@ -17,7 +18,7 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="made-up trees o
 
 NEW, OLD = "nvidia/cu13/lib/libnvrtc.so.13", "nvidia/cuda_nvrtc/lib/libnvrtc.so.12"
 FOREIGN = 183 if MACHINE == 62 else 62
-# All that can be asked, with a name that is known.
+# Every function, with a known name.
 EVERYTHING = [
     ("get_cuda_path_or_home",),
     ("load_nvidia_dynamic_lib", "nvrtc"),
@@ -38,7 +39,7 @@ EVERYTHING = [
 NOT_FOUND = {"DynamicLibNotFoundError", "StaticLibNotFoundError", "BitcodeLibNotFoundError", "RuntimeError"}
 VARIABLES = ["CUDA_PATH", "CUDA_HOME", "CONDA_PREFIX", "CUDNN_PATH", "NCCL_HOME", "VIRTUAL_ENV"]
 OUR_VARIABLES = ["CUPYRITE_LIB_NVRTC", "CUPYRITE_LIB_CUDA", "CUPYRITE_CUDA_MAJOR"] if OURS else []
-# Root reads everything; without these two capabilities it is a user like others.
+# Root can read everything; without these two capabilities it is an ordinary user.
 NO_PRIVILEGES = """
 import ctypes
 header, data = (ctypes.c_uint32 * 2)(0x20080522, 0), (ctypes.c_uint32 * 6)()
@@ -52,12 +53,12 @@ assert libc.capset(header, data) == 0
 
 @pytest.fixture
 def place(tmp_path):
-    """A fresh environment without any library."""
+    """A fresh environment without libraries."""
     return Place(tmp_path / "environment")
 
 
 def not_from(answer, folder):
-    """The answer is an error, nothing, or something outside `folder` (a machine may have a toolkit of its own)."""
+    """Asserts that the answer is an error, nothing, or a path outside `folder`: the machine may have a toolkit."""
     if "error" in answer:
         assert answer["error"] in NOT_FOUND, answer
     elif answer["value"] is not None:
@@ -65,7 +66,7 @@ def not_from(answer, folder):
 
 
 def toolkit(folder, major=13):
-    """A made-up toolkit with one of each kind; returns the folder."""
+    """A made-up toolkit with one item of each kind; returns its folder."""
     folder = pathlib.Path(folder)
     for name in ("nvrtc", "cudart", "cublasLt"):
         shared_object(folder / f"lib64/lib{name}.so.{major}", f"lib{name}.so.{major}")
@@ -83,7 +84,7 @@ def toolkit(folder, major=13):
     return folder
 
 
-# What lies where the library should be ------------------------------------------------------------------------
+# Files in place of the library ------------------------------------------------------------------------
 
 
 def elf(path, **how):
@@ -104,7 +105,7 @@ def cycle(path):
     (path.parent / (path.name + ".2")).symlink_to(path.name)
 
 
-# Not a regular file: passed over. The words are those that our message must hold.
+# Not a regular file: skipped. The words must appear in our message.
 PASSED_OVER = {
     "dangling link": (dangling, "nowhere/at/all"),
     "link cycle": (cycle, "link"),
@@ -114,7 +115,7 @@ PASSED_OVER = {
     "link to /dev/zero": (lambda path: path.symlink_to("/dev/zero"), "device|regular"),
     "link to a folder": (lambda path: path.symlink_to("/usr"), "folder|directory"),
 }
-# A regular file that cannot be loaded: the search ends there, because a broken installation must be seen.
+# A regular file that cannot be loaded: the search ends there, so that a broken installation is reported.
 REFUSED = {
     "empty": (lambda path: touch(path), "empty"),
     "text": (lambda path: touch(path, b"this is no library, whatever its name says\n" * 9), "text|ELF"),
@@ -133,7 +134,7 @@ REFUSED = {
 
 
 def foreign_header():
-    """64 bytes: the header of a shared object of another architecture, and nothing after it."""
+    """64 bytes: the header of a shared object for another architecture."""
     return b"\x7fELF\x02\x01\x01" + bytes(9) + b"\x03\0" + FOREIGN.to_bytes(2, "little") + b"\x01" + bytes(43)
 
 
@@ -142,7 +143,7 @@ def matches(words, text):
 
 
 @pytest.mark.parametrize("kind", PASSED_OVER)
-def test_what_is_no_file_is_passed_over(place, kind):
+def test_non_files_are_skipped(place, kind):
     make, words = PASSED_OVER[kind]
     path = place.site / NEW
     path.parent.mkdir(parents=True)
@@ -158,7 +159,7 @@ def test_what_is_no_file_is_passed_over(place, kind):
 
 @pytest.mark.parametrize("second", [False, True], ids=["alone", "with a good one behind"])
 @pytest.mark.parametrize("kind", REFUSED)
-def test_a_file_that_is_no_library_is_refused(place, kind, second):
+def test_file_that_is_not_a_library_is_an_error(place, kind, second):
     make, words = REFUSED[kind]
     path = place.site / NEW
     path.parent.mkdir(parents=True)
@@ -174,7 +175,7 @@ def test_a_file_that_is_no_library_is_refused(place, kind, second):
 
 @pytest.mark.parametrize("variable", ["CUDA_PATH", "CUDA_HOME", "CONDA_PREFIX", "LD_LIBRARY_PATH"])
 @pytest.mark.parametrize("kind", [*PASSED_OVER, *REFUSED])
-def test_the_same_in_other_places(place, tmp_path, variable, kind):
+def test_broken_files_in_every_location(place, tmp_path, variable, kind):
     path = tmp_path / "other" / "lib" / "libnvrtc.so.13"
     path.parent.mkdir(parents=True)
     (PASSED_OVER | REFUSED)[kind][0](path)
@@ -186,7 +187,7 @@ def test_the_same_in_other_places(place, tmp_path, variable, kind):
 
 
 @pytest.mark.parametrize("kind", PASSED_OVER)
-def test_headers_binaries_and_archives_that_are_no_files(place, kind):
+def test_non_files_in_place_of_headers_binaries_and_archives(place, kind):
     root = place.site / "nvidia/cu13"
     wanted = {
         "include/nvrtc.h": ("find_nvidia_header_directory", "nvrtc"),
@@ -201,7 +202,7 @@ def test_headers_binaries_and_archives_that_are_no_files(place, kind):
         not_from(answer, place.folder)
 
 
-def test_a_binary_must_be_executable(place):
+def test_binary_must_be_executable(place):
     plain = touch(place.site / "nvidia/cu13/bin/ptxas", b"#!/bin/sh\n", 0o644)
     not_from(place.ask(("find_nvidia_binary_utility", "ptxas"))[0], place.folder)
     second = touch(place.site / "nvidia/cuda_nvcc/bin/ptxas", b"#!/bin/sh\n", 0o755)
@@ -210,7 +211,7 @@ def test_a_binary_must_be_executable(place):
     assert place.ask(("find_nvidia_binary_utility", "ptxas"))[0]["value"] == str(plain)
 
 
-def test_names_with_other_numbers_are_other_libraries(place):
+def test_sonames_of_other_versions_do_not_match(place):
     for name in ("libnvrtc.so", "libnvrtc.so.13.1.80", "libnvrtc.so.11", "libnvrtc.so.130", "xlibnvrtc.so.13"):
         shared_object(place.site / "nvidia/cu13/lib" / name, "libnvrtc.so.13")
     answer = place.load("nvrtc")
@@ -221,7 +222,7 @@ def test_names_with_other_numbers_are_other_libraries(place):
 
 
 @pytest.mark.parametrize("denied", ["nvidia", "nvidia/cu13", pytest.param("nvidia/cu13/lib", marks=ours), NEW])
-def test_unreadable(place, denied):
+def test_unreadable_folders(place, denied):
     shared_object(place.site / NEW, "libnvrtc.so.13")
     path = place.site / denied
     path.chmod(0)
@@ -231,14 +232,14 @@ def test_unreadable(place, denied):
         path.chmod(0o755)
     answer = answers(done)
     assert answer[0] == {"value": None, "warnings": []}
-    if denied == NEW:  # found, but not to be read
+    if denied == NEW:  # Found, but unreadable.
         assert "RuntimeError" in answer[1]["bases"], answer[1]
     not_from(answer[1], place.folder)
     if OURS and "error" in answer[1]:
         assert "permission" in answer[1]["text"].lower(), answer[1]["text"]
 
 
-def test_everything_read_only(place):
+def test_read_only_environment(place):
     for path in NEW, OLD:
         shared_object(place.site / path, path.rsplit("/", 1)[1])
     for path in [place.folder, *place.folder.rglob("*")]:
@@ -255,7 +256,7 @@ def test_everything_read_only(place):
 
 
 @pytest.mark.parametrize("where", ["nvidia", "nvidia/cu13", "nvidia/cu13/lib"])
-def test_cycles_of_folders(place, where):
+def test_folder_cycles(place, where):
     path = place.site / where
     path.parent.mkdir(parents=True, exist_ok=True)
     path.symlink_to(path)
@@ -264,12 +265,12 @@ def test_cycles_of_folders(place, where):
         if answer.get("value"):
             not_from(answer, place.folder)
     path.unlink()
-    path.symlink_to(".")  # endless, not circular: nvidia/nvidia/nvidia/...
+    path.symlink_to(".")  # Endless, not circular: nvidia/nvidia/nvidia/...
     shared_object(place.site / "elsewhere" / "libnvrtc.so.13", "libnvrtc.so.13")
     assert all("value" in a or a["error"] in NOT_FOUND for a in place.ask(*EVERYTHING, timeout=60))
 
 
-def test_folders_that_are_links(place, tmp_path):
+def test_symbolic_links_to_folders(place, tmp_path):
     shared_object(tmp_path / "store/libnvrtc.so.13", "libnvrtc.so.13")
     path = place.site / NEW
     path.parent.parent.mkdir(parents=True)
@@ -277,7 +278,7 @@ def test_folders_that_are_links(place, tmp_path):
     assert path_of(place.load("nvrtc")) == str(path)
 
 
-def test_crowded_folders(place):
+def test_folders_with_many_entries(place):
     folder = place.site / "nvidia/cu13/lib"
     folder.mkdir(parents=True)
     for i in range(10_000):
@@ -296,7 +297,7 @@ def test_ten_thousand_entries_on_the_path(place):
     path.unlink()
     got = place.ask(("run", code), *EVERYTHING, timeout=120)
     assert all("value" in a or a["error"] in NOT_FOUND for a in got[1:])
-    # As long as the system allows one variable to be (128 KiB).
+    # As long as the system allows for one variable (128 KiB).
     entries = ":".join(f"/n/{i}" for i in range(14_000))
     env = {"LD_LIBRARY_PATH": entries, "PATH": entries, "PYTHONPATH": entries}
     got = place.ask(*EVERYTHING, env=env, timeout=120)
@@ -305,7 +306,7 @@ def test_ten_thousand_entries_on_the_path(place):
 
 @bare
 @pytest.mark.parametrize("name", [b"caf\xe9 \xff", "ünïcödé 库".encode(), b"new\nline", b"quote'\"%s{}\\", b" "])
-def test_folder_names(place, tmp_path, name):
+def test_unusual_folder_names(place, tmp_path, name):
     odd = pathlib.Path(os.path.join(os.fsencode(tmp_path), name).decode("utf-8", "surrogateescape"))
     tools = toolkit(odd / "toolkit")
     questions = [("load_nvidia_dynamic_lib", "nvrtc"), ("find_static_lib", "cudadevrt"), ("get_cuda_path_or_home",)]
@@ -315,7 +316,7 @@ def test_folder_names(place, tmp_path, name):
     shared_object(odd / "wheels" / NEW, "libnvrtc.so.13")
     shared_object(odd / "mine.so", "libnvrtc.so.13")
     for locale in ({}, {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}):
-        # Not every locale can tell all bytes as text; the files must be the right ones all the same.
+        # Not every locale can represent all bytes as text; the right file must be found all the same.
         got = [os.fsencode(path_of(a)) for a in place.ask(*questions, env={"CUDA_PATH": tools, **locale})]
         assert got == [os.fsencode(tools / file) for file in files]
         others = {"CONDA_PREFIX": "conda/lib/libnvrtc.so.13", "LD_LIBRARY_PATH": "conda/lib/libnvrtc.so.13"}
@@ -326,11 +327,11 @@ def test_folder_names(place, tmp_path, name):
             assert os.fsencode(path_of(answer)) == os.fsencode(odd / file), variable
 
 
-# Lures --------------------------------------------------------------------------------------------------------
+# Planted files --------------------------------------------------------------------------------------------------------
 
 
 def lures(folder):
-    """Libraries in every shape that a careless search could take from a working directory."""
+    """Plants libraries in every form that a careless search could take from a working directory."""
     for path in (NEW, OLD, "lib/libnvrtc.so.13", "lib64/libnvrtc.so.13", "libnvrtc.so.13", "nvrtc"):
         shared_object(folder / path, "libnvrtc.so.13")
     for path in ("nvidia/cu13/include/nvrtc.h", "include/nvrtc.h", "nvidia/cu13/lib/libcudadevrt.a", "libcudadevrt.a"):
@@ -352,24 +353,24 @@ LURED = [
 
 
 @pytest.mark.parametrize("options", [(), ("-I",), ("-S",), ("-E",), ("-s",), ("-P",), ("-O",)], ids=str)
-def test_the_working_directory_is_no_place(place, options):
+def test_working_directory_is_not_searched(place, options):
     folder = lures(place.folder / "working")
     env = {"PATH": f"{folder}:/usr/bin:/bin"}
-    if "-S" in options:  # without site, the package itself must come from somewhere
+    if "-S" in options:  # Without site the package itself must come from somewhere.
         env["PYTHONPATH"] = str(place.site)
     for answer in place.ask(*LURED, cwd=folder, env=env, options=options):
         not_from(answer, folder)
     assert not (folder / "started").exists()
 
 
-def test_beside_the_script_is_no_place(place):
+def test_script_folder_is_not_searched(place):
     folder = lures(place.folder / "script")
     for answer in place.ask(*LURED):
         not_from(answer, folder)
     assert not (folder / "started").exists()
 
 
-def test_the_folder_of_a_module_is_no_place(place):
+def test_module_folder_is_not_searched(place):
     folder = lures(place.folder / "working")
     code = f"import sys; sys.path[:0] = ['', '.', 'nvidia', {str(folder)!r}]"
     for answer in place.ask(("run", code), *LURED, cwd=folder)[1:]:
@@ -443,17 +444,17 @@ def test_garbage_in_variables(place, garbage):
 
 @ours
 @pytest.mark.parametrize("value", ["0", "-1", "13.0", "thirteen", "99999999999999999999", "14", " 13", "\uff11\uff13"])
-def test_a_major_that_is_none(place, value):
+def test_invalid_cuda_major(place, value):
     shared_object(place.site / NEW, "libnvrtc.so.13")
     (answer,) = place.ask(("load_nvidia_dynamic_lib", "nvrtc"), env={"CUPYRITE_CUDA_MAJOR": value})
     if "error" in answer:
         assert "CUPYRITE_CUDA_MAJOR" in answer["text"], answer
-    else:  # surrounding blanks and the like may be forgiven; another number may not
+    else:  # Surrounding whitespace may be ignored; another number may not be accepted.
         assert value.strip() in ("13", "\uff11\uff13"), answer
 
 
 @ours
-def test_no_variable_of_the_home_folder(place):
+def test_home_variable_is_not_used(place):
     path = shared_object(place.site / NEW, "libnvrtc.so.13")
     for home in (None, "", "relative", "/nonexistent", "/dev/null"):
         assert path_of(place.load("nvrtc", env={"HOME": home, "PYTHONNOUSERSITE": None})) == str(path)

@@ -1,6 +1,6 @@
-"""The interface of `cuda.pathfinder`: its functions, what they remember, its data classes and exceptions, its import.
+"""The interface of `cuda.pathfinder`: functions, memoization, data classes, exceptions, import.
 
-What is found where has tests of its own; made-up toolkits do here.
+Search results have their own tests; made-up toolkits suffice here.
 """
 
 import ast
@@ -42,7 +42,7 @@ REMEMBERING = [
     "find_static_lib",
     "find_bitcode_lib",
 ]
-# What an unknown name raises.
+# The exception for an unknown name.
 UNKNOWN = {
     "load_nvidia_dynamic_lib": pathfinder.DynamicLibUnknownError,
     "locate_nvidia_header_directory": RuntimeError,
@@ -67,7 +67,7 @@ A_NAME = {
 
 @pytest.fixture
 def forgetful(monkeypatch):
-    """Nothing is remembered before and after, and no variable leads anywhere."""
+    """Clears the caches before and after, and the variables that influence a search."""
     for name in ("CUDA_PATH", "CUDA_HOME", "CONDA_PREFIX", "CUDNN_PATH", "NCCL_HOME", "CUPYRITE_CUDA_MAJOR"):
         monkeypatch.delenv(name, raising=False)
     for name in REMEMBERING:
@@ -79,7 +79,7 @@ def forgetful(monkeypatch):
 
 @pytest.fixture
 def toolkit(tmp_path):
-    """A toolkit of text files. (The test environment may have wheels, so these are things that it has not.)"""
+    """A toolkit of text files. (The test environment may have wheels, so it holds items that no wheel has.)"""
     root = tmp_path / "toolkit"
     touch(root / "bin/nvprof", b"#!/bin/sh\n", 0o755)
     touch(root / "lib/libnccl_device.bc", b"BC")
@@ -91,7 +91,7 @@ def toolkit(tmp_path):
 # The module -----------------------------------------------------------------------------------------------------------
 
 
-def test_the_names_of_the_module():
+def test_module_lists_its_names():
     public = {name for name in vars(pathfinder) if not name.startswith("_")}
     assert public == set(pathfinder.__all__)
     assert pathfinder.__version__ == "1.9.0"
@@ -125,7 +125,7 @@ def test_constants():
     assert pathfinder.SUPPORTED_HEADERS_CTK["cudart"] == "cuda_runtime.h"
 
 
-def test_every_name_is_known_to_its_function(forgetful):
+def test_every_listed_name_is_known(forgetful):
     # Found or not: none of them is an unknown name.
     for name in pathfinder.SUPPORTED_HEADERS_CTK:
         found = pathfinder.locate_nvidia_header_directory(name)
@@ -148,14 +148,14 @@ def test_every_name_is_known_to_its_function(forgetful):
 @pytest.mark.parametrize(
     "given", [None, b"nvrtc", 1, 1.5, True, [], {}, ("nvrtc",), object, "x" * 100_000, "naïve\udc80"]
 )
-def test_what_is_no_name(name, given):
+def test_non_names_raise(name, given):
     with pytest.raises(UNKNOWN[name]) as caught:
         getattr(pathfinder, name)(given)
     if isinstance(given, str):
         assert not isinstance(caught.value, TypeError)
         assert "called" in str(caught.value) and "known:" in str(caught.value)
         return
-    # As at NVIDIA's an unknown name, and what it really is.
+    # As NVIDIA's exception for an unknown name, and as the more specific one.
     assert isinstance(caught.value, TypeError)
     text = str(caught.value)
     assert text.startswith(f"{name}() argument '{PARAMETERS[name]}' must be a str such as '")
@@ -166,7 +166,7 @@ def test_what_is_no_name(name, given):
 
 @pytest.mark.parametrize("name", PARAMETERS)
 @pytest.mark.parametrize("given", ["", "nope", "NVRTC", "libnvrtc.so.13", "../nvrtc", "nv\0rtc", "nvrtc ", "*"])
-def test_unknown_names(name, given):
+def test_unknown_names_raise(name, given):
     with pytest.raises(UNKNOWN[name]) as caught:
         getattr(pathfinder, name)(given)
     assert "known: " in str(caught.value), caught.value
@@ -174,7 +174,7 @@ def test_unknown_names(name, given):
     assert type(again) is type(caught.value) and str(again) == str(caught.value)
 
 
-def test_an_unknown_tool_is_told():
+def test_unknown_tool_raises():
     for given in ("gcc", "nvcc.exe", b"nvcc", None):
         with pytest.raises(pathfinder.UnsupportedBinaryError) as caught:
             pathfinder.find_nvidia_binary_utility(given)
@@ -182,7 +182,7 @@ def test_an_unknown_tool_is_told():
 
 
 @pytest.mark.parametrize("name", ["get_cuda_path_or_home", *PARAMETERS])
-def test_the_number_of_arguments(name):
+def test_wrong_numbers_of_arguments_raise(name):
     function = getattr(pathfinder, name)
     calls = [((1, 2), {}), ((), {"nothing": 1})]
     calls += [((), {}), (("a",), {PARAMETERS[name]: "b"})] if name in PARAMETERS else [(("a",), {})]
@@ -192,7 +192,7 @@ def test_the_number_of_arguments(name):
 
 
 @pytest.mark.parametrize("name", PARAMETERS)
-def test_by_position_by_keyword_and_by_a_kind_of_str(name, forgetful, toolkit):
+def test_positional_keyword_and_str_subclass_arguments(name, forgetful, toolkit):
     class Name(str):
         def __eq__(self, other):
             raise RuntimeError("never asked")
@@ -214,11 +214,11 @@ def test_by_position_by_keyword_and_by_a_kind_of_str(name, forgetful, toolkit):
         assert again == first and (again is first or name not in REMEMBERING)
 
 
-# What is remembered ---------------------------------------------------------------------------------------------------
+# Memoization ---------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", REMEMBERING)
-def test_a_function_that_remembers_is_like_those_of_functools(name):
+def test_memoized_functions_have_the_functools_interface(name):
     function = getattr(pathfinder, name)
     model = functools.cache(function.__wrapped__)
     assert function.__wrapped__.__name__ == name and inspect.isfunction(function.__wrapped__)
@@ -236,7 +236,7 @@ def test_a_function_that_remembers_is_like_those_of_functools(name):
     assert name in repr(function)
 
 
-def test_counting(forgetful, toolkit):
+def test_cache_info_counts(forgetful, toolkit):
     find = pathfinder.find_bitcode_lib
     forgetful.setenv("CUDA_PATH", str(toolkit))
     assert find("nccl_device") == find(name="nccl_device") == find("nccl_device")
@@ -253,7 +253,7 @@ def test_counting(forgetful, toolkit):
         find("nccl_device")
 
 
-def test_what_was_not_found_is_not_remembered(forgetful, tmp_path, toolkit):
+def test_failures_are_not_memoized(forgetful, tmp_path, toolkit):
     forgetful.setenv("CUDA_PATH", str(tmp_path / "later"))
     forgetful.setenv("CUDNN_PATH", str(tmp_path / "later"))
     assert pathfinder.find_nvidia_binary_utility("nvprof") is None
@@ -268,7 +268,7 @@ def test_what_was_not_found_is_not_remembered(forgetful, tmp_path, toolkit):
     assert pathfinder.find_bitcode_lib("nccl_device") == str(tmp_path / "later/lib/libnccl_device.bc")
 
 
-def test_threads_that_ask_together_get_the_same_object(tmp_path):
+def test_concurrent_calls_return_the_same_object(tmp_path):
     shared_object(tmp_path / "site-packages/nvidia/nccl/lib/libnccl.so.2", "libnccl.so.2")
     code = """
         import sys, threading
@@ -290,8 +290,8 @@ def test_threads_that_ask_together_get_the_same_object(tmp_path):
     assert run(code, PYTHONPATH=str(tmp_path / "site-packages")) == "False site-packages"
 
 
-def test_a_signal_handler_may_ask_too(tmp_path):
-    # The search that it interrupts holds the lock.
+def test_signal_handler_may_search(tmp_path):
+    # The interrupted search holds the lock.
     shared_object(tmp_path / "site-packages/nvidia/nccl/lib/libnccl.so.2", "libnccl.so.2")
     code = """
         import signal, sys
@@ -312,8 +312,8 @@ def test_a_signal_handler_may_ask_too(tmp_path):
     assert run(code, PYTHONPATH=str(tmp_path / "site-packages")) == "True"
 
 
-def test_other_threads_run_while_one_searches(tmp_path):
-    # A library's initialiser that waits for another thread would wait for ever if that could not run.
+def test_gil_is_released_during_a_search(tmp_path):
+    # Otherwise a library's initializer that waits for another thread would deadlock.
     source = touch(
         tmp_path / "slow.c",
         rb"""
@@ -372,7 +372,7 @@ def test_other_threads_run_while_one_searches(tmp_path):
         ("/na\udcefve", None, "/na\udcefve"),
     ],
 )
-def test_the_root_that_the_environment_names(forgetful, recwarn, path, home, expected):
+def test_root_named_by_the_environment(forgetful, recwarn, path, home, expected):
     for name, value in (("CUDA_PATH", path), ("CUDA_HOME", home)):
         if value is not None:
             forgetful.setenv(name, value)
@@ -382,7 +382,7 @@ def test_the_root_that_the_environment_names(forgetful, recwarn, path, home, exp
     assert pathfinder.get_cuda_path_or_home() == ("/later" if expected is None else expected)
 
 
-def test_two_roots_that_differ_are_told_once(forgetful, toolkit, tmp_path):
+def test_two_different_roots_warn_once(forgetful, toolkit, tmp_path):
     forgetful.setenv("CUDA_PATH", str(toolkit))
     forgetful.setenv("CUDA_HOME", str(tmp_path))
     with pytest.warns(UserWarning, match="(?s)CUDA_PATH=.*toolkit.*CUDA_HOME=.*CUDA_PATH") as caught:
@@ -392,7 +392,7 @@ def test_two_roots_that_differ_are_told_once(forgetful, toolkit, tmp_path):
     assert len(caught) == 1
 
 
-def test_two_roots_that_are_the_same_folder(forgetful, recwarn, toolkit, tmp_path):
+def test_two_spellings_of_one_root_do_not_warn(forgetful, recwarn, toolkit, tmp_path):
     (tmp_path / "link").symlink_to(toolkit)
     forgetful.setenv("CUDA_PATH", str(tmp_path / "link"))
     forgetful.setenv("CUDA_HOME", f"{toolkit}/")
@@ -411,13 +411,13 @@ FROZEN = [STATIC, BITCODE]
 
 
 def model(cls):
-    """The data class that a record says it is."""
+    """The data class that a record is compared with."""
     fields = [(f.name, f.type) for f in dataclasses.fields(cls)]
     return dataclasses.make_dataclass(cls.__name__, fields, frozen=cls in map(type, FROZEN))
 
 
 @pytest.mark.parametrize("record", RECORDS, ids=lambda r: type(r).__name__)
-def test_a_record_is_a_data_class(record):
+def test_records_are_data_classes(record):
     cls = type(record)
     like = model(cls)
     values = tuple(getattr(record, f.name) for f in dataclasses.fields(record))
@@ -465,7 +465,7 @@ def test_copies_and_pickles(record):
 
 
 @pytest.mark.parametrize("record", [LOADED, HEADERS], ids=lambda r: type(r).__name__)
-def test_records_that_can_be_changed(record):
+def test_mutable_records(record):
     record = copy.copy(record)
     record.found_via, record.note = "somewhere", "attributes can be added"
     assert record.found_via == "somewhere" and "note" not in repr(record)
@@ -475,7 +475,7 @@ def test_records_that_can_be_changed(record):
 
 
 @pytest.mark.parametrize("record", FROZEN, ids=lambda r: type(r).__name__)
-def test_records_that_cannot_be_changed(record):
+def test_frozen_records(record):
     assert hash(record) == hash(copy.copy(record)) == hash(dataclasses.astuple(record))
     assert {record: 1}[copy.copy(record)] == 1
     for change in (
@@ -489,7 +489,7 @@ def test_records_that_cannot_be_changed(record):
     assert record.name in ("cudadevrt", "device")
 
 
-def test_patterns():
+def test_pattern_matching():
     match LOADED:
         case LoadedDL(path, False, handle, found_via="system-search"):
             assert (path, handle) == ("/lib/libcudart.so.13", 12345)
@@ -502,7 +502,7 @@ def test_patterns():
             assert name == "libcudadevrt.a"
 
 
-def test_classes_derived_from_records():
+def test_derived_classes():
     @dataclasses.dataclass
     class Mine(LoadedDL):
         note: str = ""
@@ -528,11 +528,11 @@ def test_classes_derived_from_records():
     with pytest.raises(dataclasses.FrozenInstanceError):
         plain.name = "b"
     del plain.note
-    assert repr(plain).startswith("test_classes_derived_from_records.<locals>.Plain(name='a'")
+    assert repr(plain).startswith("test_derived_classes.<locals>.Plain(name='a'")
 
 
 @pytest.mark.parametrize("cls", [type(r) for r in RECORDS])
-def test_the_number_of_fields(cls):
+def test_number_of_fields(cls):
     count = len(dataclasses.fields(cls))
     for wrong in (count - 1, count + 1):
         with pytest.raises(TypeError, match="argument"):
@@ -541,7 +541,7 @@ def test_the_number_of_fields(cls):
         cls(*["x"] * count, nothing=1)
 
 
-def test_a_header_directory_is_a_path_without_links(tmp_path):
+def test_header_directory_has_its_links_resolved(tmp_path):
     (tmp_path / "real/include").mkdir(parents=True)
     (tmp_path / "link").symlink_to("real")
     for given in (tmp_path / "link/include", f"{tmp_path}/link//include/", f"{tmp_path}/nowhere/../link/./include"):
@@ -553,7 +553,7 @@ def test_a_header_directory_is_a_path_without_links(tmp_path):
             LocatedHeaderDir(wrong, "x")
 
 
-def test_what_is_found(forgetful, toolkit):
+def test_results_of_searches(forgetful, toolkit):
     forgetful.setenv("CUDA_HOME", str(toolkit))
     forgetful.setenv("CUDNN_PATH", str(toolkit))
     path = str(toolkit / "lib/libnccl_device.bc")
@@ -583,7 +583,7 @@ EXCEPTIONS = {
 
 
 @pytest.mark.parametrize("name, base", EXCEPTIONS.items())
-def test_exceptions(name, base):
+def test_exception_hierarchy(name, base):
     cls = getattr(pathfinder, name)
     assert cls.__bases__ == (base,) and (cls.__module__, cls.__qualname__) == ("cuda.pathfinder", name)
     error = cls("one")
@@ -598,14 +598,14 @@ def test_exceptions(name, base):
     assert isinstance(Derived("two"), cls)
 
 
-def test_an_unsupported_kind_of_python():
+def test_unsupported_interpreter_raises():
     error = pathfinder.UnsupportedArchError("win32")
     assert error.platform_tag == "win32" and "'win32'" in str(error)
     with pytest.raises(TypeError):
         pathfinder.UnsupportedArchError()
 
 
-def test_a_missing_library_is_explained(tmp_path):
+def test_missing_library_message(tmp_path):
     code = """
         from cuda import pathfinder
         try:
@@ -620,7 +620,7 @@ def test_a_missing_library_is_explained(tmp_path):
 
 
 @pytest.mark.parametrize("content, words", [(b"", "empty"), (b"not a library", "text")])
-def test_a_broken_library_is_no_missing_one(tmp_path, content, words):
+def test_broken_library_is_not_reported_as_missing(tmp_path, content, words):
     broken = touch(tmp_path / "site-packages/nvidia/nccl/lib/libnccl.so.2", content)
     code = """
         from cuda import pathfinder
@@ -634,7 +634,7 @@ def test_a_broken_library_is_no_missing_one(tmp_path, content, words):
     assert str(broken) in said and words in said, said
 
 
-# The bindings do not need the Python package --------------------------------------------------------------------------
+# The bindings without the Python package --------------------------------------------------------------------------
 
 CATCH = """
         import sys
@@ -652,7 +652,7 @@ CATCH = """
 NVRTC, DRIVER = CATCH.format(module="nvrtc", call="nvrtcVersion()"), CATCH.format(module="driver", call="cuInit(0)")
 
 
-def test_the_bindings_find_a_library_on_their_own():
+def test_bindings_do_not_import_pathfinder():
     code = """
         import sys
         from cuda.bindings import driver, nvrtc
@@ -666,20 +666,20 @@ def test_the_bindings_find_a_library_on_their_own():
     assert run(code) == "[]"
 
 
-def test_the_bindings_raise_its_exceptions_without_it(tmp_path):
+def test_bindings_raise_the_exceptions_of_pathfinder(tmp_path):
     said = run(NVRTC, CUPYRITE_LIB_NVRTC=tmp_path / "nowhere")
     assert said.startswith("True DynamicLibNotFoundError NoneType") and "CUPYRITE_LIB_NVRTC" in said, said
     said = run(DRIVER, CUPYRITE_LIB_CUDA=tmp_path / "nowhere", CUPYRITE_DEVICE="gpu")
     assert said.startswith("True DynamicLibNotFoundError NoneType") and "CUPYRITE_LIB_CUDA" in said, said
 
 
-def test_the_bindings_tell_a_broken_library_from_a_missing_one(tmp_path):
+def test_bindings_distinguish_broken_from_missing_libraries(tmp_path):
     broken = touch(tmp_path / "libnvrtc.so.13", b"not a library")
     said = run(NVRTC, CUPYRITE_LIB_NVRTC=broken)
     assert said.startswith("False RuntimeError OSError") and str(broken) in said, said
 
 
-def test_a_library_loaded_by_the_bindings_is_not_from_elsewhere():
+def test_library_loaded_by_the_bindings_counts_as_our_own():
     code = """
         from cuda.bindings import nvrtc
         from cuda import pathfinder
@@ -699,7 +699,7 @@ def test_a_library_loaded_by_the_bindings_is_not_from_elsewhere():
 
 
 @bare
-def test_the_bindings_see_what_is_installed_while_they_run(tmp_path):
+def test_bindings_see_packages_installed_later(tmp_path):
     code = f"""
         import sys
         from cuda.bindings import nvrtc
@@ -712,14 +712,14 @@ def test_the_bindings_see_what_is_installed_while_they_run(tmp_path):
         sys.path.append({str(tmp_path / "site-packages")!r})
         ask()
     """
-    # A made-up library without symbols: it is found, and its functions are not.
+    # A made-up library without symbols: it is found, its functions are not.
     shared_object(tmp_path / "site-packages/nvidia/cu13/lib/libnvrtc.so.13", "libnvrtc.so.13")
     said = run(code, options=["-S"], LD_LIBRARY_PATH="")
     assert said.split() == ["False", "True"], said
 
 
-def test_the_stub_says_what_the_module_says():
-    """Editors and the reference pages show the stub's words, `help()` shows the module's."""
+def test_stub_docstrings_match_the_module():
+    """Editors and the reference pages show the stub's docstrings, `help()` the module's."""
     stub = ast.parse(pathlib.Path(pathfinder.__file__).with_suffix(".pyi").read_text())
     for node in stub.body:
         if isinstance(node, (ast.FunctionDef, ast.ClassDef)) and node.name in pathfinder.__all__:

@@ -1,5 +1,5 @@
-"""`cuda.pathfinder` in odd processes: threads, forks, sub-interpreters, interpreter switches, a working directory that
-is gone, strange module paths; what is already loaded; and that nothing is executed to find something.
+"""`cuda.pathfinder` in unusual processes: threads, forks, sub-interpreters, interpreter options, a removed working
+directory, strange module paths; loaded libraries; and that a search executes nothing.
 """
 
 import platform
@@ -18,7 +18,7 @@ SITE_PACKAGES = {"found_via": "site-packages", "was_already_loaded_from_elsewher
 
 @pytest.fixture
 def place(tmp_path):
-    """A fresh environment with the NVRTC of both majors and a few more, all made up."""
+    """A fresh environment with made-up libraries: NVRTC of both majors and some more."""
     made = Place(tmp_path / "environment")
     for path in (NEW, OLD):
         shared_object(made.site / path, path.rsplit("/", 1)[1])
@@ -29,7 +29,7 @@ def place(tmp_path):
 
 
 def run(place, code, options=(), timeout=120, env=None, cwd=None):
-    """Runs code in a fresh process; what it printed. Fails where it died."""
+    """The output of code in a fresh process; fails if it crashes."""
     done = subprocess.run(
         [place.python, *options, "-c", code],
         env=clean_environment(**(env or {})), cwd=cwd or place.cwd, capture_output=True, text=True, timeout=timeout,
@@ -42,15 +42,15 @@ def run(place, code, options=(), timeout=120, env=None, cwd=None):
 
 
 @pytest.mark.parametrize("options", ["-I", "-E", "-s", "-P", "-O", "-OO", "-B", "-X utf8=1", "-X dev", "-W error"])
-def test_switches_of_the_interpreter(place, options):
+def test_interpreter_options(place, options):
     got = place.load("nvrtc", options=options.split())
     assert path_of(got) == str(place.site / NEW), got
 
 
 def test_without_site(place):
-    # -S: no site-packages at all; the package comes by PYTHONPATH, and wheels may or may not.
+    # -S: no site-packages; the package comes from PYTHONPATH, and wheels may or may not be found.
     (got,) = place.ask(("load_nvidia_dynamic_lib", "nvrtc"), options=["-S"], env={"PYTHONPATH": place.site})
-    if OURS:  # an absolute entry of PYTHONPATH counts
+    if OURS:  # Absolute entries of PYTHONPATH count.
         assert path_of(got) == str(place.site / NEW)
     else:
         assert got["error"] == "DynamicLibNotFoundError"
@@ -66,19 +66,21 @@ def test_python_path(place, tmp_path):
         assert "error" in got or not path_of(got).startswith(str(tmp_path))
 
 
-def test_an_environment_in_an_environment(place):
+def test_nested_environments(place):
     inner = Place(place.folder / "inner")
     got = inner.load("nvrtc")
     assert "error" in got or not path_of(got).startswith(str(place.folder))
     shared_object(inner.site / OLD, "libnvrtc.so.12")
     env = {"VIRTUAL_ENV": place.folder, "PATH": f"{place.folder}/bin:/usr/bin:/bin"}
-    assert path_of(inner.load("nvrtc", env=env)) == str(inner.site / OLD)  # the interpreter decides, not the shell
+    assert path_of(inner.load("nvrtc", env=env)) == str(
+        inner.site / OLD
+    )  # The interpreter decides, not the shell's activation.
     shared_object(inner.site / NEW, "libnvrtc.so.13")
     assert path_of(inner.load("nvrtc")) == str(inner.site / NEW)
 
 
-def test_the_user_site(tmp_path):
-    # The user's site-packages count unless they are switched off. (A library that no machine is likely to have.)
+def test_user_site(tmp_path):
+    # The user's site-packages count unless they are disabled. (A library that no machine is likely to have.)
     place = Place(tmp_path / "environment", system_site=True)
     user = tmp_path / f"home/.local/lib/python3.{sys.version_info.minor}/site-packages"
     path = shared_object(user / "cuquantum/lib/libcustabilizer.so.0", "libcustabilizer.so.0")
@@ -118,7 +120,7 @@ MAY_FAIL = ("no getsitepackages", "raising getsitepackages", "odd getsitepackage
 
 
 @pytest.mark.parametrize("kind", ODD)
-def test_odd_module_paths(place, kind):
+def test_unusual_module_paths(place, kind):
     code = f"import sys, pathlib\nimport cuda.pathfinder\n{ODD[kind]}"
     odd, got = place.ask(("run", code), ("load_nvidia_dynamic_lib", "nvrtc"), timeout=60)
     assert "error" not in odd, odd
@@ -131,7 +133,7 @@ def test_odd_module_paths(place, kind):
 # The process --------------------------------------------------------------------------------------------------
 
 
-def test_a_working_directory_that_is_gone(place, tmp_path):
+def test_removed_working_directory(place, tmp_path):
     code = "import os, tempfile; d = tempfile.mkdtemp(); os.chdir(d); os.rmdir(d)"
     questions = [("load_nvidia_dynamic_lib", "nvrtc"), ("load_nvidia_dynamic_lib", "nvvm")]
     questions += [("find_nvidia_header_directory", "nvrtc"), ("find_nvidia_binary_utility", "nvcc")]
@@ -143,7 +145,7 @@ def test_a_working_directory_that_is_gone(place, tmp_path):
     assert "value" in got[3] and ("value" in got[1] or got[1]["error"] == "DynamicLibNotFoundError")
 
 
-def test_the_working_directory_changes(place):
+def test_changed_working_directory(place):
     run_first = ("run", "import os; os.chdir('/')")
     got = place.ask(("load_nvidia_dynamic_lib", "nvrtc"), run_first, ("load_nvidia_dynamic_lib", "nvrtc"))
     assert got[0]["value"] == got[2]["value"] == SITE_PACKAGES | {"abs_path": str(place.site / NEW)}
@@ -164,7 +166,7 @@ except OSError: pass
     got = place.ask(("run", code), *questions, ("run", release), ("clear",), *questions, timeout=60)
     if "error" in got[1]:
         assert "RuntimeError" in got[1]["bases"], got[1]
-    assert path_of(got[5]) == str(place.site / NEW)  # an error is not remembered
+    assert path_of(got[5]) == str(place.site / NEW)  # The failure is not memoized.
     assert got[6]["value"] == str(place.site / "nvidia/cu13/include")
 
 
@@ -196,7 +198,7 @@ print(*sorted({g[1] for g in got}), sep="\\n")
     assert len(said) == 4 and all(line.startswith(str(place.site / "nvidia/cu13/lib")) for line in said)
 
 
-def test_the_first_call_of_eight_threads_at_once(place):
+def test_concurrent_first_calls(place):
     code = """
 import threading
 start, got = threading.Barrier(8), []
@@ -231,7 +233,7 @@ assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
 
 
 def test_fork_while_other_threads_search(place):
-    # A lock that another thread holds while this one forks stays locked in the child for ever.
+    # A lock held by another thread during a fork stays locked in the child.
     code = """
 import os, signal, threading
 from cuda import pathfinder as p
@@ -261,7 +263,7 @@ print(bad)
 
 
 def test_sub_interpreters(place):
-    # Either it works or it says that it does not; and the main interpreter is none the worse.
+    # They work or raise an error; the main interpreter is unaffected.
     inner = """
 try:
     import cuda.pathfinder
@@ -287,7 +289,7 @@ for when in range(2):
     assert run(place, code, options=["-W", "ignore"]).splitlines()[-1] == str(place.site / NEW)
 
 
-def test_at_the_end_of_the_process(place):
+def test_search_at_process_exit(place):
     code = """
 import atexit
 from cuda import pathfinder as p
@@ -299,34 +301,34 @@ late = Late()
     assert run(place, code).splitlines()[0].endswith("libnvJitLink.so.13")
 
 
-# What is loaded already, and what a library needs -------------------------------------------------------------
+# Loaded libraries and dependencies -------------------------------------------------------------
 
 
-def test_loaded_by_somebody_else(place, tmp_path):
+def test_library_loaded_by_other_code(place, tmp_path):
     other = shared_object(tmp_path / "libnvrtc.so.12", "libnvrtc.so.12")
     _loaded, got, again = place.ask(("dlopen", str(other)), *[("load_nvidia_dynamic_lib", "nvrtc")] * 2)
     expected = {"found_via": "was-already-loaded-from-elsewhere", "was_already_loaded_from_elsewhere": True}
     assert got["value"] == again["value"] == expected | {"abs_path": str(other)}
-    # A name in the file counts, not the file's name; the newer of two majors wins.
+    # The soname in the file counts, not the file's name; the newer of two majors wins.
     renamed = shared_object(tmp_path / "renamed", "libnvrtc.so.13")
     got = place.ask(("dlopen", str(other)), ("dlopen", str(renamed)), ("load_nvidia_dynamic_lib", "nvrtc"))
     assert got[2]["value"] == expected | {"abs_path": str(renamed)}
 
 
 @ours
-def test_loaded_by_somebody_else_in_the_other_major(place, tmp_path):
+def test_library_loaded_by_other_code_in_the_other_major(place, tmp_path):
     other = shared_object(tmp_path / "libnvrtc.so.12", "libnvrtc.so.12")
     questions = [("dlopen", str(other)), ("load_nvidia_dynamic_lib", "nvrtc")]
     got = place.ask(*questions, env={"CUPYRITE_CUDA_MAJOR": "13"})
     assert path_of(got[1]) == str(place.site / NEW)
 
 
-def test_what_it_loaded_itself(place):
+def test_library_loaded_before(place):
     got = place.ask(("load_nvidia_dynamic_lib", "nvrtc"), ("load_nvidia_dynamic_lib", "nvrtc"))
     assert got[0]["value"] == got[1]["value"] == SITE_PACKAGES | {"abs_path": str(place.site / NEW)}
 
 
-def test_a_dependency_comes_first(place):
+def test_dependency_is_loaded_first(place):
     path = place.site / "nvidia/cu13/lib/libcusparse.so.12"
     shared_object(path, "libcusparse.so.12", needed=["libnvJitLink.so.13"])
     got, maps = place.ask(("load_nvidia_dynamic_lib", "cusparse"), ("maps",))
@@ -335,7 +337,7 @@ def test_a_dependency_comes_first(place):
 
 
 @bare
-def test_a_dependency_that_is_missing(place):
+def test_missing_dependency(place):
     shared_object(place.site / "nvidia/cu13/lib/libcublasLt.so.13", "libcublasLt.so.13", needed=["libgone.so.7"])
     (got,) = place.ask(("load_nvidia_dynamic_lib", "cublasLt"))
     assert "RuntimeError" in got["bases"] and "libgone.so.7" in got["text"], got
@@ -348,8 +350,8 @@ def test_a_dependency_that_is_missing(place):
 @bare
 @ours
 @pytest.mark.parametrize("major", [None, 12, 13])
-def test_a_dependency_has_the_major_its_parent_needs(place, major):
-    # Both cuSPARSEs bear the same name; the one of CUDA 12 needs the nvJitLink of CUDA 12.
+def test_dependency_has_the_major_of_its_parent(place, major):
+    # Both cuSPARSEs have the same soname; that of CUDA 12 needs the nvJitLink of CUDA 12.
     site = place.site / "nvidia"
     shared_object(site / "nvjitlink/lib/libnvJitLink.so.12", "libnvJitLink.so.12")
     shared_object(site / "cusparse/lib/libcusparse.so.12", "libcusparse.so.12", needed=["libnvJitLink.so.12"])
@@ -375,8 +377,8 @@ def test_dependencies_of_an_override(place, tmp_path):
 
 @ours
 @pytest.mark.parametrize("value", ["/nonexistent/libnvrtc.so.13", "/etc/passwd", "/dev/zero", "/", "/dev/null"])
-def test_an_override_that_leads_nowhere(place, value):
-    # It was asked for by name: nothing else may be taken in its stead.
+def test_override_to_a_missing_file(place, value):
+    # It was requested by name: no other file may replace it.
     got = place.load("nvrtc", env={"CUPYRITE_LIB_NVRTC": value})
     assert "RuntimeError" in got["bases"], got
     assert "CUPYRITE_LIB_NVRTC" in got["text"] and value in got["text"], got
@@ -384,8 +386,8 @@ def test_an_override_that_leads_nowhere(place, value):
 
 # Nothing is executed ------------------------------------------------------------------------------------------
 
-# Kills the process on execve and execveat, and on fork, vfork and clone unless that makes a thread, so that no child
-# could be started unseen. clone3, whose flags a filter cannot see, seems not to exist; the C library then uses clone.
+# Kills the process on execve and execveat, and on fork, vfork and clone unless it creates a thread: no child can start
+# unnoticed. clone3, whose flags a filter cannot read, is reported as missing; the C library then uses clone.
 NO_CHILDREN = """
 import ctypes, struct
 def step(code, yes, no, value): return struct.pack("HBBI", code, yes, no, value)
@@ -411,14 +413,14 @@ CALLS = {
 
 @ours
 @pytest.mark.skipif(platform.machine() not in CALLS, reason="the numbers of the calls are known for two architectures")
-def test_nothing_is_executed(place, tmp_path):
+def test_search_executes_nothing(place, tmp_path):
     forbid = ("run", NO_CHILDREN.format(**CALLS[platform.machine()]))
     fork, execute = "import os; os.fork() or os._exit(0)", "import os; os.execv('/bin/sh', ['sh', '-c', ':'])"
     for code in (fork, execute, "import subprocess; subprocess.run(['/bin/sh', '-c', ':'])"):
         probe = place.start(forbid, ("run", code))
         if b"AssertionError" in probe.stdout:
             pytest.skip("no filters of calls here")
-        assert probe.returncode == -31, code  # SIGSYS: the filter works
+        assert probe.returncode == -31, code  # SIGSYS: the filter works.
     thread = "import threading; t = threading.Thread(target=int); t.start(); t.join()"
     assert place.ask(forbid, ("run", thread))[1]["value"] is None
     questions = [(f, n) for f, names in ALL_NAMES.items() for n in names] + [("get_cuda_path_or_home",)]
@@ -437,13 +439,13 @@ ALL_NAMES = {
 }
 
 
-def test_importing_finds_nothing(place):
-    # Import is cheap: no library is loaded by it, and the bindings do not need this package.
+def test_import_loads_no_library(place):
+    # The bindings do not need this package.
     said = run(place, "import cuda.pathfinder; print(open('/proc/self/maps').read())")
     assert "libnvrtc" not in said and "libcuda" not in said
 
 
 @ours
-def test_the_bindings_do_without(place):
+def test_bindings_work_without_the_package(place):
     code = "import sys, cuda.bindings.driver, cuda.bindings.nvrtc; print([m for m in sys.modules if 'pathfinder' in m])"
     assert run(place, code) == "[]"

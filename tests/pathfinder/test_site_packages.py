@@ -1,4 +1,4 @@
-"""What an import of `cuda.pathfinder` costs, and which folders count as those in which packages are installed."""
+"""The cost of importing `cuda.pathfinder`, and the folders that count as site-packages."""
 
 import os
 import subprocess
@@ -13,7 +13,7 @@ from helpers.pathfinder import alone, bare, clean_environment, installed, run, s
 # Import ---------------------------------------------------------------------------------------------------------------
 
 
-def test_what_an_import_brings_along():
+def test_modules_that_an_import_loads():
     code = """
         import sys
         before = set(sys.modules)
@@ -27,8 +27,8 @@ def test_what_an_import_brings_along():
     assert not [m for m in brought if m.startswith(("cuda.bindings", "cuda.pathfinder."))]
 
 
-def test_an_import_looks_at_no_folder(tmp_path):
-    # Its own files and those of the standard library aside, which importing opens and whose folders it lists.
+def test_import_reads_no_other_folder(tmp_path):
+    # Besides its own files and those of the standard library, whose folders importing lists.
     code = """
         import sys
         seen = []
@@ -45,11 +45,11 @@ def test_an_import_looks_at_no_folder(tmp_path):
     assert run(code, options=["-P"], cwd=tmp_path) == ""
 
 
-# Where packages are installed -----------------------------------------------------------------------------------------
+# Folders of installed packages -----------------------------------------------------------------------------------------
 
 
 def archive(root):
-    """A made-up wheel with one archive in it."""
+    """A made-up wheel with one archive."""
     return touch(root / "nvidia/cu13/lib/libcudadevrt.a", b"!<arch>\n")
 
 
@@ -64,7 +64,7 @@ ASK = """
 
 @bare
 @pytest.mark.parametrize("folder", ["site-packages", "dist-packages"])
-def test_folders_that_a_program_adds(tmp_path, folder):
+def test_folders_added_by_a_program(tmp_path, folder):
     path = archive(tmp_path / folder)
     code = f"import sys\nsys.path.append({str(tmp_path / folder)!r})\n" + textwrap.dedent(ASK)
     assert run(code, options=["-S"]) == str(path)
@@ -73,7 +73,7 @@ def test_folders_that_a_program_adds(tmp_path, folder):
 
 
 @bare
-def test_folders_with_other_names_count_only_if_named(tmp_path):
+def test_other_folder_names_count_only_if_named_by_pythonpath(tmp_path):
     path = archive(tmp_path / "libs")
     code = f"import sys\nsys.path.append({str(tmp_path / 'libs')!r})\n" + textwrap.dedent(ASK)
     assert run(code, options=["-S"]) == "no"
@@ -82,8 +82,8 @@ def test_folders_with_other_names_count_only_if_named(tmp_path):
     assert run(ASK, options=["-S"], PYTHONPATH="libs", cwd=tmp_path) == "no"
 
 
-def test_beside_the_package_itself(tmp_path):
-    # `pip install --target`, and programs that bring their interpreter along.
+def test_folder_of_the_package_itself(tmp_path):
+    # `pip install --target`, and programs that bundle their interpreter.
     path = archive(tmp_path / "bundle")
     for package in installed():
         (tmp_path / "bundle" / package.name).symlink_to(package)
@@ -94,7 +94,7 @@ def test_beside_the_package_itself(tmp_path):
     assert done.stdout.strip() == str(path), done
 
 
-def test_the_first_on_the_path_wins(tmp_path):
+def test_first_folder_on_the_path_wins(tmp_path):
     first, second = tmp_path / "a/site-packages", tmp_path / "b/site-packages"
     archive(first), archive(second)
     for order in ([first, second], [second, first]):
@@ -104,8 +104,8 @@ def test_the_first_on_the_path_wins(tmp_path):
 
 
 @bare
-def test_an_archive_of_a_program(tmp_path):
-    # A zipapp: the first entry of sys.path is a file.
+def test_zipapp(tmp_path):
+    # The first entry of sys.path is a file.
     import zipfile
 
     with zipfile.ZipFile(tmp_path / "program.pyz", "w") as program:
@@ -139,7 +139,7 @@ def test_an_archive_of_a_program(tmp_path):
         "import os; os.environ['PYTHONPATH'] = ':'.join(['', '.', '..', '/', '//x', 'x' * 5000, '/\\udcff'])",
     ],
 )
-def test_nothing_that_was_done_to_the_module_path_breaks_a_search(tmp_path, change):
+def test_modified_module_paths_do_not_break_a_search(tmp_path, change):
     code = "import sys\nfrom cuda import pathfinder\n" + change
     code += """
 try:
@@ -150,7 +150,7 @@ except pathfinder.BitcodeLibNotFoundError as e:
     assert run(code) == "no"
 
 
-def test_all_threads_at_once_without_a_name_in_common(tmp_path):
+def test_concurrent_searches_for_different_names(tmp_path):
     root = tmp_path / "site-packages/nvidia/cu13/lib"
     names = {"nvfatbin": "libnvfatbin.so.13", "nvJitLink": "libnvJitLink.so.13", "curand": "libcurand.so.10"}
     for soname in names.values():
@@ -169,8 +169,8 @@ def test_all_threads_at_once_without_a_name_in_common(tmp_path):
     assert said.split() == [str(root / soname) for soname in names.values()]
 
 
-def test_names_are_looked_up_without_python_code():
-    # A str that hashes and compares with code of its own never meets the dict that remembers.
+def test_name_lookup_runs_no_python_code():
+    # A str with its own hash and equality never reaches the cache's dict.
     class Name(str):
         def __hash__(self):
             raise RuntimeError("never asked")

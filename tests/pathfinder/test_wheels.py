@@ -1,8 +1,8 @@
 """`cuda.pathfinder` over NVIDIA's real wheels: CUDA 12, CUDA 13, and both in one environment.
 
 The wheels are downloaded once, by pip, below the target folder. Without a network the tests are skipped; with
-CUPYRITE_REQUIRE_WHEELS=1 or CI set that is a failure, and so is anything else that goes wrong with pip.
-CUPYRITE_TEST_ALL_WHEELS=1 takes the large libraries too (several gigabytes).
+CUPYRITE_REQUIRE_WHEELS=1 or CI set that is a failure, and so is any other failure of pip. CUPYRITE_TEST_ALL_WHEELS=1
+includes the large libraries (several gigabytes).
 """
 
 import hashlib
@@ -53,7 +53,7 @@ SMALL_LIBRARIES = {
     "nvrtc": {12: "cuda_nvrtc/lib/libnvrtc.so.12", 13: "cu13/lib/libnvrtc.so.13"},
     "nvvm": {12: "cuda_nvcc/nvvm/lib64/libnvvm.so", 13: "cu13/lib/libnvvm.so.4"},
 }
-# What it must have pulled in, of the same major, besides itself.
+# Libraries of the same major that it must have loaded.
 LARGE_LIBRARIES = {
     "cublas": ({12: "cublas/lib/libcublas.so.12", 13: "cu13/lib/libcublas.so.13"}, ["cublasLt"]),
     "cublasLt": ({12: "cublas/lib/libcublasLt.so.12", 13: "cu13/lib/libcublasLt.so.13"}, []),
@@ -100,7 +100,7 @@ BINARIES = {
 ARCHIVES = {12: "cuda_runtime/lib/libcudadevrt.a", 13: "cu13/lib/libcudadevrt.a"}
 BITCODE = {12: "cuda_nvcc/nvvm/libdevice/libdevice.10.bc", 13: "cu13/nvvm/libdevice/libdevice.10.bc"}
 
-# A version function, and what the major is in what it says.
+# A version function, and the major in its result.
 VERSIONS = {
     "cudart": ("cudaRuntimeGetVersion", lambda v: v[0] // 1000),
     "nvJitLink": ("nvJitLinkVersion", lambda v: v[0]),
@@ -120,11 +120,11 @@ def required():
     return any(os.environ.get(n, "") not in ("", "0", "false") for n in ("CUPYRITE_REQUIRE_WHEELS", "CI"))
 
 
-FAILED = []  # what pip said once is not asked for again by each test
+FAILED = []  # A failure of pip is not repeated by each test.
 
 
 def downloaded(names):
-    """A folder with the wheels unpacked; downloaded where it is not there yet."""
+    """A folder with the unpacked wheels, downloaded on first use."""
     key = hashlib.sha256("\n".join([platform.machine(), *sorted(names)]).encode()).hexdigest()[:16]
     folder = CACHE / key
     if folder.is_dir():
@@ -147,14 +147,14 @@ def downloaded(names):
             return downloaded(names)
         try:
             target.rename(folder)
-        except OSError:  # another run was faster
+        except OSError:  # Another run was faster.
             if not folder.is_dir():
                 raise
     return folder
 
 
 def environment_of(folder, majors, large):
-    """A fresh virtual environment with the wheels of `majors`; hard links to what was downloaded."""
+    """A fresh virtual environment with the wheels of `majors`, as hard links to the download."""
     wheels = [downloaded(names) for m in majors for names in (SMALL[m], *([LARGE[m]] if large else []))]
     place = Place(folder)
     for unpacked in wheels:
@@ -163,14 +163,14 @@ def environment_of(folder, majors, large):
 
 
 def link(source, target):
-    """Copies a file as a hard link. Of two wheels that bring the same file the last one wins, as with pip."""
+    """Copies a file as a hard link. If two wheels contain the same file the last one wins, as with pip."""
     pathlib.Path(target).unlink(missing_ok=True)
     os.link(source, target)
 
 
 @pytest.fixture(scope="module")
 def places():
-    """The three environments, each made when first asked for."""
+    """The three environments, each created on first use."""
     large = os.environ.get("CUPYRITE_TEST_ALL_WHEELS") == "1"
     made = {}
     CACHE.mkdir(parents=True, exist_ok=True)
@@ -190,7 +190,7 @@ def majors_of(maps, site):
     for path in maps:
         if path.startswith(str(site / "nvidia")):
             part = pathlib.Path(path).relative_to(site / "nvidia").parts[0]
-            shared = part in ("cudnn", "nccl")  # the folder is the same for both majors
+            shared = part in ("cudnn", "nccl")  # Both majors share this folder.
             found.setdefault(None if shared else 13 if part == "cu13" else 12, []).append(path)
     return found
 
@@ -248,7 +248,7 @@ def test_binaries_start(places, environment):
     place, majors = places(environment), ENVIRONMENTS[environment]
     for name, where in BINARIES.items():
         (answer,) = place.ask(("find_nvidia_binary_utility", name))
-        # The newest major that has it: only CUDA 13 brings nvcc itself.
+        # The newest major that has it: only CUDA 13 includes nvcc.
         expected = next((where[m] for m in sorted(majors, reverse=True) if where[m]), None)
         assert answer["value"] == (expected and str(place.site / "nvidia" / expected)), name
     ptxas = place.ask(("find_nvidia_binary_utility", "ptxas"))[0]["value"]
@@ -270,7 +270,7 @@ def test_archives(places, environment):
 
 
 @pytest.mark.parametrize("environment", ["12", "13"])
-def test_what_no_wheel_brings_is_not_found(places, environment):
+def test_items_in_no_wheel_are_not_found(places, environment):
     (answer,) = places(environment).ask(("load_nvidia_dynamic_lib", "mathdx"))
     assert answer["error"] == "DynamicLibNotFoundError" and "libmathdx.so.0" in answer["text"]
     if OURS:
@@ -280,7 +280,7 @@ def test_what_no_wheel_brings_is_not_found(places, environment):
 @ours
 @pytest.mark.parametrize("major", [12, 13])
 @pytest.mark.parametrize("name", SMALL_LIBRARIES)
-def test_a_major_can_be_asked_for(places, name, major):
+def test_major_can_be_selected(places, name, major):
     place = places("12 and 13")
     env = {"CUPYRITE_CUDA_MAJOR": str(major)}
     first, maps = place.ask(("load_nvidia_dynamic_lib", name), ("maps",), env=env)
@@ -290,7 +290,7 @@ def test_a_major_can_be_asked_for(places, name, major):
 
 @ours
 @pytest.mark.parametrize("major", [12, 13])
-def test_a_major_counts_for_headers_binaries_and_archives(places, major):
+def test_selected_major_applies_to_headers_binaries_and_archives(places, major):
     place = places("12 and 13")
     expected = [HEADERS["nvrtc"][major], HEADERS["cccl"][major], BINARIES["ptxas"][major]]
     expected += [ARCHIVES[major], BITCODE[major]]
@@ -303,7 +303,7 @@ def test_a_major_counts_for_headers_binaries_and_archives(places, major):
 
 @ours
 @pytest.mark.parametrize("there, asked", [(12, 13), (13, 12)])
-def test_only_the_other_major_is_there(places, there, asked):
+def test_only_the_other_major_is_installed(places, there, asked):
     answer = places(str(there)).load("nvrtc", env={"CUPYRITE_CUDA_MAJOR": str(asked)})
     assert answer["error"] == "DynamicLibNotFoundError", answer
     assert f"CUDA {there}" in answer["text"] and "CUPYRITE_CUDA_MAJOR" in answer["text"]
@@ -311,7 +311,7 @@ def test_only_the_other_major_is_there(places, there, asked):
 
 
 @ours
-def test_an_override_beats_the_newer_wheel(places):
+def test_override_beats_the_newer_wheel(places):
     place = places("12 and 13")
     path = place.site / "nvidia" / SMALL_LIBRARIES["nvrtc"][12]
     first, compiled, maps = place.ask(
@@ -340,13 +340,13 @@ def test_loads_from_the_right_large_wheel(places, environment, name):
 @large
 @pytest.mark.parametrize("major", [12, 13])
 @pytest.mark.parametrize("name", sorted(set(LARGE_LIBRARIES) - {"cudnn", "nccl"}))
-def test_a_major_can_be_asked_for_of_large_wheels(places, name, major):
+def test_major_can_be_selected_for_large_wheels(places, name, major):
     where, needs = LARGE_LIBRARIES[name]
     check_large(places("12 and 13"), name, major, where, needs, {"CUPYRITE_CUDA_MAJOR": str(major)})
 
 
 def check_large(place, name, major, where, needs, env):
-    """The library is the one of `major`, and so is everything that came with it."""
+    """Asserts that the library and its dependencies are of `major`."""
     first, maps = place.ask(("load_nvidia_dynamic_lib", name), ("maps",), env=env, timeout=300)
     assert path_of(first) == str(place.site / "nvidia" / where[major])
     assert first["value"]["found_via"] == "site-packages"

@@ -4,28 +4,19 @@
 //! that write `generated/` folders. Does not belong here: anything the published crates need at build or run time.
 
 pub mod backend;
-pub mod clang;
-pub mod classes;
-pub mod enums;
-pub mod facts;
-pub mod fetch;
-pub mod foreign;
+pub mod check;
+pub mod interface;
 pub mod ir;
-pub mod layout;
-pub mod macros;
-pub mod merge;
 pub mod naming;
 pub mod output;
-pub mod overlay;
-pub mod pods;
-pub mod python;
-pub mod raises;
 pub mod read;
-pub mod requests;
-pub mod sources;
-pub mod units;
 
 use std::path::{Path, PathBuf};
+
+use check::layout;
+use interface::overlay::Overlay;
+use interface::{raising, tuple, units};
+use read::{fetch, libclang, merge, sources};
 
 /// What [`run`] is to do.
 #[derive(Clone, Debug, Default)]
@@ -53,7 +44,8 @@ pub struct Description {
 /// Packages that cannot be installed, headers that cannot be parsed, an overlay that does not fit them.
 pub fn describe(root: &Path, target: &Path) -> Result<Description, String> {
     let packages = fetch::packages(&root.join("api"), target)?;
-    let clang = clang::Clang::load(&packages.libclang())?;
+    // SAFETY: the generator starts no threads.
+    let clang = unsafe { libclang::load(&packages.libclang()) }?;
     let toolkits = [
         merge::Toolkit {
             major: 13,
@@ -74,18 +66,18 @@ pub fn describe(root: &Path, target: &Path) -> Result<Description, String> {
         let read = merge::library(&clang, source, &toolkits, &stubs, &scratch, &out.api)?;
         let mut lib = read.library;
         let overlay = root.join(format!("api/overlay/{}.toml", source.name));
-        let overlay = overlay::Overlay::load(&overlay)?;
+        let overlay = Overlay::load(&overlay)?;
         units::note(&mut lib, &overlay)?;
         match overlay.library.style {
             // A library that Python does not show.
             _ if overlay.library.python.is_empty() => {}
             ir::Style::Tuple => {
-                python::functions(&mut lib, &overlay)?;
-                classes::module(&mut lib, &overlay)?;
+                tuple::functions::functions(&mut lib, &overlay)?;
+                tuple::classes::module(&mut lib, &overlay)?;
             }
             ir::Style::Raises => {
-                pods::module(&mut lib, &overlay)?;
-                raises::functions(&mut lib, &overlay)?;
+                raising::structs::module(&mut lib, &overlay)?;
+                raising::functions::functions(&mut lib, &overlay)?;
             }
         }
         out.api.libraries.push(lib);

@@ -6,7 +6,8 @@
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use cupyrite_codegen::{Options, describe, facts, reference, run};
+use cupyrite_codegen::check::facts;
+use cupyrite_codegen::{Options, describe, reference, run};
 
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();

@@ -1,9 +1,9 @@
 //! What a library is called in each kind of output.
 
-use crate::ir::Library;
+use crate::ir::LibraryApi;
 
 /// How people name a library, as the start of a sentence: "NVRTC", "The CUDA driver API".
-pub fn title(lib: &Library) -> &'static str {
+pub fn title(lib: &LibraryApi) -> &'static str {
     match lib.name.as_str() {
         "driver" => "The CUDA driver API",
         "runtime" => "The CUDA runtime API",
@@ -19,13 +19,13 @@ pub fn title(lib: &Library) -> &'static str {
 }
 
 /// The name alone: "CUDA driver API", "NVRTC".
-pub fn short_title(lib: &Library) -> &'static str {
+pub fn short_title(lib: &LibraryApi) -> &'static str {
     let title = title(lib).trim_start_matches("The ");
     title.split(',').next().unwrap_or(title)
 }
 
-/// The variant of `cupyrite_sys::loader::Library`.
-pub fn loader_variant(lib: &Library) -> &'static str {
+/// The variant of `cupyrite_sys::loader::LibraryApi`.
+pub fn loader_variant(lib: &LibraryApi) -> &'static str {
     match lib.name.as_str() {
         "driver" => "Driver",
         "runtime" => "Runtime",
@@ -69,7 +69,7 @@ pub fn snake_case(name: &str, words: &[String]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sources::SOURCES;
+    use crate::read::sources::SOURCES;
 
     #[test]
     fn words_of_a_name() {
@@ -92,9 +92,9 @@ mod tests {
     fn every_library_has_its_names() {
         let mut seen = std::collections::BTreeSet::new();
         for source in SOURCES {
-            let lib = Library {
+            let lib = LibraryApi {
                 name: source.name.to_owned(),
-                ..Library::default()
+                ..LibraryApi::default()
             };
             assert_ne!(title(&lib), "A CUDA library", "{}", source.name);
             assert!(seen.insert(loader_variant(&lib)), "{}", source.name);

@@ -239,11 +239,11 @@ macro_rules! driver {
             match cupyrite_sys::driver::$name($($arg),*) {
                 Ok(cupyrite_sys::driver::CUresult::CUDA_SUCCESS) => Ok(()),
                 Ok(status) => {
-                    std::hint::cold_path();
+                    $crate::hint::cold_path();
                     Err($crate::Error::driver(stringify!($name), status))
                 }
                 Err(e) => {
-                    std::hint::cold_path();
+                    $crate::hint::cold_path();
                     Err($crate::Error::from(e.clone()))
                 }
             }

@@ -31,6 +31,8 @@ mod context;
 pub mod doctor;
 mod error;
 mod fork;
+#[doc(hidden)]
+pub mod hint;
 mod memory;
 mod module;
 mod status;

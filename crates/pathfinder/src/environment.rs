@@ -39,12 +39,12 @@ fn handed_in() -> Option<&'static Vec<PathBuf>> {
 /// The folders in which wheels are looked for.
 pub fn site_packages() -> Vec<PathBuf> {
     handed_in().cloned().unwrap_or_else(|| {
-        variable("VIRTUAL_ENV").map_or_else(Vec::new, |root| site_packages_of(Path::new(&root)))
+        variable("VIRTUAL_ENV").map_or_else(Vec::new, |root| site_packages_in(Path::new(&root)))
     })
 }
 
 /// The `site-packages` folders of a virtual environment. A relative path has none.
-pub fn site_packages_of(virtual_env: &Path) -> Vec<PathBuf> {
+pub fn site_packages_in(virtual_env: &Path) -> Vec<PathBuf> {
     if !virtual_env.is_absolute() {
         return Vec::new();
     }
@@ -152,7 +152,7 @@ fn major(value: &str) -> (Option<u32>, Option<String>) {
 }
 
 /// The variable that overrides where a library is: `CUPYRITE_LIB_NVRTC` for `nvrtc`.
-pub fn override_variable(library: &str) -> String {
+pub fn path_override_variable(library: &str) -> String {
     format!("{OVERRIDE_PREFIX}{}", library.to_uppercase())
 }
 

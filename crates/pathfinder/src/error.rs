@@ -3,9 +3,9 @@
 use std::fmt;
 use std::path::PathBuf;
 
-use crate::environment::{MAJOR_VARIABLE, override_variable};
+use crate::environment::{MAJOR_VARIABLE, path_override_variable};
 use crate::platform::Platform;
-use crate::table::{Library, Origin, Packages};
+use crate::table::{LibraryDescriptor, Origin, Packages};
 
 /// The step of the search that takes `CUPYRITE_LIB_<NAME>`.
 pub(crate) const OVERRIDE: &str = "override";
@@ -26,23 +26,23 @@ pub enum LoadErrorKind {
     NotAvailable,
     /// A variable of this project's own says something that cannot be: a `CUPYRITE_LIB_<NAME>` that leads
     /// nowhere, a `CUPYRITE_CUDA_MAJOR` that is no number.
-    Setting,
+    InvalidSetting,
 }
 
 /// One place that was looked at.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Looked {
+pub struct SearchedLocation {
     /// The step of the search, in words: `wheels`, `conda`, ...
     pub step: &'static str,
     /// A folder, a file, or a name given to the system's loader.
     pub place: String,
     /// What was there.
-    pub outcome: Outcome,
+    pub outcome: SearchOutcome,
 }
 
 /// What was found at a place.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Outcome {
+pub enum SearchOutcome {
     /// The variable or setting that names the place is not set.
     NotSet,
     /// The variable holds a path that begins nowhere: what it means would depend on the working directory.
@@ -51,7 +51,7 @@ pub enum Outcome {
     Absent,
     /// The system's loader knows no library of this name.
     NoSuchName,
-    /// The folder is there, what was looked for is not. Files with a similar name are listed.
+    /// The folder is there, what was searched for is not. Files with a similar name are listed.
     Other(Vec<String>),
     /// It is there, for another CUDA major than the one that counts.
     OtherMajor {
@@ -60,15 +60,15 @@ pub enum Outcome {
         /// The one that counts.
         wanted: u32,
     },
-    /// Something is there that cannot be what was looked for.
-    Broken(Fault),
+    /// Something is there that cannot be what was searched for.
+    Broken(FileDefect),
     /// The system's loader could not load the file: its message.
     Refused(String),
 }
 
 /// What is wrong with a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Fault {
+pub enum FileDefect {
     /// A symbolic link to something that does not exist.
     DanglingLink(PathBuf),
     /// Symbolic links that lead to each other.
@@ -102,48 +102,48 @@ pub enum Fault {
     Stub,
 }
 
-impl fmt::Display for Fault {
+impl fmt::Display for FileDefect {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Fault::DanglingLink(target) => write!(
+            FileDefect::DanglingLink(target) => write!(
                 f,
                 "a symbolic link to {}, which does not exist",
                 target.display()
             ),
-            Fault::LinkCycle => f.write_str("symbolic links that lead to each other"),
-            Fault::Denied(message) => {
+            FileDefect::LinkCycle => f.write_str("symbolic links that lead to each other"),
+            FileDefect::Denied(message) => {
                 write!(f, "this process may not look at it ({message})")
             }
-            Fault::Unreadable(message) => write!(f, "cannot be read ({message})"),
-            Fault::Folder => f.write_str("a folder, not a file"),
-            Fault::File => f.write_str("a file, not a folder"),
-            Fault::Special => f.write_str("a pipe, a socket or a device, not a file"),
-            Fault::Empty => f.write_str("an empty file"),
-            Fault::NotExecutable => f.write_str("a file that this process may not execute"),
-            Fault::NotALibrary(what) => write!(f, "not a library, but {what}"),
-            Fault::Damaged(what) => write!(f, "a damaged library: {what}"),
-            Fault::Architecture { found, wanted } => {
+            FileDefect::Unreadable(message) => write!(f, "cannot be read ({message})"),
+            FileDefect::Folder => f.write_str("a folder, not a file"),
+            FileDefect::File => f.write_str("a file, not a folder"),
+            FileDefect::Special => f.write_str("a pipe, a socket or a device, not a file"),
+            FileDefect::Empty => f.write_str("an empty file"),
+            FileDefect::NotExecutable => f.write_str("a file that this process may not execute"),
+            FileDefect::NotALibrary(what) => write!(f, "not a library, but {what}"),
+            FileDefect::Damaged(what) => write!(f, "a damaged library: {what}"),
+            FileDefect::Architecture { found, wanted } => {
                 write!(f, "built for {found}; this process is {wanted}")
             }
-            Fault::Stub => f.write_str("a stub for linking, never to be loaded"),
+            FileDefect::Stub => f.write_str("a stub for linking, never to be loaded"),
         }
     }
 }
 
-impl fmt::Display for Outcome {
+impl fmt::Display for SearchOutcome {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Outcome::NotSet => f.write_str("not set"),
-            Outcome::Relative => f.write_str("ignored, because it is not an absolute path"),
-            Outcome::Absent => f.write_str("does not exist"),
-            Outcome::NoSuchName => f.write_str("not known to it"),
-            Outcome::Other(files) if files.is_empty() => f.write_str("exists, without it"),
-            Outcome::Other(files) => write!(f, "has only {}", files.join(", ")),
-            Outcome::OtherMajor { found, wanted } => {
+            SearchOutcome::NotSet => f.write_str("not set"),
+            SearchOutcome::Relative => f.write_str("ignored, because it is not an absolute path"),
+            SearchOutcome::Absent => f.write_str("does not exist"),
+            SearchOutcome::NoSuchName => f.write_str("not known to it"),
+            SearchOutcome::Other(files) if files.is_empty() => f.write_str("exists, without it"),
+            SearchOutcome::Other(files) => write!(f, "has only {}", files.join(", ")),
+            SearchOutcome::OtherMajor { found, wanted } => {
                 write!(f, "for CUDA {found}; only CUDA {wanted} counts here")
             }
-            Outcome::Broken(fault) => fault.fmt(f),
-            Outcome::Refused(message) => f.write_str(message),
+            SearchOutcome::Broken(fault) => fault.fmt(f),
+            SearchOutcome::Refused(message) => f.write_str(message),
         }
     }
 }
@@ -156,7 +156,7 @@ pub struct LoadError {
     /// The library's name, such as `nvrtc`.
     pub library: String,
     /// The row of the table, if there is one.
-    pub row: Option<&'static Library>,
+    pub row: Option<&'static LibraryDescriptor>,
     /// The platform of the search.
     pub platform: Platform,
     /// The only CUDA major that counts: asked for, or needed by [`LoadError::needed_by`].
@@ -169,7 +169,7 @@ pub struct LoadError {
     /// For [`LoadErrorKind::Failed`]: the file.
     pub file: Option<PathBuf>,
     /// Every place that was looked at, in order.
-    pub looked: Vec<Looked>,
+    pub searched: Vec<SearchedLocation>,
 }
 
 impl LoadError {
@@ -183,7 +183,7 @@ impl LoadError {
             major: None,
             needed_by: None,
             file: None,
-            looked: Vec::new(),
+            searched: Vec::new(),
         }
     }
 
@@ -203,22 +203,26 @@ impl LoadError {
             return Vec::new();
         };
         let names = self.names();
-        let variable = override_variable(row.name);
+        let variable = path_override_variable(row.name);
         let mut advice = Vec::new();
         match self.kind {
             LoadErrorKind::Unknown | LoadErrorKind::NotAvailable => return advice,
-            LoadErrorKind::Setting if self.looked.iter().all(|l| l.step != OVERRIDE) => {
+            LoadErrorKind::InvalidSetting if self.searched.iter().all(|l| l.step != OVERRIDE) => {
                 return vec![
                     "set it to the number of a CUDA major, such as 13, or unset it".into(),
                 ];
             }
             _ => {}
         }
-        if self.looked.iter().any(|looked| looked.step == OVERRIDE) {
+        if self
+            .searched
+            .iter()
+            .any(|searched| searched.step == OVERRIDE)
+        {
             advice.push(format!("correct {variable}, or unset it"));
         }
         if self.needed_by.is_none() {
-            advice.extend(other_major(&self.looked));
+            advice.extend(other_major(&self.searched));
         }
         let set = names
             .first()
@@ -244,9 +248,9 @@ impl LoadError {
 }
 
 /// What to do where the thing is there, for a CUDA major that does not count.
-fn other_major(looked: &[Looked]) -> Option<String> {
-    looked.iter().find_map(|looked| match looked.outcome {
-        Outcome::OtherMajor { found, .. } => Some(format!(
+fn other_major(searched: &[SearchedLocation]) -> Option<String> {
+    searched.iter().find_map(|searched| match searched.outcome {
+        SearchOutcome::OtherMajor { found, .. } => Some(format!(
             "unset {MAJOR_VARIABLE} to take the one for CUDA {found}, or install the other one:"
         )),
         _ => None,
@@ -306,13 +310,13 @@ impl fmt::Display for LoadError {
             (LoadErrorKind::Failed, Some(file)) => {
                 write!(f, "{}{needed} was found but does not load", file.display())?;
             }
-            (LoadErrorKind::Setting, _) => write!(f, "a setting for {} is wrong", row.name)?,
+            (LoadErrorKind::InvalidSetting, _) => write!(f, "a setting for {} is wrong", row.name)?,
             _ => write!(f, "{names}{needed} was not found")?,
         }
         if let (Some(major), None) = (self.wanted, self.needed_by) {
             write!(f, " ({MAJOR_VARIABLE}={major})")?;
         }
-        write_looked(f, &self.looked)?;
+        write_searched(f, &self.searched)?;
         write_advice(f, &self.advice())
     }
 }
@@ -329,7 +333,7 @@ pub enum FindErrorKind {
     /// It is known, and does not exist for this platform.
     NotAvailable,
     /// `CUPYRITE_CUDA_MAJOR` is no number.
-    Setting,
+    InvalidSetting,
 }
 
 /// A folder of headers, a tool or an archive that could not be found. `Display` is the whole story.
@@ -337,7 +341,7 @@ pub enum FindErrorKind {
 pub struct FindError {
     /// What went wrong.
     pub kind: FindErrorKind,
-    /// What was looked for: `header set`, `tool`, `static library`, `bitcode library`.
+    /// What was searched for: `header set`, `tool`, `static library`, `bitcode library`.
     pub what: &'static str,
     /// Its name, as it was given.
     pub name: String,
@@ -348,7 +352,7 @@ pub struct FindError {
     /// The CUDA major that is asked for or installed; `None` if nothing tells.
     pub major: Option<u32>,
     /// Every place that was looked at, in order.
-    pub looked: Vec<Looked>,
+    pub searched: Vec<SearchedLocation>,
     /// What to install.
     pub packages: &'static Packages,
 }
@@ -358,12 +362,12 @@ impl FindError {
     pub fn advice(&self) -> Vec<String> {
         match self.kind {
             FindErrorKind::NotFound => {
-                let other = other_major(&self.looked).into_iter();
+                let other = other_major(&self.searched).into_iter();
                 other
                     .chain(install(self.packages, self.major, ""))
                     .collect()
             }
-            FindErrorKind::Setting => {
+            FindErrorKind::InvalidSetting => {
                 vec!["set it to the number of a CUDA major, such as 13, or unset it".to_owned()]
             }
             FindErrorKind::Unknown | FindErrorKind::NotAvailable => Vec::new(),
@@ -387,9 +391,11 @@ impl fmt::Display for FindError {
                 );
             }
             FindErrorKind::NotFound => write!(f, "the {what} {name:?} was not found")?,
-            FindErrorKind::Setting => write!(f, "a setting for the {what} {name:?} is wrong")?,
+            FindErrorKind::InvalidSetting => {
+                write!(f, "a setting for the {what} {name:?} is wrong")?
+            }
         }
-        write_looked(f, &self.looked)?;
+        write_searched(f, &self.searched)?;
         write_advice(f, &self.advice())
     }
 }
@@ -397,29 +403,29 @@ impl fmt::Display for FindError {
 impl std::error::Error for FindError {}
 
 /// Every place and what was there. Many places of one step in which nothing was are summed up.
-fn write_looked(f: &mut fmt::Formatter<'_>, looked: &[Looked]) -> fmt::Result {
-    if looked.is_empty() {
+fn write_searched(f: &mut fmt::Formatter<'_>, searched: &[SearchedLocation]) -> fmt::Result {
+    if searched.is_empty() {
         return Ok(());
     }
     f.write_str(". Looked at:")?;
-    let same = |a: &Looked, b: &Looked| {
-        a.step == b.step && a.outcome == Outcome::Absent && b.outcome == Outcome::Absent
+    let same = |a: &SearchedLocation, b: &SearchedLocation| {
+        a.step == b.step && a.outcome == SearchOutcome::Absent && b.outcome == SearchOutcome::Absent
     };
-    for group in looked.chunk_by(same) {
+    for group in searched.chunk_by(same) {
         let shown = if group.len() > PLACES_TOLD {
             PLACES_TOLD - 1
         } else {
             group.len()
         };
-        for looked in &group[..shown] {
-            if looked.place == looked.step {
-                write!(f, "\n  {}: {}", looked.step, looked.outcome)?;
+        for searched in &group[..shown] {
+            if searched.place == searched.step {
+                write!(f, "\n  {}: {}", searched.step, searched.outcome)?;
             } else {
-                let Looked {
+                let SearchedLocation {
                     step,
                     place,
                     outcome,
-                } = looked;
+                } = searched;
                 write!(f, "\n  {step}: {place}: {outcome}")?;
             }
         }

@@ -10,7 +10,7 @@ const ELOOP: i32 = 40;
 
 /// What lies at a path, links followed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Entry {
+pub enum FileEntry {
     /// Nothing.
     Absent,
     /// A regular file of this many bytes.
@@ -28,9 +28,9 @@ pub enum Entry {
 }
 
 /// What the search asks of a file system. No method changes anything, blocks on a pipe, or starts a process.
-pub trait Files: Sync {
+pub trait FileSystem: Sync {
     /// What lies at `path`.
-    fn entry(&self, path: &Path) -> Entry;
+    fn entry(&self, path: &Path) -> FileEntry;
 
     /// At most `limit` bytes of a file, from `offset`; fewer at its end.
     ///
@@ -50,19 +50,19 @@ pub trait Files: Sync {
     fn resolve(&self, path: &Path) -> Option<PathBuf>;
 
     /// Whether this process may execute a file.
-    fn executable(&self, path: &Path) -> bool;
+    fn is_executable(&self, path: &Path) -> bool;
 }
 
 /// The file system of this machine.
 #[derive(Debug, Clone, Copy)]
-pub struct RealFiles;
+pub struct HostFiles;
 
-impl Files for RealFiles {
-    fn entry(&self, path: &Path) -> Entry {
+impl FileSystem for HostFiles {
+    fn entry(&self, path: &Path) -> FileEntry {
         match std::fs::metadata(path) {
-            Ok(data) if data.is_dir() => Entry::Folder,
-            Ok(data) if data.is_file() => Entry::File(data.len()),
-            Ok(_) => Entry::Special,
+            Ok(data) if data.is_dir() => FileEntry::Folder,
+            Ok(data) if data.is_file() => FileEntry::File(data.len()),
+            Ok(_) => FileEntry::Special,
             Err(error) => self.without(path, &error),
         }
     }
@@ -94,7 +94,7 @@ impl Files for RealFiles {
         }
     }
 
-    fn executable(&self, path: &Path) -> bool {
+    fn is_executable(&self, path: &Path) -> bool {
         #[cfg(unix)]
         {
             use std::ffi::CString;
@@ -113,20 +113,20 @@ impl Files for RealFiles {
     }
 }
 
-impl RealFiles {
+impl HostFiles {
     /// Why `metadata` failed.
-    fn without(self, path: &Path, error: &io::Error) -> Entry {
+    fn without(self, path: &Path, error: &io::Error) -> FileEntry {
         match error.kind() {
             io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => {
                 match std::fs::read_link(path) {
-                    Ok(target) => Entry::Dangling(target),
-                    Err(_) => Entry::Absent,
+                    Ok(target) => FileEntry::Dangling(target),
+                    Err(_) => FileEntry::Absent,
                 }
             }
             // A name that no file can have.
-            io::ErrorKind::InvalidInput | io::ErrorKind::InvalidFilename => Entry::Absent,
-            _ if error.raw_os_error() == Some(ELOOP) => Entry::LinkCycle,
-            _ => Entry::Denied(error.to_string()),
+            io::ErrorKind::InvalidInput | io::ErrorKind::InvalidFilename => FileEntry::Absent,
+            _ if error.raw_os_error() == Some(ELOOP) => FileEntry::LinkCycle,
+            _ => FileEntry::Denied(error.to_string()),
         }
     }
 }
@@ -134,7 +134,7 @@ impl RealFiles {
 /// A made-up file system: for tests of layouts that this machine does not have. Windows paths are written with
 /// slashes: `C:/CUDA/bin`.
 #[derive(Debug, Clone, Default)]
-pub struct MadeUpFiles {
+pub struct InMemoryFiles {
     entries: BTreeMap<PathBuf, MadeUp>,
 }
 
@@ -147,10 +147,10 @@ enum MadeUp {
     Denied,
 }
 
-impl MadeUpFiles {
+impl InMemoryFiles {
     /// An empty file system.
-    pub fn new() -> MadeUpFiles {
-        MadeUpFiles::default()
+    pub fn new() -> InMemoryFiles {
+        InMemoryFiles::default()
     }
 
     fn put(&mut self, path: &Path, entry: MadeUp) {
@@ -164,41 +164,41 @@ impl MadeUpFiles {
 
     /// Adds a file and the folders above it.
     #[must_use]
-    pub fn file(mut self, path: impl AsRef<Path>, bytes: &[u8]) -> MadeUpFiles {
+    pub fn file(mut self, path: impl AsRef<Path>, bytes: &[u8]) -> InMemoryFiles {
         self.put(path.as_ref(), MadeUp::File(bytes.to_owned()));
         self
     }
 
     /// Adds a file that may be executed.
     #[must_use]
-    pub fn program(mut self, path: impl AsRef<Path>, bytes: &[u8]) -> MadeUpFiles {
+    pub fn program(mut self, path: impl AsRef<Path>, bytes: &[u8]) -> InMemoryFiles {
         self.put(path.as_ref(), MadeUp::Program(bytes.to_owned()));
         self
     }
 
     /// Adds a folder and those above it.
     #[must_use]
-    pub fn folder(mut self, path: impl AsRef<Path>) -> MadeUpFiles {
+    pub fn folder(mut self, path: impl AsRef<Path>) -> InMemoryFiles {
         self.put(path.as_ref(), MadeUp::Folder);
         self
     }
 
     /// Adds a symbolic link.
     #[must_use]
-    pub fn link(mut self, path: impl AsRef<Path>, target: impl Into<PathBuf>) -> MadeUpFiles {
+    pub fn link(mut self, path: impl AsRef<Path>, target: impl Into<PathBuf>) -> InMemoryFiles {
         self.put(path.as_ref(), MadeUp::Link(target.into()));
         self
     }
 
     /// Adds something that may not be looked at.
     #[must_use]
-    pub fn denied(mut self, path: impl AsRef<Path>) -> MadeUpFiles {
+    pub fn denied(mut self, path: impl AsRef<Path>) -> InMemoryFiles {
         self.put(path.as_ref(), MadeUp::Denied);
         self
     }
 
     /// Follows links as the system does: each folder on the way too, at most 40 of them.
-    fn walk(&self, path: &Path) -> Result<PathBuf, Entry> {
+    fn walk(&self, path: &Path) -> Result<PathBuf, FileEntry> {
         let mut left: Vec<PathBuf> = path
             .components()
             .rev()
@@ -217,14 +217,16 @@ impl MadeUpFiles {
             }
             let next = at.join(&part);
             match self.entries.get(&next) {
-                None => return Err(Entry::Absent),
+                None => return Err(FileEntry::Absent),
                 Some(MadeUp::Denied) => {
-                    return Err(Entry::Denied("Permission denied (os error 13)".to_owned()));
+                    return Err(FileEntry::Denied(
+                        "Permission denied (os error 13)".to_owned(),
+                    ));
                 }
                 Some(MadeUp::Link(target)) => {
                     links += 1;
                     if links > 40 {
-                        return Err(Entry::LinkCycle);
+                        return Err(FileEntry::LinkCycle);
                     }
                     if target.is_absolute() {
                         at = PathBuf::new();
@@ -237,7 +239,7 @@ impl MadeUpFiles {
                     );
                 }
                 Some(MadeUp::File(_) | MadeUp::Program(_)) if !left.is_empty() => {
-                    return Err(Entry::Absent);
+                    return Err(FileEntry::Absent);
                 }
                 Some(_) => at = next,
             }
@@ -246,18 +248,18 @@ impl MadeUpFiles {
     }
 }
 
-impl Files for MadeUpFiles {
-    fn entry(&self, path: &Path) -> Entry {
+impl FileSystem for InMemoryFiles {
+    fn entry(&self, path: &Path) -> FileEntry {
         match self.walk(path) {
             Ok(end) => match self.entries.get(&end) {
                 Some(MadeUp::File(bytes) | MadeUp::Program(bytes)) => {
-                    Entry::File(bytes.len() as u64)
+                    FileEntry::File(bytes.len() as u64)
                 }
-                _ => Entry::Folder,
+                _ => FileEntry::Folder,
             },
-            Err(Entry::Absent) => match self.entries.get(path) {
-                Some(MadeUp::Link(target)) => Entry::Dangling(target.clone()),
-                _ => Entry::Absent,
+            Err(FileEntry::Absent) => match self.entries.get(path) {
+                Some(MadeUp::Link(target)) => FileEntry::Dangling(target.clone()),
+                _ => FileEntry::Absent,
             },
             Err(other) => other,
         }
@@ -290,7 +292,7 @@ impl Files for MadeUpFiles {
         self.walk(path).ok()
     }
 
-    fn executable(&self, path: &Path) -> bool {
+    fn is_executable(&self, path: &Path) -> bool {
         self.resolve(path)
             .is_some_and(|end| matches!(self.entries.get(&end), Some(MadeUp::Program(_))))
     }

@@ -20,59 +20,27 @@
 //! }
 //! ```
 
-pub mod dl;
-mod elf;
 pub mod environment;
 mod error;
 pub mod files;
-mod find;
-mod find_toolkit;
-mod found;
-mod ldso;
-mod load;
+mod found_via;
+pub mod loader;
 pub mod platform;
 mod search;
 pub mod table;
-mod version;
-mod walk;
-
-use dl::Loader;
-use files::Files;
 
 pub use environment::{Environment, set_site_packages, site_packages};
-pub use error::{Fault, FindError, FindErrorKind, LoadError, LoadErrorKind, Looked, Outcome};
-pub use find::{
-    binary, bitcode_library, cuda_path_or_home, header_directory, locate_binary,
-    locate_header_directory, static_library,
+pub use error::{
+    FileDefect, FindError, FindErrorKind, LoadError, LoadErrorKind, SearchOutcome, SearchedLocation,
 };
-pub use found::{Found, FoundVia, Loaded, Located};
+pub use found_via::FoundVia;
 pub use platform::{Arch, Os, Platform};
-pub use table::{LIBRARIES, Library};
-
-/// Everything a search depends on.
-#[derive(Clone, Copy)]
-pub struct Finder<'a> {
-    /// Whose layouts and names.
-    pub platform: Platform,
-    /// Variables and the folders of the Python installation.
-    pub environment: &'a Environment,
-    /// The file system.
-    pub files: &'a dyn Files,
-    /// The dynamic loader.
-    pub loader: &'a dyn Loader,
-}
-
-impl<'a> Finder<'a> {
-    /// A search on this machine, with its own loader and file system.
-    pub fn new(environment: &'a Environment) -> Finder<'a> {
-        Finder {
-            platform: Platform::CURRENT,
-            environment,
-            files: &files::RealFiles,
-            loader: &dl::System,
-        }
-    }
-}
+pub use search::{
+    Finder, LoadedLibrary, LocatedLibrary, LocatedPath, cuda_path_or_home, find_binary,
+    find_header_directory, locate_binary, locate_bitcode_library, locate_header_directory,
+    locate_static_library,
+};
+pub use table::{LIBRARIES, LibraryDescriptor};
 
 /// Finds the library called `name` (`"nvrtc"`, `"cuda"`) and loads it into this process, what it depends on
 /// first. See [`Finder::load`].
@@ -80,7 +48,7 @@ impl<'a> Finder<'a> {
 /// # Errors
 ///
 /// As [`Finder::load`].
-pub fn load(name: &str) -> Result<Loaded, LoadError> {
+pub fn load(name: &str) -> Result<LoadedLibrary, LoadError> {
     Finder::new(&Environment::current()).load(name)
 }
 
@@ -89,6 +57,6 @@ pub fn load(name: &str) -> Result<Loaded, LoadError> {
 /// # Errors
 ///
 /// As [`Finder::locate`].
-pub fn locate(name: &str) -> Result<Located, LoadError> {
+pub fn locate(name: &str) -> Result<LocatedLibrary, LoadError> {
     Finder::new(&Environment::current()).locate(name)
 }

@@ -5,20 +5,21 @@ mod find_support;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use cupyrite_pathfinder::files::MadeUpFiles;
+use cupyrite_pathfinder::files::InMemoryFiles;
 use cupyrite_pathfinder::{
-    Environment, Fault, FindError, FindErrorKind, Finder, Found, FoundVia, Outcome, dl,
+    Environment, FileDefect, FindError, FindErrorKind, Finder, FoundVia, LocatedPath,
+    SearchOutcome, loader,
 };
 use find_support::{LINUX, LINUX_ARM, Machine, PLATFORMS, Runtime, WINDOWS, WINDOWS_ARM};
 
-fn path(found: Result<Found, FindError>) -> String {
+fn path(found: Result<LocatedPath, FindError>) -> String {
     let found = found.unwrap_or_else(|error| panic!("{error}"));
     found.path.display().to_string()
 }
 
 /// What was at a place, by the error.
-fn outcome<'e>(error: &'e FindError, place: &str) -> &'e Outcome {
-    let looked = error.looked.iter().find(|one| one.place == place);
+fn outcome<'e>(error: &'e FindError, place: &str) -> &'e SearchOutcome {
+    let looked = error.searched.iter().find(|one| one.place == place);
     let looked = looked.unwrap_or_else(|| panic!("nothing about {place}: {error}"));
     &looked.outcome
 }
@@ -145,9 +146,9 @@ fn an_executable_before_a_batch_file() {
     );
     // Without a suffix it is no program there, and with one it is none here.
     let plain = machine.with(["C:/cudapath/bin/nvcc"]);
-    assert_eq!(plain.finder().binary("nvcc"), Ok(None));
+    assert_eq!(plain.finder().find_binary("nvcc"), Ok(None));
     let linux = Machine::full(LINUX).with(["/cudapath/bin/nvcc.exe"]);
-    assert_eq!(linux.finder().binary("nvcc"), Ok(None));
+    assert_eq!(linux.finder().find_binary("nvcc"), Ok(None));
 }
 
 #[test]
@@ -166,12 +167,15 @@ fn the_newest_version_is_a_number_not_a_text() {
     assert_eq!(path(found), "/usr/include/nvshmem_13");
     // Only whole names count.
     let other = Machine::bare(LINUX).with(["/usr/include/xnvshmem_1/nvshmem.h"]);
-    assert_eq!(other.finder().header_directory("nvshmem"), Ok(None));
+    assert_eq!(other.finder().find_header_directory("nvshmem"), Ok(None));
     let error = other
         .finder()
         .locate_header_directory("nvshmem")
         .unwrap_err();
-    assert_eq!(outcome(&error, "/usr/include/nvshmem_*"), &Outcome::Absent);
+    assert_eq!(
+        outcome(&error, "/usr/include/nvshmem_*"),
+        &SearchOutcome::Absent
+    );
 
     let header = |version: &str| format!("C:/Program Files/NVIDIA/CUDNN/{version}/include/cudnn.h");
     let windows = Machine::full(WINDOWS).with([header("v9.9"), header("v9.10"), header("v10.1")]);
@@ -183,7 +187,7 @@ fn the_newest_version_is_a_number_not_a_text() {
 fn answers_are_real_paths() {
     let mut machine = Machine::bare(LINUX);
     machine.environment.cuda_path = Some("/usr/local/cuda".into());
-    machine.files = MadeUpFiles::new()
+    machine.files = InMemoryFiles::new()
         .link("/usr/local/cuda", "/etc/alternatives/cuda")
         .link("/etc/alternatives/cuda", "/usr/local/cuda-13.1")
         .link(
@@ -208,7 +212,7 @@ fn answers_are_real_paths() {
         format!("{real}/include")
     );
     assert_eq!(path(finder.locate_binary("nvcc")), "/opt/tools/nvcc-13.1");
-    let archive = finder.static_library("cudadevrt");
+    let archive = finder.locate_static_library("cudadevrt");
     assert_eq!(path(archive), format!("{real}/lib/libcudadevrt.a"));
     // The variable's own text stays what it is.
     assert_eq!(
@@ -229,7 +233,7 @@ fn the_users_variable_is_given_back_as_it_is() {
 }
 
 /// A machine whose `CUDA_PATH` is broken in some way, and whose `CUDA_HOME` is good.
-fn broken(files: MadeUpFiles, good: bool) -> Machine {
+fn broken(files: InMemoryFiles, good: bool) -> Machine {
     let mut machine = Machine::bare(LINUX);
     machine.environment.cuda_path = Some("/bad".into());
     machine.environment.cuda_home = Some("/good".into());
@@ -247,16 +251,16 @@ fn broken(files: MadeUpFiles, good: bool) -> Machine {
 #[test]
 fn broken_things_are_told_and_passed_over() {
     let denied = "Permission denied (os error 13)".to_owned();
-    type Made = fn(MadeUpFiles, &str) -> MadeUpFiles;
-    let cases: [(Made, Fault); 5] = [
+    type Made = fn(InMemoryFiles, &str) -> InMemoryFiles;
+    let cases: [(Made, FileDefect); 5] = [
         (
             |files, at| files.link(at, "/nowhere/at/all"),
-            Fault::DanglingLink("/nowhere/at/all".into()),
+            FileDefect::DanglingLink("/nowhere/at/all".into()),
         ),
-        (|files, at| files.link(at, at), Fault::LinkCycle),
-        (|files, at| files.folder(at), Fault::Folder),
-        (|files, at| files.denied(at), Fault::Denied(denied)),
-        (|files, at| files.file(at, b""), Fault::Empty),
+        (|files, at| files.link(at, at), FileDefect::LinkCycle),
+        (|files, at| files.folder(at), FileDefect::Folder),
+        (|files, at| files.denied(at), FileDefect::Denied(denied)),
+        (|files, at| files.file(at, b""), FileDefect::Empty),
     ];
     for (make, fault) in cases {
         let places = [
@@ -266,11 +270,11 @@ fn broken_things_are_told_and_passed_over() {
         ];
         let files = places
             .iter()
-            .fold(MadeUpFiles::new(), |files, at| make(files, at));
+            .fold(InMemoryFiles::new(), |files, at| make(files, at));
         let machine = broken(files.clone(), true);
         let finder = machine.finder();
         // An empty header is a header.
-        let header = if fault == Fault::Empty {
+        let header = if fault == FileDefect::Empty {
             "/bad/include"
         } else {
             "/good/include"
@@ -285,18 +289,18 @@ fn broken_things_are_told_and_passed_over() {
             "/good/bin/nvcc",
             "{fault}"
         );
-        let archive = path(finder.static_library("cudadevrt"));
+        let archive = path(finder.locate_static_library("cudadevrt"));
         assert_eq!(archive, "/good/lib64/libcudadevrt.a", "{fault}");
 
         let machine = broken(files, false);
         let finder = machine.finder();
-        let told = Outcome::Broken(fault.clone());
+        let told = SearchOutcome::Broken(fault.clone());
         let error = finder.locate_binary("nvcc").unwrap_err();
         assert_eq!(outcome(&error, "/bad/bin/nvcc"), &told);
         assert!(error.to_string().contains(&fault.to_string()), "{error}");
-        let error = finder.static_library("cudadevrt").unwrap_err();
+        let error = finder.locate_static_library("cudadevrt").unwrap_err();
         assert_eq!(outcome(&error, "/bad/lib64/libcudadevrt.a"), &told);
-        if fault != Fault::Empty {
+        if fault != FileDefect::Empty {
             let error = finder.locate_header_directory("nvrtc").unwrap_err();
             assert_eq!(outcome(&error, "/bad/include/nvrtc.h"), &told);
         }
@@ -305,7 +309,7 @@ fn broken_things_are_told_and_passed_over() {
 
 #[test]
 fn a_tool_that_may_not_be_executed() {
-    let files = MadeUpFiles::new().file("/bad/bin/nvcc", b"x");
+    let files = InMemoryFiles::new().file("/bad/bin/nvcc", b"x");
     let machine = broken(files.clone(), true);
     assert_eq!(
         path(machine.finder().locate_binary("nvcc")),
@@ -313,7 +317,7 @@ fn a_tool_that_may_not_be_executed() {
     );
     let machine = broken(files, false);
     let error = machine.finder().locate_binary("nvcc").unwrap_err();
-    let told = Outcome::Broken(Fault::NotExecutable);
+    let told = SearchOutcome::Broken(FileDefect::NotExecutable);
     assert_eq!(outcome(&error, "/bad/bin/nvcc"), &told);
 }
 
@@ -324,20 +328,26 @@ fn roots_that_are_no_folders() {
     machine.environment.cuda_home = Some("/dangling".into());
     machine.environment.conda_prefix = Some("/nothing".into());
     machine.environment.toolkit_roots = vec!["/closed".into()];
-    machine.files = MadeUpFiles::new()
+    machine.files = InMemoryFiles::new()
         .file("/file", b"x")
         .link("/dangling", "/gone")
         .denied("/closed");
     let error = machine.finder().locate_binary("nvcc").unwrap_err();
     let unset = outcome(&error, "site-packages or VIRTUAL_ENV");
-    assert_eq!(unset, &Outcome::NotSet);
-    assert_eq!(outcome(&error, "/file"), &Outcome::Broken(Fault::File));
-    let dangling = Fault::DanglingLink("/gone".into());
-    assert_eq!(outcome(&error, "/dangling"), &Outcome::Broken(dangling));
-    assert_eq!(outcome(&error, "/nothing"), &Outcome::Absent);
+    assert_eq!(unset, &SearchOutcome::NotSet);
+    assert_eq!(
+        outcome(&error, "/file"),
+        &SearchOutcome::Broken(FileDefect::File)
+    );
+    let dangling = FileDefect::DanglingLink("/gone".into());
+    assert_eq!(
+        outcome(&error, "/dangling"),
+        &SearchOutcome::Broken(dangling)
+    );
+    assert_eq!(outcome(&error, "/nothing"), &SearchOutcome::Absent);
     let closed = outcome(&error, "/closed");
     assert!(
-        matches!(closed, Outcome::Broken(Fault::Denied(_))),
+        matches!(closed, SearchOutcome::Broken(FileDefect::Denied(_))),
         "{closed:?}"
     );
 }
@@ -370,10 +380,13 @@ fn relative_paths_are_refused() {
         "CUDNN_PATH=here",
         "CUDA_PATH=here",
     ] {
-        assert_eq!(outcome(&error, place), &Outcome::Relative);
+        assert_eq!(outcome(&error, place), &SearchOutcome::Relative);
     }
-    assert_eq!(machine.finder().binary("nvcc"), Ok(None));
-    let error = machine.finder().static_library("cudadevrt").unwrap_err();
+    assert_eq!(machine.finder().find_binary("nvcc"), Ok(None));
+    let error = machine
+        .finder()
+        .locate_static_library("cudadevrt")
+        .unwrap_err();
     assert_eq!(error.kind, FindErrorKind::NotFound);
 }
 
@@ -396,7 +409,7 @@ fn nothing_depends_on_the_working_directory() {
             loader: &Runtime::default(),
             ..Finder::new(&environment)
         };
-        finder.header_directory("nvrtc").unwrap()
+        finder.find_header_directory("nvrtc").unwrap()
     };
     assert_eq!(found(&relative), None);
     assert_eq!(found(&root).unwrap().path, root.join("include"));
@@ -418,18 +431,18 @@ fn unknown_names_are_told_the_known_ones() {
     ] {
         for (error, what, known) in [
             (
-                finder.header_directory(name).unwrap_err(),
+                finder.find_header_directory(name).unwrap_err(),
                 "header set",
                 "cccl, cublas, cudart",
             ),
-            (finder.binary(name).unwrap_err(), "tool", "nvcc, ptxas"),
+            (finder.find_binary(name).unwrap_err(), "tool", "nvcc, ptxas"),
             (
-                finder.static_library(name).unwrap_err(),
+                finder.locate_static_library(name).unwrap_err(),
                 "static library",
                 "cudadevrt",
             ),
             (
-                finder.bitcode_library(name).unwrap_err(),
+                finder.locate_bitcode_library(name).unwrap_err(),
                 "bitcode library",
                 "device, nccl_device",
             ),
@@ -455,8 +468,11 @@ fn what_does_not_exist_for_windows() {
             "C:/site1/nvidia/nccl/lib/libnccl_device.bc",
         ]);
         for error in [
-            machine.finder().header_directory("nccl").unwrap_err(),
-            machine.finder().bitcode_library("nccl_device").unwrap_err(),
+            machine.finder().find_header_directory("nccl").unwrap_err(),
+            machine
+                .finder()
+                .locate_bitcode_library("nccl_device")
+                .unwrap_err(),
         ] {
             assert_eq!(error.kind, FindErrorKind::NotAvailable);
             assert!(
@@ -499,7 +515,7 @@ fn the_newest_major_unless_one_is_asked_for() {
         assert_eq!(found, format!("/site/nvidia/{header}/include"));
         let found = path(finder.locate_binary("ptxas"));
         assert_eq!(found, format!("/site/nvidia/{tool}/bin/ptxas"));
-        let found = path(finder.static_library("cudadevrt"));
+        let found = path(finder.locate_static_library("cudadevrt"));
         assert_eq!(found, format!("/site/nvidia/{archive}/lib/libcudadevrt.a"));
         // cuDNN's folder is the same for both.
         let found = path(finder.locate_header_directory("cudnn"));
@@ -509,7 +525,7 @@ fn the_newest_major_unless_one_is_asked_for() {
     let error = machine.finder().locate_binary("ptxas").unwrap_err();
     for (folder, found) in [("cu13", 13), ("cuda_nvcc", 12)] {
         let place = format!("/site/nvidia/{folder}/bin/ptxas");
-        let told = Outcome::OtherMajor { found, wanted: 14 };
+        let told = SearchOutcome::OtherMajor { found, wanted: 14 };
         assert_eq!(outcome(&error, &place), &told);
     }
 }
@@ -548,7 +564,7 @@ fn toolkits_of_another_major_do_not_count() {
         path(finder.locate_header_directory("nvrtc")),
         "/new/include"
     );
-    let device = path(finder.bitcode_library("device"));
+    let device = path(finder.locate_bitcode_library("device"));
     assert_eq!(device, "/new/nvvm/libdevice/libdevice.10.bc");
     // cuDNN is not the toolkit's: where it lies tells nothing about its major.
     assert_eq!(
@@ -558,7 +574,7 @@ fn toolkits_of_another_major_do_not_count() {
 
     machine.environment.toolkit_roots.clear();
     let error = machine.finder().locate_binary("nvcc").unwrap_err();
-    let told = Outcome::OtherMajor {
+    let told = SearchOutcome::OtherMajor {
         found: 12,
         wanted: 13,
     };
@@ -581,12 +597,12 @@ fn a_major_that_is_no_number_ends_every_search() {
     machine.environment.rejected_major = Some("cu13".to_owned());
     let finder = machine.finder();
     for error in [
-        finder.header_directory("nvrtc").unwrap_err(),
-        finder.binary("ptxas").unwrap_err(),
-        finder.static_library("cudadevrt").unwrap_err(),
-        finder.bitcode_library("device").unwrap_err(),
+        finder.find_header_directory("nvrtc").unwrap_err(),
+        finder.find_binary("ptxas").unwrap_err(),
+        finder.locate_static_library("cudadevrt").unwrap_err(),
+        finder.locate_bitcode_library("device").unwrap_err(),
     ] {
-        assert_eq!(error.kind, FindErrorKind::Setting);
+        assert_eq!(error.kind, FindErrorKind::InvalidSetting);
         let text = error.to_string();
         assert!(text.contains("CUPYRITE_CUDA_MAJOR=cu13"), "{text}");
     }
@@ -708,7 +724,10 @@ fn names_that_are_no_text() {
     machine.environment.cuda_path = Some(odd.clone());
     let found = machine.finder().locate_binary("nvcc").unwrap();
     assert_eq!(found.path, odd.join("bin/nvcc"));
-    let error = machine.finder().static_library("cudadevrt").unwrap_err();
+    let error = machine
+        .finder()
+        .locate_static_library("cudadevrt")
+        .unwrap_err();
     assert!(error.to_string().contains("/odd-"), "{error}");
 }
 
@@ -756,7 +775,7 @@ fn real_files() {
         path(finder.locate_header_directory("nvrtc")),
         path_of(&root, "good/include")
     );
-    let error = finder.static_library("cudadevrt").unwrap_err();
+    let error = finder.locate_static_library("cudadevrt").unwrap_err();
     assert_eq!(error.kind, FindErrorKind::NotFound);
     std::fs::remove_dir_all(&root).unwrap();
 }
@@ -776,10 +795,10 @@ fn the_real_loader_is_asked_without_loading() {
     // On a machine without a toolkit there is none around the runtime, and with one there is a folder.
     let environment = Environment::default();
     let finder = Finder {
-        loader: &dl::System,
+        loader: &loader::SystemLoader,
         ..Finder::new(&environment)
     };
-    match finder.header_directory("cudart") {
+    match finder.find_header_directory("cudart") {
         Ok(None) => {}
         Ok(Some(found)) => assert!(found.path.join("cuda_runtime.h").is_file()),
         Err(error) => panic!("{error}"),

@@ -9,9 +9,11 @@ mod find_support;
 use std::path::Path;
 
 use cupyrite_pathfinder::table::{
-    Archive, BINARIES, BITCODE_LIBRARIES, Binary, HEADERS, HeaderSet, Origin, STATIC_LIBRARIES,
+    BINARIES, BITCODE_LIBRARIES, Binary, HEADERS, HeaderSet, LinkableFile, Origin, STATIC_LIBRARIES,
 };
-use cupyrite_pathfinder::{Arch, FindError, FindErrorKind, Found, FoundVia, Outcome, Platform};
+use cupyrite_pathfinder::{
+    Arch, FindError, FindErrorKind, FoundVia, LocatedPath, Platform, SearchOutcome,
+};
 use find_support::{Machine, PLATFORMS, Place, below, drive, targets};
 
 /// Empties one place after the other and compares the answer each time.
@@ -19,7 +21,7 @@ fn check(
     what: &str,
     platform: Platform,
     places: &[Place],
-    find: impl Fn(&Machine) -> Result<Found, FindError>,
+    find: impl Fn(&Machine) -> Result<LocatedPath, FindError>,
 ) {
     let machine = Machine::full(platform);
     assert!(places.len() > 3, "{what} on {platform}: {places:?}");
@@ -38,10 +40,10 @@ fn check(
     assert_eq!(error.kind, FindErrorKind::NotFound, "{what} on {platform}");
     assert_eq!(error.name, what);
     let looked = error
-        .looked
+        .searched
         .iter()
-        .filter(|one| one.outcome != Outcome::NotSet);
-    let looked: Vec<&str> = looked.map(|one| one.place.as_str()).collect();
+        .filter(|one| one.outcome != SearchOutcome::NotSet);
+    let searched: Vec<&str> = looked.map(|one| one.place.as_str()).collect();
     let folder = |place: &Place| {
         let (folder, _) = place.file.rsplit_once('/').unwrap();
         // A header such as `cuda/std/version` lies deeper than the folder that counts.
@@ -59,11 +61,11 @@ fn check(
     }
     // What has a `*` in its name has no name until it is there.
     expected.retain(|folder| !folder.contains("nvshmem_") && !folder.contains("/NVIDIA/CUDNN/"));
-    let looked: Vec<&str> = looked
+    let searched: Vec<&str> = searched
         .into_iter()
         .filter(|place| !place.contains('*'))
         .collect();
-    assert_eq!(looked, expected, "{what} on {platform}: {error}");
+    assert_eq!(searched, expected, "{what} on {platform}: {error}");
 }
 
 fn headers(row: &HeaderSet, platform: Platform) -> Vec<Place> {
@@ -248,7 +250,7 @@ fn tools_in_every_place() {
     }
 }
 
-fn archives(row: &Archive, platform: Platform) -> Vec<Place> {
+fn archives(row: &LinkableFile, platform: Platform) -> Vec<Place> {
     let c = drive(platform);
     let arm = platform.arch == Arch::Aarch64;
     // Below wheels, conda and toolkits.
@@ -347,17 +349,19 @@ fn archives_in_every_place() {
     for platform in PLATFORMS {
         for row in STATIC_LIBRARIES {
             check(row.name, platform, &archives(row, platform), |machine| {
-                machine.finder().static_library(row.name)
+                machine.finder().locate_static_library(row.name)
             });
         }
         for row in BITCODE_LIBRARIES {
             if platform.is_windows() && row.name != "device" {
-                let error = Machine::full(platform).finder().bitcode_library(row.name);
+                let error = Machine::full(platform)
+                    .finder()
+                    .locate_bitcode_library(row.name);
                 assert_eq!(error.unwrap_err().kind, FindErrorKind::NotAvailable);
                 continue;
             }
             check(row.name, platform, &archives(row, platform), |machine| {
-                machine.finder().bitcode_library(row.name)
+                machine.finder().locate_bitcode_library(row.name)
             });
         }
     }

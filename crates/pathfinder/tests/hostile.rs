@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use cupyrite_pathfinder::{
-    Environment, Fault, Finder, FoundVia, LIBRARIES, LoadError, LoadErrorKind, Outcome,
+    Environment, FileDefect, Finder, FoundVia, LIBRARIES, LoadError, LoadErrorKind, SearchOutcome,
 };
 use libraries_support::elf;
 use libraries_support::real::{Tree, in_child};
@@ -44,13 +44,13 @@ fn located(env: &Environment) -> (PathBuf, FoundVia) {
 fn error(env: &Environment) -> LoadError {
     let error = Finder::new(env).locate("nvrtc").unwrap_err();
     let load = Finder::new(env).load("nvrtc").unwrap_err();
-    assert_eq!(error.looked, load.looked);
+    assert_eq!(error.searched, load.searched);
     error
 }
 
-fn outcome<'e>(error: &'e LoadError, place: &Path) -> &'e Outcome {
+fn outcome<'e>(error: &'e LoadError, place: &Path) -> &'e SearchOutcome {
     let place = place.display().to_string();
-    let found = error.looked.iter().find(|looked| looked.place == place);
+    let found = error.searched.iter().find(|looked| looked.place == place);
     &found
         .unwrap_or_else(|| panic!("{place} is not in:\n{error}"))
         .outcome
@@ -68,12 +68,18 @@ fn cycles_of_links() {
     let env = site(&[&tree.at("a"), &tree.at("b"), &root, &tree.at("d")]);
     let error = error(&env);
     assert_eq!(error.kind, LoadErrorKind::NotFound);
-    assert_eq!(*outcome(&error, &file), Outcome::Broken(Fault::LinkCycle));
+    assert_eq!(
+        *outcome(&error, &file),
+        SearchOutcome::Broken(FileDefect::LinkCycle)
+    );
     for folder in [
         tree.at("b").join("nvidia/cu13/lib"),
         root.join("nvidia/cu13/lib"),
     ] {
-        assert_eq!(*outcome(&error, &folder), Outcome::Broken(Fault::LinkCycle));
+        assert_eq!(
+            *outcome(&error, &folder),
+            SearchOutcome::Broken(FileDefect::LinkCycle)
+        );
     }
     let last = tree.file(format!("e/{NVRTC}"), &good());
     let env = site(&[&tree.at("a"), &tree.at("b"), &root, &tree.at("e")]);
@@ -105,36 +111,46 @@ fn what_is_no_file_or_no_folder() {
     assert_eq!(error.kind, LoadErrorKind::NotFound);
     let target = PathBuf::from("/nowhere/libnvrtc.so");
     for (place, fault) in [
-        (dangling, Fault::DanglingLink(target)),
-        (tree.0.join("b").join(NVRTC), Fault::Folder),
-        (pipe, Fault::Special),
-        (device, Fault::Special),
-        (tree.0.join("e/nvidia/cu13/lib"), Fault::File),
-        (root, Fault::File),
-        ("/dev/null".into(), Fault::Special),
+        (dangling, FileDefect::DanglingLink(target)),
+        (tree.0.join("b").join(NVRTC), FileDefect::Folder),
+        (pipe, FileDefect::Special),
+        (device, FileDefect::Special),
+        (tree.0.join("e/nvidia/cu13/lib"), FileDefect::File),
+        (root, FileDefect::File),
+        ("/dev/null".into(), FileDefect::Special),
     ] {
-        assert_eq!(*outcome(&error, &place), Outcome::Broken(fault), "{error}");
+        assert_eq!(
+            *outcome(&error, &place),
+            SearchOutcome::Broken(fault),
+            "{error}"
+        );
     }
     // The path of a socket may be too long for one: then there is none.
     if socket.exists() {
-        assert_eq!(*outcome(&error, &socket), Outcome::Broken(Fault::Special));
+        assert_eq!(
+            *outcome(&error, &socket),
+            SearchOutcome::Broken(FileDefect::Special)
+        );
     }
 }
 
 #[test]
 fn a_file_that_is_no_library_stops_the_search() {
     for (bytes, fault) in [
-        (&b""[..], Fault::Empty),
-        (b"libnvrtc.so.13.0.88", Fault::NotALibrary("text")),
+        (&b""[..], FileDefect::Empty),
+        (b"libnvrtc.so.13.0.88", FileDefect::NotALibrary("text")),
         (
             &good()[..100],
-            Fault::Damaged("its dynamic segment is cut off or written over"),
+            FileDefect::Damaged("its dynamic segment is cut off or written over"),
         ),
         (
             &good()[..30],
-            Fault::Damaged("its dynamic segment is cut off or written over"),
+            FileDefect::Damaged("its dynamic segment is cut off or written over"),
         ),
-        (b"\x7fELF\x02\x01", Fault::Damaged("its header is cut off")),
+        (
+            b"\x7fELF\x02\x01",
+            FileDefect::Damaged("its header is cut off"),
+        ),
     ] {
         let tree = Tree::new();
         let bad = tree.file(format!("a/{NVRTC}"), bytes);
@@ -144,7 +160,7 @@ fn a_file_that_is_no_library_stops_the_search() {
             (error.kind, error.file.as_ref()),
             (LoadErrorKind::Failed, Some(&bad))
         );
-        assert_eq!(*outcome(&error, &bad), Outcome::Broken(fault));
+        assert_eq!(*outcome(&error, &bad), SearchOutcome::Broken(fault));
     }
 }
 
@@ -189,7 +205,7 @@ fn names_that_cannot_be() {
             overrides: [("nvrtc", path)].into(),
             ..Environment::default()
         };
-        assert_eq!(error(&env).kind, LoadErrorKind::Setting);
+        assert_eq!(error(&env).kind, LoadErrorKind::InvalidSetting);
     }
 }
 
@@ -313,7 +329,7 @@ fn what_may_not_be_looked_at() {
     assert!(
         matches!(
             outcome(&text, &root("folder/nvidia/cu13/lib")),
-            Outcome::Broken(Fault::Denied(_))
+            SearchOutcome::Broken(FileDefect::Denied(_))
         ),
         "{text}"
     );
@@ -325,7 +341,10 @@ fn what_may_not_be_looked_at() {
         (LoadErrorKind::Failed, Some(&file))
     );
     assert!(
-        matches!(outcome(&error, &file), Outcome::Broken(Fault::Denied(_))),
+        matches!(
+            outcome(&error, &file),
+            SearchOutcome::Broken(FileDefect::Denied(_))
+        ),
         "{error}"
     );
 }

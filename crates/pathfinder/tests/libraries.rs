@@ -4,7 +4,7 @@ mod libraries_support;
 
 use std::collections::BTreeSet;
 
-use cupyrite_pathfinder::{FoundVia, LIBRARIES, LoadErrorKind, Outcome, Platform};
+use cupyrite_pathfinder::{FoundVia, LIBRARIES, LoadErrorKind, Platform, SearchOutcome};
 use libraries_support::expected::{Place, Row, rows};
 use libraries_support::{PLATFORMS, World};
 
@@ -148,10 +148,10 @@ fn the_cuda_that_is_asked_for_is_taken_from_a_later_place_or_the_error_says_so()
             assert_eq!(error.kind, LoadErrorKind::NotFound, "{told}: {error}");
             // What is in the process or known to the system under another name is not listed anywhere.
             if !["process", "system"].contains(&place.label) {
-                let wrong = error.looked.iter().any(|looked| {
+                let wrong = error.searched.iter().any(|looked| {
                     looked.place == place.path(name)
                         && looked.outcome
-                            == Outcome::OtherMajor {
+                            == SearchOutcome::OtherMajor {
                                 found: other,
                                 wanted: asked,
                             }

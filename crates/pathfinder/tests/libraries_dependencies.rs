@@ -283,21 +283,24 @@ fn a_missing_dependency_is_told_with_who_needs_it() {
 fn what_the_run_path_finds_is_no_missing_dependency() {
     // The made-up system stands for a run path here: the search does not know the folder, the loader does.
     struct RunPath(World);
-    impl cupyrite_pathfinder::dl::Loader for RunPath {
-        fn loaded(&self, soname: &str) -> Option<cupyrite_pathfinder::dl::Handle> {
-            self.0.loaded(soname)
+    impl cupyrite_pathfinder::loader::DynamicLoader for RunPath {
+        fn find_loaded(&self, soname: &str) -> Option<cupyrite_pathfinder::loader::LibraryHandle> {
+            self.0.find_loaded(soname)
         }
         fn open(
             &self,
             path: &std::ffi::OsStr,
-            mode: cupyrite_pathfinder::dl::Mode,
-        ) -> Result<cupyrite_pathfinder::dl::Handle, String> {
+            mode: cupyrite_pathfinder::loader::OpenMode,
+        ) -> Result<cupyrite_pathfinder::loader::LibraryHandle, String> {
             if !path.to_string_lossy().contains('/') {
                 return Err(format!("{}: cannot open", path.to_string_lossy()));
             }
             self.0.open(path, mode)
         }
-        fn path(&self, handle: cupyrite_pathfinder::dl::Handle) -> Option<std::path::PathBuf> {
+        fn path(
+            &self,
+            handle: cupyrite_pathfinder::loader::LibraryHandle,
+        ) -> Option<std::path::PathBuf> {
             self.0.path(handle)
         }
         fn resolve(&self, _: &str) -> Vec<std::path::PathBuf> {

@@ -7,9 +7,10 @@ use std::ffi::{CStr, c_int};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use cupyrite_pathfinder::dl::{Handle, Loader, Mode, System};
+use cupyrite_pathfinder::loader::{DynamicLoader, LibraryHandle, OpenMode, SystemLoader};
 use cupyrite_pathfinder::{
-    Environment, Fault, Finder, FoundVia, LoadErrorKind, Loaded, Outcome, set_site_packages,
+    Environment, FileDefect, Finder, FoundVia, LoadErrorKind, LoadedLibrary, SearchOutcome,
+    set_site_packages,
 };
 use libraries_support::real::{Tree, in_child};
 
@@ -31,13 +32,13 @@ fn with_site() -> Environment {
     }
 }
 
-fn load(env: &Environment, name: &str) -> Loaded {
+fn load(env: &Environment, name: &str) -> LoadedLibrary {
     Finder::new(env)
         .load(name)
         .unwrap_or_else(|error| panic!("{error}"))
 }
 
-fn call(handle: Handle, name: &CStr) -> c_int {
+fn call(handle: LibraryHandle, name: &CStr) -> c_int {
     let address = handle.symbol(name);
     assert!(!address.is_null(), "{name:?}");
     // SAFETY: the tests' libraries define their functions with this signature.
@@ -86,7 +87,7 @@ fn an_old_library_gets_the_old_one_it_needs_and_not_the_new_one() {
     let env = with_site();
     let located = Finder::new(&env).locate("cusparse").unwrap();
     assert_eq!(located.major, Some(12));
-    assert!(System.loaded("libcusparse.so.12").is_none());
+    assert!(SystemLoader.find_loaded("libcusparse.so.12").is_none());
     let loaded = load(&env, "cusparse");
     assert_eq!(loaded.found_via, FoundVia::SitePackages);
     assert_eq!(
@@ -94,7 +95,7 @@ fn an_old_library_gets_the_old_one_it_needs_and_not_the_new_one() {
         at("site/nvidia/cusparse/lib/libcusparse.so.12")
     );
     assert_eq!(call(loaded.handle, c"cusparse"), 12);
-    assert!(System.loaded("libnvJitLink.so.13").is_none());
+    assert!(SystemLoader.find_loaded("libnvJitLink.so.13").is_none());
     // Without the library loaded first, the loader would not have found it at all.
     let jit = load(
         &Environment {
@@ -106,7 +107,7 @@ fn an_old_library_gets_the_old_one_it_needs_and_not_the_new_one() {
     assert_eq!(jit.found_via, FoundVia::SitePackages);
     // Symbols are visible to everything loaded later, and a repeated call gives the same.
     assert!(
-        !Handle(std::ptr::null_mut())
+        !LibraryHandle(std::ptr::null_mut())
             .symbol(c"jitlink_major")
             .is_null()
     );
@@ -146,7 +147,9 @@ fn what_somebody_else_loaded_is_recognised_by_its_own_name() {
         );
     }
     for file in ["elsewhere/other-name.so", "elsewhere/libcudart.so.12"] {
-        System.open(at(file).as_os_str(), Mode::default()).unwrap();
+        SystemLoader
+            .open(at(file).as_os_str(), OpenMode::default())
+            .unwrap();
     }
     let env = with_site();
     for (name, file, answer) in [
@@ -188,8 +191,8 @@ fn what_was_loaded_by_a_relative_path_has_an_absolute_one() {
             &[]
         );
     }
-    System
-        .open("some where/libnvrtc.so.13".as_ref(), Mode::default())
+    SystemLoader
+        .open("some where/libnvrtc.so.13".as_ref(), OpenMode::default())
         .unwrap();
     std::env::set_current_dir(at("other")).unwrap();
     let loaded = load(&with_site(), "nvrtc");
@@ -221,7 +224,7 @@ fn the_systems_own_search_is_foreseen_and_used() {
         ("nvrtc", "libnvrtc.so.12", "b/libnvrtc.so.12"),
         ("cusparse", "libcusparse.so.12", "b/libcusparse.so.12"),
     ] {
-        let foreseen = System.resolve(soname);
+        let foreseen = SystemLoader.resolve(soname);
         let located = Finder::new(&env).locate(name).unwrap();
         let loaded = load(&env, name);
         assert_eq!(loaded.path, at(file));
@@ -280,10 +283,13 @@ fn a_pipe_is_never_opened() {
     );
     let error = Finder::new(&env).load("nvrtc").unwrap_err();
     let looked = error
-        .looked
+        .searched
         .iter()
         .find(|looked| looked.place.ends_with("libnvrtc.so.13"));
-    assert_eq!(looked.unwrap().outcome, Outcome::Broken(Fault::Special));
+    assert_eq!(
+        looked.unwrap().outcome,
+        SearchOutcome::Broken(FileDefect::Special)
+    );
 }
 
 #[test]
@@ -434,7 +440,7 @@ fn many_threads() {
     }
     let site = vec![at("site")];
     set_site_packages(site.clone());
-    let all: Vec<Loaded> = std::thread::scope(|scope| {
+    let all: Vec<LoadedLibrary> = std::thread::scope(|scope| {
         let threads: Vec<_> = (0..8)
             .map(|index| {
                 let site = site.clone();

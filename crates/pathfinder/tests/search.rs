@@ -2,8 +2,8 @@
 
 mod libraries_support;
 
-use cupyrite_pathfinder::dl::{Loader, Mode, System};
-use cupyrite_pathfinder::{Fault, FoundVia, LoadError, LoadErrorKind, Outcome, load};
+use cupyrite_pathfinder::loader::{DynamicLoader, OpenMode, SystemLoader};
+use cupyrite_pathfinder::{FileDefect, FoundVia, LoadError, LoadErrorKind, SearchOutcome, load};
 use libraries_support::{LINUX, LINUX_ARM, WINDOWS, World, elf};
 
 const NVRTC_13: &str = "/site/nvidia/cu13/lib/libnvrtc.so.13";
@@ -23,8 +23,8 @@ fn at(path: &str, via: FoundVia) -> (String, FoundVia) {
     (path.to_owned(), via)
 }
 
-fn outcome<'e>(error: &'e LoadError, place: &str) -> &'e Outcome {
-    let mut looked = error.looked.iter();
+fn outcome<'e>(error: &'e LoadError, place: &str) -> &'e SearchOutcome {
+    let mut looked = error.searched.iter();
     let found = looked.find(|looked| looked.place == place);
     &found
         .unwrap_or_else(|| panic!("{place} is not in:\n{error}"))
@@ -139,13 +139,17 @@ fn the_override_is_a_file_or_a_folder_and_final() {
     for (path, kind, part) in [
         (
             "/gone.so",
-            LoadErrorKind::Setting,
+            LoadErrorKind::InvalidSetting,
             "CUPYRITE_LIB_NVRTC=/gone.so: does not exist",
         ),
-        ("mine", LoadErrorKind::Setting, "not an absolute path"),
+        (
+            "mine",
+            LoadErrorKind::InvalidSetting,
+            "not an absolute path",
+        ),
         (
             "/other",
-            LoadErrorKind::Setting,
+            LoadErrorKind::InvalidSetting,
             "/other: exists, without it",
         ),
         ("/mine/broken.so", LoadErrorKind::Failed, "but text"),
@@ -154,7 +158,7 @@ fn the_override_is_a_file_or_a_folder_and_final() {
             with(path).load("nvrtc").unwrap_err(),
             with(path).locate("nvrtc").unwrap_err(),
         ] {
-            assert_eq!((error.kind, error.looked.len()), (kind, 1), "{error}");
+            assert_eq!((error.kind, error.searched.len()), (kind, 1), "{error}");
             let text = error.to_string();
             assert!(text.contains(part), "{text}");
             assert!(
@@ -228,19 +232,25 @@ fn what_is_no_file_is_noted_and_passed_over() {
     for (world, expected) in [
         (
             linux().link(NVRTC_13, "gone.so"),
-            Fault::DanglingLink("gone.so".into()),
+            FileDefect::DanglingLink("gone.so".into()),
         ),
-        (linux().link(NVRTC_13, "libnvrtc.so.13"), Fault::LinkCycle),
-        (linux().file(&format!("{NVRTC_13}/x"), b""), Fault::Folder),
+        (
+            linux().link(NVRTC_13, "libnvrtc.so.13"),
+            FileDefect::LinkCycle,
+        ),
+        (
+            linux().file(&format!("{NVRTC_13}/x"), b""),
+            FileDefect::Folder,
+        ),
     ] {
         let world = conda(world);
-        let looked = world.locate("nvrtc").unwrap().looked;
+        let looked = world.locate("nvrtc").unwrap().searched;
         assert_eq!(found(&world, "nvrtc"), at(good, FoundVia::Conda));
         let first = looked
             .iter()
             .find(|looked| looked.place == NVRTC_13)
             .unwrap();
-        assert_eq!(first.outcome, Outcome::Broken(expected));
+        assert_eq!(first.outcome, SearchOutcome::Broken(expected));
     }
     let mut denied = conda(linux());
     denied.files = denied.files.folder(folder).denied(NVRTC_13);
@@ -350,7 +360,10 @@ fn the_driver_is_never_taken_from_a_toolkit() {
     let error = world().load("cuda").unwrap_err();
     assert_eq!(error.kind, LoadErrorKind::NotFound);
     for stub in ["/all/lib64/stubs/libcuda.so.1", "/links/libcuda.so.1"] {
-        assert_eq!(*outcome(&error, stub), Outcome::Broken(Fault::Stub));
+        assert_eq!(
+            *outcome(&error, stub),
+            SearchOutcome::Broken(FileDefect::Stub)
+        );
     }
     assert!(error.to_string().contains("CUPYRITE_DEVICE=cpu"), "{error}");
     let later = world().with(|env| env.driver_dirs.push("/wsl".into()));
@@ -459,7 +472,7 @@ fn a_cuda_that_is_not_there_is_told_with_the_variable_that_asks_for_it() {
             .with(|env| (env.major, env.rejected_major) = (major, rejected))
             .load("nvrtc")
             .unwrap_err();
-        assert_eq!(error.kind, LoadErrorKind::Setting);
+        assert_eq!(error.kind, LoadErrorKind::InvalidSetting);
         let text = error.to_string();
         assert!(text.contains("CUPYRITE_CUDA_MAJOR="), "{text}");
         assert!(
@@ -509,10 +522,10 @@ fn what_does_not_exist_for_a_platform_is_said_to() {
 
 #[test]
 fn libraries_are_opened_as_their_row_asks() {
-    let plain = Mode::default();
+    let plain = OpenMode::default();
     let world = linux().library(NVRTC_13, &[]);
     world.load("nvrtc").unwrap();
-    let added = Mode {
+    let added = OpenMode {
         add_folder: true,
         ..plain
     };
@@ -524,7 +537,7 @@ fn libraries_are_opened_as_their_row_asks() {
         )
         .library("/site/nvidia/nvshmem/lib/libnvshmem_host.so.3", &[]);
     world.load("cufftMp").unwrap();
-    let deep = Mode {
+    let deep = OpenMode {
         deep_bind: true,
         ..plain
     };
@@ -544,23 +557,25 @@ fn site_packages_of_a_virtual_environment() {
     let site = root.join("lib/python3.11/site-packages");
     std::fs::create_dir_all(&site).unwrap();
     std::fs::create_dir_all(root.join("lib/other")).unwrap();
-    let roots = cupyrite_pathfinder::environment::site_packages_of(&root);
+    let roots = cupyrite_pathfinder::environment::site_packages_in(&root);
     std::fs::remove_dir_all(&root).unwrap();
     assert_eq!(roots, [site]);
-    let relative = cupyrite_pathfinder::environment::site_packages_of("relative".as_ref());
+    let relative = cupyrite_pathfinder::environment::site_packages_in("relative".as_ref());
     assert!(relative.is_empty());
 }
 
 /// The real loader, on a library every process has.
 #[test]
 fn the_real_loader() {
-    let handle = System.loaded("libc.so.6").expect("glibc is in the process");
-    assert!(System.path(handle).unwrap().ends_with("libc.so.6"));
+    let handle = SystemLoader
+        .find_loaded("libc.so.6")
+        .expect("glibc is in the process");
+    assert!(SystemLoader.path(handle).unwrap().ends_with("libc.so.6"));
     assert!(!handle.symbol(c"printf").is_null());
     assert!(handle.symbol(c"cuInit").is_null());
-    assert!(System.loaded("libnothing.so.1").is_none());
-    let message = System
-        .open("libnothing.so.1".as_ref(), Mode::default())
+    assert!(SystemLoader.find_loaded("libnothing.so.1").is_none());
+    let message = SystemLoader
+        .open("libnothing.so.1".as_ref(), OpenMode::default())
         .unwrap_err();
     assert!(
         message.starts_with("libnothing.so.1: cannot open"),

@@ -2,12 +2,12 @@
 
 use std::collections::BTreeSet;
 
-use cupyrite_pathfinder::environment::override_variable;
+use cupyrite_pathfinder::environment::path_override_variable;
 use cupyrite_pathfinder::table::{
     self, BINARIES, BITCODE_LIBRARIES, HEADERS, LIBRARIES, Origin, Packages, STATIC_LIBRARIES,
     wheel_major,
 };
-use cupyrite_pathfinder::{Arch, Library, Os, Platform};
+use cupyrite_pathfinder::{Arch, LibraryDescriptor, Os, Platform};
 
 const LINUX: Platform = Platform {
     os: Os::Linux,
@@ -42,7 +42,7 @@ fn as_many_rows_as_there_are_and_no_two_alike() {
     );
     let variables: Vec<String> = LIBRARIES
         .iter()
-        .map(|row| override_variable(row.name))
+        .map(|row| path_override_variable(row.name))
         .collect();
     names(variables.iter().map(String::as_str).collect());
     // One file belongs to one row.
@@ -55,28 +55,34 @@ fn as_many_rows_as_there_are_and_no_two_alike() {
 #[test]
 fn rows_are_found_by_their_names() {
     for row in LIBRARIES {
-        assert_eq!(table::library(row.name), Some(row));
+        assert_eq!(table::find_library(row.name), Some(row));
     }
     for row in HEADERS {
-        assert_eq!(table::header_set(row.name), Some(row));
+        assert_eq!(table::find_header_set(row.name), Some(row));
     }
     for row in BINARIES {
-        assert_eq!(table::binary(row.name), Some(row));
+        assert_eq!(table::find_binary(row.name), Some(row));
     }
-    assert_eq!(table::static_library("cudadevrt"), STATIC_LIBRARIES.first());
-    assert_eq!(table::bitcode_library("device"), BITCODE_LIBRARIES.first());
+    assert_eq!(
+        table::find_static_library("cudadevrt"),
+        STATIC_LIBRARIES.first()
+    );
+    assert_eq!(
+        table::find_bitcode_library("device"),
+        BITCODE_LIBRARIES.first()
+    );
     for name in ["", "NVRTC", "nvrtc ", "libnvrtc.so.13"] {
-        assert_eq!(table::library(name), None);
-        assert_eq!(table::header_set(name), None);
-        assert_eq!(table::binary(name), None);
-        assert_eq!(table::static_library(name), None);
-        assert_eq!(table::bitcode_library(name), None);
+        assert_eq!(table::find_library(name), None);
+        assert_eq!(table::find_header_set(name), None);
+        assert_eq!(table::find_binary(name), None);
+        assert_eq!(table::find_static_library(name), None);
+        assert_eq!(table::find_bitcode_library(name), None);
     }
 }
 
 #[test]
 fn the_toolkits_libraries_come_first() {
-    let toolkit = |row: &Library| row.origin == Origin::Toolkit;
+    let toolkit = |row: &LibraryDescriptor| row.origin == Origin::Toolkit;
     let count = LIBRARIES.iter().take_while(|row| toolkit(row)).count();
     assert_eq!(count, 29);
     assert!(!LIBRARIES[count..].iter().any(toolkit));
@@ -84,12 +90,12 @@ fn the_toolkits_libraries_come_first() {
 
 #[test]
 fn dependencies_are_rows_and_end_somewhere() {
-    fn depth(row: &Library, above: &[&str]) -> usize {
+    fn depth(row: &LibraryDescriptor, above: &[&str]) -> usize {
         assert!(!above.contains(&row.name), "{above:?} -> {}", row.name);
         let above = [above, &[row.name]].concat();
         let all = row.dependencies.iter().chain(row.optional_dependencies);
         all.map(|name| {
-            let needed = table::library(name).unwrap_or_else(|| panic!("{name} is no row"));
+            let needed = table::find_library(name).unwrap_or_else(|| panic!("{name} is no row"));
             // What exists for Windows cannot need what does not.
             assert!(
                 row.windows_dlls.is_empty() || !needed.windows_dlls.is_empty(),
@@ -136,13 +142,13 @@ fn majors_belong_to_names() {
             }
         }
     }
-    let majors = |name| table::library(name).unwrap().majors(LINUX);
+    let majors = |name| table::find_library(name).unwrap().majors(LINUX);
     assert_eq!(majors("cufft"), [13, 12]);
     assert_eq!(majors("cusolver"), [13, 12]);
     for name in ["cusparse", "nvvm", "curand", "nccl", "cudnn", "cuda"] {
         assert_eq!(majors(name), [], "{name}");
     }
-    let cupti = table::library("cupti").unwrap();
+    let cupti = table::find_library("cupti").unwrap();
     let of = |dll| {
         let at = cupti
             .windows_dlls
@@ -177,7 +183,7 @@ fn wheels_of_one_major() {
 
 #[test]
 fn folders_of_the_other_architecture_do_not_count() {
-    let cudart = table::library("cudart").unwrap();
+    let cudart = table::find_library("cudart").unwrap();
     assert_eq!(
         cudart.wheel_dirs(WINDOWS),
         ["nvidia/cu13/bin/x86_64", "nvidia/cuda_runtime/bin"]
@@ -194,7 +200,7 @@ fn folders_of_the_other_architecture_do_not_count() {
     assert_eq!(cudart.root_dirs(WINDOWS_ARM), ["bin/arm64", "bin"]);
     assert_eq!(cudart.root_dirs(LINUX), ["lib64", "lib"]);
     assert_eq!(cudart.program_files_dirs(LINUX), [""; 0]);
-    let cudnn = table::library("cudnn").unwrap();
+    let cudnn = table::find_library("cudnn").unwrap();
     assert_eq!(
         cudnn.program_files_dirs(WINDOWS_ARM),
         [
@@ -204,7 +210,7 @@ fn folders_of_the_other_architecture_do_not_count() {
         ]
     );
     // cuDLA exists for one of the two.
-    let cudla = table::library("cudla").unwrap();
+    let cudla = table::find_library("cudla").unwrap();
     assert_eq!(cudla.names(WINDOWS), [""; 0]);
     assert_eq!(cudla.names(WINDOWS_ARM), ["cudla.dll"]);
 }

@@ -1,6 +1,6 @@
 //! What Cupyrite tells about itself: the device and why it was chosen, and where libraries come from.
 
-use cupyrite_sys::loader::{self, Library, LoadErrorKind};
+use cupyrite_sys::loader::{self, CudaLibrary, LoadErrorKind};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -37,7 +37,7 @@ fn device_reason(py: Python<'_>) -> PyResult<String> {
 /// The file a library ("cuda", "nvrtc", "nvJitLink") was loaded from; None before its first use and for the CPU device.
 #[pyfunction]
 fn library_path(name: &str) -> Option<FileName> {
-    Library::from_name(name)
+    CudaLibrary::from_name(name)
         .and_then(loader::library_path)
         .map(FileName)
 }
@@ -63,7 +63,7 @@ fn internal_errors(py: Python<'_>) -> PyResult<(Py<PyAny>, Py<PyAny>)> {
 #[pyfunction]
 fn symbol_address(py: Python<'_>, library: &str, name: &str) -> PyResult<Option<usize>> {
     let library = known_library(library)?;
-    let rows = cupyrite_sys::table(library).rows();
+    let rows = cupyrite_sys::table(library).symbols();
     let Some(index) = rows
         .iter()
         .position(|row| row.export.to_bytes() == name.as_bytes())
@@ -83,22 +83,22 @@ fn symbol_address(py: Python<'_>, library: &str, name: &str) -> PyResult<Option<
 fn symbol_addresses<'py>(py: Python<'py>, library: &str) -> PyResult<Bound<'py, PyDict>> {
     let library = known_library(library)?;
     let all = PyDict::new(py);
-    for (index, row) in cupyrite_sys::table(library).rows().iter().enumerate() {
+    for (index, row) in cupyrite_sys::table(library).symbols().iter().enumerate() {
         let address = address(library, index).map_err(|_| PyErr::fetch(py))?;
         all.set_item(row.export.to_string_lossy(), address)?;
     }
     Ok(all)
 }
 
-fn known_library(name: &str) -> PyResult<Library> {
-    Library::from_name(name).ok_or_else(|| {
+fn known_library(name: &str) -> PyResult<CudaLibrary> {
+    CudaLibrary::from_name(name).ok_or_else(|| {
         PyValueError::new_err(format!("no library of the bindings is called {name:?}"))
     })
 }
 
 /// The address of a row of the table; 0 if the library lacks the function.
-fn address(library: Library, index: usize) -> R<usize> {
-    if library == Library::Driver {
+fn address(library: CudaLibrary, index: usize) -> R<usize> {
+    if library == CudaLibrary::Driver {
         symbols::prepare()?;
     }
     match cupyrite_sys::table(library).get(index) {

@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicPtr, Ordering};
 
 use cupyrite_pathfinder::table::{self, Origin};
 use cupyrite_pathfinder::{
-    FindError, FindErrorKind, Found, FoundVia, LoadError, LoadErrorKind, Platform,
+    FindError, FindErrorKind, FoundVia, LoadError, LoadErrorKind, LocatedPath, Platform,
 };
 use pyo3::exceptions::{PyOSError, PyRuntimeError, PyValueError};
 use pyo3::ffi;
@@ -177,7 +177,7 @@ fn load_error(py: Python<'_>, error_: &LoadError) -> PyErr {
     let class = match error_.kind {
         LoadErrorKind::Unknown => Class::DynamicLibUnknown,
         LoadErrorKind::NotAvailable => Class::DynamicLibNotAvailable,
-        LoadErrorKind::NotFound | LoadErrorKind::Failed | LoadErrorKind::Setting => {
+        LoadErrorKind::NotFound | LoadErrorKind::Failed | LoadErrorKind::InvalidSetting => {
             Class::DynamicLibNotFound
         }
     };
@@ -212,8 +212,9 @@ impl<'py> IntoPyObject<'py> for FileName {
 #[pyfunction]
 fn find_names(py: Python<'_>) -> PyResult<Bound<'_, PyTuple>> {
     let platform = Platform::CURRENT;
-    let archives = |rows: &'static [table::Archive]| {
-        let there = |row: &&table::Archive| !platform.is_windows() || !row.windows_file.is_empty();
+    let archives = |rows: &'static [table::LinkableFile]| {
+        let there =
+            |row: &&table::LinkableFile| !platform.is_windows() || !row.windows_file.is_empty();
         let names: Vec<&str> = rows.iter().filter(there).map(|row| row.name).collect();
         PyTuple::new(py, names)
     };
@@ -272,7 +273,7 @@ fn find_header_directory(
     py: Python<'_>,
     name: &Bound<'_, PyString>,
 ) -> PyResult<Option<(FileName, String)>> {
-    find(py, name, cupyrite_pathfinder::header_directory)
+    find(py, name, cupyrite_pathfinder::find_header_directory)
         .map(|found| found.map(path_and_origin))
         .map_err(|error| PyRuntimeError::new_err(error.to_string()))
 }
@@ -280,7 +281,7 @@ fn find_header_directory(
 /// Finds a tool: (path, how it was found), or None.
 #[pyfunction]
 fn find_binary(py: Python<'_>, name: &Bound<'_, PyString>) -> PyResult<Option<(FileName, String)>> {
-    find(py, name, cupyrite_pathfinder::binary)
+    find(py, name, cupyrite_pathfinder::find_binary)
         .map(|found| found.map(path_and_origin))
         .map_err(|error| {
             if error.kind != FindErrorKind::Unknown {
@@ -297,7 +298,7 @@ fn find_binary(py: Python<'_>, name: &Bound<'_, PyString>) -> PyResult<Option<(F
 /// Finds a static library: (path, how it was found).
 #[pyfunction]
 fn find_static_library(py: Python<'_>, name: &Bound<'_, PyString>) -> PyResult<(FileName, String)> {
-    find(py, name, cupyrite_pathfinder::static_library)
+    find(py, name, cupyrite_pathfinder::locate_static_library)
         .map(path_and_origin)
         .map_err(|error| archive_error(py, Class::StaticLibNotFound, &error))
 }
@@ -308,7 +309,7 @@ fn find_bitcode_library(
     py: Python<'_>,
     name: &Bound<'_, PyString>,
 ) -> PyResult<(FileName, String)> {
-    find(py, name, cupyrite_pathfinder::bitcode_library)
+    find(py, name, cupyrite_pathfinder::locate_bitcode_library)
         .map(path_and_origin)
         .map_err(|error| archive_error(py, Class::BitcodeLibNotFound, &error))
 }
@@ -324,7 +325,7 @@ fn find<T: Send>(
     py.detach(|| search(&name))
 }
 
-fn path_and_origin(found: Found) -> (FileName, String) {
+fn path_and_origin(found: LocatedPath) -> (FileName, String) {
     (FileName(found.path), found.found_via.to_string())
 }
 
@@ -333,6 +334,8 @@ fn archive_error(py: Python<'_>, class: Class, error: &FindError) -> PyErr {
         FindErrorKind::Unknown | FindErrorKind::NotAvailable => {
             PyValueError::new_err(error.to_string())
         }
-        FindErrorKind::NotFound | FindErrorKind::Setting => class.error(py, error.to_string()),
+        FindErrorKind::NotFound | FindErrorKind::InvalidSetting => {
+            class.error(py, error.to_string())
+        }
     }
 }

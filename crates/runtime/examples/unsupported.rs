@@ -119,7 +119,7 @@ fn subject(name: &str) -> &'static str {
 }
 
 /// A table of the missing functions.
-fn table(rows: &[cupyrite_sys::loader::Row], implemented: &BTreeSet<&str>) -> String {
+fn table(rows: &[cupyrite_sys::loader::SymbolDescriptor], implemented: &BTreeSet<&str>) -> String {
     let mut there: BTreeMap<&str, bool> = BTreeMap::new();
     for row in rows {
         if let (Ok(name), Ok(export)) = (row.name.to_str(), row.export.to_str()) {
@@ -156,11 +156,11 @@ fn main() -> ExitCode {
         return ExitCode::FAILURE;
     };
     let driver = table(
-        &cupyrite_sys::driver::ROWS,
+        &cupyrite_sys::driver::SYMBOLS,
         &cupyrite_cpu::driver::implemented().collect(),
     );
     let runtime = table(
-        &cupyrite_sys::runtime::ROWS,
+        &cupyrite_sys::runtime::SYMBOLS,
         &cupyrite_cudart::implemented().collect(),
     );
     let new = format!("{head}{BEGINNING}\n## Driver API\n\n{driver}\n## Runtime API\n\n{runtime}");

@@ -4,7 +4,7 @@
 //! (where out-parameters of C and of our bindings live) is used directly; every other goes through the operating system
 //! ([`cupyrite_sys::checked`]), so that garbage is `cudaErrorInvalidValue` and not a crash.
 
-use cupyrite_sys::checked::{self, BadAddress, on_stack};
+use cupyrite_sys::checked::{self, BadAddress, is_on_stack};
 
 use crate::Res;
 use crate::errors::Error;
@@ -42,7 +42,7 @@ pub(crate) fn non_null(addr: u64) -> Res {
 
 /// Writes `value` where the caller wants it.
 pub(crate) fn put<T: Copy>(addr: u64, value: T) -> Res {
-    if on_stack(addr, size_of::<T>() as u64) {
+    if is_on_stack(addr, size_of::<T>() as u64) {
         // SAFETY: the range lies within this thread's stack, above every frame of this call.
         unsafe { (addr as *mut T).write_unaligned(value) };
         return Ok(());
@@ -57,7 +57,7 @@ pub(crate) fn put_optional<T: Copy>(addr: u64, value: T) -> Res {
 
 /// Reads a plain value.
 pub(crate) fn get<T: Plain>(addr: u64) -> Res<T> {
-    if on_stack(addr, size_of::<T>() as u64) {
+    if is_on_stack(addr, size_of::<T>() as u64) {
         // SAFETY: the range lies within this thread's stack, and any bytes are a valid `T`.
         return Ok(unsafe { (addr as *const T).read_unaligned() });
     }

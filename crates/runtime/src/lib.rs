@@ -120,7 +120,7 @@ extern "C" fn not_supported() -> u32 {
 
 /// Whether the runtime of some release exports that name.
 fn is_known(name: &str) -> bool {
-    runtime::ROWS.iter().any(|row| {
+    runtime::SYMBOLS.iter().any(|row| {
         let export = row.export.to_bytes();
         let rest = name.as_bytes().strip_prefix(export);
         rest.is_some_and(|rest| rest.is_empty() || rest == row.per_thread.suffix().as_bytes())

@@ -2,7 +2,7 @@
 
 use std::ffi::{CStr, c_int};
 
-use crate::loader::PerThread;
+use crate::loader::PerThreadVariant;
 
 /// One exported symbol of a library, older ABI versions and per-thread variants included: what
 /// `cuGetProcAddress` chooses from.
@@ -14,8 +14,8 @@ pub struct EntryPoint {
     pub symbol: &'static CStr,
     /// The CUDA version that introduced this form, as 1000 × major + 10 × minor.
     pub version: c_int,
-    /// What the null stream means to it ([`PerThread::None`]: the legacy stream, or no stream is involved).
-    pub per_thread: PerThread,
+    /// What the null stream means to it ([`PerThreadVariant::None`]: the legacy stream, or no stream is involved).
+    pub per_thread: PerThreadVariant,
 }
 
 /// Declares C enums: transparent integers with constants, because a library may return a value that its

@@ -392,7 +392,7 @@ fn stack_bounds() -> (u64, u64) {
 }
 
 /// Whether `[addr, addr + len)` lies on the calling thread's stack, above this frame: mapped and writable for sure.
-pub fn on_stack(addr: u64, len: u64) -> bool {
+pub fn is_on_stack(addr: u64, len: u64) -> bool {
     let here = 0u8;
     let here = std::ptr::from_ref(&here) as u64;
     if addr <= here {
@@ -407,7 +407,7 @@ static CODE: std::sync::RwLock<Vec<(u64, u64)>> = std::sync::RwLock::new(Vec::ne
 
 /// Whether `addr` lies in executable memory: as much as can be known about a function pointer. The list of such ranges
 /// is read again when an address is not on it.
-pub fn is_code(addr: u64) -> bool {
+pub fn is_executable_address(addr: u64) -> bool {
     let known = |ranges: &[(u64, u64)]| {
         ranges
             .iter()

@@ -10,19 +10,19 @@ pub mod loader;
 
 pub use generated::{cudla, cufile, driver, nvfatbin, nvjitlink, nvml, nvrtc, nvvm, runtime};
 
-use loader::{Library, Table};
+use loader::{CudaLibrary, SymbolTable};
 
 /// The functions of a library.
-pub fn table(library: Library) -> &'static Table {
+pub fn table(library: CudaLibrary) -> &'static SymbolTable {
     match library {
-        Library::Driver => &driver::TABLE,
-        Library::Nvrtc => &nvrtc::TABLE,
-        Library::NvJitLink => &nvjitlink::TABLE,
-        Library::Nvvm => &nvvm::TABLE,
-        Library::NvFatbin => &nvfatbin::TABLE,
-        Library::Nvml => &nvml::TABLE,
-        Library::CuFile => &cufile::TABLE,
-        Library::Cudla => &cudla::TABLE,
-        Library::Runtime => &runtime::TABLE,
+        CudaLibrary::Driver => &driver::TABLE,
+        CudaLibrary::Nvrtc => &nvrtc::TABLE,
+        CudaLibrary::NvJitLink => &nvjitlink::TABLE,
+        CudaLibrary::Nvvm => &nvvm::TABLE,
+        CudaLibrary::NvFatbin => &nvfatbin::TABLE,
+        CudaLibrary::Nvml => &nvml::TABLE,
+        CudaLibrary::CuFile => &cufile::TABLE,
+        CudaLibrary::Cudla => &cudla::TABLE,
+        CudaLibrary::Runtime => &runtime::TABLE,
     }
 }

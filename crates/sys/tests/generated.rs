@@ -4,11 +4,11 @@ use std::collections::HashSet;
 use std::mem::size_of;
 
 use cupyrite_sys::driver::{self, CUresult, Symbol};
-use cupyrite_sys::loader::{Library, PerThread};
+use cupyrite_sys::loader::{CudaLibrary, PerThreadVariant};
 use cupyrite_sys::{cudla, cufile, nvml, nvrtc, runtime};
 
-fn row(symbol: Symbol) -> (&'static str, &'static str, i32, PerThread) {
-    let row = &driver::ROWS[symbol as usize];
+fn row(symbol: Symbol) -> (&'static str, &'static str, i32, PerThreadVariant) {
+    let row = &driver::SYMBOLS[symbol as usize];
     (
         row.name.to_str().unwrap(),
         row.export.to_str().unwrap(),
@@ -21,23 +21,43 @@ fn row(symbol: Symbol) -> (&'static str, &'static str, i32, PerThread) {
 fn rows_say_name_symbol_version_and_stream_variant() {
     assert_eq!(
         row(Symbol::cuMemAlloc),
-        ("cuMemAlloc", "cuMemAlloc_v2", 3020, PerThread::None)
+        ("cuMemAlloc", "cuMemAlloc_v2", 3020, PerThreadVariant::None)
     );
     assert_eq!(
         row(Symbol::cuMemcpyHtoD),
-        ("cuMemcpyHtoD", "cuMemcpyHtoD_v2", 3020, PerThread::Ptds)
+        (
+            "cuMemcpyHtoD",
+            "cuMemcpyHtoD_v2",
+            3020,
+            PerThreadVariant::Ptds
+        )
     );
     assert_eq!(
         row(Symbol::cuLaunchKernel),
-        ("cuLaunchKernel", "cuLaunchKernel", 4000, PerThread::Ptsz)
+        (
+            "cuLaunchKernel",
+            "cuLaunchKernel",
+            4000,
+            PerThreadVariant::Ptsz
+        )
     );
     assert_eq!(
         row(Symbol::cuCtxCreate),
-        ("cuCtxCreate", "cuCtxCreate_v4", 12050, PerThread::None)
+        (
+            "cuCtxCreate",
+            "cuCtxCreate_v4",
+            12050,
+            PerThreadVariant::None
+        )
     );
     assert_eq!(
         row(Symbol::cuCtxCreate_cuda12),
-        ("cuCtxCreate", "cuCtxCreate_v2", 3020, PerThread::None)
+        (
+            "cuCtxCreate",
+            "cuCtxCreate_v2",
+            3020,
+            PerThreadVariant::None
+        )
     );
     assert_eq!(
         row(Symbol::cuGraphInstantiate),
@@ -45,7 +65,7 @@ fn rows_say_name_symbol_version_and_stream_variant() {
             "cuGraphInstantiateWithFlags",
             "cuGraphInstantiateWithFlags",
             11040,
-            PerThread::None
+            PerThreadVariant::None
         )
     );
 }
@@ -53,9 +73,9 @@ fn rows_say_name_symbol_version_and_stream_variant() {
 #[test]
 fn every_row_is_an_entry_point_and_every_stream_variant_exists() {
     let symbols: HashSet<&std::ffi::CStr> = driver::ENTRY_POINTS.iter().map(|e| e.symbol).collect();
-    for row in &driver::ROWS {
+    for row in &driver::SYMBOLS {
         assert!(symbols.contains(row.export), "{:?}", row.export);
-        if row.per_thread != PerThread::None {
+        if row.per_thread != PerThreadVariant::None {
             let name = format!(
                 "{}{}\0",
                 row.export.to_str().unwrap(),
@@ -128,15 +148,19 @@ fn handles_of_constants() {
 
 #[test]
 fn every_library_has_its_table() {
-    for library in Library::ALL {
+    for library in CudaLibrary::ALL {
         let table = cupyrite_sys::table(library);
         assert_eq!(table.library(), library);
-        assert!(table.rows().len() > 10, "{library:?}");
-        let distinct: HashSet<_> = table.rows().iter().map(|r| r.export).collect();
-        let shared = table.rows().len() - distinct.len();
+        assert!(table.symbols().len() > 10, "{library:?}");
+        let distinct: HashSet<_> = table.symbols().iter().map(|r| r.export).collect();
+        let shared = table.symbols().len() - distinct.len();
         // The driver's, the runtime's and NVML's headers of CUDA 12 and 13 call some symbols with other structs.
         assert!(
-            shared == 0 || matches!(library, Library::Driver | Library::Runtime | Library::Nvml),
+            shared == 0
+                || matches!(
+                    library,
+                    CudaLibrary::Driver | CudaLibrary::Runtime | CudaLibrary::Nvml
+                ),
             "{library:?}"
         );
     }
@@ -145,11 +169,11 @@ fn every_library_has_its_table() {
 #[test]
 fn names_that_the_headers_replace_or_hide() {
     // A macro below the declaration sends callers to the second version.
-    let close = &cufile::ROWS[cufile::Symbol::cuFileDriverClose as usize];
+    let close = &cufile::SYMBOLS[cufile::Symbol::cuFileDriverClose as usize];
     assert_eq!(close.export, c"cuFileDriverClose_v2");
     // Inline functions are in no library, and the names behind nvJitLink's are not the ones to ask for.
-    let all = Library::ALL.map(cupyrite_sys::table);
-    for row in all.iter().flat_map(|t| t.rows()) {
+    let all = CudaLibrary::ALL.map(cupyrite_sys::table);
+    for row in all.iter().flat_map(|t| t.symbols()) {
         let name = row.export.to_str().unwrap();
         assert!(
             !name.starts_with("__") && name != "cufileop_status_error",
@@ -158,7 +182,7 @@ fn names_that_the_headers_replace_or_hide() {
     }
     // NVML's versions are functions of their own, by the names the library exports.
     for name in [c"nvmlInit_v2", c"nvmlInit", c"nvmlDeviceGetMemoryInfo_v2"] {
-        assert!(nvml::ROWS.iter().any(|r| r.export == name), "{name:?}");
+        assert!(nvml::SYMBOLS.iter().any(|r| r.export == name), "{name:?}");
     }
 }
 

@@ -6,7 +6,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use cupyrite_sys::loader::{self, Library, LoadErrorKind};
+use cupyrite_sys::loader::{self, CudaLibrary, LoadErrorKind};
 use cupyrite_sys::{nvjitlink, nvvm};
 
 /// Compiles `source` to a shared library called `name`.
@@ -47,7 +47,7 @@ fn old_names_are_found_and_missing_functions_say_what_to_install() {
     }
 
     assert_eq!(
-        loader::library_path(Library::NvJitLink),
+        loader::library_path(CudaLibrary::NvJitLink),
         None,
         "nothing is loaded before its use"
     );
@@ -57,7 +57,7 @@ fn old_names_are_found_and_missing_functions_say_what_to_install() {
     assert_eq!(status, Ok(nvjitlink::nvJitLinkResult::NVJITLINK_SUCCESS));
     assert_eq!((major, minor), (12, 1));
     assert_eq!(
-        loader::library_path(Library::NvJitLink),
+        loader::library_path(CudaLibrary::NvJitLink),
         Some(linker.clone())
     );
 
@@ -67,8 +67,8 @@ fn old_names_are_found_and_missing_functions_say_what_to_install() {
     assert_eq!(
         error.to_string(),
         format!(
-            "the function nvJitLinkDestroy is not in the loaded libnvJitLink ({}); \
-             a newer one has it: pip install --upgrade nvidia-nvjitlink",
+            "function nvJitLinkDestroy not found in libnvJitLink ({}); \
+             pip install --upgrade nvidia-nvjitlink",
             linker.display()
         )
     );

@@ -4,7 +4,7 @@
 use std::ffi::CStr;
 use std::ptr::null_mut;
 
-use cupyrite_sys::loader::{Library, LoadErrorKind, library_found_via, library_path};
+use cupyrite_sys::loader::{CudaLibrary, LoadErrorKind, library_found_via, library_path};
 use cupyrite_sys::nvrtc::{
     nvrtcCompileProgram, nvrtcCreateProgram, nvrtcDestroyProgram, nvrtcGetPTX, nvrtcGetPTXSize,
     nvrtcResult, nvrtcVersion,
@@ -23,8 +23,8 @@ fn compiles_a_kernel() {
         }
     }
     assert!((12..=13).contains(&major), "NVRTC {major}.{minor}");
-    assert!(library_path(Library::Nvrtc).is_some_and(|path| path.is_absolute()));
-    assert!(library_found_via(Library::Nvrtc).is_some());
+    assert!(library_path(CudaLibrary::Nvrtc).is_some_and(|path| path.is_absolute()));
+    assert!(library_found_via(CudaLibrary::Nvrtc).is_some());
 
     let source =
         c"extern \"C\" __global__ void k(float *x) { x[threadIdx.x] = sinf(x[threadIdx.x]); }";

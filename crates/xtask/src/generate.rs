@@ -52,7 +52,11 @@ pub fn docs(rest: &[&str]) -> Result<(), Error> {
     loud(
         cargo()
             .args(["doc", "--workspace", "--no-deps", "--locked", "--quiet"])
-            .env("RUSTDOCFLAGS", "-Dwarnings"),
+            // Links to private items are for readers of the source.
+            .env(
+                "RUSTDOCFLAGS",
+                "-Dwarnings -Arustdoc::private_intra_doc_links",
+            ),
     )
 }
 

@@ -1,4 +1,4 @@
-//! Paths and links in the project's Markdown: each names a file that exists.
+//! Paths and links in the project's Markdown: each names a file that exists, and `file::name` a name in that file.
 
 use std::path::Path;
 
@@ -45,7 +45,7 @@ pub fn check(root: &Path) -> Result<(), Error> {
         }
     }
     if wrong.is_empty() {
-        println!("{count} paths and links in Markdown lead to files");
+        println!("{count} paths and links in Markdown exist");
         Ok(())
     } else {
         Err(wrong.join("\n"))
@@ -55,7 +55,7 @@ pub fn check(root: &Path) -> Result<(), Error> {
 /// A path as a page names it.
 #[derive(Debug, PartialEq)]
 enum Named {
-    /// In a code span, relative to the root.
+    /// In a code span, relative to the root; `file::name` also names something in the file.
     FromRoot(String),
     /// In a link, relative to the page.
     FromPage(String),
@@ -74,8 +74,18 @@ fn exists(root: &Path, page: &str, path: &Named) -> bool {
             .join(page)
             .parent()
             .is_some_and(|at| at.join(path).exists()),
-        Named::FromRoot(path) => expand(path).iter().all(|path| root.join(path).exists()),
+        Named::FromRoot(path) => match path.split_once("::") {
+            Some((file, name)) => std::fs::read_to_string(root.join(file))
+                .is_ok_and(|text| has_word(&text, name.rsplit("::").next().unwrap_or(name))),
+            None => expand(path).iter().all(|path| root.join(path).exists()),
+        },
     }
+}
+
+/// Whether `word` occurs in `text` as a whole identifier.
+fn has_word(text: &str, word: &str) -> bool {
+    text.split(|c: char| !c.is_alphanumeric() && c != '_')
+        .any(|part| part == word)
 }
 
 /// `a/{b,c}.rs` names two files; `a/*.rs` and `a/NAME.rs` name the folder they lie in.
@@ -107,12 +117,11 @@ fn named_paths(text: &str) -> Vec<(usize, Named)> {
             continue;
         }
         for span in line.split('`').skip(1).step_by(2) {
-            let path = span.split("::").next().unwrap_or_default();
-            let is_path = FOLDERS.iter().any(|folder| path.starts_with(folder))
-                && !path.contains([' ', '(', '"'])
-                && !MADE.iter().any(|folder| path.starts_with(folder));
+            let is_path = FOLDERS.iter().any(|folder| span.starts_with(folder))
+                && !span.contains([' ', '(', '"'])
+                && !MADE.iter().any(|folder| span.starts_with(folder));
             if is_path {
-                found.push((number + 1, Named::FromRoot(path.to_owned())));
+                found.push((number + 1, Named::FromRoot(span.to_owned())));
             }
         }
         for rest in line.split("](").skip(1) {
@@ -127,7 +136,7 @@ fn named_paths(text: &str) -> Vec<(usize, Named)> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Named, expand, named_paths};
+    use super::{Named, expand, has_word, named_paths};
 
     #[test]
     fn code_spans_and_links_are_found() {
@@ -138,9 +147,15 @@ mod tests {
             [
                 (1, Named::FromRoot("crates/ptx/src/lib.rs".into())),
                 (1, Named::FromPage("core.md".into())),
-                (6, Named::FromRoot("tests/test_a.py".into())),
+                (6, Named::FromRoot("tests/test_a.py::test_b".into())),
             ]
         );
+    }
+
+    #[test]
+    fn names_are_whole_identifiers() {
+        assert!(has_word("pub fn launch_raw(&self)", "launch_raw"));
+        assert!(!has_word("pub fn launch_raw(&self)", "launch"));
     }
 
     #[test]

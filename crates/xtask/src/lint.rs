@@ -4,7 +4,7 @@ use std::process::{Command, Stdio};
 
 use crate::environment::{Env, cargo, root};
 use crate::report::{loud, note_gap, output};
-use crate::{Error, generate, links, policy};
+use crate::{Error, generate, links, policy, testing};
 
 /// Public modules, which have stubs.
 const STUBBED_MODULES: &[&str] = &[
@@ -18,20 +18,6 @@ const STUBBED_MODULES: &[&str] = &[
     "cuda.bindings.cufile",
     "cuda.bindings.cudla",
     "cuda.core",
-    "cuda.pathfinder",
-];
-/// Modules that the interface checker compares whole; `cuda.core` has a checker of its own.
-const CHECKED_MODULES: &[&str] = &[
-    "cuda.bindings.driver",
-    "cuda.bindings.runtime",
-    "cuda.bindings.nvrtc",
-    "cuda.bindings.nvjitlink",
-    "cuda.bindings.nvvm",
-    "cuda.bindings.nvfatbin",
-    "cuda.bindings.nvml",
-    "cuda.bindings.cufile",
-    "cuda.bindings.cudla",
-    "cuda.bindings.utils",
     "cuda.pathfinder",
 ];
 /// Listings that run on the CPU device. 12 needs graphs, 15 the system module.
@@ -121,7 +107,7 @@ pub fn stubs(rest: &[&str]) -> Result<(), Error> {
     loud(command.env("CUPYRITE_DEVICE", "cpu").stdin(Stdio::null()))
 }
 
-/// `cargo xtask interface`: the running modules and the generator's tables against the manifests.
+/// `cargo xtask interface`: the generator's tables and the installed modules against the manifests.
 pub fn interface(rest: &[&str]) -> Result<(), Error> {
     if !rest.is_empty() {
         return Err("usage: cargo xtask interface".into());
@@ -134,19 +120,7 @@ pub fn interface(rest: &[&str]) -> Result<(), Error> {
                 .arg(manifests.join(name)),
         )?;
     }
-    let env = Env::ready()?;
-    env.wheel()?;
-    let mut command = env.command();
-    command.arg(manifests.join("check_api.py"));
-    for module in CHECKED_MODULES {
-        command.args(["--module", module]);
-    }
-    loud(command.env("CUPYRITE_DEVICE", "cpu"))?;
-    loud(
-        env.command()
-            .arg(manifests.join("check_core.py"))
-            .env("CUPYRITE_DEVICE", "cpu"),
-    )
+    testing::test(&["--python", "tests/packaging/test_interface.py"])
 }
 
 /// `cargo xtask listings`.

@@ -1,4 +1,4 @@
-"""Arrays and mipmapped arrays: what can be made, what they say of themselves, and every copy to and from them."""
+"""Arrays and mipmapped arrays: creation, descriptors, and every copy to and from them."""
 
 import ctypes
 
@@ -31,7 +31,7 @@ def attribute(name):
 
 
 def numbers(shape, dtype):
-    """An array in which no two neighbours are alike."""
+    """An array in which neighbouring elements differ."""
     n = int(np.prod(shape))
     return (np.arange(n) * 7 % 113).astype(dtype).reshape(shape)
 
@@ -52,7 +52,7 @@ SHAPES = {
 
 
 @pytest.mark.parametrize("size, flags", SHAPES.values(), ids=SHAPES)
-def test_an_array_says_what_it_is(size, flags):
+def test_array_reports_its_descriptor(size, flags):
     array = check(driver.cuArray3DCreate(array_descriptor(*size, FLOAT, 2, flags)))
     assert described(array) == (*size, FLOAT, 2, flags)
     flat = check(driver.cuArrayGetDescriptor(array))
@@ -88,7 +88,7 @@ def test_two_dimensional_descriptors():
         ((8, 4, 0), 0x200),
     ],
 )
-def test_extents_that_do_not_go_with_the_flags(size, flags):
+def test_extents_that_contradict_the_flags_are_refused(size, flags):
     assert driver.cuArray3DCreate(array_descriptor(*size, FLOAT, 1, flags)) == (INVALID_VALUE, None)
 
 
@@ -109,7 +109,7 @@ LIMITS = {
 
 
 @pytest.mark.parametrize("name", LIMITS)
-def test_the_device_says_how_large_arrays_may_be(name):
+def test_device_limits_of_array_sizes(name):
     most = attribute(name)
     for n, works in ((most, True), (most + 1, False)):
         size, flags = LIMITS[name](n)
@@ -137,15 +137,15 @@ def test_formats_and_channels():
             if array is not None:
                 assert described(array) == (64, 32, 0, f, n, 0)
                 check(driver.cuArrayDestroy(array))
-    # Blocks are two-dimensional and nothing is stored into them texel by texel.
+    # Block-compressed arrays are two-dimensional and cannot be written texel by texel.
     assert driver.cuArray3DCreate(array_descriptor(64, 0, 0, FORMAT.CU_AD_FORMAT_BC4_SNORM, 1))[0] == INVALID_VALUE
     stored = array_descriptor(64, 64, 0, FORMAT.CU_AD_FORMAT_BC4_SNORM, 1, SURFACE)
     assert driver.cuArray3DCreate(stored)[0] == R.CUDA_ERROR_NOT_SUPPORTED
 
 
 @pytest.mark.cpu
-def test_memory_is_charged_and_given_back():
-    # Not on a GPU, whose memory other processes take and give back meanwhile.
+def test_array_memory_is_accounted_and_freed():
+    # Not on a GPU: other processes allocate and free memory meanwhile.
     before = check(driver.cuMemGetInfo())[0]
     array = check(driver.cuArray3DCreate(array_descriptor(4096, 4096, 0, FLOAT, 1)))
     assert before - check(driver.cuMemGetInfo())[0] >= 64 << 20
@@ -153,12 +153,12 @@ def test_memory_is_charged_and_given_back():
     assert check(driver.cuMemGetInfo())[0] >= before - (1 << 20)
 
 
-def test_too_large():
+def test_too_large_arrays_are_refused():
     huge = array_descriptor(16384, 16384, 16384, FLOAT, 4)
     assert driver.cuArray3DCreate(huge)[0] in (R.CUDA_ERROR_OUT_OF_MEMORY, INVALID_VALUE)
 
 
-def test_handles_of_nothing():
+def test_null_handles_are_refused():
     for call in (driver.cuArrayDestroy, driver.cuArray3DGetDescriptor, driver.cuArrayGetDescriptor):
         assert call(driver.CUarray(0))[0] == R.CUDA_ERROR_INVALID_HANDLE
     assert driver.cuMipmappedArrayDestroy(driver.CUmipmappedArray(0))[0] == R.CUDA_ERROR_INVALID_HANDLE
@@ -166,7 +166,7 @@ def test_handles_of_nothing():
 
 
 @pytest.mark.cpu
-def test_destroyed_and_foreign_handles_are_found_out():
+def test_destroyed_and_foreign_handles_are_detected():
     array = check(driver.cuArray3DCreate(array_descriptor(4)))
     check(driver.cuArrayDestroy(array))
     stream = check(driver.cuStreamCreate(0))
@@ -202,8 +202,8 @@ def test_plain_arrays_have_no_planes_tiles_or_deferred_memory():
         ((4, 0, 5), LAYERED, [(4, 0, 5), (2, 0, 5), (1, 0, 5)]),
     ],
 )
-def test_levels(size, flags, levels):
-    # More levels than there can be are as many as there can be, none is one.
+def test_mipmap_level_counts(size, flags, levels):
+    # Counts beyond the maximum are clamped to it; zero means one level.
     for asked in (0, 1, len(levels), 20):
         mipmapped = check(driver.cuMipmappedArrayCreate(array_descriptor(*size, FLOAT, 1, flags), asked))
         made = levels[: max(1, asked)]
@@ -214,7 +214,7 @@ def test_levels(size, flags, levels):
         check(driver.cuMipmappedArrayDestroy(mipmapped))
 
 
-def test_a_level_is_one_array_with_its_own_data():
+def test_each_level_is_an_array_with_its_own_data():
     mipmapped = check(driver.cuMipmappedArrayCreate(array_descriptor(8, 4), 4))
     arrays = [check(driver.cuMipmappedArrayGetLevel(mipmapped, n)) for n in range(4)]
     assert int(arrays[1]) == int(check(driver.cuMipmappedArrayGetLevel(mipmapped, 1)))
@@ -245,18 +245,18 @@ DATA = {
 
 @pytest.mark.parametrize("dtype", [np.uint8, np.int16, np.float16, np.float32], ids=lambda t: t.__name__)
 @pytest.mark.parametrize("shape, flags", DATA.values(), ids=DATA)
-def test_what_goes_in_comes_out(shape, flags, dtype):
+def test_copies_round_trip(shape, flags, dtype):
     array = Array(numbers(shape, dtype), flags=flags)
     np.testing.assert_array_equal(array.get(), array.data)
     array.destroy()
 
 
 @pytest.mark.parametrize("shape, flags", DATA.values(), ids=DATA)
-def test_boxes(shape, flags):
-    """Boxes from anywhere to anywhere: host to array, array to array, array to host."""
+def test_3d_copies_between_any_offsets(shape, flags):
+    """Host to array, array to array, array to host."""
     rng = np.random.default_rng(len(shape) + flags)
     first, second = (Array(numbers(shape, np.float32) + n, flags=flags) for n in (0, 500))
-    # As slices of rows of elements: the same for every kind of array.
+    # Slices of rows of elements describe every kind of array.
     slices, rows = {2: (1, 1), 3: (1, shape[0]), 4: (shape[0], shape[1])}[len(shape)]
     if flags == LAYERED and len(shape) == 3:
         slices, rows = shape[0], 1
@@ -287,7 +287,7 @@ def test_boxes(shape, flags):
 
 
 def copy_2d(source, target, width, height, call=driver.cuMemcpy2D, **fields):
-    """A 2-D copy; an end is an array's handle, a host address as (address,) or a device pointer."""
+    """A 2-D copy; each end is an array's handle, a host address as (address,) or a device pointer."""
     c = driver.CUDA_MEMCPY2D()
     for prefix, end in (("src", source), ("dst", target)):
         if isinstance(end, tuple):
@@ -308,7 +308,7 @@ def test_two_dimensional_copies():
     data = numbers((8, 16, 1), np.float32)
     array = Array(data)
     device = DeviceArray(np.zeros((8, 32), np.float32))
-    # With a pitch, from within, to within.
+    # With a pitch, between offsets.
     check(copy_2d(array.handle, device.pointer, 40, 5, srcXInBytes=8, srcY=2, dstXInBytes=4, dstY=1, dstPitch=128))
     want = np.zeros((8, 32), np.float32)
     want[1:6, 1:11] = data[2:7, 2:12, 0]
@@ -316,7 +316,7 @@ def test_two_dimensional_copies():
     check(copy_2d(device.pointer, array.handle, 64, 3, srcPitch=128, dstY=5, call=driver.cuMemcpy2DUnaligned))
     data[5:8, :, 0] = want[:3, :16]
     np.testing.assert_array_equal(array.get(), data)
-    # Single bytes of elements, and elements of another size, are but bytes.
+    # Widths and offsets count bytes, whatever the element size.
     host = np.arange(64, dtype=np.uint8)
     check(copy_2d((host.ctypes.data,), array.handle, 3, 1, dstXInBytes=5))
     data.view(np.uint8).reshape(8, 64)[0, 5:8] = host[:3]
@@ -343,7 +343,7 @@ def test_one_dimensional_copies():
     check(driver.cuMemcpyAtoHAsync(host.ctypes.data, array.handle, 0, 64, stream))
     check(driver.cuStreamSynchronize(stream))
     np.testing.assert_array_equal(host, fresh)
-    # Between arrays of different elements, bytes are what counts.
+    # Between arrays of different formats the copy counts bytes.
     check(driver.cuMemcpyAtoA(other.handle, 8, array.handle, 4, 16))
     synchronize()
     np.testing.assert_array_equal(other.get()[8:24, 0], fresh[1:5].view(np.uint8))
@@ -354,7 +354,7 @@ def test_one_dimensional_copies():
 
 
 @pytest.mark.parametrize("shape, flags", DATA.values(), ids=DATA)
-def test_one_dimensional_copies_reach_one_row(shape, flags):
+def test_one_dimensional_copies_stay_within_one_row(shape, flags):
     array = Array(numbers(shape, np.float32), flags=flags)
     row = array.size[0] * array.element
     buffer = np.zeros(4 * row, np.uint8)
@@ -368,7 +368,7 @@ def test_one_dimensional_copies_reach_one_row(shape, flags):
 
 
 @pytest.mark.parametrize("shape, flags", DATA.values(), ids=DATA)
-def test_boxes_that_leave_the_array(shape, flags):
+def test_copies_beyond_the_array_are_refused(shape, flags):
     array = Array(numbers(shape, np.float32), flags=flags)
     element = array.element
     width = array.size[0] * element
@@ -390,13 +390,13 @@ def test_boxes_that_leave_the_array(shape, flags):
         assert copy_3d(end, array.handle, extent, target_at=at)[0] == INVALID_VALUE, (at, extent)
         assert copy_3d(array.handle, end, extent, source_at=at)[0] == INVALID_VALUE, (at, extent)
     np.testing.assert_array_equal(array.get(), array.data)
-    # Nothing is copied where nothing is asked for, wherever that would be.
+    # An empty copy succeeds for any position.
     for extent in ((0, 1, 1), (element, 0, 1), (element, 1, 0)):
         check(copy_3d(end, array.handle, extent))
     array.destroy()
 
 
-def test_what_descriptions_of_copies_may_not_say():
+def test_invalid_copy_descriptors_are_refused():
     array = Array(numbers((4, 8, 16, 1), np.float32))
     flat = Array(numbers((8, 16, 1), np.float32))
     host = np.zeros(4096, np.uint8)
@@ -409,9 +409,9 @@ def test_what_descriptions_of_copies_may_not_say():
         "a null array": copy_2d((address,), driver.CUarray(0), 32, 2, srcPitch=32),
     }
     assert {k: v[0] for k, v in status.items()} == dict.fromkeys(status, INVALID_VALUE)
-    # Any pitch will do for memory of the host.
+    # Host memory may have any pitch.
     check(copy_2d((address,), flat.handle, 32, 1, srcPitch=1 << 40))
-    # A level of detail is looked at where there could be one.
+    # The level of detail is checked even where it does not apply.
     for level, status in (("srcLOD", R.CUDA_SUCCESS), ("dstLOD", INVALID_VALUE)):
         c = driver.CUDA_MEMCPY3D()
         c.srcMemoryType, c.srcHost = driver.CUmemorytype.CU_MEMORYTYPE_HOST, address

@@ -1,24 +1,21 @@
-"""Functions of the program that the device calls on threads of its own: `ctypes` functions behind `cuLaunchHostFunc`,
-`cuStreamAddCallback` and their counterparts of the runtime.
+"""Python functions that the device calls on its own threads: `ctypes` functions behind `cuLaunchHostFunc`,
+`cuStreamAddCallback` and their runtime counterparts.
 
-Whatever could wait for ever runs in a process of its own, which is ended after a while with the stacks of all threads.
+Whatever could wait indefinitely runs in a separate process with a time limit, which prints the stacks of all threads.
 """
 
 import ctypes
 import os
-import subprocess
-import sys
 import textwrap
 
 import pytest
 
-from helpers import TESTS
+from helpers.programs import python
 
-# What every script begins with. `Api` hides which of the two APIs is used.
+# The start of every script. `Api` hides which of the two APIs is used.
 BEGINNING = """
 import ctypes, faulthandler, os, sys, threading, time
 faulthandler.dump_traceback_later(50, exit=True)
-sys.path.insert(0, {tests!r})
 from helpers.device import check
 from cuda.bindings import driver
 
@@ -64,15 +61,15 @@ def has_runtime():
 )
 def run(request):
     def run(script, returncode=0, timeout=60):
-        text = BEGINNING.format(tests=str(TESTS), api=request.param) + textwrap.dedent(script)
-        done = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, timeout=timeout)
+        text = BEGINNING.format(api=request.param) + textwrap.dedent(script)
+        done = python(text, timeout=timeout)
         assert done.returncode == returncode, (done.returncode, done.stdout[-500:], done.stderr[-3000:])
         return done
 
     return run
 
 
-def test_what_a_function_is_told(run):
+def test_callback_receives_its_arguments(run):
     script = """
     seen = []
     for k in range(20):
@@ -88,8 +85,8 @@ def test_what_a_function_is_told(run):
     assert run(script).stdout == "done\n"
 
 
-def test_threads_that_keep_the_interpreter_busy(run):
-    """Threads compute in Python, ask the driver what it answers with the GIL held, and wait for the device in every way."""
+def test_callbacks_run_while_threads_hold_the_gil(run):
+    """Threads compute in Python, make calls that keep the GIL, and wait for the device in every way."""
     script = """
     stop, seen, failed = threading.Event(), [], []
     event = check(driver.cuEventCreate(0))
@@ -157,7 +154,7 @@ def test_threads_that_keep_the_interpreter_busy(run):
     assert run(script).stdout == "done\n"
 
 
-def test_what_ends_a_stream_waits_for_its_functions_or_lets_them_be(run):
+def test_destroying_a_stream_waits_for_its_callbacks_or_keeps_them(run):
     script = """
     seen = []
     for k in range(5):
@@ -174,7 +171,7 @@ def test_what_ends_a_stream_waits_for_its_functions_or_lets_them_be(run):
     assert run(script).stdout == "done\n"
 
 
-def test_exceptions_stay_in_the_function(run):
+def test_exceptions_stay_in_the_callback(run):
     script = """
     caught, seen = [], []
     sys.unraisablehook = lambda what: caught.append(what.exc_type)
@@ -202,7 +199,7 @@ ENDS = {
 
 @pytest.mark.parametrize("end", ENDS)
 @pytest.mark.parametrize("function", ["time.sleep(0.002)", "sum(range(20000))", "driver.cuDriverGetVersion()"])
-def test_the_interpreter_ends_with_functions_queued_and_running(run, function, end):
+def test_interpreter_exits_with_callbacks_queued_and_running(run, function, end):
     script = """
     class Slow:
         def __del__(self):  # the interpreter is ending, and lets others run
@@ -231,7 +228,7 @@ def test_the_interpreter_ends_with_functions_queued_and_running(run, function, e
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
-def test_a_forked_child_neither_runs_functions_nor_waits_for_them(run):
+def test_forked_child_neither_runs_callbacks_nor_waits_for_them(run):
     script = """
     import signal, warnings
     warnings.simplefilter("ignore")
@@ -264,8 +261,8 @@ def test_a_forked_child_neither_runs_functions_nor_waits_for_them(run):
 
 
 @pytest.mark.cpu
-def test_a_function_that_would_wait_for_itself_is_told_so(run):
-    """CUDA forbids calls into it here; what a GPU's driver answers is its own affair."""
+def test_callback_that_would_wait_for_itself_gets_an_error(run):
+    """CUDA forbids calls from callbacks; a GPU's driver may return anything."""
     script = """
     seen = []
     def waits(data):
@@ -280,7 +277,7 @@ def test_a_function_that_would_wait_for_itself_is_told_so(run):
 
 
 @pytest.mark.cpu
-def test_an_address_that_is_no_code_is_refused():
+def test_address_that_is_not_code_is_refused():
     from cuda.bindings import driver
 
     from helpers.device import check
@@ -294,8 +291,8 @@ def test_an_address_that_is_no_code_is_refused():
     check(driver.cuDevicePrimaryCtxRelease(0))
 
 
-def test_failing_calls_of_many_threads_and_a_function_that_hears_of_them(run):
-    """A call that fails waits for the functions that others' failures call: it may not wait with the interpreter held."""
+def test_failing_calls_in_threads_with_a_log_callback(run):
+    """A failing call waits for log callbacks of other threads' failures; it must release the GIL while it waits."""
     script = """
     LOG = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_uint, ctypes.c_char_p, ctypes.c_size_t)
     heard = []

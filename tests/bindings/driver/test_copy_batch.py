@@ -1,4 +1,4 @@
-"""Many copies in one call, and copies with attributes."""
+"""Batched copies, and copies with attributes."""
 
 import numpy as np
 import pytest
@@ -28,7 +28,7 @@ def stream(context):
     return check(driver.cuStreamCreate(driver.CUstream_flags.CU_STREAM_NON_BLOCKING))
 
 
-def test_a_batch_of_copies(stream):
+def test_batch_copies_every_range(stream):
     size = 4096
     source = np.arange(3 * size // 4, dtype=np.uint32)
     device = int(check(driver.cuMemAlloc(3 * size)))
@@ -48,7 +48,7 @@ def test_a_batch_of_copies(stream):
     assert (back == np.roll(source, -(size // 4))).all()
 
 
-def test_bad_batches(stream):
+def test_invalid_batches_are_refused(stream):
     device = check(driver.cuMemAlloc(4096))
     one = [device], [device], [64], 1
     never = attributes(ORDER.CU_MEMCPY_SRC_ACCESS_ORDER_INVALID)
@@ -60,7 +60,7 @@ def test_bad_batches(stream):
 
 
 @pytest.mark.cpu
-def test_a_bad_range_enters_nothing(stream):
+def test_invalid_range_queues_no_copy(stream):
     device = int(check(driver.cuMemAlloc(4096)))
     check(driver.cuMemsetD8(device, 1, 4096))
     source = np.full(4096, 2, np.uint8)
@@ -98,7 +98,7 @@ def box(source, target, width, height, depth):
     return made
 
 
-def test_boxes_between_memory_and_arrays(stream):
+def test_3d_batches_between_memory_and_arrays(stream):
     shape = driver.CUDA_ARRAY3D_DESCRIPTOR()
     shape.Width, shape.Height, shape.Depth = 16, 8, 4
     shape.Format, shape.NumChannels = driver.CUarray_format.CU_AD_FORMAT_FLOAT, 1
@@ -106,7 +106,7 @@ def test_boxes_between_memory_and_arrays(stream):
     source = np.arange(4 * 8 * 16, dtype=np.float32).reshape(4, 8, 16)
     into = box(operand(source.ctypes.data, 16, 8), array_operand(array), 16, 8, 4)
     check(driver.cuMemcpy3DBatchAsync(1, [into], 0, stream))
-    # Part of it, in elements of the array: 5 x 3 x 2 from (4, 2, 1), into rows of 6 and layers of 4.
+    # A part of it, in elements of the array: 5 x 3 x 2 from (4, 2, 1), into rows of 6 and layers of 4.
     out = np.full((2, 4, 6), -1, np.float32)
     part = box(array_operand(array, 4, 2, 1), operand(out.ctypes.data, 6, 4), 5, 3, 2)
     check(driver.cuMemcpy3DBatchAsync(1, [part], 0, stream))
@@ -118,7 +118,7 @@ def test_boxes_between_memory_and_arrays(stream):
 
 
 @pytest.mark.cpu
-def test_bad_boxes(stream):
+def test_invalid_3d_batches_are_refused(stream):
     device = int(check(driver.cuMemAlloc(4096)))
     good = box(operand(device), operand(device + 2048), 16, 1, 1)
     check(driver.cuMemcpy3DBatchAsync(1, [good], 0, stream))

@@ -46,7 +46,9 @@ def module(shared_context):
 
 @pytest.fixture(autouse=True)
 def mode(shared_context):
-    """The thread's own mode is the default one, whatever a test before left: one calls every function with anything."""
+    """Restores the thread's default capture mode, which earlier tests may have changed: one calls every function with
+    random arguments.
+    """
     check(driver.cuThreadExchangeStreamCaptureMode(GLOBAL))
 
 
@@ -85,7 +87,7 @@ def launch(exec_, stream, times=1):
     check(driver.cuStreamSynchronize(stream))
 
 
-def test_a_pipeline_of_every_kind_of_node(module, stream, graph):
+def test_pipeline_of_every_node_type(module, stream, graph):
     n = 1000
     a, b, c = (DeviceArray(np.zeros(n, np.float32)) for _ in range(3))
     source = np.arange(n, dtype=np.float32)
@@ -130,7 +132,7 @@ def test_a_pipeline_of_every_kind_of_node(module, stream, graph):
         array.free()
 
 
-def test_parameters_are_copied_and_told(module, stream, graph):
+def test_node_parameters_are_copied_and_returned(module, stream, graph):
     p = DeviceArray(np.zeros(4, np.int32))
     params = kernel_params(module.function("add"), p, 5)
     node = check(driver.cuGraphAddKernelNode(graph, None, 0, params))
@@ -143,7 +145,7 @@ def test_parameters_are_copied_and_told(module, stream, graph):
     pointers = (ctypes.c_void_p * 2).from_address(int(told.kernelParams))
     assert ctypes.c_uint64.from_address(pointers[0]).value == p.address
     assert ctypes.c_int.from_address(pointers[1]).value == 5
-    # The executable's parameters and the graph's are apart.
+    # The parameters of the executable and of the graph are independent.
     check(driver.cuGraphExecKernelNodeSetParams(exec_, node, kernel_params(module.function("add"), p, 100)))
     launch(exec_, stream)
     assert p.get()[0] == 115
@@ -155,7 +157,7 @@ def test_parameters_are_copied_and_told(module, stream, graph):
     p.free()
 
 
-def test_structure(graph):
+def test_graph_structure(graph):
     a = check(driver.cuGraphAddEmptyNode(graph, None, 0))
     b = check(driver.cuGraphAddEmptyNode(graph, [a], 1))
     c = check(driver.cuGraphAddEmptyNode(graph, [a], 1))
@@ -186,7 +188,7 @@ def test_structure(graph):
     check(driver.cuGraphDestroy(clone))
 
 
-def test_what_is_no_graph_is_refused(graph):
+def test_non_graphs_are_refused(graph):
     a = check(driver.cuGraphAddEmptyNode(graph, None, 0))
     b = check(driver.cuGraphAddEmptyNode(graph, [a], 1))
     assert status(driver.cuGraphAddDependencies(graph, [a], [b], None, 1)) == Status.CUDA_ERROR_INVALID_VALUE
@@ -200,8 +202,8 @@ def test_what_is_no_graph_is_refused(graph):
 
 
 @pytest.mark.cpu
-def test_handles_of_nothing(graph):
-    """A GPU's driver follows such handles; here they are found out."""
+def test_null_handles_are_refused(graph):
+    """A GPU's driver dereferences such handles; the CPU device detects them."""
     a = check(driver.cuGraphAddEmptyNode(graph, None, 0))
     exec_ = check(driver.cuGraphInstantiate(graph, 0))
     check(driver.cuGraphExecDestroy(exec_))
@@ -221,7 +223,7 @@ def test_handles_of_nothing(graph):
     assert status(driver.cuGraphNodeGetType(a)) == invalid
 
 
-def test_a_cycle_is_not_instantiated(graph):
+def test_cyclic_graph_is_not_instantiated(graph):
     a = check(driver.cuGraphAddEmptyNode(graph, None, 0))
     b = check(driver.cuGraphAddEmptyNode(graph, [a], 1))
     if status(driver.cuGraphAddDependencies(graph, [b], [a], None, 1)) == 0:
@@ -262,7 +264,7 @@ def test_capture_with_fork_and_join(module, stream):
 
 
 def invalidates(stream, call, expected, mode=GLOBAL):
-    """The call fails in a capture, and the capture with it."""
+    """Asserts that the call fails during a capture and invalidates it."""
     check(driver.cuStreamBeginCapture(stream, mode))
     assert status(call()) == expected
     assert int(check(driver.cuStreamIsCapturing(stream))) == 2
@@ -270,7 +272,7 @@ def invalidates(stream, call, expected, mode=GLOBAL):
     assert int(check(driver.cuStreamIsCapturing(stream))) == 0
 
 
-def test_what_a_capture_prohibits(stream):
+def test_calls_prohibited_during_capture(stream):
     unsupported = Status.CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED
     quiet = check(driver.cuEventCreate(2))
     other = check(driver.cuStreamCreate(NON_BLOCKING))
@@ -288,7 +290,7 @@ def test_what_a_capture_prohibits(stream):
     for call in unsafe:
         for mode in (GLOBAL, LOCAL):
             invalidates(stream, call, unsupported, mode)
-        # A relaxed capture allows it.
+        # A relaxed capture permits it.
         check(driver.cuStreamBeginCapture(stream, RELAXED))
         check(call())
         check(driver.cuGraphDestroy(check(driver.cuStreamEndCapture(stream))))
@@ -297,7 +299,7 @@ def test_what_a_capture_prohibits(stream):
         invalidates(stream, driver.cuCtxSynchronize, unsupported, mode)
         invalidates(stream, lambda: driver.cuStreamSynchronize(stream), unsupported, mode)
         invalidates(stream, lambda: driver.cuStreamQuery(stream), unsupported, mode)
-    # And these with none.
+    # These conflict with none.
     p = DeviceArray(np.zeros(64, np.int32))
     check(driver.cuStreamBeginCapture(stream, GLOBAL))
     p.get()
@@ -309,7 +311,7 @@ def test_what_a_capture_prohibits(stream):
     p.free()
 
 
-def test_modes_reach_other_threads(shared_context, stream):
+def test_capture_modes_apply_to_other_threads(shared_context, stream):
     def elsewhere(exchange):
         answers = []
 
@@ -335,7 +337,7 @@ def test_modes_reach_other_threads(shared_context, stream):
         assert elsewhere(exchange) == expected, (mode, exchange)
         ended = status(driver.cuStreamEndCapture(stream))
         assert ended == (901 if expected == [900] else 0)
-    # The thread's own mode counts for its own captures.
+    # For its own captures the thread's own mode counts.
     assert int(check(driver.cuThreadExchangeStreamCaptureMode(RELAXED))) == 0
     check(driver.cuStreamBeginCapture(stream, GLOBAL))
     check(driver.cuMemFree(check(driver.cuMemAlloc(256))))
@@ -344,7 +346,7 @@ def test_modes_reach_other_threads(shared_context, stream):
 
 
 @pytest.mark.cpu
-def test_a_capture_ends_with_its_stream_s_thread_or_context(shared_context):
+def test_capture_ends_with_its_stream_thread_or_context(shared_context):
     own_stream = driver.CU_STREAM_PER_THREAD
     context = check(driver.cuCtxCreate(None, 0, 0))
 
@@ -360,7 +362,7 @@ def test_a_capture_ends_with_its_stream_s_thread_or_context(shared_context):
     thread = threading.Thread(target=begin)
     thread.start()
     thread.join()
-    # The thread's end is seen a moment after that of its function.
+    # The driver notices the end of a thread a moment after its function returned.
     for _ in range(100):
         status, pointer = driver.cuMemAlloc(256)
         if status == Status.CUDA_SUCCESS:
@@ -369,7 +371,7 @@ def test_a_capture_ends_with_its_stream_s_thread_or_context(shared_context):
     check(driver.cuMemFree(pointer))
 
 
-def test_the_legacy_stream_and_blocking_streams(shared_context):
+def test_legacy_stream_and_blocking_streams_during_capture(shared_context):
     blocking = check(driver.cuStreamCreate(0))
     implicit = Status.CUDA_ERROR_STREAM_CAPTURE_IMPLICIT
     p = DeviceArray(np.zeros(64, np.int32))
@@ -381,7 +383,7 @@ def test_the_legacy_stream_and_blocking_streams(shared_context):
     p.free()
 
 
-def test_update_whole_graphs(module, stream):
+def test_update_of_whole_graphs(module, stream):
     p = DeviceArray(np.zeros(4, np.int32))
 
     def build(value, kernels):
@@ -407,7 +409,7 @@ def test_update_whole_graphs(module, stream):
     p.free()
 
 
-def test_nodes_switched_off(module, stream, graph):
+def test_disabled_nodes(module, stream, graph):
     p = DeviceArray(np.zeros(4, np.int32))
     a = add_kernel(graph, [], module.function("add"), p, 1)
     add_kernel(graph, [a], module.function("add"), p, 10)
@@ -422,7 +424,7 @@ def test_nodes_switched_off(module, stream, graph):
     p.free()
 
 
-def test_child_graphs_are_copies(module, stream, graph):
+def test_child_graphs_are_copied(module, stream, graph):
     p = DeviceArray(np.zeros(4, np.int32))
     child = check(driver.cuGraphCreate(0))
     add_kernel(child, [], module.function("add"), p, 3)
@@ -439,7 +441,7 @@ def test_child_graphs_are_copies(module, stream, graph):
     p.free()
 
 
-def test_user_objects_go_with_the_last_holder(graph, stream):
+def test_user_objects_are_released_with_their_last_owner(graph, stream):
     gone = []
     _pointer, address = callback(lambda data: gone.append(data))
     object_ = check(driver.cuUserObjectCreate(42, address, 1, 1))
@@ -458,7 +460,7 @@ def test_user_objects_go_with_the_last_holder(graph, stream):
     assert gone == [42]
 
 
-def test_graphs_allocate_memory(module, stream, graph):
+def test_allocation_nodes(module, stream, graph):
     params = driver.CUDA_MEM_ALLOC_NODE_PARAMS()
     params.poolProps.allocType = driver.CUmemAllocationType.CU_MEM_ALLOCATION_TYPE_PINNED
     params.poolProps.location.type = driver.CUmemLocationType.CU_MEM_LOCATION_TYPE_DEVICE
@@ -503,7 +505,7 @@ def test_captured_allocations(module, stream):
     out.free()
 
 
-def test_pictures(module, graph, tmp_path):
+def test_dot_output(module, graph, tmp_path):
     p = DeviceArray(np.zeros(4, np.int32))
     a = add_kernel(graph, [], module.function("add"), p, 3)
     check(driver.cuGraphAddEmptyNode(graph, [a], 1))
@@ -514,7 +516,7 @@ def test_pictures(module, graph, tmp_path):
     p.free()
 
 
-def test_many_nodes(stream, graph):
+def test_graph_with_many_nodes(stream, graph):
     last = None
     for _ in range(3000):
         last = check(driver.cuGraphAddEmptyNode(graph, [last] if last else None, 1 if last else 0))

@@ -1,4 +1,4 @@
-"""Memory and events between processes: pools, the pointers of pools, memory handles, event handles. Real processes."""
+"""Memory and events shared between processes: pools, pool pointers, memory handles, event handles."""
 
 import contextlib
 import ctypes
@@ -37,7 +37,7 @@ def pack(handle):
 
 
 def unpack(kind, data):
-    """The reverse."""
+    """The inverse of `pack`."""
     handle = kind()
     ctypes.memmove(int(handle.getPtr()), data, 64)
     return handle
@@ -45,8 +45,8 @@ def unpack(kind, data):
 
 def write(address, values):
     check(driver.cuMemcpyHtoD(address, values, values.nbytes))
-    # From pageable memory the copy returns when the bytes are staged, which may be before they have arrived. What this
-    # process queues next comes after them, but another process would read too early.
+    # From pageable memory the copy returns once the bytes are staged, possibly before they arrived. Later work of this
+    # process is ordered after them, but another process could read too early.
     check(driver.cuCtxSynchronize())
 
 
@@ -57,14 +57,14 @@ def read(address, count=N):
 
 
 def start():
-    """Makes a context current in a process that has just begun."""
+    """Makes a context current in a new process."""
     check(driver.cuInit(0))
     context = check(driver.cuDevicePrimaryCtxRetain(0))
     check(driver.cuCtxSetCurrent(context))
     return context
 
 
-# What the other process can do; each takes messages from the pipe and answers.
+# The tasks of the other process; each receives messages from the pipe and answers.
 
 
 def _import_pool(pipe):
@@ -85,7 +85,7 @@ def _import_pool(pipe):
 
 def check_foreign_pool(pool):
     for status, *_ in (driver.cuMemAllocFromPoolAsync(64, pool, 0), driver.cuDeviceSetMemPool(0, pool)):
-        # CUDA does not say by which status.
+        # CUDA does not specify the status.
         assert status == driver.CUresult.CUDA_ERROR_INVALID_VALUE if on_cpu_device() else int(status)
 
 
@@ -107,10 +107,10 @@ def _open_memory(pipe):
             continue
         values = read(address)
         write(address, values + 1)
-        # Opened again: the same address, closed as often as it was opened.
+        # Opened again: the same address, closed once per open.
         assert int(check(driver.cuIpcOpenMemHandle(handle, LAZY_PEERS))) == int(address)
         if on_cpu_device():
-            # Undefined, says CUDA.
+            # Undefined according to CUDA.
             for call in (
                 driver.cuMemFree(address),
                 driver.cuMemFreeAsync(address, 0),
@@ -139,7 +139,7 @@ def _runtime_memory(pipe):
 
 
 def _give_memory(pipe):
-    """Makes handles and waits to be told, or killed."""
+    """Exports handles, then waits for a message or to be killed."""
     address = check(driver.cuMemAlloc(4 * N))
     write(address, np.full(N, 5, np.int32))
     event = check(driver.cuEventCreate(INTERPROCESS))
@@ -151,7 +151,7 @@ def _give_memory(pipe):
     pipe.send(reduction.DupFd(check(driver.cuMemPoolExportToShareableHandle(pool, POSIX, 0))))
     pipe.send(pack(check(driver.cuMemPoolExportPointer(piece))))
     if pipe.recv() == "record":
-        # A record that is never done: the value never comes.
+        # A record that never completes: the stream waits for a value that is never written.
         stream = check(driver.cuStreamCreate(1))
         check(driver.cuStreamWaitValue32(stream, address, 77, 1))
         check(driver.cuEventRecord(event, stream))
@@ -160,7 +160,7 @@ def _give_memory(pipe):
 
 
 def _follow_event(pipe):
-    """Waits for the other's event in a stream, and records it in turn."""
+    """Waits for the other process's event in a stream and records its own."""
     event = unpack(driver.CUipcEventHandle, pipe.recv())
     memory = unpack(driver.CUipcMemHandle, pipe.recv())
     event = check(driver.cuIpcOpenEventHandle(event))
@@ -188,7 +188,7 @@ def _run(task, pipe):
 
 @contextlib.contextmanager
 def other(task, method="spawn"):
-    """Another process that runs `task`, and a pipe to it. It has to end well, unless it is killed."""
+    """Another process that runs `task`, and a pipe to it. It must succeed unless it is killed."""
     context = multiprocessing.get_context(method)
     ours, theirs = context.Pipe()
     process = context.Process(target=_run, args=(task, theirs), daemon=True)
@@ -218,7 +218,7 @@ def primary():
 
 
 def open_descriptors():
-    """How many descriptors of shared memory the process has; multiprocessing opens others as it likes."""
+    """The number of shared-memory descriptors; multiprocessing opens others."""
     names = []
     for fd in os.listdir("/proc/self/fd"):
         with contextlib.suppress(OSError):
@@ -227,7 +227,7 @@ def open_descriptors():
 
 
 @pytest.mark.parametrize("method", ["spawn", "forkserver"])
-def test_pool_is_imported(primary, method):
+def test_imported_pool_shares_its_memory(primary, method):
     pool = make_pool()
     before = open_descriptors()
     with other(_import_pool, method) as (_, pipe):
@@ -243,7 +243,7 @@ def test_pool_is_imported(primary, method):
                 assert pack(data) == pack(check(driver.cuMemPoolExportPointer(address)))
             pipe.send(pack(data))
             assert pipe.recv() == list(range(i, N + i))
-            # What the other process wrote, after it has let go of it.
+            # Data of the other process remains after it released the memory.
             assert (read(address) == np.arange(N) + i + 1).all()
             check(driver.cuMemFreeAsync(address, 0))
         pipe.send(None)
@@ -252,8 +252,8 @@ def test_pool_is_imported(primary, method):
 
 
 @pytest.mark.cpu
-def test_pool_in_one_process(primary):
-    # Here the order of things can be chosen: what is freed, foreign or made up is told apart.
+def test_pool_import_in_one_process(primary):
+    # A single process controls the order: freed, foreign and forged pointers are told apart.
     pool, another, plain = make_pool(), make_pool(), make_pool(NONE)
     attribute = driver.CUdevice_attribute.CU_DEVICE_ATTRIBUTE_MEMPOOL_SUPPORTED_HANDLE_TYPES
     assert check(driver.cuDeviceGetAttribute(attribute, 0)) == int(POSIX)
@@ -275,7 +275,7 @@ def test_pool_in_one_process(primary):
     assert int(window) != int(address)
     write(address, np.full(N, 3, np.int32))
     assert (read(window) == 3).all()
-    # The window is exactly as large as the allocation.
+    # The mapping is exactly as large as the allocation.
     assert driver.cuMemcpyDtoH(np.zeros(N + 1, np.int32), window, 4 * N + 4)[0] == invalid
     attributes = driver.CUpointer_attribute
     ordinal = attributes.CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL
@@ -300,7 +300,7 @@ def test_pool_in_one_process(primary):
     assert (read(address) == 3).all()
     check(driver.cuMemFreeAsync(address, 0))
     check(driver.cuStreamSynchronize(0))
-    # Freed; also once its memory is used again.
+    # Freed; also once its memory is reused.
     assert driver.cuMemPoolImportPointer(imported, data)[0] == invalid
     again = check(driver.cuMemAllocFromPoolAsync(4 * N, pool, 0))
     assert driver.cuMemPoolImportPointer(imported, data)[0] == invalid
@@ -367,13 +367,13 @@ def test_runtime_handles(primary):
 
 
 @pytest.mark.cpu
-def test_refused_handles(primary):
+def test_invalid_handles_are_refused(primary):
     status = driver.CUresult
     own = check(driver.cuMemAlloc(64))
     capable = driver.CUpointer_attribute.CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE
     assert check(driver.cuPointerGetAttribute(capable, own))
     handle = check(driver.cuIpcGetMemHandle(own))
-    # CUDA: not in the process that made it.
+    # CUDA: not in the process that created it.
     assert driver.cuIpcOpenMemHandle(handle, LAZY_PEERS)[0] == status.CUDA_ERROR_INVALID_CONTEXT
     assert driver.cuIpcOpenMemHandle(handle, 2)[0] == status.CUDA_ERROR_INVALID_VALUE
     assert driver.cuIpcGetMemHandle(int(own) + 8)[0] == status.CUDA_ERROR_INVALID_VALUE
@@ -405,14 +405,14 @@ def test_event_orders_two_processes(primary):
         pipe.send(pack(check(driver.cuIpcGetEventHandle(event))))
         pipe.send(pack(check(driver.cuIpcGetMemHandle(address))))
         assert pipe.recv() == "ready"
-        # Held back until the flag is set.
+        # Blocked until the flag is set.
         check(driver.cuStreamWaitValue32(stream, flag, 1, 1))
         check(driver.cuMemsetD32Async(address, 7, 1, stream))
         check(driver.cuEventRecord(event, stream))
         pipe.send("recorded")
         assert pipe.recv() == int(driver.CUresult.CUDA_ERROR_NOT_READY)
         assert pipe.recv() == "recorded"
-        # The other's record counts now, and it waits for ours.
+        # The other process's record counts now, and it waits for ours.
         assert driver.cuEventQuery(event)[0] == driver.CUresult.CUDA_ERROR_NOT_READY
         time.sleep(0.05)
         assert not pipe.poll()
@@ -428,7 +428,7 @@ def test_event_orders_two_processes(primary):
 
 
 @pytest.mark.cpu
-def test_the_other_process_dies(primary):
+def test_exit_of_the_other_process(primary):
     status = driver.CUresult
     before = open_descriptors()
     with other(_give_memory) as (process, pipe):
@@ -443,10 +443,10 @@ def test_the_other_process_dies(primary):
             assert pipe.recv() == "recorded"
             assert driver.cuEventQuery(opened)[0] == status.CUDA_ERROR_NOT_READY
             kill(process)
-            # Its record will never be done, so it holds nobody back.
+            # Its record never completes, so it blocks no one.
             check(driver.cuEventSynchronize(opened))
             check(driver.cuEventQuery(opened))
-            # What was opened stays: the memory goes with its last window.
+            # Opened memory remains until its last mapping is closed.
             assert (read(address) == 5).all()
             write(piece, np.ones(N, np.int32))
             assert (read(piece) == 1).all()
@@ -464,7 +464,7 @@ def test_the_other_process_dies(primary):
 
 
 @pytest.mark.cpu
-def test_sharing_leaks_nothing(primary):
+def test_sharing_does_not_leak(primary):
     def once():
         address = check(driver.cuMemAlloc(1 << 20))
         check(driver.cuIpcGetMemHandle(address))

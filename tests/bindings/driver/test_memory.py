@@ -1,4 +1,4 @@
-"""Memory: allocation, copies of every shape, attributes, and what wrong addresses get."""
+"""Memory: allocation, copies of every shape, attributes, and invalid addresses."""
 
 import ctypes
 
@@ -12,7 +12,7 @@ R = driver.CUresult
 ATTRIBUTE = driver.CUpointer_attribute
 
 
-def test_sizes():
+def test_allocation_sizes():
     assert driver.cuMemAlloc(0)[0] == R.CUDA_ERROR_INVALID_VALUE
     assert driver.cuMemAlloc(1 << 62)[0] == R.CUDA_ERROR_OUT_OF_MEMORY
     free, total = check(driver.cuMemGetInfo())
@@ -25,7 +25,7 @@ def test_sizes():
     assert driver.cuMemGetAddressRange(pointer)[0] in (R.CUDA_ERROR_NOT_FOUND, R.CUDA_ERROR_INVALID_VALUE)
 
 
-def test_freeing_what_is_not_there():
+def test_freeing_unknown_addresses_is_refused():
     check(driver.cuMemFree(0))
     pointer = check(driver.cuMemAlloc(64))
     check(driver.cuMemFree(pointer))
@@ -36,7 +36,7 @@ def test_freeing_what_is_not_there():
 @pytest.mark.parametrize(
     "bits, dtype, value", [(8, np.uint8, 0xAB), (16, np.uint16, 0xABCD), (32, np.uint32, 0xABCDEF01)]
 )
-def test_sets(bits, dtype, value):
+def test_memset(bits, dtype, value):
     a = DeviceArray(np.zeros(100, dtype))
     size = a.host.itemsize
     check(getattr(driver, f"cuMemsetD{bits}")(a.address + 10 * size, value, 50))
@@ -66,7 +66,7 @@ def test_plain_and_peer_copies():
     np.testing.assert_array_equal(b.get(), np.arange(50))
 
 
-def test_copies_in_two_dimensions():
+def test_two_dimensional_copies():
     host = np.arange(6 * 10, dtype=np.uint8).reshape(6, 10)
     pitched, pitch = check(driver.cuMemAllocPitch(10, 6, 4))
     assert pitch >= 10
@@ -89,7 +89,7 @@ def test_copies_in_two_dimensions():
     check(driver.cuMemFree(pitched))
 
 
-def test_copies_in_three_dimensions():
+def test_three_dimensional_copies():
     host = np.arange(3 * 4 * 5, dtype=np.uint8).reshape(3, 4, 5)
     device = DeviceArray(np.zeros((3, 4, 8), np.uint8))
     kinds = driver.CUmemorytype
@@ -171,14 +171,14 @@ def test_pointer_attributes():
     )
 
 
-def test_copies_beyond_an_allocation():
+def test_copies_beyond_an_allocation_are_refused():
     a = DeviceArray(np.zeros(100, np.uint8))
     host = np.zeros(1 << 20, np.uint8)
     assert driver.cuMemcpyHtoD(a.address + 50, host.ctypes.data, 1 << 20)[0] == R.CUDA_ERROR_INVALID_VALUE
 
 
 @pytest.mark.cpu
-def test_copies_beyond_an_allocation_to_the_byte():
+def test_copies_one_byte_beyond_an_allocation_are_refused():
     a = DeviceArray(np.zeros(100, np.uint8))
     host = np.zeros(200, np.uint8)
     assert driver.cuMemcpyHtoD(a.address, host.ctypes.data, 101)[0] == R.CUDA_ERROR_INVALID_VALUE
@@ -189,7 +189,7 @@ def test_copies_beyond_an_allocation_to_the_byte():
 
 @pytest.mark.cpu
 @pytest.mark.parametrize("address", [1, 4096, 0xDEADBEEF, 2**47, 2**63, 2**64 - 8])
-def test_garbage_host_addresses(address):
+def test_invalid_host_addresses_are_refused(address):
     a = DeviceArray(np.zeros(100, np.uint8))
     assert driver.cuMemcpyHtoD(a.pointer, address, 64)[0] == R.CUDA_ERROR_INVALID_VALUE
     assert driver.cuMemcpyDtoH(address, a.pointer, 64)[0] == R.CUDA_ERROR_INVALID_VALUE
@@ -198,7 +198,7 @@ def test_garbage_host_addresses(address):
 
 @pytest.mark.cpu
 @pytest.mark.parametrize("handle", [1, 5, 12345, 2**48 + 8, 2**64 - 1])
-def test_garbage_handles(handle):
+def test_invalid_handles_are_refused(handle):
     for call in (
         lambda: driver.cuModuleUnload(handle),
         lambda: driver.cuModuleGetFunction(handle, b"k"),
@@ -215,7 +215,7 @@ def test_garbage_handles(handle):
 
 
 @pytest.mark.cpu
-def test_freed_handles():
+def test_destroyed_handles_are_refused():
     stream = check(driver.cuStreamCreate(0))
     check(driver.cuStreamDestroy(stream))
     event = check(driver.cuEventCreate(0))

@@ -1,4 +1,4 @@
-"""Loading code: PTX that does not parse, other architectures, logs, libraries, parameter information."""
+"""Loading code: invalid PTX, other architectures, logs, libraries, parameter information."""
 
 import ctypes
 
@@ -39,7 +39,7 @@ def load_with_logs(code):
     return status, module, info.split(b"\0")[0].decode(), error.split(b"\0")[0].decode()
 
 
-def test_ptx_by_hand():
+def test_handwritten_ptx_loads():
     module = Module(GOOD)
     out = DeviceArray(np.zeros(1, np.uint32))
     module.launch("store", 1, 1, out, np.uint32(77))
@@ -55,7 +55,7 @@ def test_ptx_by_hand():
         (b"    ret;", b"    bogus.u32 %r1, %r1;", "bogus", 12),
     ],
 )
-def test_broken_ptx(old, new, token, line, cpu_device):
+def test_invalid_ptx_is_refused(old, new, token, line, cpu_device):
     status, module, _, log = load_with_logs(GOOD.replace(old, new))
     assert status == R.CUDA_ERROR_INVALID_PTX and module is None
     if cpu_device:
@@ -65,18 +65,18 @@ def test_broken_ptx(old, new, token, line, cpu_device):
     assert driver.cuModuleLoadData(GOOD.replace(old, new))[0] == R.CUDA_ERROR_INVALID_PTX
 
 
-def test_newer_ptx_than_the_device_knows():
+def test_ptx_newer_than_the_device_is_refused():
     status, *_ = driver.cuModuleLoadData(GOOD.replace(b"7.8", b"99.0"))
     assert status in (R.CUDA_ERROR_UNSUPPORTED_PTX_VERSION, R.CUDA_ERROR_INVALID_PTX)
 
 
-def test_not_code_at_all():
+def test_data_that_is_not_code_is_refused():
     status, *_ = driver.cuModuleLoadData(b"\x01\x02\x03\x04 neither PTX nor a cubin\0")
     assert status in (R.CUDA_ERROR_INVALID_IMAGE, R.CUDA_ERROR_INVALID_PTX)
 
 
 @pytest.mark.cpu
-def test_foreign_machine_code_says_why():
+def test_foreign_machine_code_is_explained():
     code, _ = compile_cuda('extern "C" __global__ void k() {}', kind="cubin")
     # Without the PTX that it carries.
     foreign = code.replace(b".cupyrite.ptx", b".another.ptx!")
@@ -87,14 +87,14 @@ def test_foreign_machine_code_says_why():
 
 
 @pytest.mark.parametrize("form", [bytes, bytearray, lambda c: np.frombuffer(c, np.uint8)])
-def test_images_in_every_form(form):
+def test_images_of_every_kind_load(form):
     code, _ = compile_cuda('extern "C" __global__ void k() {}', kind="cubin")
     module = check(driver.cuModuleLoadData(form(code)))
     check(driver.cuModuleGetFunction(module, b"k"))
     check(driver.cuModuleUnload(module))
 
 
-def test_files(tmp_path):
+def test_loading_from_files(tmp_path):
     path = tmp_path / "store.ptx"
     path.write_bytes(GOOD[:-1])
     module = check(driver.cuModuleLoad(str(path).encode()))
@@ -105,7 +105,7 @@ def test_files(tmp_path):
     assert driver.cuModuleLoad(str(tmp_path / "none.ptx").encode())[0] == R.CUDA_ERROR_FILE_NOT_FOUND
 
 
-def test_functions_of_a_module():
+def test_module_lists_its_functions():
     module = Module.from_source(
         'extern "C" __global__ void a(int x, double y, char z) {} extern "C" __global__ void b() {}'
     )
@@ -122,7 +122,7 @@ def test_functions_of_a_module():
     assert check(driver.cuFuncGetAttribute(attribute.CU_FUNC_ATTRIBUTE_NUM_REGS, a)) > 0
 
 
-def test_static_memory_shows_in_attributes(cpu_device):
+def test_function_attributes_report_static_memory(cpu_device):
     module = Module.from_source("""
     __constant__ float c[10];
     extern "C" __global__ void __launch_bounds__(256) k(int *p, int i)
@@ -136,7 +136,7 @@ def test_static_memory_shows_in_attributes(cpu_device):
     }""")
     k, attribute = module.function("k"), driver.CUfunction_attribute
     assert check(driver.cuFuncGetAttribute(attribute.CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES, k)) == 400
-    # A GPU's assembler may find a way without local memory.
+    # A GPU's assembler may avoid local memory.
     assert check(driver.cuFuncGetAttribute(attribute.CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES, k)) >= (
         256 if cpu_device else 0
     )
@@ -165,7 +165,7 @@ def test_libraries():
     check(driver.cuLibraryUnload(library))
 
 
-def test_compile_errors_reach_the_log():
+def test_compile_errors_are_logged():
     program = check(nvrtc.nvrtcCreateProgram(b"__global__ void k() { nonsense; }", b"wrong.cu", 0, [], []))
     assert nvrtc.nvrtcCompileProgram(program, 0, [])[0] == nvrtc.nvrtcResult.NVRTC_ERROR_COMPILATION
     log = bytearray(check(nvrtc.nvrtcGetProgramLogSize(program)))
@@ -174,7 +174,7 @@ def test_compile_errors_reach_the_log():
     check(nvrtc.nvrtcDestroyProgram(program))
 
 
-def test_launch_checks():
+def test_invalid_launches_are_refused():
     module = Module.from_source('extern "C" __global__ void k() {}')
     k = module.function("k")
     shapes = [

@@ -1,14 +1,12 @@
-"""Several devices: peer access, copies between them, what kernels may reach. On the CPU device two of them are made."""
-
-import os
-import subprocess
-import sys
+"""Several devices: peer access, copies between them, memory that kernels may access. Two devices are configured on the
+CPU device.
+"""
 
 import pytest
 from cuda.bindings import driver
 
-from helpers import TESTS
 from helpers.device import check, on_cpu_device
+from helpers.programs import python
 
 PROGRAM = r"""
 import sys
@@ -153,20 +151,19 @@ print("fine")
 
 @pytest.mark.parametrize("case", ["refused", "copies", "kernels", "no_longer", "pools", "mappings", "everywhere"])
 def test_two_devices(case):
-    environment = dict(os.environ)
+    environment = {}
     if on_cpu_device():
         environment["CUPYRITE_CPU_DEVICES"] = "2"
     elif check(driver.cuDeviceGetCount()) < 2 or not check(driver.cuDeviceCanAccessPeer(0, 1)):
         pytest.skip("needs two GPUs that can access each other")
-    environment["PYTHONPATH"] = os.pathsep.join([str(TESTS), environment.get("PYTHONPATH", "")])
     program = PROGRAM.replace("{case}", case)
-    run = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True, timeout=120)
+    run = python(program, environment=environment)
     assert run.returncode == 0 and run.stdout.endswith("fine\n"), run.stderr
     if case in ("kernels", "no_longer") and on_cpu_device():
         assert "may not access: cuCtxEnablePeerAccess" in run.stderr
 
 
-def test_what_atomics_can_do():
+def test_host_atomic_capabilities():
     check(driver.cuInit(0))
     if check(driver.cuDriverGetVersion()) < 13000:
         pytest.skip("the driver is older than CUDA 13")

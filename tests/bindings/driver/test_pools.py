@@ -41,7 +41,7 @@ def stream(context):
     return check(driver.cuStreamCreate(driver.CUstream_flags.CU_STREAM_NON_BLOCKING))
 
 
-def test_memory_works_and_is_counted(pool, stream):
+def test_pool_memory_works_and_is_counted(pool, stream):
     before = attribute(pool, "USED_MEM_CURRENT")
     assert before == 0
     pointer = check(driver.cuMemAllocFromPoolAsync(SIZE, pool, stream))
@@ -61,7 +61,7 @@ def test_memory_works_and_is_counted(pool, stream):
     assert status == driver.CUresult.CUDA_ERROR_INVALID_VALUE
 
 
-def test_a_pool_hands_out_again_what_it_keeps(pool, stream):
+def test_pool_reuses_memory_below_its_threshold(pool, stream):
     set_attribute(pool, "RELEASE_THRESHOLD", 2**64 - 1)
     first = check(driver.cuMemAllocFromPoolAsync(SIZE, pool, stream))
     check(driver.cuMemFreeAsync(first, stream))
@@ -78,7 +78,7 @@ def test_a_pool_hands_out_again_what_it_keeps(pool, stream):
     assert attribute(pool, "RESERVED_MEM_HIGH") >= reserved
 
 
-def test_without_a_threshold_a_synchronisation_gives_back(pool, stream):
+def test_pool_without_threshold_releases_on_synchronization(pool, stream):
     assert attribute(pool, "RELEASE_THRESHOLD") == 0
     pointer = check(driver.cuMemAllocFromPoolAsync(SIZE, pool, stream))
     check(driver.cuMemFreeAsync(pointer, stream))
@@ -99,7 +99,7 @@ def test_default_and_current_pools(context, pool, stream):
         )
         assert int(found) == int(pool)
         assert attribute(pool, "USED_MEM_CURRENT") >= SIZE
-        # Freeing without a stream is allowed too.
+        # Freeing without a stream is allowed.
         check(driver.cuMemFree(pointer))
         # A GPU's driver counts it until later.
         if on_cpu_device():
@@ -109,21 +109,21 @@ def test_default_and_current_pools(context, pool, stream):
     assert int(check(driver.cuDeviceGetMemPool(device))) == int(default)
 
 
-def test_a_destroyed_pool_outlives_its_allocations(context, stream):
+def test_destroyed_pool_outlives_its_allocations(context, stream):
     made = check(driver.cuMemPoolCreate(properties()))
     device = check(driver.cuDeviceGet(0))
     default = check(driver.cuDeviceGetDefaultMemPool(device))
     check(driver.cuDeviceSetMemPool(device, made))
     pointer = check(driver.cuMemAllocFromPoolAsync(SIZE, made, stream))
     check(driver.cuMemPoolDestroy(made))
-    # The default pool is the current one again.
+    # The default pool is current again.
     assert int(check(driver.cuDeviceGetMemPool(device))) == int(default)
     check(driver.cuMemsetD8Async(pointer, 7, SIZE, stream))
     check(driver.cuMemFreeAsync(pointer, stream))
     check(driver.cuStreamSynchronize(stream))
 
 
-def test_what_a_pool_says_of_itself(pool):
+def test_pool_attributes(pool):
     assert attribute(pool, "REUSE_FOLLOW_EVENT_DEPENDENCIES") == 1
     set_attribute(pool, "REUSE_FOLLOW_EVENT_DEPENDENCIES", 0, int)
     assert attribute(pool, "REUSE_FOLLOW_EVENT_DEPENDENCIES") == 0
@@ -136,7 +136,7 @@ def test_what_a_pool_says_of_itself(pool):
 
 
 @pytest.mark.cpu
-def test_the_largest_size_holds(context, stream):
+def test_maximum_size_is_enforced(context, stream):
     made = check(driver.cuMemPoolCreate(properties(most=4 * SIZE)))
     pointers = [check(driver.cuMemAllocFromPoolAsync(SIZE, made, stream)) for _ in range(4)]
     assert driver.cuMemAllocFromPoolAsync(SIZE, made, stream)[0] == driver.CUresult.CUDA_ERROR_OUT_OF_MEMORY
@@ -157,7 +157,7 @@ def test_pools_of_host_memory(context, stream):
 
 
 @pytest.mark.cpu
-def test_a_stale_pointer_is_found_out_until_its_memory_is_used_again(context, pool, stream):
+def test_freed_pointer_is_detected_until_its_memory_is_reused(context, pool, stream):
     set_attribute(pool, "RELEASE_THRESHOLD", 2**64 - 1)
     pointer = check(driver.cuMemAllocFromPoolAsync(256, pool, stream))
     check(driver.cuMemFreeAsync(pointer, stream))
@@ -168,7 +168,7 @@ def test_a_stale_pointer_is_found_out_until_its_memory_is_used_again(context, po
 
 
 @pytest.mark.cpu
-def test_bad_requests(context, pool, stream):
+def test_invalid_requests_are_refused(context, pool, stream):
     invalid = driver.CUresult.CUDA_ERROR_INVALID_VALUE
     props = properties()
     props.allocType = driver.CUmemAllocationType.CU_MEM_ALLOCATION_TYPE_INVALID
@@ -189,7 +189,7 @@ def test_bad_requests(context, pool, stream):
     check(driver.cuMemFreeAsync(pointer, stream))
     check(driver.cuStreamSynchronize(stream))
     assert driver.cuMemFreeAsync(pointer, stream)[0] == invalid
-    # Twice, while the stream is still at something else.
+    # Twice, while the stream is still busy.
     pointer = check(driver.cuMemAllocFromPoolAsync(4096, pool, stream))
     flag = check(driver.cuMemHostAlloc(8, 0))
     ctypes.memset(int(flag), 0, 8)

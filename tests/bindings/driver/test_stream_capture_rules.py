@@ -1,8 +1,8 @@
-"""What a driver refuses while a stream is captured, call by call, and that what was refused is as it was before.
+"""Calls that a driver refuses while a stream is captured, and the state after a refusal.
 
-Measured on an H200 (driver 580, CUDA 13.0), and the same on both devices. A call that may wait, allocate, free or unload is
-refused to the thread that captures, and to every thread while one captures globally, unless the calling thread is in the
-mode "relaxed"; the capture is spoilt by it.
+Measured on an H200 (driver 580, CUDA 13.0); both devices behave the same. A call that may wait, allocate, free or
+unload is refused to the capturing thread, and to every thread during a global capture, unless the calling thread is in
+relaxed mode. A refusal invalidates the capture.
 """
 
 import ctypes
@@ -29,13 +29,13 @@ USED = ATTRIBUTE.CU_MEMPOOL_ATTR_USED_MEM_CURRENT
 THRESHOLD = ATTRIBUTE.CU_MEMPOOL_ATTR_RELEASE_THRESHOLD
 MEMORY_TYPE = driver.CUpointer_attribute.CU_POINTER_ATTRIBUTE_MEMORY_TYPE
 REGISTERS = driver.CUfunction_attribute.CU_FUNC_ATTRIBUTE_NUM_REGS
-# Large enough to be no part of something that the driver keeps.
+# Too large to be part of a block that the driver caches.
 SIZE = 4 << 20
 UNIT = 2 << 20
 FILL = 0x5A
 PTX = b".version 6.0\n.target sm_52\n.address_size 64\n.visible .entry nothing()\n{\nret;\n}\n\0"
 
-# The statuses of a call and of the capture's end.
+# (status of the call, status at the end of the capture).
 FINE = (0, 0)
 UNSUPPORTED = (900, 901)
 IMPLICIT = (906, 901)
@@ -53,7 +53,7 @@ def elsewhere(context, work):
     return in_a_thread(run)
 
 
-# Who calls while a stream is captured that the legacy stream does not wait for, and in which mode it is captured.
+# The calling thread, and the mode of the capture; the legacy stream does not wait for the captured stream.
 PLACES = {
     "globally, by this thread": (here, GLOBAL),
     "globally, by another thread": (elsewhere, GLOBAL),
@@ -62,8 +62,9 @@ PLACES = {
 
 
 def rule(normal, relaxed=FINE, blocking=None):
-    """The answers in every situation: where the thread is not relaxed, where it is, and the same two while a stream is
-    captured that the legacy stream waits for."""
+    """The statuses in every situation: thread not relaxed, relaxed, and both again while a captured stream is one that
+    the legacy stream waits for.
+    """
     blocking = blocking or (normal, relaxed)
     table = {(place, mode): answer for mode, answer in ((False, normal), (True, relaxed)) for place in PLACES}
     table.update({("blocking stream", mode): answer for mode, answer in enumerate(blocking)})
@@ -72,16 +73,16 @@ def rule(normal, relaxed=FINE, blocking=None):
 
 ALLOWED = rule(FINE)
 REFUSED = rule(UNSUPPORTED)
-# Even in the mode "relaxed".
+# Even in relaxed mode.
 NEVER = rule(UNSUPPORTED, UNSUPPORTED)
-# What the legacy stream does waits for all blocking streams.
+# Work in the legacy stream waits for all blocking streams.
 WORK_IN_LEGACY = rule(FINE, blocking=(IMPLICIT, IMPLICIT))
 FREE_IN_LEGACY = rule(UNSUPPORTED, blocking=(IMPLICIT, IMPLICIT))
 
 
 @pytest.fixture(scope="module")
 def given(shared_context):
-    """Streams, and a pool."""
+    """Streams and a pool."""
     main, other, captured = (check(driver.cuStreamCreate(NON_BLOCKING)) for _ in range(3))
     blocking, captured_blocking = (check(driver.cuStreamCreate(0)) for _ in range(2))
     pool = make_pool()
@@ -95,11 +96,11 @@ def given(shared_context):
 
 @pytest.fixture(autouse=True)
 def mode(given):
-    """The thread's own mode is the default one, whatever a test before left."""
+    """Restores the thread's default capture mode, which earlier tests may have changed."""
     check(driver.cuThreadExchangeStreamCaptureMode(GLOBAL))
 
 
-# What calls are about: how it is made, and that it is as good as new.
+# The objects of the calls: how each is created, and how the test checks that it is unchanged.
 
 
 def nothing(given, it=None, outputs=()):
@@ -123,7 +124,7 @@ def make_pool(given=None):
 
 
 def pool_works(given, pool):
-    """It gives memory, and has none afterwards: NVIDIA's driver 580 does not bear the end of a pool that has some to free."""
+    """The pool allocates, and is empty afterwards: NVIDIA's driver 580 cannot destroy a pool with pending frees."""
     check(driver.cuCtxSynchronize())
     assert int(check(driver.cuMemPoolGetAttribute(pool, USED))) == 0
     assert int(check(driver.cuMemPoolGetAttribute(pool, THRESHOLD))) == 0
@@ -279,12 +280,12 @@ def is_set(given, pool, outputs):
 
 
 def by(end):
-    """Ends with a call of the driver what a row was about."""
+    """Cleans up a row's object with a driver call."""
     return lambda given, it, outputs: check(end(it))
 
 
 def made_by(end):
-    """Ends what the row's call made."""
+    """Cleans up the object that the row's call created."""
     return lambda given, it, outputs: check(end(outputs[0]))
 
 
@@ -302,14 +303,14 @@ def memory_that_was_made(given, pool, outputs):
 
 @dataclasses.dataclass
 class Row:
-    """A call, what it is about, and what becomes of it."""
+    """A call, its object, and the checks afterwards."""
 
     rule: dict
     make: typing.Callable
     call: typing.Callable
-    # After a refusal: that it did nothing.
+    # After a refusal: the call had no effect.
     intact: typing.Callable = nothing
-    # After it was allowed, then or later.
+    # After permission, now or later.
     done: typing.Callable = nothing
 
 
@@ -383,7 +384,7 @@ ROWS = {
 
 
 def during_a_capture(given, captured, mode, where, relaxed, call):
-    """What a call answers while a stream is captured; its status and that of the capture's end."""
+    """(status of the call during a capture, status at the end of the capture)."""
 
     def work():
         if not relaxed:
@@ -409,7 +410,7 @@ def during_a_capture(given, captured, mode, where, relaxed, call):
 
 
 @pytest.mark.parametrize("name", ROWS)
-def test_what_is_refused(given, name):
+def test_statuses_during_capture(given, name):
     row = ROWS[name]
     answers = {}
     for place, word in row.rule:
@@ -420,7 +421,7 @@ def test_what_is_refused(given, name):
         answers[place, word] = answer
         if answer[0] != 0:
             row.intact(given, it)
-            # All of it is still there to be done.
+            # The refused calls can still be made.
             result = row.call(given, it)
             check(result)
         row.done(given, it, result[1:])
@@ -429,8 +430,8 @@ def test_what_is_refused(given, name):
 
 
 @pytest.mark.parametrize("place", PLACES)
-def test_memory_that_no_graph_allocated_is_not_freed_in_the_captured_stream(given, place):
-    """That call is to become a node, and cannot: an error of its own, which leaves the capture as it was."""
+def test_memory_from_outside_the_graph_is_not_freed_in_the_captured_stream(given, place):
+    """The call would have to become a node and cannot: its own error, which leaves the capture valid."""
     where, mode = PLACES[place]
     for relaxed in (False, True):
         address = memory_of_the_pool(given)

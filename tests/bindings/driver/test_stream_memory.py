@@ -1,4 +1,4 @@
-"""Streams that wait for values in memory and write them; managed memory: advice, prefetching, what is told of both."""
+"""Streams that wait for and write values in memory; managed memory: advice, prefetching, range attributes."""
 
 import ctypes
 import time
@@ -17,7 +17,7 @@ INVALID = driver.CUresult.CUDA_ERROR_INVALID_VALUE
 
 @pytest.fixture
 def word(context):
-    """Eight bytes of page-locked host memory, and the address where kernels and streams see it."""
+    """Eight bytes of page-locked host memory, and their device address."""
     pointer = check(driver.cuMemHostAlloc(4096, 0))
     ctypes.memset(int(pointer), 0, 4096)
     yield ctypes.c_uint32.from_address(int(pointer)), int(pointer)
@@ -28,7 +28,7 @@ def stream():
     return check(driver.cuStreamCreate(driver.CUstream_flags.CU_STREAM_NON_BLOCKING))
 
 
-def test_a_stream_waits_until_the_host_writes(word):
+def test_stream_waits_until_the_host_writes(word):
     value, address = word
     waiting = stream()
     out = check(driver.cuMemAlloc(4))
@@ -62,7 +62,7 @@ def test_streams_wait_for_each_other(context):
     assert list(out) == [5, 6, 0, 0]
 
 
-def test_a_batch(context):
+def test_batched_operations(context):
     queue = stream()
     flag = int(check(driver.cuMemAlloc(16)))
     check(driver.cuMemsetD32(flag, 0, 4))
@@ -83,7 +83,7 @@ def test_a_batch(context):
 
 
 @pytest.mark.cpu
-def test_bad_stream_memory_operations(context):
+def test_invalid_stream_memory_operations_are_refused(context):
     queue = stream()
     flag = int(check(driver.cuMemAlloc(16)))
     for address in (0, 8, flag + 2, flag + 16):
@@ -124,7 +124,7 @@ def managed(context):
     driver.cuMemFree(pointer)
 
 
-def test_advice_is_told_back(managed):
+def test_advice_is_reported(managed):
     address, size = managed
     half = size // 2
     assert told("READ_MOSTLY", address, size) == 0
@@ -146,7 +146,7 @@ def test_advice_is_told_back(managed):
     assert list(told("ACCESSED_BY", address, size, 8)) == [-2, -2]
 
 
-def test_prefetches_are_told_back(managed):
+def test_prefetch_location_is_reported(managed):
     address, size = managed
     queue = stream()
     check(driver.cuMemPrefetchAsync(address, size, place("DEVICE"), 0, queue))
@@ -158,7 +158,7 @@ def test_prefetches_are_told_back(managed):
 
 
 @pytest.mark.cpu
-def test_batches_of_ranges(managed):
+def test_batched_ranges(managed):
     address, size = managed
     queue, half = stream(), size // 2
     pointer = driver.CUdeviceptr
@@ -179,12 +179,12 @@ def test_batches_of_ranges(managed):
     assert driver.cuMemDiscardBatchAsync([plain], [4096], 1, 0, queue)[0] == INVALID
 
 
-def test_bad_advice(managed):
+def test_invalid_advice_is_refused(managed):
     address, size = managed
     too_much = size + (64 << 20)
     assert driver.cuMemAdvise(address, too_much, ADVICE.CU_MEM_ADVISE_SET_READ_MOSTLY, place("DEVICE"))[0] == INVALID
     beyond = place("DEVICE", 99)
-    # Which device is asked for matters only where the advice is about one.
+    # The device matters only for advice that names one.
     for advice, status in (
         (ADVICE.CU_MEM_ADVISE_SET_READ_MOSTLY, driver.CUresult.CUDA_SUCCESS),
         (ADVICE.CU_MEM_ADVISE_SET_PREFERRED_LOCATION, INVALID),

@@ -1,4 +1,4 @@
-"""Streams, events, copies: what is asynchronous, what waits for what, and what the clock says."""
+"""Streams, events, copies: asynchrony, ordering, elapsed times."""
 
 import ctypes
 import threading
@@ -23,7 +23,7 @@ extern "C" __global__ void copy(const volatile int *from, int *to) { *to = *from
 
 @pytest.fixture(scope="module")
 def module(shared_context):
-    """Everything in it has run once: a GPU loads code at its first launch, which may wait for the device."""
+    """A module whose kernels have all run once: a GPU loads code at the first launch, which may wait for the device."""
     module = Module.from_source(WAIT)
     word = DeviceArray(np.ones(1, np.int32))
     module.launch("wait", 1, 1, word)
@@ -66,7 +66,7 @@ def streams():
         check(driver.cuStreamDestroy(stream))
 
 
-def test_a_launch_returns_before_the_kernel_ends(gate, streams):
+def test_launch_returns_before_the_kernel_ends(gate, streams):
     gate.hold(streams[0])
     assert driver.cuStreamQuery(streams[0])[0] == R.CUDA_ERROR_NOT_READY
     assert driver.cuStreamQuery(streams[1])[0] == R.CUDA_SUCCESS
@@ -75,7 +75,7 @@ def test_a_launch_returns_before_the_kernel_ends(gate, streams):
     assert driver.cuStreamQuery(streams[0])[0] == R.CUDA_SUCCESS
 
 
-def test_streams_run_side_by_side(gate, streams, module):
+def test_streams_run_concurrently(gate, streams, module):
     out = DeviceArray(np.zeros(1, np.int32))
     gate.hold(streams[0])
     module.launch("add", 1, 1, out, np.int32(5), stream=streams[1])
@@ -102,13 +102,13 @@ def test_events_order_streams(gate, streams, module):
     check(driver.cuEventDestroy(event))
 
 
-def test_legacy_default_stream_waits_for_blocking_streams_and_they_for_it(gate, module):
+def test_legacy_and_blocking_streams_wait_for_each_other(gate, module):
     blocking, free = (check(driver.cuStreamCreate(flags)) for flags in (DEFAULT, NON_BLOCKING))
     gate.hold(blocking)
     module.launch("wait", 1, 1, np.uint64(int(gate.memory)), stream=LEGACY)
     assert driver.cuStreamQuery(LEGACY)[0] == R.CUDA_ERROR_NOT_READY
     assert driver.cuStreamQuery(free)[0] == R.CUDA_SUCCESS
-    # What comes after in a blocking stream waits for the legacy stream.
+    # Later work in a blocking stream waits for the legacy stream.
     module.launch("wait", 1, 1, np.uint64(int(gate.memory)), stream=blocking)
     gate.open()
     check(driver.cuStreamSynchronize(LEGACY))
@@ -117,7 +117,7 @@ def test_legacy_default_stream_waits_for_blocking_streams_and_they_for_it(gate, 
         check(driver.cuStreamDestroy(stream))
 
 
-def test_async_copies_follow_the_stream(streams, module):
+def test_async_copies_are_stream_ordered(streams, module):
     n = 1 << 16
     source = np.arange(n, dtype=np.int32)
     target = np.zeros(n, np.int32)
@@ -155,7 +155,7 @@ def test_elapsed_time(streams, module):
         check(driver.cuEventDestroy(event))
 
 
-def test_destroying_a_busy_stream_lets_its_work_finish(gate, module):
+def test_destroyed_stream_finishes_its_work(gate, module):
     stream = check(driver.cuStreamCreate(NON_BLOCKING))
     out = DeviceArray(np.zeros(1, np.int32))
     gate.hold(stream)
@@ -175,7 +175,7 @@ def test_host_functions_run_in_order(streams):
     assert seen == [(0, 100), (1, 101), (2, 102)]
 
 
-def test_host_function_while_other_threads_hold_the_interpreter(streams):
+def test_host_function_runs_while_other_threads_hold_the_gil(streams):
     done = threading.Event()
     keep, address = callback(lambda data: done.set())
     stop = []
@@ -198,7 +198,7 @@ def test_host_function_while_other_threads_hold_the_interpreter(streams):
     assert keep is not None
 
 
-def test_waiting_lets_other_threads_run(gate, streams):
+def test_waiting_releases_the_gil(gate, streams):
     gate.hold(streams[0])
     ticks = []
 
@@ -215,7 +215,7 @@ def test_waiting_lets_other_threads_run(gate, streams):
     assert len(ticks) == 5
 
 
-def test_per_thread_default_stream_is_a_stream_of_its_own(gate, module):
+def test_per_thread_default_stream_is_separate(gate, module):
     gate.hold(PER_THREAD)
     assert driver.cuStreamQuery(PER_THREAD)[0] == R.CUDA_ERROR_NOT_READY
     status = []
@@ -233,7 +233,7 @@ def test_per_thread_default_stream_is_a_stream_of_its_own(gate, module):
     check(driver.cuStreamSynchronize(PER_THREAD))
 
 
-def test_many_threads_share_a_context(module):
+def test_threads_share_a_context(module):
     context = check(driver.cuCtxGetCurrent())
     total = DeviceArray(np.zeros(1, np.int32))
     failures = []

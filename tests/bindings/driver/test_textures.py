@@ -1,8 +1,8 @@
-"""Texture and surface objects: fetches value by value against texture_reference.py, surfaces, and what they are made of.
+"""Texture and surface objects: fetches compared with helpers/texture_reference.py, surfaces, and descriptors.
 
-Where texels are filtered, coordinates are such that weights and their products have at most eight bits: multiples of
-1/128 of a texel in one dimension, of 1/16 in two, of 1/4 in three. There every device gives the guide's value; between
-them hardware rounds the products of weights too.
+Filtered fetches use coordinates whose weights and products have at most eight bits: multiples of 1/128 of a texel in
+one dimension, of 1/16 in two, of 1/4 in three. There every device returns the guide's value; elsewhere hardware also
+rounds the products of weights.
 """
 
 import itertools
@@ -124,7 +124,7 @@ def surface_kernels(shared_context):
 
 
 def run(module, kind, texture, *coordinates, vector="float4"):
-    """Fetches at each of the coordinates (x, y, z, level): four components each."""
+    """Fetches at the coordinates (x, y, z, level); four components each."""
     n = len(np.atleast_1d(coordinates[0]))
     rows = [DeviceArray(np.broadcast_to(np.asarray(c, np.float32), (n,))) for c in coordinates]
     rows += [rows[0]] * (4 - len(rows))
@@ -138,12 +138,12 @@ def run(module, kind, texture, *coordinates, vector="float4"):
     return result
 
 
-# One dimension too has a second one, by which a border halves all weights.
+# One-dimensional textures have a second dimension, in which the border halves all weights.
 PARTS = {1: 128, 2: 16, 3: 4}
 
 
 def places(length, count, seed, parts=256):
-    """Positions in texels, in and around a texture, as multiples of 1/parts: corners, centres and random ones."""
+    """Positions in texels, in and around a texture, as multiples of 1/parts: corners, centers and random ones."""
     rng = np.random.default_rng(seed)
     special = [
         0,
@@ -182,7 +182,7 @@ IMAGES = {"tex1d": (16, 1), "tex2d": (8, 16, 1), "tex3d": (4, 8, 16, 1)}
 @pytest.mark.parametrize("linear", [False, True], ids=["point", "linear"])
 @pytest.mark.parametrize("normalized", [False, True], ids=["texels", "normalized"])
 @pytest.mark.parametrize("kind", IMAGES)
-def test_filters_and_addresses(fetches, kind, normalized, linear, mode):
+def test_filter_and_address_modes(fetches, kind, normalized, linear, mode):
     if mode in ("wrap", "mirror") and not normalized:
         pytest.skip("the guide defines wrap and mirror for normalised coordinates alone")
     shape = IMAGES[kind]
@@ -195,7 +195,7 @@ def test_filters_and_addresses(fetches, kind, normalized, linear, mode):
     parts = PARTS[len(lengths)]
     coordinates = [places(n, 600, seed, parts) / (n if normalized else 1) for seed, n in enumerate(lengths)]
     if not linear:
-        # On the very edge between texels the last bit of the product decides; a guide's formula does not have it.
+        # Exactly between texels the last bit of the product decides, which the guide's formula does not model.
         coordinates = [c + 1 / 512 / (n if normalized else 1) for c, n in zip(coordinates, lengths)]
     got = run(fetches, kind, texture, *coordinates)
     want = reference.Texture(array.data, address, linear, normalized, border=border).fetch(*coordinates)
@@ -204,8 +204,8 @@ def test_filters_and_addresses(fetches, kind, normalized, linear, mode):
     array.destroy()
 
 
-def test_weights_have_eight_bits(fetches):
-    """One texel of one among zeros: the fetched value is the weight itself."""
+def test_filter_weights_have_eight_bits(fetches):
+    """One texel of one among zeros: the fetched value is the weight."""
     data = np.zeros((8, 1), np.float32)
     data[4] = 1
     array = Array(data)
@@ -221,7 +221,7 @@ def test_weights_have_eight_bits(fetches):
 
 @pytest.mark.parametrize("channels", [1, 2, 4])
 @pytest.mark.parametrize("dtype", list(FORMATS), ids=str)
-def test_formats_as_they_are(fetches, dtype, channels):
+def test_unnormalized_reads_of_every_format(fetches, dtype, channels):
     """Every element with every value of its channels: floats as floats, integers as integers."""
     data = values((8, 16, channels), dtype)
     array = Array(data)
@@ -238,16 +238,16 @@ def test_formats_as_they_are(fetches, dtype, channels):
 @pytest.mark.parametrize("linear", [False, True], ids=["point", "linear"])
 @pytest.mark.parametrize("channels", [1, 4])
 @pytest.mark.parametrize("dtype", [np.uint8, np.int8, np.uint16, np.int16], ids=lambda t: t.__name__)
-def test_normalised_reads(fetches, dtype, channels, linear):
+def test_normalized_reads(fetches, dtype, channels, linear):
     data = values((8, 16, channels), dtype)
     least = np.iinfo(dtype).min
     if linear:
-        # What the most negative integer counts in a sum is not told.
+        # The value of the most negative integer in a sum is unspecified.
         data = np.maximum(data, least + 1)
     else:
         data[0, :4] = [[least], [np.iinfo(dtype).max], [0], [least + 1]]
     array = Array(data)
-    # Border colours have the format's own steps: these are some in every format.
+    # Border colors are quantized to the format; these are exact in every format.
     border = (1, 0, 0, 1)
     texture = make_texture(array, linear=linear, address=BORDER, border=border)
     if linear:
@@ -256,13 +256,13 @@ def test_normalised_reads(fetches, dtype, channels, linear):
         y, x = (c.reshape(-1) + 0.5 for c in np.mgrid[-2:10, -2:18])
     got = run(fetches, "tex2d", texture, x, y)
     want = reference.Texture(data, BORDER, linear, normalized_read=True, border=border).fetch(x, y)
-    # Sums of integers have some sixteen bits.
+    # Sums of integers have about sixteen bits.
     np.testing.assert_allclose(got, want, rtol=0, atol=4e-5 if linear else 1e-7)
     check(driver.cuTexObjectDestroy(texture))
     array.destroy()
 
 
-def test_formats_that_are_always_normalised(fetches):
+def test_formats_that_are_always_normalized(fetches):
     y, x = (c.reshape(-1) + 0.5 for c in np.mgrid[:4, :8])
     for sign, types in (("U", (np.uint8, np.uint16)), ("S", (np.int8, np.int16))):
         for dtype, bits in zip(types, (8, 16)):
@@ -282,15 +282,15 @@ def test_srgb(fetches):
     texture = make_texture(array, flags=SRGB)
     y, x = (c.reshape(-1) + 0.5 for c in np.mgrid[:8, :8])
     want = data.reshape(-1, 4) / 255
-    # Alpha is linear as it stands.
+    # Alpha is linear.
     want[:, :3] = reference.srgb_to_linear(want[:, :3])
-    # Hardware converts by a table of eight significant bits, in steps of 2**-14 at least.
+    # Hardware uses a table with eight significant bits, in steps of 2**-14 at least.
     got = run(fetches, "tex2d", texture, x, y)
     np.testing.assert_allclose(got[:, 3], want[:, 3], rtol=0, atol=1e-7)
     np.testing.assert_allclose(got, want, rtol=2**-8, atol=2**-15)
     steps = got[:, :3] * 2**14
     assert (steps == np.round(steps)).all()
-    # Codes 1, 188 and 252: the last is not the nearest of the two steps around 249.2.
+    # Codes 1, 188 and 252: the last is not the nearer of the two steps around 249.2.
     assert [got[0, 1], got[47, 0], got[63, 0]] == [5 / 2**14, 129 / 256, 250 / 256]
     check(driver.cuTexObjectDestroy(texture))
     array.destroy()
@@ -301,7 +301,7 @@ def test_layers(fetches, kind, shape):
     array = Array(values(shape, np.float32), flags=LAYERED)
     texture = make_texture(array, linear=True)
     x, y = places(16, 400, 1, 16), places(8, 400, 2, 16)
-    # A layer beyond the last is the last.
+    # Layer indices are clamped.
     layer = np.random.default_rng(3).integers(0, 8, 400)
     got = run(fetches, kind, texture, x, y, layer)
     used = np.minimum(layer, 4)
@@ -315,7 +315,7 @@ def test_layers(fetches, kind, shape):
 
 
 def directions(count):
-    """Directions whose larger component is well apart from the others, away from the edges between texels."""
+    """Directions whose largest component dominates, away from the edges between texels."""
     rng = np.random.default_rng(5)
     d = rng.uniform(-1, 1, (3, 20 * count))
     _face, s, t = reference.cube_face(*d.astype(np.float32))
@@ -335,7 +335,7 @@ def test_cubemaps(fetches, seamless):
     assert set(face) == set(range(6))
     want = array.data[face, np.floor(t * 8).astype(int), np.floor(s * 8).astype(int), 0]
     np.testing.assert_array_equal(run(fetches, "cube", texture, *d)[:, 0], want)
-    # The six axes, which are the middles of the faces.
+    # The six axes, which are the centers of the faces.
     axes = np.array([[1, 0, 0], [-1, 0, 0], [0, 1, 0], [0, -1, 0], [0, 0, 1], [0, 0, -1]], np.float32).T
     np.testing.assert_array_equal(run(fetches, "cube", texture, *axes)[:, 0], array.data[range(6), 4, 4, 0])
     check(driver.cuTexObjectDestroy(texture))
@@ -363,7 +363,7 @@ def test_filtered_and_layered_cubemaps(fetches):
 
 
 def pyramid(shape):
-    """Images that halve, down to one texel."""
+    """Images halving in size, down to one texel."""
     levels = []
     while True:
         levels.append(values((*shape, 1), np.float32, seed=len(levels)))
@@ -380,7 +380,7 @@ def test_levels_of_detail(fetches, kind, shape, linear, mip_linear):
     mipmapped = Mipmapped(levels)
     bias, clamp = 0.25, (0.5, 3.75)
     texture = make_texture(mipmapped, linear=linear, mip_linear=mip_linear, flags=NORMALIZED, bias=bias, clamp=clamp)
-    # Positions off the edges between texels in every level.
+    # Positions away from the edges between texels in every level.
     rng = np.random.default_rng(8)
     coordinates = [
         (rng.integers(0, 16 * n, 300) + 0.5) / (16 * n) if linear else (rng.integers(0, n, 300) + 0.5) / n
@@ -399,18 +399,18 @@ def test_levels_of_detail(fetches, kind, shape, linear, mip_linear):
         want = stack[first, lane] * (1 - part) + stack[second, lane] * part
     else:
         want = stack[np.floor(level + 0.5).astype(int), lane]
-    # Coordinates that are exact in one level are not in the next: a step of a weight or two is allowed for.
+    # Coordinates exact in one level are not in the next: one or two steps of a weight are tolerated.
     step = 2000 / 256
     np.testing.assert_allclose(got, want, rtol=0, atol=2 * step if linear else 4e-3 if mip_linear else 0)
     check(driver.cuTexObjectDestroy(texture))
     mipmapped.destroy()
 
 
-def test_gradients_choose_the_level(fetches):
+def test_gradients_select_the_level(fetches):
     levels = [np.full((16 >> n, 16 >> n, 1), n, np.float32) for n in range(5)]
     mipmapped = Mipmapped(levels)
     texture = make_texture(mipmapped, mip_linear=True, linear=True, flags=NORMALIZED, clamp=(0, 10))
-    # A step of 2^n texels of the finest level is level n.
+    # A step of 2^n texels of the finest level selects level n.
     n = np.arange(-2, 7)
     got = run(fetches, "grad2d", texture, np.full(9, 0.5), np.full(9, 0.5), np.zeros(9), 2.0**n / 16)
     np.testing.assert_allclose(got[:, 0], np.clip(n, 0, 4), atol=0.02)
@@ -422,7 +422,7 @@ def test_gradients_choose_the_level(fetches):
 def test_gather(fetches, component):
     array = Array(values((8, 16, 4), np.float32), flags=GATHER)
     texture = make_texture(array, address=BORDER, border=(1, 2, 3, 4))
-    # Away from the middles of texels, where the four change.
+    # Away from the texel centers, where the set of four texels changes.
     x, y = (places(n, 400, seed) + 1 / 16 for seed, n in enumerate((16, 8)))
     got = run(fetches, f"gather{component}", texture, x, y)
     want = reference.Texture(array.data, BORDER, border=(1, 2, 3, 4)).gather(x, y, component)
@@ -441,7 +441,7 @@ def test_linear_memory(fetches, dtype):
     vector = {"f": "float4", "i": "int4", "u": "uint4"}[data.dtype.kind]
     got = run(fetches, "buffer", texture, x, vector=vector)
     np.testing.assert_array_equal(got[:1000], reference.four_components(data[:, None]))
-    # Beyond the end there is nothing.
+    # Reads beyond the end return zero.
     np.testing.assert_array_equal(got[1000:, 0], 0)
     if dtype is np.uint8:
         texture_of_floats = make_texture(r)
@@ -468,11 +468,11 @@ def test_pitched_memory(fetches, linear, mode):
     memory.free()
 
 
-def test_views(fetches):
+def test_resource_views(fetches):
     data = values((8, 16, 1), np.uint32)
     array = Array(data)
     y, x = (c.reshape(-1) + 0.5 for c in np.mgrid[:8, :16])
-    # The same bits as four bytes, and as two signed halves of a word.
+    # The same bits as four bytes, and as two signed 16-bit integers.
     texture = make_texture(array, resource_view(0x03, 16, 8), flags=READ_AS_INTEGER)
     got = run(fetches, "tex2d", texture, x, y, vector="uint4")
     np.testing.assert_array_equal(got, data.view(np.uint8).reshape(-1, 4))
@@ -507,7 +507,7 @@ def view_fields(v):
     return int(v.format), v.width, v.height, v.depth, v.firstMipmapLevel, v.lastMipmapLevel, v.firstLayer, v.lastLayer
 
 
-def test_descriptions_come_back():
+def test_descriptors_are_returned():
     array = Array(values((8, 16, 1), np.float32))
     t = texture_descriptor((WRAP, CLAMP, MIRROR), True, NORMALIZED | 0x20, mip_linear=True, bias=0.5, clamp=(0.25, 3.0))
     texture = check(driver.cuTexObjectCreate(resource(array), t, resource_view(0x16, 16, 8)))
@@ -519,7 +519,7 @@ def test_descriptions_come_back():
     r = check(driver.cuTexObjectGetResourceDesc(texture))
     assert r.resType == driver.CUresourcetype.CU_RESOURCE_TYPE_ARRAY
     check(driver.cuTexObjectDestroy(texture))
-    # Without a view there is one of zeros.
+    # Without a view the descriptor is zero.
     texture = make_texture(array)
     assert view_fields(check(driver.cuTexObjectGetResourceViewDesc(texture))) == (0,) * 8
     check(driver.cuTexObjectDestroy(texture))
@@ -566,7 +566,7 @@ def wrong_textures(memory, array, layered, cubemap):
     yield "view with faces as layers", resource(cubemap), plain, resource_view(0x16, 8, 8, 6, layers=(0, 5))
 
 
-def test_what_textures_cannot_be_made_of():
+def test_invalid_texture_descriptors_are_refused():
     memory = DeviceArray(np.zeros(16384, np.float32))
     array = Array(values((8, 16, 1), np.float32))
     layered = Array(values((5, 8, 16, 1), np.float32), flags=LAYERED)
@@ -578,7 +578,7 @@ def test_what_textures_cannot_be_made_of():
     memory.free()
 
 
-def test_what_surfaces_cannot_be_made_of():
+def test_invalid_surface_descriptors_are_refused():
     memory = DeviceArray(np.zeros(256, np.float32))
     mipmapped = Mipmapped(pyramid((16, 16)), flags=SURFACE)
     flagged = resource(mipmapped.level(1))
@@ -599,7 +599,7 @@ def test_what_surfaces_cannot_be_made_of():
     memory.free()
 
 
-def test_handles_of_nothing():
+def test_null_handles_are_refused():
     check(driver.cuTexObjectDestroy(driver.CUtexObject(0)))
     check(driver.cuSurfObjectDestroy(driver.CUsurfObject(0)))
     for call in (
@@ -612,7 +612,7 @@ def test_handles_of_nothing():
 
 
 @pytest.mark.cpu
-def test_handles_are_proved():
+def test_handles_are_validated():
     array = Array(values((8, 16, 1), np.float32))
     texture, surface = make_texture(array), check(driver.cuSurfObjectCreate(resource(array)))
     for bad in (12345, int(array.handle), int(surface), (1 << 64) - 1):
@@ -625,7 +625,7 @@ def test_handles_are_proved():
 
 
 @pytest.mark.cpu
-def test_a_texture_keeps_its_array(fetches):
+def test_texture_keeps_its_array_alive(fetches):
     array = Array(values((16, 1), np.float32))
     texture = make_texture(array)
     array.destroy()
@@ -679,7 +679,7 @@ def test_surface_loads_and_stores(surface_kernels, kind, dtype):
     surface_kernels.launch(f"write_{kind}<{T}, cudaBoundaryModeZero>", grid, 128, *fixed, np.int32(3), fresh)
     synchronize()
     want = flat.copy()
-    # What falls outside is not stored.
+    # Stores outside are dropped.
     want[..., 3:] = fresh.host.reshape(want.shape)[..., :-3]
     np.testing.assert_array_equal(array.get().reshape(want.shape), want)
     check(driver.cuSurfObjectDestroy(surface))
@@ -689,7 +689,7 @@ def test_surface_loads_and_stores(surface_kernels, kind, dtype):
 
 
 @pytest.mark.parametrize("channels, T", [(2, "float2"), (4, "float4")])
-def test_surfaces_of_several_channels(surface_kernels, channels, T):
+def test_surfaces_with_several_channels(surface_kernels, channels, T):
     array = Array(values((8, 16, channels), np.float32), flags=SURFACE)
     surface = check(driver.cuSurfObjectCreate(resource(array)))
     fixed = [np.uint64(int(surface)), np.int32(16), np.int32(8), np.int32(1), np.int32(0)]
@@ -707,7 +707,7 @@ def test_surfaces_of_several_channels(surface_kernels, channels, T):
     array.destroy()
 
 
-def test_a_level_as_a_surface_and_what_a_texture_reads_of_it(fetches, surface_kernels):
+def test_texture_reads_what_a_surface_wrote_to_a_level(fetches, surface_kernels):
     mipmapped = Mipmapped(pyramid((16, 16)), flags=SURFACE)
     surface = check(driver.cuSurfObjectCreate(resource(mipmapped.level(1))))
     fresh = DeviceArray(values((8, 8, 1), np.uint32, seed=3))

@@ -1,15 +1,13 @@
 """Virtual memory management: reserving, creating, mapping, access, sharing."""
 
 import os
-import subprocess
-import sys
 
 import numpy as np
 import pytest
 from cuda.bindings import driver
 
-from helpers import TESTS
 from helpers.device import Module, check, on_cpu_device
+from helpers.programs import output
 from helpers.virtual_memory import DESCRIPTOR, DEVICE, NONE, READ, READ_WRITE, access, properties
 
 INVALID = driver.CUresult.CUDA_ERROR_INVALID_VALUE
@@ -47,7 +45,7 @@ def read(address, size):
     return out
 
 
-def test_an_allocation_that_grows_in_place(unit):
+def test_allocation_grows_in_place(unit):
     base = check(driver.cuMemAddressReserve(4 * unit, 0, 0, 0))
     mapped = 0
     for step in range(4):
@@ -57,7 +55,7 @@ def test_an_allocation_that_grows_in_place(unit):
         check(driver.cuMemSetAccess(int(base) + mapped, unit, [access()], 1))
         fill(int(base) + mapped, unit, step + 1)
         mapped += unit
-    # One copy, one set and one kernel over all of the mappings.
+    # One copy, one memset and one kernel across all mappings.
     assert [int(v) for v in read(base, 4 * unit)[:: unit // 4]] == [1, 2, 3, 4]
     module = Module.from_source(
         'extern "C" __global__ void bump(unsigned *p) { p[blockIdx.x * blockDim.x + threadIdx.x] += 10; }'
@@ -70,7 +68,7 @@ def test_an_allocation_that_grows_in_place(unit):
     check(driver.cuMemAddressFree(base, 4 * unit))
 
 
-def test_one_memory_at_two_addresses(unit):
+def test_memory_mapped_at_two_addresses(unit):
     handle = check(driver.cuMemCreate(unit, properties(), 0))
     one, two = (check(driver.cuMemAddressReserve(unit, 0, 0, 0)) for _ in range(2))
     for base in (one, two):
@@ -91,7 +89,7 @@ def test_one_memory_at_two_addresses(unit):
     assert driver.cuMemRelease(handle)[0] == INVALID
 
 
-def test_access_is_asked_and_told(unit):
+def test_access_flags_are_set_and_reported(unit):
     base = check(driver.cuMemAddressReserve(unit, 0, 0, 0))
     handle = check(driver.cuMemCreate(unit, properties(), 0))
     check(driver.cuMemMap(base, unit, 0, handle, 0))
@@ -110,11 +108,11 @@ def test_access_is_asked_and_told(unit):
 
 
 def refused(result):
-    """Whether a call failed; on the CPU device as a wrong value, on a GPU with whatever the driver says."""
+    """Whether a call failed: with CUDA_ERROR_INVALID_VALUE on the CPU device, with any error on a GPU."""
     return result[0] == INVALID if on_cpu_device() else result[0] != driver.CUresult.CUDA_SUCCESS
 
 
-def test_wrong_requests_are_refused(unit):
+def test_invalid_requests_are_refused(unit):
     assert refused(driver.cuMemCreate(unit + 1, properties(), 0))
     assert refused(driver.cuMemCreate(unit, properties(), 1))
     base = check(driver.cuMemAddressReserve(2 * unit, 0, 0, 0))
@@ -129,7 +127,7 @@ def test_wrong_requests_are_refused(unit):
     assert refused(driver.cuMemUnmap(base, unit))
     assert driver.cuMemAddressFree(base, 2 * unit)[0] != driver.CUresult.CUDA_SUCCESS
     check(driver.cuMemUnmap(base, 2 * unit))
-    # Nothing is left to be unmapped.
+    # Nothing remains mapped.
     check(driver.cuMemUnmap(base, 2 * unit))
     check(driver.cuMemRelease(handle))
     check(driver.cuMemAddressFree(base, 2 * unit))
@@ -137,7 +135,7 @@ def test_wrong_requests_are_refused(unit):
 
 
 @pytest.mark.cpu
-def test_bad_handles_and_addresses(unit):
+def test_invalid_handles_and_addresses_are_refused(unit):
     for bad in (0, 1, 2**63, 2**64 - 1):
         assert driver.cuMemRelease(bad)[0] == INVALID
         assert driver.cuMemMap(0, unit, 0, bad, 0)[0] == INVALID
@@ -164,7 +162,7 @@ def test_copies_without_access_are_refused(unit):
         assert driver.cuMemcpy(out.ctypes.data, address, 16)[0] == INVALID
         assert driver.cuMemcpyDtoH(out.ctypes.data, address, 16)[0] == INVALID
         assert driver.cuMemsetD8(address, 1, 16)[0] == INVALID
-    # A copy that runs out of what is mapped.
+    # A copy beyond the mapped range.
     check(driver.cuMemSetAccess(base, unit, [access()], 1))
     assert driver.cuMemcpyDtoH(out.ctypes.data, base + unit - 8, 16)[0] == INVALID
     check(driver.cuMemUnmap(base, unit))
@@ -174,7 +172,7 @@ def test_copies_without_access_are_refused(unit):
 
 @pytest.mark.cpu
 @pytest.mark.parametrize("rights", [NONE, READ])
-def test_a_kernel_without_access_faults(unit, rights, capfd):
+def test_kernel_without_access_faults(unit, rights, capfd):
     base = check(driver.cuMemAddressReserve(unit, 0, 0, 0))
     handle = check(driver.cuMemCreate(unit, properties(), 0))
     check(driver.cuMemMap(base, unit, 0, handle, 0))
@@ -228,12 +226,7 @@ def test_another_process_maps_the_same_memory(unit):
     check(driver.cuCtxSynchronize())
     descriptor = int(check(driver.cuMemExportToShareableHandle(handle, DESCRIPTOR, 0)))
     try:
-        environment = dict(os.environ, PYTHONPATH=os.pathsep.join([str(TESTS), os.environ.get("PYTHONPATH", "")]))
-        command = [sys.executable, "-c", IMPORTER, str(descriptor), str(unit)]
-        run = subprocess.run(
-            command, pass_fds=[descriptor], env=environment, capture_output=True, text=True, timeout=120
-        )
-        assert run.returncode == 0, run.stderr
+        output(IMPORTER, descriptor, unit, pass_fds=[descriptor])
     finally:
         os.close(descriptor)
     assert [int(v) for v in read(base, 32)] == [42] * 4 + [41] * 4

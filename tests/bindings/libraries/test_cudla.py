@@ -8,7 +8,7 @@ from cuda import pathfinder
 from cuda.bindings import cudla
 
 
-def test_enums_are_those_of_the_standard_library():
+def test_enums_of_the_standard_library():
     assert issubclass(cudla.Status, enum.IntEnum) and cudla.Status.__module__ == "cuda.bindings.cudla"
     assert cudla.Status.SUCCESS is cudla.Status.Success is cudla.Status(0)
     assert pickle.loads(pickle.dumps(cudla.Status.ERROR_INVALID_PARAM)) is cudla.Status.ERROR_INVALID_PARAM
@@ -16,7 +16,7 @@ def test_enums_are_those_of_the_standard_library():
         cudla.Status(4711)
 
 
-def test_errors():
+def test_error_class():
     error = cudla.CudlaError(1)
     assert str(error) == "ERROR_INVALID_PARAM (1)" and error.status == 1
     assert isinstance(pickle.loads(pickle.dumps(error)), cudla.CudlaError)
@@ -25,7 +25,7 @@ def test_errors():
         cudla.check_status(cudla.Status.ERROR_INVALID_PARAM)
 
 
-def test_tasks_hold_what_they_are_given():
+def test_tasks_copy_assigned_values():
     task, wait, fence = cudla.Task(), cudla.WaitEvents(), cudla.Fence()
     fence.fence, fence.type = 4096, 1
     wait.pre_fences = fence
@@ -47,7 +47,7 @@ def test_standalone_mode_is_refused_before_any_call():
     assert caught.value.status == cudla.Status.ERROR_UNSUPPORTED_OPERATION
 
 
-def test_the_library_is_missing():
+def test_missing_library_raises():
     try:
         cudla.get_version()
     except pathfinder.DynamicLibNotFoundError as error:

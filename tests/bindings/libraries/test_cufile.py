@@ -1,4 +1,4 @@
-"""cuda.bindings.cufile: what needs no GPUDirect Storage, and a call that never returns."""
+"""cuda.bindings.cufile without GPUDirect Storage, including a call that does not return."""
 
 import pickle
 import signal
@@ -13,7 +13,7 @@ from cuda.bindings import cufile
 
 @pytest.fixture
 def library(tmp_path, monkeypatch):
-    """Skips where cuFile is not installed. Its log goes where the working directory is."""
+    """Skips the test where cuFile is not installed. Its log is written to the working directory."""
     monkeypatch.chdir(tmp_path)
     try:
         return cufile.get_version()
@@ -45,7 +45,7 @@ def test_errors_without_the_library():
         cufile.cuFileError(1)
 
 
-def test_wrong_arguments(library):
+def test_wrong_arguments_raise(library):
     for wrong in (None, "x", b"x", 1.5, []):
         with pytest.raises(TypeError):
             cufile.handle_deregister(wrong)
@@ -72,7 +72,7 @@ else:
 
 
 def start(before="", after=""):
-    """A child that opens the driver, as far as its first line."""
+    """Starts a child that opens the driver; returns after its first line."""
     child = subprocess.Popen(
         [sys.executable, "-c", OPEN.format(before=before, after=after)], stdout=subprocess.PIPE, text=True
     )
@@ -81,7 +81,7 @@ def start(before="", after=""):
 
 
 def wait(child, seconds):
-    """What the child prints before it ends; fails if it does not."""
+    """The child's remaining output; fails if it does not exit."""
     try:
         return child.communicate(timeout=seconds)[0]
     except subprocess.TimeoutExpired:
@@ -96,12 +96,12 @@ def test_opening_the_driver_can_be_interrupted(library):
     if child.poll() is None:
         child.send_signal(signal.SIGINT)
     out = wait(child, 20)
-    # Where cuFile works it has opened or failed by now; where it never returns, Ctrl-C ends the wait.
+    # Where cuFile works the call has returned or failed by now; otherwise Ctrl-C ends the wait.
     assert out.split()[0] in ("interrupted", "opened", "failed"), out
     assert child.returncode == 0 and out.split()[-1] == "True"
 
 
-def test_other_threads_run_while_the_driver_opens(library):
+def test_gil_is_released_while_the_driver_opens(library):
     before = """
 import os, threading
 def tick():
@@ -111,5 +111,5 @@ def tick():
 threading.Thread(target=tick, daemon=True).start()
 """
     out = wait(start(before=before), 20)
-    # Where cuFile never returns, only the thread can end the wait.
+    # Where cuFile never returns, only the thread can end the process.
     assert out.split()[0] in ("tick", "opened", "failed"), out

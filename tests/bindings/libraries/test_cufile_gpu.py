@@ -1,6 +1,6 @@
-"""cuFile on a GPU, in compatibility mode: between files and device memory, through the processor.
+"""cuFile on a GPU in compatibility mode: transfers between files and device memory through the host.
 
-Each test is a process of its own: cuFile reads its settings once, and its driver may never open.
+Each test runs in its own process: cuFile reads its settings once, and opening its driver may hang.
 """
 
 import subprocess
@@ -69,7 +69,7 @@ print("done")
 
 
 def run(tmp_path, body, file=True):
-    """Runs the body between an open driver (with one registered file) and the end; skips where cuFile does not open."""
+    """Runs the body with an open driver and one registered file; skips the test where cuFile does not open."""
     steps = [BEGIN, FILE, textwrap.dedent(body), CLOSE_FILE, END] if file else [BEGIN, textwrap.dedent(body), END]
     try:
         done = subprocess.run(
@@ -90,7 +90,7 @@ def run(tmp_path, body, file=True):
     return done.stdout
 
 
-def test_there_and_back(tmp_path):
+def test_write_and_read(tmp_path):
     run(
         tmp_path,
         """
@@ -103,7 +103,7 @@ def test_there_and_back(tmp_path):
     )
 
 
-def test_offsets_and_the_end_of_the_file(tmp_path):
+def test_offsets_and_end_of_file(tmp_path):
     run(
         tmp_path,
         """
@@ -134,7 +134,7 @@ def test_registered_memory(tmp_path):
     )
 
 
-def test_asynchronous(tmp_path):
+def test_asynchronous_transfers(tmp_path):
     run(
         tmp_path,
         """
@@ -216,7 +216,7 @@ def test_memory_without_a_file(tmp_path):
     assert out.count("error: ") == 3 and "no error" not in out, out
 
 
-def test_mistakes_with_a_file(tmp_path):
+def test_invalid_calls_with_a_file(tmp_path):
     out = run(
         tmp_path,
         """

@@ -1,4 +1,6 @@
-"""nvFatbin by its own library: fat binaries of several architectures, read back by nvJitLink, and what no argument may do."""
+"""nvFatbin through its own library: fat binaries of several architectures, read back by nvJitLink, and invalid
+arguments.
+"""
 
 import contextlib
 import ctypes
@@ -8,14 +10,16 @@ import pytest
 from cuda.bindings import nvfatbin, nvjitlink
 from cuda.bindings.nvfatbin import Result, nvFatbinError
 
-from helpers.device_code import ALONE, CALLEE, in_child, nvrtc_output, resident
+from helpers.device_code import ALONE, CALLEE, nvrtc_output
+from helpers.memory import resident
+from helpers.programs import python
 
 MAGIC = b"\x50\xed\x55\xba"
 
 
 @pytest.fixture
 def create():
-    """Makes fat binaries and destroys them afterwards."""
+    """Creates fat binaries and destroys them after the test."""
     made = []
 
     def make(*options):
@@ -53,7 +57,7 @@ def finished(handle):
 
 
 # -------------------------------------------------------------------------------------------------------------
-# What it is for
+# Function
 
 
 def test_version():
@@ -98,11 +102,11 @@ def test_compressed_is_not_larger(create):
         data = cubin()
         nvfatbin.add_cubin(handle, data, len(data), "80", "x")
         sizes.append(len(finished(handle)))
-    # Some releases leave what is small as it is.
+    # Some releases leave small inputs uncompressed.
     assert sizes[1] <= sizes[0]
 
 
-def test_empty(create):
+def test_empty_fat_binary(create):
     assert nvfatbin.size(create()) == 16
 
 
@@ -110,11 +114,11 @@ def test_empty(create):
 # Failures
 
 
-def test_unknown_option():
+def test_unknown_option_is_refused():
     raises(Result.ERROR_UNRECOGNIZED_OPTION, nvfatbin.create, ["-foo"], 1)
 
 
-def test_wrong_inputs(create):
+def test_invalid_inputs_are_refused(create):
     data, text = cubin(), ptx()
     raises(Result.ERROR_INVALID_ARCH, nvfatbin.add_cubin, create(), data, len(data), "sm_80", "x")
     raises(Result.ERROR_ELF_ARCH_MISMATCH, nvfatbin.add_cubin, create(), data, len(data), "90", "x")
@@ -125,11 +129,11 @@ def test_wrong_inputs(create):
         nvfatbin.add_index(create(), b"garbage", 7, "x")
     with pytest.raises(nvFatbinError):
         nvfatbin.add_reloc(create(), b"garbage", 7)
-    # What was given for PTX may lack its nul.
+    # PTX may lack its NUL.
     nvfatbin.add_ptx(create(), text.rstrip(b"\0"), len(text.rstrip(b"\0")), "80", "x", "")
 
 
-def test_dead_handles(create):
+def test_destroyed_handles_are_refused(create):
     handle = create()
     nvfatbin.destroy(handle)
     for wrong in (handle, handle + 16, 0, -1, 4096, 2**63 - 1):
@@ -156,7 +160,7 @@ def test_dead_handles(create):
         ([], "0", TypeError),
     ],
 )
-def test_wrong_options(options, count, error):
+def test_wrong_options_raise(options, count, error):
     with pytest.raises(error):
         nvfatbin.create(options, count)
 
@@ -167,7 +171,7 @@ def test_options_in_other_forms():
         nvfatbin.destroy(nvfatbin.create(options, count))
 
 
-def test_wrong_arguments(create):
+def test_wrong_arguments_raise(create):
     handle, data = create(), cubin()
     for size in (0, len(data) - 1, len(data) + 1):
         with pytest.raises(ValueError, match="'code'"):
@@ -194,10 +198,10 @@ def test_wrong_arguments(create):
 
 
 # -------------------------------------------------------------------------------------------------------------
-# Many, at once, and at the end
+# Repetition, threads, exit
 
 
-def test_created_and_destroyed_without_end():
+def test_repeated_creation_does_not_leak():
     def some(count):
         for _ in range(count):
             nvfatbin.destroy(nvfatbin.create([], 0))
@@ -208,7 +212,7 @@ def test_created_and_destroyed_without_end():
     assert resident() - before < 4 << 20
 
 
-def test_threads():
+def test_threads_with_their_own_handles():
     results, failures = [], []
     data = cubin()
 
@@ -233,7 +237,7 @@ def test_threads():
     assert len({len(result) for result in results}) == 1
 
 
-def test_the_interpreter_may_end_meanwhile():
+def test_interpreter_exits_during_calls():
     code = """
 import threading
 from cuda.bindings import nvfatbin
@@ -246,5 +250,5 @@ nvfatbin.create([], 0)
 print("end")
 """
     for _ in range(5):
-        out, err, status = in_child(code)
-        assert (out, status) == ("end\n", 0), err
+        done = python(code)
+        assert (done.stdout, done.returncode) == ("end\n", 0), done.stderr

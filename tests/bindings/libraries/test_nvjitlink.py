@@ -1,4 +1,4 @@
-"""nvJitLink by its own library: what links, what every failure says, and what no argument may do."""
+"""nvJitLink through its own library: successful links, every failure, and invalid arguments."""
 
 import contextlib
 import ctypes
@@ -8,8 +8,9 @@ import pytest
 from cuda.bindings import nvjitlink
 from cuda.bindings.nvjitlink import InputType, Result, nvJitLinkError
 
-from helpers import TESTS
-from helpers.device_code import ALONE, CALLEE, CALLER, in_child, nvrtc_output, or_skip, resident
+from helpers.device_code import ALONE, CALLEE, CALLER, nvrtc_output, or_skip
+from helpers.memory import resident
+from helpers.programs import python
 
 RELOCATABLE = ("-arch=sm_80", "-rdc=true")
 LTO = ("-arch=sm_80", "-rdc=true", "-dlto")
@@ -17,7 +18,7 @@ LTO = ("-arch=sm_80", "-rdc=true", "-dlto")
 
 @pytest.fixture
 def create():
-    """Makes linkers and destroys them afterwards."""
+    """Creates linkers and destroys them after the test."""
     made = []
 
     def make(*options):
@@ -60,7 +61,7 @@ def raises(status, function, *arguments):
 
 
 # -------------------------------------------------------------------------------------------------------------
-# What it is for
+# Function
 
 
 def test_version():
@@ -70,7 +71,7 @@ def test_version():
     assert 0 <= minor < 20
 
 
-def test_two_relocatable_objects(create):
+def test_two_relocatable_objects_link(create):
     handle = create("-arch=sm_80")
     assert type(handle) is int
     add(handle, InputType.CUBIN, nvrtc_output(CALLER, "CUBIN", *RELOCATABLE), "caller")
@@ -83,7 +84,7 @@ def test_two_relocatable_objects(create):
     assert nvjitlink.destroy(handle) is None
 
 
-def test_an_object_from_a_file(create, tmp_path):
+def test_object_from_a_file_links(create, tmp_path):
     file = tmp_path / "callee.cubin"
     file.write_bytes(nvrtc_output(CALLEE, "CUBIN", *RELOCATABLE))
     for kind in (InputType.CUBIN, InputType.ANY):
@@ -110,10 +111,10 @@ def test_lto_to_ptx(lto):
     handle = lto("-ptx", "-verbose")
     ptx = output(handle, "ptx").rstrip(b"\0").decode()
     assert ".target sm_80" in ptx
-    # The call is gone: both were compiled as one.
+    # The call is inlined: both inputs were compiled together.
     assert ".entry kernel" in ptx
     assert "call" not in ptx
-    # Some releases have something to say, others do not.
+    # Some releases write to the info log, others do not.
     assert type(text(nvjitlink.get_info_log_size, nvjitlink.get_info_log, handle)) is str
 
 
@@ -131,16 +132,16 @@ def test_lto_to_ltoir(lto):
 # Failures
 
 
-def test_unknown_option():
+def test_unknown_option_is_refused():
     error = raises(Result.ERROR_UNRECOGNIZED_OPTION, nvjitlink.create, 1, ["-foo"])
     assert error.log == ""
 
 
-def test_missing_architecture():
+def test_missing_architecture_is_refused():
     raises(Result.ERROR_MISSING_ARCH, nvjitlink.create, 1, ["-lto"])
 
 
-def test_an_undefined_symbol_is_named_in_the_log(create):
+def test_undefined_symbol_is_named_in_the_log(create):
     handle = create("-arch=sm_80")
     add(handle, InputType.CUBIN, nvrtc_output(CALLER, "CUBIN", *RELOCATABLE), "caller")
     with pytest.raises(nvJitLinkError) as info:
@@ -152,13 +153,13 @@ def test_an_undefined_symbol_is_named_in_the_log(create):
     assert str(error) == f"{Result(error.status).name} ({error.status})"
 
 
-def test_an_unsupported_input_is_named_in_the_log(create):
+def test_unsupported_input_is_named_in_the_log(create):
     handle = create("-arch=sm_80")
     error = raises(Result.ERROR_INCORRECT_INPUT_TYPE, nvjitlink.add_data, handle, 99, b"abc", 3, "some-name")
     assert "some-name" in error.log
 
 
-def test_wrong_inputs(create):
+def test_invalid_inputs_are_refused(create):
     nvrtc_output(ALONE, "CUBIN", "-arch=sm_80")
     ltoir = nvrtc_output(CALLEE, "LTOIR", *LTO)
     raises(Result.ERROR_LTO_NOT_ENABLED, add, create("-arch=sm_80"), InputType.LTOIR, ltoir)
@@ -166,11 +167,10 @@ def test_wrong_inputs(create):
     raises(Result.ERROR_INVALID_INPUT, nvjitlink.add_file, create("-arch=sm_80"), InputType.CUBIN, "/no/such/file")
 
 
-def test_an_input_for_another_architecture():
-    # In a process of its own: after this failure nvJitLink 13.5 never unlocks something that other threads need.
-    code = f"""
+def test_input_for_another_architecture_is_refused():
+    # In another process: after this failure nvJitLink 13.5 keeps a lock that other threads need.
+    code = """
 import sys
-sys.path.insert(0, {str(TESTS)!r})
 from cuda.bindings import nvjitlink
 from helpers.device_code import CALLEE, nvrtc_output
 cubin = nvrtc_output(CALLEE, "CUBIN", "-arch=sm_80", "-rdc=true")
@@ -180,11 +180,11 @@ try:
 except nvjitlink.nvJitLinkError as error:
     print(error)
 """
-    out, err, status = in_child(code)
-    assert (out, status) == ("ERROR_INVALID_INPUT (3)\n", 0), err
+    done = python(code)
+    assert (done.stdout, done.returncode) == ("ERROR_INVALID_INPUT (3)\n", 0), done.stderr
 
 
-def test_wrong_order(create):
+def test_calls_in_the_wrong_order_are_refused(create):
     handle = create("-arch=sm_80")
     add(handle, InputType.CUBIN, nvrtc_output(ALONE, "CUBIN", "-arch=sm_80"))
     nvjitlink.complete(handle)
@@ -193,7 +193,7 @@ def test_wrong_order(create):
         nvjitlink.get_linked_ptx_size(handle)
 
 
-def test_dead_handles(create):
+def test_destroyed_handles_are_refused(create):
     handle = create("-arch=sm_80")
     nvjitlink.destroy(handle)
     for wrong in (handle, handle + 8, 0, -1, 1, 4096, 2**63 - 1, -(2**63)):
@@ -207,7 +207,7 @@ def test_dead_handles(create):
             assert error.__notes__
         raises(Result.ERROR_NULL_INPUT, nvjitlink.add_data, wrong, InputType.PTX, b"x", 1, "x")
         raises(Result.ERROR_NULL_INPUT, nvjitlink.get_linked_cubin, wrong, bytearray(8))
-    # The same address may come back as another handle.
+    # The address may be reused by another handle.
     again = create("-arch=sm_80")
     assert nvjitlink.get_error_log_size(again) >= 0
 
@@ -224,7 +224,7 @@ class Index:
         return self.value
 
 
-def test_what_a_handle_may_be(create):
+def test_handle_arguments(create):
     handle = create("-arch=sm_80")
     assert nvjitlink.get_error_log_size(Index(handle)) == nvjitlink.get_error_log_size(handle=handle)
     for wrong in (None, "x", b"x", [], 1.0, float(handle), object()):
@@ -254,7 +254,7 @@ def test_what_a_handle_may_be(create):
         (2**64, OverflowError),
     ],
 )
-def test_wrong_options(options, error):
+def test_wrong_options_raise(options, error):
     with pytest.raises(error):
         nvjitlink.create(1, options)
 
@@ -282,12 +282,12 @@ def test_options_in_other_forms(create):
 @pytest.mark.parametrize(
     "count, error", [(-1, OverflowError), (2**32, OverflowError), ("1", TypeError), (None, TypeError)]
 )
-def test_wrong_counts(count, error):
+def test_wrong_counts_raise(count, error):
     with pytest.raises(error, match="'num_options'"):
         nvjitlink.create(count, ["-arch=sm_80"])
 
 
-def test_wrong_numbers_of_arguments():
+def test_wrong_numbers_of_arguments_raise():
     for arguments in ((), (1,), (1, [], 3)):
         with pytest.raises(TypeError, match="create"):
             nvjitlink.create(*arguments)
@@ -295,7 +295,7 @@ def test_wrong_numbers_of_arguments():
         nvjitlink.create(1, [], foo=2)
 
 
-def test_buffers_that_are_read(create):
+def test_input_buffers(create):
     ptx = nvrtc_output(CALLEE, "PTX", *RELOCATABLE)
     handle = create("-arch=sm_80")
     storage = ctypes.create_string_buffer(ptx, len(ptx))
@@ -323,7 +323,7 @@ def test_buffers_that_are_read(create):
             nvjitlink.add_data(handle, InputType.PTX, ptx, len(ptx), name)
 
 
-def test_buffers_that_are_written(create):
+def test_output_buffers(create):
     handle = create("-arch=sm_80")
     add(handle, InputType.CUBIN, nvrtc_output(ALONE, "CUBIN", "-arch=sm_80"))
     nvjitlink.complete(handle)
@@ -355,10 +355,10 @@ def test_buffers_that_are_written(create):
 
 
 # -------------------------------------------------------------------------------------------------------------
-# Many, at once, and at the end
+# Repetition, threads, exit
 
 
-def test_created_and_destroyed_without_end():
+def test_repeated_creation_does_not_leak():
     def some(count):
         for _ in range(count):
             nvjitlink.destroy(nvjitlink.create(1, ["-arch=sm_80"]))
@@ -369,7 +369,7 @@ def test_created_and_destroyed_without_end():
     assert resident() - before < 4 << 20
 
 
-def test_failures_without_end(create):
+def test_repeated_failures_do_not_leak(create):
     handle = create("-arch=sm_80")
 
     def some(count):
@@ -417,14 +417,13 @@ def test_threads_with_their_own_linkers():
 
 
 def test_threads_with_one_linker():
-    """One of them destroys it while the others are at it: they are told so, and nothing breaks.
+    """One thread destroys it while the others use it: they get errors.
 
-    In a process of its own, which would die of it: nvJitLink keeps memory of the thread that made a linker until it
-    has linked, so other threads are refused until then.
+    In another process, which may crash: nvJitLink keeps state of the thread that created a linker until it has linked,
+    so other threads are refused until then.
     """
-    code = f"""
-import sys, threading
-sys.path.insert(0, {str(TESTS)!r})
+    code = """
+import threading
 from cuda.bindings import nvjitlink
 from cuda.bindings.nvjitlink import nvJitLinkError
 from helpers.device_code import ALONE, nvrtc_output
@@ -455,17 +454,17 @@ for turn in range(20):
         thread.start()
     for thread in threads:
         thread.join()
-print({{int(nvjitlink.Result.ERROR_NULL_INPUT), int(nvjitlink.Result.ERROR_INTERNAL)}} <= statuses)
+print({int(nvjitlink.Result.ERROR_NULL_INPUT), int(nvjitlink.Result.ERROR_INTERNAL)} <= statuses)
 handle = nvjitlink.create(1, ["-arch=sm_80"])
 nvjitlink.add_data(handle, nvjitlink.InputType.CUBIN, cubin, len(cubin), "x")
 nvjitlink.complete(handle)
 print(nvjitlink.get_linked_cubin_size(handle) > 0)
 """
-    out, err, status = in_child(code)
-    assert (out, status) == ("True\nTrue\n", 0), err
+    done = python(code)
+    assert (done.stdout, done.returncode) == ("True\nTrue\n", 0), done.stderr
 
 
-def test_the_interpreter_may_end_meanwhile():
+def test_interpreter_exits_during_calls():
     code = """
 import threading
 from cuda.bindings import nvjitlink
@@ -479,11 +478,11 @@ handle = nvjitlink.create(1, ["-arch=sm_80"])
 print("end")
 """
     for _ in range(3):
-        out, err, status = in_child(code)
-        assert (out, status) == ("end\n", 0), err
+        done = python(code)
+        assert (done.stdout, done.returncode) == ("end\n", 0), done.stderr
 
 
-def test_without_the_library():
+def test_missing_library_raises():
     code = """
 import os
 os.environ["CUPYRITE_LIB_NVJITLINK"] = "/no/such/library.so"
@@ -495,5 +494,5 @@ except DynamicLibNotFoundError:
     print("not found")
 print(int(nvjitlink.Result.SUCCESS), nvjitlink.nvJitLinkError(1))
 """
-    out, err, status = in_child(code)
-    assert (out, status) == ("not found\n0 ERROR_UNRECOGNIZED_OPTION (1)\n", 0), err
+    done = python(code)
+    assert (done.stdout, done.returncode) == ("not found\n0 ERROR_UNRECOGNIZED_OPTION (1)\n", 0), done.stderr

@@ -1,10 +1,8 @@
-"""cuda.bindings.nvml: the same tests on a GPU and on the CPU device, as far as both can."""
+"""cuda.bindings.nvml: the same tests on a GPU and on the CPU device, as far as each supports them."""
 
 import importlib.util
 import os
 import pathlib
-import subprocess
-import sys
 import threading
 
 import numpy as np
@@ -12,11 +10,12 @@ import pytest
 from cuda.bindings import driver, nvml
 
 from helpers.device import check, compile_cuda
+from helpers.programs import output
 
 
 @pytest.fixture(autouse=True)
 def session():
-    """NVML initialised, and shut down as often."""
+    """NVML initialized; shut down as often as it was initialized."""
     nvml.init_v2()
     yield
     nvml.shutdown()
@@ -27,7 +26,7 @@ def device():
     return nvml.device_get_handle_by_index_v2(0)
 
 
-def test_initialising_is_counted():
+def test_initialization_is_counted():
     script = """
 from cuda.bindings import nvml
 def count():
@@ -41,8 +40,7 @@ print(count())
 try: nvml.shutdown()
 except nvml.UninitializedError as error: print(type(error.status) is int)
 """
-    out = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout
-    assert out.split() == ["True"] * 4
+    assert output(script).split() == ["True"] * 4
 
 
 def test_versions():
@@ -52,7 +50,7 @@ def test_versions():
     assert nvml.system_get_nvml_version().startswith(f"{version // 1000}.")
 
 
-def test_a_device_and_everything_that_names_it(device):
+def test_device_is_found_by_every_identifier(device):
     assert type(device) is int and device != 0
     assert nvml.device_get_index(device) == 0
     uuid = nvml.device_get_uuid(device)
@@ -65,7 +63,7 @@ def test_a_device_and_everything_that_names_it(device):
     assert nvml.device_get_handle_by_pci_bus_id_v2(pci.bus_id_legacy) == device
 
 
-def test_the_driver_knows_the_same_device(device):
+def test_driver_reports_the_same_device(device):
     check(driver.cuInit(0))
     ordinal = check(driver.cuDeviceGetByPCIBusId(nvml.device_get_pci_info_v3(device).bus_id_legacy.encode()))
     assert check(driver.cuDeviceGetName(96, ordinal)).split(b"\0")[0].decode() == nvml.device_get_name(device)
@@ -78,16 +76,16 @@ def test_the_driver_knows_the_same_device(device):
     assert nvml.DeviceArch(nvml.device_get_architecture(device)) in nvml.DeviceArch
 
 
-def test_memory(device):
+def test_memory_info(device):
     v2 = nvml.device_get_memory_info_v2(device)
     assert isinstance(v2, nvml.Memory_v2)
     assert v2.total > 0 and v2.free + v2.used + v2.reserved == v2.total
     assert v2.version == 40 | 2 << 24
 
 
-def test_memory_that_is_allocated_is_used(device, context):
+def test_allocated_memory_is_reported_as_used(device, context):
     size, grown = 64 << 20, []
-    # Other processes may give back memory of a GPU at the same time.
+    # Other processes may free memory of a GPU at the same time.
     while not grown or (grown[-1] < size // 2 and len(grown) < 20):
         before = nvml.device_get_memory_info_v2(device).used
         pointer = check(driver.cuMemAlloc(size))
@@ -98,20 +96,20 @@ def test_memory_that_is_allocated_is_used(device, context):
     assert grown[-1] >= size // 2, grown
 
 
-def test_this_process_computes(device, context):
+def test_this_process_is_listed_as_computing(device, context):
     pointer = check(driver.cuMemAlloc(1 << 20))
     processes = nvml.device_get_compute_running_processes_v3(device)
     mine = [p for p in processes if p.pid == os.getpid()]
     check(driver.cuMemFree(pointer))
     assert isinstance(processes, nvml.ProcessInfo)
-    # In a container NVML may see other process ids than the process itself.
+    # In a container NVML may report other process ids than the process itself.
     if mine:
         assert len(mine) == 1 and mine[0].used_gpu_memory >= 1 << 20
     assert pathlib.Path(nvml.system_get_process_name(os.getpid())).name
 
 
 @pytest.mark.cpu
-def test_the_cpu_device_lists_exactly_this_process(device, context):
+def test_cpu_device_lists_exactly_this_process(device, context):
     pointer = check(driver.cuMemAlloc(1 << 20))
     (mine,) = nvml.device_get_compute_running_processes_v3(device)
     check(driver.cuMemFree(pointer))
@@ -126,7 +124,7 @@ SPIN = """extern "C" __global__ void spin(unsigned long long n, unsigned *out) {
 
 
 @pytest.mark.cpu
-def test_a_kernel_keeps_the_device_busy(device, context):
+def test_running_kernel_shows_as_utilization(device, context):
     code, _ = compile_cuda(SPIN)
     module = check(driver.cuModuleLoadData(code))
     kernel = check(driver.cuModuleGetFunction(module, b"spin"))
@@ -140,7 +138,7 @@ def test_a_kernel_keeps_the_device_busy(device, context):
 
 
 @pytest.mark.cpu
-def test_what_the_cpu_device_has_not(device):
+def test_unsupported_queries_of_the_cpu_device(device):
     for call in (
         lambda: nvml.device_get_fan_speed(device),
         lambda: nvml.device_get_power_usage(device),
@@ -159,7 +157,7 @@ def test_what_the_cpu_device_has_not(device):
         assert caught.value.status == nvml.Return.ERROR_NOT_SUPPORTED
 
 
-def test_wrong_names():
+def test_invalid_names_raise():
     with pytest.raises(nvml.InvalidArgumentError):
         nvml.device_get_handle_by_index_v2(1000)
     with pytest.raises(nvml.NvmlError):
@@ -179,7 +177,7 @@ def test_wrong_names():
         nvml.device_get_handle_by_index_v2(-1)
 
 
-def test_an_error_of_every_status():
+def test_every_status_has_an_error_class():
     for status in nvml.Return:
         if status == nvml.Return.SUCCESS:
             assert nvml.check_status(status) == 0
@@ -192,7 +190,7 @@ def test_an_error_of_every_status():
     assert nvml.check_status_size(nvml.Return.ERROR_INSUFFICIENT_SIZE) == 0
 
 
-def test_many_threads(device):
+def test_concurrent_queries(device):
     name, failed = nvml.device_get_name(device), []
 
     def ask():
@@ -215,7 +213,7 @@ def test_many_threads(device):
 
 
 @pytest.mark.cpu
-def test_a_forked_child_begins_anew():
+def test_forked_child_reinitializes():
     pid = os.fork()
     if pid == 0:
         try:
@@ -231,7 +229,7 @@ def test_a_forked_child_begins_anew():
 
 
 @pytest.mark.skipif(importlib.util.find_spec("pynvml") is not None, reason="something else brings NVML")
-def test_importing_loads_nothing():
+def test_import_loads_no_library():
     script = """
 import sys
 from cuda.bindings import nvml, cufile, cudla, nvjitlink, nvvm, nvfatbin
@@ -239,16 +237,13 @@ nvml.PciInfo(), nvml.Return.SUCCESS, nvml.NvmlError, cufile.OpError, cudla.Statu
 maps = open("/proc/self/maps").read()
 print("numpy" in sys.modules, [n for n in ("libnvidia-ml", "libcuda", "libcufile", "libnvvm", "libnvJitLink", "libnvfatbin") if n in maps])
 """
-    assert (
-        subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout.strip()
-        == "False []"
-    )
+    assert output(script).strip() == "False []"
 
 
 @pytest.mark.parametrize("values", [[], (), nvml.FieldValue(0)])
 @pytest.mark.parametrize("call", [nvml.device_get_field_values, nvml.device_clear_field_values])
-def test_no_fields_are_no_call(call, values):
-    """Nothing is asked of the library, so no handle is looked at; NVIDIA's package answers with the object."""
+def test_empty_field_list_makes_no_call(call, values):
+    """The library is not called, so the handle is not checked; NVIDIA's package returns the object."""
     got = call(0, values)
     assert type(got) is nvml.FieldValue and len(got) == 0
     assert got is values or not isinstance(values, nvml.FieldValue)

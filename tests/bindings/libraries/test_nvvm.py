@@ -1,4 +1,4 @@
-"""NVVM by its own library: IR as text and as bitcode to PTX and LTO IR, its logs, and what no argument may do."""
+"""NVVM through its own library: IR as text and bitcode to PTX and LTO IR, logs, and invalid arguments."""
 
 import contextlib
 import ctypes
@@ -9,12 +9,14 @@ import pytest
 from cuda.bindings import nvjitlink, nvvm
 from cuda.bindings.nvvm import Result, nvvmError
 
-from helpers.device_code import SINE, STORE_SEVEN, in_child, nvvm_ir, or_skip, resident
+from helpers.device_code import SINE, STORE_SEVEN, nvvm_ir, or_skip
+from helpers.memory import resident
+from helpers.programs import python
 
 
 @pytest.fixture
 def program():
-    """Makes programs of modules and destroys them afterwards."""
+    """Creates programs from modules and destroys them after the test."""
     made = []
 
     def make(*modules):
@@ -57,7 +59,7 @@ def raises(status, function, *arguments):
 
 
 # -------------------------------------------------------------------------------------------------------------
-# What it is for
+# Function
 
 
 def test_versions():
@@ -79,7 +81,7 @@ def test_error_strings():
     assert type(nvvm.get_error_string(99)) is str
 
 
-def test_text_to_ptx(program):
+def test_text_compiles_to_ptx(program):
     handle = program(seven())
     assert type(handle) is int
     assert nvvm.verify_program(handle, 0, []) is None
@@ -90,7 +92,7 @@ def test_text_to_ptx(program):
     assert nvvm.destroy_program(handle) is None
 
 
-def test_text_to_lto_ir_and_on(program):
+def test_text_compiles_to_linkable_lto_ir(program):
     ltoir = compiled(program(seven()), "-arch=compute_80", "-gen-lto")
     assert ltoir[:4] != b"//\n/"
     linker = nvjitlink.create(2, ["-arch=sm_80", "-lto"])
@@ -100,7 +102,7 @@ def test_text_to_lto_ir_and_on(program):
     nvjitlink.destroy(linker)
 
 
-def test_libdevice(program):
+def test_libdevice_is_linked(program):
     """A sine: the text calls a function of libdevice, which is bitcode."""
     bitcode = pathlib.Path(libdevice()).read_bytes()
     assert bitcode.startswith(b"BC")
@@ -108,7 +110,7 @@ def test_libdevice(program):
     nvvm.lazy_add_module_to_program(handle, bitcode, len(bitcode), "libdevice")
     ptx = compiled(handle, "-arch=compute_80", "-ftz=1").rstrip(b"\0").decode()
     assert ".entry kernel" in ptx
-    # All of the sine is there, and nothing else of libdevice.
+    # The whole sine is included, and nothing else of libdevice.
     assert "__nv_sin" not in ptx.replace("__internal", "")
     assert len(ptx) < 100_000
 
@@ -123,7 +125,7 @@ def libdevice():
 # Failures
 
 
-def test_the_log_comes_with_the_exception(program):
+def test_log_is_part_of_the_exception(program):
     handle = program(b"garbage")
     error = raises(Result.ERROR_COMPILATION, nvvm.compile_program, handle, 0, [])
     assert "module-0" in error.log
@@ -134,19 +136,19 @@ def test_the_log_comes_with_the_exception(program):
     assert error.log
 
 
-def test_an_unknown_option_is_named_in_the_log(program):
+def test_unknown_option_is_named_in_the_log(program):
     error = raises(Result.ERROR_INVALID_OPTION, nvvm.compile_program, program(seven()), 1, ["-foo"])
     assert "-foo" in error.log
 
 
-def test_without_a_module(program):
+def test_program_without_a_module_is_refused(program):
     raises(Result.ERROR_NO_MODULE_IN_PROGRAM, nvvm.compile_program, program(), 0, [])
     assert nvvm.get_compiled_result_size(program(seven())) <= 1
 
 
-def test_wrong_modules(program):
+def test_invalid_modules_are_refused(program):
     handle = program()
-    # Some releases refuse an empty module at once, others when it is compiled.
+    # Some releases refuse an empty module at once, others at compilation.
     with pytest.raises(nvvmError) as info:
         nvvm.add_module_to_program(handle, b"", 0, "x")
         nvvm.compile_program(handle, 0, [])
@@ -157,12 +159,12 @@ def test_wrong_modules(program):
     raises(Result.ERROR_INVALID_INPUT, nvvm.get_compiled_result, program(), None)
 
 
-def test_unknown_architecture():
+def test_unknown_architecture_is_refused():
     or_skip(nvvm.llvm_version, "compute_80")
     raises(Result.ERROR_INVALID_INPUT, nvvm.llvm_version, "bogus")
 
 
-def test_dead_handles(program):
+def test_destroyed_handles_are_refused(program):
     handle = program()
     nvvm.destroy_program(handle)
     for wrong in (handle, handle + 16, 0, -1, 4096, 2**63 - 1):
@@ -171,7 +173,7 @@ def test_dead_handles(program):
             assert error.__notes__
         raises(Result.ERROR_INVALID_PROGRAM, nvvm.compile_program, wrong, 0, [])
         raises(Result.ERROR_INVALID_PROGRAM, nvvm.get_program_log, wrong, bytearray(8))
-    # A handle of another library is none of this one.
+    # A handle of another library is not a program.
     linker = nvjitlink.create(1, ["-arch=sm_80"])
     raises(Result.ERROR_INVALID_PROGRAM, nvvm.get_program_log_size, linker)
     nvjitlink.destroy(linker)
@@ -196,7 +198,7 @@ def test_dead_handles(program):
         (None, [], TypeError),
     ],
 )
-def test_wrong_options(program, count, options, error):
+def test_wrong_options_raise(program, count, options, error):
     handle = program(seven())
     for function in (nvvm.compile_program, nvvm.verify_program):
         with pytest.raises(error):
@@ -213,7 +215,7 @@ def test_options_in_other_forms(program):
     raises(Result.ERROR_INVALID_OPTION, nvvm.compile_program, program(seven()), -1, ["-arch=compute_80"])
 
 
-def test_buffers(program):
+def test_buffer_arguments(program):
     handle, module = program(), seven()
     storage = ctypes.create_string_buffer(module, len(module))
     for data in (bytearray(module), memoryview(module), storage, ctypes.addressof(storage)):
@@ -245,10 +247,10 @@ def test_buffers(program):
 
 
 # -------------------------------------------------------------------------------------------------------------
-# Many, at once, and at the end
+# Repetition, threads, exit
 
 
-def test_created_and_destroyed_without_end():
+def test_repeated_creation_does_not_leak():
     def some(count):
         for _ in range(count):
             nvvm.destroy_program(nvvm.create_program())
@@ -259,7 +261,7 @@ def test_created_and_destroyed_without_end():
     assert resident() - before < 4 << 20
 
 
-def test_failures_without_end(program):
+def test_repeated_failures_do_not_leak(program):
     handle = program(b"garbage")
 
     def some(count):
@@ -277,7 +279,7 @@ def test_failures_without_end(program):
     assert resident() - before < 4 << 20
 
 
-def test_threads():
+def test_threads_with_their_own_programs():
     results, failures = [], []
     module = seven()
 
@@ -303,7 +305,7 @@ def test_threads():
 
 
 def test_threads_with_one_program():
-    """One of them destroys it while the others are at it."""
+    """One thread destroys it while the others use it."""
     module, statuses = seven(), set()
     for _ in range(10):
         handle = nvvm.create_program()
@@ -331,7 +333,7 @@ def test_threads_with_one_program():
     assert Result.ERROR_INVALID_PROGRAM in statuses
 
 
-def test_the_interpreter_may_end_meanwhile():
+def test_interpreter_exits_during_calls():
     code = f"""
 import threading
 from cuda.bindings import nvvm
@@ -348,5 +350,5 @@ nvvm.create_program()
 print("end")
 """
     for _ in range(5):
-        out, err, status = in_child(code)
-        assert (out, status) == ("end\n", 0), err
+        done = python(code)
+        assert (done.stdout, done.returncode) == ("end\n", 0), done.stderr

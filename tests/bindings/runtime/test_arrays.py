@@ -1,4 +1,4 @@
-"""The runtime's arrays, textures and surfaces: descriptions there and back, every copy, fetches of what was put in."""
+"""The runtime's arrays, textures and surfaces: descriptors, every copy, fetches."""
 
 import numpy as np
 import pytest
@@ -24,7 +24,7 @@ LAYERED, SURFACE, CUBEMAP = 1, 2, 4
 
 @pytest.fixture(autouse=True)
 def primary():
-    """The primary context, current, and no error left over."""
+    """The primary context, current, without a pending error."""
     check(runtime.cudaSetDevice(0))
     runtime.cudaGetLastError()
     yield
@@ -47,7 +47,7 @@ def info(array):
 
 
 def filled(shape, dtype=np.float32):
-    """A C-contiguous array in which no two neighbours are alike."""
+    """A C-contiguous array in which neighbouring elements differ."""
     return (np.arange(int(np.prod(shape))) * 7 % 113).astype(dtype).reshape(shape)
 
 
@@ -71,7 +71,7 @@ def contents_2d(array, shape, dtype=np.float32):
     [np.uint8, np.uint16, np.uint32, np.int8, np.int16, np.int32, np.float16, np.float32],
     ids=lambda t: t.__name__,
 )
-def test_channels_there_and_back(dtype, channels):
+def test_channel_descriptors_round_trip(dtype, channels):
     desc = channel(dtype, channels)
     array = check(runtime.cudaMallocArray(desc, 5, 3, 0))
     assert fields(check(runtime.cudaGetChannelDesc(array))) == fields(desc)
@@ -90,7 +90,7 @@ def test_channels_there_and_back(dtype, channels):
         ((12, 0, 0, 0), UNSIGNED),
     ],
 )
-def test_channels_of_nothing(bits, kind):
+def test_empty_channel_descriptors(bits, kind):
     desc = check(runtime.cudaCreateChannelDesc(*bits, kind))
     assert fields(desc) == (*bits, kind)
     status, array = runtime.cudaMallocArray(desc, 4, 4, 0)
@@ -111,13 +111,13 @@ def test_channels_of_nothing(bits, kind):
         ((16, 8, 0), SURFACE),
     ],
 )
-def test_shapes(size, flags):
+def test_array_shapes(size, flags):
     array = check(runtime.cudaMalloc3DArray(channel(np.float32), runtime.make_cudaExtent(*size), flags))
     assert info(array)[1:] == (size, flags)
     check(runtime.cudaFreeArray(array))
 
 
-def test_what_cannot_be_made():
+def test_invalid_arrays_are_refused():
     desc = channel(np.float32)
     for size, flags in (((0, 0, 0), 0), ((8, 4, 6), CUBEMAP), ((8, 8, 7), CUBEMAP | LAYERED)):
         assert runtime.cudaMalloc3DArray(desc, runtime.make_cudaExtent(*size), flags) == (E.cudaErrorInvalidValue, None)
@@ -125,7 +125,7 @@ def test_what_cannot_be_made():
     check(runtime.cudaFreeMipmappedArray(runtime.cudaMipmappedArray_t(0)))
 
 
-def test_levels():
+def test_mipmap_levels():
     extent = runtime.make_cudaExtent(16, 8, 0)
     mipmapped = check(runtime.cudaMallocMipmappedArray(channel(np.float32), extent, 3, 0))
     sizes = [(16, 8), (8, 4), (4, 2)]
@@ -144,11 +144,11 @@ def test_levels():
 # ---- copies
 
 
-def test_planes():
+def test_two_dimensional_copies():
     data = filled((8, 16))
     array, other = array_2d(data), array_2d(np.zeros_like(data))
     np.testing.assert_array_equal(contents_2d(array, (8, 16)), data)
-    # A window into another array, and out into rows with a pitch.
+    # A part of another array, and back into rows with a pitch.
     check(runtime.cudaMemcpy2DArrayToArray(other, 12, 1, array, 8, 2, 40, 5, ON_DEVICE))
     want = np.zeros_like(data)
     want[1:6, 3:13] = data[2:7, 2:12]
@@ -176,7 +176,7 @@ def test_planes():
         check(runtime.cudaFreeArray(a))
 
 
-def test_bytes_run_on_in_the_next_row():
+def test_linear_copies_continue_in_the_next_row():
     data = filled((5, 8), np.uint8) + 1
     array = array_2d(data)
     flat = data.reshape(-1)
@@ -199,7 +199,7 @@ def test_bytes_run_on_in_the_next_row():
 
 
 def box(source, target, extent, kind, source_at=(0, 0, 0), target_at=(0, 0, 0)):
-    """cudaMemcpy3D between ends: an array, or (address, pitch, width, height) of memory."""
+    """cudaMemcpy3D; each end is an array, or (address, pitch, width, height) of memory."""
     p = runtime.cudaMemcpy3DParms()
     for prefix, end, at in (("src", source, source_at), ("dst", target, target_at)):
         if isinstance(end, tuple):
@@ -212,7 +212,7 @@ def box(source, target, extent, kind, source_at=(0, 0, 0), target_at=(0, 0, 0)):
 
 
 @pytest.mark.parametrize("flags", [0, LAYERED])
-def test_boxes(flags):
+def test_three_dimensional_copies(flags):
     """Positions and extents count elements where an array takes part."""
     data = filled((4, 8, 16))
     desc, extent = channel(np.float32), runtime.make_cudaExtent(16, 8, 4)
@@ -239,7 +239,7 @@ def test_boxes(flags):
         check(runtime.cudaFreeArray(a))
 
 
-def test_directions_and_pitches():
+def test_copy_directions_and_pitches():
     data = filled((8, 16))
     array = array_2d(data)
     address = data.ctypes.data
@@ -304,7 +304,7 @@ def run(module, kernel, handle, shape):
     return out
 
 
-def test_fetches_and_surfaces():
+def test_texture_fetches_and_surface_stores():
     module = Module.from_source(SOURCE)
     data = filled((8, 16))
     array = array_2d(data, SURFACE)
@@ -330,7 +330,7 @@ def test_fetches_and_surfaces():
     module.unload()
 
 
-def test_normalised_reads_of_linear_memory():
+def test_normalized_reads_of_linear_memory():
     source = """extern "C" __global__ void fetch(cudaTextureObject_t t, float *out) {
         int i = blockIdx.x * blockDim.x + threadIdx.x;
         out[i] = tex1Dfetch<float>(t, i);
@@ -354,7 +354,7 @@ def test_normalised_reads_of_linear_memory():
     module.unload()
 
 
-def test_descriptions_come_back():
+def test_descriptors_are_returned():
     array = array_2d(filled((8, 16)))
     mirror = runtime.cudaTextureAddressMode.cudaAddressModeMirror
     linear = runtime.cudaTextureFilterMode.cudaFilterModeLinear
@@ -382,12 +382,12 @@ def test_descriptions_come_back():
     check(runtime.cudaFreeArray(array))
 
 
-def test_what_textures_cannot_be_made_of():
+def test_invalid_texture_descriptors_are_refused():
     array = array_2d(filled((8, 16)))
     nothing = runtime.cudaArray_t(0)
     assert runtime.cudaCreateTextureObject(resource(nothing), texture_description(), None)[0] != E.cudaSuccess
     if on_cpu_device():
-        # The manual asks for zero; libcudart does not look.
+        # The manual requires zero; libcudart does not check.
         flagged = resource(array)
         flagged.flags = 1
         assert runtime.cudaCreateTextureObject(flagged, texture_description(), None)[0] != E.cudaSuccess
@@ -401,7 +401,7 @@ def test_what_textures_cannot_be_made_of():
     check(runtime.cudaFreeArray(array))
 
 
-def test_the_driver_sees_the_same_arrays():
+def test_driver_sees_the_same_arrays():
     data = filled((8, 16))
     array = array_2d(data)
     seen = check(driver.cuArray3DGetDescriptor(driver.CUarray(int(array))))

@@ -1,15 +1,13 @@
-"""cuda.bindings.runtime: what Python makes of arguments and results, whatever the calls then do on a device."""
+"""cuda.bindings.runtime: conversion of arguments and results, independent of the device."""
 
 import ctypes
-import os
-import subprocess
-import sys
 
 import numpy as np
 import pytest
 from cuda.bindings import driver, runtime
 
 from helpers.device import check
+from helpers.programs import output
 
 E = runtime.cudaError_t
 HANDLES = {
@@ -29,7 +27,7 @@ HANDLES = {
 
 
 @pytest.mark.parametrize("name, base", HANDLES.items())
-def test_handles_that_the_driver_has_too(name, base):
+def test_handles_shared_with_the_driver(name, base):
     ours, theirs = getattr(runtime, name), getattr(driver, base)
     assert ours.__mro__ == (ours, theirs, object) and ours.__module__ == "cuda.bindings.runtime"
     assert ours(5) == theirs(5) and theirs(5) == ours(5) and hash(ours(5)) == hash(theirs(5)) and ours(5) != theirs(6)
@@ -37,7 +35,7 @@ def test_handles_that_the_driver_has_too(name, base):
     assert ctypes.c_uint64.from_address(ours(9).getPtr()).value == 9
 
 
-def test_handles_of_the_runtime_alone():
+def test_handles_of_the_runtime():
     assert runtime.cudaArray_t(3) == runtime.cudaArray_t(3) != runtime.cudaArray_t(4)
     assert runtime.cudaArray_t(3) != driver.CUarray(3) and runtime.cudaKernel_t(3) != driver.CUkernel(3)
     assert (
@@ -47,7 +45,7 @@ def test_handles_of_the_runtime_alone():
     assert runtime.cudaStream_t(5).__cuda_stream__() == (0, 5)
 
 
-def test_streams_and_events_of_either_module_go_in():
+def test_streams_and_events_of_both_modules_are_accepted():
     stream, event = check(runtime.cudaStreamCreate()), check(runtime.cudaEventCreate())
     assert type(stream) is runtime.cudaStream_t and type(event) is runtime.cudaEvent_t
     for s in (stream, driver.CUstream(stream), int(stream)):
@@ -62,16 +60,16 @@ def test_streams_and_events_of_either_module_go_in():
     check(runtime.cudaStreamDestroy(stream))
 
 
-def test_sizes_of_blocks_start_as_one():
+def test_dim3_defaults_to_one():
     dim = runtime.dim3()
     assert (dim.x, dim.y, dim.z) == (1, 1, 1)
     params = runtime.cudaKernelNodeParams()
     assert (params.gridDim.x, params.gridDim.z, params.blockDim.y) == (1, 1, 1)
-    # A member of a union in C++ is made by nobody.
+    # As a member of a union in C++ it is not initialized.
     assert runtime.cudaGraphNodeParams().kernel.gridDim.x == 0 and runtime.cudaKernelNodeParamsV2().gridDim.x == 0
 
 
-def test_a_name_ends_where_it_ends():
+def test_device_name_ends_at_the_nul():
     properties = runtime.cudaDeviceProp()
     assert properties.name == b"" and len(properties.luid) == 8
     properties.name = b"device"
@@ -104,7 +102,7 @@ def test_arrays_of_structs_and_handles_in_a_struct():
             frame.planeDesc = wrong
 
 
-def test_lists_keep_their_elements():
+def test_lists_keep_their_elements_alive():
     params = runtime.cudaExternalSemaphoreSignalNodeParams()
     params.extSemArray = [runtime.cudaExternalSemaphore_t(n) for n in (4, 5)]
     params.numExtSems = 2
@@ -117,7 +115,7 @@ def test_lists_keep_their_elements():
 # ---------------------------------------------------------------- functions without a C function behind them
 
 
-def test_structs_made_by_functions():
+def test_functions_that_build_structs():
     extent = runtime.make_cudaExtent(1, 2, 2**40)
     assert (type(extent), extent.width, extent.height, extent.depth) == (runtime.cudaExtent, 1, 2, 2**40)
     pos = runtime.make_cudaPos(x=3, y=4, z=5)
@@ -134,7 +132,7 @@ def test_structs_made_by_functions():
         runtime.make_cudaExtent(1, 2)
 
 
-def test_a_channel_descriptor():
+def test_channel_descriptor():
     status, desc = runtime.cudaCreateChannelDesc(8, 16, 32, 0, runtime.cudaChannelFormatKind.cudaChannelFormatKindFloat)
     assert status is E.cudaSuccess and type(desc) is runtime.cudaChannelFormatDesc
     assert (desc.x, desc.y, desc.z, desc.w) == (8, 16, 32, 0)
@@ -144,17 +142,17 @@ def test_a_channel_descriptor():
         runtime.cudaCreateChannelDesc(2**31, 0, 0, 0, 1)
 
 
-def test_names_and_texts_of_every_error():
+def test_every_error_has_a_name_and_text():
     for error in E:
         status, name = runtime.cudaGetErrorName(error)
         if name == b"unrecognized error code" and runtime.getLocalRuntimeVersion()[1] < 13050:
-            continue  # newer than the libcudart that is installed
+            continue  # Newer than the installed libcudart.
         assert (status, name.decode()) == (E.cudaSuccess, error.name)
         assert runtime.cudaGetErrorString(error)[1] not in (None, b"", b"unrecognized error code")
     assert runtime.cudaGetErrorName(12345) == (E.cudaSuccess, b"unrecognized error code")
 
 
-def test_the_version_of_the_installed_library():
+def test_version_of_the_installed_library():
     from cuda import pathfinder
 
     try:
@@ -165,7 +163,7 @@ def test_the_version_of_the_installed_library():
         assert status is E.cudaSuccess and version // 1000 in (12, 13)
 
 
-def test_sizes():
+def test_struct_sizes():
     assert runtime.sizeof(runtime.cudaDeviceProp) == 1008 and runtime.sizeof(runtime.cudaLaunchAttributeValue) == 64
     for wrong in (int, E, 5, runtime.dim3()):
         with pytest.raises(TypeError):
@@ -175,7 +173,7 @@ def test_sizes():
 # ---------------------------------------------------------------- arguments
 
 
-def test_memory_of_many_kinds():
+def test_memory_arguments_of_every_kind():
     device = check(runtime.cudaMalloc(64))
     assert type(device) is int
     kind = runtime.cudaMemcpyKind
@@ -195,7 +193,7 @@ def test_memory_of_many_kinds():
             runtime.cudaFree(wrong)
 
 
-def test_buffers_shorter_than_a_copy():
+def test_buffers_shorter_than_the_copy_are_refused():
     device = check(runtime.cudaMalloc(64))
     short = np.zeros(3, np.int32)
     kind = runtime.cudaMemcpyKind
@@ -217,7 +215,7 @@ def test_buffers_shorter_than_a_copy():
     check(runtime.cudaFree(device))
 
 
-def test_wrong_kinds_raise_before_the_call():
+def test_wrong_types_raise_before_the_call():
     kind = runtime.cudaMemcpyKind.cudaMemcpyDefault
     for call in (
         lambda: runtime.cudaMemcpy(0, 0, "1", kind),
@@ -261,7 +259,7 @@ def test_attribute_values_have_the_type_of_their_attribute():
             runtime.cudaMemPoolSetAttribute(pool, wrong, 1)
 
 
-def test_options_have_the_type_of_their_option():
+def test_option_values_have_the_type_of_their_option():
     jit, library = runtime.cudaJitOption, runtime.cudaLibraryOption
     for options, values in (
         ([jit.cudaJitMaxRegisters], ["x"]),
@@ -291,7 +289,7 @@ PTX = b"""
 """
 
 
-def test_a_library_and_its_kernels():
+def test_library_and_its_kernels():
     log = bytearray(256)
     jit = runtime.cudaJitOption
     loaded = check(
@@ -342,7 +340,7 @@ def test_range_attributes():
 # ---------------------------------------------------------------- results
 
 
-def test_failures_fill_up_with_none():
+def test_failures_return_none_for_outputs():
     status, properties = runtime.cudaGetDeviceProperties(10**6)
     assert status is E.cudaErrorInvalidDevice and properties is None
     assert runtime.cudaGetLastError() == (E.cudaErrorInvalidDevice,)
@@ -351,7 +349,7 @@ def test_failures_fill_up_with_none():
     runtime.cudaGetLastError()
 
 
-def test_properties():
+def test_device_properties():
     properties = check(runtime.cudaGetDeviceProperties(0))
     assert type(properties) is runtime.cudaDeviceProp
     assert properties.name == check(driver.cuDeviceGetName(256, 0)).rstrip(b"\0")
@@ -367,25 +365,18 @@ def test_properties():
 
 
 def fresh(script, **environment):
-    """What a fresh interpreter prints."""
-    done = subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", script],
-        capture_output=True,
-        text=True,
-        env={**os.environ, **environment},
-    )
-    assert done.returncode == 0, done.stderr[-2000:]
-    return done.stdout.strip()
+    """The output of a fresh interpreter."""
+    return output(script, options=("-W", "ignore"), environment=environment).strip()
 
 
 VERSION = "from cuda.bindings import runtime as r\nprint(r.cudaRuntimeGetVersion(), r.cudaGetDeviceCount()[0].name)"
 
 
-def test_this_projects_runtime_on_any_device():
+def test_built_in_runtime_can_be_selected_on_any_device():
     assert fresh(VERSION, CUPYRITE_RUNTIME="own") == "(<cudaError_t.cudaSuccess: 0>, 13050) cudaSuccess"
 
 
-def test_a_switch_that_means_nothing():
+def test_invalid_runtime_selection_raises():
     script = """
 from cuda.bindings import runtime
 try:
@@ -399,8 +390,8 @@ except ValueError as error:
 
 @pytest.mark.cpu
 @pytest.mark.parametrize("which", ["own", "cudart"])
-def test_no_driver_is_a_status(which):
-    """As NVIDIA's package: the runtime is there, and says what is not."""
+def test_missing_driver_is_a_status(which):
+    """As in NVIDIA's package: the runtime loads and returns an error."""
     script = """
 from cuda import pathfinder
 from cuda.bindings import driver, runtime as r
@@ -425,7 +416,7 @@ else:
 
 
 @pytest.mark.parametrize("own", [0, 1])
-def test_the_default_stream_can_be_the_threads_own(own):
+def test_per_thread_default_stream_can_be_selected(own):
     script = """
 from cuda.bindings import runtime as r
 null, legacy, own = (r.cudaStreamGetId(stream)[1] for stream in (0, r.cudaStreamLegacy, r.cudaStreamPerThread))
@@ -434,7 +425,7 @@ print(null == legacy, null == own)
     assert fresh(script, CUDA_PYTHON_CUDA_PER_THREAD_DEFAULT_STREAM=str(own)) == f"{not own} {bool(own)}"
 
 
-def test_docstrings_tell_types():
+def test_docstrings_name_types():
     text = runtime.cudaMemcpyAsync.__doc__
     assert "CUstream or cudaStream_t" in text and "cudaError_t" in text and "cuda-runtime-api" in text
     assert runtime.make_cudaPos.__doc__.count("cudaPos") >= 1 and "cudaError_t" not in runtime.make_cudaPos.__doc__

@@ -1,4 +1,4 @@
-"""Graphs and captures through cuda.bindings.runtime: what Python makes of their lists and structs."""
+"""Graphs and captures through cuda.bindings.runtime: conversion of lists and structs."""
 
 import pytest
 from cuda.bindings import driver, runtime
@@ -8,14 +8,14 @@ from helpers.device import check
 E = runtime.cudaError_t
 
 
-def test_memory_of_graphs():
+def test_graph_memory_attributes():
     used = check(
         runtime.cudaDeviceGetGraphMemAttribute(0, runtime.cudaGraphMemAttributeType.cudaGraphMemAttrUsedMemCurrent)
     )
     assert type(used) is driver.cuuint64_t
 
 
-def test_what_a_capture_tells():
+def test_capture_info():
     stream = check(runtime.cudaStreamCreateWithFlags(runtime.cudaStreamNonBlocking))
     status = runtime.cudaStreamCaptureStatus
     idle = check(runtime.cudaStreamGetCaptureInfo(stream))
@@ -34,7 +34,7 @@ def test_what_a_capture_tells():
     check(runtime.cudaStreamDestroy(stream))
 
 
-def test_nodes_and_edges_of_a_graph():
+def test_graph_nodes_and_edges():
     graph = check(runtime.cudaGraphCreate(0))
     first = check(runtime.cudaGraphAddEmptyNode(graph, None, 0))
     second = check(runtime.cudaGraphAddEmptyNode(graph, [first], 1))

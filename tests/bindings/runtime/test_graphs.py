@@ -15,7 +15,7 @@ SOURCE = 'extern "C" __global__ void add(int *p, int n) { atomicAdd(p, n); }'
 
 @pytest.fixture
 def current():
-    """The primary context current, as runtime programs have it; what was current before is again afterwards."""
+    """The primary context is current, as in runtime programs; the previous context is restored afterwards."""
     before = driver.cuCtxGetCurrent()[1]
     driver.cuInit(0)
     check(driver.cuCtxSetCurrent(0))
@@ -26,7 +26,7 @@ def current():
     check(driver.cuCtxSetCurrent(before))
 
 
-def test_runtime_capture_and_launch(current):
+def test_capture_and_launch(current):
     code, _ = compile_cuda(SOURCE, kind="cubin")
     library = check(runtime.cudaLibraryLoadData(code, None, None, 0, None, None, 0))
     kernel = check(runtime.cudaLibraryGetKernel(library, b"add"))
@@ -56,7 +56,7 @@ def test_runtime_capture_and_launch(current):
     check(runtime.cudaLibraryUnload(library))
 
 
-def test_runtime_nodes(current):
+def test_graph_nodes(current):
     stream = check(runtime.cudaStreamCreate())
     graph = check(runtime.cudaGraphCreate(0))
     p = check(runtime.cudaMalloc(64))
@@ -90,7 +90,7 @@ def test_runtime_nodes(current):
 
 
 def ends(what, stream, later):
-    """Makes something, gives a call that ends or changes it, and what shows that this was not done. `later` tidies up."""
+    """(create, call that destroys or changes it, check that the call had no effect); `later` cleans up."""
     if what == "cudaFreeAsync":
         p = check(runtime.cudaMallocAsync(64, stream))
         check(runtime.cudaStreamSynchronize(stream))
@@ -133,8 +133,8 @@ REFUSED = ["cudaFreeAsync", "cudaMemPoolCreate", "cudaMemPoolSetAttribute", "cud
 
 
 @pytest.mark.parametrize("what", REFUSED)
-def test_what_a_capture_refuses(current, what):
-    """As the driver below, for which driver/test_stream_capture_rules.py has the whole table."""
+def test_calls_refused_during_capture(current, what):
+    """As in the driver, for which driver/test_stream_capture_rules.py has the full table."""
     modes, error = runtime.cudaStreamCaptureMode, runtime.cudaError_t
     everywhere, here = modes.cudaStreamCaptureModeGlobal, modes.cudaStreamCaptureModeThreadLocal
     context = check(driver.cuCtxGetCurrent())

@@ -1,8 +1,6 @@
-"""The runtime API: the device a thread works on, errors, memory, copies, streams, events, kernels. The same on both devices."""
+"""The runtime API on both devices: the current device, errors, memory, copies, streams, events, kernels."""
 
 import ctypes
-import subprocess
-import sys
 import threading
 import time
 
@@ -11,6 +9,7 @@ import pytest
 from cuda.bindings import driver, runtime
 
 from helpers.device import check
+from helpers.programs import output
 
 E = runtime.cudaError_t
 KIND = runtime.cudaMemcpyKind
@@ -54,7 +53,7 @@ PTX = b"""
 
 @pytest.fixture(autouse=True)
 def clean():
-    """Every test begins without an error left over and on the primary context."""
+    """Every test starts without a pending error, in the primary context."""
     check(runtime.cudaSetDevice(0))
     runtime.cudaGetLastError()
     yield
@@ -66,14 +65,14 @@ def address(array):
 
 
 def fetch(pointer, count, dtype=np.uint8):
-    """`count` elements from the device."""
+    """Copies `count` elements from the device."""
     out = np.empty(count, dtype)
     check(runtime.cudaMemcpy(address(out), int(pointer), out.nbytes, TO_HOST))
     return out
 
 
 class Memory:
-    """Device memory with an array's contents; freed at the end of a `with`."""
+    """Device memory with an array's contents; freed at the end of the `with` block."""
 
     def __init__(self, array):
         self.array = np.ascontiguousarray(array)
@@ -105,25 +104,21 @@ class Library:
 
 
 def launch(kernel, threads, arguments, stream=0):
-    """A kernel of the runtime is one of the driver."""
+    """Launches a kernel: a runtime kernel is a driver function."""
     check(driver.cuLaunchKernel(int(kernel), 1, 1, 1, threads, 1, 1, 0, int(stream), arguments, 0))
 
 
 def in_a_process(body):
-    """Runs lines of Python with the runtime imported; its output."""
+    """The output of Python lines that run in another process, with the runtime imported."""
     head = "from cuda.bindings import driver, runtime\nE = runtime.cudaError_t\n"
-    done = subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", head + body], capture_output=True, text=True, timeout=120
-    )
-    assert done.returncode == 0, done.stderr
-    return done.stdout.split()
+    return output(head + body, options=("-W", "ignore")).split()
 
 
 # ---------------------------------------------------------------------------------------------------------------------
 # Errors
 
 
-def test_a_failure_stays_the_last_error_of_its_thread():
+def test_failure_is_the_last_error_of_its_thread():
     assert runtime.cudaGetLastError() == (E.cudaSuccess,)
     assert runtime.cudaSetDevice(99) == (E.cudaErrorInvalidDevice,)
     check(runtime.cudaFree(0))
@@ -137,17 +132,17 @@ def test_a_failure_stays_the_last_error_of_its_thread():
     assert runtime.cudaGetLastError() == (E.cudaSuccess,)
 
 
-def test_codes_have_names_and_sentences():
+def test_error_codes_have_names_and_texts():
     for code in E:
         status, name = runtime.cudaGetErrorName(code)
         if name == b"unrecognized error code" and runtime.getLocalRuntimeVersion()[1] < 13050:
-            continue  # newer than the libcudart that is installed
+            continue  # Newer than the installed libcudart.
         assert status == E.cudaSuccess and name == code.name.encode()
         status, text = runtime.cudaGetErrorString(code)
         assert status == E.cudaSuccess and len(text) > 3
 
 
-def test_an_illegal_access_stays_until_the_device_is_reset():
+def test_illegal_access_is_sticky_until_device_reset():
     out = in_a_process(f"""
 runtime.cudaFree(0)
 lib = runtime.cudaLibraryLoadData({PTX!r}, [], [], 0, [], [], 0)[1]
@@ -189,7 +184,7 @@ def test_devices_have_properties_and_attributes():
     assert check(runtime.cudaChooseDevice(properties)) == 0
 
 
-def test_the_bus_leads_back_to_the_device():
+def test_pci_bus_id_finds_the_device():
     bus = check(runtime.cudaDeviceGetPCIBusId(20, 0)).split(b"\0")[0]
     assert check(runtime.cudaDeviceGetByPCIBusId(bus)) == 0
     assert runtime.cudaDeviceGetByPCIBusId(b"nonsense")[0] in (E.cudaErrorInvalidValue, E.cudaErrorInvalidDevice)
@@ -217,7 +212,7 @@ def test_versions():
     assert check(runtime.cudaDriverGetVersion()) == check(driver.cuDriverGetVersion())
 
 
-def test_a_context_appears_when_one_is_needed():
+def test_context_is_created_on_demand():
     out = in_a_process("""
 driver.cuInit(0)
 device = driver.cuDeviceGet(0)[1]
@@ -230,7 +225,7 @@ print(active(), int(driver.cuCtxGetCurrent()[1]) != 0)
     assert out == ["0", "False", "1", "True"]
 
 
-def test_every_thread_begins_on_device_0_and_shares_its_memory():
+def test_threads_start_on_device_0_and_share_its_memory():
     with Memory(np.arange(100)) as memory:
         seen = []
 
@@ -244,7 +239,7 @@ def test_every_thread_begins_on_device_0_and_shares_its_memory():
     assert seen == [0, 4950]
 
 
-def test_the_drivers_context_is_worked_in():
+def test_current_driver_context_is_used():
     context = check(driver.cuCtxCreate(None, 0, check(driver.cuDeviceGet(0))))
     try:
         pointer = check(runtime.cudaMalloc(64))
@@ -256,7 +251,7 @@ def test_the_drivers_context_is_worked_in():
         check(driver.cuCtxDestroy(context))
 
 
-def test_a_reset_ends_everything_and_the_next_call_begins_anew():
+def test_device_reset_destroys_everything_and_starts_anew():
     out = in_a_process("""
 stream = runtime.cudaStreamCreate()[1]
 pointer = runtime.cudaMalloc(64)[1]
@@ -272,7 +267,7 @@ print(int(runtime.cudaFree(again)[0]))
 # Memory
 
 
-def test_sizes():
+def test_allocation_sizes():
     assert int(check(runtime.cudaMalloc(0))) == 0
     assert runtime.cudaMalloc(1 << 60)[0] == E.cudaErrorMemoryAllocation
     free, total = check(runtime.cudaMemGetInfo())
@@ -312,7 +307,7 @@ def test_copies_in_every_direction(kind):
     check(runtime.cudaFree(b))
 
 
-def test_copies_of_nothing_and_of_what_is_not_there():
+def test_empty_and_invalid_copies():
     check(runtime.cudaMemcpy(0, 0, 0, TO_DEVICE))
     host = np.zeros(8, np.uint8)
     assert runtime.cudaMemcpy(64, address(host), 8, TO_DEVICE) == (E.cudaErrorInvalidValue,)
@@ -339,7 +334,7 @@ def test_pitched_memory():
     check(runtime.cudaFree(pointer))
 
 
-def test_boxes():
+def test_three_dimensional_copies():
     made = check(runtime.cudaMalloc3D(runtime.make_cudaExtent(10, 5, 4)))
     assert (made.xsize, made.ysize) == (10, 5) and made.pitch >= 10
     check(runtime.cudaMemset3D(made, 3, runtime.make_cudaExtent(10, 5, 4)))
@@ -361,7 +356,7 @@ def test_boxes():
     check(runtime.cudaFree(made.ptr))
 
 
-def test_addresses_say_what_they_are():
+def test_pointer_attributes():
     kinds = runtime.cudaMemoryType
     device = check(runtime.cudaMalloc(64))
     host = check(runtime.cudaHostAlloc(64, runtime.cudaHostAllocMapped))
@@ -448,7 +443,7 @@ def test_stream_ordered_memory_and_pools():
 # Streams and events
 
 
-def test_streams():
+def test_stream_properties():
     _least, greatest = check(runtime.cudaDeviceGetStreamPriorityRange())
     stream = check(runtime.cudaStreamCreateWithPriority(runtime.cudaStreamNonBlocking, greatest))
     assert check(runtime.cudaStreamGetFlags(stream)) == runtime.cudaStreamNonBlocking
@@ -463,7 +458,7 @@ def test_streams():
         check(runtime.cudaStreamDestroy(made))
 
 
-def test_host_functions_run_in_the_order_of_their_streams():
+def test_host_functions_are_stream_ordered():
     order = []
 
     @HOST_FUNCTION
@@ -489,7 +484,7 @@ def test_host_functions_run_in_the_order_of_their_streams():
         check(runtime.cudaStreamDestroy(stream))
 
 
-def test_a_callback_is_told_of_its_stream():
+def test_callback_receives_its_stream():
     seen = []
 
     @ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int, ctypes.c_void_p)
@@ -528,7 +523,7 @@ def test_events_measure_time():
 # Kernels
 
 
-def test_kernels_of_libraries_run():
+def test_library_kernels_run():
     with Library() as library, Memory(np.zeros(100, np.uint32)) as memory:
         pointer, first = ctypes.c_uint64(int(memory.pointer)), ctypes.c_uint32(5)
         arguments = (ctypes.c_void_p * 2)(ctypes.addressof(pointer), ctypes.addressof(first))
@@ -537,7 +532,7 @@ def test_kernels_of_libraries_run():
         np.testing.assert_array_equal(memory.get(), np.arange(5, 105))
 
 
-def test_libraries_know_their_parts():
+def test_libraries_list_their_contents():
     with Library() as library:
         assert check(runtime.cudaLibraryGetKernelCount(library.handle)) == 2
         kernels = check(runtime.cudaLibraryEnumerateKernels(2, library.handle))
@@ -553,7 +548,7 @@ def test_libraries_know_their_parts():
     )
 
 
-def test_libraries_from_files(tmp_path):
+def test_libraries_load_from_files(tmp_path):
     path = tmp_path / "code.ptx"
     path.write_bytes(PTX.rstrip(b"\0"))
     library = check(runtime.cudaLibraryLoadFromFile(str(path).encode(), [], [], 0, [], [], 0))
@@ -561,7 +556,7 @@ def test_libraries_from_files(tmp_path):
     check(runtime.cudaLibraryUnload(library))
 
 
-def test_kernels_have_attributes_and_fit_the_device():
+def test_kernel_attributes_and_occupancy():
     with Library() as library:
         kernel = library.kernel(b"iota")
         attributes = check(runtime.cudaFuncGetAttributes(int(kernel)))
@@ -575,7 +570,7 @@ def test_kernels_have_attributes_and_fit_the_device():
     assert runtime.cudaFuncGetAttributes(0)[0] == E.cudaErrorInvalidDeviceFunction
 
 
-def test_entry_points_of_the_driver():
+def test_driver_entry_points():
     found = runtime.cudaDriverEntryPointQueryResult
     address_of, status = check(runtime.cudaGetDriverEntryPoint(b"cuMemAlloc", 0))
     assert address_of and status == found.cudaDriverEntryPointSuccess
@@ -585,7 +580,7 @@ def test_entry_points_of_the_driver():
     assert not status[1]
 
 
-def test_two_threads_on_their_own_default_streams():
+def test_threads_use_their_own_default_streams():
     out = in_a_process(
         """
 import os
@@ -605,7 +600,7 @@ runtime.cudaDeviceSynchronize()
 
 
 @pytest.mark.cpu
-def test_what_is_missing_says_so():
+def test_missing_features_return_an_error():
     assert (
         runtime.cudaDeviceGetDevResource(0, runtime.cudaDevResourceType.cudaDevResourceTypeSm)[0]
         == E.cudaErrorNotSupported

@@ -1,4 +1,4 @@
-"""FastEnum and the enums made from it."""
+"""FastEnum and the enums built on it."""
 
 import contextlib
 import copy
@@ -22,12 +22,12 @@ ENUMS = [
 R = driver.CUresult
 
 
-def test_count():
+def test_number_of_enums():
     assert len(ENUMS) == 227
 
 
 @pytest.mark.parametrize("cls", ENUMS, ids=lambda c: c.__name__)
-def test_every_enum(cls):
+def test_members_of_every_enum(cls):
     assert repr(cls) == f"<enum '{cls.__name__}'>"
     assert cls.__mro__[1:] == (FastEnum, int, object)
     assert cls.__module__ in ("cuda.bindings.driver", "cuda.bindings.runtime", "cuda.bindings.nvrtc")
@@ -51,7 +51,7 @@ def test_every_enum(cls):
     assert "x" not in cls and None not in cls and 123456789 not in cls
 
 
-def test_calls():
+def test_lookup_by_call():
     assert R(0) is R.CUDA_SUCCESS and R(True) is R.CUDA_ERROR_INVALID_VALUE and R(1.0) is R(1)
     for bad in ((), (0, 1)):
         with pytest.raises(TypeError):
@@ -69,7 +69,7 @@ def test_calls():
     assert list(FastEnum) == [] and len(FastEnum) == 0
 
 
-def test_aliases():
+def test_aliases_are_the_canonical_member():
     flags = driver.CUctx_flags
     assert flags.CU_CTX_BLOCKING_SYNC is flags.CU_CTX_SCHED_BLOCKING_SYNC
     assert flags.CU_CTX_BLOCKING_SYNC.name == "CU_CTX_SCHED_BLOCKING_SYNC"
@@ -77,7 +77,7 @@ def test_aliases():
     assert len(flags) == len(flags.__members__) - 1
 
 
-def test_as_int():
+def test_members_are_ints():
     assert R(1) + 1 == 2 and type(R(1) | R(2)) is int and R(1) < R(2) and not R(0) and R(1) == driver.CUmemorytype(1)
     assert f"{R(1):d}" == "1" and "%d" % R(1) == "1" and f"{R(1)}" == repr(R(1))
     assert json.dumps({"a": R(1)}) == '{"a": 1}'
@@ -86,7 +86,7 @@ def test_as_int():
     assert [10, 20, 30][R(1)] == 20
 
 
-def test_members_are_constants():
+def test_members_cannot_be_changed():
     for change in (
         lambda: setattr(R, "CUDA_SUCCESS", 5),
         lambda: delattr(R, "CUDA_SUCCESS"),
@@ -104,14 +104,14 @@ def test_members_are_constants():
         R["CUDA_SUCCESS"]
 
 
-def test_an_int_forced_into_the_class():
+def test_value_without_a_member_has_no_name():
     odd = int.__new__(R, 123456)
     assert repr(odd) == "<CUresult: 123456>" and odd.value == 123456
     with pytest.raises(AttributeError):
         odd.name
 
 
-def test_deriving():
+def test_derived_enums():
     class A(FastEnum):
         """Mine."""
 
@@ -161,7 +161,7 @@ def test_fast_enum_module():
     assert type(R) is FastEnumMetaclass and issubclass(FastEnumMetaclass, type)
 
 
-def test_references():
+def test_references_do_not_leak():
     before = sys.getrefcount(R(1)), sys.getrefcount(R)
     for _ in range(1000):
         R(1), R(1).name, R(1).value, repr(R(1)), list(R), len(R), 1 in R, pickle.dumps(R(1)), hash(R(1))
@@ -172,7 +172,7 @@ def test_references():
     assert all(abs(a - b) < 5 for a, b in zip(before, after))
 
 
-def test_threads():
+def test_concurrent_first_use():
     seen = []
 
     def work():

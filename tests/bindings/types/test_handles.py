@@ -31,13 +31,13 @@ def name(cls):
     return cls.__name__
 
 
-def test_there_are_all_three_kinds():
+def test_all_three_categories_exist():
     assert len(POINTERS) > 25 and len(CALLBACKS) >= 4 and len(INTEGERS) > 10
     assert driver.CUstream in POINTERS and driver.CUhostFn in CALLBACKS and driver.CUdeviceptr in INTEGERS
 
 
 @pytest.mark.parametrize("cls", ALL, ids=name)
-def test_construct(cls):
+def test_construction(cls):
     assert int(cls()) == 0
     assert int(cls(5)) == 5 == int(cls(init_value=5)) == int(cls(5, 0)) == int(cls(init_value=5, _ptr=0))
     assert int(cls(True)) == 1
@@ -74,7 +74,7 @@ def test_construct(cls):
 
 
 @pytest.mark.parametrize("cls", ALL, ids=name)
-def test_range(cls):
+def test_value_range(cls):
     size = {driver.__name__: driver, nvrtc.__name__: nvrtc}[cls.__module__].sizeof(cls)
     bits = 8 * size
     signed = True
@@ -93,13 +93,13 @@ def test_range(cls):
         cls(bottom - 1)
 
 
-def test_signs():
+def test_signedness():
     assert repr(driver.CUdevice(-1)) == "<CUdevice -1>"
     assert int(driver.CUdevice(-(2**31))) == -(2**31)
 
 
 @pytest.mark.parametrize("cls", ALL, ids=name)
-def test_show(cls):
+def test_repr(cls):
     n = cls.__name__
     expected = f"<{n} 26>" if cls in INTEGERS else f"<{n} 0x1a>"
     assert repr(cls(26)) == str(cls(26)) == f"{cls(26)}" == expected
@@ -107,7 +107,7 @@ def test_show(cls):
 
 
 @pytest.mark.parametrize("cls", ALL, ids=name)
-def test_identity_and_pointer(cls):
+def test_identity_and_get_ptr(cls):
     h = cls(5)
     size = {driver.__name__: driver, nvrtc.__name__: nvrtc}[cls.__module__].sizeof(cls)
     assert h.getPtr() == h.getPtr()
@@ -138,13 +138,13 @@ def test_equality(cls):
     assert Derived(5) == cls(5) and cls(5) == Derived(5)
 
 
-def test_handles_of_different_kinds_differ():
+def test_handles_of_different_classes_differ():
     assert driver.CUstream(5) != driver.CUevent(5)
     assert driver.CUstream(5).__eq__(driver.CUevent(5)) in (False, NotImplemented)
 
 
 @pytest.mark.parametrize("cls", INTEGERS + CALLBACKS, ids=name)
-def test_no_equality_by_value(cls):
+def test_integer_classes_compare_by_identity(cls):
     h = cls(5)
     assert h == h and h != cls(5)
     if cls in INTEGERS:
@@ -155,7 +155,7 @@ def test_no_equality_by_value(cls):
 
 
 @pytest.mark.parametrize("cls", ALL, ids=name)
-def test_as_objects(cls):
+def test_as_python_objects(cls):
     h = cls(5)
     with pytest.raises(AttributeError):
         h.foo = 1
@@ -201,7 +201,7 @@ def test_sizeof():
         driver.sizeof()
 
 
-def test_references():
+def test_references_do_not_leak():
     h = driver.CUstream(5)
     before = sys.getrefcount(driver.CUstream)
     for _ in range(1000):

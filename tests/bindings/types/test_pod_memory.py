@@ -1,14 +1,12 @@
-"""Whose memory struct classes of nvml, cufile and cudla show: buffers, NumPy, owners, lifetimes, threads, exit.
+"""Memory behind the struct classes of nvml, cufile and cudla: buffers, NumPy, owners, lifetimes, threads, exit.
 
-What is not marked `ours` holds for NVIDIA's package too.
+Tests without the mark `ours` hold for NVIDIA's package too.
 """
 
 import ctypes
 import gc
 import importlib.util
 import pickle
-import subprocess
-import sys
 import threading
 import weakref
 
@@ -16,21 +14,16 @@ import numpy as np
 import pytest
 from cuda.bindings import cudla, cufile, nvml
 
+from helpers.programs import output
+
 OURS = importlib.util.find_spec("cupyrite") is not None
 ours = pytest.mark.skipif(not OURS, reason="Cupyrite goes beyond NVIDIA's package here")
-
-
-def run(program, *, limit=300):
-    """The output of a Python program in a process of its own, which must end well."""
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=limit)
-    assert done.returncode == 0, done.stderr[-3000:]
-    return done.stdout
 
 
 # ---- buffers and memory of others
 
 
-def test_buffer_of_one():
+def test_buffer_of_one_struct():
     info = nvml.PciInfo()
     info.bus = 3
     view = memoryview(info)
@@ -40,7 +33,7 @@ def test_buffer_of_one():
     assert info.bus == 7
 
 
-def test_buffer_of_many():
+def test_buffer_of_many_structs():
     three = nvml.ProcessInfo(3)
     three.pid = [1, 2, 3]
     view = memoryview(three)
@@ -54,7 +47,7 @@ def test_buffer_of_many():
 
 
 @ours
-def test_every_layout_that_can_be_a_buffer():
+def test_buffer_format_of_every_layout():
     for module in (nvml, cufile, cudla):
         for name in dir(module):
             cls = getattr(module, name)
@@ -65,12 +58,12 @@ def test_every_layout_that_can_be_a_buffer():
             assert len(bytes(value)) == 2 * dtype.itemsize
             view = memoryview(value)
             assert view.nbytes == 2 * dtype.itemsize and len(view) == 2
-            # Members that overlap have no format: rows of bytes.
+            # Overlapping members have no format: rows of bytes.
             array = np.asarray(value)
             assert array.dtype == dtype or (array.dtype == np.uint8 and array.shape == (2, dtype.itemsize)), name
 
 
-def test_layouts():
+def test_dtype_of_a_struct():
     dtype = nvml.process_info_dtype
     assert dtype.names == ("pid", "used_gpu_memory", "gpu_instance_id", "compute_instance_id")
     assert [dtype.fields[n][1] for n in dtype.names] == [0, 8, 16, 20] and dtype.itemsize == 24
@@ -133,7 +126,7 @@ def test_from_buffer():
 
 
 @ours
-def test_a_bytearray_cannot_move_while_looked_at():
+def test_viewed_bytearray_cannot_be_resized():
     memory = bytearray(68)
     info = nvml.PciInfo.from_buffer(memory)
     with pytest.raises(BufferError):
@@ -177,7 +170,7 @@ def test_from_ptr():
 
 
 @ours
-def test_from_ptr_of_no_memory():
+def test_from_ptr_refuses_unreadable_memory():
     for address in (8, 4096, 2**63, 2**64 - 8):
         with pytest.raises(ValueError, match="not readable"):
             nvml.PciInfo.from_ptr(address)
@@ -193,7 +186,7 @@ def test_from_ptr_of_no_memory():
 
 
 @ours
-def test_memory_that_goes_away():
+def test_access_to_unmapped_memory_raises():
     import mmap
 
     libc = ctypes.CDLL(None, use_errno=True)
@@ -221,7 +214,7 @@ def test_memory_that_goes_away():
             f()
 
 
-def test_read_only_covers_what_is_inside():
+def test_read_only_applies_to_nested_structs():
     memory = ctypes.create_string_buffer(256)
     info = nvml.ComputeInstanceInfo.from_ptr(ctypes.addressof(memory), True)
     with pytest.raises(ValueError, match="read-only"):
@@ -230,7 +223,7 @@ def test_read_only_covers_what_is_inside():
 
 
 @ours
-def test_read_only_covers_arrays():
+def test_read_only_applies_to_arrays():
     report = nvml.ConfComputeGpuAttestationReport.from_buffer(
         bytes(nvml.conf_compute_gpu_attestation_report_dtype.itemsize)
     )
@@ -258,8 +251,8 @@ def test_owner_cycles_are_collected():
 
 
 @ours
-def test_long_chains_of_owners():
-    run(
+def test_long_owner_chains_are_freed():
+    output(
         """if True:
         import ctypes
         from cuda.bindings import nvml
@@ -285,8 +278,8 @@ def test_long_chains_of_owners():
 
 
 @ours
-def test_numpy_is_imported_when_it_is_needed():
-    out = run(
+def test_numpy_is_imported_on_demand():
+    out = output(
         """if True:
         import sys
         from cuda.bindings import cudla, cufile, nvml
@@ -308,8 +301,8 @@ def test_numpy_is_imported_when_it_is_needed():
 
 
 @ours
-def test_without_numpy():
-    out = run(
+def test_structs_work_without_numpy():
+    out = output(
         """if True:
         import sys
         sys.modules["numpy"] = None
@@ -348,17 +341,15 @@ def test_without_numpy():
 
 
 CYCLES = """if True:
-    import gc, resource
+    import gc
     from cuda.bindings import cudla, nvml
-    def rss():
-        gc.collect()
-        return int(open("/proc/self/statm").read().split()[1]) * resource.getpagesize()
+    from helpers.memory import resident
     def cycles(n):
         {body}
     cycles(20000)
-    before = rss()
+    before = resident()
     cycles({n})
-    print(rss() - before)
+    print(resident() - before)
 """
 
 BODIES = {
@@ -390,11 +381,11 @@ BODIES = {
 @ours
 @pytest.mark.parametrize("kind", sorted(BODIES))
 def test_memory_stays_flat(kind):
-    grown = int(run(CYCLES.format(body=BODIES[kind], n=1_000_000)))
+    grown = int(output(CYCLES.format(body=BODIES[kind], n=1_000_000)))
     assert grown < 4 << 20, f"{grown} bytes more after a million rounds"
 
 
-def test_threads():
+def test_threads_share_structs():
     shared = nvml.ProcessInfo(64)
     details = nvml.ProcessDetailList_v1()
     failures = []
@@ -423,8 +414,8 @@ def test_threads():
     assert [e.pid for e in shared[:8]] == [1999] * 8
 
 
-def test_exit_with_everything_alive():
-    run(
+def test_exit_with_live_views():
+    output(
         """if True:
         import numpy
         from cuda.bindings import nvml

@@ -1,6 +1,6 @@
 """Struct classes of the modules whose functions raise (nvml, cufile, cudla): attributes, views, arrays.
 
-What is not marked `ours` holds for NVIDIA's package too.
+Tests without the mark `ours` hold for NVIDIA's package too.
 """
 
 import copy
@@ -8,8 +8,6 @@ import ctypes
 import gc
 import importlib.util
 import pickle
-import subprocess
-import sys
 import weakref
 
 import numpy as np
@@ -20,17 +18,10 @@ OURS = importlib.util.find_spec("cupyrite") is not None
 ours = pytest.mark.skipif(not OURS, reason="Cupyrite goes beyond NVIDIA's package here")
 
 
-def run(program, *, limit=300):
-    """The output of a Python program in a process of its own, which must end well."""
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=limit)
-    assert done.returncode == 0, done.stderr[-3000:]
-    return done.stdout
-
-
 # ---- one struct
 
 
-def test_numbers():
+def test_number_attributes():
     info = nvml.PciInfo()
     assert (info.bus, info.domain) == (0, 0)
     info.bus = 3
@@ -50,7 +41,7 @@ def test_numbers():
     assert info.bus == 3
 
 
-def test_text():
+def test_text_attributes():
     info = nvml.PciInfo()
     assert info.bus_id == ""
     info.bus_id = "0000:01:00.0"
@@ -68,7 +59,7 @@ def test_text():
 
 @ours
 @pytest.mark.parametrize("value", [None, 5, b"abc", bytearray(b"x"), ["a"]])
-def test_text_takes_str_only(value):
+def test_text_accepts_str_only(value):
     with pytest.raises(TypeError, match="PciInfo.bus_id"):
         nvml.PciInfo().bus_id = value
 
@@ -114,7 +105,7 @@ def test_constructor_arguments():
 
 
 @ours
-def test_too_many_structs():
+def test_excessive_struct_counts_raise():
     for size in (2**57, 2**62):
         with pytest.raises(MemoryError):
             nvml.ProcessInfo(size)
@@ -122,7 +113,7 @@ def test_too_many_structs():
         nvml.ProcessInfo(2**70)
 
 
-def test_comparing_and_hashing():
+def test_comparison_and_hash():
     a, b = nvml.PciInfo(), nvml.PciInfo()
     assert a == b and not a != b
     a.bus = 1
@@ -135,7 +126,7 @@ def test_comparing_and_hashing():
     assert nvml.ProcessInfo(2) == nvml.ProcessInfo(2) != nvml.ProcessInfo(3)
 
 
-def test_items_of_one_struct():
+def test_indexing_a_single_struct():
     a, b = nvml.PciInfo(), nvml.PciInfo()
     b.bus = 3
     a["domain"] = 9
@@ -150,7 +141,7 @@ def test_items_of_one_struct():
 
 
 @ours
-def test_wrong_items_of_one_struct():
+def test_invalid_index_of_a_single_struct_raises():
     a = nvml.PciInfo()
     with pytest.raises(IndexError, match="index is 0"):
         a[1] = a
@@ -245,7 +236,7 @@ def test_pointer_to_numbers():
 
 
 @ours
-def test_pointer_to_numbers_goes_on():
+def test_replaced_pointer_to_numbers():
     info = nvml.VgpuTypeIdInfo_v1()
     info.vgpu_type_ids = [3, 4]
     ids = info.vgpu_type_ids
@@ -255,11 +246,11 @@ def test_pointer_to_numbers_goes_on():
     assert info.vgpu_type_ids == []
     del info
     gc.collect()
-    # What was read stays what it was.
+    # Arrays read earlier keep their values.
     assert list(ids) == [3, 4]
 
 
-def test_words_of_cudla():
+def test_cudla_word_arrays():
     task = cudla.Task()
     assert type(task.output_tensor).__name__ == "_memoryviewslice" and len(task.output_tensor) == 0
     task.output_tensor = [16, 32]
@@ -281,7 +272,7 @@ def test_words_of_cudla():
 
 
 @ours
-def test_counts_of_words_follow():
+def test_word_counts_follow_assignments():
     task = cudla.Task()
     count = lambda: np.frombuffer(task, cudla.task_dtype)["num_output_tensors"][0]  # noqa: E731
     task.output_tensor = [1, 2]
@@ -316,7 +307,7 @@ def test_nested_struct():
     assert placement.start == 9
 
 
-def test_array_of_structs_inside():
+def test_array_of_nested_structs():
     speeds = nvml.UnitFanSpeeds()
     fans = speeds.fans
     assert type(fans) is nvml.UnitFanInfo and len(fans) == 24
@@ -330,7 +321,7 @@ def test_array_of_structs_inside():
     assert fans[23].speed == 23
 
 
-def test_counted_array_of_structs_inside():
+def test_counted_array_of_nested_structs():
     bridges = nvml.BridgeChipHierarchy()
     assert len(bridges.bridge_chip_info) == 0
     two = nvml.BridgeChipInfo(2)
@@ -366,7 +357,7 @@ def test_pointer_to_structs():
 
 
 @ours
-def test_pointer_to_structs_from_lists_and_parts():
+def test_pointer_to_structs_from_lists_and_slices():
     details = nvml.ProcessDetailList_v1()
     many = nvml.ProcessDetail_v1(5)
     many.pid = [0, 1, 2, 3, 4]
@@ -388,7 +379,7 @@ def test_pointer_to_structs_from_lists_and_parts():
 
 
 @ours
-def test_counts_that_lie_are_found():
+def test_forged_counts_are_ignored():
     details = nvml.ProcessDetailList_v1()
     details.proc_array = nvml.ProcessDetail_v1(2)
     offset = nvml.process_detail_list_v1_dtype.fields["num_proc_array_entries"][1]
@@ -404,7 +395,7 @@ def test_counts_that_lie_are_found():
 # ---- any number of structs
 
 
-def test_plain_values_for_one_and_arrays_for_more():
+def test_scalars_for_one_struct_and_arrays_for_many():
     one, three, none = nvml.ProcessInfo(), nvml.ProcessInfo(size=3), nvml.ProcessInfo(0)
     assert (len(one), len(three), len(none)) == (1, 3, 0)
     assert one.pid == 0 and type(one.pid) is int
@@ -425,7 +416,7 @@ def test_plain_values_for_one_and_arrays_for_more():
     assert list(three.pid) == [7, 7, 7]
 
 
-def test_elements():
+def test_element_access():
     three = nvml.ProcessInfo(3)
     three.pid = [1, 2, 3]
     element = three[1]
@@ -443,7 +434,7 @@ def test_elements():
     assert element.pid == 77
 
 
-def test_parts():
+def test_slices():
     five = nvml.ProcessInfo(5)
     five.pid = [0, 1, 2, 3, 4]
     assert list(five[1:3].pid) == [1, 2]
@@ -460,7 +451,7 @@ def test_parts():
         five[1.0]
 
 
-def test_assigning_elements():
+def test_element_assignment():
     four = nvml.ProcessInfo(4)
     four.pid = [1, 2, 3, 4]
     four[0:2] = four[2:4]
@@ -478,7 +469,7 @@ def test_assigning_elements():
 
 
 @ours
-def test_assigning_elements_goes_on():
+def test_slice_assignment():
     four, other = nvml.ProcessInfo(4), nvml.ProcessInfo(1)
     other.pid = 6
     four[2] = other
@@ -496,7 +487,7 @@ def test_assigning_elements_goes_on():
         del four[0]
 
 
-def test_text_and_arrays_of_many():
+def test_text_and_arrays_of_many_structs():
     stats = cufile.PerGpuStats(2)
     uuid = stats.uuid
     assert type(uuid) is np.ndarray and uuid.shape == (2, 16) and uuid.dtype == np.int8
@@ -506,7 +497,7 @@ def test_text_and_arrays_of_many():
     assert stats.uuid.sum() == 32
 
 
-def test_records_of_many():
+def test_numpy_records():
     values = nvml.FieldValue(2)
     assert type(values.value).__name__ == "recarray" and values.value.shape == (2,)
     values[0].value["ui_val"] = 3
@@ -518,7 +509,7 @@ def test_records_of_many():
 
 
 @ours
-def test_records_from_objects():
+def test_assigning_a_struct_to_many():
     values, value = nvml.FieldValue(2), nvml.Value()
     value.ull_val = 12
     values.value = value
@@ -527,7 +518,7 @@ def test_records_from_objects():
         values.value = nvml.PciInfo()
 
 
-def test_structs_in_each_of_many():
+def test_nested_structs_of_many():
     one, two = nvml.PerfMetricsSample(), nvml.PerfMetricsSample(2)
     assert type(one.controller_data) is nvml.PerfMetricControllerSample
     assert type(two.controller_data) is tuple and len(two.controller_data) == 2
@@ -535,7 +526,7 @@ def test_structs_in_each_of_many():
         one.controller_data = one.controller_data
 
 
-# Where the count lies in the struct, as one byte, and how many elements there is room for.
+# The offset of the count in the struct, in one byte, and the capacity.
 COUNTED = [
     (nvml.PerfMetricsSample, "controller_data", 8872, 0, 4),
     (nvml.PwrModelMetricsDlppm1xDramclkEstimates, "estimated_metrics", 520, 512, 8),
@@ -544,7 +535,7 @@ COUNTED = [
 
 
 @pytest.mark.parametrize("cls, name, size, at, room", COUNTED)
-def test_hidden_count_of_each_of_many(cls, name, size, at, room):
+def test_hidden_count_per_element(cls, name, size, at, room):
     assert len(getattr(cls(), name)) == 0
     memory = bytearray(3 * size)
     memory[at], memory[size + at] = 2, room
@@ -552,7 +543,7 @@ def test_hidden_count_of_each_of_many(cls, name, size, at, room):
     assert len(several) == 3 and [len(shown) for shown in getattr(several, name)] == [2, room, 0]
     one = several[1]
     assert len(getattr(one, name)) == room
-    memory[size + at] = 1  # a view follows its memory
+    memory[size + at] = 1  # A view follows its memory.
     assert len(getattr(one, name)) == 1
     foreign = (ctypes.c_char * size).from_buffer_copy(memory[:size])
     assert len(getattr(cls.from_ptr(ctypes.addressof(foreign)), name)) == 2
@@ -561,7 +552,7 @@ def test_hidden_count_of_each_of_many(cls, name, size, at, room):
 
 @ours
 @pytest.mark.parametrize("cls, name, size, at, room", COUNTED)
-def test_hidden_count_beyond_the_room(cls, name, size, at, room):
+def test_hidden_count_beyond_the_capacity_is_refused(cls, name, size, at, room):
     memory = bytearray(size)
     for count in (room + 1, 255):
         memory[at] = count
@@ -582,7 +573,7 @@ def test_pickling():
 
 
 @ours
-def test_copies_have_memory_of_their_own():
+def test_copies_own_their_memory():
     three = nvml.ProcessInfo(3)
     twin = copy.copy(three)
     twin.pid = 5
@@ -609,7 +600,7 @@ def test_repr():
 
 
 @ours
-def test_every_class_shows_itself():
+def test_every_class_has_a_repr():
     for module in (nvml, cufile, cudla):
         for name in dir(module):
             cls = getattr(module, name)
@@ -622,7 +613,7 @@ def test_every_class_shows_itself():
 # ---- names
 
 
-def test_standard_enums():
+def test_enums_of_the_standard_library():
     import enum
 
     assert issubclass(cudla.Status, enum.IntEnum)
@@ -636,7 +627,7 @@ def test_enum_values_beyond_63_bits():
     assert nvml.RUSD.POLL_ALL == 2**64 - 1 and nvml.RUSD(2**64 - 1) is nvml.RUSD.POLL_ALL
 
 
-def test_names_of_other_modules():
+def test_names_shared_with_other_modules():
     from cuda.bindings import driver
 
     assert cufile.pyCUresult is driver.CUresult

@@ -1,24 +1,23 @@
-"""Attributes given values of the wrong kind: an exception that names the attribute, never the end of the process.
+"""Assigning values of wrong types raises an exception that names the attribute, and never crashes.
 
-tests/golden/setters.json lists the assignments that end the process in NVIDIA's package (golden/record_setters.py found them).
+tests/golden/setters.json lists the assignments that crash the process in NVIDIA's package (golden/record_setters.py
+found them).
 """
 
 import importlib
 import json
-import subprocess
-import sys
 
 import pytest
 
 from golden import record_setters
 from helpers import TESTS
+from helpers.programs import python
 
 TABLE = json.loads((TESTS / "golden" / "setters.json").read_text())
 
-# A process of its own, so that a crash is a failure and not the end of the run.
+# Runs in another process: a crash fails one test and not the run.
 SWEEP = """
 import importlib, json, sys
-sys.path.insert(0, {tests!r})
 from golden import record_setters as r
 module = importlib.import_module("cuda.bindings." + {module!r})
 kinds, classes, keep = r.kinds(), r.struct_classes(module), []
@@ -40,10 +39,8 @@ for class_name, names in json.load(sys.stdin).items():
 
 def outcomes(module, table):
     """(class, attribute, kind, outcome, message) of each assignment of the table."""
-    program = SWEEP.format(tests=str(TESTS), module=module)
-    done = subprocess.run(
-        [sys.executable, "-c", program], input=json.dumps(table), capture_output=True, text=True, timeout=300
-    )
+    program = SWEEP.format(module=module)
+    done = python(program, input=json.dumps(table), timeout=300)
     lines = [line.split(" ", 4) for line in done.stdout.splitlines()]
     assert done.returncode == 0, f"after {lines[-1] if lines else 'nothing'}: {done.returncode} {done.stderr[-2000:]}"
     return [line + [""] * (5 - len(line)) for line in lines]
@@ -54,7 +51,7 @@ def importable(module):
 
 
 @pytest.mark.parametrize("module", sorted(TABLE))
-def test_what_ends_the_process_elsewhere_raises(module):
+def test_assignments_that_crash_elsewhere_raise(module):
     importable(module)
     table = TABLE[module]
     seen = outcomes(module, table)
@@ -65,7 +62,7 @@ def test_what_ends_the_process_elsewhere_raises(module):
 
 
 @pytest.mark.parametrize("module", ["driver", "nvrtc", "nvml", "cufile", "cudla"])
-def test_every_kind_of_value_on_every_attribute(module):
+def test_any_value_for_any_attribute_is_accepted_or_raises(module):
     module_object = importable(module)
     kinds = list(record_setters.kinds())
     table = {
@@ -76,25 +73,25 @@ def test_every_kind_of_value_on_every_attribute(module):
     assert len(seen) > 10
     allowed = ("accepted", "TypeError", "ValueError", "OverflowError", "IndexError", "AttributeError")
     assert not [s for s in seen if s[3] not in allowed]
-    # A message says which attribute it is about.
+    # The message names the attribute.
     silent = [s for s in seen if s[3] == "TypeError" and s[1] not in s[4]]
     assert not silent
 
 
 @pytest.mark.parametrize("module", ["nvml", "cufile", "cudla"])
-def test_none_is_refused_everywhere(module):
+def test_none_is_refused_for_every_attribute(module):
     module_object = importable(module)
     table = {
         name: {a: ["None"] for a in record_setters.attributes(cls)}
         for name, cls in record_setters.struct_classes(module_object).items()
     }
     seen = outcomes(module, table)
-    # What has no setter says so.
+    # Attributes without a setter are reported as not writable.
     wrong = [s for s in seen if s[3] != "TypeError" and not (s[3] == "AttributeError" and "not writable" in s[4])]
     assert not wrong
 
 
-def test_arrays_are_no_handles():
+def test_arrays_are_not_handles():
     numpy = pytest.importorskip("numpy")
     driver = importlib.import_module("cuda.bindings.driver")
     params = driver.CUDA_EXT_SEM_SIGNAL_NODE_PARAMS_v2_st()

@@ -1,18 +1,18 @@
-"""Struct and union classes: attributes, live views, lists, lifetimes; and that nothing crashes."""
+"""Struct and union classes: attributes, live views, lists, lifetimes, robustness."""
 
 import contextlib
 import copy
 import ctypes
 import gc
-import os
 import pickle
-import subprocess
-import sys
 import threading
 import weakref
 
 import pytest
 from cuda.bindings import driver, nvrtc, runtime
+
+from helpers.memory import resident
+from helpers.programs import output
 
 try:
     import numpy as np
@@ -91,8 +91,8 @@ def wrong_kinds():
     return values
 
 
-def test_every_attribute_takes_or_refuses_every_kind():
-    """No kind of object assigned to any attribute of any class crashes; what is refused is refused cleanly."""
+def test_any_value_for_any_attribute_is_accepted_or_raises():
+    """No object assigned to any attribute of any class crashes; refusals are exceptions."""
     fine = (TypeError, ValueError, OverflowError, IndexError, AttributeError, ZeroDivisionError, BufferError)
     keep, values, assigned, refused = [], wrong_kinds(), 0, 0
     for cls in RECORDS:
@@ -112,7 +112,7 @@ def test_every_attribute_takes_or_refuses_every_kind():
                             value,
                             e,
                         )
-                # Whatever was stored can be shown. (Not followed: the pointers are made up.)
+                # Every accepted value has a repr. (Pointers are forged, so they are not followed.)
                 with contextlib.suppress(ValueError):
                     getattr(obj, name)
             with pytest.raises((AttributeError, TypeError)):
@@ -122,7 +122,7 @@ def test_every_attribute_takes_or_refuses_every_kind():
 
 
 @pytest.mark.parametrize("cls", RECORDS, ids=lambda c: c.__name__)
-def test_construct_and_show(cls):
+def test_construction_and_repr(cls):
     keep = []
     obj = build(cls, keep)
     assert obj.getPtr() == obj.getPtr() != 0
@@ -151,7 +151,7 @@ def test_construct_and_show(cls):
         cls(_ptr=2**64 - 8)
 
 
-def test_integers():
+def test_integer_attributes():
     c = driver.CUlaunchConfig()
     c.gridDimX = 2**32 - 1
     assert c.gridDimX == 2**32 - 1
@@ -174,7 +174,7 @@ def test_integers():
     assert v.priority == -5
 
 
-def test_enums():
+def test_enum_attributes():
     m = driver.CUDA_MEMCPY2D()
     with pytest.raises(ValueError, match="0 is not a valid CUmemorytype"):
         m.srcMemoryType
@@ -193,7 +193,7 @@ def test_enums():
         m.srcMemoryType = 2**33
 
 
-def test_handles_are_live():
+def test_handle_attributes_are_live():
     c = driver.CUlaunchConfig()
     s = c.hStream
     assert c.hStream is s and isinstance(s, driver.CUstream)
@@ -208,14 +208,14 @@ def test_handles_are_live():
     gc.collect()
     assert int(s) == 9
     m = driver.CUDA_MEMCPY2D()
-    assert m.dstDevice == m.dstDevice  # by identity: CUdeviceptr does not compare by value
+    assert m.dstDevice == m.dstDevice  # By identity: CUdeviceptr does not compare by value.
     with pytest.raises(OverflowError):
         m.dstDevice = -1
     with pytest.raises(TypeError):
         m.dstDevice = "a"
 
 
-def test_nested_views():
+def test_nested_views_are_live():
     v = driver.CUlaunchAttributeValue()
     v.clusterDim.x = 3
     assert v.clusterDim.x == 3 and v.clusterDim.getPtr() == v.getPtr()
@@ -239,7 +239,7 @@ def test_nested_views():
     assert n.kernel.blockDimX == 8
 
 
-def test_bytes():
+def test_bytes_attributes():
     f = driver.CUmemFabricHandle()
     f.data = bytes(range(64))
     assert f.data == bytes(range(64))
@@ -257,7 +257,7 @@ def test_bytes():
         u.bytes = bytes(16)
 
 
-def test_arrays():
+def test_array_attributes():
     t = driver.CUDA_TEXTURE_DESC()
     clamp = driver.CUaddress_mode.CU_TR_ADDRESS_MODE_CLAMP
     t.addressMode = [clamp] * 3
@@ -284,20 +284,20 @@ def test_arrays():
     assert "pPitch : [1, 2, 3]" in repr(e)
 
 
-def test_lists():
+def test_list_attributes():
     c = driver.CUlaunchConfig()
     assert c.attrs == []
     a = driver.CUlaunchAttribute()
     a.id = driver.CUlaunchAttributeID.CU_LAUNCH_ATTRIBUTE_PRIORITY
     a.value.priority = 3
     c.attrs = [a, a]
-    assert c.numAttrs == 0  # set separately
-    a.value.priority = 9  # the list is a copy
+    assert c.numAttrs == 0  # Set separately.
+    a.value.priority = 9  # The list was copied.
     assert [x.value.priority for x in c.attrs] == [3, 3]
-    c.attrs[0].value.priority = 11  # and so is what is read
+    c.attrs[0].value.priority = 11  # So is the result of reading.
     assert [x.value.priority for x in c.attrs] == [3, 3]
     c.numAttrs = 2
-    other = driver.CUlaunchConfig(c.getPtr())  # CUDA's view of it
+    other = driver.CUlaunchConfig(c.getPtr())  # The C layout of it.
     assert [x.value.priority for x in other.attrs] == [3, 3]
     c.attrs = (a,)
     assert len(c.attrs) == 1 and c.numAttrs == 2
@@ -329,8 +329,8 @@ def test_lists_that_set_their_count():
         b.set_dsts_srcs()
 
 
-def test_lists_stay_with_copies():
-    """A struct copied into another keeps what its pointers lead to."""
+def test_copied_structs_share_their_lists():
+    """A struct copied into another keeps the targets of its pointers alive."""
     inner = driver.CUDA_BATCH_MEM_OP_NODE_PARAMS_v2()
     op = driver.CUstreamBatchMemOpParams()
     op.operation = driver.CUstreamBatchMemOpType.CU_STREAM_MEM_OP_WAIT_VALUE_32
@@ -348,14 +348,14 @@ def test_lists_stay_with_copies():
     assert len(nested.perDeviceData) == 1
 
 
-def test_void_pointers():
+def test_void_pointer_attributes():
     m = driver.CUDA_MEMCPY2D()
     m.srcHost = data = b"hello"
     assert ctypes.string_at(m.srcHost, 5) == data
     buffer = bytearray(8)
     m.srcHost = buffer
     with pytest.raises(BufferError):
-        buffer.extend(bytes(10000))  # would move the memory under the pointer
+        buffer.extend(bytes(10000))  # Would move the memory under the pointer.
     m.srcHost = None
     buffer.extend(bytes(10000))
     assert m.srcHost == 0
@@ -397,7 +397,7 @@ def test_kernel_params_attribute():
             k.kernelParams = bad
 
 
-def test_foreign_memory():
+def test_views_of_foreign_memory():
     buffer = ctypes.create_string_buffer(driver.sizeof(driver.CUlaunchConfig))
     c = driver.CUlaunchConfig(ctypes.addressof(buffer))
     assert c.getPtr() == ctypes.addressof(buffer)
@@ -408,7 +408,7 @@ def test_foreign_memory():
     assert int(c.hStream) == 5
 
 
-def test_memory_that_goes_away():
+def test_access_to_protected_memory_raises():
     import mmap
 
     page = mmap.mmap(-1, 4096)
@@ -419,11 +419,11 @@ def test_memory_that_goes_away():
     c = driver.CUlaunchConfig(address)
     view = c.hStream
     c.gridDimX = 3
-    assert mprotect(address, 4096, 1) == 0  # read-only
+    assert mprotect(address, 4096, 1) == 0  # Read-only.
     assert c.gridDimX == 3
     with pytest.raises(ValueError, match="cannot be written"):
         c.gridDimX = 4
-    assert mprotect(address, 4096, 0) == 0  # not even that
+    assert mprotect(address, 4096, 0) == 0  # No access at all.
     with pytest.raises(ValueError, match="cannot be read"):
         c.gridDimX
     with pytest.raises(ValueError):
@@ -447,7 +447,7 @@ def test_subclasses():
 
     c = Config(4)
     assert (c.gridDimX, c.note) == (4, "mine")
-    c.me = c  # a cycle
+    c.me = c  # A cycle.
     ref = weakref.ref(c)
     del c
     gc.collect()
@@ -455,7 +455,7 @@ def test_subclasses():
     assert issubclass(driver.CUDA_MEMCPY2D, driver.CUDA_MEMCPY2D_v2)
     assert issubclass(driver.CUDA_MEMCPY2D_v2, driver.CUDA_MEMCPY2D_st)
     with pytest.raises(TypeError):
-        driver.CUlaunchConfig.foo = 1  # classes are immutable
+        driver.CUlaunchConfig.foo = 1  # Classes are immutable.
 
 
 def test_cycles_through_pointers_are_collected():
@@ -482,8 +482,8 @@ def test_long_chains_are_freed():
     gc.collect()
 
 
-def test_objects_alive_at_exit():
-    """Structs, views, lists and cycles that outlive the interpreter's modules are no trouble."""
+def test_exit_with_live_objects():
+    """Structs, views, lists and cycles outlive the interpreter's modules."""
     code = """
 import sys, threading
 from cuda.bindings import driver as d
@@ -508,12 +508,7 @@ class AtExit:
 sys.last = AtExit()
 """
     for _ in range(3):
-        assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
-
-
-def rss():
-    with open("/proc/self/statm") as f:
-        return int(f.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+        output(code)
 
 
 def churn(rounds):
@@ -535,17 +530,14 @@ def churn(rounds):
             c.gridDimX = "a"
 
 
-def test_no_leaks():
+def test_references_do_not_leak():
     churn(2_000)
-    gc.collect()
-    before = rss()
+    before = resident()
     churn(100_000)
-    gc.collect()
-    assert rss() - before < 4 << 20
+    assert resident() - before < 4 << 20
 
 
-def test_threads():
-    """Eight threads over the same objects and over lists being replaced."""
+def test_threads_share_objects_and_replace_lists():
     config = driver.CUlaunchConfig()
     attr = driver.CUlaunchAttribute()
     node = driver.CUgraphNodeParams()

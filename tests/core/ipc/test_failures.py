@@ -1,5 +1,6 @@
-"""What goes wrong between processes: descriptors that are expired, foreign, forged or cut short, processes that end too
-early, things let go of in the wrong order, and what stays behind."""
+"""Failures between processes: expired, foreign, forged and truncated descriptors, processes that end early, objects
+released in the wrong order, and leaks.
+"""
 
 import contextlib
 import gc
@@ -18,6 +19,7 @@ import pytest
 from cuda.core import Buffer, Device, DeviceMemoryResource, Event, PinnedMemoryResource
 from cuda.core._utils.cuda_utils import CUDAError, reset_fork_warning
 
+from helpers.memory import resident
 from helpers.processes import LIMIT, contents, mappings, open_files, outcome, process, shared_files
 
 SIZE = 256
@@ -55,7 +57,7 @@ def _no_fork_warning():
 
 
 def ready():
-    """A device and a stream, for another process."""
+    """A device and a stream for another process."""
     device = Device(0)
     device.set_current()
     return device, device.create_stream()
@@ -82,19 +84,19 @@ def _import_each(pipe, mr, descriptors):
 
         def use(descriptor=descriptor):
             buffer = Buffer.from_ipc_descriptor(mr, descriptor, stream=stream)
-            # Not every driver copies nothing.
+            # Some drivers copy nothing.
             values = sorted(set(contents(buffer, stream).tolist())) if buffer.size else []
             buffer.close()
             return buffer.is_closed, values
 
         answers[name] = outcome(use)
-    # None of that harms what is right.
+    # Valid use still works.
     answers["at last"] = outcome(lambda: Buffer.from_ipc_descriptor(mr, descriptors["itself"], stream=stream).size)
     stream.sync()
     pipe.send((answers, mappings()))
 
 
-def test_descriptors_of_buffers(device, stream, mr, cpu_device):
+def test_invalid_buffer_descriptors_are_refused(device, stream, mr, cpu_device):
     buffer = filled(mr, stream)
     other = DeviceMemoryResource(device, {"ipc_enabled": True})
     foreign = filled(other, stream)
@@ -114,7 +116,7 @@ def test_descriptors_of_buffers(device, stream, mr, cpu_device):
         "an empty buffer's": (mr.allocate(0, stream=stream).ipc_descriptor, (True, [])),
     }
     if cpu_device:
-        # What a GPU's driver does with all of this is not documented; the CPU device finds it out.
+        # A GPU's driver does not document these cases; the CPU device detects them.
         refused = "CUDAError CUDA_ERROR_INVALID_VALUE"
         cases["of another pool"] = (foreign.ipc_descriptor, refused)
         cases["ones"] = (make(b"\xff" * 64, SIZE), refused)
@@ -123,7 +125,7 @@ def test_descriptors_of_buffers(device, stream, mr, cpu_device):
         closed = filled(mr, stream)
         cases["of a closed buffer"] = (closed.ipc_descriptor, refused)
         closed.close(stream)
-        # The same memory, given out again.
+        # The same memory, allocated again.
         stream.sync()
         again = filled(mr, stream, 8)
         cases["of its successor"] = (again.ipc_descriptor, (True, [8]))
@@ -131,12 +133,12 @@ def test_descriptors_of_buffers(device, stream, mr, cpu_device):
         answers, mapped = there.receive()
     assert answers.pop("at last") == SIZE
     assert answers == {name: expected for name, (_, expected) in cases.items()}
-    # Nothing is kept of what was refused, or closed.
+    # Refused and closed imports keep nothing alive.
     assert mapped == 0
     assert (contents(buffer, stream) == 1).all()
 
 
-def test_descriptors_are_made_of_the_right_things(stream, mr):
+def test_descriptor_constructors_check_types(stream, mr):
     descriptor = filled(mr, stream).ipc_descriptor
     make, raw = type(descriptor)._init, payload(descriptor)
     wrong = [
@@ -153,7 +155,7 @@ def test_descriptors_are_made_of_the_right_things(stream, mr):
     for arguments, error in wrong:
         with pytest.raises(error):
             make(*arguments)
-    # Pickles that somebody else wrote.
+    # Forged pickles.
     restore = type(mr.allocation_handle)._restore
     for fd, error in ((-1, OSError), (1 << 40, OverflowError), (99999, OSError), ("x", TypeError), (None, TypeError)):
         with pytest.raises(error):
@@ -206,7 +208,7 @@ NO_POOLS = {
 
 
 @pytest.mark.parametrize("kind", [DeviceMemoryResource, PinnedMemoryResource])
-def test_files_that_are_no_pools(device, kind, cpu_device):
+def test_files_that_are_not_pools_are_refused(device, kind, cpu_device):
     before = open_files()
     for name, make in NO_POOLS.items():
         fd = make()
@@ -214,17 +216,17 @@ def test_files_that_are_no_pools(device, kind, cpu_device):
         try:
             with pytest.raises(CUDAError):
                 pytest.fail(f"{name}: {kind.from_allocation_handle(*arguments)}")
-            # It stays the caller's.
+            # The caller still owns it.
             os.fstat(fd)
         finally:
             os.close(fd)
-    # A driver opens files as it likes.
+    # A driver may open further files.
     assert open_files() == before or not cpu_device
 
 
 @pytest.mark.cpu
-def test_files_that_look_like_pools(device, stream, mr):
-    """Heads that were changed; and the right file, which can only be read."""
+def test_forged_pool_files_are_refused(device, stream, mr):
+    """Modified headers, and the right file opened read-only."""
     fd = int(mr.allocation_handle)
     head = os.pread(fd, 64, 0)
 
@@ -249,7 +251,7 @@ def test_files_that_look_like_pools(device, stream, mr):
         os.close(forged)
     first, buffer = filled(mr, stream, 0, 8192), filled(mr, stream)
     descriptor = buffer.ipc_descriptor
-    # A copy of the head over a file without the memory, or too short for it: the memory cannot be read out of bounds.
+    # A copy of the header over a file without the memory, or too short for it: out-of-bounds reads are impossible.
     for room in (size, (64 << 20) + 4096):
         forged = _memory_file("cupyrite-pool-" + "0" * 32, room, 7, head)
         copied = DeviceMemoryResource.from_allocation_handle(device, forged)
@@ -257,7 +259,7 @@ def test_files_that_look_like_pools(device, stream, mr):
             Buffer.from_ipc_descriptor(copied, descriptor, stream=stream)
         os.pwrite(forged, os.pread(fd, 4096, 4096), 4096)
         if room == size:
-            # Nothing tells it from the right one but that it is empty.
+            # It differs from the real one only in being empty.
             with Buffer.from_ipc_descriptor(copied, descriptor, stream=stream) as empty:
                 assert (contents(empty, stream) == 0).all()
         else:
@@ -265,7 +267,7 @@ def test_files_that_look_like_pools(device, stream, mr):
                 Buffer.from_ipc_descriptor(copied, descriptor, stream=stream)
         copied.close()
         os.close(forged)
-    # Opened again for reading only.
+    # Reopened read-only.
     for flags in (os.O_RDONLY, os.O_RDWR):
         opened = os.open(f"/proc/self/fd/{fd}", flags)
         mapped = DeviceMemoryResource.from_allocation_handle(device, opened)
@@ -281,7 +283,7 @@ def test_files_that_look_like_pools(device, stream, mr):
         b.close()
 
 
-# Other processes that end
+# Processes that end
 
 
 def _export(pipe, how):
@@ -290,7 +292,7 @@ def _export(pipe, how):
     buffers = [filled(mr, stream, i + 1) for i in range(2)]
     event = stream.record(options={"ipc_enabled": True})
     event.sync()
-    # Kept: what pickles later is the second buffer's descriptor alone.
+    # Kept: what is pickled later is the second buffer's descriptor alone.
     pipe.send((mr, buffers[0], event.ipc_descriptor, buffers[1].ipc_descriptor))
     pipe.receive()
     if how == "killed":
@@ -301,14 +303,14 @@ def _export(pipe, how):
 
 @pytest.mark.cpu
 @pytest.mark.parametrize("how, code", [("ended", 0), ("crashed", 3), ("killed", -signal.SIGKILL)])
-def test_the_exporter_ends_first(device, stream, how, code):
-    """On a GPU the memory's fate is not documented then."""
+def test_exporter_exits_first(device, stream, how, code):
+    """The fate of the memory on a GPU is undocumented."""
     with process(_export, how) as there:
         there.expected = code
         mr, buffer, event, unused = there.receive()
         opened = Event.from_ipc_descriptor(event)
         there.send("go on")
-    # What was imported stays, empty if it was freed at the end; nothing more can be.
+    # Imported memory remains, with undefined contents if it was freed on exit; nothing further can be imported.
     assert (contents(buffer, stream) == (how != "ended")).all()
     buffer.fill(5, stream=stream)
     assert (contents(buffer, stream) == 5).all()
@@ -321,7 +323,7 @@ def test_the_exporter_ends_first(device, stream, how, code):
         DeviceMemoryResource.from_allocation_handle(device, int(mr.allocation_handle))
     with pytest.raises(RuntimeError, match="ended"):
         Event.from_ipc_descriptor(event)
-    # The one that is there is still the one of its UUID.
+    # The existing one is still registered under its UUID.
     assert DeviceMemoryResource.from_allocation_handle(device, mr.allocation_handle) is mr
     for thing in (mr, buffer, opened):
         thing.close()
@@ -340,7 +342,7 @@ def _hold(pipe, mr, buffer, event, how):
 
 
 @pytest.mark.parametrize("how, code", [("crashed", 5), ("killed", -signal.SIGKILL)])
-def test_the_importer_crashes(device, stream, mr, how, code):
+def test_importer_crashes(device, stream, mr, how, code):
     buffer = filled(mr, stream)
     event = stream.record(options={"ipc_enabled": True})
     used = mr.attributes.used_mem_current
@@ -358,7 +360,7 @@ def test_the_importer_crashes(device, stream, mr, how, code):
     event.close()
 
 
-# The order in which things go
+# Order of destruction
 
 
 def _let_go(pipe, orders):
@@ -374,7 +376,7 @@ def _let_go(pipe, orders):
             elif what in things:
                 things[what].close()
             else:
-                # Forgotten, not closed.
+                # Dropped, not closed.
                 name = {"M": "mr", "B": "buffer", "A": "again"}[what]
                 del things
                 if name == "mr":
@@ -395,11 +397,11 @@ def _let_go(pipe, orders):
         pipe.send(answers[-1])
 
 
-# m: the resource, b: the buffer, a: the same buffer once more; capital: forgotten; c: garbage is collected.
+# m: the resource, b: the buffer, a: the same buffer again; upper case: dropped; c: garbage collection.
 ORDERS = ["mba", "bma", "bam", "abm", "MBA", "BMA", "mBcA", "bMa", "Mba", "mAb", "BAM", "ABmc"]
 
 
-def test_things_go_in_any_order(device, stream, mr, cpu_device):
+def test_destruction_in_any_order(device, stream, mr, cpu_device):
     buffer = filled(mr, stream, 3)
     with process(_let_go, ORDERS) as there:
         for order in ORDERS:
@@ -421,14 +423,14 @@ def _late(pipe):
     pipe.send(shared_files())
 
 
-def test_the_exporter_lets_go_first(device, stream):
+def test_exporter_closes_first(device, stream):
     mr = DeviceMemoryResource(device, {"ipc_enabled": True})
     buffer = filled(mr, stream)
     descriptor = buffer.ipc_descriptor
     with process(_late) as there:
         assert there.ask((mr, buffer)) == (True, True)
         mr.close()
-        # The pool is closed, the buffer is not: its descriptor stays, and the pool's handle is gone.
+        # The pool is closed, the buffer is not: its descriptor remains, and the pool's handle is closed.
         assert buffer.ipc_descriptor is descriptor
         for use in (lambda: pickle.dumps(buffer), lambda: there.send(buffer), lambda: there.send(mr)):
             with pytest.raises(RuntimeError, match="closed"):
@@ -471,8 +473,8 @@ def test_pools_of_processes(stream, mr, method):
     assert [contents(b, stream)[0] for b in buffers] == [10 * i + 2 for i in range(4)]
 
 
-def test_a_manager_hands_on(stream, mr):
-    """The manager's process holds a buffer of ours, and gives it to a third one."""
+def test_manager_passes_a_buffer_on(stream, mr):
+    """The manager's process holds our buffer and sends it to a third one."""
     buffer = filled(mr, stream, 2)
     with multiprocessing.get_context("spawn").Manager() as manager:
         shared = manager.dict()
@@ -480,13 +482,13 @@ def test_a_manager_hands_on(stream, mr):
         with process(_through_manager, shared) as there:
             assert there.receive() == [2] * SIZE
         assert (contents(buffer, stream) == 7).all()
-        # It does not come home: a process does not import what is its own.
+        # It cannot be sent back: a process does not import its own pool.
         mr.register(mr.uuid)
         with pytest.raises(CUDAError, match="INVALID_VALUE"):
             shared["buffer"]
 
 
-# What stays behind
+# Leaks
 
 
 def _answer(pipe):
@@ -509,24 +511,18 @@ def _answer(pipe):
         del b, buffers, event
 
 
-def resident():
-    """Bytes of memory that this process has."""
-    with open("/proc/self/statm") as statm:
-        return int(statm.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
-
-
 def shared_names():
-    """Names in shared memory, without those that a GPU's driver has for each process that uses it."""
+    """Names in shared memory, without those that a GPU's driver creates per process."""
     return {name for name in os.listdir("/dev/shm") if not name.startswith("cuda.shm.")}
 
 
-def test_round_trips_leave_nothing_behind(device, stream, cpu_device):
+def test_round_trips_do_not_leak(device, stream, cpu_device):
     rounds = int(os.environ.get("CUPYRITE_TEST_ROUND_TRIPS", "120"))
     names = shared_names()
     kept = DeviceMemoryResource(device, {"ipc_enabled": True})
 
     def trip(there, i):
-        # Every third one has a pool of its own.
+        # Every third one has its own pool.
         mr = DeviceMemoryResource(device, {"ipc_enabled": True}) if i % 3 == 0 else kept
         buffers = [filled(mr, stream, i % 200) for _ in range(1 + i % 2)]
         event = stream.record(options={"ipc_enabled": True})
@@ -549,8 +545,8 @@ def test_round_trips_leave_nothing_behind(device, stream, cpu_device):
         last = (open_files(), mappings(), resident()), there.ask("count")
         there.send(None)
     for before, after in zip(first, last, strict=True):
-        # On an H200 (driver 580) one file stays for each pool that was exported and destroyed; nothing of ours has it, as the
-        # CPU device shows.
+        # On an H200 (driver 580) one file remains for each exported and destroyed pool; we hold none, as the CPU device
+        # shows.
         kept_open = rounds // 3 + 8
         assert after[0] == before[0] or (not cpu_device and after[0][0] <= before[0][0] + kept_open)
         assert after[1] == before[1]
@@ -563,7 +559,7 @@ def _answer_in_threads(pipe, mr, descriptors):
     ready()
 
     def work(k):
-        # The current device is each thread's own.
+        # The current device is per thread.
         _, stream = ready()
         seen = set()
         for i in range(20):
@@ -607,8 +603,8 @@ def _exchange(pipe):
     pipe.send(None)
 
 
-def test_eight_threads_send(device, stream):
-    """Eight threads here, eight there, and two pools that nobody knew before: each is imported once."""
+def test_eight_threads_export(device, stream):
+    """Eight threads here, eight there, and two new pools: each is imported once."""
     pools = [DeviceMemoryResource(device, {"ipc_enabled": True}) for _ in range(2)]
     context = multiprocessing.get_context("spawn")
     ends = [context.Pipe() for _ in range(8)]
@@ -649,7 +645,7 @@ def test_eight_threads_send(device, stream):
 # fork
 
 
-def test_a_forked_child_is_told(device, stream, mr):
+def test_forked_child_gets_an_error(device, stream, mr):
     buffer = filled(mr, stream)
     descriptor, handle = buffer.ipc_descriptor, mr.allocation_handle
     uses = {
@@ -664,7 +660,7 @@ def test_a_forked_child_is_told(device, stream, mr):
     reading, writing = os.pipe()
     pid = os.fork()
     if pid == 0:
-        # Ends it if a driver does not answer.
+        # Ends the child if a driver hangs.
         signal.alarm(20)
         answers = {}
         with contextlib.suppress(BaseException):
@@ -694,7 +690,7 @@ def test_a_forked_child_is_told(device, stream, mr):
 
 
 @pytest.mark.cpu
-def test_descriptors_of_events(device, stream):
+def test_invalid_event_descriptors_are_refused(device, stream):
     event = stream.record(options={"ipc_enabled": True})
     descriptor = event.ipc_descriptor
     make, (raw, blocking) = descriptor.__reduce__()[0], descriptor.__reduce__()[1]

@@ -1,4 +1,4 @@
-"""cuda.core between processes: memory resources, buffers and events, by descriptors, pickles and multiprocessing."""
+"""cuda.core between processes: memory resources, buffers and events, through descriptors, pickles and multiprocessing."""
 
 import copy
 import gc
@@ -28,6 +28,7 @@ from cuda.core import (
 from cuda.core._utils.cuda_utils import CUDAError, reset_fork_warning
 
 from helpers.processes import LIMIT, contents, mappings, outcome, process, shared_files
+from helpers.programs import output
 
 SIZE = 1000
 
@@ -64,13 +65,13 @@ def _no_fork_warning():
 
 
 def pinned_resource(device):
-    """A resource over memory of the host that can be shared; what the device has not is skipped."""
+    """A resource of shareable host memory; skips the test where the device has none."""
     if not device.properties.host_memory_pools_supported or device.properties.host_numa_id < 0:
         pytest.skip("needs memory pools of a node of the host")
     return PinnedMemoryResource(PinnedMemoryResourceOptions(ipc_enabled=True))
 
 
-# What other processes do.
+# Tasks of other processes.
 
 
 def _use_arguments(pipe, mr, handle, buffers, event):
@@ -109,7 +110,7 @@ def _use_arguments(pipe, mr, handle, buffers, event):
 
 
 def import_pool(kind, handle):
-    """The resource of that class over the pool of a handle."""
+    """The resource of a class over the pool of a handle."""
     before = (0,) if kind is DeviceMemoryResource else ()
     return kind.from_allocation_handle(*before, handle)
 
@@ -122,14 +123,14 @@ def _use_queue(tasks, answers):
         data = contents(item, stream)
         item.fill(int(data[0]) + 1, stream=stream)
         stream.sync()
-        # As a descriptor of an imported buffer: the very one that it was imported by.
+        # The descriptor of an imported buffer is the one that it was imported by.
         answers.put((data.tolist(), item.memory_resource.uuid, item.ipc_descriptor.size))
         item.close()
 
 
 @pytest.mark.parametrize("method", ["spawn", "forkserver"])
 @pytest.mark.parametrize("kind", [DeviceMemoryResource, PinnedMemoryResource])
-def test_process_arguments(device, stream, method, kind):
+def test_resource_as_a_process_argument(device, stream, method, kind):
     mr = pinned_resource(device) if kind is PinnedMemoryResource else kind(device, {"ipc_enabled": True})
     buffers = [mr.allocate(SIZE, stream=stream) for _ in range(3)]
     for i, b in enumerate(buffers):
@@ -140,7 +141,7 @@ def test_process_arguments(device, stream, method, kind):
         assert facts == (kind.__name__, True, True, True, mr.device_id)
         assert same == [True] * 3
         assert registered and again
-        # Drivers tell them of pools that were made here only.
+        # Drivers report them for pools of this process only.
         assert attributes == "CUDAError CUDA_ERROR_INVALID_VALUE"
         assert of_event == (True, False, True)
         assert there.receive() == [[i + 1] * SIZE for i in range(3)]
@@ -156,7 +157,7 @@ def test_process_arguments(device, stream, method, kind):
 
 
 def _use_the_host(pipe, mr, buffer):
-    # What the host writes is there for the other process's host at once.
+    # Data that the host writes is visible to the other host process at once.
     seen = np.from_dlpack(buffer)
     pipe.send((seen.tolist(), buffer.device_id, buffer.is_host_accessible, buffer.is_device_accessible, mr.numa_id))
     seen[:] = 9
@@ -167,13 +168,13 @@ def _use_the_host(pipe, mr, buffer):
     buffer.close()
 
 
-def test_memory_of_the_host(device, stream):
+def test_host_memory(device, stream):
     with pytest.raises(ValueError, match="numa_id"):
         PinnedMemoryResource({"ipc_enabled": True, "numa_id": -1})
     mr = pinned_resource(device)
     assert mr.numa_id == device.properties.host_numa_id and mr.device_id == -1 and mr.is_ipc_enabled
     with pytest.raises(TypeError, match="PinnedMemoryResource"):
-        # Known as what it is: registered under the UUID of its handle.
+        # Registered under the UUID of its handle.
         mr.register(mr.uuid)
         DeviceMemoryResource.from_allocation_handle(device, mr.allocation_handle)
     buffer = mr.allocate(8, stream=stream)
@@ -194,7 +195,7 @@ def test_memory_of_the_host(device, stream):
             use()
 
 
-def test_memory_that_stays_here(device, stream):
+def test_unshareable_memory_raises(device, stream):
     for mr in (PinnedMemoryResource({}), PinnedMemoryResource()):
         for use in (lambda: mr.allocation_handle, lambda: mr.register(uuid.uuid4()), lambda: pickle.dumps(mr)):
             with pytest.raises(RuntimeError, match="IPC-enabled"):
@@ -217,7 +218,7 @@ def test_memory_that_stays_here(device, stream):
             buffer.ipc_descriptor
 
 
-def test_queue(stream, mr):
+def test_buffers_through_a_queue(stream, mr):
     context = multiprocessing.get_context("spawn")
     tasks, answers = context.Queue(), context.Queue()
     other = context.Process(target=_use_queue, args=(tasks, answers), daemon=True)
@@ -241,8 +242,8 @@ def test_queue(stream, mr):
 
 
 @pytest.mark.cpu
-def test_in_one_process(device, stream, mr):
-    # A GPU's driver need not let a process import its own pool.
+def test_import_in_one_process(device, stream, mr):
+    # A GPU's driver may refuse to import a pool in its own process.
     handle = mr.allocation_handle
     assert handle is mr.allocation_handle and int(handle) == handle.handle >= 0
     assert handle.uuid == mr.uuid and isinstance(mr.uuid, uuid.UUID)
@@ -266,7 +267,7 @@ def test_in_one_process(device, stream, mr):
         one.copy_to(stream=stream)
     one.close()
     assert not one.is_mapped
-    # The memory stays with the last of its buffers.
+    # The memory remains until the last of its buffers is closed.
     assert (contents(two, stream) == 7).all()
     with device.create_stream() as other:
         two.close(other)
@@ -292,8 +293,8 @@ def test_in_one_process(device, stream, mr):
 
 
 @pytest.mark.cpu
-def test_streams_of_imports_end(device, stream, mr):
-    """Memory that is imported again and again keeps no stream whose work is done."""
+def test_streams_of_imports_are_pruned(device, stream, mr):
+    """Memory imported repeatedly keeps no idle streams alive."""
     buffer = mr.allocate(SIZE, stream=stream)
     mapped = DeviceMemoryResource.from_allocation_handle(device, int(mr.allocation_handle))
     last = Buffer.from_ipc_descriptor(mapped, buffer.ipc_descriptor, stream=stream)
@@ -305,7 +306,7 @@ def test_streams_of_imports_end(device, stream, mr):
             imported.fill(i, stream=own)
             imported.close()
             own.sync()
-    # The CPU device says of a handle whether there is such a stream.
+    # The CPU device detects destroyed stream handles.
     alive = [i for handle, i in handles.items() if driver.cuStreamQuery(handle)[0] == driver.CUresult.CUDA_SUCCESS]
     assert len(alive) <= 20
     assert (contents(last, stream) == 99).all()
@@ -317,7 +318,7 @@ def test_streams_of_imports_end(device, stream, mr):
 
 
 @pytest.mark.cpu
-def test_registry(device, mr):
+def test_registry_of_imported_resources(device, mr):
     with pytest.raises(RuntimeError, match="registered"):
         DeviceMemoryResource.from_registry(mr.uuid)
     for unknown in (uuid.uuid4(), 3, None):
@@ -337,7 +338,7 @@ def test_registry(device, mr):
     assert other.uuid is None
     named = uuid.uuid4()
     assert other.register(named) is other and other.uuid == named
-    # An import under the handle's UUID is registered at once, for as long as it lives.
+    # An import is registered under the handle's UUID for its lifetime.
     third = DeviceMemoryResource(device, {"ipc_enabled": True})
     copied = DeviceMemoryResource.from_allocation_handle(device, third.allocation_handle)
     assert copied is not third and copied.is_mapped and copied.uuid == third.uuid
@@ -351,7 +352,7 @@ def test_registry(device, mr):
         DeviceMemoryResource.from_registry(known)
 
 
-def test_errors(device, stream, mr):
+def test_invalid_arguments_raise(device, stream, mr):
     plain = DeviceMemoryResource(device, {})
     ordinary = plain.allocate(16, stream=stream)
     shared = mr.allocate(16, stream=stream)
@@ -373,7 +374,7 @@ def test_errors(device, stream, mr):
     for arguments in ((mr, descriptor), (mr, descriptor, stream)):
         with pytest.raises(TypeError):
             take(*arguments)
-    # It is this process's own.
+    # It belongs to this process.
     with pytest.raises(CUDAError, match="INVALID_VALUE"):
         take(mr, descriptor, stream=stream)
     kind = type(descriptor)
@@ -415,7 +416,7 @@ def test_errors(device, stream, mr):
 
 
 @pytest.mark.cpu
-def test_damaged_and_foreign_descriptors(device, stream, mr):
+def test_damaged_and_foreign_descriptors_are_refused(device, stream, mr):
     mapped = DeviceMemoryResource.from_allocation_handle(device, int(mr.allocation_handle))
     other = DeviceMemoryResource(device, {"ipc_enabled": True})
     buffer, foreign = mr.allocate(64, stream=stream), other.allocate(64, stream=stream)
@@ -428,7 +429,7 @@ def test_damaged_and_foreign_descriptors(device, stream, mr):
     with pytest.raises(ValueError, match="64 bytes"):
         Buffer.from_ipc_descriptor(mapped, make(payload, 65), stream=stream)
     stream.sync()
-    # What was imported for that is gone.
+    # The temporary import is gone.
     assert mappings() == before
     for b in (buffer, foreign):
         b.close()
@@ -436,7 +437,7 @@ def test_damaged_and_foreign_descriptors(device, stream, mr):
         m.close()
 
 
-def test_events(device, stream):
+def test_events_between_processes(device, stream):
     event = stream.record(options={"ipc_enabled": True})
     for use in (pickle.dumps, copy.copy):
         with pytest.raises(TypeError):
@@ -455,8 +456,8 @@ def test_events(device, stream):
         event.ipc_descriptor
 
 
-def test_fork_warning(stream, mr):
-    # As a process of its own: the global start method is one of the process.
+def test_fork_start_method_warns(stream, mr):
+    # In another process: the global start method is process-wide.
     program = """
         import multiprocessing, pickle, sys, warnings
         from multiprocessing.reduction import ForkingPickler
@@ -476,17 +477,14 @@ def test_fork_warning(stream, mr):
         print(sum(w.category is UserWarning and "fork" in str(w.message) for w in caught))
     """
     for method, expected in (("fork", "1"), ("spawn", "0"), ("forkserver", "0")):
-        done = subprocess.run(
-            [sys.executable, "-c", textwrap.dedent(program), method], capture_output=True, text=True, timeout=120
-        )
-        assert done.stdout.strip() == expected, done.stderr
+        assert output(program, method).strip() == expected
 
 
 def test_forked_child_cannot_use_them(stream, mr):
     buffer = mr.allocate(4, stream=stream)
     pid = os.fork()
     if pid == 0:
-        # Ends it if a driver does not answer.
+        # Ends the child if a driver hangs.
         signal.alarm(20)
         code = 0
         try:
@@ -501,7 +499,7 @@ def test_forked_child_cannot_use_them(stream, mr):
         mr.close()
         os._exit(code)
     _, status = os.waitpid(pid, 0)
-    # NVIDIA's driver alone would let it allocate.
+    # NVIDIA's driver alone would allow the allocation.
     assert os.waitstatus_to_exitcode(status) == 3
     buffer.fill(1, stream=stream)
     assert (contents(buffer, stream) == 1).all()
@@ -509,7 +507,7 @@ def test_forked_child_cannot_use_them(stream, mr):
 
 
 @pytest.mark.cpu
-def test_nothing_leaks(device, stream):
+def test_sharing_does_not_leak(device, stream):
     def once():
         mr = DeviceMemoryResource(device, {"ipc_enabled": True})
         mapped = DeviceMemoryResource.from_allocation_handle(device, mr.allocation_handle)

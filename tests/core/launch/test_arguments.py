@@ -1,4 +1,4 @@
-"""Kernel arguments of cuda.core: every kind of value, byte for byte as the kernel finds it, and every misuse."""
+"""Kernel arguments of cuda.core: every kind of value, byte for byte as the kernel receives it, and invalid ones."""
 
 import contextlib
 import ctypes
@@ -65,7 +65,7 @@ class Large(ctypes.Structure):
 
 
 class Array:
-    """What offers the CUDA array interface."""
+    """An object with the CUDA array interface."""
 
     def __init__(self, address, **more):
         self.__cuda_array_interface__ = {
@@ -83,7 +83,7 @@ def numpy_struct():
     return array[0]
 
 
-# (value, bytes that the kernel finds)
+# (value, bytes that the kernel receives)
 VALUES = [
     (True, b"\1"),
     (False, b"\0"),
@@ -144,27 +144,27 @@ VALUES = [
 
 
 @pytest.mark.parametrize("value, expected", VALUES, ids=lambda v: label(v) if not isinstance(v, bytes) else "")
-def test_a_value_arrives_byte_for_byte(echo, value, expected):
+def test_value_arrives_byte_for_byte(echo, value, expected):
     assert echo.of(len(expected), value) == expected
 
 
-def test_a_structure_of_the_bindings_goes_by_value(echo):
+def test_struct_of_the_bindings_is_passed_by_value(echo):
     uuid = check(driver.cuDeviceGetUuid(check(driver.cuDeviceGet(0))))
     assert echo.of(16, uuid) == uuid.bytes
     assert echo.of(128, driver.CUtensorMap()) == b"\0" * 128
 
 
-def test_a_pointer_of_ctypes_passes_the_address_it_holds(echo):
+def test_ctypes_pointer_passes_its_target_address(echo):
     target = ctypes.c_int(3)
     assert echo.of(8, ctypes.pointer(target)) == struct.pack("<Q", ctypes.addressof(target))
 
 
-def test_a_buffer_passes_its_address(echo):
+def test_buffer_passes_its_address(echo):
     with echo.device.allocate(16, stream=echo.stream) as buffer:
         assert echo.of(8, buffer) == struct.pack("<Q", int(buffer.handle))
 
 
-def test_mixed_parameters_lie_where_the_kernel_looks(echo):
+def test_mixed_parameters_are_aligned(echo):
     echo.clear()
     values = (-3, 2.5, -300, numpy_struct(), np.float32(0.5), -(2**40), True, 2**32 - 1, echo.buffer, 65535, 255)
     launch(echo.stream, echo.one, echo.kernel("mixed"), echo.buffer, *values)
@@ -185,7 +185,7 @@ def test_more_arguments_than_fit_on_the_stack(echo):
         assert echo.read(len(expected)) == expected
 
 
-def test_values_are_those_of_the_moment_of_the_launch(echo):
+def test_values_are_copied_at_launch(echo):
     value, pair = ctypes.c_int(1), Pair(1, 2)
     echo.clear()
     launch(echo.stream, echo.one, echo.echoes[4], echo.buffer, value)
@@ -196,7 +196,7 @@ def test_values_are_those_of_the_moment_of_the_launch(echo):
     assert echo.read(16) == bytes(Pair(1, 2))
 
 
-# ---- misuse
+# ---- invalid arguments
 
 UNSUPPORTED = [
     None,
@@ -230,7 +230,7 @@ UNSUPPORTED = [
 
 
 @pytest.mark.parametrize("value", UNSUPPORTED, ids=lambda v: type(v).__name__)
-def test_what_is_no_argument_is_refused_with_its_position(echo, value):
+def test_unsupported_argument_is_refused_with_its_position(echo, value):
     with pytest.raises(TypeError, match=r"launch\(\): kernel argument 1 \(counted from 0\)") as raised:
         launch(echo.stream, echo.one, echo.echoes[8], echo.buffer, value)
     name = "None" if value is None else type(value).__qualname__
@@ -239,18 +239,18 @@ def test_what_is_no_argument_is_refused_with_its_position(echo, value):
         ParamHolder((1, 2, value))
 
 
-def test_objects_of_cuda_core_that_are_no_arguments(echo):
+def test_objects_of_cuda_core_that_are_not_arguments_raise(echo):
     for value in (echo.stream, echo.device, echo.one, echo.code, echo.echoes[8], echo.stream.record()):
         with pytest.raises(TypeError, match=type(value).__name__):
             launch(echo.stream, echo.one, echo.echoes[8], echo.buffer, value)
 
 
-def test_a_foreign_array_in_host_memory_is_refused_with_advice(echo):
+def test_foreign_host_array_is_refused_with_advice(echo):
     with pytest.raises(TypeError, match="ndarray.*host.*copy"):
         launch(echo.stream, echo.one, echo.echoes[8], echo.buffer, np.zeros(3, np.float32))
 
 
-def test_a_closed_buffer_is_told(echo):
+def test_closed_buffer_raises(echo):
     buffer = echo.device.allocate(16, stream=echo.stream)
     buffer.close()
     with pytest.raises(RuntimeError, match="kernel argument 1.*closed"):
@@ -281,19 +281,19 @@ def test_a_closed_buffer_is_told(echo):
     ],
     ids=label,
 )
-def test_a_value_of_another_size_is_refused(echo, size, value):
+def test_value_of_another_size_is_refused(echo, size, value):
     pattern = rf"kernel argument 1 \(counted from 0\).*{type(value).__name__}.*parameter 1 of kernel.* {size} byte"
     with pytest.raises(TypeError, match=pattern):
         launch(echo.stream, echo.one, echo.echoes[size], echo.buffer, value)
 
 
-def test_a_buffer_is_no_value_of_four_bytes(echo):
+def test_buffer_for_a_four_byte_parameter_is_refused(echo):
     with pytest.raises(TypeError, match="Buffer and has 8 bytes.*4 bytes"):
         launch(echo.stream, echo.one, echo.echoes[4], echo.buffer, echo.buffer)
 
 
 @pytest.mark.parametrize("size", [3, 12, 16, 24])
-def test_an_int_is_no_structure(echo, size):
+def test_int_for_a_struct_parameter_is_refused(echo, size):
     with pytest.raises(TypeError, match=f"int 5.*{size} bytes"):
         launch(echo.stream, echo.one, echo.echoes[size], echo.buffer, 5)
 
@@ -315,12 +315,12 @@ def test_an_int_is_no_structure(echo, size):
     ],
     ids=lambda v: label(v) if not isinstance(v, int) or v < 10**30 else "huge",
 )
-def test_an_int_that_does_not_fit_is_refused(echo, size, value):
+def test_int_out_of_range_is_refused(echo, size, value):
     with pytest.raises(OverflowError, match=rf"kernel argument 1 \(counted from 0\).*fit.*{size} byte"):
         launch(echo.stream, echo.one, echo.echoes[size], echo.buffer, value)
 
 
-def test_the_number_of_arguments_is_checked(echo):
+def test_number_of_arguments_is_checked(echo):
     kernel = echo.echoes[4]
     for arguments in ((), (echo.buffer,), (echo.buffer, 1, 2), (echo.buffer,) + (1,) * 50):
         with pytest.raises(TypeError, match=f"takes 2 arguments, of 8 and 4 bytes; {len(arguments)} w"):
@@ -329,7 +329,7 @@ def test_the_number_of_arguments_is_checked(echo):
         launch(echo.stream, echo.one, echo.kernel("nothing"), 1)
 
 
-def test_what_an_argument_raises_comes_through(echo):
+def test_exception_of_an_argument_propagates(echo):
     class Angry:
         @property
         def __cuda_array_interface__(self):
@@ -362,12 +362,12 @@ def test_what_an_argument_raises_comes_through(echo):
         ({"stream": -5}, "stream"),
     ],
 )
-def test_an_array_interface_that_breaks_its_rules(echo, more, problem):
+def test_invalid_array_interface_is_refused(echo, more, problem):
     with pytest.raises(ValueError, match=problem):
         launch(echo.stream, echo.one, echo.echoes[8], echo.buffer, Array(0x1234, **more))
 
 
-def test_an_array_interface_that_is_no_dict(echo):
+def test_array_interface_that_is_not_a_dict_is_refused(echo):
     class Odd:
         __cuda_array_interface__ = 5
 
@@ -375,8 +375,8 @@ def test_an_array_interface_that_is_no_dict(echo):
         launch(echo.stream, echo.one, echo.echoes[8], echo.buffer, Odd())
 
 
-def test_the_launch_waits_for_the_stream_that_an_array_names(echo):
-    """The producer's stream fills the array slowly; the launch in another stream reads what it wrote."""
+def test_launch_waits_for_the_stream_of_an_array(echo):
+    """The producer's stream fills the array slowly; the launch in another stream reads the result."""
     other = echo.device.create_stream()
     n = 1 << 16
     with echo.device.allocate(4 * n, stream=other) as memory:
@@ -414,7 +414,7 @@ class Tensor(ctypes.Structure):
 
 
 class Exporter:
-    """What offers DLPack; keeps the streams it was asked with."""
+    """An object with DLPack's methods; records the requested streams."""
 
     def __init__(self, address, device=2, offset=0, name=b"dltensor"):
         self.tensor = Tensor(data=address, device_type=device, byte_offset=offset)
@@ -430,7 +430,7 @@ class Exporter:
         return new(ctypes.addressof(self.tensor), self.name, None)
 
 
-def test_a_dlpack_tensor_passes_its_address(echo):
+def test_dlpack_tensor_passes_its_address(echo):
     exporter = Exporter(0x5000, offset=24)
     assert echo.of(8, exporter) == struct.pack("<Q", 0x5018)
     assert exporter.streams == [int(echo.stream.handle)]
@@ -448,7 +448,7 @@ def test_a_dlpack_tensor_passes_its_address(echo):
     assert holder.streams == [-1]
 
 
-def test_a_dlpack_tensor_that_cannot_be_passed(echo):
+def test_unusable_dlpack_tensor_is_refused(echo):
     def go(value):
         launch(echo.stream, echo.one, echo.echoes[8], echo.buffer, value)
 
@@ -471,7 +471,7 @@ def test_a_dlpack_tensor_that_cannot_be_passed(echo):
 
 
 def test_arrays_of_installed_packages(echo):
-    """Tensors of PyTorch and arrays of CuPy, where they are installed and see the device."""
+    """PyTorch tensors and CuPy arrays, where the packages are installed and see the device."""
     found = []
     torch = sys.modules.get("torch") or pytest.importorskip("torch", exc_type=ImportError)
     if torch.cuda.is_available():
@@ -492,7 +492,7 @@ def raw(value, size):
     return ctypes.string_at(first, size)
 
 
-def test_param_holder_holds_its_arguments(echo):
+def test_param_holder_keeps_its_arguments_alive(echo):
     assert ParamHolder(()).ptr == 0
     value = np.float32(1.5)
     count = sys.getrefcount(value)
@@ -517,12 +517,12 @@ def test_param_holder_launches_through_the_bindings(echo):
 
 
 def own_pool(echo):
-    """A pool that nobody else has: with the option the resource makes its own."""
+    """A pool that is not shared: with the option the resource creates its own."""
     return DeviceMemoryResource(echo.device, DeviceMemoryResourceOptions(max_size=128 << 20))
 
 
-def test_param_holder_holds_the_memory_of_its_buffers(echo):
-    """Buffers that are closed while a holder has their addresses: nobody else gets the memory."""
+def test_param_holder_pins_the_memory_of_its_buffers(echo):
+    """A closed buffer's memory is not reused while a holder has its address."""
     resource = own_pool(echo)
     buffers = [resource.allocate(1 << 20, stream=echo.stream) for _ in range(40)]
     addresses = [int(buffer.handle) for buffer in buffers]
@@ -549,7 +549,7 @@ def test_param_holder_holds_the_memory_of_its_buffers(echo):
     assert resource.attributes.used_mem_current == 8 << 20
 
 
-def test_param_holder_lets_go_of_buffers_where_an_argument_is_wrong(echo):
+def test_param_holder_unpins_buffers_after_an_invalid_argument(echo):
     resource = own_pool(echo)
     buffer = resource.allocate(4096, stream=echo.stream)
     count = sys.getrefcount(buffer)
@@ -562,8 +562,8 @@ def test_param_holder_lets_go_of_buffers_where_an_argument_is_wrong(echo):
     assert resource.attributes.used_mem_current == 0
 
 
-def test_param_holder_launches_with_a_buffer_that_was_closed_since(echo):
-    """The kernel writes to memory that is the buffer's still."""
+def test_param_holder_launches_with_a_buffer_closed_since(echo):
+    """The kernel writes to memory that still belongs to the buffer."""
     resource = own_pool(echo)
     buffer = resource.allocate(8, stream=echo.stream)
     whole = buffer[:]
@@ -627,20 +627,20 @@ SCALARS = st.one_of(
 
 @settings(max_examples=60, deadline=None)
 @given(st.lists(SCALARS, max_size=70))
-def test_any_list_of_scalars_is_packed_as_it_is(pairs):
+def test_random_scalars_are_packed_unchanged(pairs):
     holder = ParamHolder([value for value, _ in pairs])
     assert (holder.ptr == 0) == (not pairs)
     pointers = ctypes.cast(holder.ptr, ctypes.POINTER(ctypes.c_void_p))
     for index, (value, expected) in enumerate(pairs):
         found = ctypes.string_at(pointers[index], len(expected))
         if isinstance(value, (float, complex)) and value != value:
-            continue  # which NaN it is may be lost on the way
+            continue  # The payload of a NaN may be lost.
         assert found == expected, (index, value)
 
 
 @settings(max_examples=60, deadline=None)
 @given(value=st.integers(-(2**66), 2**66), size=st.sampled_from((1, 2, 4, 8)))
-def test_any_int_arrives_or_is_refused(echo, value, size):
+def test_random_ints_arrive_or_are_refused(echo, value, size):
     if -(2 ** (8 * size - 1)) <= value < 2 ** (8 * size):
         assert echo.of(size, value) == (value % 2 ** (8 * size)).to_bytes(size, "little")
     else:
@@ -665,7 +665,7 @@ ANYTHING = st.one_of(
 
 @settings(max_examples=100, deadline=None)
 @given(st.lists(ANYTHING, max_size=4))
-def test_nothing_crashes(echo, values):
+def test_random_objects_never_crash(echo, values):
     with contextlib.suppress(TypeError, ValueError, OverflowError):
         launch(echo.stream, echo.one, echo.echoes[8], echo.buffer, *values)
     echo.stream.sync()

@@ -1,11 +1,10 @@
-"""LaunchConfig and launch of cuda.core: shapes, streams, cooperative launches and clusters, and every misuse."""
+"""LaunchConfig and launch of cuda.core: shapes, streams, cooperative launches, clusters, and invalid arguments."""
 
 import copy
 import ctypes
 import gc
 import inspect
 import pickle
-import subprocess
 import sys
 import threading
 import warnings
@@ -19,6 +18,7 @@ from cuda.core._utils.cuda_utils import CUDAError
 
 from helpers.device import check, label
 from helpers.echo import Echo
+from helpers.programs import output
 from helpers.threads import run_all
 
 PLAIN = dict(grid=1, block=1)
@@ -31,7 +31,7 @@ def echo():
 
 @pytest.fixture
 def counter(echo):
-    """Launches `count` and says how many threads there were."""
+    """Launches `count` and returns the number of threads that ran."""
 
     class Counter:
         def __call__(self, stream, config, *args, **keywords):
@@ -48,7 +48,7 @@ def counter(echo):
 # ---- LaunchConfig
 
 
-def test_a_configuration_says_what_it_was_given():
+def test_config_returns_its_values():
     config = LaunchConfig(grid=(1, 2), block=3, shmem_size=64, is_cooperative=True)
     assert (config.grid, config.block, config.cluster) == ((1, 2, 1), (3, 1, 1), None)
     assert (config.shmem_size, config.is_cooperative, config.programmatic_stream_serialization) == (64, True, False)
@@ -93,12 +93,12 @@ def test_a_configuration_says_what_it_was_given():
     ],
     ids=label,
 )
-def test_a_configuration_that_cannot_be(arguments, exception, message):
+def test_invalid_config_raises(arguments, exception, message):
     with pytest.raises(exception, match=message):
         LaunchConfig(**arguments)
 
 
-def test_attributes_change_and_are_checked():
+def test_config_attributes_are_checked_on_assignment():
     config = LaunchConfig(**PLAIN)
     config.grid, config.block = 5, (1, 2)
     config.shmem_size, config.is_cooperative, config.programmatic_stream_serialization = 7, 1, "x"
@@ -142,7 +142,7 @@ def test_equality_hash_copies_and_references():
     assert Mine(**PLAIN) == LaunchConfig(**PLAIN)
 
 
-def test_the_old_spelling_of_cooperative():
+def test_former_spelling_of_cooperative_launch():
     with pytest.warns(DeprecationWarning, match="is_cooperative"):
         assert LaunchConfig(**PLAIN, cooperative_launch=True).is_cooperative
     with pytest.warns(DeprecationWarning):
@@ -151,7 +151,7 @@ def test_the_old_spelling_of_cooperative():
         LaunchConfig(**PLAIN, is_cooperative=True, cooperative_launch=True)
 
 
-def test_clusters_need_a_device_that_has_them(echo):
+def test_clusters_need_device_support(echo):
     if echo.device.compute_capability >= (9, 0):
         config = LaunchConfig(grid=4, cluster=(2, 1), block=32)
         assert config.cluster == (2, 1, 1)
@@ -179,7 +179,7 @@ def test_every_dimension_reaches_the_kernel(echo):
     assert np.frombuffer(echo.read(28), np.uint32).tolist() == [9, 1, 1, 2, 2, 1, 0]
 
 
-def test_keywords_and_positions(echo, counter):
+def test_positional_and_keyword_arguments(echo, counter):
     kernel = echo.kernel("nothing")
     assert launch(echo.stream, echo.one, kernel) is None
     assert launch(stream=echo.stream, config=echo.one, kernel=kernel) is None
@@ -196,7 +196,7 @@ def test_keywords_and_positions(echo, counter):
             launch(*arguments, **keywords)
 
 
-def test_the_function_describes_itself():
+def test_signature_and_docstring():
     assert str(inspect.signature(launch)) == "(stream, config, kernel, *kernel_args)"
     assert launch.__module__ == "cuda.core._launcher" and launch.__name__ == "launch"
     assert "counted from 0" in launch.__doc__
@@ -204,7 +204,7 @@ def test_the_function_describes_itself():
 
 
 @pytest.mark.parametrize("wrong", [None, 0, 5, "x", object(), {"grid": 1}], ids=label)
-def test_wrong_objects_are_named(echo, wrong):
+def test_wrong_types_are_named(echo, wrong):
     kernel = echo.kernel("nothing")
     with pytest.raises(TypeError, match="stream"):
         launch(wrong, echo.one, kernel)
@@ -239,14 +239,14 @@ def test_every_kind_of_stream(echo, counter):
             launch(Odd(), config, echo.kernel("nothing"))
 
 
-def test_a_closed_stream_is_told(echo):
+def test_closed_stream_raises(echo):
     stream = echo.device.create_stream()
     stream.close()
     with pytest.raises(RuntimeError, match="closed"):
         launch(stream, echo.one, echo.kernel("nothing"))
 
 
-def test_cooperative_launches(echo, counter):
+def test_cooperative_launch(echo, counter):
     config = LaunchConfig(grid=2, block=64, is_cooperative=True)
     assert counter(echo.stream, config) == 128
     config.grid = 1 << 20
@@ -257,12 +257,12 @@ def test_cooperative_launches(echo, counter):
     assert counter(echo.stream, config) == 192
 
 
-def test_overlapping_launches(echo, counter):
+def test_programmatic_stream_serialization(echo, counter):
     config = LaunchConfig(grid=2, block=64, programmatic_stream_serialization=True)
     assert counter(echo.stream, config) == 128
 
 
-def test_the_grid_counts_clusters(echo, counter):
+def test_grid_counts_clusters(echo, counter):
     if echo.device.compute_capability < (9, 0):
         pytest.skip("needs a device of compute capability 9.0")
     assert counter(echo.stream, LaunchConfig(grid=(4, 4), cluster=(2, 2), block=128)) == 4 * 4 * 2 * 2 * 128
@@ -284,15 +284,15 @@ def test_the_grid_counts_clusters(echo, counter):
     ],
     ids=label,
 )
-def test_a_shape_that_cannot_be_launched_is_explained(echo, config, message):
+def test_impossible_shape_is_explained(echo, config, message):
     with pytest.raises(CUDAError, match=f"(?s)CUDA_ERROR_INVALID_VALUE.*{message}"):
         launch(echo.stream, LaunchConfig(**config), echo.kernel("nothing"))
     launch(echo.stream, echo.one, echo.kernel("nothing"))
     echo.stream.sync()
 
 
-def test_a_launch_needs_no_current_context(echo):
-    """The stream says where a kernel runs; a thread that never made a context current can launch."""
+def test_launch_needs_no_current_context(echo):
+    """The stream determines the device; a thread without a current context can launch."""
     failures = []
 
     def body():
@@ -310,8 +310,8 @@ def test_a_launch_needs_no_current_context(echo):
     assert echo.read(4) == (77).to_bytes(4, "little")
 
 
-def test_many_threads_launch_at_once(echo):
-    """Each thread packs its own arguments; a configuration that changes meanwhile harms nobody."""
+def test_threads_launch_concurrently(echo):
+    """Each thread packs its own arguments; a configuration may change meanwhile."""
     threads, launches = 4, 200
     config = LaunchConfig(grid=1, block=32)
     with echo.device.allocate(4 * threads, stream=echo.stream) as buffer:
@@ -338,8 +338,7 @@ def test_many_threads_launch_at_once(echo):
         assert list(found) == [launches * 32] * threads
 
 
-def test_launches_leave_nothing_behind(echo):
-    """Reference counts of everything passed are what they were."""
+def test_launches_leak_no_references(echo):
     value, pair = np.float64(2.5), np.array([(7, 2.5)], dtype=np.dtype([("a", "i4"), ("b", "f8")], align=True))[0]
     objects = (echo.stream, echo.one, echo.echoes[8], echo.buffer, value, pair)
     launch(echo.stream, echo.one, echo.echoes[8], echo.buffer, value)
@@ -358,7 +357,7 @@ def test_launches_leave_nothing_behind(echo):
     assert [sys.getrefcount(o) for o in objects] == counts
 
 
-def test_launching_imports_neither_numpy_nor_ctypes():
+def test_launch_imports_neither_numpy_nor_ctypes():
     script = """
 import sys
 from cuda.core import Device, LaunchConfig, Program, launch
@@ -375,6 +374,4 @@ except TypeError:
     pass
 print([m for m in ("numpy", "ctypes") if m in sys.modules])
 """
-    result = subprocess.run([sys.executable, "-W", "ignore", "-c", script], capture_output=True, text=True)
-    assert result.returncode == 0, result.stderr
-    assert result.stdout.strip() == "[]"
+    assert output(script, options=("-W", "ignore")).strip() == "[]"

@@ -1,4 +1,4 @@
-"""The tests of test_peers.py, which runs them where there are two devices."""
+"""Tests with two devices; test_peers.py runs them."""
 
 import ctypes
 import threading
@@ -44,7 +44,7 @@ def devices():
 
 @pytest.fixture(scope="module")
 def code(devices):
-    """The kernels of each device."""
+    """The kernels, loaded on each device."""
     found = []
     for device in devices:
         device.set_current()
@@ -86,7 +86,7 @@ def pools(devices):
 
 @pytest.fixture
 def shared(devices, pools):
-    """The pools, with their memory in reach of both devices: a GPU's driver copies between pools only then."""
+    """Pools accessible from both devices: a GPU's driver copies between pools only then."""
     if not all(a.can_access_peer(b) for a, b in (devices, devices[::-1])):
         pytest.skip("the devices do not reach each other's memory")
     for pool, other in zip(pools, (1, 0)):
@@ -101,7 +101,7 @@ def numbers(buffer, stream):
     return np.unique(out).tolist()
 
 
-def test_where_memory_is(devices, pools, streams):
+def test_buffers_report_their_device(devices, pools, streams):
     for number, (device, pool, stream) in enumerate(zip(devices, pools, streams)):
         assert pool.device_id == number
         with pool.allocate(BYTES, stream=stream) as buffer:
@@ -129,14 +129,14 @@ def test_copies_between_devices(shared, streams, which):
     b.fill(np.int32(4), stream=stream)
     utils.copy_batch(stream, [b[:32], b[32:]], [a[:32], a[32:]])
     assert numbers(a, stream) == [4]
-    # The copy is allocated where the source is.
+    # The copy is allocated on the device of the source.
     with b.copy_to(stream=stream) as copy:
         assert copy.device_id == 1 and numbers(copy, stream) == [4]
     a.close()
     b.close()
 
 
-def test_copies_between_pools_without_rights_are_refused(pools, streams):
+def test_copies_between_pools_without_access_are_refused(pools, streams):
     a, b = (pool.allocate(BYTES, stream=stream) for pool, stream in zip(pools, streams))
     for buffer, stream in ((a, streams[0]), (b, streams[1])):
         buffer.fill(np.int32(1), stream=stream)
@@ -147,9 +147,9 @@ def test_copies_between_pools_without_rights_are_refused(pools, streams):
     b.close()
 
 
-@pytest.mark.cpu  # of a GPU's driver only the copy above is known for sure
-def test_copies_need_the_rights_that_a_pool_grants(devices, pools, streams):
-    """The stream's device has to be let in by the pools of both sides, whichever device is current."""
+@pytest.mark.cpu  # On a GPU only the copy above is known to be refused.
+def test_copies_need_access_granted_by_both_pools(devices, pools, streams):
+    """The pools of both sides must grant access to the stream's device, whichever device is current."""
     a, b = (pool.allocate(BYTES, stream=stream) for pool, stream in zip(pools, streams))
     for buffer, stream, value in ((a, streams[0], 1), (b, streams[1], 2)):
         buffer.fill(np.int32(value), stream=stream)
@@ -184,10 +184,10 @@ def test_copies_need_the_rights_that_a_pool_grants(devices, pools, streams):
         refused({0})
         pools[0].peer_accessible_by = []
         refused({0, 1})
-    # Nothing has come of what was refused, and the streams go on working.
+    # Refused calls had no effect, and the streams remain usable.
     values = {numbers(a, streams[0])[0], numbers(b, streams[1])[0]}
     assert len(values) == 1 and values <= {1, 2}
-    # To and from the host, and between what pools did not give, the driver needs no rights.
+    # Copies to and from the host, and of memory outside pools, need no access.
     devices[1].set_current()
     other = check(driver.cuMemAlloc(BYTES))
     Buffer.from_handle(other, BYTES).copy_from(foreign, stream=streams[1])
@@ -202,8 +202,8 @@ def test_copies_need_the_rights_that_a_pool_grants(devices, pools, streams):
     b.close()
 
 
-@pytest.mark.cpu  # pools of GPUs grant all rights or none
-def test_a_right_to_read_is_enough_for_the_source(devices, pools, streams):
+@pytest.mark.cpu  # Pools of GPUs grant full access or none.
+def test_read_access_is_enough_for_the_source(devices, pools, streams):
     a, b = (pool.allocate(BYTES, stream=stream) for pool, stream in zip(pools, streams))
     for buffer, stream in ((a, streams[0]), (b, streams[1])):
         buffer.fill(np.int32(7 if buffer is b else 8), stream=stream)
@@ -221,7 +221,7 @@ def test_a_right_to_read_is_enough_for_the_source(devices, pools, streams):
     b.close()
 
 
-def test_copies_of_other_sizes_or_to_a_closed_one_are_refused(pools, streams):
+def test_copies_of_different_sizes_or_to_a_closed_buffer_are_refused(pools, streams):
     a, b = (pool.allocate(size, stream=s) for pool, size, s in zip(pools, (64, 32), streams))
     with pytest.raises(ValueError, match="same size"):
         a.copy_to(b, stream=streams[0])
@@ -231,8 +231,8 @@ def test_copies_of_other_sizes_or_to_a_closed_one_are_refused(pools, streams):
     a.close()
 
 
-def test_kernels_reach_what_they_may(devices, pools, streams, code):
-    """Rights are asked, given, taken; without them nothing is launched here that would fault."""
+def test_kernels_use_memory_with_access(devices, pools, streams, code):
+    """Access is queried, granted and revoked; nothing is launched without it, because it would fault."""
     pool = pools[1]
     peers = pool.peer_accessible_by
     assert set(peers) == set() and 0 not in peers and 1 not in peers
@@ -264,7 +264,7 @@ def test_kernels_reach_what_they_may(devices, pools, streams, code):
 
 
 def test_memory_outlives_a_kernel_of_the_other_device(devices, pools, streams, code):
-    """Allocated on device 1, used by a kernel of device 0, closed on either one's stream, or forgotten."""
+    """Allocated on device 1, used by a kernel of device 0, closed on a stream of either device, or dropped."""
     pools[1].peer_accessible_by = [0]
     slow = code[0].get_kernel("slow")
     for how in ("own", "other", "forgotten"):
@@ -287,8 +287,8 @@ def test_memory_outlives_a_kernel_of_the_other_device(devices, pools, streams, c
     pools[1].peer_accessible_by = []
 
 
-def test_closing_on_the_wrong_devices_stream(devices, pools, streams):
-    """The memory is freed, in the order of that stream, whichever device is current."""
+def test_close_on_a_stream_of_the_other_device(devices, pools, streams):
+    """The memory is freed in stream order, whichever device is current."""
     for number in (0, 1):
         for current in devices:
             current.set_current()
@@ -305,7 +305,7 @@ def test_closing_on_the_wrong_devices_stream(devices, pools, streams):
             assert pools[number].attributes.used_mem_current == 0
 
 
-def test_default_streams_are_those_of_the_memorys_device(devices, pools):
+def test_default_streams_belong_to_the_memorys_device(devices, pools):
     for current in devices:
         current.set_current()
         for number, device in enumerate(devices):
@@ -318,8 +318,10 @@ def test_default_streams_are_those_of_the_memorys_device(devices, pools):
 @pytest.mark.parametrize("default", [LEGACY_DEFAULT_STREAM, PER_THREAD_DEFAULT_STREAM], ids=["legacy", "own"])
 @pytest.mark.parametrize("allocated", ["stream", "default"])
 @pytest.mark.parametrize("part", [False, True], ids=["whole", "part"])
-def test_the_default_stream_of_another_device_is_waited_for(devices, shared, streams, code, default, allocated, part):
-    """All default streams have the same handle: a launch means the current device's, which is not the memory's here."""
+def test_default_stream_of_another_device_is_waited_for(devices, shared, streams, code, default, allocated, part):
+    """All default streams have the same handle: for a launch it means the current device's, which is not the memory's
+    here.
+    """
     turns = shared[1].allocate(4, stream=streams[1])
     turns.fill(np.int32(20 * TURNS), stream=streams[1])
     streams[1].sync()
@@ -332,7 +334,7 @@ def test_the_default_stream_of_another_device_is_waited_for(devices, shared, str
     done = default.record()
     assert done.device == devices[1]
     devices[0].set_current()
-    # Freed on device 0, whose default stream knows nothing of that kernel.
+    # Freed on device 0, whose default stream is not ordered after that kernel.
     used.close()
     buffer.close()
     (streams[0] if allocated == "stream" else default).sync()
@@ -342,7 +344,7 @@ def test_the_default_stream_of_another_device_is_waited_for(devices, shared, str
     devices[1].sync()
 
 
-def test_default_streams_are_equal_by_handle_and_belong_to_the_current_context(devices):
+def test_default_streams_are_equal_and_belong_to_the_current_context(devices):
     legacy = Stream.from_handle(1)
     found = []
     for device in devices:
@@ -361,8 +363,8 @@ def test_default_streams_are_equal_by_handle_and_belong_to_the_current_context(d
 
 
 @pytest.mark.parametrize("kind", ["pinned", "legacy", "managed"])
-def test_memory_of_all_devices(devices, streams, code, kind):
-    """What the host owns is for every device, also where another one was current when it was made."""
+def test_host_memory_is_accessible_from_all_devices(devices, streams, code, kind):
+    """Also where another device was current when it was allocated."""
     kinds = {"pinned": PinnedMemoryResource, "legacy": LegacyPinnedMemoryResource, "managed": ManagedMemoryResource}
     try:
         resource = kinds[kind]()
@@ -381,7 +383,7 @@ def test_memory_of_all_devices(devices, streams, code, kind):
         buffer.close(streams[1 - first])
 
 
-def test_mapped_memory_of_both(devices, streams, code):
+def test_memory_mapped_on_both_devices(devices, streams, code):
     resource = VirtualMemoryResource(1, {"peers": [0]})
     assert resource.device_id == 1
     buffer = resource.allocate(BYTES, stream=streams[1])
@@ -396,7 +398,7 @@ def test_mapped_memory_of_both(devices, streams, code):
     buffer.close(streams[0])
 
 
-def test_managed_memory_with_a_place_on_either(devices, streams):
+def test_managed_memory_with_a_preferred_device(devices, streams):
     for number in (0, 1):
         try:
             resource = ManagedMemoryResource({"preferred_location": number})
@@ -407,7 +409,7 @@ def test_managed_memory_with_a_place_on_either(devices, streams):
         try:
             buffer.accessed_by = devices
         except CUDAError as error:
-            # Drivers of CUDA 13.0 take no advice for memory of pools.
+            # Drivers of CUDA 13.0 accept no advice for pool memory.
             assert "CUDA_ERROR_NOT_SUPPORTED" in str(error)
         else:
             assert set(buffer.accessed_by) == set(devices)
@@ -420,7 +422,7 @@ def test_managed_memory_with_a_place_on_either(devices, streams):
         buffer.close(streams[1 - number])
 
 
-def test_threads_with_a_device_each(devices, shared):
+def test_threads_with_one_device_each(devices, shared):
     errors = []
 
     def work(number):

@@ -1,12 +1,10 @@
-"""cuda.core: Buffer, memory of others, DLPack, its life; copies and fills are in test_buffer_copies.py."""
+"""cuda.core.Buffer: attributes, foreign memory, DLPack, lifetime. Copies and fills are in test_buffer_copies.py."""
 
 import contextlib
 import copy
 import ctypes
 import gc
-import os
 import pickle
-import subprocess
 import sys
 import textwrap
 import threading
@@ -17,8 +15,8 @@ import pytest
 from cuda.bindings import driver
 from cuda.core import LEGACY_DEFAULT_STREAM, Buffer, Device, DeviceMemoryResource, MemoryResource
 
-from helpers import TESTS
 from helpers.device import check
+from helpers.programs import python
 from helpers.threads import run_all
 
 
@@ -39,7 +37,7 @@ def stream(device):
 
 @pytest.fixture
 def pool(device):
-    """A pool of the test's own, so that its figures are the test's."""
+    """A pool for one test, so that its statistics are the test's."""
     return DeviceMemoryResource(device, {})
 
 
@@ -51,7 +49,7 @@ def contents(buffer, stream):
 
 
 class Host(MemoryResource):
-    """Plain memory of the host, and a record of what was asked."""
+    """Host memory, with a record of the requests."""
 
     is_device_accessible = False
     is_host_accessible = True
@@ -73,10 +71,10 @@ class Host(MemoryResource):
         del self.live[ptr]
 
 
-# Facts --------------------------------------------------------------------------------------------
+# Attributes --------------------------------------------------------------------------------------------
 
 
-def test_it_says_what_it_is(device, stream):
+def test_attributes(device, stream):
     buffer = device.allocate(1000, stream=stream)
     assert buffer.handle != 0 and type(buffer.handle) is int
     assert buffer.size == 1000 and buffer.device_id == 0
@@ -88,14 +86,14 @@ def test_it_says_what_it_is(device, stream):
     buffer.close()
 
 
-def test_the_class_makes_none():
+def test_direct_construction_raises():
     with pytest.raises(RuntimeError, match="allocate"):
         Buffer()
     with pytest.raises(RuntimeError, match="allocate"):
         Buffer(1, size=2)
 
 
-def test_equality_is_of_address_and_size(device, stream):
+def test_equality_compares_address_and_size(device, stream):
     buffer = device.allocate(64, stream=stream)
     same = Buffer.from_handle(buffer.handle, 64)
     assert buffer == same and hash(buffer) == hash(same) == hash((buffer.handle, 64))
@@ -105,7 +103,7 @@ def test_equality_is_of_address_and_size(device, stream):
         buffer < same
 
 
-def test_a_closed_buffer_says_so(device, stream):
+def test_use_after_close_raises(device, stream):
     buffer, other = device.allocate(64, stream=stream), device.allocate(64, stream=stream)
     buffer.close()
     buffer.close()
@@ -135,7 +133,7 @@ def test_a_closed_buffer_says_so(device, stream):
             use()
 
 
-def test_with_closes_it(device, stream):
+def test_with_statement_closes(device, stream):
     with device.allocate(64, stream=stream) as buffer:
         assert not buffer.is_closed
     assert buffer.is_closed
@@ -144,7 +142,7 @@ def test_with_closes_it(device, stream):
     assert buffer.is_closed
 
 
-def test_no_process_gets_it(device, stream):
+def test_pickling_raises(device, stream):
     buffer = device.allocate(64, stream=stream)
     for use in (pickle.dumps, copy.copy, lambda b: b.ipc_descriptor):
         with pytest.raises(RuntimeError, match="IPC"):
@@ -153,7 +151,7 @@ def test_no_process_gets_it(device, stream):
         Buffer.from_ipc_descriptor(device.memory_resource, None, stream=stream)
 
 
-def test_no_bytes_are_no_error(device, stream):
+def test_zero_bytes_are_allowed(device, stream):
     buffer = device.allocate(0, stream=stream)
     assert (buffer.handle, buffer.size, buffer.is_closed) == (0, 0, False)
     buffer.fill(1, stream=stream)
@@ -164,10 +162,10 @@ def test_no_bytes_are_no_error(device, stream):
     assert buffer.is_closed
 
 
-# Memory of others ---------------------------------------------------------------------------------
+# Foreign memory ---------------------------------------------------------------------------------
 
 
-def test_memory_of_nobody():
+def test_handle_without_owner():
     buffer = Buffer.from_handle(0x1000, 16)
     assert (buffer.handle, buffer.size, buffer.device_id) == (0x1000, 16, -1)
     assert (buffer.is_device_accessible, buffer.is_host_accessible) == (False, True)
@@ -177,7 +175,7 @@ def test_memory_of_nobody():
     assert buffer.is_closed
 
 
-def test_memory_with_an_owner(device, stream):
+def test_handle_with_owner(device, stream):
     class Owner:
         pass
 
@@ -197,7 +195,7 @@ def test_memory_with_an_owner(device, stream):
     assert gone() is None
 
 
-def test_memory_of_the_driver(device, stream):
+def test_memory_allocated_by_the_driver(device, stream):
     pointer = check(driver.cuMemAlloc(64))
     buffer = Buffer.from_handle(pointer, 64)
     assert (buffer.device_id, buffer.is_device_accessible, buffer.is_host_accessible) == (0, True, False)
@@ -217,7 +215,7 @@ def test_memory_of_the_driver(device, stream):
     check(driver.cuMemFree(managed))
 
 
-def test_a_thread_without_a_context_is_told_the_same(device, stream):
+def test_thread_without_context_gets_the_same_answers(device, stream):
     memory = device.allocate(64, stream=stream)
     buffer = Buffer.from_handle(memory.handle, 64)
     answers = []
@@ -232,7 +230,7 @@ def test_a_thread_without_a_context_is_told_the_same(device, stream):
     assert answers == [(0, True), -1]
 
 
-def test_what_is_no_handle_is_said(device, stream):
+def test_invalid_handles_raise(device, stream):
     for wrong in ("a", None, 1.0, [1]):
         with pytest.raises(TypeError, match="'ptr'"):
             Buffer.from_handle(wrong, 1)
@@ -255,7 +253,7 @@ def test_what_is_no_handle_is_said(device, stream):
     assert Buffer.from_handle(driver.CUdeviceptr(4096), np.int64(8)).handle == 4096
 
 
-def test_a_resource_frees_its_memory_once(device, stream):
+def test_resource_frees_memory_once(device, stream):
     resource = Host()
     buffer = resource.allocate(10)
     address = buffer.handle
@@ -279,7 +277,7 @@ def test_a_resource_frees_its_memory_once(device, stream):
     assert resource.log[-1][3] is stream and not resource.live
 
 
-def test_what_a_resource_raises_is_not_lost(device, monkeypatch):
+def test_exceptions_of_a_resource_are_reported(device, monkeypatch):
     class Broken(Host):
         def deallocate(self, ptr, size, *, stream=None):
             raise ValueError("not today")
@@ -302,14 +300,14 @@ def test_what_a_resource_raises_is_not_lost(device, monkeypatch):
 # DLPack -------------------------------------------------------------------------------------------
 
 
-def test_host_memory_is_an_array():
+def test_host_memory_exports_to_numpy():
     resource = Host()
     buffer = resource.allocate(16)
     array = np.from_dlpack(buffer)
     assert array.shape == (16,) and array.dtype == np.int8 and array.ctypes.data == buffer.handle
     array[:] = 7
     assert bytes(resource.live[buffer.handle]) == b"\7" * 16
-    # The memory stays while the array needs it, whatever becomes of the buffer.
+    # The memory stays allocated while the array exists.
     address = buffer.handle
     buffer.close()
     assert buffer.is_closed and address in resource.live
@@ -321,7 +319,7 @@ def test_host_memory_is_an_array():
     assert not resource.live
 
 
-def test_capsules(device, stream):
+def test_dlpack_capsules(device, stream):
     buffer = device.allocate(64, stream=stream)
     assert buffer.__dlpack_device__() == (2, 0)
     for arguments, name in [
@@ -353,7 +351,7 @@ def test_capsules(device, stream):
     assert gone() is None
 
 
-def test_memory_of_nobody_is_not_exported():
+def test_memory_without_owner_is_not_exported():
     class Nowhere(Host):
         is_host_accessible = False
 
@@ -363,7 +361,7 @@ def test_memory_of_nobody_is_not_exported():
             use()
 
 
-# Life ---------------------------------------------------------------------------------------------
+# Lifetime ---------------------------------------------------------------------------------------------
 
 
 def used(pool, device):
@@ -371,7 +369,7 @@ def used(pool, device):
     return pool.attributes.used_mem_current
 
 
-def test_everything_is_freed_in_any_order(device, pool):
+def test_destruction_in_any_order(device, pool):
     for order in range(6):
         stream, other = device.create_stream(), device.create_stream()
         buffer = pool.allocate(1 << 16, stream=stream)
@@ -408,7 +406,7 @@ def test_everything_is_freed_in_any_order(device, pool):
     buffer.close()
 
 
-def test_another_thread_may_free_it(device, pool):
+def test_destruction_in_another_thread(device, pool):
     buffers = [pool.allocate(1 << 10, stream=s) for s in (device.create_stream(), device.default_stream) * 20]
 
     def work():
@@ -421,7 +419,7 @@ def test_another_thread_may_free_it(device, pool):
     assert used(pool, device) == 0
 
 
-def test_threads_close_one_buffer_once(device, pool):
+def test_concurrent_close_frees_once(device, pool):
     stream = device.create_stream()
     for _ in range(50):
         buffer = pool.allocate(256, stream=stream)
@@ -473,33 +471,21 @@ CHILD = """
 
 
 def run(code):
-    path = os.pathsep.join([str(TESTS), *sys.path])
-    environment = {
-        **os.environ,
-        "PYTHONPATH": path,
-        "PYTHONWARNINGS": "ignore::RuntimeWarning,ignore::DeprecationWarning",
-    }
-    done = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(CHILD) + textwrap.dedent(code)],
-        capture_output=True,
-        text=True,
-        timeout=120,
-        env=environment,
-    )
-    assert done.returncode == 0, done.stderr
-    assert done.stderr == ""
+    environment = {"PYTHONWARNINGS": "ignore::RuntimeWarning,ignore::DeprecationWarning"}
+    done = python(textwrap.dedent(CHILD) + textwrap.dedent(code), environment=environment)
+    assert (done.returncode, done.stderr) == (0, ""), done.stderr
     return done.stdout
 
 
-def test_the_end_of_the_interpreter():
+def test_live_buffers_at_interpreter_exit():
     assert run("keep = [buffer, pool, stream]; keep.append(keep)") == "deallocate in parent\n"
 
 
-def test_the_end_of_the_interpreter_in_a_cycle():
+def test_buffers_in_a_cycle_at_interpreter_exit():
     run("import builtins; builtins.keep = (buffer, export, own)")
 
 
-def test_a_forked_child_frees_nothing():
+def test_forked_child_frees_nothing():
     out = run(
         """
         child = os.fork()

@@ -1,4 +1,4 @@
-"""cuda.core: copies and fills of Buffer, from and to whatever has the buffer protocol or an array interface."""
+"""cuda.core.Buffer: copies and fills, to and from objects with the buffer protocol or an array interface."""
 
 import array
 import ctypes
@@ -39,7 +39,7 @@ def contents(buffer, stream):
 # Copies -------------------------------------------------------------------------------------------
 
 
-def test_buffers_are_copied(device, stream):
+def test_copies_between_buffers(device, stream):
     a, b = device.allocate(256, stream=stream), device.allocate(256, stream=stream)
     a.copy_from(bytes(range(256)), stream=stream)
     assert a.copy_to(b, stream=stream) is b
@@ -69,7 +69,7 @@ def test_buffers_are_copied(device, stream):
     ],
     ids=lambda source: type(source).__name__ + str(getattr(source, "dtype", "")),
 )
-def test_anything_with_the_buffer_protocol_is_a_source(device, stream, source):
+def test_buffer_protocol_as_source(device, stream, source):
     buffer = device.allocate(24, stream=stream)
     buffer.copy_from(source, stream=stream)
     assert contents(buffer, stream) == bytes(range(24))
@@ -87,7 +87,7 @@ def test_anything_with_the_buffer_protocol_is_a_source(device, stream, source):
         lambda: np.zeros((3, 1, 8), np.int8)[:, ::-1],
     ],
 )
-def test_anything_writable_with_the_buffer_protocol_is_a_destination(device, stream, make):
+def test_writable_buffer_protocol_as_destination(device, stream, make):
     buffer = device.allocate(24, stream=stream)
     buffer.copy_from(bytes(range(24)), stream=stream)
     out = make()
@@ -97,14 +97,14 @@ def test_anything_writable_with_the_buffer_protocol_is_a_destination(device, str
 
 
 class Interface:
-    """An object with an array interface and nothing else."""
+    """An object with only an array interface."""
 
     def __init__(self, name, keep, **fields):
         self.keep = keep
         setattr(self, name, {"version": 3, **fields})
 
 
-def test_array_interfaces_are_sources_and_destinations(device, stream):
+def test_array_interfaces_as_source_and_destination(device, stream):
     buffer = device.allocate(24, stream=stream)
     host = np.arange(24, dtype=np.uint8)
     there = dict(shape=(6,), typestr="<i4")
@@ -131,7 +131,7 @@ def test_array_interfaces_are_sources_and_destinations(device, stream):
         if extra.get("stream") in (None, 1):
             made_on.sync()
         else:
-            # The interface's stream is waited for.
+            # The copy waits for the interface's stream.
             buffer.copy_from(foreign, stream=stream)
             assert contents(buffer, stream) == b"\t" * 24
         buffer.fill(7, stream=stream)
@@ -155,7 +155,7 @@ def test_array_interfaces_are_sources_and_destinations(device, stream):
         ({"stream": 0}, TypeError, "stream"),
     ],
 )
-def test_what_an_interface_lacks_is_said(device, stream, fields, error, text):
+def test_incomplete_interfaces_raise(device, stream, fields, error, text):
     buffer, other = device.allocate(24, stream=stream), device.allocate(24, stream=stream)
     given = {"shape": (6,), "typestr": "<i4", "data": (other.handle, False), **fields}
     with pytest.raises(error, match=text):
@@ -166,7 +166,7 @@ def test_what_an_interface_lacks_is_said(device, stream, fields, error, text):
         buffer.copy_from(foreign, stream=stream)
 
 
-def test_what_cannot_be_copied_is_said(device, stream):
+def test_invalid_copies_raise(device, stream):
     buffer, small = device.allocate(24, stream=stream), device.allocate(8, stream=stream)
     with pytest.raises(ValueError, match="24 bytes.* 8"):
         buffer.copy_to(small, stream=stream)
@@ -199,7 +199,7 @@ def test_what_cannot_be_copied_is_said(device, stream):
         Buffer.from_handle(buffer.handle, 24).copy_to(stream=stream)
 
 
-def test_streams_are_streams(device, stream):
+def test_stream_arguments(device, stream):
     a, b = device.allocate(8, stream=stream), device.allocate(8, stream=stream)
 
     class Protocol:
@@ -228,7 +228,7 @@ def test_streams_are_streams(device, stream):
             use()
 
 
-def test_an_array_may_go_when_the_call_is_over(device, stream):
+def test_array_may_be_destroyed_after_the_call(device, stream):
     buffer = device.allocate(1 << 20, stream=stream)
     for round in range(4):
         array = np.full(1 << 20, round, np.uint8)
@@ -241,7 +241,7 @@ def test_an_array_may_go_when_the_call_is_over(device, stream):
         assert gone() is None
 
 
-def test_page_locked_arrays_are_kept_until_the_copy_is_done(device, stream):
+def test_page_locked_array_stays_alive_until_the_copy_completes(device, stream):
     size = 1 << 16
     pointer = check(driver.cuMemHostAlloc(size, 0))
     memory = np.ctypeslib.as_array((ctypes.c_uint8 * size).from_address(pointer))
@@ -256,7 +256,7 @@ def test_page_locked_arrays_are_kept_until_the_copy_is_done(device, stream):
     buffer.copy_from(memory, stream=stream)
     del memory
     assert contents(buffer, stream) == b"\5" * size
-    # Whoever copies next lets go of it.
+    # The next copy releases it.
     buffer.fill(0, stream=stream)
     buffer.copy_to(buffer, stream=stream)
     gc.collect()
@@ -264,7 +264,7 @@ def test_page_locked_arrays_are_kept_until_the_copy_is_done(device, stream):
     check(driver.cuMemFreeHost(pointer))
 
 
-def test_a_bytearray_can_be_resized_after_the_copy(device, stream):
+def test_bytearray_can_be_resized_after_the_copy(device, stream):
     data = bytearray(range(64))
     buffer = device.allocate(64, stream=stream)
     buffer.copy_from(data, stream=stream)
@@ -274,7 +274,7 @@ def test_a_bytearray_can_be_resized_after_the_copy(device, stream):
     assert contents(buffer, stream) == bytes(range(64))
 
 
-def test_options_say_how_it_is_copied(device, stream):
+def test_copy_options(device, stream):
     a, b = device.allocate(64, stream=stream), device.allocate(64, stream=stream)
     a.copy_from(bytes(range(64)), stream=stream)
     for options in (
@@ -300,7 +300,7 @@ def test_options_say_how_it_is_copied(device, stream):
         a.copy_to(b, stream=stream, options=CopyOptions(dst_location_hint=3))
 
 
-def test_copy_options_are_values():
+def test_copy_options_are_value_objects():
     options = CopyOptions()
     assert options.src_access_order is MemcpySrcAccessOrder.STREAM
     assert options.overlap_mode is MemcpyOverlapMode.DEFAULT
@@ -334,13 +334,13 @@ def test_copy_options_are_values():
         (ctypes.c_uint32(7), b"\7\0\0\0"),
     ],
 )
-def test_patterns(device, stream, value, pattern):
+def test_fill_patterns(device, stream, value, pattern):
     buffer = device.allocate(12, stream=stream)
     assert buffer.fill(value, stream=stream) is None
     assert contents(buffer, stream) == pattern * (12 // len(pattern))
 
 
-def test_what_is_no_pattern_is_said(device, stream):
+def test_invalid_patterns_raise(device, stream):
     buffer = device.allocate(7, stream=stream)
     for value in (256, -1, 1 << 40):
         with pytest.raises(OverflowError, match="0 to 255"):

@@ -1,4 +1,4 @@
-"""cuda.core: parts of buffers, which share their memory."""
+"""cuda.core.Buffer: slices, which share the memory of the whole buffer."""
 
 import ctypes
 import gc
@@ -39,7 +39,7 @@ def contents(buffer, stream):
     return bytes(out)
 
 
-def test_a_part_is_the_same_memory(pool, stream):
+def test_slice_shares_memory(pool, stream):
     whole = pool.allocate(100, stream=stream)
     whole.copy_from(bytes(range(100)), stream=stream)
     data = bytes(range(100))
@@ -71,7 +71,7 @@ def test_a_part_is_the_same_memory(pool, stream):
     whole.close()
 
 
-def test_only_slices_cut(pool, stream):
+def test_only_slices_with_step_one_are_supported(pool, stream):
     with pool.allocate(100, stream=stream) as whole:
         for wrong in (0, "a", None, (slice(1), slice(2))):
             with pytest.raises(TypeError, match="slices"):
@@ -89,7 +89,7 @@ def test_only_slices_cut(pool, stream):
         whole[:1]
 
 
-def test_the_memory_stays_until_the_last_part_goes(pool, stream):
+def test_slice_keeps_parent_memory_alive(pool, stream):
     used = pool.attributes.used_mem_current
     whole = pool.allocate(1000, stream=stream)
     whole.fill(7, stream=stream)
@@ -111,8 +111,8 @@ def test_the_memory_stays_until_the_last_part_goes(pool, stream):
     assert alive() is None and pool.attributes.used_mem_current == used
 
 
-def test_the_work_on_a_part_is_waited_for(pool, device, stream):
-    """The whole is freed after the copies of its parts, on whatever stream those are."""
+def test_free_waits_for_work_on_slices(pool, device, stream):
+    """The memory is freed after the copies of its slices, on whatever stream they run."""
     n = 1 << 20
     other, third = device.create_stream(), device.create_stream()
     whole = pool.allocate(n, stream=stream)
@@ -132,7 +132,7 @@ def test_the_work_on_a_part_is_waited_for(pool, device, stream):
     again.close()
 
 
-def test_parts_of_memory_that_python_frees(stream):
+def test_slices_of_memory_from_a_python_resource(stream):
     class Host(MemoryResource):
         is_device_accessible, is_host_accessible, device_id = False, True, -1
 
@@ -158,8 +158,8 @@ def test_parts_of_memory_that_python_frees(stream):
     assert resource.freed == [(address, 64)]
 
 
-def test_a_stream_that_was_closed_still_frees(device):
-    """The resource of Python gets the stream that was named, also when its object was closed before the buffer."""
+def test_deallocate_receives_a_closed_stream(device):
+    """The Python resource gets the stream of the buffer, even when its object was closed before."""
 
     class Host(MemoryResource):
         is_device_accessible, is_host_accessible, device_id = False, True, -1
@@ -180,7 +180,7 @@ def test_a_stream_that_was_closed_still_frees(device):
         assert Host.streams.pop() == handle
 
 
-def test_a_cycle_through_a_part_is_found(pool, stream):
+def test_cycle_through_a_slice_is_collected(pool, stream):
     class Mine(MemoryResource):
         is_device_accessible, is_host_accessible, device_id = False, True, -1
         gone = 0
@@ -196,7 +196,7 @@ def test_a_cycle_through_a_part_is_found(pool, stream):
     assert alive() is None and Mine.gone == 1
 
 
-def test_parts_in_threads(pool, stream):
+def test_slices_in_threads(pool, stream):
     used = pool.attributes.used_mem_current
     wrong = []
 

@@ -1,7 +1,7 @@
-"""Pools that end while streams still have memory of theirs to free.
+"""Pools destroyed while streams still have pending frees of their memory.
 
-NVIDIA's driver 580 crashes or hangs where such a pool is destroyed at once; with several processes on the GPU that takes
-seconds. Of a pool that was imported it leaves the device's memory behind until the importing process ends. Cupyrite
+NVIDIA's driver 580 crashes or hangs where such a pool is destroyed at once; with several processes on the GPU this
+takes seconds. For an imported pool the device memory remains allocated until the importing process ends. Cupyrite
 destroys a pool when its memory is free.
 """
 
@@ -23,8 +23,8 @@ from helpers.device import check, on_cpu_device
 from helpers.processes import process
 from helpers.threads import in_a_thread
 
-# The CPU device never had that trouble. A time and not a number of rounds: how many of those fit
-# depends on who else uses the GPU.
+# The CPU device is not affected. A duration and not a number of rounds: how many rounds fit depends on the load of the
+# GPU.
 PROCESSES, SECONDS = (1, 0.5) if on_cpu_device() else (4, 4)
 LIMIT = 120
 PROGRAM = """
@@ -69,18 +69,18 @@ print("through")
 
 
 def outcome(running, limit):
-    """How a program ended: the last of what it printed, and its status; of one that hangs, where it does."""
+    """The last line and status of a program; for one that hangs, its stacks."""
     try:
         said, _ = running.communicate(timeout=limit)
     except subprocess.TimeoutExpired:
-        # Its handler writes the stacks of Python's threads.
+        # faulthandler writes the stacks of all Python threads.
         running.send_signal(signal.SIGABRT)
         said, _ = running.communicate(timeout=30)
         return f"nothing for {limit:.0f} s: {said[-2000:]}", running.returncode
     return said if running.returncode else said.splitlines()[-1], running.returncode
 
 
-def test_streams_that_end_after_a_pool_that_they_have_memory_of():
+def test_streams_destroyed_after_a_pool_with_pending_frees():
     words = [sys.executable, "-W", "ignore", "-c", PROGRAM, str(SECONDS)]
     running = [
         subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) for _ in range(PROCESSES)
@@ -114,7 +114,7 @@ def device():
 
 @contextlib.contextmanager
 def capture(stream):
-    """Captures what happens in a stream; fails where that is spoilt, or where there is something in the graph."""
+    """Captures a stream; fails if the capture is invalidated or records a node."""
     handle = driver.CUstream(int(stream.handle))
     check(driver.cuStreamBeginCapture(handle, driver.CUstreamCaptureMode.CU_STREAM_CAPTURE_MODE_GLOBAL))
     try:
@@ -126,8 +126,8 @@ def capture(stream):
     check(driver.cuGraphDestroy(graph))
 
 
-def test_a_pool_that_ends_while_its_thread_captures(device):
-    """A graph has nothing to do with it."""
+def test_pool_destroyed_during_a_capture(device):
+    """The graph is unaffected."""
     stream, other = device.create_stream(), device.create_stream()
     idle, busy = (DeviceMemoryResource(device, DeviceMemoryResourceOptions(max_size=1 << 25)) for _ in range(2))
     buffer = busy.allocate(64, stream=other)
@@ -136,13 +136,13 @@ def test_a_pool_that_ends_while_its_thread_captures(device):
     with capture(stream):
         idle.close()
         busy.close()
-    # What is left of the second one waits for this.
+    # The destruction of the second pool waits for this.
     device.sync()
     assert deferred_pool_count() == 0
 
 
-def test_a_pool_without_a_current_context(device):
-    """Threads that never used a device end pools, too."""
+def test_pool_destroyed_without_a_current_context(device):
+    """Threads that never used a device destroy pools, too."""
     pools = [DeviceMemoryResource(device, DeviceMemoryResourceOptions(max_size=1 << 25)) for _ in range(3)]
     stream = device.create_stream()
     for pool in pools:
@@ -159,8 +159,8 @@ def test_a_pool_without_a_current_context(device):
     assert not pools
 
 
-def test_memory_that_nobody_frees_keeps_its_pool(device):
-    """It was taken by the driver's own calls; once it is freed, the next wait ends the pool."""
+def test_unfreed_memory_keeps_its_pool(device):
+    """Memory allocated through the driver; once it is freed, the next wait destroys the pool."""
     pool = DeviceMemoryResource(device, DeviceMemoryResourceOptions(max_size=1 << 25))
     stream = device.create_stream()
     handle = driver.CUstream(int(stream.handle))
@@ -183,14 +183,14 @@ def sharing(device):
     if not device.properties.memory_pools_supported or not device.properties.mempool_supported_handle_types & 1:
         pytest.skip("needs memory pools that are shared as file descriptors")
     with warnings.catch_warnings():
-        # The start method of these processes is another one than the global one.
+        # These processes use another start method than the global one.
         warnings.filterwarnings("ignore", message=".*fork.*", category=UserWarning)
         yield device
     reset_fork_warning()
 
 
 SIZE = 1 << 20
-# Buffers of a pool, each freed on a stream of its own.
+# Buffers of a pool, each freed on its own stream.
 BUFFERS = 3
 
 
@@ -205,7 +205,7 @@ def shared_pools(device, stream, count):
 
 
 def end_shared(pools, stream):
-    """Ends them here, when the other process has let go of them."""
+    """Destroys them here after the other process has released them."""
     for pool, buffers in pools:
         for buffer in buffers:
             buffer.close(stream)
@@ -213,7 +213,7 @@ def end_shared(pools, stream):
 
 
 class Gate:
-    """Keeps streams from going on, until it is opened."""
+    """Blocks streams until it is opened."""
 
     def __init__(self):
         self.address = check(driver.cuMemAllocHost(4))
@@ -243,7 +243,7 @@ def _end_each(pipe, pools):
         pool.close()
 
     def use(name, how=lambda work: work()):
-        """Ends a pool whose memory one stream is yet to free."""
+        """Destroys a pool with a pending free in one stream."""
         pool, buffers = pools.pop()
         for buffer in buffers:
             buffer.fill(1, stream=second)
@@ -255,7 +255,7 @@ def _end_each(pipe, pools):
         waiting = deferred_pool_count()
         gate.open()
         second.sync()
-        # Pools rest between two looks, unless the device is waited for.
+        # Deferred pools are checked at intervals, or when the device is waited for.
         device.sync()
         answers[name] = ended, waiting, deferred_pool_count()
 
@@ -263,7 +263,7 @@ def _end_each(pipe, pools):
         with capture(captured):
             work()
 
-    # Of one that waits for nothing nothing is left, also while a stream is captured.
+    # A pool without pending frees is destroyed at once, also during a capture.
     pool, buffers = pools.pop()
     for buffer, stream in zip(buffers, (first, second, third), strict=True):
         buffer.close(stream)
@@ -275,7 +275,7 @@ def _end_each(pipe, pools):
     use("in a thread", in_a_strange_thread)
     use("during a capture", captures)
     use("in a thread during a capture", lambda work: captures(lambda: in_a_strange_thread(work)))
-    # Streams that end before the pool, and the collector.
+    # Streams destroyed before the pool, and the collector.
     pool, buffers = pools.pop()
     streams = [device.create_stream() for _ in buffers]
     gate.close(streams[0])
@@ -290,7 +290,7 @@ def _end_each(pipe, pools):
     pipe.send(answers)
 
 
-def test_imported_pools_that_end_before_their_memory_is_free(sharing):
+def test_imported_pools_destroyed_with_pending_frees(sharing):
     stream = sharing.create_stream()
     pools = shared_pools(sharing, stream, 6)
     kept = 1, 1, 0
@@ -321,7 +321,7 @@ def _end_many(pipe):
             pool.close()
             for stream in streams:
                 stream.close()
-        # So that their maker may end them, too.
+        # So that the exporting process can destroy them, too.
         device.sync()
         pipe.send(deferred_pool_count())
         pools = pool = buffers = buffer = None
@@ -334,8 +334,7 @@ def used_memory():
 
 
 def test_imported_pools_leave_no_memory_behind(sharing):
-    """A GPU's memory is taken by 32 MiB a pool: what would be left behind is more than what tests beside this one take, each of
-    whose processes has half a GiB."""
+    """A GPU allocates 32 MiB per pool: a leak would exceed what parallel tests allocate, each of which has half a GiB."""
     rounds, most = (2, None) if on_cpu_device() else (80, 16 << 30)
     stream = sharing.create_stream()
     with process(_end_many) as there:

@@ -1,4 +1,4 @@
-"""Memory of `cuda.core` outlives the work that uses it, wherever and whenever it is let go of; nothing is left behind.
+"""Memory of `cuda.core` outlives the work that uses it, wherever and whenever it is released, and does not leak.
 
 CUPYRITE_CYCLES is the number of allocations of each kind: 300 by default, 1,000,000 where the figure is claimed.
 """
@@ -6,9 +6,7 @@ CUPYRITE_CYCLES is the number of allocations of each kind: 300 by default, 1,000
 import ctypes
 import gc
 import os
-import subprocess
 import sys
-import textwrap
 import threading
 import weakref
 
@@ -29,13 +27,14 @@ from cuda.core import (
     launch,
 )
 
-from helpers import TESTS
 from helpers.device import check
+from helpers.memory import assert_flat
+from helpers.programs import python
 from helpers.threads import HANG, in_a_thread, run_all
 
 ROUNDS = int(os.environ.get("CUPYRITE_CYCLES", "300"))
 TURNS = 1 << 15
-DONE = TURNS + 1  # what a kernel leaves where it found the number of its turns
+DONE = TURNS + 1  # Written by a kernel where it found the number of its iterations.
 SLOW = """extern "C" __global__ void slow(int *p, int *turns) {
     volatile int *at = p;
     for (int i = 0, n = *turns; i < n; i++) { at[i % 1024] = i; }
@@ -51,7 +50,7 @@ ONE = LaunchConfig(grid=1, block=1)
 
 
 class Own(MemoryResource):
-    """A resource written in Python, over another one."""
+    """A Python resource that wraps another one."""
 
     is_device_accessible, is_host_accessible, device_id = True, False, 0
 
@@ -126,7 +125,7 @@ def resource(device, request):
 
 
 def number(address, stream):
-    """An int32 that lies somewhere, when the stream comes to it."""
+    """An int32 read in stream order."""
     value = (ctypes.c_int32 * 1)()
     check(driver.cuMemcpyDtoHAsync(ctypes.addressof(value), address, 4, stream.handle))
     stream.sync()
@@ -134,7 +133,7 @@ def number(address, stream):
 
 
 # ----------------------------------------------------------------------------------------------------------
-# Work that runs in another stream than the memory's own
+# Work in another stream than the memory's own
 
 ENDS = {
     "close": lambda things, third: things.pop().close(),
@@ -159,7 +158,7 @@ def test_memory_outlives_a_kernel_in_another_stream(device, slow, resource, how)
     launch(other, ONE, slow, things[0], turns)
     ENDS[how](things, third)
     gc.collect()
-    # The stream that the memory was freed on has waited for the kernel, or the host has.
+    # The stream on which the memory was freed has waited for the kernel, or the host has.
     freeing = third if "another stream" in how or "set" in how else own
     assert number(turns.handle, freeing) == DONE
     for thing in (turns, own, other, third):
@@ -167,7 +166,7 @@ def test_memory_outlives_a_kernel_in_another_stream(device, slow, resource, how)
 
 
 @pytest.mark.parametrize("use", ["part", "part of a part", "after the whole was closed", "many buffers"])
-def test_memory_outlives_a_kernel_that_uses_it_otherwise(device, slow, code, use):
+def test_memory_outlives_a_kernel_that_uses_it_indirectly(device, slow, code, use):
     own, other = device.create_stream(), device.create_stream()
     pool = KINDS["device"](device)
     turns = device.allocate(4, stream=other)
@@ -180,7 +179,7 @@ def test_memory_outlives_a_kernel_that_uses_it_otherwise(device, slow, code, use
     if use == "after the whole was closed":
         whole.close()
     if use == "many buffers":
-        # More than a launch holds without memory of its own.
+        # More than a launch pins without an allocation.
         names = ", ".join(f"int *p{n}" for n in range(40))
         body = f"volatile int *at = p39; for (int i = 0; i < {TURNS}; i++) at[i % 1024] = i; *p0 = at[1023] + 2;"
         kernel = (
@@ -197,7 +196,7 @@ def test_memory_outlives_a_kernel_that_uses_it_otherwise(device, slow, code, use
         thing.close()
 
 
-def test_a_stream_that_frees_waits_for_all_that_use_the_memory(device, code, resource):
+def test_freeing_stream_waits_for_all_users_of_the_memory(device, code, resource):
     slow = code.get_kernel("slow_part")
     own = device.create_stream()
     others = [device.create_stream() for _ in range(12)]
@@ -207,7 +206,7 @@ def test_a_stream_that_frees_waits_for_all_that_use_the_memory(device, code, res
     for part, (stream, count) in enumerate(zip(others, turns)):
         count.copy_from(ctypes.c_int32(TURNS // 8), stream=stream)
         launch(stream, ONE, slow, buffer, count, ctypes.c_int32(part))
-        # Its object may go before its work is done.
+        # Its object may be destroyed before its work completes.
         stream.close()
     buffer.close()
     assert [number(count.handle, own) for count in turns] == [TURNS // 8 + 1] * len(turns)
@@ -215,8 +214,8 @@ def test_a_stream_that_frees_waits_for_all_that_use_the_memory(device, code, res
         thing.close()
 
 
-def test_per_thread_default_streams_are_those_of_the_threads(device, slow):
-    """Memory of a thread's own default stream, used in that of a second one and freed by a third."""
+def test_per_thread_default_streams_are_distinguished(device, slow):
+    """Memory of one thread's default stream, used in that of a second thread and freed by a third."""
     from cuda.core import Stream
 
     stream = Stream.from_handle(int(driver.CU_STREAM_PER_THREAD))
@@ -244,8 +243,8 @@ def test_per_thread_default_streams_are_those_of_the_threads(device, slow):
     pool.close()
 
 
-def test_a_buffer_that_lives_long_does_not_keep_streams(device, code):
-    """Streams that were closed and are done are let go of, even if a buffer that they used stays."""
+def test_long_lived_buffer_does_not_keep_streams(device, code):
+    """Closed idle streams are pruned, even if a buffer that they used remains."""
     set_one = code.get_kernel("set")
     own = device.create_stream()
     buffer = device.allocate(64, stream=own)
@@ -259,35 +258,14 @@ def test_a_buffer_that_lives_long_does_not_keep_streams(device, code):
         stream.sync()
         stream.close()
 
-    flat(once, min(ROUNDS, 20_000))
+    assert_flat(once, min(ROUNDS, 20_000))
     part.close()
     buffer.close()
     own.close()
 
 
 # ----------------------------------------------------------------------------------------------------------
-# Nothing is left
-
-
-def resident():
-    """Bytes of memory the process has."""
-    gc.collect()
-    with open("/proc/self/statm") as file:
-        return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
-
-
-def flat(make, rounds):
-    """Fails if doing something many times costs memory of the process."""
-    for _ in range(min(rounds, 100)):
-        make()
-    grown = []
-    # What leaks grows every time.
-    while not grown or (grown[-1] >= (2 << 20) + 16 * rounds and len(grown) < 4):
-        before = resident()
-        for _ in range(rounds):
-            make()
-        grown.append(resident() - before)
-    assert grown[-1] < (2 << 20) + 16 * rounds, f"{grown} bytes more after {rounds} times each"
+# Leaks
 
 
 def in_use(resource):
@@ -295,21 +273,21 @@ def in_use(resource):
     return resource.attributes.used_mem_current if hasattr(resource, "attributes") else 0
 
 
-# Allocations that the driver makes at once take longer.
+# Allocations without a pool take longer.
 def times(resource):
     return ROUNDS // 10 if isinstance(resource, (VirtualMemoryResource, LegacyPinnedMemoryResource)) else ROUNDS
 
 
-def test_allocations_leave_nothing(device, resource):
+def test_allocations_do_not_leak(device, resource):
     stream = device.create_stream()
     used = in_use(resource)
-    flat(lambda: resource.allocate(256, stream=stream).close(), times(resource))
-    flat(lambda: resource.allocate(256, stream=stream), times(resource))
+    assert_flat(lambda: resource.allocate(256, stream=stream).close(), times(resource))
+    assert_flat(lambda: resource.allocate(256, stream=stream), times(resource))
     assert in_use(resource) == used
     stream.close()
 
 
-def test_allocations_of_eight_threads_leave_nothing(device, resource):
+def test_allocations_in_eight_threads_do_not_leak(device, resource):
     used = in_use(resource)
     start = threading.Barrier(8)
     errors = []
@@ -337,7 +315,7 @@ def test_allocations_of_eight_threads_leave_nothing(device, resource):
     assert in_use(resource) == used
 
 
-def test_parts_descriptions_and_views_leave_nothing(device, resource):
+def test_slices_layouts_and_views_do_not_leak(device, resource):
     stream = device.create_stream()
     buffer = resource.allocate(256, stream=stream)
 
@@ -347,12 +325,12 @@ def test_parts_descriptions_and_views_leave_nothing(device, resource):
         part[:8].close()
         buffer.__dlpack__(stream=-1 if buffer.__dlpack_device__()[0] == 2 else None)
 
-    flat(once, ROUNDS)
+    assert_flat(once, ROUNDS)
     buffer.close()
     stream.close()
 
 
-def test_resources_leave_nothing(device):
+def test_resources_do_not_leak(device):
     stream = device.create_stream()
     kinds = [kind for name, kind in KINDS.items() if name != "virtual"]
 
@@ -363,7 +341,7 @@ def test_resources_leave_nothing(device):
             if hasattr(resource, "close"):
                 resource.close()
 
-    flat(once, min(ROUNDS // 10, 2_000))
+    assert_flat(once, min(ROUNDS // 10, 2_000))
     stream.close()
 
 
@@ -380,8 +358,8 @@ def test_weak_references_die_with_the_buffer(device, resource):
     stream.close()
 
 
-def test_a_finalizer_may_close_and_use_the_buffer(device, resource):
-    """Python code that runs while the buffer goes meets one that is whole."""
+def test_finalizer_may_use_and_close_the_buffer(device, resource):
+    """Python code that runs during destruction sees an intact buffer."""
     stream = device.create_stream()
     seen = []
 
@@ -404,11 +382,11 @@ def test_a_finalizer_may_close_and_use_the_buffer(device, resource):
 
 
 # ----------------------------------------------------------------------------------------------------------
-# Resources of Python's that fail
+# Failing Python resources
 
 
 class Failing(Own):
-    """Fails where it is told to."""
+    """Fails on request."""
 
     fail = None
 
@@ -432,7 +410,7 @@ def unraisable(monkeypatch):
     return found
 
 
-def test_what_allocate_raises_arrives(device):
+def test_exception_of_allocate_propagates(device):
     stream = device.create_stream()
     resource = Failing(device)
     before = device.memory_resource
@@ -453,7 +431,7 @@ def test_what_allocate_raises_arrives(device):
 
 
 @pytest.mark.parametrize("given", [None, 3, b"memory", "buffer"])
-def test_a_resource_that_gives_something_else(device, given):
+def test_resource_that_returns_another_type(device, given):
     class Wrong(MemoryResource):
         is_device_accessible, is_host_accessible, device_id = True, False, 0
 
@@ -474,8 +452,8 @@ def test_a_resource_that_gives_something_else(device, given):
 
 @pytest.mark.parametrize("fail", ["deallocate", "exit"])
 @pytest.mark.parametrize("how", ["close", "forget", "with", "while an exception is on its way"])
-def test_what_deallocate_raises_is_reported(device, unraisable, fail, how):
-    """The buffer is gone all the same, and whoever lets go of it has nothing to do with the resource's error."""
+def test_exception_of_deallocate_is_reported(device, unraisable, fail, how):
+    """The buffer is closed all the same, and the caller does not see the exception."""
     stream = device.create_stream()
     resource = Failing(device)
     resource.fail = fail
@@ -506,8 +484,8 @@ def test_what_deallocate_raises_is_reported(device, unraisable, fail, how):
     stream.close()
 
 
-def test_deallocate_may_do_anything(device):
-    """It allocates, closes other buffers and the very same one, collects, and lets other threads run."""
+def test_deallocate_may_use_the_library(device):
+    """It allocates, closes other buffers and the same one, collects, and switches threads."""
     stream = device.create_stream()
 
     class Busy(Own):
@@ -530,8 +508,8 @@ def test_deallocate_may_do_anything(device):
     stream.close()
 
 
-def test_a_resource_that_keeps_its_buffers(device):
-    """Resource and buffers refer to each other: the collector ends both."""
+def test_resource_that_references_its_buffers(device):
+    """The collector frees the cycle of resource and buffers."""
     stream = device.create_stream()
     given = []
 
@@ -560,11 +538,10 @@ def test_a_resource_that_keeps_its_buffers(device):
 
 
 # ----------------------------------------------------------------------------------------------------------
-# The end of the process
+# Process exit
 
 LEAVING = """
     import os, sys, threading, time
-    sys.path.insert(0, os.environ["TESTS"])
     from core.memory import test_lifetime as lifetime
     from cuda.core import Device, Program, launch
     import ctypes
@@ -625,17 +602,10 @@ LEAVING = """
     "how, kind",
     [(how, "device") for how in ("alive", "threads", "cycle", "closed", "error", "atexit", "fork")]
     + [(how, kind) for how in ("alive", "threads") for kind in ("pinned", "legacy", "managed", "virtual")]
-    # A daemon thread that ends amid Python code may hold its locks for ever.
+    # A daemon thread stopped amid Python code may hold its locks.
     + [("alive", "python")],
 )
-def test_the_process_ends_while_memory_is_in_use(how, kind):
-    environment = dict(os.environ, TESTS=str(TESTS))
-    done = subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", textwrap.dedent(LEAVING), how, kind],
-        env=environment,
-        capture_output=True,
-        text=True,
-        timeout=120,
-    )
+def test_process_exits_while_memory_is_in_use(how, kind):
+    done = python(LEAVING, how, kind, options=("-W", "ignore"))
     assert done.returncode == (7 if how == "error" else 0), done.stderr
     assert "Error" not in done.stderr and "panicked" not in done.stderr, done.stderr

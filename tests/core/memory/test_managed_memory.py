@@ -1,4 +1,4 @@
-"""cuda.core: managed memory, its advice, moving and discarding, and the calls for several buffers."""
+"""cuda.core: managed memory, advice, prefetching and discarding, and batched calls."""
 
 import ctypes
 import gc
@@ -61,7 +61,7 @@ def managed(resource, stream):
 
 @pytest.fixture
 def advised(resource, stream):
-    """Managed memory that takes advice; drivers of CUDA 13.0 refuse it for memory of pools."""
+    """Managed memory that accepts advice; drivers of CUDA 13.0 refuse it for pool memory."""
     size = 3 * 65536
     with resource.allocate(size, stream=stream) as buffer:
         stream.sync()
@@ -80,7 +80,7 @@ def advised(resource, stream):
 
 
 def last_prefetch(buffer):
-    """Where the driver says that it was moved last: -1 for the host, -2 for nowhere."""
+    """The last prefetch location: -1 for the host, -2 for none."""
     at = A.CU_MEM_RANGE_ATTRIBUTE_LAST_PREFETCH_LOCATION
     return int(check(driver.cuMemRangeGetAttribute(4, at, buffer.handle, buffer.size)))
 
@@ -89,7 +89,7 @@ def host_view(buffer):
     return np.frombuffer((ctypes.c_uint8 * buffer.size).from_address(buffer.handle), np.uint8)
 
 
-def test_a_managed_buffer_is_the_hosts_and_the_devices(managed, resource, stream):
+def test_managed_buffer_is_accessible_from_host_and_device(managed, resource, stream):
     assert type(managed) is ManagedBuffer and isinstance(managed, Buffer)
     assert managed.is_managed and managed.is_host_accessible and managed.is_device_accessible
     assert (managed.device_id, managed.__dlpack_device__()) == (-1, (13, 0))
@@ -109,7 +109,7 @@ def test_a_managed_buffer_is_the_hosts_and_the_devices(managed, resource, stream
     another.close()
 
 
-def test_it_is_not_made_by_its_class(managed):
+def test_direct_construction_raises(managed):
     for make in (ManagedBuffer, lambda: ManagedBuffer(managed), lambda: ManagedBuffer.__new__(ManagedBuffer, 1)):
         with pytest.raises(RuntimeError, match="from_handle"):
             make()
@@ -127,7 +127,7 @@ def test_it_is_not_made_by_its_class(managed):
     assert alive() is None
 
 
-def test_objects_take_attributes_and_cycles_through_them_go(resource, stream):
+def test_instances_have_attributes_and_cycles_are_collected(resource, stream):
     for make in (
         lambda: resource.allocate(10, stream=stream),
         LegacyPinnedMemoryResource,
@@ -142,7 +142,7 @@ def test_objects_take_attributes_and_cycles_through_them_go(resource, stream):
         assert alive() is None
 
 
-def test_advice_is_remembered(advised, device):
+def test_advice_is_stored(advised, device):
     managed = advised
     assert managed.read_mostly is False and managed.preferred_location is None
     managed.read_mostly = True
@@ -154,7 +154,7 @@ def test_advice_is_remembered(advised, device):
         assert managed.preferred_location == place
     managed.preferred_location = None
     assert managed.preferred_location is None
-    # What a part is told holds for its pages.
+    # Advice for a slice applies to its pages.
     part = managed[65536:131072]
     assert type(part) is ManagedBuffer
     part.read_mostly = True
@@ -165,7 +165,7 @@ def test_advice_is_remembered(advised, device):
             managed.preferred_location = wrong
 
 
-def test_a_node_of_the_host_can_be_preferred(managed, cpu_device):
+def test_preferred_host_numa_node(managed, cpu_device):
     if not cpu_device:
         pytest.skip("which nodes a machine has is its own affair")
     managed.preferred_location = Host(numa_id=0)
@@ -174,13 +174,13 @@ def test_a_node_of_the_host_can_be_preferred(managed, cpu_device):
     assert managed.preferred_location == Host(numa_id=0)
 
 
-# A machine has few nodes, numbered from 0; no int of C's is as large as the last one.
+# A machine has few nodes, numbered from 0; the last number exceeds a C int.
 NO_NODES = [(Host(numa_id=9999), CUDAError), (Host(numa_id=2**31 - 1), CUDAError), (Host(numa_id=2**31), OverflowError)]
 
 
-@pytest.mark.cpu  # what the driver of a GPU makes of such a number is its own affair
+@pytest.mark.cpu  # A GPU's driver may accept such a number.
 @pytest.mark.parametrize("node, error", NO_NODES, ids=repr)
-def test_a_node_that_is_not_there_is_told(managed, device, stream, node, error):
+def test_missing_numa_nodes_raise(managed, device, stream, node, error):
     managed.preferred_location = device
     managed.prefetch(device, stream=stream)
     stream.sync()
@@ -201,14 +201,14 @@ def test_a_node_that_is_not_there_is_told(managed, device, stream, node, error):
             assert text.startswith(status) and "this machine has the nodes 0" in text
     stream.sync()
     assert managed.preferred_location == device
-    # Who uses it can be no node at all.
+    # Access by no node at all.
     with pytest.raises((ValueError, OverflowError), match="accessed_by"):
         managed.accessed_by.add(node)
     assert len(managed.accessed_by) == 0
 
 
 @pytest.mark.cpu
-def test_the_driver_knows_its_nodes():
+def test_driver_validates_numa_nodes():
     memory = check(driver.cuMemAllocManaged(65536, driver.CUmemAttach_flags.CU_MEM_ATTACH_GLOBAL.value))
     advice, kinds = driver.CUmem_advise, driver.CUmemLocationType
     place = driver.CUmemLocation()
@@ -220,16 +220,16 @@ def test_the_driver_knows_its_nodes():
         (batch,) = driver.cuMemPrefetchBatchAsync([memory], [65536], 1, [place], [0], 1, 0, stream)
         (advised,) = driver.cuMemAdvise(memory, 65536, advice.CU_MEM_ADVISE_SET_PREFERRED_LOCATION, place)
         codes = [int(code) for code in (moved, batch, advised)]
-        # As for a device that is not there: a wrong device where memory is moved, a wrong value where something is said.
+        # As for a missing device: invalid device where memory is prefetched, invalid value where advice is given.
         assert codes == ([0, 0, 0] if known else [101, 101, 1])
-        # Advice that is about no place.
+        # Advice without a location.
         (read,) = driver.cuMemAdvise(memory, 65536, advice.CU_MEM_ADVISE_SET_READ_MOSTLY, place)
         assert int(read) == 0
     check(driver.cuStreamDestroy(stream))
     check(driver.cuMemFree(memory))
 
 
-def test_who_will_use_it_is_a_set(advised, device):
+def test_accessed_by_is_a_set(advised, device):
     managed = advised
     users = managed.accessed_by
     assert type(users) is AccessedBySetProxy and len(users) == 0 and list(users) == []
@@ -255,7 +255,7 @@ def test_who_will_use_it_is_a_set(advised, device):
             users.add(wrong)
         with pytest.raises(error, match="accessed_by"):
             managed.accessed_by = [wrong]
-        # All of it or nothing.
+        # All or nothing.
         assert users == {Host(), device}
     with pytest.raises(TypeError, match="not iterable"):
         managed.accessed_by = None
@@ -263,7 +263,7 @@ def test_who_will_use_it_is_a_set(advised, device):
     assert len(users) == 0
 
 
-def test_it_is_moved_in_the_order_of_a_stream(managed, device, stream):
+def test_prefetch_is_stream_ordered(managed, device, stream):
     managed.fill(8, stream=stream)
     for place, told in [(device, 0), (Host(), -1)]:
         managed.prefetch(place, stream=stream)
@@ -314,7 +314,7 @@ def test_other_memory_is_refused(device, stream):
                 getattr(wrong, name)
 
 
-def test_a_closed_one_is_closed(resource, device, stream):
+def test_use_after_close_raises(resource, device, stream):
     buffer = resource.allocate(100, stream=stream)
     users = buffer.accessed_by
     buffer.close()
@@ -337,7 +337,7 @@ def test_a_closed_one_is_closed(resource, device, stream):
             use()
 
 
-def test_nothing_is_moved_where_there_is_nothing(resource, device, stream):
+def test_empty_buffer_is_not_prefetched(resource, device, stream):
     empty = resource.allocate(0, stream=stream)
     assert type(empty) is ManagedBuffer and (empty.handle, empty.size) == (0, 0)
     empty.prefetch(device, stream=stream)
@@ -346,7 +346,7 @@ def test_nothing_is_moved_where_there_is_nothing(resource, device, stream):
     discard_batch(stream, [empty, empty])
 
 
-def test_a_resource_prefers_a_place(device, stream):
+def test_resource_with_preferred_location(device, stream):
     K = ManagedMemoryLocationType
     cases = [
         ((), None, -1),
@@ -374,7 +374,7 @@ def test_a_resource_prefers_a_place(device, stream):
 
 
 @pytest.mark.cpu
-def test_a_resource_prefers_a_node(stream):
+def test_resource_with_preferred_numa_node(stream):
     for arguments in ((0, "host_numa"), (None, "host_numa")):
         resource = ManagedMemoryResource(ManagedMemoryResourceOptions(*arguments))
         assert resource.preferred_location == (ManagedMemoryLocationType.HOST_NUMA, 0) and resource.device_id == -1
@@ -382,7 +382,7 @@ def test_a_resource_prefers_a_node(stream):
             assert buffer.is_managed and buffer.device_id == -1
 
 
-def test_wrong_places_for_a_resource_are_told(device):
+def test_invalid_preferred_locations_raise(device):
     wrong = [
         (ValueError, "is -2", (-2,)),
         (CUDAError, "INVALID_VALUE", (99,)),
@@ -405,7 +405,7 @@ def test_wrong_places_for_a_resource_are_told(device):
 
 
 # ---------------------------------------------------------------------------------------------------------
-# Several at once
+# Batched calls
 
 
 @pytest.fixture
@@ -417,7 +417,7 @@ def several(resource, device, stream):
         buffer.close()
 
 
-def test_several_are_copied(several, device, stream):
+def test_batched_copies(several, device, stream):
     managed, plain = several
     ways = [
         None,
@@ -440,8 +440,8 @@ def test_several_are_copied(several, device, stream):
     copy_batch(stream, empty, empty)
 
 
-def test_copies_into_several_are_waited_for(several, device, stream):
-    """Buffers can be closed at once: they are freed after the copies, on whatever stream those are."""
+def test_batched_copies_delay_the_free(several, device, stream):
+    """Buffers can be closed at once: they are freed after the copies, on whatever stream they run."""
     managed, plain = several
     other = device.create_stream()
     for i, buffer in enumerate(plain):
@@ -458,8 +458,8 @@ def test_copies_into_several_are_waited_for(several, device, stream):
         assert (host_view(buffer) == i + 1).all()
 
 
-def test_several_are_moved(resource, device, stream):
-    # Whole pages of a GPU, so that each of them can be in another place.
+def test_batched_prefetches(resource, device, stream):
+    # Whole pages of a GPU, so that each can have its own location.
     managed = [resource.allocate(2 << 20, stream=stream) for _ in range(3)]
     stream.sync()
     prefetch_batch(stream, managed, device)
@@ -475,7 +475,7 @@ def test_several_are_moved(resource, device, stream):
     prefetch_batch(device.default_stream, managed, Host())
     device.default_stream.sync()
     assert [last_prefetch(b) for b in managed] == [-1, -1, -1]
-    # A plain Buffer over managed memory will do, and names as of NVIDIA's.
+    # A plain Buffer over managed memory is accepted, and NVIDIA's names.
     plain = Buffer.from_handle(managed[0].handle, managed[0].size, owner=managed[0])
     prefetch_batch(stream=stream, buffers=[plain], locations=device)
     discard_batch(stream=stream, buffers=[plain])
@@ -486,7 +486,7 @@ def test_several_are_moved(resource, device, stream):
         buffer.close(stream)
 
 
-def test_wrong_batches_are_told(several, device, stream):
+def test_invalid_batches_raise(several, device, stream):
     managed, plain = several
     closed = device.create_stream()
     closed.close()

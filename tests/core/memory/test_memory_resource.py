@@ -42,7 +42,7 @@ def stream(device):
     stream.close()
 
 
-def test_the_base_class_is_for_others(stream):
+def test_base_class_is_abstract(stream):
     base = MemoryResource(1, a=2)
     assert not base.is_managed
     uses = {
@@ -57,7 +57,7 @@ def test_the_base_class_is_for_others(stream):
             use()
 
 
-def test_a_device_allocates_where_it_is_told(stream):
+def test_python_resource_serves_a_device(stream):
     class Counting(MemoryResource):
         is_device_accessible, is_host_accessible, device_id = True, False, 0
 
@@ -100,7 +100,7 @@ def test_a_device_allocates_where_it_is_told(stream):
         device.memory_resource = before
 
 
-def test_the_device_has_a_pool(device):
+def test_device_has_a_default_pool(device):
     resource = DeviceMemoryResource(device)
     other = DeviceMemoryResource(0)
     assert resource.handle == other.handle and resource != other
@@ -108,7 +108,7 @@ def test_the_device_has_a_pool(device):
     assert not resource.is_handle_owned and not resource.is_closed
     assert (resource.device_id, resource.is_device_accessible, resource.is_host_accessible) == (0, True, False)
     assert not resource.is_managed
-    # What was freed is kept for the next one.
+    # Freed memory is kept for reuse.
     assert resource.attributes.release_threshold == 2**64 - 1
     assert weakref.ref(resource)() is resource
     resource.close()
@@ -116,7 +116,7 @@ def test_the_device_has_a_pool(device):
     other.allocate(1, stream=LEGACY_DEFAULT_STREAM).close()
 
 
-def test_a_pool_of_ones_own(device, stream):
+def test_own_pool_with_options(device, stream):
     pool = DeviceMemoryResource(device, DeviceMemoryResourceOptions(max_size=64 << 20))
     assert pool.is_handle_owned and pool.handle != DeviceMemoryResource(device).handle
     buffer = pool.allocate(1 << 20, stream=stream)
@@ -147,7 +147,7 @@ def test_allocate_checks_its_arguments(device, stream):
     assert pool.allocate(np.uint16(300), stream=stream).size == 300
 
 
-def test_older_programs_name_the_stream_by_its_place_or_not_at_all(device, stream):
+def test_deprecated_stream_arguments(device, stream):
     pool = device.memory_resource
     assert pool.allocate(10, stream).size == 10
     with pytest.warns(DeprecationWarning, match="default_stream"):
@@ -158,7 +158,7 @@ def test_older_programs_name_the_stream_by_its_place_or_not_at_all(device, strea
             assert buffer.size == 10
 
 
-def test_deallocate_is_by_address(device, stream):
+def test_deallocate_takes_an_address(device, stream):
     pool = DeviceMemoryResource(device, {})
     for handle in (int, driver.CUdeviceptr):
         address = check(driver.cuMemAllocFromPoolAsync(64, pool.handle, stream.handle))
@@ -172,7 +172,7 @@ def test_deallocate_is_by_address(device, stream):
             pool.deallocate(wrong, 1, stream=stream)
     with pytest.raises(TypeError, match="stream"):
         pool.deallocate(1, 1)
-    # What was allocated outlives the resource, and can be freed after it.
+    # Allocations outlive the resource and can be freed afterwards.
     address = check(driver.cuMemAllocFromPoolAsync(64, pool.handle, stream.handle))
     keeps = pool.attributes
     pool.close()
@@ -204,14 +204,14 @@ def test_attributes(device, stream):
     with pytest.raises(RuntimeError, match="mr.attributes"):
         type(attributes)()
     buffer.close()
-    # They keep the pool that they are of.
+    # They keep their pool alive.
     pool.close()
     assert attributes.release_threshold == 12345
     with pytest.raises(RuntimeError, match="was closed"):
         pool.attributes
 
 
-def test_a_closed_resource_says_so(device, stream):
+def test_use_after_close_raises(device, stream):
     pool = DeviceMemoryResource(device, {})
     buffer = pool.allocate(64, stream=stream)
     pool.close()
@@ -230,7 +230,7 @@ def test_a_closed_resource_says_so(device, stream):
     for use in uses:
         with pytest.raises(RuntimeError, match="was closed"):
             use()
-    # Its buffers stay.
+    # Its buffers remain valid.
     buffer.fill(3, stream=stream)
     out = np.zeros(64, np.uint8)
     buffer.copy_to(out, stream=stream)
@@ -238,7 +238,7 @@ def test_a_closed_resource_says_so(device, stream):
     assert (out == 3).all()
 
 
-def test_arguments_of_the_resource(device):
+def test_constructor_arguments(device):
     with pytest.raises(TypeError):
         DeviceMemoryResource()
     with pytest.raises(TypeError, match="'device_id'"):
@@ -255,7 +255,7 @@ def test_arguments_of_the_resource(device):
     assert DeviceMemoryResource(None).device_id == 0
 
 
-def test_options_are_values():
+def test_options_are_value_objects():
     options = DeviceMemoryResourceOptions()
     assert options == DeviceMemoryResourceOptions(False, 0) != DeviceMemoryResourceOptions(max_size=1)
     assert repr(DeviceMemoryResourceOptions(3, 4)) == "DeviceMemoryResourceOptions(ipc_enabled=True, max_size=4)"
@@ -266,7 +266,7 @@ def test_options_are_values():
         hash(options)
 
 
-def test_no_process_gets_it(device):
+def test_pickling_raises(device):
     pool = DeviceMemoryResource(device, {})
     assert (pool.is_ipc_enabled, pool.is_mapped, pool.uuid) == (False, False, None)
     for use in (lambda: pool.allocation_handle, lambda: pool.register(uuid.uuid4()), lambda: pickle.dumps(pool)):
@@ -278,7 +278,7 @@ def test_no_process_gets_it(device):
         DeviceMemoryResource.from_allocation_handle(device, 1 << 20)
 
 
-def test_it_can_be_derived_from(device, stream):
+def test_derived_classes(device, stream):
     class Named(DeviceMemoryResource):
         def __init__(self, name):
             super().__init__(0, {"max_size": 32 << 20})
@@ -323,10 +323,10 @@ def test_threads_share_a_resource(device):
     assert not wrong and pool.attributes.used_mem_current == 0
 
 
-# Peers --------------------------------------------------------------------------------------------
+# Peer access --------------------------------------------------------------------------------------------
 
 
-def test_peers_of_one_device(device):
+def test_peer_access_of_one_device(device):
     pool = DeviceMemoryResource(device, {})
     proxy = pool.peer_accessible_by
     assert repr(proxy) == "PeerAccessibleBySetProxy(set())" and len(proxy) == 0 and proxy == set()
@@ -343,7 +343,7 @@ def test_peers_of_one_device(device):
     for wrong, error in (([99], ValueError), (["a"], TypeError), (5, TypeError), (None, TypeError)):
         with pytest.raises(error):
             pool.peer_accessible_by = wrong
-    # Devices that are not there have no access that could be taken.
+    # Devices that do not exist have no access to revoke.
     proxy.difference_update([99], [100])
     proxy -= {99}
     proxy ^= {99}
@@ -356,7 +356,7 @@ def test_peers_of_one_device(device):
         list(proxy)
 
 
-def test_peers_of_two_devices(stream):
+def test_peer_access_of_two_devices(stream):
     if len(Device.get_all_devices()) < 2 or not Device(0).can_access_peer(1):
         pytest.skip("needs two devices that reach each other's memory")
     one = Device(1)
@@ -388,7 +388,7 @@ def test_peers_of_two_devices(stream):
 # Without pools ------------------------------------------------------------------------------------
 
 
-def test_without_pools(device, stream):
+def test_device_without_pools_uses_synchronous_allocation(device, stream):
     resource = _SynchronousMemoryResource(device)
     assert (resource.device_id, resource.is_device_accessible, resource.is_host_accessible) == (0, True, False)
     for arguments in ({}, {"stream": None}, {"stream": stream}):

@@ -1,6 +1,6 @@
-"""What nobody should do with memory of `cuda.core`: each a clear error or the documented result, never a crash.
+"""Misuse of `cuda.core` memory: a clear error or the documented result, never a crash.
 
-The tables hold calls as text, so that every one is a test of its own; what is in scope is in `scope`.
+The tables hold calls as text, so that each is a test of its own; they are evaluated in `scope`.
 """
 
 import collections.abc
@@ -40,7 +40,7 @@ KERNEL = 'extern "C" __global__ void touch(unsigned char *p) { *p = 1; }'
 
 
 class Own(MemoryResource):
-    """A resource written in Python."""
+    """A Python resource."""
 
     is_device_accessible, is_host_accessible, device_id = True, False, 0
 
@@ -60,7 +60,7 @@ class Own(MemoryResource):
 
 
 class Shown:
-    """Shows memory by an interface that is given."""
+    """Exposes memory through a given interface."""
 
     def __init__(self, name, interface):
         setattr(self, name, interface)
@@ -75,7 +75,7 @@ def device():
 
 @pytest.fixture(scope="module")
 def scope(device):
-    """What the tables use."""
+    """The names that the tables use."""
     stream = device.create_stream()
     pool = DeviceMemoryResource(device, DeviceMemoryResourceOptions(max_size=1 << 25))
     closed_pool = DeviceMemoryResource(device, DeviceMemoryResourceOptions(max_size=1 << 25))
@@ -120,7 +120,7 @@ def healthy(device, scope):
 def refused(scope, text, kind, match, **more):
     with pytest.raises(kind, match=match) as raised:
         eval(text, dict(scope, **more))
-    # No error is without words; those of Python's sets name the element, where there is one.
+    # No error is without a message; errors of Python's sets name the element, if there is one.
     assert str(raised.value) or isinstance(raised.value, KeyError)
 
 
@@ -171,7 +171,7 @@ CLOSED = [
 
 
 @pytest.mark.parametrize("text, kind", CLOSED)
-def test_use_after_close(scope, resource, text, kind):
+def test_use_after_close_raises(scope, resource, text, kind):
     b, other = (resource.allocate(64, stream=scope["s"]) for _ in range(2))
     part = b[16:32]
     b.close()
@@ -181,7 +181,7 @@ def test_use_after_close(scope, resource, text, kind):
     other.close()
 
 
-def test_a_closed_buffer_says_so_without_raising(scope, resource):
+def test_attributes_of_a_closed_buffer(scope, resource):
     b = resource.allocate(64, stream=scope["s"])
     part = b[:4]
     for buffer in (part, b):
@@ -216,7 +216,7 @@ MANAGED_CLOSED = [
 
 
 @pytest.mark.parametrize("text", MANAGED_CLOSED)
-def test_managed_use_after_close(scope, text):
+def test_managed_use_after_close_raises(scope, text):
     if "managed" not in scope:
         pytest.skip("no pools of managed memory")
     b = scope["managed"].allocate(64, stream=scope["s"])
@@ -240,13 +240,13 @@ POOL_CLOSED = [
 
 
 @pytest.mark.parametrize("text", POOL_CLOSED)
-def test_a_closed_resource(scope, text):
+def test_closed_resource(scope, text):
     r = DeviceMemoryResource(0, {"max_size": 1 << 25})
     buffer, peers, attributes = r.allocate(64, stream=scope["s"]), r.peer_accessible_by, r.attributes
     for _ in range(3):
         r.close()
     refused(scope, text, (RuntimeError, TypeError), "closed|IPC", r=r, peers=peers)
-    # What it gave out stays, and tells where it is from.
+    # Its buffers remain, and name their resource.
     buffer.fill(1, stream=scope["s"])
     assert buffer.memory_resource is r and buffer.device_id == 0 and buffer.is_device_accessible
     assert attributes.used_mem_current >= 64
@@ -254,7 +254,7 @@ def test_a_closed_resource(scope, text):
     assert r.is_closed and int(r.handle) == 0 and r.uuid is None and not r.is_handle_owned
 
 
-def test_a_resource_without_init(scope):
+def test_resource_without_init(scope):
     for kind in (DeviceMemoryResource, PinnedMemoryResource, ManagedMemoryResource, VirtualMemoryResource):
         r = kind.__new__(kind)
         for text in ("r.allocate(4, stream=s)", "r.deallocate(4, 4, stream=s)"):
@@ -283,7 +283,7 @@ SIZES = [
 
 
 @pytest.mark.parametrize("size, kind, match", SIZES)
-def test_sizes_that_are_none(scope, resource, size, kind, match):
+def test_invalid_sizes_raise(scope, resource, size, kind, match):
     if resource is not scope["own"]:
         refused(scope, f"r.allocate({size}, stream=s)", kind, match, r=resource)
         refused(scope, f"r.deallocate(4096, {size}, stream=s)", kind, match, r=resource)
@@ -292,7 +292,7 @@ def test_sizes_that_are_none(scope, resource, size, kind, match):
 
 
 @pytest.mark.parametrize("size", [2**63, 2**64 - 1, 2**62, 2**50, 2**63 - 1, 2**64 - 4096])
-def test_sizes_that_no_memory_has(scope, resource, size):
+def test_sizes_beyond_memory_raise(scope, resource, size):
     used = resource.attributes.used_mem_current if hasattr(resource, "attributes") else None
     with pytest.raises((CUDAError, MemoryError, OverflowError, ValueError)) as raised:
         resource.allocate(size, stream=scope["s"])
@@ -301,7 +301,7 @@ def test_sizes_that_no_memory_has(scope, resource, size):
         assert resource.attributes.used_mem_current == used
 
 
-def test_no_bytes(scope, resource):
+def test_zero_bytes(scope, resource):
     s = scope["s"]
     a, b = (resource.allocate(0, stream=s) for _ in range(2))
     assert a.size == 0 and not a.is_closed and a == b and len({a, b}) == 1
@@ -328,8 +328,8 @@ FOREIGN = [(0, 0), (0, 64), (4096, 0), (8, HUGE), (2**64 - 1, 2**64 - 1), (2**64
 
 
 @pytest.mark.parametrize("address, size", FOREIGN)
-def test_memory_that_is_none(scope, address, size):
-    """What somebody says about memory is believed until it is used; nothing here touches it."""
+def test_invalid_handles_are_not_accessed(scope, address, size):
+    """Claims about foreign memory are trusted until it is used; nothing here accesses it."""
     b = Buffer.from_handle(address, size)
     assert (int(b.handle), b.size) == (address, size)
     assert b.device_id == -1 and not b.is_device_accessible and b.is_host_accessible and not b.is_managed
@@ -423,7 +423,7 @@ ARGUMENTS = [
     ("b.ipc_descriptor", RuntimeError, "IPC"),
     ("pickle.dumps(b)", RuntimeError, "IPC"),
     ("copy.copy(b)", RuntimeError, "IPC"),
-    # Interfaces that lie
+    # Invalid interfaces
     ("b.copy_from(Shown('__cuda_array_interface__', 3), stream=s)", TypeError, "dictionary"),
     ("b.copy_from(Shown('__cuda_array_interface__', {}), stream=s)", TypeError, "typestr"),
     ("b.copy_from(Shown('__cuda_array_interface__', interface(shape=None)), stream=s)", TypeError, "shape"),
@@ -572,7 +572,7 @@ MANAGED_ARGUMENTS = [
 
 
 class Endless(collections.abc.Sequence):
-    """A sequence that fails on the way."""
+    """A sequence that fails during iteration."""
 
     def __init__(self, buffer):
         self.buffer = buffer
@@ -608,7 +608,7 @@ def buffers(scope):
 
 
 @pytest.mark.parametrize("text, kind, match", ARGUMENTS)
-def test_arguments(scope, buffers, text, kind, match):
+def test_invalid_arguments_raise(scope, buffers, text, kind, match):
     size = buffers["v"].size
     used = scope["pool"].attributes.used_mem_current
     if text.startswith("pool.deallocate(0") and not on_cpu_device():
@@ -621,13 +621,13 @@ def test_arguments(scope, buffers, text, kind, match):
 
 
 @pytest.mark.parametrize("text, kind, match", MANAGED_ARGUMENTS)
-def test_arguments_of_managed_memory(scope, buffers, text, kind, match):
+def test_invalid_arguments_of_managed_memory_raise(scope, buffers, text, kind, match):
     if "managed" not in scope:
         pytest.skip("no pools of managed memory")
     refused(scope, f"({text})", kind, match, **buffers)
 
 
-def test_a_size_may_be_an_object_that_counts(scope, resource):
+def test_size_may_be_an_index_object(scope, resource):
     class Count:
         def __index__(self):
             return 64
@@ -645,10 +645,10 @@ def test_a_size_may_be_an_object_that_counts(scope, resource):
 
 
 # ----------------------------------------------------------------------------------------------------------
-# Things that happen meanwhile
+# Concurrent changes
 
 
-def test_a_close_that_is_refused_leaves_the_buffer_open(scope, resource):
+def test_refused_close_leaves_the_buffer_open(scope, resource):
     b = resource.allocate(64, stream=scope["s"])
     for wrong in (3, "x", scope["closed_stream"]):
         with pytest.raises((TypeError, RuntimeError)):
@@ -658,7 +658,7 @@ def test_a_close_that_is_refused_leaves_the_buffer_open(scope, resource):
     b.close()
 
 
-def test_a_copy_to_itself_and_to_parts_of_itself(scope, resource):
+def test_copy_to_itself_and_to_its_slices(scope, resource):
     s = scope["s"]
     b = resource.allocate(64, stream=s)
     b.fill(7, stream=s)
@@ -674,8 +674,8 @@ def test_a_copy_to_itself_and_to_parts_of_itself(scope, resource):
     b.close()
 
 
-def test_a_source_that_closes_the_destination(scope, resource):
-    """Python code runs while a copy is being made ready; the memory stays until it is done."""
+def test_source_that_closes_the_destination(scope, resource):
+    """Python code runs while a copy is prepared; the memory stays allocated until it completes."""
     s = scope["s"]
     target, source = (resource.allocate(64, stream=s) for _ in range(2))
     size = target.size
@@ -694,8 +694,8 @@ def test_a_source_that_closes_the_destination(scope, resource):
     source.close()
 
 
-def test_what_is_refused_lets_go_of_its_arguments(scope, resource):
-    """A refused call keeps nothing: the memory is freed when the buffer is closed."""
+def test_refused_calls_keep_nothing_alive(scope, resource):
+    """The memory is freed when the buffer is closed."""
     s = scope["s"]
     array = bytearray(64)
     b = resource.allocate(64, stream=s)
@@ -710,8 +710,8 @@ def test_what_is_refused_lets_go_of_its_arguments(scope, resource):
     b.close()
 
 
-def test_threads_that_close_and_use(scope, resource):
-    """A use gives a result or the word that the buffer was closed."""
+def test_threads_close_and_use_a_buffer(scope, resource):
+    """A use succeeds or raises because the buffer is closed."""
     s, device = scope["s"], scope["device"]
     errors = []
     for _ in range(10):
@@ -747,8 +747,8 @@ def test_threads_that_close_and_use(scope, resource):
     assert errors == []
 
 
-def test_a_pool_that_is_full(scope):
-    """Out of memory is an error, nothing is taken, and there is memory again once some is freed."""
+def test_exhausted_pool(scope):
+    """Out of memory is an error without effect; after a free, allocation works again."""
     s = scope["s"]
     pool = DeviceMemoryResource(0, {"max_size": 1 << 25})
     taken = []
@@ -766,8 +766,8 @@ def test_a_pool_that_is_full(scope):
     pool.close()
 
 
-def test_a_stream_that_was_closed_meanwhile(scope, resource):
-    """Memory of a stream that is closed is used and freed all the same."""
+def test_stream_closed_before_its_memory(scope, resource):
+    """Memory of a closed stream is used and freed all the same."""
     s = scope["s"]
     own = scope["device"].create_stream()
     b = resource.allocate(64, stream=own)

@@ -1,7 +1,7 @@
-"""Memory of two devices: rights of pools, copies, kernels, closing on the other device's stream.
+"""Memory of two devices: access to pools, copies, kernels, closing on the other device's stream.
 
-The tests are in peer_cases.py. They run here where there are two devices that reach each other's memory; for the CPU
-device a process is started that has two.
+The tests are in peer_cases.py. They run in this process if it has two devices with peer access; for the CPU device a
+process with two devices is started.
 """
 
 import os
@@ -18,7 +18,7 @@ CASES = pathlib.Path(__file__).with_name("peer_cases.py")
 
 
 def two_devices():
-    """Whether this process has two devices that reach each other's memory."""
+    """Whether this process has two devices with peer access."""
     devices = Device.get_all_devices()
     return len(devices) > 1 and devices[0].can_access_peer(1) and devices[1].can_access_peer(0)
 

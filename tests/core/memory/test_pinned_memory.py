@@ -1,9 +1,7 @@
-"""cuda.core: page-locked memory of the host, PinnedMemoryResource and LegacyPinnedMemoryResource."""
+"""cuda.core: page-locked host memory, PinnedMemoryResource and LegacyPinnedMemoryResource."""
 
 import ctypes
 import gc
-import subprocess
-import sys
 import textwrap
 import weakref
 
@@ -20,6 +18,8 @@ from cuda.core import (
 )
 from cuda.core._memory._memory_pool import _MemPool
 from cuda.core._utils.cuda_utils import CUDAError
+
+from helpers.programs import python
 
 
 @pytest.fixture(scope="module")
@@ -42,7 +42,7 @@ def host_view(buffer):
 
 
 @pytest.mark.parametrize("make", [lambda: PinnedMemoryResource({}), LegacyPinnedMemoryResource])
-def test_the_host_and_the_device_use_the_same_memory(device, stream, make):
+def test_host_and_device_use_the_same_memory(device, stream, make):
     resource = make()
     with resource.allocate(1000, stream=stream) as pinned, device.allocate(1000, stream=stream) as there:
         assert type(pinned) is Buffer and pinned.memory_resource is resource
@@ -66,7 +66,7 @@ def test_the_host_and_the_device_use_the_same_memory(device, stream, make):
         another.close()
 
 
-def test_without_options_it_is_the_drivers_pool(device, stream):
+def test_default_options_use_the_drivers_pool(device, stream):
     shared, own = PinnedMemoryResource(), PinnedMemoryResource(PinnedMemoryResourceOptions())
     assert own.is_handle_owned
     assert int(own.handle) != int(shared.handle)
@@ -83,7 +83,7 @@ def test_without_options_it_is_the_drivers_pool(device, stream):
     for use in (lambda: own.attributes, lambda: own.allocate(1, stream=stream)):
         with pytest.raises(RuntimeError, match="PinnedMemoryResource was closed"):
             use()
-    # What it gave out stays.
+    # Its buffers remain valid.
     buffer.fill(3, stream=stream)
     stream.sync()
     assert (host_view(buffer) == 3).all()
@@ -91,7 +91,7 @@ def test_without_options_it_is_the_drivers_pool(device, stream):
     buffer.close()
 
 
-def test_its_options_are_looked_at(stream):
+def test_options_are_checked(stream):
     assert (
         repr(PinnedMemoryResourceOptions())
         == "PinnedMemoryResourceOptions(ipc_enabled=False, max_size=0, numa_id=None)"
@@ -115,7 +115,7 @@ def test_its_options_are_looked_at(stream):
 
 
 @pytest.mark.cpu
-def test_a_node_of_the_host_can_be_asked_for(stream):
+def test_numa_node_option(stream):
     resource = PinnedMemoryResource({"numa_id": 0})
     assert resource.numa_id == 0 and resource.device_id == -1
     with resource.allocate(100, stream=stream) as buffer:
@@ -129,7 +129,7 @@ def test_a_node_of_the_host_can_be_asked_for(stream):
             PinnedMemoryResource(options)
 
 
-def test_what_cannot_be_allocated_is_told(stream):
+def test_failed_allocations_raise(stream):
     for resource in (PinnedMemoryResource(), LegacyPinnedMemoryResource()):
         empty = resource.allocate(0, stream=stream)
         assert (empty.handle, empty.size) == (0, 0)
@@ -145,7 +145,7 @@ def test_what_cannot_be_allocated_is_told(stream):
             resource.allocate(1 << 60, stream=stream)
 
 
-def test_the_plain_one_needs_no_stream(device):
+def test_legacy_resource_needs_no_stream(device):
     resource = LegacyPinnedMemoryResource()
     with pytest.raises(RuntimeError, match="no device"):
         resource.device_id
@@ -159,8 +159,8 @@ def test_the_plain_one_needs_no_stream(device):
         resource.deallocate("x", 1)
 
 
-def test_memory_stays_while_streams_use_it(device):
-    """Closing at once is safe: freeing waits for the copies, on whatever stream they are."""
+def test_memory_stays_allocated_while_streams_use_it(device):
+    """Closing at once is safe: freeing waits for the copies, on whatever stream they run."""
     n = 1 << 20
     streams = [device.create_stream() for _ in range(3)]
     resource = LegacyPinnedMemoryResource()
@@ -176,7 +176,7 @@ def test_memory_stays_while_streams_use_it(device):
             assert (host_view(out) == turn).all()
 
 
-def test_derived_classes_have_what_they_like(stream):
+def test_derived_classes(stream):
     class Mine(PinnedMemoryResource):
         def __init__(self, name):
             super().__init__({"max_size": 1 << 20})
@@ -210,7 +210,7 @@ def test_derived_classes_have_what_they_like(stream):
         Unmade().numa_id
 
 
-def test_a_device_can_allocate_from_it():
+def test_device_can_allocate_from_it():
     device = Device(0)
     before = device.memory_resource
     try:
@@ -224,7 +224,7 @@ def test_a_device_can_allocate_from_it():
         device.memory_resource = before
 
 
-def test_it_works_without_a_current_context():
+def test_works_without_a_current_context():
     program = textwrap.dedent(
         """
         from cuda.core import Device, LegacyPinnedMemoryResource, PinnedMemoryResource
@@ -237,11 +237,9 @@ def test_it_works_without_a_current_context():
             b = mr.allocate(100, stream=Device(0).create_stream())
         """
     )
-    done = subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", program], check=False, capture_output=True, text=True, timeout=120
-    )
+    done = python(program, options=("-W", "ignore"))
     assert (done.returncode, done.stderr) == (0, "")
 
 
-def test_both_pools_are_different_ones(device, stream):
+def test_both_default_pools_are_separate(device, stream):
     assert int(PinnedMemoryResource().handle) != int(DeviceMemoryResource(device).handle)

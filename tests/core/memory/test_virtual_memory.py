@@ -39,7 +39,7 @@ def resource(device):
 
 @pytest.fixture(scope="module")
 def unit(device):
-    """What sizes are rounded up to."""
+    """The granularity of sizes."""
     with VirtualMemoryResource(device).allocate(1) as buffer:
         return buffer.size
 
@@ -67,7 +67,7 @@ def test_sizes_are_rounded_up(resource, device, stream, unit):
         assert (buffer.handle, buffer.size) == (0, 0)
 
 
-def test_memory_stays_while_streams_use_it(resource, device, unit):
+def test_memory_stays_allocated_while_streams_use_it(resource, device, unit):
     streams = [device.create_stream() for _ in range(2)]
     with device.allocate(unit, stream=streams[0]) as there:
         for turn in range(5):
@@ -78,7 +78,7 @@ def test_memory_stays_while_streams_use_it(resource, device, unit):
             assert (contents(there, streams[1]) == turn).all()
 
 
-def test_growing_keeps_what_is_there(resource, stream, unit):
+def test_growing_keeps_the_contents(resource, stream, unit):
     buffer = resource.allocate(unit, stream=stream)
     for smaller in (0, 1, unit):
         assert resource.modify_allocation(buffer, smaller) is buffer and buffer.size == unit
@@ -96,12 +96,12 @@ def test_growing_keeps_what_is_there(resource, stream, unit):
     assert (contents(grown, stream) == 77).all()
     address = grown.handle
     grown.close()
-    # All of it went, once.
+    # All of it was freed, once.
     with pytest.raises(CUDAError, match="INVALID_VALUE"):
         resource.deallocate(address, 5 * unit)
 
 
-def test_it_grows_where_it_is_if_there_is_room(device, stream, unit):
+def test_growth_in_place_if_possible(device, stream, unit):
     resource = VirtualMemoryResource(device, {"addr_hint": 1 << 44})
     buffer = resource.allocate(unit, stream=stream)
     if buffer.handle != 1 << 44:
@@ -112,7 +112,7 @@ def test_it_grows_where_it_is_if_there_is_room(device, stream, unit):
     buffer[unit:].fill(7, stream=stream)
     found = contents(buffer, stream)
     assert (found[:unit] == 6).all() and (found[unit:] == 7).all()
-    # Something is in the way: then it moves, with all of its pieces.
+    # The following addresses are taken: all of its pieces move.
     blocker = check(driver.cuMemAddressReserve(unit, 0, (1 << 44) + 3 * unit, 0))
     try:
         if int(blocker) != (1 << 44) + 3 * unit:
@@ -123,11 +123,11 @@ def test_it_grows_where_it_is_if_there_is_room(device, stream, unit):
         moved.close()
     finally:
         check(driver.cuMemAddressFree(blocker, unit))
-    # Nothing is left at the former addresses.
+    # Nothing remains mapped at the former addresses.
     assert Buffer.from_handle(1 << 44, unit).device_id == -1
 
 
-def test_a_buffer_in_use_does_not_grow(resource, unit, stream):
+def test_buffer_in_use_does_not_grow(resource, unit, stream):
     buffer = resource.allocate(unit)
     part = buffer[:16]
     with pytest.raises(RuntimeError, match="cannot grow while"):
@@ -146,7 +146,7 @@ def test_a_buffer_in_use_does_not_grow(resource, unit, stream):
             resource.modify_allocation(closed, 3 * unit)
 
 
-def test_what_cannot_grow_stays(resource, device, stream, unit):
+def test_failed_growth_leaves_the_buffer_unchanged(resource, device, stream, unit):
     buffer = resource.allocate(unit)
     with pytest.raises(CUDAError, match="OUT_OF_MEMORY"):
         resource.modify_allocation(buffer, 1 << 50)
@@ -170,7 +170,7 @@ def test_what_cannot_grow_stays(resource, device, stream, unit):
     other.close()
 
 
-def test_growing_can_change_the_config(resource, unit):
+def test_growth_with_another_config(resource, unit):
     buffer = resource.allocate(unit)
     config = VirtualMemoryResourceOptions(granularity="minimum")
     grown = resource.modify_allocation(buffer, 2 * unit, config)
@@ -181,7 +181,7 @@ def test_growing_can_change_the_config(resource, unit):
     grown.close()
 
 
-def test_options_are_looked_at(device):
+def test_options_are_checked(device):
     options = VirtualMemoryResourceOptions()
     assert dataclasses.asdict(options) == {
         "allocation_type": "pinned",
@@ -218,13 +218,13 @@ def test_options_are_looked_at(device):
     assert VirtualMemoryResource(None).device == device
 
 
-def test_alignment_is_kept(device, unit):
+def test_alignment(device, unit):
     for align in (unit, 8 * unit):
         with VirtualMemoryResource(device, {"addr_align": align, "peers": [0], "handle_type": None}).allocate(1) as b:
             assert b.handle % align == 0
 
 
-def test_rights_are_what_was_asked_for(device, unit):
+def test_access_rights(device, unit):
     for given, wanted in [("rw", 3), (VirtualMemoryAccessType.READ, 1), (None, 0)]:
         with VirtualMemoryResource(device, {"self_access": given}).allocate(1) as buffer:
             place = driver.CUmemLocation()
@@ -236,7 +236,7 @@ def test_rights_are_what_was_asked_for(device, unit):
 
 @pytest.mark.cpu
 @pytest.mark.parametrize("location", ["host", "host_numa", "host_numa_current"])
-def test_memory_of_the_host_can_be_mapped(device, stream, unit, location):
+def test_host_memory_can_be_mapped(device, stream, unit, location):
     resource = VirtualMemoryResource(device, {"location_type": location, "peers": [device]})
     assert (resource.device_id, resource.device) == (-1, None)
     assert repr(resource) == "<VirtualMemoryResource device=None>"
@@ -253,11 +253,11 @@ def test_memory_of_the_host_can_be_mapped(device, stream, unit, location):
     plain = Buffer.from_handle(grown.handle, 10)
     assert plain.is_host_accessible and plain.is_device_accessible
     grown.close()
-    # The host's alone, unless devices are named.
+    # Accessible from the host only, unless devices are named.
     assert not VirtualMemoryResource(device, {"location_type": location}).is_device_accessible
 
 
-def test_wrong_sizes_are_told(resource, unit):
+def test_invalid_sizes_raise(resource, unit):
     for size, error in [("x", TypeError), (None, TypeError), (-1, OverflowError), (1 << 70, OverflowError)]:
         with pytest.raises(error, match="size"):
             resource.allocate(size)
@@ -271,7 +271,7 @@ def test_wrong_sizes_are_told(resource, unit):
         resource.deallocate(12345, 10)
 
 
-def test_a_device_can_allocate_from_it(resource, unit):
+def test_device_can_allocate_from_it(resource, unit):
     device = Device(0)
     before = device.memory_resource
     try:
@@ -282,8 +282,8 @@ def test_a_device_can_allocate_from_it(resource, unit):
         device.memory_resource = before
 
 
-def test_nothing_is_left(device, unit):
-    """What is given back can be had again, many times over."""
+def test_freed_memory_can_be_allocated_again(device, unit):
+    """Many times over."""
     resource = VirtualMemoryResource(device)
     free = check(driver.cuMemGetInfo())[0]
     for _ in range(50):
@@ -291,12 +291,12 @@ def test_nothing_is_left(device, unit):
         resource.modify_allocation(buffer, 16 * unit)
         del buffer
     gc.collect()
-    # Tests side by side take from one GPU.
+    # Parallel tests share one GPU.
     if on_cpu_device() or "PYTEST_XDIST_WORKER" not in os.environ:
         assert abs(check(driver.cuMemGetInfo())[0] - free) < 16 * unit
 
 
-def test_peers_may_use_it():
+def test_peer_access():
     devices = Device.get_all_devices()
     if len(devices) < 2 or not devices[1].can_access_peer(devices[0]):
         pytest.skip("needs two devices that reach each other's memory")

@@ -1,17 +1,16 @@
-"""Whoever uses something that another thread closes meanwhile ends it, and without the GIL: the driver may wait then.
+"""An object closed by one thread while another uses it is destroyed by the last use, without the GIL: the driver may
+wait.
 
-A driver that does nothing serves here: its calls can be stopped in the middle, and it sees who holds the GIL.
+A driver that does nothing serves here: its calls can be suspended, and it observes who holds the GIL.
 """
 
-import os
 import shutil
 import subprocess
-import sys
 import textwrap
 
 import pytest
 
-from helpers import TESTS
+from helpers.programs import output
 
 DRIVER = r"""
 #define _GNU_SOURCE
@@ -119,7 +118,6 @@ int cuDriverGetVersion(int *out) { return version(out); }
 
 PROGRAM = """
     import ctypes, sys
-    sys.path.insert(0, {tests!r})
     from helpers.threads import join_all
     import threading
     from cuda.core import Device, LaunchConfig, ObjectCode, launch
@@ -188,18 +186,15 @@ def driver(tmp_path_factory):
 
 
 def run(driver, script):
-    surroundings = {**os.environ, "CUPYRITE_DEVICE": "gpu", "LD_LIBRARY_PATH": str(driver.parent)}
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=120, env=surroundings)
-    assert done.returncode == 0, done.stderr
-    return int(done.stdout)
+    return int(output(script, environment={"CUPYRITE_DEVICE": "gpu", "LD_LIBRARY_PATH": driver.parent}))
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_the_last_use_ends_it_without_the_gil(driver, case):
+def test_last_use_destroys_without_the_gil(driver, case):
     use, close = CASES[case]
-    names = {"tests": str(TESTS), "driver": str(driver), "asks": case == "launch"}
+    names = {"driver": str(driver), "asks": case == "launch"}
     made = run(driver, textwrap.dedent(PROGRAM).format(use=use, close=close, **names))
-    # The launch also asks for the kernel's parameters, for which the driver may compile code.
+    # The launch also queries the kernel's parameters, for which the driver may compile code.
     assert made >= 1 + (case == "launch")
 
 
@@ -241,5 +236,5 @@ OWNED = """
 
 
 @pytest.mark.parametrize("what", ["in_a_cycle", "of_a_resource"])
-def test_who_has_it_last_ends_it_without_the_gil(driver, what):
+def test_last_owner_destroys_without_the_gil(driver, what):
     assert run(driver, textwrap.dedent(OWNED).format(driver=str(driver), what=what)) == 1

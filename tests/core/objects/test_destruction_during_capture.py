@@ -1,7 +1,7 @@
-"""Objects that end while a graph is being captured: it stays valid, and what they had is given back.
+"""Objects destroyed while a graph is captured: the capture stays valid, and their resources are freed.
 
-The driver refuses what may wait or allocate to a thread that captures, and to all while one captures globally, and the
-capture is spoilt. That is right for what a program asks for, not for what happens to end meanwhile.
+The driver refuses calls that may wait or allocate to a capturing thread, and to all threads during a global capture,
+and invalidates the capture. That is right for explicit requests, not for objects that happen to be destroyed meanwhile.
 """
 
 import contextlib
@@ -32,7 +32,7 @@ from cuda.core._utils.cuda_utils import CUDAError
 from helpers.device import check, on_cpu_device
 from helpers.threads import in_a_thread
 
-# Large enough to be no part of something that the driver keeps.
+# Too large to be part of a block that the driver caches.
 SIZE = 4 << 20
 SOURCE = 'extern "C" __global__ void nothing() {}'
 GLOBAL = driver.CUstreamCaptureMode.CU_STREAM_CAPTURE_MODE_GLOBAL
@@ -40,7 +40,7 @@ THREAD = driver.CUstreamCaptureMode.CU_STREAM_CAPTURE_MODE_THREAD_LOCAL
 
 
 class Own(MemoryResource):
-    """A resource of Python's that frees by a call that captures do not allow."""
+    """A Python memory resource that frees with a call that captures prohibit."""
 
     is_device_accessible = True
     is_host_accessible = False
@@ -50,7 +50,7 @@ class Own(MemoryResource):
         return Buffer.from_handle(int(check(driver.cuMemAlloc(size))), size, mr=self)
 
     def deallocate(self, ptr, size, *, stream=None):
-        # A thread that never used the device may be the one.
+        # This may be a thread that never used the device.
         Device(0).set_current()
         check(driver.cuMemFree(int(ptr)))
 
@@ -80,7 +80,7 @@ def code():
 
 @contextlib.contextmanager
 def capture(stream, mode=GLOBAL):
-    """Captures what happens in a stream; fails where that is spoilt. Gives a list that has the number of nodes then."""
+    """Captures a stream; fails if the capture is invalidated. Yields a list that receives the number of nodes."""
     handle = driver.CUstream(int(stream.handle))
     check(driver.cuStreamBeginCapture(handle, mode))
     nodes = []
@@ -118,7 +118,7 @@ def forget(kept):
 
 
 def collect(kept):
-    """Only the collector finds them."""
+    """Makes garbage that only the collector frees."""
     kept.append(kept)
     cycle = [kept.copy()]
     cycle.append(cycle)
@@ -130,7 +130,7 @@ def collect(kept):
 @WHERE
 @pytest.mark.parametrize("end", [close, forget, collect])
 @pytest.mark.parametrize("kind", list(RESOURCES))
-def test_memory(device, kind, end, where):
+def test_memory_is_freed_during_a_capture(device, kind, end, where):
     captured, stream, other = (device.create_stream() for _ in range(3))
     resource = RESOURCES[kind](device)
     buffers = [resource.allocate(SIZE, stream=stream) for _ in range(2)]
@@ -153,19 +153,19 @@ def test_memory(device, kind, end, where):
         assert not buffers
     assert nodes == [0]
     if "pool" in kind:
-        # Freed in the order of a stream.
+        # Stream-ordered.
         device.sync()
     assert not any(map(is_there, addresses))
 
 
 @pytest.mark.parametrize("kind", ["page-locked", "virtual", "synchronous", "python"])
 @pytest.mark.parametrize("mode", [GLOBAL, THREAD], ids=["global", "thread"])
-def test_memory_of_the_stream_that_is_captured(device, kind, mode):
-    """Nothing runs in it that could be waited for."""
+def test_memory_of_the_captured_stream(device, kind, mode):
+    """Nothing runs in the stream, so there is nothing to wait for."""
     captured, other = device.create_stream(), device.create_stream()
     buffer = RESOURCES[kind](device).allocate(SIZE, stream=captured)
     address = int(buffer.handle)
-    # What is not captured it cannot wait for.
+    # It cannot wait for work that is not captured.
     buffer.fill(1, stream=other)
     with capture(captured, mode):
         buffer.close()
@@ -174,7 +174,7 @@ def test_memory_of_the_stream_that_is_captured(device, kind, mode):
 
 @pytest.mark.parametrize("kind", ["page-locked", "virtual"])
 def test_memory_of_the_default_stream(device, kind):
-    """Which must not be waited for while a stream that it waits for is captured."""
+    """The default stream cannot be waited for while a stream that it waits for is captured."""
     captured = device.create_stream(options=StreamOptions(nonblocking=False))
     other = device.create_stream()
     buffer = RESOURCES[kind](device).allocate(SIZE)
@@ -187,7 +187,7 @@ def test_memory_of_the_default_stream(device, kind):
 
 @WHERE
 @pytest.mark.parametrize("kind", ["page-locked", "virtual", "synchronous"])
-def test_memory_that_is_freed_by_its_address(device, kind, where):
+def test_memory_freed_by_address(device, kind, where):
     captured, stream = device.create_stream(), device.create_stream()
     resource = RESOURCES[kind](device)
     if kind == "synchronous":
@@ -206,7 +206,7 @@ def test_memory_that_is_freed_by_its_address(device, kind, where):
 
 
 @WHERE
-def test_a_resource_of_virtual_memory_with_its_last_buffer(device, where):
+def test_virtual_memory_resource_with_its_last_buffer(device, where):
     captured, stream = device.create_stream(), device.create_stream()
     kept = [VirtualMemoryResource(device).allocate(SIZE, stream=stream)]
     address = int(kept[0].handle)
@@ -216,7 +216,7 @@ def test_a_resource_of_virtual_memory_with_its_last_buffer(device, where):
 
 
 @WHERE
-def test_code(device, code, where):
+def test_object_code_is_unloaded(device, code, where):
     captured, stream = device.create_stream(), device.create_stream()
     loaded = ObjectCode.from_ptx(code)
     kept = [loaded, loaded.get_kernel("nothing")]
@@ -227,14 +227,14 @@ def test_code(device, code, where):
     with capture(captured):
         where(lambda: collect(kept))
     if on_cpu_device():
-        # A GPU's driver does not say it of a handle that is no more.
+        # A GPU's driver does not detect destroyed handles.
         status, _ = driver.cuLibraryGetModule(library)
         assert status == driver.CUresult.CUDA_ERROR_INVALID_HANDLE
     stream.sync()
 
 
 @WHERE
-def test_streams_and_events(device, where):
+def test_streams_and_events_are_destroyed(device, where):
     captured = device.create_stream()
     stream = device.create_stream()
     kept = [stream.record(), stream]
@@ -243,8 +243,8 @@ def test_streams_and_events(device, where):
         where(lambda: close(kept))
 
 
-def test_what_a_program_asks_for_stays_refused(device):
-    """Neither before nor after an object's end is the thread in another mode."""
+def test_explicit_requests_stay_refused(device):
+    """The thread's capture mode is unchanged before and after an object's destruction."""
     captured = device.create_stream()
     buffer = LegacyPinnedMemoryResource().allocate(SIZE)
     mode = driver.CUstreamCaptureMode.CU_STREAM_CAPTURE_MODE_THREAD_LOCAL
@@ -261,8 +261,8 @@ def test_what_a_program_asks_for_stays_refused(device):
         assert status == refused
 
 
-def test_copies_of_arrays_that_are_done_are_let_go_of(device):
-    """Each copy looks for those. Where it may not ask, they are not over."""
+def test_completed_array_copies_release_their_arrays(device):
+    """Each copy prunes completed ones. Where it may not query, they count as pending."""
     captured, stream = device.create_stream(), device.create_stream()
     with device.allocate(64, stream=stream) as first, device.allocate(64, stream=stream) as second:
         first.fill(0, stream=stream)
@@ -282,8 +282,8 @@ def test_copies_of_arrays_that_are_done_are_let_go_of(device):
         memory.close()
 
 
-def test_streams_that_are_done_are_let_go_of(device):
-    """Which is asked where there are many that used a buffer."""
+def test_idle_streams_are_pruned(device):
+    """Streams are queried where many used a buffer."""
     captured, stream = device.create_stream(), device.create_stream()
     with device.allocate(64, stream=stream) as buffer:
         stream.sync()
@@ -296,8 +296,8 @@ def test_streams_that_are_done_are_let_go_of(device):
 
 
 @WHERE
-def test_an_array_is_made_of_a_buffer(device, where):
-    """Its consumer's stream waits for those that are not done, which is asked."""
+def test_array_of_a_buffer_waits_for_its_streams(device, where):
+    """The consumer's stream waits for the streams with pending work, which are queried."""
     captured, stream, used, consumer = (device.create_stream() for _ in range(4))
     with device.allocate(64, stream=stream) as buffer:
         buffer.fill(0, stream=stream)

@@ -1,12 +1,9 @@
-"""`cuda.core.Device`, its properties, contexts and `Host`: on whichever device serves this process."""
+"""`cuda.core.Device`, its properties, contexts and `Host`, on either device."""
 
 import copy
 import functools
 import gc
-import os
 import pickle
-import subprocess
-import sys
 import threading
 import weakref
 
@@ -17,14 +14,14 @@ from cuda.core import Context, ContextOptions, Device, Host
 from cuda.core._device import DeviceProperties
 from cuda.core._utils.cuda_utils import ComputeCapability, CUDAError
 
-from helpers import TESTS
 from helpers.device import check, on_cpu_device
+from helpers.programs import output
 from helpers.threads import in_a_thread, run_all
 
 
 @pytest.fixture
 def device():
-    """The first device, current; afterwards no context is."""
+    """The first device, current; no context is current afterwards."""
     device = Device(0)
     device.set_current()
     yield device
@@ -32,21 +29,12 @@ def device():
 
 
 def run_python(program, **environment):
-    """The output of a program in a process of its own."""
-    done = subprocess.run(
-        [sys.executable, "-c", program],
-        env={**os.environ, **environment},
-        capture_output=True,
-        text=True,
-        timeout=120,
-        cwd=TESTS,
-    )
-    assert done.returncode == 0, done.stderr
-    return done.stdout
+    """The output of a program in another process."""
+    return output(program, environment=environment)
 
 
 class TestSingletons:
-    def test_one_object_a_device(self, device):
+    def test_one_object_per_device(self, device):
         assert Device(0) is device
         assert Device(device) is device
         assert Device(None) is Device() is device
@@ -54,16 +42,16 @@ class TestSingletons:
         assert Device(np.int64(0)) is device
         assert Device(False) is device
 
-    def test_threads_have_their_own(self, device):
+    def test_threads_have_separate_objects(self, device):
         other, same = in_a_thread(lambda: (Device(0), Device(0) is Device(0)))
         assert same
         assert other is not device
         assert other == device and hash(other) == hash(device)
-        # It outlives its thread, and works in this one.
+        # It outlives its thread and works in this one.
         assert other.name == device.name
         other.create_stream().close()
 
-    def test_objects_of_threads_go_with_them(self):
+    def test_thread_objects_are_destroyed_with_their_thread(self):
         ids = set()
         for _ in range(50):
             gone = in_a_thread(lambda: weakref.ref(Device(0)))
@@ -71,8 +59,8 @@ class TestSingletons:
             ids.add(gone() is None)
         assert ids == {True}
 
-    def test_while_a_thread_ends(self):
-        """What a thread's dictionary holds may ask for a device while it is cleared."""
+    def test_access_while_a_thread_ends(self):
+        """Values of thread-local storage may use a device while they are destroyed."""
         seen = []
 
         class Late:
@@ -91,7 +79,7 @@ class TestSingletons:
         gc.collect()
         assert len(seen) == 160 and len(set(seen)) == 1
 
-    def test_many_threads_at_once(self):
+    def test_concurrent_creation(self):
         ready = threading.Barrier(8)
 
         def make():
@@ -108,7 +96,7 @@ class TestSingletons:
         assert all(count == 1 for count, _ in results)
         assert len({id(device) for _, device in results}) == 8
 
-    def test_subclasses_give_the_same(self, device):
+    def test_subclasses_return_the_same_objects(self, device):
         class Mine(Device):
             pass
 
@@ -133,12 +121,12 @@ class TestSingletons:
             (object(), TypeError, "type object"),
         ],
     )
-    def test_wrong_numbers(self, given, error, says):
+    def test_invalid_device_ids_raise(self, given, error, says):
         with pytest.raises(error, match="'device_id'") as caught:
             Device(given)
         assert says in str(caught.value)
 
-    def test_an_index_that_raises(self):
+    def test_exception_from_index_propagates(self):
         class Odd:
             def __index__(self):
                 raise KeyError("odd")
@@ -146,12 +134,12 @@ class TestSingletons:
         with pytest.raises((TypeError, KeyError)):
             Device(Odd())
 
-    def test_the_current_device(self, device):
+    def test_current_device_is_the_default(self, device):
         assert Device() is device
         check(driver.cuCtxSetCurrent(None))
         assert Device() is Device(0)
 
-    def test_all_devices(self, device):
+    def test_get_all_devices(self, device):
         every = Device.get_all_devices()
         assert type(every) is tuple
         assert len(every) == check(driver.cuDeviceGetCount())
@@ -160,7 +148,7 @@ class TestSingletons:
 
 
 class TestAttributes:
-    def test_what_the_driver_says(self, device):
+    def test_attributes_match_the_driver(self, device):
         handle = check(driver.cuDeviceGet(0))
         assert device.name == check(driver.cuDeviceGetName(256, handle)).rstrip(b"\0").decode()
         assert device.uuid.replace("-", "") == bytes(check(driver.cuDeviceGetUuid(handle)).bytes).hex()
@@ -179,20 +167,20 @@ class TestAttributes:
         assert capability._asdict() == {"major": capability.major, "minor": capability.minor}
         assert capability >= (5, 0)
 
-    def test_read_only(self, device):
+    def test_attributes_are_read_only(self, device):
         for name in ("name", "uuid", "device_id", "properties", "context", "arch"):
             with pytest.raises(AttributeError):
                 setattr(device, name, 1)
         with pytest.raises(AttributeError):
             device.nonsense = 1
 
-    def test_no_order_and_no_number(self, device):
+    def test_devices_are_neither_ordered_nor_numbers(self, device):
         with pytest.raises(TypeError):
             device < device
         assert device != 0
         assert not device == "x"
 
-    def test_properties_are_the_driver_s(self, device):
+    def test_properties_match_the_driver(self, device):
         handle = check(driver.cuDeviceGet(0))
         names = [name for name in dir(DeviceProperties) if not name.startswith("_")]
         assert len(names) == 143
@@ -207,7 +195,7 @@ class TestAttributes:
         assert device.properties is device.properties
         assert device.properties.warp_size == 32
 
-    def test_properties_cannot_be_made_or_set(self, device):
+    def test_properties_are_immutable(self, device):
         with pytest.raises(RuntimeError, match=r"Device\.properties"):
             DeviceProperties()
         with pytest.raises(AttributeError):
@@ -217,7 +205,7 @@ class TestAttributes:
         with pytest.raises(TypeError):
             DeviceProperties.warp_size.__get__(object())
 
-    def test_peers(self, device):
+    def test_peer_access(self, device):
         assert device.can_access_peer(0) is True
         assert device.can_access_peer(device) is True
         for wrong in (-1, 10**6):
@@ -229,8 +217,8 @@ class TestAttributes:
 
 
 class TestContexts:
-    def test_nothing_is_needed_first(self):
-        """What a thread has not made current, a device finds itself, and leaves no trace in the thread."""
+    def test_no_current_context_is_needed(self):
+        """A device finds its context itself and does not leave it current."""
 
         def use():
             device = Device(0)
@@ -260,7 +248,7 @@ class TestContexts:
 
         assert in_a_thread(use)
 
-    def test_a_context_of_somebody_else(self, device):
+    def test_foreign_context(self, device):
         made = check(driver.cuCtxCreate(None, 0, check(driver.cuDeviceGet(0))))
         try:
             assert Device() is device
@@ -281,11 +269,11 @@ class TestContexts:
             check(driver.cuCtxDestroy(made))
 
     @pytest.mark.parametrize("wrong", [5, "x", object()])
-    def test_wrong_contexts(self, device, wrong):
+    def test_invalid_contexts_raise(self, device, wrong):
         with pytest.raises(TypeError, match="'ctx'"):
             device.set_current(wrong)
 
-    def test_with(self):
+    def test_with_statement(self):
         def use():
             device = Device(0)
             with device as entered:
@@ -301,7 +289,7 @@ class TestContexts:
 
         assert in_a_thread(use) == 0
 
-    def test_leaving_what_was_not_entered(self):
+    def test_exit_without_enter_raises(self):
         def use():
             with pytest.raises(CUDAError, match="CUDA_ERROR_INVALID_CONTEXT"):
                 Device(0).__exit__(None, None, None)
@@ -334,7 +322,7 @@ class TestContexts:
         assert "0x0" in repr(context)
         with pytest.raises(RuntimeError, match="Context was closed"):
             device.set_current(context)
-        # The device's context itself is not touched, and the device finds it again.
+        # The device's own context is untouched, and the device finds it again.
         assert device.context != context
         device.create_stream().close()
 
@@ -351,7 +339,7 @@ class TestContexts:
 
 
 class TestMemory:
-    def test_the_resource(self, device):
+    def test_memory_resource(self, device):
         from cuda.core import DeviceMemoryResource
 
         resource = device.memory_resource
@@ -362,7 +350,7 @@ class TestMemory:
                 device.memory_resource = wrong
         assert device.memory_resource is resource
 
-    def test_allocate_without_anything(self):
+    def test_allocate_without_context_and_stream(self):
         def use():
             buffer = Device(0).allocate(1 << 20)
             assert buffer.size == 1 << 20
@@ -391,7 +379,7 @@ class TestMemory:
             device.allocate(1 << 70, stream=stream)
         stream.close()
 
-    def test_another_resource(self, device):
+    def test_memory_resource_can_be_replaced(self, device):
         from cuda.core import DeviceMemoryResource
 
         class Own(DeviceMemoryResource):
@@ -411,14 +399,14 @@ class TestMemory:
 
 
 class TestHost:
-    def test_one_object_a_place(self):
+    def test_one_object_per_location(self):
         assert Host() is Host(None) is Host()
         assert Host(3) is Host(numa_id=3)
         assert Host.numa_current() is Host(is_numa_current=True)
         assert len({Host(), Host(3), Host(4), Host.numa_current()}) == 4
         assert in_a_thread(lambda: Host(3)) is Host(3)
 
-    def test_what_it_shows(self):
+    def test_attributes_and_repr(self):
         assert [repr(h) for h in (Host(), Host(3), Host.numa_current())] == [
             "Host()",
             "Host(numa_id=3)",
@@ -428,22 +416,22 @@ class TestHost:
         assert Host.numa_current().is_numa_current and not Host(3).is_numa_current
 
     @pytest.mark.parametrize("host", [Host(), Host(3), Host.numa_current()])
-    def test_copies(self, host):
+    def test_copies_are_the_same_object(self, host):
         assert pickle.loads(pickle.dumps(host)) is host
         assert copy.copy(host) is host
         assert copy.deepcopy(host) is host
         assert host == host and host != 3
 
     @pytest.mark.parametrize("wrong", [-1, "x", 1.0, True])
-    def test_wrong_nodes(self, wrong):
+    def test_invalid_numa_nodes_raise(self, wrong):
         with pytest.raises(ValueError, match="numa_id"):
             Host(wrong)
 
-    def test_both(self):
+    def test_conflicting_arguments_raise(self):
         with pytest.raises(ValueError, match="both"):
             Host(0, is_numa_current=True)
 
-    def test_fixed(self):
+    def test_instances_are_immutable(self):
         with pytest.raises(AttributeError):
             Host().numa_id = 1
         with pytest.raises(AttributeError):
@@ -534,7 +522,7 @@ def test_two_gpus():
     assert run_python(TWO_DEVICES).strip() == "fine"
 
 
-def test_making_a_device_takes_no_context():
+def test_creating_a_device_retains_no_context():
     program = """
 from cuda.core import Device
 from cuda.bindings import driver
@@ -550,7 +538,7 @@ assert int(driver.cuCtxGetCurrent()[1]) == 0
 
 
 @pytest.mark.cpu
-def test_no_device_at_all():
+def test_no_devices():
     program = """
 from cuda.core import Device
 try:
@@ -562,7 +550,7 @@ except Exception as error:
     assert said.startswith("DynamicLibNotFoundError") or "CUDA_ERROR" in said
 
 
-def test_on_which_device(device):
+def test_device_name_matches_the_backend(device):
     assert device.name.startswith("CPU") == on_cpu_device()
 
 
@@ -590,6 +578,6 @@ for _ in range(300):
 """
 
 
-def test_one_memory_resource_for_all_threads():
-    """Threads that ask one object for its resource at the same time get the same one; none waits for ever."""
-    subprocess.run([sys.executable, "-c", ONE_RESOURCE], check=True, timeout=120)
+def test_threads_share_one_memory_resource():
+    """Threads that request a device's resource concurrently get the same object, without deadlock."""
+    output(ONE_RESOURCE)

@@ -4,8 +4,6 @@ import copy
 import ctypes
 import gc
 import pickle
-import subprocess
-import sys
 import threading
 import time
 import warnings
@@ -18,6 +16,7 @@ from cuda.core._event import IPCEventDescriptor
 from cuda.core._utils.cuda_utils import CUDAError
 
 from helpers.device import check, on_cpu_device
+from helpers.programs import python
 from helpers.threads import join_all
 
 TIMED = EventOptions(timing_enabled=True)
@@ -61,7 +60,7 @@ class TestObject:
         assert hash(event) == int(event.handle)
 
     @pytest.mark.parametrize("given", [None, {}, EventOptions(), {"timing_enabled": None}])
-    def test_options_that_are_the_defaults(self, device, given):
+    def test_default_options(self, device, given):
         assert device.create_event(given).is_timing_enabled is False
         assert device.create_event(options=given).is_timing_enabled is False
 
@@ -70,17 +69,17 @@ class TestObject:
         assert device.create_event(EventOptions(blocking_sync=True)).is_blocking_sync is True
 
     @pytest.mark.parametrize("wrong", [3, "x", StreamOptions(), {"foo": 1}, {"timing_enabled": "x"}, [True]])
-    def test_wrong_options(self, device, wrong):
+    def test_invalid_options_raise(self, device, wrong):
         with pytest.raises(TypeError):
             device.create_event(wrong)
 
-    def test_options_changed_to_nonsense(self, device):
+    def test_invalid_option_assignments_raise(self, device):
         options = EventOptions()
         options.timing_enabled = "x"
         with pytest.raises(TypeError, match="EventOptions.timing_enabled is 'x'"):
             device.create_event(options)
 
-    def test_not_made_directly(self):
+    def test_direct_construction_raises(self):
         for arguments in ((), (1,), (1, 2)):
             with pytest.raises(RuntimeError, match=r"Stream\.record"):
                 Event(*arguments)
@@ -91,19 +90,19 @@ class TestObject:
         with pytest.raises(TypeError):
             a < b
 
-    def test_neither_copied_nor_pickled(self, device):
+    def test_copying_and_pickling_raise(self, device):
         event = device.create_event()
         for copied in (copy.copy, copy.deepcopy, pickle.dumps):
             with pytest.raises(TypeError):
                 copied(event)
 
-    def test_attributes_are_fixed(self, device):
+    def test_attributes_are_read_only(self, device):
         event = device.create_event()
         for name in ("handle", "is_done", "nonsense"):
             with pytest.raises(AttributeError):
                 setattr(event, name, 1)
 
-    def test_forgotten_events_are_destroyed(self, device):
+    def test_unreferenced_events_are_destroyed(self, device):
         event = device.create_event()
         gone = weakref.ref(event)
         handle = int(event.handle)
@@ -112,7 +111,7 @@ class TestObject:
         if device.name.startswith("CPU"):
             assert driver.cuEventQuery(handle)[0] == driver.CUresult.CUDA_ERROR_INVALID_HANDLE
 
-    def test_many(self, device):
+    def test_many_events(self, device):
         events = [device.create_event() for _ in range(2000)]
         assert len(set(events)) == 2000
         del events
@@ -120,7 +119,7 @@ class TestObject:
 
 
 class TestClosed:
-    def test_says_so(self, device, stream):
+    def test_use_after_close_raises(self, device, stream):
         event, other = stream.record(options=TIMED), stream.record(options=TIMED)
         event.close()
         event.close()
@@ -146,7 +145,7 @@ class TestClosed:
             with pytest.raises(RuntimeError, match="Event was closed"):
                 use()
 
-    def test_an_event_outlives_its_stream(self, device):
+    def test_event_outlives_its_stream(self, device):
         stream = device.create_stream()
         event = stream.record()
         stream.close()
@@ -155,7 +154,7 @@ class TestClosed:
         assert event.is_done is True
         assert event.device is device
 
-    def test_while_others_use_it(self, device, stream):
+    def test_close_while_threads_use_it(self, device, stream):
         for _ in range(50):
             event = stream.record()
             ready = threading.Barrier(4)
@@ -181,7 +180,7 @@ class TestClosed:
 
 
 class TestTiming:
-    def test_elapsed(self, device, stream):
+    def test_elapsed_time(self, device, stream):
         start = stream.record(options=TIMED)
         memory = check(driver.cuMemAlloc(1 << 22))
         check(driver.cuMemsetD8Async(memory, 1, 1 << 22, stream.handle))
@@ -194,18 +193,18 @@ class TestTiming:
         assert (start - end) <= 0
         check(driver.cuMemFree(memory))
 
-    def test_of_the_default_stream(self, device):
+    def test_elapsed_time_in_the_default_stream(self, device):
         a, b = (LEGACY_DEFAULT_STREAM.record(options=TIMED) for _ in range(2))
         b.sync()
         assert b - a >= 0
 
-    def test_in_place(self, device, stream):
+    def test_augmented_subtraction(self, device, stream):
         a, b = stream.record(options=TIMED), stream.record(options=TIMED)
         b.sync()
         b -= a
         assert type(b) is float
 
-    def test_without_timing(self, device, stream):
+    def test_elapsed_time_requires_timing(self, device, stream):
         timed, plain = stream.record(options=TIMED), stream.record()
         stream.sync()
         with pytest.raises(RuntimeError, match="the later event was made without timing.*timing_enabled=True"):
@@ -213,7 +212,7 @@ class TestTiming:
         with pytest.raises(RuntimeError, match="the earlier event was made without timing.*timing_enabled=True"):
             timed - plain
 
-    def test_not_recorded(self, device, stream):
+    def test_elapsed_time_requires_recorded_events(self, device, stream):
         recorded, fresh = stream.record(options=TIMED), device.create_event(TIMED)
         stream.sync()
         for pair in ((recorded, fresh), (fresh, recorded)):
@@ -221,8 +220,8 @@ class TestTiming:
                 pair[0] - pair[1]
 
     @pytest.mark.cpu
-    def test_not_done(self, device, stream):
-        """A host function holds the stream up, so that the second event cannot be done."""
+    def test_elapsed_time_requires_completed_events(self, device, stream):
+        """A host function blocks the stream, so that the second event cannot complete."""
         go = threading.Event()
         start = stream.record(options=TIMED)
         stream.sync()
@@ -241,7 +240,7 @@ class TestTiming:
         assert end - start >= 0
 
     @pytest.mark.parametrize("other", [3, None, "x", 1.0])
-    def test_of_something_else(self, stream, other):
+    def test_subtracting_other_types_raises(self, stream, other):
         event = stream.record(options=TIMED)
         with pytest.raises(TypeError):
             event - other
@@ -251,7 +250,7 @@ class TestTiming:
 
 class TestWaitingLetsOthersRun:
     @pytest.mark.cpu
-    def test_sync_releases_the_interpreter(self, device, stream):
+    def test_sync_releases_the_gil(self, device, stream):
         go = threading.Event()
         hold(stream, go)
         event = stream.record()
@@ -263,7 +262,7 @@ class TestWaitingLetsOthersRun:
 
 
 class TestOptions:
-    def test_a_data_class(self):
+    def test_options_are_a_data_class(self):
         import dataclasses
         import inspect
 
@@ -288,7 +287,7 @@ class TestOptions:
             ("support_ipc", "ipc_enabled"),
         ],
     )
-    def test_former_names(self, former, name):
+    def test_former_option_names(self, former, name):
         with pytest.warns(DeprecationWarning, match=f"{former}.*{name}") as caught:
             options = EventOptions(**{former: True})
         assert caught[0].filename == __file__
@@ -297,20 +296,20 @@ class TestOptions:
             warnings.simplefilter("ignore")
             EventOptions(**{former: True, name: True})
 
-    def test_former_attributes(self, device):
+    def test_former_attribute_names(self, device):
         event = device.create_event({"blocking_sync": True})
         with pytest.warns(DeprecationWarning, match="is_blocking_sync"):
             assert event.is_sync_busy_waited is True
 
 
 class TestOtherProcesses:
-    def test_timing_is_excluded(self, device, stream):
+    def test_ipc_excludes_timing(self, device, stream):
         both = EventOptions(ipc_enabled=True, timing_enabled=True)
         for make in (lambda: device.create_event(both), lambda: stream.record(options=both)):
             with pytest.raises(TypeError, match="ipc_enabled"):
                 make()
 
-    def test_without(self, device):
+    def test_event_without_ipc_has_no_descriptor(self, device):
         event = device.create_event()
         with pytest.raises(RuntimeError, match="ipc_enabled"):
             event.ipc_descriptor
@@ -331,7 +330,7 @@ class TestOtherProcesses:
         with pytest.raises(ValueError, match="64 bytes"):
             IPCEventDescriptor._restore(b"123", False)
 
-    def test_nonsense_is_refused(self, device):
+    def test_invalid_descriptors_are_refused(self, device):
         if device.properties.ipc_event_supported and not on_cpu_device():
             pytest.skip("a driver may believe what it is given")
         with pytest.raises(RuntimeError, match="CUDA_ERROR"):
@@ -358,10 +357,5 @@ class TestOtherProcesses:
             "event.sync()\n"
             "print(event.is_done, event.is_ipc_enabled)\n"
         )
-        done = subprocess.run(
-            [sys.executable, "-c", program],
-            input=pickle.dumps(event.ipc_descriptor),
-            capture_output=True,
-            timeout=120,
-        )
+        done = python(program, input=pickle.dumps(event.ipc_descriptor), text=False)
         assert done.stdout.decode().split() == ["True", "True"], done.stderr.decode()

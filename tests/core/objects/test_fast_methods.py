@@ -1,4 +1,4 @@
-"""Methods that are plain C functions for their speed: arguments, signatures, derived classes, references."""
+"""Methods with the `METH_FASTCALL` convention: arguments, signatures, derived classes, references."""
 
 import gc
 import inspect
@@ -29,7 +29,7 @@ def resource(device):
 
 
 def calls(device, stream, resource):
-    """(method, arguments that are right, names of the parameters) of each."""
+    """(method, valid arguments, parameter names) of each."""
     return [
         (device.create_event, {"options": EventOptions()}, ["options"]),
         (device.allocate, {"size": BYTES, "stream": stream}, ["size", "stream"]),
@@ -39,17 +39,17 @@ def calls(device, stream, resource):
     ]
 
 
-def test_arguments_by_place_and_by_name(device, stream, resource):
+def test_positional_and_keyword_arguments(device, stream, resource):
     for method, right, _ in calls(device, stream, resource):
         method(*right.values())
     for method, right, _ in calls(device, stream, resource):
         method(**right)
     for method, right, _ in calls(device, stream, resource):
-        # A name that is equal to the parameter's, and another object.
+        # A keyword equal to the parameter's name, but another object.
         method(**{"".join(list(name)): value for name, value in right.items()})
 
 
-def test_wrong_arguments_are_told(device, stream, resource):
+def test_wrong_arguments_raise(device, stream, resource):
     for method, right, names in calls(device, stream, resource):
         with pytest.raises(TypeError, match="at most|takes"):
             method(*right.values(), None)
@@ -84,7 +84,7 @@ def test_wrong_arguments_are_told(device, stream, resource):
         Event.close(7)
 
 
-def test_signatures_and_texts():
+def test_signatures_and_docstrings():
     signatures = {
         Device.create_event: "(self, /, options=None)",
         Device.allocate: "(self, /, size, *, stream=None)",
@@ -97,7 +97,7 @@ def test_signatures_and_texts():
         assert len(inspect.getdoc(method)) > 60
 
 
-def test_closing_with_a_closed_or_another_stream(device, stream, resource):
+def test_close_with_a_closed_or_another_stream(device, stream, resource):
     buffer = resource.allocate(BYTES, stream=stream)
     other = device.create_stream()
     other.close()
@@ -113,7 +113,7 @@ def test_closing_with_a_closed_or_another_stream(device, stream, resource):
         assert buffer.is_closed
 
 
-def test_derived_classes_have_them(device, stream):
+def test_derived_classes_inherit_them(device, stream):
     class Counting(DeviceMemoryResource):
         count = 0
 
@@ -129,8 +129,8 @@ def test_derived_classes_have_them(device, stream):
     assert buffer.is_closed and buffer.handle == 0
 
 
-def test_references_go_at_once(device, stream, resource):
-    """And not when PyO3 happens to look next."""
+def test_references_are_dropped_at_once(device, stream, resource):
+    """Not deferred until PyO3's next pass."""
     options = EventOptions()
     gc.collect()
 
@@ -153,8 +153,8 @@ def test_references_go_at_once(device, stream, resource):
     assert references() == before
 
 
-def test_refused_calls_leave_nothing(device, stream, resource):
-    """References that PyO3 puts off would stay until somebody calls what is PyO3's."""
+def test_refused_calls_leak_no_references(device, stream, resource):
+    """References that PyO3 defers would remain until the next call through PyO3."""
     view = StridedMemoryView.from_any_interface
     properties = device.properties
     closed = device.create_event()
@@ -191,8 +191,8 @@ def test_refused_calls_leave_nothing(device, stream, resource):
 
     one_by_one(50)
     left = []
-    # A call that leaves something leaves at least 400, every time. Python itself keeps names that classes were asked for, up
-    # to 4,096 of them: which ones depends on their addresses.
+    # A leaking call leaks at least 400 blocks every time. Python itself keeps attribute names that classes were asked
+    # for, up to 4,096: which ones depends on their addresses.
     while not left or (left[-1] >= 350 and len(left) < 20):
         gc.collect()
         before = sys.getallocatedblocks()

@@ -1,4 +1,4 @@
-"""Events and buffers by the hundred: what is remembered between two of them, and what others do meanwhile."""
+"""Events and buffers in large numbers: memoized options, free lists, and concurrent use."""
 
 import gc
 import sys
@@ -54,7 +54,7 @@ def test_options_are_read_each_time(device):
             assert flags(device.create_event(options)) == (bool(timing), bool(blocking), False)
 
 
-def test_options_whose_dictionary_was_changed(device):
+def test_options_with_a_modified_dictionary(device):
     options = EventOptions()
     fields = vars(options)
     # In another order.
@@ -63,16 +63,16 @@ def test_options_whose_dictionary_was_changed(device):
     fields["blocking_sync"] = True
     fields["timing_enabled"] = True
     assert flags(device.create_event(options)) == (True, True, False)
-    # Names that are equal and other objects.
+    # Equal names that are other objects.
     for name in list(fields):
         value = fields.pop(name)
         fields["".join(list(name))] = value
     assert flags(device.create_event(options)) == (True, True, False)
-    # Something that is no option.
+    # An attribute that is not an option.
     fields["unknown"] = True
     assert flags(device.create_event(options)) == (True, True, False)
     del fields["unknown"]
-    # Without a field, whose default is the class's then.
+    # Without a field: its default is the class attribute.
     del fields["timing_enabled"]
     assert flags(device.create_event(options)) == (False, True, False)
     fields.clear()
@@ -84,8 +84,8 @@ def test_options_whose_dictionary_was_changed(device):
     assert flags(device.create_event(options)) == (False, True, False)
 
 
-def test_options_whose_fields_are_in_another_order(device):
-    # Names, in the order in which an instance got them; some of these share a table of names with others, some do not.
+def test_options_with_fields_in_another_order(device):
+    # Names in the order in which an instance received them; some instances share a key table with others.
     names = "timing_enabled", "blocking_sync", "ipc_enabled"
     for order in ((0, 1, 2), (2, 1, 0), (1, 2, 0)):
         for chosen in range(2):
@@ -116,7 +116,7 @@ def test_options_whose_fields_are_in_another_order(device):
 
 @pytest.mark.parametrize("closed", [True, False])
 @pytest.mark.parametrize("given", [True, False])
-def test_streams_end_as_if_no_memory_had_been_freed_on_them(device, resource, closed, given):
+def test_streams_are_destroyed_after_buffers_were_freed_on_them(device, resource, closed, given):
     stream = device.create_stream()
     handle = int(stream.handle)
     buffers = [resource.allocate(BYTES, stream=stream) for _ in range(4)]
@@ -128,21 +128,21 @@ def test_streams_end_as_if_no_memory_had_been_freed_on_them(device, resource, cl
         forgotten = weakref.ref(stream)
         del stream
         assert forgotten() is None
-    # The open buffers have it.
+    # The open buffers keep it.
     assert driver.cuStreamQuery(handle)[0] == driver.CUresult.CUDA_SUCCESS
     for buffer in buffers:
         buffer.close()
     if device.name.startswith("CPU"):
-        # A GPU's driver may crash here: it does not look at what it is given.
+        # A GPU's driver may crash here: it does not validate handles.
         assert driver.cuStreamQuery(handle)[0] == driver.CUresult.CUDA_ERROR_INVALID_HANDLE
 
 
-def test_streams_of_the_same_handle_are_not_taken_for_each_other(device, resource):
+def test_streams_with_the_same_handle_are_distinguished(device, resource):
     stream = device.create_stream()
     handle = int(stream.handle)
     other = Stream.from_handle(handle)
     for _ in range(3):
-        # Freed with another object than it was allocated with, and the other way round.
+        # Freed with another stream object than it was allocated with, and the reverse.
         resource.allocate(BYTES, stream=stream).close(other)
         resource.allocate(BYTES, stream=other).close(stream)
     stream.close()
@@ -167,8 +167,8 @@ def test_options_of_a_derived_class(device):
     assert Asked.asked
 
 
-def test_an_event_that_others_come_to_need(device, stream):
-    """Its shell has it alone until then."""
+def test_event_gains_other_owners(device, stream):
+    """Until then its Python object is the only owner."""
     event = device.create_event(EventOptions(timing_enabled=True, blocking_sync=True))
     handle = int(event.handle)
     assert handle and event.is_done
@@ -189,7 +189,7 @@ def test_an_event_that_others_come_to_need(device, stream):
                 use()
 
 
-def test_objects_are_as_the_first_one(device, stream, resource):
+def test_reused_objects_behave_like_new_ones(device, stream, resource):
     for make, cls in (
         (device.create_event, Event),
         (lambda: resource.allocate(BYTES, stream=stream), Buffer),
@@ -197,7 +197,7 @@ def test_objects_are_as_the_first_one(device, stream, resource):
     ):
         made = [make() for _ in range(5)]
         for one in made:
-            # There is no way back from what they refer to, and the collector is spared them.
+            # Nothing refers back to them, so the collector does not track them.
             assert type(one) is cls and not gc.is_tracked(one) and not one.is_closed
             assert sys.getsizeof(one) == sys.getsizeof(made[0]) and weakref.getweakrefcount(one) == 0
         one = None
@@ -210,7 +210,7 @@ def test_objects_are_as_the_first_one(device, stream, resource):
         assert all(type(one) is cls for one in gone)
 
 
-def test_classes_are_not_leaked(device, stream, resource):
+def test_classes_do_not_leak(device, stream, resource):
     counts = sys.getrefcount(Event), sys.getrefcount(Buffer)
     for _ in range(50):
         device.create_event()
@@ -219,13 +219,13 @@ def test_classes_are_not_leaked(device, stream, resource):
 
 
 def makers(device, stream, resource):
-    """How events and buffers are made, and closed."""
+    """Ways to create and close events and buffers."""
     yield device.create_event, lambda event: event.close()
     yield lambda: resource.allocate(BYTES, stream=stream), lambda buffer: buffer.close(stream)
 
 
-def test_objects_that_take_the_places_of_others(device, stream, resource):
-    """Objects that end closed are used again, as new ones."""
+def test_objects_from_the_free_list_are_new(device, stream, resource):
+    """Objects destroyed after close() are reused."""
     counts = sys.getrefcount(Event), sys.getrefcount(Buffer), sys.getrefcount(resource)
     for make, close in makers(device, stream, resource):
         for number in (1, 2, 40, 3, 100, 1):
@@ -251,11 +251,11 @@ def test_objects_that_take_the_places_of_others(device, stream, resource):
 
 
 class Remembering(DeviceMemoryResource):
-    """One with attributes, which may refer to its buffers."""
+    """A resource with attributes, which may refer to its buffers."""
 
 
-def test_buffers_that_may_be_part_of_a_cycle_are_tracked(device, stream, resource):
-    """Those of both kinds take each other's places."""
+def test_buffers_in_possible_cycles_are_tracked(device, stream, resource):
+    """Both kinds share the free list."""
     remembering = Remembering(device)
     for _ in range(3):
         for number in (1, 5, 40):
@@ -281,7 +281,7 @@ def test_buffers_that_may_be_part_of_a_cycle_are_tracked(device, stream, resourc
     assert resource.attributes.used_mem_current == used
 
 
-def test_nothing_of_the_one_before_is_left(device, stream, resource):
+def test_no_state_of_a_previous_object_remains(device, stream, resource):
     for make, close in makers(device, stream, resource):
         for _ in range(3):
             one = make()
@@ -326,8 +326,8 @@ class OtherEvent(Event):
     __slots__ = ()
 
 
-def test_objects_of_derived_classes_end_as_their_own(device, stream, resource):
-    """Objects can be given a class that adds nothing, and back."""
+def test_objects_with_a_changed_class_are_destroyed_as_that_class(device, stream, resource):
+    """Objects can be assigned a class without additions, and back."""
     for (make, close), cls, base in zip(makers(device, stream, resource), (OtherEvent, OtherBuffer), (Event, Buffer)):
         count = sys.getrefcount(cls)
         for _ in range(3):
@@ -346,7 +346,7 @@ def test_objects_of_derived_classes_end_as_their_own(device, stream, resource):
             close(again)
 
 
-def test_buffers_of_managed_memory_end_as_their_own(device, stream):
+def test_managed_buffers_are_destroyed_as_their_class(device, stream):
     try:
         managed = ManagedMemoryResource()
     except CUDAError as error:
@@ -359,8 +359,8 @@ def test_buffers_of_managed_memory_end_as_their_own(device, stream):
         assert type(managed.allocate(BYTES, stream=stream)) is ManagedBuffer
 
 
-def test_objects_are_kept_for_the_next_ones(device, stream, resource):
-    """Python does not get their memory back, as long as there are few."""
+def test_small_numbers_of_objects_are_reused(device, stream, resource):
+    """Python does not get their memory back."""
 
     def given_back(make):
         one = make()
@@ -377,11 +377,11 @@ def test_objects_are_kept_for_the_next_ones(device, stream, resource):
             return one
 
         assert given_back(closed) == plain - 1
-        # The value of one that was not closed has to be dropped: it is no more kept than others.
+        # An object that was not closed drops its value and is not kept.
         assert given_back(make) >= plain
 
 
-def test_objects_that_end_in_other_threads_and_by_the_collector(device, stream, resource):
+def test_objects_destroyed_in_other_threads_and_by_the_collector(device, stream, resource):
     used = resource.attributes.used_mem_current
     failed = []
 
@@ -414,15 +414,15 @@ def test_objects_that_end_in_other_threads_and_by_the_collector(device, stream, 
     assert resource.attributes.used_mem_current == used
 
 
-def test_collections_meanwhile(device, stream, resource):
-    """The collector looks at objects as soon as they are allocated."""
+def test_collection_during_allocation(device, stream, resource):
+    """The collector visits objects as soon as they are allocated."""
     before = gc.get_threshold()
     gc.set_threshold(1)
     try:
         kept = []
         for number in range(200):
             event, buffer = device.create_event(), resource.allocate(BYTES, stream=stream)
-            # Garbage that only the collector finds, with a memory and an event in it.
+            # Garbage that only the collector finds, with a buffer and an event.
             cycle = [device.create_event(), device.allocate(BYTES, stream=stream)]
             cycle.append(cycle)
             if number % 3:
@@ -435,7 +435,7 @@ def test_collections_meanwhile(device, stream, resource):
         gc.collect()
 
 
-def test_what_fails_leaves_nothing(device, stream, resource):
+def test_failures_do_not_leak(device, stream, resource):
     gc.collect()
     before = sys.getrefcount(resource), sys.getrefcount(stream), resource.attributes.used_mem_current
     for _ in range(10):
@@ -450,8 +450,8 @@ def test_what_fails_leaves_nothing(device, stream, resource):
         resource.allocate(BYTES, stream=stream)
 
 
-def test_threads_that_use_and_close_the_same_event(device, stream):
-    """Each of them finds it open, or is told that it was closed."""
+def test_threads_use_and_close_the_same_event(device, stream):
+    """Each use succeeds or raises because the event is closed."""
     count, told = 4, []
     barrier = threading.Barrier(count, timeout=60)
     events = []
@@ -494,7 +494,7 @@ def test_threads_that_use_and_close_the_same_event(device, stream):
     assert all(event.is_closed for event in events) and len(events) == 60
 
 
-def test_threads_that_close_the_same_buffer(device, stream, resource):
+def test_threads_close_the_same_buffer(device, stream, resource):
     used = resource.attributes.used_mem_current
     count = 4
     barrier = threading.Barrier(count, timeout=60)
@@ -524,8 +524,8 @@ def test_threads_that_close_the_same_buffer(device, stream, resource):
     assert resource.attributes.used_mem_current == used
 
 
-def test_a_resource_that_goes_while_another_comes(device):
-    """What its end runs may set and ask for the device's resource again."""
+def test_resource_is_replaced_during_its_destruction(device):
+    """Its destructor may set and request the device's resource."""
     former, seen = device.memory_resource, []
 
     class Ending(DeviceMemoryResource):

@@ -1,6 +1,6 @@
-"""Objects of `cuda.core` end in any order, in any thread, at any time: no crash, no leak, no error of the driver.
+"""Objects of `cuda.core` destroyed in any order, in any thread, at any time: no crash, no leak, no driver error.
 
-The number of rounds of the tests on memory is CUPYRITE_CYCLES: 300 by default, 10,000 where the figure is claimed.
+CUPYRITE_CYCLES is the number of rounds of the memory tests: 300 by default, 10,000 where the figure is claimed.
 """
 
 import contextlib
@@ -32,6 +32,7 @@ from cuda.core import (
 )
 
 from helpers.device import check, on_cpu_device
+from helpers.memory import assert_flat
 from helpers.threads import in_threads, run_all
 
 ROUNDS = int(os.environ.get("CUPYRITE_CYCLES", "300"))
@@ -52,7 +53,7 @@ def code(device):
 
 @pytest.fixture(autouse=True)
 def healthy(device, code):
-    """After each test the device still computes, and no error waits in the driver."""
+    """After each test the device still computes, and no driver error is pending."""
     device.set_current()
     yield
     device.set_current()
@@ -72,51 +73,36 @@ def healthy(device, code):
     check(driver.cuCtxSynchronize())
 
 
-def resident():
-    """Bytes of memory the process has."""
-    gc.collect()
-    with open("/proc/self/statm") as file:
-        return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
-
-
 def flat(device, make, rounds=ROUNDS):
-    """Fails if making and dropping something costs memory, of the process or of the device."""
+    """Fails if repeated creation grows the memory of the process or of the device."""
 
-    # The CPU device takes from the whole machine, and tests side by side take from one GPU.
+    # Free memory of the CPU device is that of the machine; a GPU's is shared with parallel tests.
     alone = not on_cpu_device() and "PYTEST_XDIST_WORKER" not in os.environ
 
     def on_device():
-        """Bytes in use of the device's pool, and all that is taken of the device where nobody else uses it."""
+        """Bytes in use of the device's pool, and of the device where no one else uses it."""
         check(driver.cuCtxSynchronize())
         free, total = check(driver.cuMemGetInfo())
         return device.memory_resource.attributes.used_mem_current, total - free if alone else 0
 
-    for _ in range(min(rounds, 100)):
-        make()
+    make()
     gc.collect()
     used, taken = on_device()
-    grown = []
-    # What leaks grows every time; compilers' and linkers' own memory comes and goes by megabytes.
-    while not grown or (grown[-1] >= (2 << 20) + 16 * rounds and len(grown) < 4):
-        before = resident()
-        for _ in range(rounds):
-            make()
-        grown.append(resident() - before)
-    assert grown[-1] < (2 << 20) + 16 * rounds, f"{grown} bytes more after {rounds} times each"
+    assert_flat(make, rounds)
     used_after, taken_after = on_device()
-    assert used_after <= used, f"{used_after - used} bytes more of the pool in use after {rounds} times"
-    # Another program may use the device, too.
+    assert used_after <= used, f"the pool grew by {used_after - used} bytes in {rounds} rounds"
+    # Another program may use the device.
     assert taken_after - taken < (64 << 20) + 64 * rounds, (
-        f"{taken_after - taken} bytes of the device more after {rounds} times"
+        f"the device's use grew by {taken_after - taken} bytes in {rounds} rounds"
     )
 
 
 # ----------------------------------------------------------------------------------------------------------
-# Every order
+# Order
 
 
 def family(device, code):
-    """Objects that hold on to one another: name -> object."""
+    """Objects that keep one another alive: name -> object."""
     pool = DeviceMemoryResource(device, DeviceMemoryResourceOptions(max_size=1 << 25))
     stream = device.create_stream()
     buffer = pool.allocate(64, stream=stream)
@@ -127,7 +113,7 @@ def family(device, code):
 
 
 def end(things, name, how):
-    """Closes an object or lets go of it; a kernel cannot be closed."""
+    """Closes an object or drops its last reference; kernels have no close()."""
     thing = things.pop(name)
     if how == "close" and hasattr(thing, "close"):
         thing.close()
@@ -136,7 +122,7 @@ def end(things, name, how):
 
 
 @pytest.mark.parametrize("how", ["close", "forget"])
-def test_every_order_of_ends(device, code, how):
+def test_every_order_of_destruction(device, code, how):
     names = list(family(device, code))
     for order in itertools.permutations(names):
         things = family(device, code)
@@ -145,7 +131,7 @@ def test_every_order_of_ends(device, code, how):
             end(things, name, how)
 
 
-def test_ends_that_are_mixed(device, code):
+def test_mixed_closing_and_dropping(device, code):
     choose = random.Random(7)
     for _ in range(60):
         things = family(device, code)
@@ -155,7 +141,7 @@ def test_ends_that_are_mixed(device, code):
             end(things, name, choose.choice(["close", "forget"]))
 
 
-def test_what_needs_another_keeps_it(device, code):
+def test_objects_keep_what_they_need_alive(device, code):
     stream = device.create_stream()
     kernel = ObjectCode.from_ptx(code).get_kernel("add")
     resource = DeviceMemoryResource(device, DeviceMemoryResourceOptions(max_size=1 << 25))
@@ -169,7 +155,7 @@ def test_what_needs_another_keeps_it(device, code):
     gc.collect()
     assert attributes.max_threads_per_block > 0
     assert occupancy.max_active_blocks_per_multiprocessor(32, 0) > 0
-    # The stream is closed while its work may still run; the buffer is then freed on it all the same.
+    # The stream is closed while its work may still run; the buffer is freed on it all the same.
     event = stream.record()
     stream.close()
     event.sync()
@@ -179,7 +165,7 @@ def test_what_needs_another_keeps_it(device, code):
     buffer.close()
 
 
-def test_a_stream_of_somebody_else_keeps_its_owner_until_it_is_closed(device):
+def test_foreign_stream_keeps_its_owner_until_closed(device):
     class Owner:
         def __init__(self, handle):
             self.handle = handle
@@ -217,7 +203,7 @@ def test_cycles(device, code):
 # Threads
 
 
-def test_the_same_things_closed_by_many_threads(device, code):
+def test_threads_close_the_same_objects(device, code):
     for _ in range(20):
         things = family(device, code)
 
@@ -230,12 +216,12 @@ def test_the_same_things_closed_by_many_threads(device, code):
         in_threads(4, close_all)
 
 
-def test_used_in_one_thread_while_closed_in_another(device, code):
-    """The user gets a result or the word that it is closed; nothing else."""
+def test_use_in_one_thread_while_another_closes(device, code):
+    """A use succeeds or raises because the object is closed."""
     config = LaunchConfig(grid=1, block=1)
     for _ in range(20):
         things, kept = family(device, code), family(device, code)
-        # Each stream uses what the other one allocates.
+        # Each stream uses buffers that the other one allocated.
         things["stream"].wait(kept["stream"])
         kept["stream"].wait(things["stream"])
 
@@ -267,8 +253,8 @@ def test_used_in_one_thread_while_closed_in_another(device, code):
         check(driver.cuCtxSynchronize())
 
 
-def test_launched_with_in_some_threads_while_closed_in_another(device, code):
-    """A launch that gave no error has its buffers, whenever they are closed; one with a closed buffer says so."""
+def test_launch_while_another_thread_closes_buffers(device, code):
+    """A launch that succeeds has its buffers, whenever they are closed; one with a closed buffer raises."""
     config = LaunchConfig(grid=1, block=1)
     kernel = ObjectCode.from_ptx(code).get_kernel("add")
     refused = itertools.count()
@@ -280,7 +266,7 @@ def test_launched_with_in_some_threads_while_closed_in_another(device, code):
         while rounds < 10 or time.monotonic() < until:
             rounds += 1
             stream = device.create_stream()
-            # Pages of their own, given back to the system when they are freed: work on them afterwards does not go unseen.
+            # Whole pages, which are unmapped when freed: a late access faults.
             pool = DeviceMemoryResource(device, DeviceMemoryResourceOptions(max_size=1 << 25))
             buffers = [pool.allocate(1 << 16, stream=stream) for _ in range(8)]
 
@@ -290,7 +276,7 @@ def test_launched_with_in_some_threads_while_closed_in_another(device, code):
                         time.sleep(1e-4)
                         buffer.close()
                         continue
-                    # Ends: the buffer is closed.
+                    # Expected: the buffer is closed.
                     while True:
                         try:
                             launch(stream, config, kernel, buffer, ctypes.c_int32(1))
@@ -310,7 +296,7 @@ def test_launched_with_in_some_threads_while_closed_in_another(device, code):
 
 
 class Watched(MemoryResource):
-    """Lends pieces of one allocation, and notes what is given back."""
+    """A resource that hands out parts of one allocation and records what is freed."""
 
     is_device_accessible, is_host_accessible, device_id = True, False, 0
 
@@ -327,7 +313,7 @@ class Watched(MemoryResource):
 
 
 class Closes:
-    """A kernel argument that is asked for its address after those before it, and closes buffers then."""
+    """A kernel argument whose address is read after those before it; it closes buffers then."""
 
     def __init__(self, buffers, address, then=lambda: None):
         self.buffers, self.address, self.then = buffers, address, then
@@ -344,9 +330,9 @@ class Closes:
         return {"shape": (1,), "typestr": "<i4", "data": (self.address, False), "version": 3}
 
 
-# More than 32 buffers are held in another way than fewer.
+# More than 32 buffers are pinned by another code path.
 @pytest.mark.parametrize("count", [1, 3, 32, 33, 100])
-def test_closed_between_the_reading_of_addresses_and_the_launch(device, count):
+def test_close_between_reading_addresses_and_launching(device, count):
     parameters = ", ".join(f"int *p{n}" for n in range(count + 1))
     body = " ".join(f"*p{n} = {n + 1};" for n in range(count + 1))
     source = f'extern "C" __global__ void number({parameters}) {{ {body} }}'
@@ -358,7 +344,7 @@ def test_closed_between_the_reading_of_addresses_and_the_launch(device, count):
         watched = Watched(memory, 4)
         buffers = [watched.allocate(4) for _ in range(count)]
         last = memory.handle + 4 * count
-        # Nothing is given back yet when all addresses are read, and everything, once, after the launch.
+        # Nothing is freed when all addresses are read; everything is freed once after the launch.
         launch(
             stream, config, kernel, *buffers, Closes(buffers, last, lambda: watched.back == [] or pytest.fail("freed"))
         )
@@ -368,7 +354,7 @@ def test_closed_between_the_reading_of_addresses_and_the_launch(device, count):
         check(driver.cuMemcpyDtoH(ctypes.addressof(values), memory.handle, 4 * (count + 1)))
         assert list(values) == list(range(1, count + 2))
 
-        # A launch that comes to nothing holds nothing: closed by another thread meanwhile, or afterwards.
+        # A failed launch pins nothing: closed by another thread meanwhile, or afterwards.
         watched = Watched(memory, 4)
         buffers = [watched.allocate(4) for _ in range(count)]
         with pytest.raises(TypeError, match=f"kernel argument {count} "):
@@ -385,7 +371,7 @@ def test_closed_between_the_reading_of_addresses_and_the_launch(device, count):
     stream.close()
 
 
-def test_one_buffer_for_several_arguments_is_given_back_once(device):
+def test_buffer_passed_several_times_is_freed_once(device):
     source = 'extern "C" __global__ void three(int *a, int *b, int *c) { *a += 1; *b += 1; *c = *a; }'
     kernel = Program(source, "c++").compile("ptx").get_kernel("three")
     stream = device.create_stream()
@@ -402,8 +388,8 @@ def test_one_buffer_for_several_arguments_is_given_back_once(device):
     stream.close()
 
 
-def test_closed_during_a_launch_in_another_stream_than_its_own(device):
-    """Nobody could order the two streams: the memory is freed after the kernel all the same."""
+def test_close_during_a_launch_in_another_stream(device):
+    """Nothing orders the two streams: the memory is freed after the kernel all the same."""
     source = """extern "C" __global__ void slow(int *p, int *turns) {
         volatile int *at = p;
         for (int i = 0, n = *turns; i < n; i++) { at[i % 1024] = i; }
@@ -419,7 +405,7 @@ def test_closed_during_a_launch_in_another_stream_than_its_own(device):
         turns.copy_from(ctypes.c_int32(1 << 18), stream=other)
         launch(other, LaunchConfig(grid=1, block=1), kernel, buffer, Closes([buffer], turns.handle))
         own.sync()
-        # The stream of the buffer has waited for the kernel, so this is its result already.
+        # The buffer's stream has waited for the kernel, so this is its result.
         value = (ctypes.c_int32 * 1)()
         check(driver.cuMemcpyDtoHAsync(ctypes.addressof(value), turns.handle, 4, own.handle))
         own.sync()
@@ -429,8 +415,7 @@ def test_closed_during_a_launch_in_another_stream_than_its_own(device):
         thing.close()
 
 
-def test_made_here_and_ended_there(device, code):
-    """What one thread made, another without any context ends."""
+def test_created_here_and_destroyed_in_a_thread_without_context(device, code):
     for how in ("close", "forget"):
         batches = [family(device, code) for _ in range(8)]
 
@@ -443,7 +428,7 @@ def test_made_here_and_ended_there(device, code):
         in_threads(8, finish)
 
 
-def test_made_there_and_ended_here(device, code):
+def test_created_in_a_thread_and_destroyed_here(device, code):
     made = []
 
     def make(number):
@@ -456,7 +441,7 @@ def test_made_there_and_ended_here(device, code):
             end(things, name, "close" if name != "stream" else "forget")
 
 
-def test_one_kernel_for_all_threads(device, code):
+def test_threads_share_one_kernel(device, code):
     kernel = ObjectCode.from_ptx(code).get_kernel("add")
     main = device.create_stream()
     total = device.allocate(4, stream=main)
@@ -477,10 +462,10 @@ def test_one_kernel_for_all_threads(device, code):
 
 
 # ----------------------------------------------------------------------------------------------------------
-# Exceptions in flight
+# Exceptions
 
 
-def test_an_exception_leaves_nothing_open(device, code):
+def test_exception_leaves_nothing_open(device, code):
     kept = []
     with pytest.raises(ZeroDivisionError), device.create_stream() as stream:
         kept.append(stream)
@@ -497,7 +482,7 @@ def test_an_exception_leaves_nothing_open(device, code):
     assert all(thing.is_closed for thing in kept)
 
 
-def test_objects_in_the_frames_of_an_exception(device, code):
+def test_objects_in_traceback_frames(device, code):
     def fail():
         things = family(device, code)
         raise KeyError(len(things))
@@ -511,7 +496,7 @@ def test_objects_in_the_frames_of_an_exception(device, code):
     gc.collect()
 
 
-def test_a_memory_resource_that_raises_when_it_frees(device):
+def test_memory_resource_that_raises_in_deallocate(device):
     freed = []
 
     class Raises(MemoryResource):

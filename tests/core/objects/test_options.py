@@ -1,11 +1,9 @@
-"""The option classes of `cuda.core`: what all have in common, and what they say about wrong values."""
+"""The option classes of `cuda.core`: common behaviour, and errors for invalid values."""
 
 import copy
 import dataclasses
 import inspect
 import pickle
-import subprocess
-import sys
 
 import pytest
 from cuda.core import (
@@ -21,6 +19,8 @@ from cuda.core import (
     StreamOptions,
     WorkqueueResourceOptions,
 )
+
+from helpers.programs import output
 
 CLASSES = {
     ContextOptions: {"resources": ()},
@@ -46,19 +46,19 @@ def device():
 
 
 def wrong(error, *words):
-    """Expects an error whose message has all these words."""
+    """Expects an error whose message contains all these words."""
     return pytest.raises(error, match="".join(f"(?=.*{word})" for word in words))
 
 
 class Own(StreamOptions):
-    """A user's class, which may have what it likes."""
+    """A user's subclass, which may have any attributes."""
 
     note = "n"
 
 
 @every_class
 class TestAttributes:
-    def test_unknown_ones_are_refused(self, kind):
+    def test_unknown_attributes_are_refused(self, kind):
         options = kind(**CLASSES[kind])
         names = [field.name for field in dataclasses.fields(kind)]
         with pytest.raises(AttributeError) as caught:
@@ -70,14 +70,14 @@ class TestAttributes:
         with pytest.raises(AttributeError, match="no attribute 'foo'"):
             del options.foo
 
-    def test_fields_can_be_set(self, kind):
+    def test_fields_can_be_assigned(self, kind):
         options = kind(**CLASSES[kind])
         for field in dataclasses.fields(kind):
             value = object()
             setattr(options, field.name, value)
             assert getattr(options, field.name) is value
 
-    def test_derived_classes_have_more(self, kind):
+    def test_derived_classes_may_add_fields(self, kind):
         derived = type("Derived", (kind,), {"double": property(lambda self: 2)})
         options = derived(**CLASSES[kind])
         options.foo = 3
@@ -92,7 +92,7 @@ class TestAttributes:
         options = type("Derived", (kind,), {name: replaced})(**CLASSES[kind])
         assert seen == [value] and getattr(options, name) == value
 
-    def test_data_class(self, kind):
+    def test_options_are_data_classes(self, kind):
         options = kind(**CLASSES[kind])
         for same in (copy.copy(options), copy.deepcopy(options), pickle.loads(pickle.dumps(options))):
             assert type(same) is kind and same == options and repr(same) == repr(options)
@@ -105,7 +105,7 @@ class TestAttributes:
             dataclasses.replace(options, foo=3)
 
 
-def test_instances_of_derived_classes_are_taken(device):
+def test_instances_of_derived_classes_are_accepted(device):
     options = Own(priority=-1)
     options.foo = 3
     assert pickle.loads(pickle.dumps(options)).foo == 3
@@ -118,13 +118,13 @@ def test_former_names_of_event_options():
         assert EventOptions(ipc_enabled=False, enable_timing=True) == EventOptions(True)
     with pytest.warns(DeprecationWarning), pytest.raises(TypeError, match="foo"):
         EventOptions(enable_timing=True, foo=1)
-    # Also where what is given is the default.
+    # Also where the default is given.
     with pytest.raises(TypeError, match="timing_enabled.*enable_timing.*not both"):
         EventOptions(False, enable_timing=True)
 
 
-def test_modules_that_are_loaded_again():
-    """The class is looked up once, but instances of a later one with its name are as good."""
+def test_reloaded_modules():
+    """The class is looked up once; instances of a reloaded class with its name are accepted."""
     program = """
 import importlib
 import cuda.core._event as module
@@ -138,12 +138,12 @@ assert module.EventOptions is not type(former)
 assert device.create_event(former).is_timing_enabled
 assert device.create_event(module.EventOptions(timing_enabled=True)).is_timing_enabled
 """
-    subprocess.run([sys.executable, "-c", program], check=True, timeout=120)
+    output(program)
 
 
 class TestMessages:
     @pytest.mark.parametrize("value", [1 << 40, 1 << 80, -(1 << 80), 7, True], ids=repr)
-    def test_priorities_that_no_device_has(self, device, value):
+    def test_priorities_outside_the_device_range(self, device, value):
         words = (f"StreamOptions.priority is {value};", "priorities from -?[0-9]+ \\(first\\) to 0 \\(last\\)")
         for given in (StreamOptions(priority=value), {"priority": value}):
             with wrong(ValueError, *words):
@@ -152,7 +152,7 @@ class TestMessages:
                 Stream(options=given)
 
     @pytest.mark.parametrize("value", NO_INTEGERS, ids=repr)
-    def test_priorities_of_other_types(self, device, value):
+    def test_priorities_of_wrong_types(self, device, value):
         with wrong(TypeError, "StreamOptions.priority", "expected an int or None"):
             StreamOptions(priority=value)
         options = StreamOptions()
@@ -162,7 +162,7 @@ class TestMessages:
 
     @pytest.mark.parametrize("value", [1, 1 << 80, -1, 1.5, "x"], ids=repr)
     @pytest.mark.parametrize("field", ["timing_enabled", "blocking_sync", "ipc_enabled"])
-    def test_events(self, device, field, value):
+    def test_event_options(self, device, field, value):
         options = EventOptions()
         setattr(options, field, value)
         with wrong(TypeError, f"EventOptions.{field} is {value!r}; expected a bool or None"):
@@ -172,14 +172,14 @@ class TestMessages:
     @pytest.mark.parametrize(
         "field", ["max_register_count", "optimization_level", "split_compile", "split_compile_extended"]
     )
-    def test_numbers_of_linkers(self, field, value):
+    def test_linker_numbers(self, field, value):
         options = LinkerOptions(arch="sm_80", **{field: value})
         with pytest.raises(ValueError) as caught:
             options.as_bytes()
         assert str(caught.value) == f"LinkerOptions.{field} is {value}; expected an int from 0 to 2**32 - 1, or None"
 
     @pytest.mark.parametrize("value", NO_INTEGERS, ids=repr)
-    def test_types_of_linkers(self, value):
+    def test_linker_types(self, value):
         for field in ("max_register_count", "optimization_level", "split_compile", "split_compile_extended"):
             with pytest.raises(TypeError) as caught:
                 LinkerOptions(arch="sm_80", **{field: value}).as_bytes()
@@ -191,7 +191,7 @@ class TestMessages:
                 assert str(caught.value) == f"LinkerOptions.{field} is {value!r}; expected a str or None"
 
     @pytest.mark.parametrize("value", [1 << 80, -1, *NO_INTEGERS, None], ids=repr)
-    def test_sizes_of_pools(self, device, value):
+    def test_pool_sizes(self, device, value):
         with wrong((TypeError, OverflowError), "DeviceMemoryResourceOptions.max_size", "expected", "number of bytes"):
             DeviceMemoryResource(device, {"max_size": value})
 
@@ -199,12 +199,12 @@ class TestMessages:
     @pytest.mark.parametrize(
         "field", ["max_register_count", "split_compile", "diag_error", "diag_suppress", "diag_warn"]
     )
-    def test_numbers_of_programs(self, field, value):
+    def test_program_numbers(self, field, value):
         with wrong((TypeError, ValueError), f"ProgramOptions.{field} is ", "an integer from 0 to 4294967295"):
             ProgramOptions(arch="sm_80", **{field: value})
 
 
-def test_the_constructor_of_memory_resources():
+def test_memory_resource_constructor():
     parameters = inspect.signature(DeviceMemoryResource).parameters
     assert {name: parameter.default for name, parameter in parameters.items()} == {
         "device_id": inspect.Parameter.empty,

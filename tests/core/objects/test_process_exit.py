@@ -1,10 +1,12 @@
-"""Objects of `cuda.core` at the end of the process, and in its children: no crash, no word on stderr."""
+"""Objects of `cuda.core` at process exit and in child processes: no crash, nothing on stderr."""
 
 import subprocess
 import sys
 import textwrap
 
 import pytest
+
+from helpers.programs import python
 
 SOURCE = 'extern "C" __global__ void add(int *p, int n) { atomicAdd(p, n); }'
 SETUP = """
@@ -25,8 +27,7 @@ def family():
     return dict(found, linker=Linker(ObjectCode.from_ptx(code)))
 """
 
-# Threads have made what they need before the process ends: NVIDIA's compilers do not outlive that (docs/core.md,
-# "Process exit").
+# Threads finish compiling before the process exits: NVIDIA's compilers crash otherwise (docs/core.md, "Process exit").
 ENDINGS = {
     "in globals": "things = family()",
     "in globals, made backwards": "a, b, c = (family()[n] for n in ('event', 'buffer', 'kernel'))",
@@ -108,9 +109,8 @@ launch(stream, LaunchConfig(grid=4, block=32), slow, buffer)
 
 
 def run_script(body, expected=0, quiet=True):
-    """Runs a program of its own; its output. Nothing may be said on stderr, unless an exception ends it."""
-    words = [sys.executable, "-X", "faulthandler", "-W", "ignore", "-c", SETUP + textwrap.dedent(body)]
-    done = subprocess.run(words, capture_output=True, text=True, timeout=120)
+    """The output of a program. Nothing may be written to stderr, unless an exception ends it."""
+    done = python(SETUP + textwrap.dedent(body), options=("-X", "faulthandler", "-W", "ignore"))
     said = [line for line in done.stderr.splitlines() if "CPU device" not in line]
     assert done.returncode == expected, (done.returncode, done.stderr[-2000:])
     assert expected or not quiet or not said, done.stderr[-2000:]
@@ -118,24 +118,24 @@ def run_script(body, expected=0, quiet=True):
 
 
 @pytest.mark.parametrize("where", ENDINGS)
-def test_alive_when_the_interpreter_ends(where):
+def test_live_objects_at_interpreter_exit(where):
     last = "" if where == "not at all" else "\nprint('end')\n"
     assert run_script(ENDINGS[where] + last).strip() in ("end", "")
 
 
-@pytest.mark.cpu  # NVIDIA's driver leaves open what becomes of handles whose context is gone
-def test_alive_when_the_context_is_gone():
+@pytest.mark.cpu  # NVIDIA's driver does not specify the handles of a destroyed context.
+def test_live_objects_after_their_context():
     code = "from cuda.bindings import driver\nthings = family()\ndriver.cuDevicePrimaryCtxReset(0)\nprint('end')"
     assert run_script(code, quiet=False).strip() == "end"
 
 
-def test_alive_when_the_interpreter_ends_with_an_exception():
+def test_live_objects_at_exit_by_exception():
     run_script("things = family()\nraise SystemExit(7)", 7)
     run_script("things = family()\nraise ValueError(things)", 1)
 
 
-def test_a_forked_child_leaves_the_parents_objects_alone():
-    """The driver does not work in a forked child: what the parent made must be dropped there without a call."""
+def test_forked_child_leaves_the_parents_objects_alone():
+    """The driver does not work in a forked child: objects of the parent are dropped there without driver calls."""
     out = run_script(
         """
         import os
@@ -189,7 +189,7 @@ if __name__ == "__main__":
 """
 
 
-def test_spawned_children_get_what_can_be_sent(tmp_path):
+def test_spawned_children_receive_picklable_objects(tmp_path):
     script = tmp_path / "spawned.py"
     script.write_text(SPAWNED % SOURCE)
     done = subprocess.run([sys.executable, script], capture_output=True, text=True, timeout=180)

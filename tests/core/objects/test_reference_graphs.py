@@ -1,5 +1,4 @@
-"""cuda.core: objects that hold each other in long rows and in circles, numbers that are too large for anything, arrays of
-references to Python objects."""
+"""cuda.core: long chains and cycles of objects, numbers beyond every limit, arrays of references to Python objects."""
 
 import array
 import ctypes
@@ -42,7 +41,7 @@ def stream(device):
 
 @pytest.fixture(autouse=True)
 def nothing_is_swallowed(monkeypatch):
-    """No exception may be lost on the way."""
+    """Asserts that no exception is swallowed."""
     lost = []
     monkeypatch.setattr(sys, "unraisablehook", lost.append)
     yield
@@ -50,17 +49,17 @@ def nothing_is_swallowed(monkeypatch):
     assert not lost, lost[0].exc_value
 
 
-# Rows and circles
+# Chains and cycles
 
 
 @pytest.mark.parametrize("how", ["parts", "owners", "views"])
-def test_long_rows_of_buffers(device, stream, how):
-    """Buffers of buffers of buffers: none of them ends, or is asked, inside of all others."""
+def test_long_chains_of_buffers(device, stream, how):
+    """Buffers that own buffers: destruction does not recurse."""
     pool = DeviceMemoryResource(device, {})
     last = pool.allocate(4096, stream=stream)
     first = weakref.ref(last)
     address, count = int(last.handle), 0
-    gc.disable()  # it would walk along the row again and again
+    gc.disable()  # It would walk along the chain again and again.
     try:
         for _ in range(60_000):
             if how == "parts":
@@ -84,7 +83,7 @@ def test_long_rows_of_buffers(device, stream, how):
     assert pool.attributes.used_mem_current == 0
 
 
-def test_parts_of_parts_hold_the_whole(device, stream):
+def test_slices_of_slices_keep_the_whole_alive(device, stream):
     pool = DeviceMemoryResource(device, {})
     whole = pool.allocate(4096, stream=stream)
     part = whole[1024:]
@@ -93,7 +92,7 @@ def test_parts_of_parts_hold_the_whole(device, stream):
     part.close()
     whole.close()
     stream.sync()
-    assert pool.attributes.used_mem_current > 0  # until the last part is gone
+    assert pool.attributes.used_mem_current > 0  # Until the last slice is destroyed.
     inner.fill(7, stream=stream)
     out = bytearray(1024)
     inner.copy_to(out, stream=stream)
@@ -110,17 +109,17 @@ def test_parts_of_parts_hold_the_whole(device, stream):
 
 
 class Bytes(bytearray):
-    """Shows memory by the buffer protocol, and can hold more."""
+    """Exposes memory through the buffer protocol, and can hold references."""
 
 
 class Record(ctypes.Structure):
-    """A type that only NumPy can name."""
+    """A type that only NumPy can describe."""
 
     _fields_ = [("number", ctypes.c_int), ("value", ctypes.c_double)]
 
 
 class Interface:
-    """Shows memory by an array interface with a description of its own."""
+    """Exposes memory through an array interface with a custom description."""
 
     def __init__(self):
         self.memory = ctypes.create_string_buffer(16)
@@ -135,8 +134,8 @@ class Interface:
 
 
 @pytest.mark.parametrize("make", [lambda: Bytes(16), Record, Interface])
-def test_circles_through_views_are_found(make):
-    """An array that holds a view of itself is collected with it, whatever else of the array's the view holds."""
+def test_cycles_through_views_are_collected(make):
+    """An array that refers to a view of itself is collected with it, whatever else the view keeps alive."""
     exporter = make()
     exporter.view = StridedMemoryView.from_any_interface(exporter, -1)
     exporter.part = exporter.view.view(exporter.view._layout)
@@ -149,7 +148,7 @@ def test_circles_through_views_are_found(make):
     assert alive() is None
 
 
-def test_a_view_outlives_its_circle():
+def test_view_outlives_its_cycle():
     exporter = Bytes(b"0123456789abcdef")
     exporter.view = view = StridedMemoryView.from_any_interface(exporter, -1)
     alive = weakref.ref(exporter)
@@ -164,8 +163,8 @@ def test_a_view_outlives_its_circle():
 # Numbers
 
 
-def test_more_bytes_than_others_can_count():
-    """A buffer of 2**63 bytes and more is not shown as one of fewer, or of less than none."""
+def test_sizes_beyond_the_signed_range():
+    """A buffer of 2**63 bytes or more is not exposed as a smaller or negative size."""
     memory = ctypes.create_string_buffer(16)
     buffer = Buffer.from_handle(ctypes.addressof(memory), 2**63)
     assert buffer.size == 2**63
@@ -193,8 +192,8 @@ def test_more_bytes_than_others_can_count():
 
 @pytest.mark.skipif(sys.version_info < (3, 12), reason="Python code cannot ask for flags")
 @pytest.mark.parametrize("shape", [(), (12,), (3, 4), (0, 3), (1,) * 9])
-def test_flags_of_the_buffer_protocol(shape):
-    """Whoever wants no extents is not led to look for some."""
+def test_buffer_protocol_flags(shape):
+    """A consumer that does not request shape and strides gets null."""
     array = np.zeros(shape, "f4")
     view = StridedMemoryView.from_any_interface(array, -1)
     for flags in (inspect.BufferFlags.SIMPLE, inspect.BufferFlags.WRITABLE, inspect.BufferFlags.FORMAT):
@@ -212,12 +211,12 @@ def test_flags_of_the_buffer_protocol(shape):
 @pytest.mark.parametrize(
     "shape, strides", [((2,), (-(2**63),)), ((2, 2), (-(2**62), -(2**62))), ((3,), (-(2**62),)), ((2,), (2**63 - 1,))]
 )
-def test_layouts_that_cannot_be_turned_around(shape, strides):
+def test_layouts_that_cannot_be_reversed(shape, strides):
     interface = {"version": 3, "shape": shape, "strides": strides, "typestr": "|u1", "data": (1 << 16, False)}
     exporter = type("Exporter", (), {"__array_interface__": interface})()
     with pytest.raises(ValueError, match="memory"):
         StridedMemoryView.from_array_interface(exporter)
-    # What nearly fits does so in both directions.
+    # Values just within the limits work in both directions.
     interface["shape"], interface["strides"] = (2,), (-(2**63) + 1,)
     view = StridedMemoryView.from_array_interface(exporter)
     back = view._layout[::-1]
@@ -249,14 +248,14 @@ def test_layouts_that_cannot_be_turned_around(shape, strides):
         (lambda d, s: Device(HUGE), "device_id"),
     ],
 )
-def test_numbers_that_cannot_be_printed(device, stream, call, words):
+def test_numbers_too_large_to_print(device, stream, call, words):
     with pytest.raises((OverflowError, ValueError, TypeError, BufferError, OSError), match=words) as raised:
         call(device, stream)
     assert "too long to print" in str(raised.value)
 
 
 class Asked:
-    """A number that raises when it is asked what it is."""
+    """A number that raises when its value is read."""
 
     def __init__(self, error):
         self.error = error
@@ -279,21 +278,21 @@ class Asked:
         lambda d, s, n: DeviceMemoryResource(n),
     ],
 )
-def test_what_numbers_raise_is_raised(device, stream, call):
+def test_exceptions_of_numbers_propagate(device, stream, call):
     with pytest.raises(KeyboardInterrupt):
         call(device, stream, Asked(KeyboardInterrupt()))
     with pytest.raises(ZeroDivisionError, match="mine"):
         call(device, stream, Asked(ZeroDivisionError("mine")))
-    # That it is none is said as of anything else that is none.
+    # A value that is not a number gets the usual message.
     for none in (Asked(TypeError("odd")), np.zeros(3), int, None, "12", 1.5):
         if none is None and call.__code__.co_names[0] in ("Device", "DeviceMemoryResource"):
-            continue  # the current device
+            continue  # The current device.
         with pytest.raises(TypeError, match="is of type"):
             call(device, stream, none)
 
 
 @pytest.mark.parametrize("text", [b"123", bytearray(b"123"), memoryview(b"123"), array.array("b", b"123"), "123"])
-def test_texts_are_no_addresses(device, stream, text):
+def test_text_is_not_an_address(device, stream, text):
     with pytest.raises(TypeError, match="'ptr' is of type"):
         Buffer.from_handle(text, 4)
     with pytest.raises((TypeError, ValueError), match="'alloc_handle' is of type"):
@@ -316,8 +315,8 @@ def objects():
         lambda: (ctypes.py_object * 3)(*objects()),
     ],
 )
-def test_references_are_not_copied(stream, make):
-    """Nobody but Python can copy references: they are counted."""
+def test_arrays_of_references_are_not_copied(stream, make):
+    """Only Python may copy references: they are counted."""
     source, target = make(), make()
     view, other = (StridedMemoryView.from_any_interface(array, -1) for array in (source, target))
     for call in (lambda: other.copy_from(view, stream), lambda: other.copy_to(view)):
@@ -331,7 +330,7 @@ def test_references_are_not_copied(stream, make):
         view.view(dtype=f"V{np.asarray(source).itemsize}")
 
 
-def test_memory_holds_no_references(device, stream):
+def test_memory_is_not_interpreted_as_references(device, stream):
     """Bytes are not taken for references."""
     buffer = Buffer.from_handle(ctypes.addressof(ctypes.create_string_buffer(24)), 24)
     for dtype in (object, "O", [("a", "O"), ("b", "i8")]):

@@ -2,10 +2,7 @@
 
 import copy
 import gc
-import os
 import pickle
-import subprocess
-import sys
 import threading
 import warnings
 import weakref
@@ -25,6 +22,7 @@ from cuda.core._stream import IsStreamType, Stream_accept, default_stream
 from cuda.core._utils.cuda_utils import CUDAError
 
 from helpers.device import check
+from helpers.programs import output
 from helpers.threads import join_all
 
 
@@ -43,7 +41,7 @@ def stream(device):
 
 
 class Streamlike:
-    """An object whose `__cuda_stream__` answers what it was made with."""
+    """An object whose `__cuda_stream__` returns a given value."""
 
     def __init__(self, answer):
         self.answer = answer
@@ -52,7 +50,7 @@ class Streamlike:
         return self.answer
 
 
-class TestMaking:
+class TestCreation:
     def test_defaults(self, device, stream):
         assert type(stream) is Stream
         assert type(stream.handle) is driver.CUstream
@@ -65,12 +63,12 @@ class TestMaking:
         assert repr(stream) == f"<Stream handle={int(stream.handle):#x} context={int(device.context.handle):#x}>"
 
     @pytest.mark.parametrize("given", [None, {}, StreamOptions(), {"nonblocking": True}, {"priority": None}])
-    def test_options_that_are_the_defaults(self, device, given):
+    def test_default_options(self, device, given):
         with device.create_stream(options=given) as made:
             assert made.is_nonblocking is True
 
     @pytest.mark.parametrize("blocking", [False, None, "", 0])
-    def test_blocking(self, device, blocking):
+    def test_blocking_streams(self, device, blocking):
         with device.create_stream(options=StreamOptions(nonblocking=blocking)) as made:
             assert made.is_nonblocking is False
 
@@ -95,7 +93,7 @@ class TestMaking:
             ({"priority": 1 << 40}, ValueError),
         ],
     )
-    def test_wrong_options(self, device, given, error):
+    def test_invalid_options_raise(self, device, given, error):
         with pytest.raises(error):
             device.create_stream(options=given)
         with pytest.raises(error):
@@ -127,7 +125,7 @@ class TestMaking:
 
     def test_subclasses(self, device):
         class Mine(Stream):
-            """Has a dictionary of its own."""
+            """Has an instance dictionary."""
 
         with Mine() as mine:
             mine.note = 3
@@ -147,17 +145,17 @@ class TestObject:
         with pytest.raises(TypeError):
             stream < stream
 
-    def test_neither_copied_nor_pickled(self, stream):
+    def test_copying_and_pickling_raise(self, stream):
         for copied in (copy.copy, copy.deepcopy, pickle.dumps):
             with pytest.raises(TypeError):
                 copied(stream)
 
-    def test_attributes_are_fixed(self, stream):
+    def test_attributes_are_read_only(self, stream):
         for name in ("handle", "device", "priority", "nonsense"):
             with pytest.raises(AttributeError):
                 setattr(stream, name, 1)
 
-    def test_forgotten_streams_are_destroyed(self, device):
+    def test_unreferenced_streams_are_destroyed(self, device):
         before = len(gc.get_objects())
         for _ in range(300):
             device.create_stream().record()
@@ -169,12 +167,12 @@ class TestObject:
         del made
         assert gone() is None
         if device.name.startswith("CPU"):
-            # A GPU's driver may crash here: it does not look at what it is given.
+            # A GPU's driver may crash here: it does not validate handles.
             assert driver.cuStreamQuery(handle)[0] == driver.CUresult.CUDA_ERROR_INVALID_HANDLE
 
 
 class TestClosed:
-    def test_says_so(self, device, stream):
+    def test_use_after_close_raises(self, device, stream):
         event = stream.record()
         stream.close()
         stream.close()
@@ -204,8 +202,8 @@ class TestClosed:
         event.sync()
         other.close()
 
-    def test_while_others_wait(self, device):
-        """Closing under the feet of threads that use the stream is told to them, and nothing worse happens."""
+    def test_close_while_threads_wait(self, device):
+        """Threads that use the stream while it is closed get an error at worst."""
         for _ in range(20):
             stream = device.create_stream()
             ready = threading.Barrier(4)
@@ -229,14 +227,14 @@ class TestClosed:
             join_all(threads, wrong)
             assert not wrong
 
-    def test_with_closes_in_the_face_of_exceptions(self, device):
+    def test_with_statement_closes_after_exceptions(self, device):
         with pytest.raises(KeyError), device.create_stream() as stream:
             raise KeyError
         assert stream.is_closed
 
 
 class TestWaiting:
-    def test_what_can_be_waited_for(self, device, stream):
+    def test_wait_accepts_streams_and_events(self, device, stream):
         other = device.create_stream()
         event = other.record()
         assert stream.wait(event) is None
@@ -251,11 +249,11 @@ class TestWaiting:
         other.close()
 
     @pytest.mark.parametrize("wrong", [3, None, "x", object()])
-    def test_what_cannot(self, stream, wrong):
+    def test_wait_refuses_other_types(self, stream, wrong):
         with pytest.raises(ValueError, match="'event_or_stream'"):
             stream.wait(wrong)
 
-    def test_recording(self, stream):
+    def test_record(self, stream):
         event = stream.record()
         assert type(event) is Event
         assert event.is_timing_enabled is False
@@ -275,8 +273,8 @@ class TestWaiting:
         with pytest.raises(RuntimeError, match="Event was closed"):
             stream.wait(event)
 
-    def test_order_between_streams(self, device):
-        """A copy in one stream sees what another one wrote before the event."""
+    def test_wait_orders_streams(self, device):
+        """A copy in one stream sees the data that another one wrote before the event."""
         a, b = device.create_stream(), device.create_stream()
         size = 1 << 20
         memory = check(driver.cuMemAlloc(size))
@@ -309,15 +307,15 @@ class TestForeign:
         "handle, error",
         [(None, TypeError), ("x", TypeError), (1.0, TypeError), (-1, OverflowError), (1 << 64, OverflowError)],
     )
-    def test_wrong_handles(self, handle, error):
+    def test_invalid_handles_raise(self, handle, error):
         with pytest.raises(error, match="Stream.from_handle"):
             Stream.from_handle(handle)
 
-    def test_a_stream_is_no_handle(self, stream):
+    def test_stream_object_is_not_a_handle(self, stream):
         with pytest.raises(TypeError, match="is a Stream"):
             Stream.from_handle(stream)
 
-    def test_destroyed_behind_our_back(self, device):
+    def test_handle_destroyed_by_its_owner(self, device):
         raw = check(driver.cuStreamCreate(0))
         foreign = Stream.from_handle(raw)
         assert foreign.is_nonblocking is False
@@ -329,7 +327,7 @@ class TestForeign:
                 with pytest.raises(CUDAError, match="CUDA_ERROR_INVALID_HANDLE"):
                     use()
 
-    def test_null_is_the_default_stream(self, device):
+    def test_null_handle_is_the_default_stream(self, device):
         null = Stream.from_handle(0)
         null.sync()
         null.close()
@@ -338,10 +336,10 @@ class TestForeign:
 
 
 class TestProtocol:
-    def test_ours(self, stream):
+    def test_our_streams_have_the_protocol(self, stream):
         assert stream.__cuda_stream__() == (0, int(stream.handle))
 
-    def test_theirs(self, device, stream):
+    def test_foreign_objects_with_the_protocol(self, device, stream):
         address = int(stream.handle)
         for answer in ((0, address), [0, address], (0, stream.handle), (False, address)):
             assert device.create_stream(Streamlike(answer)) == stream
@@ -367,11 +365,11 @@ class TestProtocol:
             ((0, -1), OverflowError, "64 bits"),
         ],
     )
-    def test_wrong_answers(self, device, answer, error, says):
+    def test_invalid_protocol_results_raise(self, device, answer, error, says):
         with pytest.raises(error, match=says):
             device.create_stream(Streamlike(answer))
 
-    def test_an_exception_comes_through(self, device):
+    def test_exceptions_propagate(self, device):
         class Odd:
             def __cuda_stream__(self):
                 raise KeyError("odd")
@@ -379,23 +377,23 @@ class TestProtocol:
         with pytest.raises(KeyError, match="odd"):
             device.create_stream(Odd())
 
-    def test_objects_without_it(self, device):
+    def test_objects_without_the_protocol_raise(self, device):
         for wrong in (3, object(), "x"):
             with pytest.raises(TypeError, match="__cuda_stream__"):
                 device.create_stream(wrong)
 
-    def test_both(self, device, stream):
+    def test_handle_and_object_together_raise(self, device, stream):
         with pytest.raises(ValueError, match="not both"):
             device.create_stream(stream, options=StreamOptions())
 
-    def test_an_attribute_is_deprecated(self, device, stream):
+    def test_protocol_as_an_attribute_is_deprecated(self, device, stream):
         class Attribute:
             __cuda_stream__ = (0, int(stream.handle))
 
         with pytest.warns(DeprecationWarning, match="should be a method"):
             assert device.create_stream(Attribute()) == stream
 
-    def test_the_object_is_kept(self, device, stream):
+    def test_object_is_kept_alive(self, device, stream):
         owner = Streamlike((0, int(stream.handle)))
         gone = weakref.ref(owner)
         foreign = device.create_stream(owner)
@@ -406,7 +404,7 @@ class TestProtocol:
         gc.collect()
         assert gone() is None
 
-    def test_a_cycle_with_the_object_is_collected(self, device, stream):
+    def test_cycle_with_the_object_is_collected(self, device, stream):
         owner = Streamlike((0, int(stream.handle)))
         owner.mine = device.create_stream(owner)
         gone = weakref.ref(owner)
@@ -414,7 +412,7 @@ class TestProtocol:
         gc.collect()
         assert gone() is None
 
-    def test_accept(self, stream):
+    def test_accepted_stream_arguments(self, stream):
         assert Stream_accept(stream) is stream
         for wrong in (None, 3, Streamlike((0, 1))):
             with pytest.raises(TypeError, match="expected a Stream"):
@@ -422,20 +420,20 @@ class TestProtocol:
         assert Stream_accept(Streamlike((0, 1)), allow_stream_protocol=True) == LEGACY_DEFAULT_STREAM
         assert Stream_accept(Streamlike((0, 1)), True) == LEGACY_DEFAULT_STREAM
 
-    def test_the_protocol_class(self, stream):
+    def test_protocol_class(self, stream):
         assert IsStreamType.__module__ == "cuda.core._stream"
         with pytest.raises(TypeError):
             isinstance(stream, IsStreamType)
 
 
 class TestDefaultStreams:
-    def test_handles(self):
+    def test_default_stream_handles(self):
         assert int(LEGACY_DEFAULT_STREAM.handle) == 1
         assert int(PER_THREAD_DEFAULT_STREAM.handle) == 2
         assert LEGACY_DEFAULT_STREAM.__cuda_stream__() == (0, 1)
         assert LEGACY_DEFAULT_STREAM != PER_THREAD_DEFAULT_STREAM
 
-    def test_use(self, device):
+    def test_default_streams_are_usable(self, device):
         for stream in (LEGACY_DEFAULT_STREAM, PER_THREAD_DEFAULT_STREAM):
             stream.sync()
             stream.record().sync()
@@ -444,7 +442,7 @@ class TestDefaultStreams:
             assert stream.is_nonblocking is False
             assert stream.priority == 0
 
-    def test_closing_them_changes_nothing(self, device):
+    def test_closing_default_streams_has_no_effect(self, device):
         for stream in (LEGACY_DEFAULT_STREAM, PER_THREAD_DEFAULT_STREAM, device.default_stream):
             stream.close()
             assert stream.is_closed is False
@@ -453,7 +451,7 @@ class TestDefaultStreams:
                 pass
             stream.sync()
 
-    def test_which_one(self, device):
+    def test_environment_selects_the_default_stream(self, device):
         program = """
 from cuda.core import Device, LEGACY_DEFAULT_STREAM, PER_THREAD_DEFAULT_STREAM
 from cuda.core._stream import default_stream
@@ -462,16 +460,10 @@ print(default_stream() is PER_THREAD_DEFAULT_STREAM, default_stream() is LEGACY_
 """
         name = "CUDA_PYTHON_CUDA_PER_THREAD_DEFAULT_STREAM"
         for value, said in ((None, "False True"), ("0", "False True"), ("1", "True False"), ("no", "False True")):
-            environment = {k: v for k, v in os.environ.items() if k != name}
-            if value is not None:
-                environment[name] = value
-            done = subprocess.run(
-                [sys.executable, "-c", program], env=environment, capture_output=True, text=True, timeout=120
-            )
-            assert done.stdout.strip() == said, (value, done.stderr)
+            assert output(program, environment={name: value}).strip() == said, value
         assert default_stream() is device.default_stream
 
-    def test_without_a_context(self):
+    def test_default_stream_without_a_context(self):
         def use():
             assert "Stream" in repr(LEGACY_DEFAULT_STREAM)
             with pytest.raises(CUDAError, match="CUDA_ERROR_INVALID_CONTEXT"):
@@ -488,7 +480,7 @@ print(default_stream() is PER_THREAD_DEFAULT_STREAM, default_stream() is LEGACY_
 
 
 class TestOptions:
-    def test_a_data_class(self):
+    def test_options_are_a_data_class(self):
         import dataclasses
 
         assert repr(StreamOptions()) == "StreamOptions(nonblocking=True, priority=None)"
@@ -505,7 +497,7 @@ class TestOptions:
             StreamOptions(foo=1)
 
 
-def test_no_warning_in_plain_use(device):
+def test_ordinary_use_does_not_warn(device):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         with device.create_stream(options=StreamOptions()) as stream:

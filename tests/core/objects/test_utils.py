@@ -1,8 +1,7 @@
-"""What other packages import from `cuda.core` besides its public names, `cuda.core.typing`, and what its errors say."""
+"""Names that other packages import from `cuda.core` besides the public ones, `cuda.core.typing`, and error messages."""
 
 import enum
 import pickle
-import subprocess
 import sys
 import warnings
 
@@ -15,10 +14,11 @@ from cuda.core._utils import cuda_utils, version
 from cuda.core._utils.cuda_utils import CUDAError, NVRTCError, Transaction, handle_return
 
 from helpers.device import check
+from helpers.programs import output
 
 
 class TestHandleReturn:
-    def test_values(self):
+    def test_outputs(self):
         success = driver.CUresult.CUDA_SUCCESS
         assert handle_return((success,)) is None
         assert handle_return((success, 1)) == 1
@@ -27,7 +27,7 @@ class TestHandleReturn:
         assert handle_return((runtime.cudaError_t.cudaSuccess, 5)) == 5
         assert handle_return((nvrtc.nvrtcResult.NVRTC_SUCCESS, 7), handle=None) == 7
 
-    def test_of_a_call(self):
+    def test_result_of_a_call(self):
         assert handle_return(driver.cuInit(0)) is None
         assert handle_return(driver.cuDeviceGetCount()) >= 1
 
@@ -40,7 +40,7 @@ class TestHandleReturn:
             (runtime.cudaError_t.cudaErrorInvalidMemcpyDirection, "cudaErrorInvalidMemcpyDirection: "),
         ],
     )
-    def test_statuses(self, status, says):
+    def test_status_messages(self, status, says):
         for result in ((status,), (status, None), (status, 1, 2)):
             with pytest.raises(CUDAError) as caught:
                 handle_return(result)
@@ -48,13 +48,13 @@ class TestHandleReturn:
             assert str(caught.value).startswith(says)
             assert len(str(caught.value)) > len(says)
 
-    def test_every_status_has_words(self):
+    def test_every_status_has_a_message(self):
         for status in driver.CUresult:
             if int(status) != 0:
                 with pytest.raises(CUDAError, match=f"^{status.name}: [a-zA-Z]"):
                     handle_return((status,))
 
-    def test_nvrtc(self):
+    def test_nvrtc_log_is_included(self):
         failed = nvrtc.nvrtcResult.NVRTC_ERROR_COMPILATION
         with pytest.raises(NVRTCError, match="NVRTC_ERROR_COMPILATION"):
             handle_return((failed,))
@@ -66,11 +66,11 @@ class TestHandleReturn:
         nvrtc.nvrtcDestroyProgram(program)
 
     @pytest.mark.parametrize("wrong", [3, None, [driver.CUresult.CUDA_SUCCESS]])
-    def test_no_tuple(self, wrong):
+    def test_other_types_than_tuples_raise(self, wrong):
         with pytest.raises(TypeError, match="'result'"):
             handle_return(wrong)
 
-    def test_no_status(self):
+    def test_tuples_without_a_status_raise(self):
         for wrong in ((3,), (0, 1), ("x",), (driver.CUdevice_attribute(1),)):
             with pytest.raises(RuntimeError, match="is not a status"):
                 handle_return(wrong)
@@ -79,14 +79,14 @@ class TestHandleReturn:
 
 
 class TestErrors:
-    def test_classes(self):
+    def test_error_classes(self):
         assert issubclass(NVRTCError, CUDAError) and issubclass(CUDAError, Exception)
         for error in (CUDAError("x"), NVRTCError("y")):
             again = pickle.loads(pickle.dumps(error))
             assert type(again) is type(error) and again.args == error.args
             assert type(error).__module__ == "cuda.core._utils.cuda_utils"
 
-    def test_they_name_the_call(self):
+    def test_messages_name_the_call(self):
         device = Device(0)
         device.set_current()
         if not device.name.startswith("CPU"):
@@ -103,7 +103,7 @@ class TestErrors:
 
 
 class TestOptionsHelper:
-    def test_accepted(self):
+    def test_accepted_options(self):
         make = cuda_utils.check_or_create_options
         assert make(StreamOptions, None, "x") == StreamOptions()
         assert make(StreamOptions, {"priority": 1}) == StreamOptions(priority=1)
@@ -111,7 +111,7 @@ class TestOptionsHelper:
         assert make(StreamOptions, given, "x", keep_none=True) is given
         assert make(StreamOptions, None, keep_none=True) is None
 
-    def test_refused(self):
+    def test_refused_options(self):
         with pytest.raises(TypeError, match="Stream options: expected StreamOptions.*3"):
             cuda_utils.check_or_create_options(StreamOptions, 3, "Stream options")
         with pytest.raises(TypeError):
@@ -119,7 +119,7 @@ class TestOptionsHelper:
 
 
 class TestSequences:
-    def test_three(self):
+    def test_sequence_predicates(self):
         three = cuda_utils.cast_to_3_tuple
         assert [three("n", given) for given in (1, (2,), (1, 2), (1, 2, 3), ())] == [
             (1, 1, 1),
@@ -132,7 +132,7 @@ class TestSequences:
             with pytest.raises(ValueError, match="the grid"):
                 three("the grid", wrong)
 
-    def test_kinds(self):
+    def test_sequence_types(self):
         assert all(map(cuda_utils.is_sequence, ([1], "x", (1,), range(3), b"x")))
         assert not any(map(cuda_utils.is_sequence, (3, {1}, {}, iter([]))))
         assert all(map(cuda_utils.is_nested_sequence, ([[1]], [1, [2]], "ab", [(1,)])))
@@ -140,14 +140,14 @@ class TestSequences:
 
 
 class TestTransaction:
-    def test_undone_in_the_opposite_order(self):
+    def test_rollback_runs_in_reverse_order(self):
         done = []
         with Transaction() as steps:
             steps.append(done.append, 1)
             steps.append(done.append, 2)
         assert done == [2, 1]
 
-    def test_committed(self):
+    def test_commit(self):
         done = []
         with Transaction() as steps:
             steps.append(done.append, 1)
@@ -155,14 +155,14 @@ class TestTransaction:
             steps.append(done.append, 2)
         assert done == [2]
 
-    def test_an_exception_undoes(self):
+    def test_exception_rolls_back(self):
         done = []
         with pytest.raises(KeyError), Transaction() as steps:
             steps.append(done.append, 1)
             raise KeyError
         assert done == [1]
 
-    def test_one_that_fails_keeps_none_back(self):
+    def test_failing_callback_does_not_stop_the_others(self):
         done = []
         with pytest.raises(ZeroDivisionError), Transaction() as steps:
             steps.append(done.append, 1)
@@ -170,7 +170,7 @@ class TestTransaction:
             steps.append(lambda *, value: done.append(value), value=3)
         assert done == [3, 1]
 
-    def test_only_entered(self):
+    def test_use_without_enter_raises(self):
         with pytest.raises(RuntimeError, match="with statement"):
             Transaction().append(print)
         Transaction().commit()
@@ -178,7 +178,7 @@ class TestTransaction:
             steps.__enter__()
 
 
-def test_precondition():
+def test_precondition_decorator():
     seen = []
 
     def checker(self, *args, what="", **kwargs):
@@ -214,13 +214,10 @@ with warnings.catch_warnings(record=True) as caught:
 print(len(caught), *{{w.category.__name__ for w in caught}})
 """
     for method, said in (("fork", "2 UserWarning"), ("spawn", "0")):
-        out = subprocess.run(
-            [sys.executable, "-c", program.format(method=method)], capture_output=True, text=True, timeout=60
-        )
-        assert out.stdout.strip() == said, out.stderr
+        assert output(program.format(method=method), timeout=60).strip() == said
 
 
-def test_versions():
+def test_version_functions():
     import cuda.bindings
 
     assert ".".join(map(str, version.binding_version())) == cuda.bindings.__version__
@@ -229,7 +226,7 @@ def test_versions():
 
 
 class TestTyping:
-    def test_everything_is_there(self):
+    def test_typing_names(self):
         assert len(T.__all__) == 21
         for name in T.__all__:
             assert getattr(T, name) is getattr(T, name)
@@ -250,7 +247,7 @@ class TestTyping:
         with pytest.raises(ValueError):
             T.CompilerBackendType("nvrtc")
 
-    def test_aliases(self):
+    def test_type_aliases(self):
         assert str(T.DevicePointerType) == "cuda.bindings.driver.CUdeviceptr | int | None"
         assert "SMResource" in str(T.DeviceResourcesType)
         assert T.ProcessStateType.__args__ == ("running", "locked", "checkpointed", "failed")
@@ -263,7 +260,7 @@ def test_resource_options():
     assert WorkqueueResourceOptions() == WorkqueueResourceOptions(None, None)
 
 
-def test_nothing_heavy_is_imported():
+def test_import_loads_nothing_heavy():
     program = """
 import sys
 before = set(sys.modules)
@@ -271,22 +268,16 @@ from cuda.core import Device, Stream, Event, EventOptions, StreamOptions, Contex
 heavy = {"numpy", "typing", "dataclasses", "inspect", "enum", "re", "pathlib", "tempfile", "hashlib"}
 print(sorted((set(sys.modules) - before) & heavy))
 """
-    out = subprocess.run(
-        [sys.executable, "-S", "-c", f"import sys; sys.path[:] = {sys.path!r}\n{program}"],
-        capture_output=True,
-        text=True,
-        timeout=60,
-    )
-    assert out.stdout.strip() == "[]", out.stdout + out.stderr
+    assert output(f"import sys; sys.path[:] = {sys.path!r}\n{program}", options=("-S",), timeout=60).strip() == "[]"
 
 
-def test_no_warnings():
+def test_import_does_not_warn():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         Device(0).create_stream().close()
 
 
-def test_the_stub_names_what_there_is():
+def test_stub_names_match_the_module():
     import ast
     import pathlib
 

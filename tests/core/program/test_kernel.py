@@ -58,7 +58,7 @@ def kernel(code):
     return code.get_kernel("three")
 
 
-def test_parameters(code, kernel):
+def test_parameter_information(code, kernel):
     assert kernel.num_arguments == 3
     assert kernel.arguments_info == [(0, 8), (8, 4), (16, 8)]
     first = kernel.arguments_info[0]
@@ -68,7 +68,7 @@ def test_parameters(code, kernel):
     assert (code.get_kernel("none").num_arguments, code.get_kernel("none").arguments_info) == (0, [])
 
 
-def test_identity(code, kernel):
+def test_equality_and_hash(code, kernel):
     again = code.get_kernel("three")
     assert again is not kernel and again == kernel and hash(again) == hash(kernel)
     assert kernel != code.get_kernel("none") and kernel != int(kernel.handle)
@@ -100,7 +100,7 @@ def test_from_handle(code, kernel):
         Kernel.from_handle(int(kernel.handle), 5)
 
 
-def test_a_handle_that_comes_back_keeps_its_code():
+def test_reloaded_handle_keeps_its_code_alive():
     code = ObjectCode.from_ptx(compile_cuda(SOURCE)[0])
     again = Kernel.from_handle(int(code.get_kernel("three").handle))
     del code
@@ -108,7 +108,7 @@ def test_a_handle_that_comes_back_keeps_its_code():
     assert again.num_arguments == 3 and again.attributes.num_regs > 0
 
 
-def test_a_foreign_handle():
+def test_foreign_handle():
     library = check(driver.cuLibraryLoadData(compile_cuda(SOURCE)[0] + b"\0", [], [], 0, [], [], 0))
     try:
         foreign = Kernel.from_handle(check(driver.cuLibraryGetKernel(library, b"few")))
@@ -120,12 +120,12 @@ def test_a_foreign_handle():
         check(driver.cuLibraryUnload(library))
 
 
-def test_pickling(kernel):
+def test_pickling_and_copying(kernel):
     for again in (pickle.loads(pickle.dumps(kernel)), copy.deepcopy(kernel)):
         assert again != kernel and again.arguments_info == kernel.arguments_info
 
 
-def test_attributes_are_the_drivers(code):
+def test_attributes_match_the_driver(code):
     device = check(driver.cuDeviceGet(0))
     for name in ("three", "few", "none"):
         kernel = code.get_kernel(name)
@@ -142,7 +142,7 @@ def test_attributes_are_the_drivers(code):
     assert code.get_kernel("few").attributes.max_threads_per_block == 64
 
 
-def test_attributes_have_their_types(kernel):
+def test_attribute_types(kernel):
     attributes = kernel.attributes
     assert kernel.attributes is attributes and type(attributes) is KernelAttributes
     for name in INTS:
@@ -157,7 +157,7 @@ def test_attributes_have_their_types(kernel):
         KernelAttributes()
 
 
-def test_attributes_of_a_device(kernel):
+def test_attributes_per_device(kernel):
     attributes = kernel.attributes
     for device in (0, Device(0), None):
         view = attributes[device]
@@ -168,7 +168,7 @@ def test_attributes_of_a_device(kernel):
             attributes[wrong]
 
 
-def test_the_old_call_spelling(kernel):
+def test_former_call_spelling(kernel):
     for name in INTS:
         value = getattr(kernel.attributes, name)
         for arguments in ((), (None,), (0,), (Device(0),)):
@@ -181,7 +181,7 @@ def test_the_old_call_spelling(kernel):
             kernel.attributes.num_regs(99)
 
 
-def test_what_can_be_set_is_not_kept(code):
+def test_settable_attributes_are_not_cached(code):
     kernel = code.get_kernel("dynamic")
     before = kernel.attributes.max_dynamic_shared_size_bytes
     attribute = driver.CUfunction_attribute.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
@@ -213,7 +213,7 @@ def test_active_blocks(code, kernel):
         KernelOccupancy()
 
 
-def test_block_sizes(code, kernel):
+def test_maximum_block_size(code, kernel):
     occupancy = kernel.occupancy
     best = occupancy.max_potential_block_size(dynamic_shared_memory_needed=0, block_size_limit=0)
     assert type(best).__name__ == "MaxPotentialBlockSizeOccupancyResult"
@@ -230,7 +230,7 @@ def test_block_sizes(code, kernel):
         occupancy.max_potential_block_size(0, -1)
 
 
-def test_block_sizes_by_functions(code):
+def test_maximum_block_size_with_a_function(code):
     occupancy = code.get_kernel("dynamic").occupancy
     asked = []
 
@@ -249,7 +249,7 @@ def test_block_sizes_by_functions(code):
     )
 
 
-def test_what_a_function_raises_comes_through(code):
+def test_exception_of_the_function_propagates(code):
     occupancy = code.get_kernel("dynamic").occupancy
 
     def fails(threads):
@@ -267,7 +267,7 @@ def test_what_a_function_raises_comes_through(code):
 def test_available_shared_memory(kernel):
     occupancy = kernel.occupancy
     one = occupancy.available_dynamic_shared_memory_per_block(1, 128)
-    # So many that a block's share is less than what any block may have.
+    # With so many blocks a block's share is below the limit of a single block.
     many = occupancy.available_dynamic_shared_memory_per_block(num_blocks_per_multiprocessor=12, block_size=128)
     assert one > many > 0
     for wrong in ((0, 128), (-1, 128), (1, 0), (100, 1024)):
@@ -275,7 +275,7 @@ def test_available_shared_memory(kernel):
             occupancy.available_dynamic_shared_memory_per_block(*wrong)
 
 
-def test_clusters(kernel):
+def test_cluster_occupancy(kernel):
     device = Device(0)
     device.set_current()
     stream = device.create_stream()

@@ -3,18 +3,15 @@
 import copy
 import ctypes
 import dataclasses
-import os
 import pickle
-import subprocess
-import sys
 import threading
 import weakref
 
 import pytest
 from cuda.core import Device, Linker, LinkerOptions, ObjectCode, Program, ProgramOptions
 
-from helpers import TESTS
 from helpers.device import check, compile_cuda
+from helpers.programs import python
 from helpers.threads import run_all
 
 HELPER = 'extern "C" __device__ float helper(float x) { return x * x; }'
@@ -30,7 +27,7 @@ RDC = ["--relocatable-device-code=true"]
 
 @pytest.fixture(scope="module")
 def nvjitlink():
-    """nvJitLink does the linking; the tests that need it are left out where there is none."""
+    """nvJitLink; tests that need it are skipped where it is missing."""
     from cuda.bindings import nvjitlink
 
     try:
@@ -72,7 +69,7 @@ def lto_parts():
 
 
 def squares(code):
-    """Whether the linked kernel squares."""
+    """Whether the linked kernel squares its input."""
     import numpy as np
     from cuda.bindings import driver
 
@@ -91,7 +88,7 @@ def squares(code):
 
 
 @pytest.mark.parametrize("kind", ["cubin", "ptx"])
-def test_two_parts_become_one_that_runs(nvjitlink, kind, device):
+def test_two_parts_link_and_run(nvjitlink, kind, device):
     linker = Linker(*parts(kind), options=LinkerOptions(arch=f"sm_{device.arch}", name="both"))
     assert linker.backend == "nvJitLink" and linker.handle != 0 and not linker.is_closed
     code = linker.link("cubin")
@@ -104,19 +101,19 @@ def test_two_parts_become_one_that_runs(nvjitlink, kind, device):
     assert squares(code)
 
 
-def test_without_options_it_is_for_this_device(nvjitlink):
+def test_default_options_target_the_current_device(nvjitlink):
     code = Linker(*parts("cubin")).link("cubin")
     assert code.name == "<default linker>" and squares(code)
 
 
-def test_ltoir_becomes_cubin_and_ptx(nvjitlink):
+def test_lto_ir_links_to_cubin_and_ptx(nvjitlink):
     assert squares(Linker(*lto_parts(), options={"link_time_optimization": True}).link("cubin"))
     code = Linker(*lto_parts(), options={"link_time_optimization": True, "ptx": True}).link("ptx")
     assert code.code_type == "ptx" and b".visible .entry square" in code.code and not code.code.endswith(b"\0")
     assert squares(code)
 
 
-def test_files_are_linked(nvjitlink, tmp_path):
+def test_files_link(nvjitlink, tmp_path):
     names = []
     for part, name in zip(parts("cubin"), ("a.cubin", "b.cubin"), strict=True):
         (tmp_path / name).write_bytes(part.code)
@@ -126,7 +123,7 @@ def test_files_are_linked(nvjitlink, tmp_path):
         Linker(ObjectCode.from_cubin(tmp_path / "nowhere"))
 
 
-def test_an_undefined_name_is_in_the_error_and_the_log(nvjitlink):
+def test_undefined_symbol_is_in_the_exception_and_the_log(nvjitlink):
     linker = Linker(parts("cubin")[1])
     with pytest.raises(nvjitlink.nvJitLinkError, match="helper") as caught:
         linker.link("cubin")
@@ -137,13 +134,13 @@ def test_an_undefined_name_is_in_the_error_and_the_log(nvjitlink):
         linker.close()
 
 
-def test_verbose_linking_tells_what_it_did(nvjitlink):
+def test_verbose_linking_fills_the_info_log(nvjitlink):
     linker = Linker(*parts("cubin"), options=LinkerOptions(verbose=True, time=True))
     linker.link("cubin")
     assert "square" in linker.get_info_log() and linker.get_error_log() == ""
 
 
-def test_a_linker_links_once(nvjitlink):
+def test_linker_links_once(nvjitlink):
     linker = Linker(*parts("cubin"))
     linker.link("cubin")
     for target in ("cubin", "ptx"):
@@ -154,14 +151,14 @@ def test_a_linker_links_once(nvjitlink):
         linker.link("cubin")
 
 
-def test_ptx_needs_its_options(nvjitlink):
+def test_ptx_output_needs_lto(nvjitlink):
     with pytest.raises(nvjitlink.nvJitLinkError, match="link_time_optimization"):
         Linker(*parts("ptx")).link("ptx")
     with pytest.raises(nvjitlink.nvJitLinkError, match="LTO"):
         Linker(*lto_parts()).link("cubin")
 
 
-def test_wrong_inputs(nvjitlink):
+def test_invalid_inputs_raise(nvjitlink):
     (a, b) = parts("cubin")
     with pytest.raises(ValueError, match="at least one"):
         Linker()
@@ -184,8 +181,8 @@ def test_wrong_inputs(nvjitlink):
         Linker(ObjectCode.from_ptx(b"nonsense")).link("cubin")
 
 
-def test_machine_code_of_another_architecture_is_told_and_stops_nobody(nvjitlink, tmp_path):
-    """nvJitLink itself keeps a lock after it has refused such an input: no other thread could link any more."""
+def test_refused_machine_code_does_not_block_other_threads(nvjitlink, tmp_path):
+    """nvJitLink keeps a lock after it has refused an input for another architecture."""
     cubin = Program(HELPER, "c++", ProgramOptions(arch="sm_86", relocatable_device_code=True)).compile("cubin")
     path = tmp_path / "code.cubin"
     path.write_bytes(cubin.code)
@@ -205,7 +202,7 @@ def test_machine_code_of_another_architecture_is_told_and_stops_nobody(nvjitlink
 @pytest.mark.parametrize(
     "arch", ["sm_1", "sm_9", "sm_ 1", "sm_+1", "lto_1", "compute_08", "foo", "", "sm_", "sm_91", "90"]
 )
-def test_wrong_architectures_are_errors_and_not_the_end(nvjitlink, arch):
+def test_invalid_architectures_raise(nvjitlink, arch):
     with pytest.raises(nvjitlink.nvJitLinkError):
         Linker(parts("cubin")[0], options=LinkerOptions(arch=arch))
 
@@ -240,7 +237,7 @@ def test_wrong_architectures_are_errors_and_not_the_end(nvjitlink, arch):
         ("no_cache", True, ["-no-cache"]),
     ],
 )
-def test_every_option_has_its_argument(field, value, wanted):
+def test_options_produce_their_arguments(field, value, wanted):
     options = LinkerOptions(arch="sm_80", **{field: value})
     assert options.as_bytes() == [b"-arch=sm_80", *(text.encode() for text in wanted)]
 
@@ -254,7 +251,7 @@ def test_options_are_a_data_class():
         hash(LinkerOptions())
 
 
-def test_as_bytes(device):
+def test_options_as_bytes(device):
     assert LinkerOptions().as_bytes() == LinkerOptions().as_bytes("nvJitLink") == [f"-arch=sm_{device.arch}".encode()]
     for wrong in ("driver", "nvrtc", ""):
         with pytest.raises(ValueError, match="backend"):
@@ -279,12 +276,12 @@ def test_as_bytes(device):
         ("split_compile", -1),
     ],
 )
-def test_wrong_values_are_named(field, value):
+def test_invalid_values_are_named(field, value):
     with pytest.raises((TypeError, ValueError), match=field):
         LinkerOptions(**{"arch": "sm_80", field: value}).as_bytes()
 
 
-def test_identity(nvjitlink):
+def test_equality_and_hash(nvjitlink):
     linker = Linker(parts("cubin")[0])
     assert linker == linker and linker != Linker(parts("cubin")[0]) and weakref.ref(linker)() is linker
     for what in (copy.copy, pickle.dumps):
@@ -314,7 +311,7 @@ def threads_and_one_linker():
     threads = [threading.Thread(target=work) for _ in range(6)]
     run_all(threads)
     assert len(results) == 6 and results.count("cubin") == 1, results
-    # The next link of the thread that made the linker is not disturbed.
+    # The next link of the creating thread is unaffected.
     assert Linker(*parts("ptx")).link("cubin").code_type == "cubin"
 
 
@@ -358,23 +355,18 @@ print("ok")
 
 
 def run(script, *arguments, **environment):
-    return subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", script, *map(str, arguments)],
-        capture_output=True,
-        text=True,
-        timeout=120,
-        env={**os.environ, **environment},
-    )
+    return python(script, *arguments, options=("-W", "ignore"), environment=environment)
 
 
-def test_threads_and_one_linker(nvjitlink):
-    """In a process of its own: after the wrong inputs above nvJitLink keeps a lock that only this thread gets again."""
-    script = "import sys; sys.path.insert(0, sys.argv[1]); from core.program import test_linker as t; t.threads_and_one_linker(); print('ok')"
-    done = run(script, TESTS)
+def test_threads_with_one_linker(nvjitlink):
+    """In another process: after the invalid inputs above nvJitLink keeps a lock that only this thread can acquire
+    again.
+    """
+    done = run("from core.program import test_linker as t; t.threads_and_one_linker(); print('ok')")
     assert done.stdout.strip().endswith("ok"), done.stderr
 
 
-def test_the_driver_links_ptx(tmp_path):
+def test_driver_links_ptx(tmp_path):
     names = []
     for part, name in zip(parts("ptx"), ("a.ptx", "b.ptx"), strict=True):
         (tmp_path / name).write_bytes(part.code)
@@ -383,8 +375,8 @@ def test_the_driver_links_ptx(tmp_path):
     assert done.stdout == "ok\n", done.stderr
 
 
-# The driver's linkers of a program with threads. NVIDIA's driver crashes where a link state of one thread is destroyed in
-# another.
+# The driver's linkers in a program with threads. NVIDIA's driver crashes where a link state of one thread is destroyed
+# in another.
 THREADS = """
 import ctypes, gc, os, resource, sys, threading, time, weakref
 from cuda.core import Device, Linker, LinkerOptions, ObjectCode
@@ -565,13 +557,13 @@ time.sleep(0.1)
         pytest.param(MANY_AT_ONCE, id="many at once"),
         pytest.param(THEIR_THREADS_END, id="their threads end"),
         pytest.param(CAPTURED, id="while a graph is captured"),
-        # What NVIDIA's driver does without memory is not looked at here.
+        # Out-of-memory behaviour of NVIDIA's driver is not tested.
         pytest.param(NO_THREAD, id="no thread", marks=pytest.mark.cpu),
         pytest.param(FORKED, id="forked"),
         pytest.param(LEFT_OPEN, id="left open"),
     ],
 )
-def test_the_drivers_linkers_and_threads(script, tmp_path):
+def test_driver_linkers_in_threads(script, tmp_path):
     names = []
     for part, name in zip(parts("ptx"), ("a.ptx", "b.ptx"), strict=True):
         (tmp_path / name).write_bytes(part.code)
@@ -580,12 +572,12 @@ def test_the_drivers_linkers_and_threads(script, tmp_path):
     assert (done.returncode, done.stdout) == (0, "ok\n"), done.stderr
 
 
-def test_a_wrong_setting_is_named():
+def test_invalid_setting_is_named():
     done = run("from cuda.core import Linker; Linker.which_backend()", CUPYRITE_LINKER="nvcc")
     assert "ValueError" in done.stderr and "CUPYRITE_LINKER" in done.stderr and "nvcc" in done.stderr
 
 
-def test_a_linker_may_be_left_open_at_exit(nvjitlink, tmp_path):
+def test_open_linker_at_exit(nvjitlink, tmp_path):
     (tmp_path / "a").write_bytes(parts("cubin")[0].code)
     script = (
         "import builtins, sys; from cuda.core import *; c = ObjectCode.from_cubin(sys.argv[1]); "

@@ -2,12 +2,9 @@
 
 import copy
 import gc
-import os
 import pathlib
 import pickle
 import struct
-import subprocess
-import sys
 import threading
 import weakref
 
@@ -16,6 +13,7 @@ from cuda.core import Device, Kernel, ObjectCode
 from cuda.core._utils.cuda_utils import CUDAError
 
 from helpers.device import check, compile_cuda, on_cpu_device
+from helpers.programs import output, python
 from helpers.threads import run_all
 
 SOURCE = """
@@ -47,7 +45,7 @@ def cubin():
 
 
 @pytest.mark.parametrize("kind", ["cubin", "ptx", "ltoir", "fatbin", "object", "library"])
-def test_every_kind_can_be_made_and_says_what_it_is(kind):
+def test_every_code_type(kind):
     code = getattr(ObjectCode, f"from_{kind}")(b"bytes", name="n", symbol_mapping={"a": "b"})
     assert (code.code_type, code.code, code.name, code.symbol_mapping) == (kind, b"bytes", "n", {"a": "b"})
     assert type(code.code_type) is str
@@ -56,8 +54,8 @@ def test_every_kind_can_be_made_and_says_what_it_is(kind):
 
 
 @pytest.mark.parametrize("kind", ["ltoir", "object", "library"])
-def test_what_must_be_linked_gives_no_kernels(kind, ptx):
-    # A driver that looks at code when it is first used loads anything at all.
+def test_unlinked_code_has_no_kernels(kind, ptx):
+    # A driver that loads code lazily accepts anything.
     refused = f"(?s)CUDA_ERROR_INVALID.*{kind} must be linked|{kind}, which must be linked"
     with pytest.raises((CUDAError, RuntimeError), match=refused):
         getattr(ObjectCode, f"from_{kind}")(b"bytes").get_kernel("k")
@@ -65,7 +63,7 @@ def test_what_must_be_linked_gives_no_kernels(kind, ptx):
         getattr(ObjectCode, f"from_{kind}")(ptx[0]).get_kernel("saxpy")
 
 
-def test_kernels_from_bytes_paths_and_buffers(ptx, tmp_path):
+def test_code_from_bytes_paths_and_buffers(ptx, tmp_path):
     code, _ = ptx
     path = tmp_path / "code é.ptx"
     path.write_bytes(code)
@@ -79,7 +77,7 @@ def test_kernels_from_bytes_paths_and_buffers(ptx, tmp_path):
     assert made.code is made.code
 
 
-def test_a_buffer_is_copied(ptx):
+def test_buffer_is_copied(ptx):
     given = bytearray(ptx[0])
     made = ObjectCode.from_ptx(given)
     given[:] = b" " * len(given)
@@ -94,7 +92,7 @@ def test_cubins_load(cubin):
 
 @pytest.mark.parametrize("key", [str, str.encode])
 @pytest.mark.parametrize("value", [bytes.decode, bytes])
-def test_symbols_may_be_text_or_bytes(ptx, key, value):
+def test_symbols_as_text_or_bytes(ptx, key, value):
     code, lowered = ptx
     mapping = {key(k): value(v) for k, v in lowered.items()}
     made = ObjectCode.from_ptx(code, symbol_mapping=mapping)
@@ -105,7 +103,7 @@ def test_symbols_may_be_text_or_bytes(ptx, key, value):
     assert made.get_kernel("saxpy").num_arguments == 4
 
 
-def test_the_mapping_is_its_own(ptx):
+def test_symbol_mapping_is_copied(ptx):
     given = dict(ptx[1])
     made = ObjectCode.from_ptx(ptx[0], symbol_mapping=given)
     given.clear()
@@ -113,7 +111,7 @@ def test_the_mapping_is_its_own(ptx):
     assert made.symbol_mapping == ptx[1]
 
 
-def test_a_missing_kernel_is_answered_with_those_there_are(ptx):
+def test_missing_kernel_error_lists_the_kernels(ptx):
     code, lowered = ptx
     made = ObjectCode.from_ptx(code, symbol_mapping=lowered)
     with pytest.raises(CUDAError, match="CUDA_ERROR_NOT_FOUND") as caught:
@@ -130,7 +128,7 @@ def test_a_missing_kernel_is_answered_with_those_there_are(ptx):
         made.get_kernel("saxpy\0x")
 
 
-def test_wrong_arguments():
+def test_invalid_arguments_raise():
     for wrong in (3, None, 1.5, [b"x"]):
         with pytest.raises(TypeError, match="'module'"):
             ObjectCode.from_ptx(wrong)
@@ -148,12 +146,12 @@ def test_wrong_arguments():
         ObjectCode()
 
 
-def test_bad_code_fails_when_it_is_needed_and_can_be_shown():
+def test_invalid_code_fails_on_first_use():
     for code in (b"", b"garbage"):
         made = ObjectCode.from_ptx(code)
         assert repr(made) == "<ObjectCode handle=None code_type='ptx'>"
         for _ in range(2):
-            if on_cpu_device():  # a GPU's driver looks at code when it is first used
+            if on_cpu_device():  # A GPU's driver loads code lazily.
                 with pytest.raises(CUDAError, match="CUDA_ERROR_INVALID"):
                     made.handle
             with pytest.raises(CUDAError, match="CUDA_ERROR_(INVALID|NOT_FOUND)"):
@@ -161,16 +159,16 @@ def test_bad_code_fails_when_it_is_needed_and_can_be_shown():
         assert made != ObjectCode.from_ptx(code) and isinstance(hash(made), int)
 
 
-def test_a_broken_text_shows_the_loaders_log(ptx, cpu_device):
+def test_loader_log_is_in_the_exception(ptx, cpu_device):
     broken = ptx[0].replace(b"ret;", b"nonsense;")
     with pytest.raises(CUDAError, match="CUDA_ERROR_INVALID_PTX") as caught:
-        # A GPU's driver may compile when the kernel is first used, not earlier.
+        # A GPU's driver may compile on first use of the kernel only.
         ObjectCode.from_ptx(broken).get_kernel("saxpy").attributes.num_regs
     if cpu_device:
         assert "nonsense" in str(caught.value)
 
 
-def test_images_that_were_cut_off_are_refused(cubin):
+def test_truncated_images_are_refused(cubin):
     code = cubin[0]
     for end in (5, 40, 63, 64, 200, len(code) // 2, len(code) - 1):
         with pytest.raises(CUDAError, match="CUDA_ERROR_INVALID_IMAGE"):
@@ -182,7 +180,7 @@ def test_images_that_were_cut_off_are_refused(cubin):
         ObjectCode.from_fatbin(struct.pack("<IIQQ", 0x466243B1, 1, 0, 0)).handle
 
 
-def test_a_missing_file_is_named(tmp_path):
+def test_missing_file_is_named(tmp_path):
     made = ObjectCode.from_cubin(tmp_path / "nowhere.cubin")
     assert made.code == str(tmp_path / "nowhere.cubin")
     with pytest.raises(CUDAError, match="CUDA_ERROR_FILE_NOT_FOUND.*") as caught:
@@ -208,7 +206,7 @@ def test_handles(ptx):
     assert int(address) and size == 4
 
 
-def test_a_thread_needs_no_context(ptx):
+def test_thread_without_context(ptx):
     from cuda.bindings import driver
 
     made, seen = ObjectCode.from_ptx(ptx[0]), []
@@ -224,7 +222,7 @@ def test_a_thread_needs_no_context(ptx):
     assert seen == [0, int(made.get_module()), 4]
 
 
-def test_identity(ptx):
+def test_equality_and_hash(ptx):
     one, other = ObjectCode.from_ptx(ptx[0]), ObjectCode.from_ptx(ptx[0])
     assert one == one and one != other and one != 3 and hash(one) == hash(one)
     assert len({one, other, one}) == 2
@@ -247,21 +245,21 @@ def test_pickling(ptx, tmp_path):
     assert again.code == str(path) and again.get_kernel("copy").num_arguments == 2
 
 
-def test_a_pickle_is_read_in_another_process(cubin):
+def test_pickle_loads_in_another_process(cubin):
     pickled = pickle.dumps(ObjectCode.from_cubin(cubin[0], symbol_mapping=cubin[1]))
     script = "import pickle, sys; c = pickle.load(sys.stdin.buffer); print(c.get_kernel('scale<double>').num_arguments)"
-    done = subprocess.run([sys.executable, "-c", script], input=pickled, capture_output=True, timeout=120)
+    done = python(script, input=pickled, text=False)
     assert done.stdout.strip() == b"1", done.stderr.decode()
 
 
-def test_kernels_outlive_their_code(ptx):
+def test_kernels_outlive_their_code_object(ptx):
     kernel = ObjectCode.from_ptx(ptx[0]).get_kernel("saxpy")
     gc.collect()
     assert kernel.num_arguments == 4
     assert kernel.attributes.max_threads_per_block > 0
 
 
-def test_threads_load_once(ptx):
+def test_concurrent_loads_load_once(ptx):
     made = ObjectCode.from_ptx(ptx[0])
     barrier, seen = threading.Barrier(8), []
 
@@ -281,7 +279,7 @@ def test_subclasses(ptx):
     assert type(Mine.from_ptx(ptx[0])) is ObjectCode
 
 
-def test_nothing_leaks(ptx):
+def test_object_code_does_not_leak(ptx):
     import resource
 
     def rounds(n):
@@ -321,16 +319,11 @@ print("ok")
 
 
 @pytest.mark.parametrize("how", ["fork", "cycle", "builtins"])
-def test_exits(ptx, tmp_path, how):
+def test_process_exit(ptx, tmp_path, how):
     path = pathlib.Path(tmp_path) / "k.ptx"
     path.write_bytes(ptx[0])
-    done = subprocess.run(
-        [sys.executable, "-X", "dev", "-W", "ignore", "-c", CHILD, str(path), how],
-        capture_output=True,
-        timeout=120,
-        env={**os.environ},
-    )
-    assert (done.returncode, done.stdout.strip(), done.stderr) == (0, b"ok", b""), done.stderr.decode()
+    done = python(CHILD, path, how, options=("-X", "dev", "-W", "ignore"))
+    assert (done.returncode, done.stdout.strip(), done.stderr) == (0, "ok", ""), done.stderr
 
 
 WAITING = """
@@ -355,8 +348,7 @@ print("ok", len(seen))
 """
 
 
-def test_unloading_does_not_keep_others_from_python(ptx, tmp_path):
+def test_unloading_releases_the_gil(ptx, tmp_path):
     path = pathlib.Path(tmp_path) / "k.ptx"
     path.write_bytes(ptx[0])
-    done = subprocess.run([sys.executable, "-c", WAITING, str(path)], capture_output=True, timeout=60)
-    assert done.stdout.strip() == b"ok 1", done.stderr.decode()
+    assert output(WAITING, path, timeout=60).strip() == "ok 1"

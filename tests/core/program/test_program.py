@@ -1,4 +1,4 @@
-"""cuda.core.Program and ProgramOptions: what is compiled, with what, and what is said when it does not work."""
+"""cuda.core.Program and ProgramOptions: inputs, outputs, options, and errors."""
 
 import dataclasses
 import gc
@@ -45,7 +45,7 @@ entry:
 
 
 def need(library):
-    """Skips where the library is not installed."""
+    """Skips the test where the library is not installed."""
     from cuda.pathfinder import DynamicLibNotFoundError, load_nvidia_dynamic_lib
 
     try:
@@ -123,16 +123,16 @@ EVERY = {
     "instantiate_templates_in_pch": (True, ["--instantiate-templates-in-pch=true"]),
     "numba_debug": (True, ["--numba-debug"]),
 }
-# What libNVVM takes no notice of, or has of its own.
+# Ignored by libNVVM, or different there.
 NOT_NVRTC = {"name", "arch", "use_bundled_headers", "extra_sources", "use_libdevice"}
 
 
-def test_every_option_is_known_here():
+def test_all_options_are_covered_here():
     names = {field.name for field in dataclasses.fields(ProgramOptions)}
     assert names == set(EVERY) | NOT_NVRTC
 
 
-def test_options_for_nvrtc_in_order():
+def test_nvrtc_options_and_their_order():
     options = ProgramOptions(arch="sm_80", **{name: value for name, (value, _) in EVERY.items()})
     spelled = [text.encode() for _, texts in EVERY.values() for text in texts]
     assert options.as_bytes("nvrtc") == [b"-arch=sm_80", *spelled]
@@ -142,20 +142,20 @@ def test_options_for_nvrtc_in_order():
         assert ProgramOptions(arch="sm_80", **{name: None}).as_bytes("nvrtc") == [b"-arch=sm_80"]
 
 
-def test_flags_that_are_off_say_nothing():
+def test_disabled_flags_produce_no_option():
     for name, (value, texts) in EVERY.items():
         if value is True and "=" not in texts[0].replace("=on", ""):
             assert ProgramOptions(arch="sm_80", **{name: False}).as_bytes("nvrtc") == [b"-arch=sm_80"], name
 
 
-def test_bundled_headers_go_to_the_users_cache(monkeypatch, tmp_path):
+def test_bundled_headers_are_written_to_the_users_cache(monkeypatch, tmp_path):
     monkeypatch.setenv("XDG_CACHE_HOME" if os.name == "posix" else "LOCALAPPDATA", str(tmp_path))
     (_, option) = ProgramOptions(arch="sm_80", use_bundled_headers=True).as_bytes("nvrtc")
     folder = tmp_path / "cuda-python" / "nvrtc-bundled-headers"
     assert option == f"--use-bundled-headers={folder}".encode()
 
 
-def test_options_for_nvvm():
+def test_nvvm_options():
     options = ProgramOptions(
         arch="sm_90a", debug=True, numba_debug=True, device_code_optimize=True, ftz=True, prec_sqrt=False, prec_div=True,
         fma=False, lineinfo=False, use_libdevice=True,
@@ -194,7 +194,7 @@ def test_options_are_a_data_class():
         ProgramOptions(no_such=1)
 
 
-def test_the_architecture_is_the_current_devices():
+def test_default_architecture_is_the_current_devices():
     from cuda.core import Device
 
     assert ProgramOptions().arch == f"sm_{Device().arch}"
@@ -230,7 +230,7 @@ def test_the_architecture_is_the_current_devices():
         ("extra_sources", 5, TypeError),
     ],
 )
-def test_wrong_options_are_named(field, value, error):
+def test_invalid_options_are_named(field, value, error):
     with pytest.raises(error, match=rf"ProgramOptions\.{field}"):
         ProgramOptions(**{"arch": "sm_80", field: value})
     options = ProgramOptions(arch="sm_80")
@@ -240,7 +240,7 @@ def test_wrong_options_are_named(field, value, error):
 
 
 @pytest.mark.parametrize("value", [5, [], (), [5], ("a", 5), [("a", "b", "c")], [("a",)], {"a"}, [None], b"a"])
-def test_wrong_macros_show_when_they_are_used(value):
+def test_invalid_macros_raise_on_use(value):
     options = ProgramOptions(arch="sm_80", define_macro=value)
     with pytest.raises(RuntimeError, match="define_macro"):
         options.as_bytes("nvrtc")
@@ -248,7 +248,7 @@ def test_wrong_macros_show_when_they_are_used(value):
         Program(KERNEL, "c++", options)
 
 
-def test_macros_in_every_form():
+def test_macro_forms():
     for value, texts in (
         ("A", [b"A"]),
         ("A=1", [b"A=1"]),
@@ -284,7 +284,7 @@ def test_paths_and_numbers_of_other_types(tmp_path):
 # CUDA C++
 
 
-def test_a_program():
+def test_program_compiles():
     from cuda.bindings import nvrtc
     from cuda.core.typing import CompilerBackendType
 
@@ -308,7 +308,7 @@ def test_a_program():
     assert b".entry k" in ptx.code
 
 
-def test_one_program_compiles_again_and_again():
+def test_program_compiles_repeatedly():
     program = Program(TEMPLATE, "c++", ProgramOptions(arch="sm_80", name="again.cu"))
     for expression in ("t<float>", "t<double>", "t<float>"):
         for target in ("ptx", "cubin", "ltoir"):
@@ -334,7 +334,7 @@ def test_name_expressions(kind):
     assert program.compile("ptx", ("t<int>",)).symbol_mapping
 
 
-def test_errors_have_the_log_the_name_and_the_call():
+def test_errors_contain_the_log_the_name_and_the_call():
     program = Program("nonsense", "c++", ProgramOptions(arch="sm_80", name="some.cu"))
     log = Log()
     for _ in range(2):
@@ -346,7 +346,7 @@ def test_errors_have_the_log_the_name_and_the_call():
         Program(KERNEL, "c++", ProgramOptions(arch="sm_12")).compile("ptx")
 
 
-def test_logs():
+def test_logs_are_written():
     program = Program("#warning careful\n" + KERNEL, "c++", ProgramOptions(arch="sm_80"))
     log, text = Log(), io.StringIO()
     program.compile("ptx", logs=log)
@@ -363,7 +363,7 @@ def test_logs():
         program.compile("ptx", logs=io.BytesIO())
 
 
-def test_wrong_arguments():
+def test_invalid_arguments_raise():
     for code in (KERNEL.encode(), bytearray(KERNEL.encode()), 5, None):
         with pytest.raises(TypeError, match="code"):
             Program(code, "c++")
@@ -390,7 +390,7 @@ def test_wrong_arguments():
         program.backend = "NVRTC"
 
 
-def test_what_nvrtc_does_not_make():
+def test_target_types_that_nvrtc_lacks_raise():
     with pytest.raises(ValueError, match="compute_80"):
         Program(KERNEL, "c++", ProgramOptions(arch="compute_80")).compile("cubin")
     lto = Program(KERNEL, "c++", ProgramOptions(arch="sm_80", link_time_optimization=True))
@@ -415,12 +415,12 @@ def test_threads_compile_one_program():
     program.close()
     for thread in threads:
         thread.join()
-    # Who came after close() was told so in its thread; who compiled has the right code.
+    # A compilation after close() raises in its thread; earlier ones return the right code.
     for name, code in results.items():
         assert code.symbol_mapping[f"t<{name}>"] in code.code
 
 
-def test_programs_are_let_go():
+def test_programs_are_destroyed():
     class Sub(Program):
         pass
 
@@ -465,7 +465,7 @@ def test_precompiled_headers(tmp_path):
 
 
 @pytest.mark.parametrize("kind", [str, str.encode, lambda text: bytearray(text.encode())])
-def test_nvvm(kind):
+def test_nvvm_compiles(kind):
     need("nvvm")
     program = Program(kind(nvvm("one")), "nvvm", ProgramOptions(arch="sm_80", name="one.ll"))
     assert program.backend == "NVVM" and type(program.handle) is int and program.handle != 0
@@ -480,7 +480,7 @@ def test_nvvm(kind):
     assert program.handle == 0
 
 
-def test_nvvm_with_more_modules():
+def test_nvvm_with_additional_modules():
     need("nvvm")
     for second in (nvvm("two"), nvvm("two").encode(), bytearray(nvvm("two").encode())):
         options = ProgramOptions(arch="sm_80", extra_sources=[("second", second)])
@@ -515,7 +515,7 @@ def test_nvvm_with_libdevice():
     assert b"call" not in ptx or b"__nv_sin" not in ptx
 
 
-def test_ptx_is_linked():
+def test_ptx_links():
     need("nvJitLink")
     from cuda.core import Device
 

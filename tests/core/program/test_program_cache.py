@@ -1,4 +1,4 @@
-"""Caches of compiled programs: what is kept, for how long, under which keys, and among several processes."""
+"""Caches of compiled programs: contents, eviction, keys, and sharing between processes."""
 
 import os
 import stat
@@ -16,6 +16,8 @@ from cuda.core.utils import (
     ProgramCacheResource,
     make_program_cache_key,
 )
+
+from helpers.programs import output
 
 KERNEL = 'extern "C" __global__ void k(int *a) { *a = 1; }'
 TEMPLATE = "template <typename T> __global__ void t(T *a) { *a = 1; }"
@@ -48,7 +50,7 @@ def files(directory):
 # Both caches
 
 
-def test_a_mapping_of_bytes(open_cache, tmp_path):
+def test_mapping_interface(open_cache, tmp_path):
     cache = open_cache()
     assert len(cache) == 0 and not cache
     cache["k"] = b"abc"
@@ -87,7 +89,7 @@ def test_a_mapping_of_bytes(open_cache, tmp_path):
     cache.clear()
 
 
-def test_wrong_arguments(open_cache):
+def test_invalid_arguments_raise(open_cache):
     cache = open_cache()
     for key in (5, None, ("k",), memoryview(b"k")):
         with pytest.raises(TypeError, match="key"):
@@ -126,7 +128,7 @@ def test_hits_and_misses_are_counted(open_cache):
         cache.hits = 0
 
 
-def test_what_was_not_used_longest_goes(open_cache):
+def test_least_recently_used_entries_are_evicted(open_cache):
     cache = open_cache(max_size_bytes=10)
     cache["a"], cache["b"] = b"12345", b"12345"
     assert len(cache) == 2
@@ -173,7 +175,7 @@ def test_the_base_class_is_abstract():
 # On disk
 
 
-def test_entries_outlive_the_object(tmp_path):
+def test_entries_outlive_the_cache_object(tmp_path):
     FileStreamProgramCache(tmp_path)["k"] = b"abc"
     assert FileStreamProgramCache(str(tmp_path))["k"] == b"abc"
 
@@ -192,13 +194,13 @@ def test_directories_and_files_are_private(tmp_path):
     assert stat.S_IMODE((tmp_path / "new").stat().st_mode) == 0o700
 
 
-def test_the_default_directory(tmp_path, monkeypatch):
+def test_default_directory(tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME" if os.name == "posix" else "LOCALAPPDATA", str(tmp_path))
     FileStreamProgramCache()["k"] = b"abc"
     assert files(tmp_path / "cuda-python" / "program-cache")
 
 
-def test_places_where_no_cache_can_be(tmp_path):
+def test_unusable_directories_raise(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(FileExistsError) as caught:
         FileStreamProgramCache(tmp_path / "file")
@@ -210,7 +212,7 @@ def test_places_where_no_cache_can_be(tmp_path):
             FileStreamProgramCache(path)
 
 
-def test_damage_is_a_miss_and_goes(tmp_path):
+def test_damaged_entries_are_misses_and_removed(tmp_path):
     cache = FileStreamProgramCache(tmp_path)
     code = bytes(range(256)) * 8
 
@@ -228,7 +230,7 @@ def test_damage_is_a_miss_and_goes(tmp_path):
     damaged(lambda whole: whole + b"x")
     damaged(lambda whole: b"")
     damaged(lambda whole: code)
-    # The whole file of another key.
+    # A whole file of another key.
     cache["other"] = b"other code"
     (other,) = files(tmp_path)
     whole = other.read_bytes()
@@ -240,7 +242,7 @@ def test_damage_is_a_miss_and_goes(tmp_path):
     assert cache["k"] == code
 
 
-def test_what_is_in_the_way_is_no_entry(tmp_path):
+def test_foreign_files_are_not_entries(tmp_path):
     cache = FileStreamProgramCache(tmp_path)
     cache["k"] = b"abc"
     (path,) = files(tmp_path)
@@ -265,7 +267,7 @@ def test_what_is_in_the_way_is_no_entry(tmp_path):
     assert stranger.read_text() == "not ours" and len(cache) == 0
 
 
-def test_a_removed_directory_comes_back(tmp_path):
+def test_removed_directory_is_recreated(tmp_path):
     import shutil
 
     cache = FileStreamProgramCache(tmp_path / "cache")
@@ -276,7 +278,7 @@ def test_a_removed_directory_comes_back(tmp_path):
     assert cache["k"] == b"abc"
 
 
-def test_what_dead_processes_left_is_swept(tmp_path):
+def test_leftovers_of_dead_processes_are_removed(tmp_path):
     FileStreamProgramCache(tmp_path)
     old, new = tmp_path / "tmp" / "old", tmp_path / "tmp" / "new"
     for path in (old, new):
@@ -314,7 +316,7 @@ print("done", cache.hits)
 """
 
 
-def test_processes_race(tmp_path):
+def test_concurrent_processes(tmp_path):
     script = tmp_path / "race.py"
     script.write_text(RACE)
     folder = tmp_path / "cache"
@@ -355,7 +357,7 @@ def key(code=KERNEL, code_type="c++", target_type="cubin", name_expressions=(), 
     )
 
 
-def test_keys_change_with_what_matters(nvrtc):
+def test_keys_depend_on_all_inputs(nvrtc):
     same = key()
     assert type(same) is bytes and len(same) == 32
     assert same == key() == key(code_type="C++", target_type="CUBIN") == key(debug=False) == key(include_path=[])
@@ -391,7 +393,7 @@ def test_keys_change_with_what_matters(nvrtc):
     assert len({same, *others}) == len(others) + 1
 
 
-def test_keys_of_nvvm():
+def test_keys_of_nvvm_programs():
     from cuda.pathfinder import DynamicLibNotFoundError, load_nvidia_dynamic_lib
 
     try:
@@ -419,19 +421,19 @@ def test_keys_of_nvvm():
         {"name": "a\\b.cu"},
     ],
 )
-def test_files_need_a_digest(nvrtc, options):
+def test_options_with_files_need_a_digest(nvrtc, options):
     with pytest.raises(ValueError, match=rf"{next(iter(options))}(.|\n)*extra_digest"):
         key(**options)
     assert key(extra_digest=b"1", **options) != key(extra_digest=b"2", **options)
 
 
 @pytest.mark.parametrize("option", ["create_pch", "time", "fdevice_time_trace"])
-def test_side_effects_have_no_key(nvrtc, option):
+def test_options_with_side_effects_have_no_key(nvrtc, option):
     with pytest.raises(ValueError, match=option):
         key(extra_digest=b"x", **{option: "x"})
 
 
-def test_wrong_arguments_of_keys(nvrtc):
+def test_invalid_key_arguments_raise(nvrtc):
     for code in (KERNEL.encode(), 5):
         with pytest.raises(TypeError, match="code"):
             key(code)
@@ -474,7 +476,7 @@ def test_headers_beside_the_source_are_part_of_the_key(nvrtc, tmp_path, monkeypa
 
 
 class Spy(ProgramCacheResource):
-    """A cache of a user's, which writes down what it is asked."""
+    """A user's cache that records its calls."""
 
     def __init__(self):
         self.kept, self.asked = {}, []
@@ -501,7 +503,7 @@ def program(source=KERNEL, **options):
     return Program(source, "c++", ProgramOptions(**{"arch": "sm_80", **options}))
 
 
-def test_compiling_with_a_cache(nvrtc, open_cache):
+def test_compile_with_a_cache(nvrtc, open_cache):
     cache = open_cache()
     first = program(name="some.cu").compile("ptx", cache=cache)
     assert (cache.hits, cache.misses, len(cache)) == (0, 1, 1)
@@ -518,7 +520,7 @@ def test_compiling_with_a_cache(nvrtc, open_cache):
     assert len(cache) == 3
 
 
-def test_a_cubin_from_the_cache_runs(nvrtc, tmp_path):
+def test_cached_cubin_runs(nvrtc, tmp_path):
     from cuda.core import Device
 
     Device().set_current()
@@ -533,13 +535,10 @@ def test_a_cubin_from_the_cache_runs(nvrtc, tmp_path):
         print(cache.hits, cache.misses)
     """)
     for right in ("0 1", "1 0"):
-        run = subprocess.run(
-            [sys.executable, "-c", script, str(tmp_path), KERNEL], capture_output=True, text=True, timeout=120
-        )
-        assert run.stdout.strip() == right, run.stderr
+        assert output(script, tmp_path, KERNEL).strip() == right
 
 
-def test_name_expressions_come_back(nvrtc, open_cache):
+def test_name_expressions_are_cached(nvrtc, open_cache):
     cache = open_cache()
     names = ("t<float>", b"t<int>")
     first = program(TEMPLATE).compile("ptx", names, cache=cache)
@@ -550,7 +549,7 @@ def test_name_expressions_come_back(nvrtc, open_cache):
     assert list(other.symbol_mapping) == ["t<int>"]
 
 
-def test_a_changed_header_is_never_stale(nvrtc, open_cache, tmp_path):
+def test_changed_header_invalidates_the_entry(nvrtc, open_cache, tmp_path):
     cache = open_cache()
     (tmp_path / "one").mkdir()
     (tmp_path / "two").mkdir()
@@ -569,14 +568,14 @@ def test_a_changed_header_is_never_stale(nvrtc, open_cache, tmp_path):
     assert b", 23;" in compile() and cache.hits == 1
     (tmp_path / "before.h").write_text("#define MORE 3\n")
     assert b", 25;" in compile() and cache.hits == 1
-    # A header that hides another.
+    # A header that shadows another.
     (tmp_path / "one" / "top.h").write_text("#define VALUE 30\n")
     assert b", 33;" in compile() and cache.hits == 1
     compile()
     assert cache.hits == 2
 
 
-def test_a_header_that_changes_meanwhile_is_not_kept(nvrtc, tmp_path):
+def test_header_changed_during_compilation_is_not_cached(nvrtc, tmp_path):
     (tmp_path / "h.h").write_text("#define VALUE 1\n")
     source = '#include "h.h"\nextern "C" __global__ void k(int *a) { *a = VALUE; }'
 
@@ -590,7 +589,7 @@ def test_a_header_that_changes_meanwhile_is_not_kept(nvrtc, tmp_path):
     assert cache.asked == [] and len(cache) == 0
 
 
-def test_what_has_no_key_is_not_compiled(nvrtc, tmp_path):
+def test_programs_without_a_key_are_not_cached(nvrtc, tmp_path):
     cache = Spy()
     for options in ({"use_pch": "x"}, {"pch": True}, {"create_pch": "x"}, {"time": "-"}):
         with pytest.raises(ValueError, match=next(iter(options))):
@@ -600,7 +599,7 @@ def test_what_has_no_key_is_not_compiled(nvrtc, tmp_path):
     assert cache.asked == []
 
 
-def test_other_caches(nvrtc):
+def test_other_cache_classes(nvrtc):
     cache = Spy()
     program().compile("ptx", cache=cache)
     program().compile("ptx", cache=cache)

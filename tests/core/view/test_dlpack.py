@@ -1,4 +1,4 @@
-"""DLPack of cuda.core's views and buffers: capsules out and in, right ones and lying ones, and the functions for C."""
+"""DLPack of views and buffers: exported and imported capsules, valid and invalid ones, and the C exchange API."""
 
 import ctypes
 import gc
@@ -36,10 +36,10 @@ def buffer(device, stream):
     buffer.close()
 
 
-# DLPack out
+# Exports
 
 
-def test_capsules(buffer, stream):
+def test_exported_capsules(buffer, stream):
     view = StridedMemoryView.from_buffer(buffer, (3, 4), dtype="f4")
     for exporter in (view, buffer):
         assert '"dltensor"' in repr(exporter.__dlpack__())
@@ -68,7 +68,7 @@ def test_capsules(buffer, stream):
             exporter.__dlpack__(None)
 
 
-def test_exports_keep_what_they_show():
+def test_exports_keep_their_memory_alive():
     source = floats()
     life = weakref.ref(source)
     view = StridedMemoryView.from_array_interface(source)
@@ -82,13 +82,13 @@ def test_exports_keep_what_they_show():
     assert life() is None
 
 
-def test_exports_wait_for_work_that_is_known(device, stream):
+def test_exports_wait_for_pending_work(device, stream):
     other = device.create_stream()
     buffer = device.allocate(1 << 20, stream=stream)
     out = np.zeros(1 << 20, dtype=np.uint8)
     for value in range(1, 30):
         buffer.fill(value, stream=stream)
-        # The consumer's stream is ordered behind the fill, whether that is done by now or not.
+        # The consumer's stream is ordered after the fill, whether it is complete or not.
         exporter = buffer if value % 2 else StridedMemoryView.from_buffer(buffer, (1 << 18,), dtype="f4")
         capsule = exporter.__dlpack__(stream=int(other.handle))
         StridedMemoryView.from_array_interface(out).copy_from(
@@ -112,7 +112,7 @@ def test_exports_are_deleted_in_other_threads():
     assert life() is None
 
 
-# DLPack in: exporters that are wrong
+# Invalid imports
 
 
 @pytest.mark.parametrize(
@@ -141,7 +141,7 @@ def test_exports_are_deleted_in_other_threads():
     ],
 )
 @pytest.mark.parametrize("version", [None, (1, 0)])
-def test_lying_exports_are_refused_and_deleted(changes, error, version):
+def test_invalid_exports_are_refused_and_deleted(changes, error, version):
     exporter = Exporter(floats(), version=version, **changes)
     with pytest.raises(error):
         StridedMemoryView.from_dlpack(exporter, -1)
@@ -150,7 +150,7 @@ def test_lying_exports_are_refused_and_deleted(changes, error, version):
 
 def test_versions():
     for version in ((0, 9), (2, 0), (1 << 31, 0)):
-        # Nothing but the version may be looked at.
+        # Nothing but the version may be read.
         exporter = Exporter(floats(), version=version, ndim=-5, without=("shape",))
         with pytest.raises(BufferError, match=f"DLPack {version[0]}"):
             StridedMemoryView.from_dlpack(exporter, -1)
@@ -159,7 +159,7 @@ def test_versions():
     assert StridedMemoryView.from_dlpack(Exporter(floats(), version=(1, 0), flags=1), -1).readonly is True
 
 
-def test_an_export_is_deleted_once():
+def test_export_is_deleted_once():
     source = floats()
     for version in (None, (1, 0)):
         exporter = Exporter(source, version=version, offset=8, shape=(2,))
@@ -170,13 +170,13 @@ def test_an_export_is_deleted_once():
         assert exporter.deleted == 0
         del part
         assert exporter.deleted == 1
-    # One without a deleter is nobody's to delete.
+    # An export without a deleter is not deleted.
     eternal = Exporter(source, without=("deleter",))
     assert StridedMemoryView.from_dlpack(eternal, -1).shape == (3, 4)
     assert eternal.deleted == 0
 
 
-def test_capsules_that_are_wrong():
+def test_invalid_capsules_are_refused():
     source = floats()
 
     class Answers(Exporter):
@@ -203,7 +203,7 @@ def test_capsules_that_are_wrong():
     assert np.array_equal(np.from_dlpack(view), source)
 
 
-def test_exceptions_of_exporters_pass():
+def test_exceptions_of_exporters_propagate():
     class Fails:
         where = None
 
@@ -234,10 +234,10 @@ def test_exceptions_of_exporters_pass():
         StridedMemoryView.from_any_interface(Property(), -1)
 
 
-def test_more_types_of_elements():
+def test_additional_element_types():
     source = np.zeros(16, dtype=np.uint16)
     brain = StridedMemoryView.from_dlpack(Exporter(source, code=4, bits=16, shape=(4,)), -1)
-    # Handed on without a package that knows the type.
+    # Exported again without a package that knows the type.
     assert '"dltensor"' in repr(brain.__dlpack__())
     try:
         import ml_dtypes
@@ -259,7 +259,7 @@ def test_more_types_of_elements():
             odd.dtype
 
 
-# DLPack between classes in C
+# C exchange API
 
 
 def test_exchange_api_of_views():
@@ -288,7 +288,7 @@ def test_exchange_api_of_views():
     import_ = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p)(api.import_)
     assert import_(managed, ctypes.addressof(made)) == 0
     assert made.value.shape == (3, 4) and made.value.exporting_obj is None
-    ctypes.pythonapi.Py_DecRef(made)  # what was given to C
+    ctypes.pythonapi.Py_DecRef(made)  # The handle that C received.
     made = None
     gc.collect()
     assert life() is None
@@ -310,7 +310,7 @@ def test_exchange_api_of_views():
 
 
 def exchange(version=1, *, stream=0, fails=False, name=b"dlpack_exchange_api"):
-    """A class with the functions, all made here, and what it counts."""
+    """A class with the exchange functions, written here, and counters of their calls."""
     counts = {"exports": 0, "deleted": 0, "streams": []}
     source = floats()
     kept = []
@@ -345,7 +345,7 @@ def exchange(version=1, *, stream=0, fails=False, name=b"dlpack_exchange_api"):
     return made, counts
 
 
-def test_exchange_api_of_others(stream):
+def test_exchange_api_of_other_classes(stream):
     made, counts = exchange(stream=int(stream.handle))
     obj = made()
     view = StridedMemoryView.from_any_interface(obj, -1)
@@ -361,7 +361,7 @@ def test_exchange_api_of_others(stream):
         StridedMemoryView.from_dlpack(failing(), -1)
 
 
-def test_exchange_apis_that_we_do_not_know():
+def test_unknown_exchange_apis_are_ignored():
     for made, _ in (exchange(version=2), exchange(name=b"something")):
         with pytest.raises(AttributeError):
             StridedMemoryView.from_dlpack(made(), -1)
@@ -370,8 +370,8 @@ def test_exchange_apis_that_we_do_not_know():
         StridedMemoryView.from_dlpack(wrong(), -1)
 
 
-def test_many_classes():
-    # More than are remembered at once, each with its own functions.
+def test_more_classes_than_are_cached():
+    # Each with its own functions.
     for _ in range(3):
         for made, counts in [exchange() for _ in range(25)]:
             before = counts["exports"]

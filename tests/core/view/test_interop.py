@@ -1,6 +1,6 @@
-"""Arrays of NumPy, CuPy, PyTorch and JAX seen by cuda.core, and cuda.core's memory seen by them, in the order of streams.
+"""Arrays of NumPy, CuPy, PyTorch and JAX viewed by cuda.core, and cuda.core's memory viewed by them, in stream order.
 
-What a machine lacks is skipped, with the reason.
+Tests are skipped, with the reason, where a library or device is missing.
 """
 
 import contextlib
@@ -24,7 +24,7 @@ def device():
 
 @pytest.fixture(autouse=True)
 def current(device):
-    """Other libraries make their arrays on the device that is current; tests of several devices may have left another."""
+    """Other libraries create arrays on the current device, which earlier tests may have changed."""
     device.set_current()
 
 
@@ -48,7 +48,7 @@ def handle(stream):
 
 
 def seen(view, stream):
-    """The elements of a view as a NumPy array, copied in the order of the stream."""
+    """The elements of a view as a NumPy array, copied in stream order."""
     out = np.zeros(view.shape, view.dtype if view.dtype.kind in "?biufc" else f"u{view._layout.itemsize}")
     target = StridedMemoryView.from_array_interface(out)
     if out.dtype != view.dtype:
@@ -65,11 +65,11 @@ def numbers(name, shape=(3, 4)):
     )
 
 
-# Theirs, seen by us
+# Their arrays in our views
 
 
 @pytest.mark.parametrize("name", sorted({name for library in ("numpy",) for name in LIBRARIES[library].types}))
-def test_types(library, name, stream):
+def test_element_types(library, name, stream):
     if name not in library.types:
         pytest.skip(f"{library.name} has no elements of type {name}")
     source = numbers(name)
@@ -126,7 +126,7 @@ def test_strides(library, cut, stream):
         assert strides == library.strides(array)
         assert view.ptr == library.address(array)
     assert np.array_equal(seen(view, stream), source)
-    # And once more from what we made of it.
+    # And once more from our view.
     again = StridedMemoryView.from_dlpack(view, handle(stream))
     assert (again.shape, again.ptr) == (view.shape, view.ptr)
     assert np.array_equal(seen(again, stream), source)
@@ -146,19 +146,19 @@ def test_bfloat16(library, stream):
     assert view.dtype == ml_dtypes.bfloat16
 
 
-def test_a_view_keeps_the_array(library, stream):
+def test_view_keeps_the_array_alive(library, stream):
     array = library.make(numbers("f4", (64, 64)))
     view = StridedMemoryView.from_any_interface(array, handle(stream))
     part = view.view(view._layout[1:3])
     del array, view
     gc.collect()
-    # Whoever gets memory now gets other memory.
+    # New allocations must not reuse its memory.
     others = [library.make(np.zeros((64, 64), np.float32)) for _ in range(8)]
     assert np.array_equal(seen(part, stream), numbers("f4", (64, 64))[1:3])
     assert len(others) == 8
 
 
-def test_arguments_of_any_library(library, stream):
+def test_args_viewable_with_any_library(library, stream):
     @args_viewable_as_strided_memory((0,))
     def total(array, stream):
         view = array.view(handle(stream))
@@ -169,8 +169,8 @@ def test_arguments_of_any_library(library, stream):
     assert obj is array and result == 66
 
 
-def test_the_ways_agree(library, stream):
-    """By what is known of a class and by the methods of its objects the same is seen."""
+def test_all_protocols_agree(library, stream):
+    """Views through known classes and through the methods of their objects are equal."""
 
     class Plain:
         def __init__(self, array):
@@ -200,12 +200,12 @@ def test_the_ways_agree(library, stream):
             )
 
 
-def test_the_array_interfaces_of_device_arrays(library, stream):
+def test_array_interfaces_of_device_arrays(library, stream):
     array = library.make(numbers("f4"))
     if not hasattr(array, "__cuda_array_interface__"):
         pytest.skip(f"an array of {library.name} on the {'device' if library.on_device else 'host'} has none")
     if array.__cuda_array_interface__["version"] < 3:
-        # It says nothing of streams, so nothing could be put in order.
+        # The interface names no stream, so no order can be established.
         with pytest.raises(BufferError, match="version 2; expected 3"):
             StridedMemoryView.from_cuda_array_interface(array, handle(stream))
         return
@@ -214,11 +214,11 @@ def test_the_array_interfaces_of_device_arrays(library, stream):
     assert np.array_equal(seen(view, stream), numbers("f4"))
 
 
-# Ours, seen by them
+# Our memory in their arrays
 
 
 @pytest.mark.parametrize("name", ["i1", "u1", "i4", "f2", "f4", "c8"])
-def test_they_take_our_views(library, name, device, stream):
+def test_other_libraries_import_our_views(library, name, device, stream):
     if library.on_device and name not in library.types:
         pytest.skip(f"{library.name} has no elements of type {name}")
     source = numbers(name)
@@ -231,13 +231,13 @@ def test_they_take_our_views(library, name, device, stream):
     array = library.take(view)
     assert tuple(array.shape) == (3, 4)
     if library.name != "jax":
-        # JAX copies what is not aligned as it likes.
+        # JAX copies unaligned memory.
         assert library.address(array) == view.ptr
     assert np.array_equal(library.contents(array), source)
     part = view.view(view._layout[1:, ::2])
     if library.name != "jax":
         assert np.array_equal(library.contents(library.take(part)), source[1:, ::2])
-    # The memory stays while they have it.
+    # The memory stays allocated while the array exists.
     if library.on_device:
         buffer.close()
     del view, part
@@ -245,7 +245,7 @@ def test_they_take_our_views(library, name, device, stream):
     assert np.array_equal(library.contents(array), source)
 
 
-def test_they_take_our_buffers(library, device, stream):
+def test_other_libraries_import_our_buffers(library, device, stream):
     if not library.on_device:
         pytest.skip("the memory is the device's")
     buffer = device.allocate(64, stream=stream)
@@ -259,12 +259,12 @@ def test_they_take_our_buffers(library, device, stream):
 
 
 @pytest.mark.parametrize("kind", [PinnedMemoryResource, ManagedMemoryResource])
-def test_numpy_sees_memory_that_both_can_use(kind, device, stream):
+def test_numpy_views_shared_memory(kind, device, stream):
     if kind is ManagedMemoryResource and not device.properties.managed_memory:
         pytest.skip("the device has no managed memory")
     try:
         buffer = kind().allocate(48, stream=stream)
-    except Exception as error:  # not every device has pools of this kind
+    except Exception as error:  # Not every device has pools of this kind.
         pytest.skip(f"no pool of this kind: {error}")
     stream.sync()
     array = np.from_dlpack(buffer).view("f4").reshape(3, 4)
@@ -291,7 +291,7 @@ def test_read_only_memory(way, stream):
         view.copy_from(StridedMemoryView.from_array_interface(numbers("f4")), stream)
 
 
-# In order
+# Stream order
 
 
 SIZE = 1 << 22
@@ -299,7 +299,7 @@ ROUNDS = 40
 
 
 class CuPyOrder:
-    """Work that takes a while on a stream of CuPy's, and reading what another stream wrote."""
+    """Slow work on a CuPy stream, and a read of data that another stream wrote."""
 
     def __init__(self):
         self.cupy = module("cupy")
@@ -325,7 +325,7 @@ class CuPyOrder:
 
 
 class TorchOrder:
-    """The same for PyTorch."""
+    """As above, for PyTorch."""
 
     def __init__(self):
         self.torch = module("torch")
@@ -406,7 +406,7 @@ def test_our_stream_waits_for_jax(stream):
 
 
 @pytest.mark.gpu
-def test_their_memory_as_an_argument_of_a_kernel(device, stream):
+def test_their_memory_as_a_kernel_argument(device, stream):
     from cuda.core import LaunchConfig, Program, launch
 
     kernel = Program('extern "C" __global__ void twice(float *p) { p[threadIdx.x] *= 2; }', "c++").compile("cubin")
@@ -438,7 +438,7 @@ def test_managed_memory_of_cupy(stream):
 
 
 def test_cupy_arrays_over_our_memory(device, stream):
-    """CuPy's arrays are read where they keep their numbers; this works without CuPy's runtime."""
+    """CuPy's arrays are read through their fields; this works without CuPy's runtime."""
     cupy = module("cupy")
     buffer = device.allocate(4096, stream=stream)
     memory = cupy.cuda.UnownedMemory(int(buffer.handle), 4096, buffer, 0)
@@ -462,14 +462,14 @@ def test_cupy_arrays_over_our_memory(device, stream):
     class Derived(cupy.ndarray):
         pass
 
-    # What is derived from it is asked, and has a say.
+    # Subclasses are called, because they may override methods.
     Derived.__dlpack_device__ = lambda self: (99, 0)
     with pytest.raises(BufferError, match="99"):
         StridedMemoryView.from_any_interface(Derived((4,), "f4", memptr=cupy.cuda.MemoryPointer(memory, 0)), -1)
     buffer.close()
 
 
-def test_complex_tensors_that_are_only_called_conjugates():
+def test_lazy_conjugates_of_complex_tensors():
     torch = module("torch")
     tensor = torch.tensor([1 + 2j, 3 - 4j])
     assert np.array_equal(np.from_dlpack(StridedMemoryView.from_any_interface(tensor, -1)), tensor.numpy())

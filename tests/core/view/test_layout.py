@@ -1,4 +1,4 @@
-"""cuda.core._layout._StridedLayout, held against NumPy's own strides."""
+"""cuda.core._layout._StridedLayout, compared with NumPy's strides."""
 
 import copy
 import pickle
@@ -14,7 +14,7 @@ def of(array):
     return _StridedLayout(array.shape, array.strides, array.itemsize, divide_strides=True)
 
 
-def test_the_constructor():
+def test_constructor():
     layout = _StridedLayout((3, 4), None, 4)
     assert layout.shape == (3, 4) and layout.strides is None and layout.strides_in_bytes is None
     assert (layout.itemsize, layout.ndim, layout.volume, layout.slice_offset) == (4, 2, 12, 0)
@@ -114,7 +114,7 @@ SHAPES = st.lists(st.integers(0, 4), max_size=4).map(tuple)
 
 @st.composite
 def arrays(draw):
-    """A NumPy array with elements 0, 1, ... and a part of it with odd strides."""
+    """A NumPy array with elements 0, 1, ... and a slice of it with unusual strides."""
     whole = np.arange(4**4, dtype=np.int32).reshape(4, 4, 4, 4)[tuple(slice(0, n) for n in draw(SHAPES))]
     part = np.transpose(whole, draw(st.permutations(range(4))))
     steps = st.sampled_from([1, 2, -1, -2])
@@ -123,7 +123,7 @@ def arrays(draw):
 
 @settings(max_examples=150, deadline=None)
 @given(arrays(), st.data())
-def test_slices_are_those_of_numpy(array, data):
+def test_slices_match_numpy(array, data):
     layout = of(array)
     ends = st.one_of(st.none(), st.integers(-6, 6))
     slices = []
@@ -132,7 +132,7 @@ def test_slices_are_those_of_numpy(array, data):
         if extent:
             choices.append(st.integers(-extent, extent - 1))
         slices.append(data.draw(st.one_of(choices)))
-    # With the ellipsis a single element is an array, too, and no copy.
+    # With an ellipsis a single element is an array and not a copy.
     part, sliced = array[(*slices, ...)], layout[tuple(slices)]
     assert sliced.shape == part.shape and sliced.volume == part.size
     if part.size:
@@ -144,7 +144,7 @@ def test_slices_are_those_of_numpy(array, data):
 
 @settings(max_examples=150, deadline=None)
 @given(arrays())
-def test_properties_are_those_of_numpy(array):
+def test_properties_match_numpy(array):
     layout = of(array)
     assert layout.is_contiguous_c == array.flags.c_contiguous
     assert layout.is_contiguous_f == array.flags.f_contiguous
@@ -161,7 +161,7 @@ def test_properties_are_those_of_numpy(array):
 
 @settings(max_examples=150, deadline=None)
 @given(arrays(), SHAPES)
-def test_reshaping_is_that_of_numpy(array, shape):
+def test_reshape_matches_numpy(array, shape):
     layout = of(array)
     if np.prod(shape, dtype=int) != array.size:
         with pytest.raises(ValueError):
@@ -182,8 +182,8 @@ def test_reshaping_is_that_of_numpy(array, shape):
         ]
 
 
-def test_strides_that_nobody_spelt_out():
-    # C order it is, whatever the extents; and nothing that changes nothing spells them out.
+def test_implicit_strides():
+    # C order for any shape; operations without effect do not make the strides explicit.
     for shape in ((0, 4), (1, 3, 1), (2, 3)):
         layout = _StridedLayout(shape, None, 4)
         assert layout.stride_order == tuple(range(len(shape)))

@@ -1,4 +1,4 @@
-"""cuda.core.utils.StridedMemoryView: everyone's arrays, by every protocol, right ones and lying ones."""
+"""cuda.core.utils.StridedMemoryView: arrays of any library through every protocol, valid and invalid."""
 
 import array
 import contextlib
@@ -50,7 +50,7 @@ def buffer(device, stream):
 
 
 @pytest.mark.parametrize("how", ["from_dlpack", "from_any_interface", "from_array_interface"])
-def test_a_numpy_array(how):
+def test_numpy_array(how):
     source = floats()
     arguments = () if how == "from_array_interface" else (-1,)
     view = getattr(StridedMemoryView, how)(source, *arguments)
@@ -83,7 +83,7 @@ def test_unusual_shapes(shape):
 
 
 @pytest.mark.parametrize("name", "? i1 i2 i4 i8 u1 u2 u4 u8 f2 f4 f8 c8 c16".split())
-def test_types_make_the_round_trip(name):
+def test_types_round_trip(name):
     source = np.ones(5, dtype=name)
     for view in (StridedMemoryView.from_dlpack(source, -1), StridedMemoryView.from_array_interface(source)):
         assert view.dtype == source.dtype and view.dtype is view.dtype
@@ -95,7 +95,7 @@ def test_types_make_the_round_trip(name):
 
 
 @pytest.mark.parametrize("name", [">f4", "S3", "U2", "M8[s]", "O", "g", "V4"])
-def test_types_that_dlpack_does_not_have_are_viewed_all_the_same(name):
+def test_types_without_dlpack_representation(name):
     source = np.zeros(2, dtype=name)
     view = StridedMemoryView.from_array_interface(source)
     assert view.dtype == source.dtype and view._layout.itemsize == source.itemsize
@@ -117,7 +117,7 @@ def test_structured_types():
         assert source[dtype.names[0]][1] == 5
         with pytest.raises(BufferError, match="no type"):
             view.__dlpack__()
-    # A description that contradicts the size is none.
+    # A description that contradicts the size is refused.
     assert (
         StridedMemoryView.from_array_interface(Ai(np.zeros(99), typestr="|V8", descr=[("x", "f8"), ("y", "f8")])).dtype
         == "V8"
@@ -134,14 +134,14 @@ def test_read_only_arrays():
     assert StridedMemoryView.from_any_interface(b"abc", -1).readonly is True
 
 
-def test_the_buffer_protocol():
+def test_buffer_protocol_export():
     numbers = array.array("h", [1, 2, 3])
     view = StridedMemoryView.from_any_interface(numbers, -1)
     assert view.shape == (3,) and view.dtype == np.int16 and view.exporting_obj is numbers
     np.from_dlpack(view)[1] = 9
     assert numbers[1] == 9
     with pytest.raises(BufferError):
-        numbers.append(4)  # the memory is in use
+        numbers.append(4)  # The memory is exported.
     del view
     gc.collect()
     numbers.append(4)
@@ -155,7 +155,7 @@ def test_the_buffer_protocol():
     assert points.shape == (2,) and points.dtype.names == ("x", "y")
 
 
-def test_memoryview_of_a_view_honours_the_request():
+def test_memoryview_of_a_view_honours_the_flags():
     source = floats()
     shown = memoryview(StridedMemoryView.from_array_interface(source))
     assert shown.format == "f" and shown.shape == (3, 4) and shown.strides == (16, 4) and shown.nbytes == 48
@@ -209,7 +209,7 @@ def test_memoryview_of_a_view_honours_the_request():
         ({"data": bytearray(480), "strides": (-16, 4)}, ValueError),
     ],
 )
-def test_array_interfaces_that_cannot_be_right(changes, error, buffer):
+def test_invalid_array_interfaces_are_refused(changes, error, buffer):
     source = floats()
     with pytest.raises(error):
         StridedMemoryView.from_array_interface(Ai(source, **changes))
@@ -218,14 +218,14 @@ def test_array_interfaces_that_cannot_be_right(changes, error, buffer):
             StridedMemoryView.from_cuda_array_interface(Cai(buffer, **changes), -1)
 
 
-def test_array_interface_of_an_object_with_memory():
+def test_array_interface_with_a_memory_object():
     memory = bytearray(64)
     view = StridedMemoryView.from_array_interface(Ai(floats(), data=memory, offset=16))
     np.from_dlpack(view)[0, 0] = 1
     assert memory[16:20] == np.float32(1).tobytes()
 
 
-def test_what_shows_no_memory():
+def test_objects_without_a_protocol_raise():
     class Half:
         def __dlpack_device__(self):
             return 1, 0
@@ -247,7 +247,7 @@ def test_what_shows_no_memory():
 
 
 @pytest.mark.parametrize("method", ["from_dlpack", "from_cuda_array_interface", "from_any_interface"])
-def test_stream_ptr_has_to_be_said(method, buffer, stream):
+def test_stream_ptr_is_required(method, buffer, stream):
     make = getattr(StridedMemoryView, method)
     source = Cai(buffer) if "cuda" in method else buffer
     for arguments in ((), (None,)):
@@ -263,7 +263,7 @@ def test_stream_ptr_has_to_be_said(method, buffer, stream):
         assert make(source, stream_ptr=right).ptr == int(buffer.handle)
 
 
-def test_dlpack_is_told_the_stream(stream):
+def test_dlpack_receives_the_stream(stream):
     source = floats()
     asked = {}
     for given in (-1, 0, 1, 2, int(stream.handle)):
@@ -276,7 +276,7 @@ def test_dlpack_is_told_the_stream(stream):
     assert host.calls == [{"stream": None, "max_version": (1, 3)}]
 
 
-def test_exporters_of_before_version_1():
+def test_exporters_before_version_1():
     source = floats()
 
     class Old(Exporter):
@@ -288,9 +288,9 @@ def test_exporters_of_before_version_1():
     assert old.calls == [{"stream": None}]
 
 
-def test_a_view_waits_for_the_interfaces_stream(device, buffer, stream):
+def test_view_waits_for_the_interfaces_stream(device, buffer, stream):
     other = device.create_stream()
-    # What the producer has queued is done when the consumer's work runs.
+    # The producer's queued work completes before the consumer's runs.
     for producer, consumer in ((stream, other), (other, stream)):
         for value in range(20):
             buffer.fill(value, stream=producer)
@@ -322,7 +322,7 @@ def test_cuda_array_interface(buffer, device):
     assert empty.ptr == 0 and empty.size == 0 and empty.is_device_accessible
 
 
-def test_device_memory_is_nobodys_host_array(buffer):
+def test_device_memory_is_not_exported_to_the_host(buffer):
     view = StridedMemoryView.from_dlpack(buffer, -1)
     assert not hasattr(view, "__array_interface__")
     with pytest.raises(BufferError, match="device"):
@@ -330,7 +330,7 @@ def test_device_memory_is_nobodys_host_array(buffer):
     assert not hasattr(StridedMemoryView.from_array_interface(floats()), "__cuda_array_interface__")
 
 
-def test_cuda_array_interface_out(buffer, stream):
+def test_exported_cuda_array_interface(buffer, stream):
     view = StridedMemoryView.from_buffer(buffer, (2, 3), (4, 1), dtype=np.dtype("f4"))
     given = view.__cuda_array_interface__
     assert given == {
@@ -346,7 +346,7 @@ def test_cuda_array_interface_out(buffer, stream):
 
 
 @pytest.mark.cpu
-def test_addresses_that_the_driver_does_not_know(buffer):
+def test_addresses_unknown_to_the_driver_raise(buffer):
     for address in (1234, floats().ctypes.data):
         with pytest.raises(CUDAError, match="CUDA_ERROR_INVALID_VALUE"):
             StridedMemoryView.from_cuda_array_interface(Cai(buffer, data=(address, False)), -1)
@@ -381,7 +381,7 @@ def test_from_buffer(buffer):
         StridedMemoryView.from_buffer(floats(), (3,), itemsize=4)
 
 
-def test_memory_stays_while_a_view_lives(device, stream):
+def test_view_keeps_its_memory_alive(device, stream):
     buffer = device.allocate(64, stream=stream)
     buffer.fill(7, stream=stream)
     view = StridedMemoryView.from_buffer(buffer, (64,), dtype="u1")
@@ -395,10 +395,10 @@ def test_memory_stays_while_a_view_lives(device, stream):
         StridedMemoryView.from_buffer(buffer, (1,), itemsize=1)
 
 
-def test_view_stays_inside(buffer):
+def test_views_of_a_view_stay_inside(buffer):
     whole = StridedMemoryView.from_buffer(buffer, (3, 4), dtype="f4")
     assert whole.view() is whole
-    assert whole.view(_StridedLayout((24,), None, 4)).size == 24  # all of the buffer
+    assert whole.view(_StridedLayout((24,), None, 4)).size == 24  # The whole buffer.
     with pytest.raises(ValueError, match="0 to 96"):
         whole.view(_StridedLayout((25,), None, 4))
     source = floats()
@@ -406,7 +406,7 @@ def test_view_stays_inside(buffer):
     part = view.view(view._layout[1:, ::2])
     assert part.ptr == source[1:, ::2].ctypes.data and part.exporting_obj is source
     assert np.array_equal(np.from_dlpack(part), source[1:, ::2])
-    again = part.view(part._layout[1:])  # layouts count from the same base
+    again = part.view(part._layout[1:])  # Layouts count from the same base.
     assert np.array_equal(np.from_dlpack(again), source[2:, ::2])
     for outside in (_StridedLayout((13,), None, 4), _StridedLayout((3,), (-1,), 4)):
         with pytest.raises(ValueError):
@@ -468,7 +468,7 @@ def test_copies_between_layouts(device, stream, shape):
     other.close()
 
 
-def test_copies_that_cannot_be_done(device, stream, buffer):
+def test_invalid_copies_raise(device, stream, buffer):
     there = StridedMemoryView.from_buffer(buffer, (3, 4), dtype="f4")
     here = StridedMemoryView.from_array_interface(floats())
     for other in (floats(), None, buffer):
@@ -494,7 +494,7 @@ def test_copies_that_cannot_be_done(device, stream, buffer):
         there.copy_from(here, 3)
 
 
-def test_copies_keep_what_they_use(device, stream):
+def test_copies_keep_their_memory_alive(device, stream):
     buffer = device.allocate(1 << 16, stream=stream)
     there = StridedMemoryView.from_buffer(buffer, (1 << 16,), dtype="u1")
     source = np.full(1 << 16, 9, dtype=np.uint8)
@@ -505,7 +505,7 @@ def test_copies_keep_what_they_use(device, stream):
     there.copy_to(StridedMemoryView.from_array_interface(out), stream)
     assert (out == 9).all()
     stream.sync()
-    buffer.copy_to(out, stream=stream)  # a later call lets go of what is done
+    buffer.copy_to(out, stream=stream)  # A later call releases completed copies.
     gc.collect()
     assert life() is None
     buffer.close()
@@ -517,7 +517,7 @@ def test_copies_keep_what_they_use(device, stream):
 def test_args_viewable_as_strided_memory(buffer):
     @args_viewable_as_strided_memory((1,))
     def function(x, y, z=3):
-        "Doc."
+        """Doc."""
         return y
 
     source = floats()
@@ -551,7 +551,7 @@ def test_args_viewable_as_strided_memory(buffer):
 # The object
 
 
-def test_the_class(buffer):
+def test_class_attributes(buffer):
     view = StridedMemoryView.from_array_interface(floats())
     assert repr(view) == (
         f"StridedMemoryView(ptr={view.ptr},\n                  shape=(3, 4),\n                  strides=None,\n"
@@ -597,7 +597,7 @@ def test_derived_classes(buffer):
         view.more = 3
 
 
-def test_the_constructor_is_deprecated(buffer):
+def test_constructor_is_deprecated(buffer):
     with pytest.warns(DeprecationWarning):
         assert StridedMemoryView(buffer, -1).size == 96
     with pytest.warns(DeprecationWarning):
@@ -612,7 +612,7 @@ def test_the_constructor_is_deprecated(buffer):
             StridedMemoryView(other, -1)
 
 
-def test_the_constructor_says_what_is_wrong_before_it_warns(buffer):
+def test_invalid_constructor_arguments_raise_before_the_warning(buffer):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         with pytest.raises(TypeError, match="stream_ptr"):
@@ -623,7 +623,7 @@ def test_the_constructor_says_what_is_wrong_before_it_warns(buffer):
             StridedMemoryView(b"abc")
 
 
-def test_a_tensor_without_dimensions_has_no_strides(buffer):
+def test_zero_dimensional_tensor_has_no_strides(buffer):
     view = StridedMemoryView.from_buffer(buffer, (), dtype="f4")
     again = StridedMemoryView.from_dlpack(view, -1)
     assert again.strides is None and again.shape == () and again.ptr == view.ptr
@@ -642,7 +642,7 @@ def test_cycles_are_collected():
     assert life() is None
 
 
-def test_nothing_leaks(buffer):
+def test_views_do_not_leak(buffer):
     source = floats()
     view = StridedMemoryView.from_dlpack(source, -1)
     interface = Cai(buffer)
@@ -671,7 +671,7 @@ def test_nothing_leaks(buffer):
         once()
     gc.collect()
     assert [sys.getrefcount(o) for o in (source, buffer, view, interface, source.dtype, StridedMemoryView)] == counted
-    # One block of each round would be 500; caches of the interpreter's own grow by some.
+    # A leak of one block per round would be 500; the interpreter's caches grow by some.
     assert sys.getallocatedblocks() - blocks < 300
 
 
@@ -703,9 +703,9 @@ def test_views_of_host_buffers():
     assert (source.view("f4")[:16] == 1).all()
 
 
-def test_our_own_objects_are_viewed_as_any_other(buffer, stream):
+def test_our_objects_are_viewed_like_any_other(buffer, stream):
     class Plain:
-        """The same methods, seen from outside."""
+        """Forwards the protocol's methods only."""
 
         def __init__(self, obj):
             self.__dlpack__, self.__dlpack_device__ = obj.__dlpack__, obj.__dlpack_device__
@@ -726,7 +726,7 @@ def test_our_own_objects_are_viewed_as_any_other(buffer, stream):
         StridedMemoryView.from_dlpack(gone, -1)
 
 
-def test_buffers_show_bytes(buffer, stream):
+def test_buffers_are_viewed_as_bytes(buffer, stream):
     assert buffer.__cuda_array_interface__ == {
         "shape": (96,),
         "typestr": "|u1",
@@ -748,7 +748,7 @@ def test_buffers_show_bytes(buffer, stream):
     host.close()
     del source
     gc.collect()
-    assert shown[5] == 5 and life() is not None  # the memory stays while somebody looks at it
+    assert shown[5] == 5 and life() is not None  # The memory stays allocated while it is exported.
     shown.release()
     gc.collect()
     assert life() is None
@@ -761,7 +761,7 @@ def test_buffers_show_bytes(buffer, stream):
 
 def test_arguments_of_from_any_interface():
     array, make = np.zeros((2, 3)), StridedMemoryView.from_any_interface
-    # A name that is made at run time is another object of the same text.
+    # A keyword created at run time is an equal but different object.
     name = "_".join(("stream", "ptr"))
     for view in (make(array, -1), make(array, stream_ptr=0), make(stream_ptr=-1, obj=array), make(array, **{name: 0})):
         assert view.shape == (2, 3) and view.exporting_obj is array

@@ -1,4 +1,4 @@
-"""cuFile: with the recorder every function; the real library as far as a machine without GPUDirect Storage goes."""
+"""cuFile: every function with the recorder; the real library as far as a machine without GPUDirect Storage supports it."""
 
 import ctypes
 
@@ -17,7 +17,7 @@ KEPT = []
 
 
 def fresh():
-    """The address of memory that nobody has written to."""
+    """The address of memory that was never written."""
     KEPT.append(ctypes.create_string_buffer(64))
     return ctypes.addressof(KEPT[-1])
 
@@ -38,7 +38,7 @@ ARGUMENTS = {
     ("batch_io_get_status", "nr"): lambda m: fresh(),
     ("*", "timeout"): address,
 }
-# Every address that C would write to or read from.
+# Every address that C would read or write.
 for _name in (
     "size_p",
     "file_offset_p",
@@ -53,7 +53,7 @@ for _name in (
 
 
 # ----------------------------------------------------------------------------------------------------------
-# The real library: what needs neither a GPU nor the nvidia-fs module
+# The real library: calls that need neither a GPU nor the nvidia-fs module
 
 
 def without_a_driver(m):

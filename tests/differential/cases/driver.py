@@ -1,4 +1,4 @@
-"""The driver: with the recorder every function; on a GPU what is safe to call."""
+"""The driver: every function with the recorder; on a GPU calls without side effects on the machine."""
 
 import ctypes
 import os
@@ -27,7 +27,7 @@ def _numbers(kind, count):
 
 ARGUMENTS = {
     ("sizeof", "objType"): lambda m: m.CUuuid,
-    # A struct that points at others needs others to point at.
+    # A struct with pointers needs targets.
     ("cuDevResourceGenerateDesc", "resources"): lambda m: [m.CUdevResource(), m.CUdevResource()],
     ("*", "input_"): lambda m: m.CUdevResource(),
     ("cuSignalExternalSemaphoresAsync", "paramsArray"): lambda m: [
@@ -43,7 +43,7 @@ ARGUMENTS = {
     ("cuGetProcAddress", "cudaVersion"): 13000,
     ("cuGetProcAddress", "flags"): 0,
     ("cuMemBatchDecompressAsync", "count"): 1,
-    # Three dimensions, and lists that are as long.
+    # Three dimensions, and lists of that length.
     ("*", "tensorRank"): 3,
     ("*", "globalDim"): _numbers("cuuint64_t", 3),
     ("*", "globalStrides"): _numbers("cuuint64_t", 2),
@@ -63,7 +63,7 @@ for _name in (
 
 
 def _in_mode(mode, call, kernel=None):
-    """`call`, made under a mode of the recorder, which is told the sizes of a kernel's parameters."""
+    """`call`, made in a mode of the recorder, which receives the sizes of a kernel's parameters."""
 
     def made():
         os.environ["RECORDER_MODE"] = mode
@@ -75,7 +75,7 @@ def _in_mode(mode, call, kernel=None):
 
 
 def recorded(m):
-    """(label, function's name, call): what the tables of arguments do not reach."""
+    """(label, function's name, call): cases beyond the tables of arguments."""
     for mode in ("ok", "fill"):
         for attribute in m.CUpointer_attribute:
             yield (

@@ -1,4 +1,4 @@
-"""The driver on a GPU: graphs, capture, arrays, textures and surfaces, beside NVIDIA's package."""
+"""The driver on a GPU: graphs, capture, arrays, textures and surfaces."""
 
 import ctypes
 
@@ -248,7 +248,7 @@ def capture(m, call):
     if info and len(info) > 2:
         go("cuStreamUpdateCaptureDependencies", stream, [], [], 0, 1)
     go("cuStreamEndCapture", stream)
-    # Forks that do not join, and what may not be captured.
+    # Forks that do not join, and operations prohibited during capture.
     go("cuStreamBeginCapture", stream, m.CUstreamCaptureMode(2))
     go("cuEventRecord", event, stream)
     go("cuStreamWaitEvent", second, event, 0)
@@ -353,7 +353,7 @@ def arrays(m, call):
     go("cuSurfObjectGetResourceDesc", surface, volatile=True)
     go("cuSurfObjectDestroy", surface)
     go("cuSurfObjectCreate", m.CUDA_RESOURCE_DESC())
-    # References, of old
+    # The former texture references.
     reference = go("cuTexRefCreate")
     if reference:
         go("cuTexRefSetArray", reference, plane, 1)

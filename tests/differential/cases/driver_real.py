@@ -1,4 +1,4 @@
-"""The driver on a GPU: scripts of calls that are safe anywhere, beside NVIDIA's package."""
+"""The driver on a GPU: scripts of calls without side effects on the machine."""
 
 import ctypes
 import os
@@ -18,7 +18,7 @@ HELPER = b'extern "C" __device__ int helper(int x) { return x * 2; }'
 
 
 class Caller:
-    """Calls functions by name; gives the outputs, or None if the status says no."""
+    """Calls functions by name; returns the outputs, or None for a failure."""
 
     def __init__(self, m, call):
         self.m, self.call = m, call
@@ -30,7 +30,7 @@ class Caller:
         return result[1] if len(result) == 2 else result[1:] or True
 
     def address(self, name, *args, **options):
-        """The same, of a call whose outputs are addresses."""
+        """As `__call__`, for a call whose outputs are addresses."""
         return self(name, *args, volatile=True, **options)
 
 
@@ -45,7 +45,7 @@ def started(m, call):
 
 
 def compiled(source, get, *options):
-    """What NVRTC makes of a source for the first device."""
+    """NVRTC's output of a source for the first device."""
     from cuda.bindings import driver, nvrtc
 
     names = driver.CUdevice_attribute
@@ -78,7 +78,7 @@ def read(go, device_memory, n):
 
 
 # ----------------------------------------------------------------------------------------------------------
-# What a device and a context say
+# Device and context queries
 
 
 def before_init(m, call):
@@ -350,7 +350,7 @@ def memory(m, call):
         go("cuMemHostRegister", aligned, 4096, flags)
         go("cuMemHostUnregister", aligned)
     go("cuMemHostUnregister", aligned)
-    # What is known of memory
+    # Pointer attributes
     for attribute in m.CUpointer_attribute:
         volatile = any(w in attribute.name for w in ("POINTER", "_ID", "START", "CONTEXT", "P2P_TOKENS", "HANDLE"))
         go("cuPointerGetAttribute", attribute, a, volatile=volatile, label=f"device {attribute.name}")

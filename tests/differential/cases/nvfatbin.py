@@ -1,4 +1,4 @@
-"""nvFatbin: the real library, which needs no GPU. NVRTC makes what goes in."""
+"""nvFatbin: the real library, which needs no GPU, with inputs from NVRTC."""
 
 from cases.nvjitlink import CALLER, HELPER, compiled
 

@@ -1,4 +1,4 @@
-"""nvJitLink: the real library, which needs no GPU. NVRTC makes what is linked."""
+"""nvJitLink: the real library, which needs no GPU, with inputs from NVRTC."""
 
 MODULE = "cuda.bindings.nvjitlink"
 
@@ -7,7 +7,7 @@ HELPER = b'extern "C" __device__ int helper(int x) { return x + 1; }'
 
 
 def compiled(source, kind, *options):
-    """What NVRTC makes of a source: CUBIN, PTX or LTOIR."""
+    """NVRTC's output of a source: CUBIN, PTX or LTOIR."""
     from cuda.bindings import nvrtc
 
     _, program = nvrtc.nvrtcCreateProgram(source, b"a.cu", 0, None, None)

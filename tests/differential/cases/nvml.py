@@ -1,4 +1,4 @@
-"""NVML: with the recorder every function; on a GPU everything that only reads."""
+"""NVML: every function with the recorder; on a GPU every function that only reads."""
 
 import ctypes
 import inspect
@@ -11,7 +11,7 @@ ROOM = ctypes.create_string_buffer(1 << 16)
 
 
 def _event_set(create):
-    """An event set that the module made itself; the recorder gives one out when it fills its outputs."""
+    """An event set created by the module; the recorder returns one when it fills its outputs."""
 
     def make(m):
         mode = os.environ.get("RECORDER_MODE")
@@ -55,7 +55,7 @@ ARGUMENTS = {
     ("gpu_instance_set_vgpu_scheduler_state", "p_scheduler"): lambda m: m.VgpuSchedulerState_v1(),
     ("gpu_instance_set_vgpu_scheduler_state_v2", "p_scheduler_state"): lambda m: m.VgpuSchedulerState_v2(),
     ("set_vgpu_version", "vgpu_version"): lambda m: m.VgpuVersion(),
-    # The number of CPU sets that there is room for.
+    # The capacity in CPU sets.
     ("*", "cpu_set_size"): 2,
     ("*", "node_set_size"): 2,
     ("*", "set"): _event_set("event_set_create"),
@@ -68,12 +68,12 @@ ARGUMENTS = {
 # ----------------------------------------------------------------------------------------------------------
 # The real library
 
-# Functions that change the machine, wait, or are about what only special hardware has.
+# Functions that change the machine, wait, or need special hardware.
 CHANGES = re.compile(
     r"_set_|_reset_|_clear_|_create_|_destroy|_remove_|_modify_|_freeze_|_register|_inject|_free$|_wait|shutdown|init_|"
     r"_activate_|_update_|_lock_|_setup_|_write_|_on_same_board$|discover_gpus|^set_|_validate_inforom|_trigger|_control$"
 )
-# Values that differ from call to call; their types are compared all the same.
+# Values that differ from call to call; only their types are compared.
 CHANGING = re.compile(
     r"temperature|utilization|clock|freq|power(?!_management_(limit|default|mode))|energy|memory_info|bar1|fan|pcie_(throughput|replay)|"
     r"samples|field_values|uptime|process|performance_(state|modes)|pstate|throughput|stats|counter|accounting|handle|time|thermal|"
@@ -87,7 +87,7 @@ def _first_device(m):
 
 
 def reading(m):
-    """(label, function's name, call, volatile) of every function that reads, with the arguments that make sense."""
+    """(label, function's name, call, volatile) of every reading function, with sensible arguments."""
     for name in sorted(n for n in dir(m) if callable(getattr(m, n)) and not isinstance(getattr(m, n), type)):
         if (
             name.startswith("_")
@@ -126,7 +126,7 @@ def reading(m):
                         "set",
                         "event_set",
                     ):
-                        # No such thing here: the error is what is compared.
+                        # Missing here: the errors are compared.
                         values.append(0)
                     elif ("*", n) in ARGUMENTS or (name, n) in ARGUMENTS:
                         entry = ARGUMENTS.get((name, n), ARGUMENTS.get(("*", n)))
@@ -140,7 +140,7 @@ def reading(m):
 
 
 def errors(m):
-    """What goes wrong on every machine."""
+    """Calls that fail on every machine."""
 
     def uninitialised():
         return m.device_get_count_v2()

@@ -1,4 +1,4 @@
-"""NVRTC: with the recorder every function; the real library, which needs no GPU."""
+"""NVRTC: every function with the recorder; the real library, which needs no GPU."""
 
 from cases.driver_real import sizes
 

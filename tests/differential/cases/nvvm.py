@@ -20,7 +20,7 @@ def source(m):
 
 
 def buffer(call, size, get, program):
-    """Asks for a size, then for as many bytes."""
+    """Queries a size, then as many bytes."""
     n = call(f"{size.__name__}", size, program) or 0
     out = bytearray(n)
     call(f"{get.__name__}", get, program, out)

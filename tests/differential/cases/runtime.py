@@ -1,7 +1,8 @@
-"""The runtime: scripts of calls that are safe on a GPU; without one every call says so, on both sides alike.
+"""The runtime: scripts of calls without side effects on the machine; without a GPU every call fails equally on both
+sides.
 
-NVIDIA's module carries its runtime inside it, so no recording library can stand between; with the recorder's folder of
-descriptions (``--recorder``) every function is called with typed arguments on whatever runtime each side has.
+NVIDIA's module contains its runtime, so no recording library can replace it; with the recorder's folder of descriptions
+(``--recorder``) every function is called with typed arguments on whichever runtime each side has.
 """
 
 import ctypes
@@ -30,7 +31,7 @@ def numbers(m, go, address, n=8):
 
 
 def without_a_device(m, call):
-    """What needs none."""
+    """Calls that need no device."""
     go = Caller(m, call)
     go("cudaRuntimeGetVersion", volatile=True)
     go("cudaDriverGetVersion")

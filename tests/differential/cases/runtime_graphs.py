@@ -1,4 +1,4 @@
-"""The runtime on a GPU: graphs and capture, beside NVIDIA's package."""
+"""The runtime on a GPU: graphs and capture."""
 
 import ctypes
 

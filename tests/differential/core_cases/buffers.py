@@ -1,4 +1,4 @@
-"""Buffers around memory of others: who frees it and when, on which stream, and from where it can be reached."""
+"""Buffers around foreign memory: who frees it, when and on which stream, and where it is accessible."""
 
 from .resources import RESOURCES
 

@@ -1,4 +1,4 @@
-"""Devices, their properties, contexts, hosts, and the classes of options that belong to them."""
+"""Devices, their properties, contexts, hosts, and their option classes."""
 
 COMMON = """
 import copy, ctypes, dataclasses, pickle, threading, weakref

@@ -1,4 +1,4 @@
-"""LaunchConfig, launch and what may be an argument of a kernel."""
+"""LaunchConfig, launch and kernel arguments."""
 
 from .devices import COMMON, CURRENT
 

@@ -1,4 +1,4 @@
-"""The layouts behind strided views, and DLPack tensors made by hand."""
+"""The layouts behind strided views, and hand-written DLPack tensors."""
 
 from .views import ARRAYS
 

@@ -1,4 +1,4 @@
-"""Buffers of managed memory, and work on many buffers at once."""
+"""Managed buffers, and batched calls."""
 
 from .resources import RESOURCES
 

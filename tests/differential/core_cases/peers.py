@@ -1,4 +1,4 @@
-"""Memory of one device and the others. On a machine with one device most lines say that there is no other."""
+"""Memory of one device accessed by others. With a single device most lines raise."""
 
 from .resources import RESOURCES
 

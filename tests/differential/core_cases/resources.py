@@ -1,4 +1,4 @@
-"""Memory resources: pinned, legacy pinned, managed, virtual memory, and the class that users derive from."""
+"""Memory resources: pinned, legacy pinned, managed, virtual, and user-defined ones."""
 
 from .devices import COMMON, CURRENT
 

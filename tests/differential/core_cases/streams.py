@@ -1,4 +1,4 @@
-"""Streams, events, their options, and objects that stand for streams."""
+"""Streams, events, their options, and objects with the stream protocol."""
 
 from .devices import COMMON, CURRENT
 

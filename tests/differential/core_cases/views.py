@@ -1,4 +1,4 @@
-"""Strided views of other libraries' arrays and of buffers, their layouts, and what is exchanged with other libraries."""
+"""Strided views of other libraries' arrays and of buffers, their layouts, and exports to other libraries."""
 
 from .resources import RESOURCES
 

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 use std::path::PathBuf;
 
-use crate::ir::{Api, Function, Library, Type};
+use crate::ir::{Api, Function, LibraryApi, Type};
 use crate::naming::short_title;
 
 /// Generated files: paths from the repository root and contents.
@@ -39,7 +39,7 @@ pub fn generate(api: &Api) -> Vec<(PathBuf, String)> {
     vec![(PathBuf::from("docs/abi-differences.md"), out)]
 }
 
-fn functions(out: &mut String, lib: &Library) {
+fn functions(out: &mut String, lib: &LibraryApi) {
     let changed: Vec<_> = (lib.functions.iter())
         .filter_map(|old| {
             let new = lib.function(old.name.strip_suffix("_cuda12")?)?;
@@ -92,7 +92,7 @@ pub(super) fn c_type(ty: &Type) -> String {
     }
 }
 
-fn records(out: &mut String, lib: &Library) {
+fn records(out: &mut String, lib: &LibraryApi) {
     let changed: Vec<_> = (lib.records.iter())
         .filter(|r| r.c_name.is_some())
         .filter_map(|old| {
@@ -135,7 +135,7 @@ fn records(out: &mut String, lib: &Library) {
     }
 }
 
-fn enums(out: &mut String, lib: &Library) {
+fn enums(out: &mut String, lib: &LibraryApi) {
     let mut rows = String::new();
     for e in &lib.enums {
         for m in &e.members {

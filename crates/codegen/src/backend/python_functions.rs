@@ -9,7 +9,7 @@ use std::path::PathBuf;
 
 use super::signatures::{Signature, signature};
 use crate::ir::{
-    Api, ArgKind, Builtin, Element, Function, Gil, Len, Library, OutSize, PodRule, PyArg,
+    Api, ArgKind, Builtin, Element, Function, Gil, Len, LibraryApi, OutSize, PodRule, PyArg,
     PyFunction, PyResult, Request, ResultKind, Ret, Role, Store, Style, Type,
 };
 use crate::naming::loader_variant;
@@ -26,7 +26,7 @@ pub fn generate(api: &Api) -> Vec<(PathBuf, String)> {
         .collect()
 }
 
-fn library(lib: &Library) -> String {
+fn library(lib: &LibraryApi) -> String {
     let mut signatures: BTreeSet<String> = BTreeSet::new();
     let mut thunks = String::new();
     // Rows by Python name: the table is sorted by it.
@@ -74,7 +74,7 @@ fn library(lib: &Library) -> String {
          //! The functions of `{module}`.\n\n\
          use std::ffi::c_void;\n\n\
          {c}use cupyrite_sys::{name}::Symbol;\n\
-         use cupyrite_sys::loader::Library;\n\n\
+         use cupyrite_sys::loader::CudaLibrary;\n\n\
          #[allow(unused_imports)]\n\
          use crate::bindings::descriptor::*;\n\
          {ids}\n\
@@ -87,9 +87,9 @@ fn library(lib: &Library) -> String {
 }
 
 /// A function that no C function stands behind.
-fn hand_written(lib: &Library, python: &PyFunction) -> String {
+fn hand_written(lib: &LibraryApi, python: &PyFunction) -> String {
     let mut text = format!(
-        "Function {{ name: {:?}, library: Library::{}, symbol: 0, thunk: nothing, keep_gil: true, params: &[",
+        "Function {{ name: {:?}, library: CudaLibrary::{}, symbol: 0, thunk: nothing, keep_gil: true, params: &[",
         python.name,
         loader_variant(lib),
     );
@@ -126,20 +126,20 @@ fn hand_written(lib: &Library, python: &PyFunction) -> String {
 }
 
 /// `sizeof` is no C function: it is answered from the tables of classes.
-const SIZEOF: &str = "Function { name: \"sizeof\", library: Library::$Library, symbol: 0, thunk: nothing, \
+const SIZEOF: &str = "Function { name: \"sizeof\", library: CudaLibrary::$Library, symbol: 0, thunk: nothing, \
     keep_gil: true, params: &[Param { name: \"objType\", doc: \"Any\", conv: Conv::VoidPtrPtr, default: None }], \
     words: &[], results: &[Output { name: \"\", doc: \"int\", kind: Out::VoidPtr }], special: Special::Sizeof, plain: false, raising: None },\n";
 
 // ---------------------------------------------------------------------------------------------------------
 // Descriptors
 
-fn function(lib: &Library, f: &Function, python: &PyFunction, signature: &Signature) -> String {
+fn function(lib: &LibraryApi, f: &Function, python: &PyFunction, signature: &Signature) -> String {
     let special = match lib.python.style {
         Style::Tuple => special(f).to_owned(),
         Style::Raises => special_raising(python),
     };
     let mut text = format!(
-        "Function {{ name: {name:?}, library: Library::{variant}, symbol: Symbol::{symbol} as u16, thunk: {thunk}, \
+        "Function {{ name: {name:?}, library: CudaLibrary::{variant}, symbol: Symbol::{symbol} as u16, thunk: {thunk}, \
          keep_gil: {keep}, params: &[",
         name = python.name,
         symbol = f.name,
@@ -303,7 +303,7 @@ fn int(builtin: Builtin) -> &'static str {
 }
 
 /// The range of a handle or integer class.
-fn handle_range(lib: &Library, class: &str) -> &'static str {
+fn handle_range(lib: &LibraryApi, class: &str) -> &'static str {
     let ty = Type::Named {
         name: class.to_owned(),
     };
@@ -314,7 +314,7 @@ fn handle_range(lib: &Library, class: &str) -> &'static str {
 }
 
 /// Enums are classes under the name the prototype uses.
-fn conv(lib: &Library, f: &Function, python: &PyFunction, index: usize) -> String {
+fn conv(lib: &LibraryApi, f: &Function, python: &PyFunction, index: usize) -> String {
     let arg = &python.args[index];
     match &arg.kind {
         ArgKind::Int { builtin } if arg.doc_type.as_deref() == Some("Any") => {
@@ -379,7 +379,7 @@ fn conv(lib: &Library, f: &Function, python: &PyFunction, index: usize) -> Strin
 }
 
 /// Kinds that only functions that raise have, and the plain ones that functions written by hand take.
-fn raising_conv(lib: &Library, kind: &ArgKind) -> String {
+fn raising_conv(lib: &LibraryApi, kind: &ArgKind) -> String {
     match kind {
         ArgKind::Int { builtin } => format!("Conv::Int({})", int(*builtin)),
         ArgKind::VoidPtr => "Conv::VoidPtr(None)".to_owned(),
@@ -610,7 +610,7 @@ fn single_of_many(f: &Function, python: &PyFunction) -> Option<usize> {
     }
 }
 
-fn element(lib: &Library, of: &Element) -> String {
+fn element(lib: &LibraryApi, of: &Element) -> String {
     match of {
         Element::Int { builtin } => format!("Element::Int({})", int(*builtin)),
         Element::Float {
@@ -630,7 +630,7 @@ fn element(lib: &Library, of: &Element) -> String {
     }
 }
 
-fn out(lib: &Library, f: &Function, result: &PyResult, index: usize) -> String {
+fn out(lib: &LibraryApi, f: &Function, result: &PyResult, index: usize) -> String {
     match &result.kind {
         ResultKind::Int { builtin } => format!("Out::Int({})", int(*builtin)),
         ResultKind::Float {

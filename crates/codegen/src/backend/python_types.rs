@@ -56,7 +56,7 @@ impl Ids {
         ids
     }
 
-    fn class(&self, lib: &ir::Library, name: &str) -> String {
+    fn class(&self, lib: &ir::LibraryApi, name: &str) -> String {
         match self.classes.get(&(lib.name.clone(), name.to_owned())) {
             Some(id) => format!("ClassId({id})"),
             None => panic!("no Python class {}.{name}", lib.name),
@@ -64,7 +64,7 @@ impl Ids {
     }
 
     /// A base, which may be another library's.
-    fn base(&self, lib: &ir::Library, name: &str) -> String {
+    fn base(&self, lib: &ir::LibraryApi, name: &str) -> String {
         let (library, class) = name.split_once('.').unwrap_or((&lib.name, name));
         match self.classes.get(&(library.to_owned(), class.to_owned())) {
             Some(id) => format!("ClassId({id})"),
@@ -72,7 +72,7 @@ impl Ids {
         }
     }
 
-    fn enumeration(&self, lib: &ir::Library, name: &str) -> String {
+    fn enumeration(&self, lib: &ir::LibraryApi, name: &str) -> String {
         match self.enums.get(&(lib.name.clone(), name.to_owned())) {
             Some(id) => format!("EnumId({id})"),
             None => panic!("no Python enum {}.{name}", lib.name),
@@ -114,7 +114,7 @@ impl Ids {
     }
 }
 
-fn namespace(out: &mut String, lib: &ir::Library, what: &str, own: &str) {
+fn namespace(out: &mut String, lib: &ir::LibraryApi, what: &str, own: &str) {
     // Not every library has both.
     let _ = writeln!(
         out,
@@ -123,13 +123,13 @@ fn namespace(out: &mut String, lib: &ir::Library, what: &str, own: &str) {
     );
 }
 
-fn sorted_enums(lib: &ir::Library) -> Vec<&ir::PyEnum> {
+fn sorted_enums(lib: &ir::LibraryApi) -> Vec<&ir::PyEnum> {
     let mut enums: Vec<_> = lib.python.enums.iter().collect();
     enums.sort_by(|a, b| a.name.cmp(&b.name));
     enums
 }
 
-fn library(lib: &ir::Library, ids: &Ids) -> String {
+fn library(lib: &ir::LibraryApi, ids: &Ids) -> String {
     let python = &lib.python;
     let mut out = format!(
         "//! Types of `{}` for Python.\n//!\n{HEADER}\n\n",
@@ -154,7 +154,7 @@ fn library(lib: &ir::Library, ids: &Ids) -> String {
     }
     let _ = writeln!(
         out,
-        "/// The types of `{0}`.\npub static LIBRARY: Library = Library {{\nmodule: {0:?},\nloader: loader::Library::{1},\nurl: {2:?},\nenum_base: EnumBase::{base},\nerrors: {errors},\nfirst_class: {first_class},\nfirst_enum: {first_enum},\nclasses: &CLASSES,\nclass_index: &CLASS_INDEX,\nenums: &ENUMS,\nconstants: &CONSTANTS,\naliases: &{3:?},\ndtypes: &{dtypes:?},\n}};\n",
+        "/// The types of `{0}`.\npub static LIBRARY: Library = Library {{\nmodule: {0:?},\nloader: loader::CudaLibrary::{1},\nurl: {2:?},\nenum_base: EnumBase::{base},\nerrors: {errors},\nfirst_class: {first_class},\nfirst_enum: {first_enum},\nclasses: &CLASSES,\nclass_index: &CLASS_INDEX,\nenums: &ENUMS,\nconstants: &CONSTANTS,\naliases: &{3:?},\ndtypes: &{dtypes:?},\n}};\n",
         python.name,
         loader_variant(lib),
         lib.doc_url,
@@ -211,7 +211,7 @@ fn library(lib: &ir::Library, ids: &Ids) -> String {
     out
 }
 
-fn errors_source(lib: &ir::Library, errors: &ir::PyErrors, ids: &Ids) -> String {
+fn errors_source(lib: &ir::LibraryApi, errors: &ir::PyErrors, ids: &Ids) -> String {
     let exceptions = &lib.python.exceptions;
     let place = |name: &str| exceptions.iter().position(|e| e.name == name);
     let mut out = String::from("static ERRORS: Errors = Errors {\nexceptions: &[\n");
@@ -244,7 +244,7 @@ fn errors_source(lib: &ir::Library, errors: &ir::PyErrors, ids: &Ids) -> String 
     out
 }
 
-fn class_source(lib: &ir::Library, class: &ir::PyClass, ids: &Ids) -> String {
+fn class_source(lib: &ir::LibraryApi, class: &ir::PyClass, ids: &Ids) -> String {
     let mut flags = Vec::new();
     let has = |d: &str| class.dunders.iter().any(|x| x == d);
     if has("__eq__") {
@@ -334,7 +334,7 @@ fn has_size(class: &ir::PyClass) -> bool {
     class.size > 0
 }
 
-fn describe_part(lib: &ir::Library, record: &ir::Record) -> String {
+fn describe_part(lib: &ir::LibraryApi, record: &ir::Record) -> String {
     match &record.parent {
         Some((parent, member)) if !member.is_empty() => {
             let parent = lib
@@ -348,7 +348,7 @@ fn describe_part(lib: &ir::Library, record: &ir::Record) -> String {
 }
 
 /// How programs spell the type of a struct that has a typedef.
-fn spelling(lib: &ir::Library, record: &ir::Record) -> String {
+fn spelling(lib: &ir::LibraryApi, record: &ir::Record) -> String {
     let named =
         |t: &&ir::Typedef| matches!(&t.ty, ir::Type::Named { name } if *name == record.name);
     match lib.typedefs.iter().find(named) {
@@ -358,7 +358,7 @@ fn spelling(lib: &ir::Library, record: &ir::Record) -> String {
 }
 
 /// Attributes as the C declaration orders them (the IR sorts those of [`ClassKind::Record`] by name).
-pub(super) fn in_c_order<'a>(lib: &ir::Library, class: &'a ir::PyClass) -> Vec<&'a ir::PyAttr> {
+pub(super) fn in_c_order<'a>(lib: &ir::LibraryApi, class: &'a ir::PyClass) -> Vec<&'a ir::PyAttr> {
     let mut order = Vec::new();
     match &class.kind {
         ClassKind::Record { record } => declared(lib, record, &mut order),
@@ -376,7 +376,7 @@ pub(super) fn in_c_order<'a>(lib: &ir::Library, class: &'a ir::PyClass) -> Vec<&
     attrs
 }
 
-fn declared(lib: &ir::Library, record: &str, order: &mut Vec<String>) {
+fn declared(lib: &ir::LibraryApi, record: &str, order: &mut Vec<String>) {
     let Some(record) = lib.record(record) else {
         return;
     };
@@ -405,7 +405,7 @@ fn prim(builtin: Builtin) -> &'static str {
     }
 }
 
-fn elem(lib: &ir::Library, of: &Element, ids: &Ids) -> String {
+fn elem(lib: &ir::LibraryApi, of: &Element, ids: &Ids) -> String {
     match of {
         Element::Int { builtin } => format!("Elem::Int({})", prim(*builtin)),
         Element::Float { builtin } => format!("Elem::Float({})", prim(*builtin)),
@@ -434,7 +434,7 @@ fn count((offset, size): (usize, usize)) -> String {
     format!("Count {{ offset: {offset}, size: {size} }}")
 }
 
-fn field_kind(lib: &ir::Library, class: &ir::PyClass, attr: &ir::PyAttr, ids: &Ids) -> String {
+fn field_kind(lib: &ir::LibraryApi, class: &ir::PyClass, attr: &ir::PyAttr, ids: &Ids) -> String {
     match &attr.kind {
         AttrKind::Int { builtin } => format!("FieldKind::Int({})", prim(*builtin)),
         // The NumPy type is that of Windows, where it has 32 bits.

@@ -1,6 +1,6 @@
 //! C signatures, and the thunks that call by them.
 
-use crate::ir::{Builtin, Function, Library, Type};
+use crate::ir::{Builtin, Function, LibraryApi, Type};
 
 /// How the ABI passes a parameter.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -14,7 +14,7 @@ enum Abi {
 }
 
 impl Abi {
-    fn of(lib: &Library, ty: &Type) -> Abi {
+    fn of(lib: &LibraryApi, ty: &Type) -> Abi {
         match lib.resolve(ty) {
             Type::Builtin { builtin } => match builtin {
                 Builtin::Float => Abi::Float,
@@ -69,7 +69,7 @@ pub struct Signature {
 }
 
 /// The shape of a function.
-pub fn signature(lib: &Library, f: &Function) -> Signature {
+pub fn signature(lib: &LibraryApi, f: &Function) -> Signature {
     Signature {
         params: f.params.iter().map(|p| Abi::of(lib, &p.ty)).collect(),
         ret: match Abi::of(lib, &f.ret) {

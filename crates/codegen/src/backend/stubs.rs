@@ -27,7 +27,7 @@ pub fn generate(api: &ir::Api) -> Vec<(PathBuf, String)> {
         .collect()
 }
 
-fn module(api: &ir::Api, lib: &ir::Library) -> String {
+fn module(api: &ir::Api, lib: &ir::LibraryApi) -> String {
     let mut body = String::new();
     for c in &lib.python.constants {
         let _ = writeln!(body, "{}: Final = {}", c.name, c.value);
@@ -101,7 +101,7 @@ fn module(api: &ir::Api, lib: &ir::Library) -> String {
 }
 
 /// `__all__`: the module's names, as its lazy table gives them.
-fn exports(lib: &ir::Library) -> String {
+fn exports(lib: &ir::LibraryApi) -> String {
     let python = &lib.python;
     let mut names: BTreeSet<&str> = BTreeSet::from(["sizeof"]);
     names.extend(python.constants.iter().map(|c| c.name.as_str()));
@@ -130,7 +130,11 @@ fn mentions(body: &str, word: &str) -> bool {
 }
 
 /// Classes and enums of other libraries that the stub names.
-fn foreign_names(api: &ir::Api, lib: &ir::Library, body: &str) -> Vec<(String, BTreeSet<String>)> {
+fn foreign_names(
+    api: &ir::Api,
+    lib: &ir::LibraryApi,
+    body: &str,
+) -> Vec<(String, BTreeSet<String>)> {
     let words: BTreeSet<&str> = body
         .split(|c: char| !(c.is_alphanumeric() || c == '_'))
         .collect();
@@ -159,7 +163,7 @@ fn foreign_names(api: &ir::Api, lib: &ir::Library, body: &str) -> Vec<(String, B
     out
 }
 
-fn class_stub(lib: &ir::Library, class: &ir::PyClass) -> String {
+fn class_stub(lib: &ir::LibraryApi, class: &ir::PyClass) -> String {
     let mut out = String::new();
     if let Some(base) = &class.base {
         let base = base.rsplit('.').next().unwrap_or(base);
@@ -345,7 +349,7 @@ pub(super) fn result(kind: &ResultKind) -> String {
 }
 
 /// A function that no C function stands behind.
-fn by_hand_stub(lib: &ir::Library, python: &ir::PyFunction) -> String {
+fn by_hand_stub(lib: &ir::LibraryApi, python: &ir::PyFunction) -> String {
     let args: Vec<String> = (python.args.iter())
         .map(|a| format!("{}: {}", a.name, argument(&a.kind, None)))
         .collect();
@@ -358,7 +362,7 @@ fn by_hand_stub(lib: &ir::Library, python: &ir::PyFunction) -> String {
 }
 
 /// What a function that no C function stands behind returns.
-pub(super) fn answer(lib: &ir::Library, python: &ir::PyFunction) -> String {
+pub(super) fn answer(lib: &ir::LibraryApi, python: &ir::PyFunction) -> String {
     let results: Vec<String> = python.results.iter().map(|r| result(&r.kind)).collect();
     match python.ret {
         ir::Ret::Status => format!("tuple[{}, {}]", lib.status_enum, results.join(", ")),
@@ -366,7 +370,7 @@ pub(super) fn answer(lib: &ir::Library, python: &ir::PyFunction) -> String {
     }
 }
 
-fn function_stub(lib: &ir::Library, f: &ir::Function) -> String {
+fn function_stub(lib: &ir::LibraryApi, f: &ir::Function) -> String {
     let Some(python) = &f.python else {
         return String::new();
     };

@@ -7,9 +7,9 @@ use std::collections::BTreeSet;
 use std::fmt::Write;
 
 use super::stubs::{argument, result};
+use crate::interface::raising::structs::numpy;
 use crate::ir::{self, AttrKind, Builtin, ClassKind, ErrorText, ResultKind};
 use crate::naming::title;
-use crate::pods::numpy;
 
 /// Arguments and results of functions written by hand: function, argument (`->` for the result), type.
 const BY_HAND: &[(&str, &str, &str)] = &[
@@ -94,7 +94,7 @@ class _array:
 ];
 
 /// The stub of a module.
-pub fn module(lib: &ir::Library) -> String {
+pub fn module(lib: &ir::LibraryApi) -> String {
     let python = &lib.python;
     let mut body = String::new();
     for c in &python.constants {
@@ -132,7 +132,7 @@ pub fn module(lib: &ir::Library) -> String {
 }
 
 /// The module's functions by name, with the C symbol where there is one.
-fn functions(lib: &ir::Library) -> Vec<(&ir::PyFunction, Option<&str>)> {
+fn functions(lib: &ir::LibraryApi) -> Vec<(&ir::PyFunction, Option<&str>)> {
     let made = lib
         .functions
         .iter()
@@ -144,7 +144,7 @@ fn functions(lib: &ir::Library) -> Vec<(&ir::PyFunction, Option<&str>)> {
     all
 }
 
-fn head(lib: &ir::Library, body: &str) -> String {
+fn head(lib: &ir::LibraryApi, body: &str) -> String {
     let python = &lib.python;
     let exception = python.errors.as_ref().map_or("", |e| e.exception.as_str());
     let or_derived = if python.exceptions.len() > 1 {
@@ -225,7 +225,7 @@ fn mentions(body: &str, word: &str) -> bool {
 }
 
 /// `__all__`: the module's names, as its lazy table gives them.
-fn exports(lib: &ir::Library) -> String {
+fn exports(lib: &ir::LibraryApi) -> String {
     let python = &lib.python;
     let mut names: BTreeSet<&str> = BTreeSet::new();
     names.extend(python.constants.iter().map(|c| c.name.as_str()));
@@ -271,7 +271,7 @@ fn enum_stub(out: &mut String, e: &ir::PyEnum) {
     }
 }
 
-fn exceptions(out: &mut String, lib: &ir::Library) {
+fn exceptions(out: &mut String, lib: &ir::LibraryApi) {
     let two = matches!(&lib.python.errors, Some(e) if e.text == ErrorText::CuFile);
     for e in &lib.python.exceptions {
         let Some(base) = &e.base else {

@@ -4,7 +4,7 @@ use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
 use super::HEADER;
-use crate::ir::{Api, Builtin, Constant, Enum, Function, Library, Record, StreamMode, Type};
+use crate::ir::{Api, Builtin, Constant, Enum, Function, LibraryApi, Record, StreamMode, Type};
 use crate::naming::{loader_variant, short_title, title};
 
 const DIR: &str = "crates/sys/src/generated";
@@ -26,7 +26,7 @@ pub fn generate(api: &Api) -> Vec<(PathBuf, String)> {
     files
 }
 
-fn library(api: &Api, lib: &Library) -> String {
+fn library(api: &Api, lib: &LibraryApi) -> String {
     let mut out = String::new();
     let title = title(lib);
     let versioned = lib.entry_points.iter().any(|e| e.abi_version != 0);
@@ -44,7 +44,7 @@ fn library(api: &Api, lib: &Library) -> String {
          #![allow(clippy::too_many_arguments, clippy::useless_transmute)]\n\n\
          use std::ffi::*;\n\n\
          use crate::abi::{{{entry}c_enums, c_functions, zero_default}};\n\
-         use crate::loader::{{Library, PerThread, Row, Slot, Table}};\n\n",
+         use crate::loader::{{CudaLibrary, PerThreadVariant, SymbolDescriptor, SymbolSlot, SymbolTable}};\n\n",
         lib.doc_url
     );
     let mut others: Vec<&str> = lib.uses.iter().map(|f| f.library.as_str()).collect();
@@ -108,7 +108,7 @@ fn library(api: &Api, lib: &Library) -> String {
 }
 
 /// Under what names a library of CUDA 12 exports functions that CUDA 13 has by a name that meant another one.
-fn older_exports(out: &mut String, lib: &Library) {
+fn older_exports(out: &mut String, lib: &LibraryApi) {
     if lib.name != "runtime" {
         return;
     }
@@ -147,7 +147,7 @@ fn older_exports(out: &mut String, lib: &Library) {
 }
 
 /// Whether a function takes a struct whose members moved between the majors.
-fn changed_record(lib: &Library, f: &Function) -> bool {
+fn changed_record(lib: &LibraryApi, f: &Function) -> bool {
     f.params.iter().any(|p| {
         let Type::Pointer { to, .. } = &p.ty else {
             return false;
@@ -200,7 +200,7 @@ fn builtin(b: Builtin) -> &'static str {
 }
 
 /// The Rust spelling of a C type, as used in a struct, a parameter or a typedef.
-pub fn rust_type(lib: &Library, ty: &Type) -> String {
+pub fn rust_type(lib: &LibraryApi, ty: &Type) -> String {
     match ty {
         Type::Void => "()".to_owned(),
         Type::Builtin { builtin: b } => builtin(*b).to_owned(),
@@ -224,7 +224,7 @@ pub fn rust_type(lib: &Library, ty: &Type) -> String {
     }
 }
 
-fn function_type(lib: &Library, ty: &Type) -> String {
+fn function_type(lib: &LibraryApi, ty: &Type) -> String {
     let Type::Function { ret, params } = ty else {
         return rust_type(lib, ty);
     };
@@ -249,7 +249,7 @@ fn enumeration(out: &mut String, e: &Enum) {
     out.push_str("    }\n");
 }
 
-fn record(out: &mut String, lib: &Library, r: &Record) {
+fn record(out: &mut String, lib: &LibraryApi, r: &Record) {
     let what = if r.union { "union" } else { "struct" };
     match (&r.c_name, &r.parent) {
         (Some(c), _) => {
@@ -295,7 +295,7 @@ fn record(out: &mut String, lib: &Library, r: &Record) {
     out.push_str("}\n\n");
 }
 
-fn align_of(lib: &Library, ty: &Type) -> usize {
+fn align_of(lib: &LibraryApi, ty: &Type) -> usize {
     match lib.resolve(ty) {
         Type::Builtin { builtin } => builtin.size(),
         Type::Array { of, .. } => align_of(lib, of),
@@ -307,7 +307,7 @@ fn align_of(lib: &Library, ty: &Type) -> usize {
     }
 }
 
-fn constant(out: &mut String, lib: &Library, c: &Constant) {
+fn constant(out: &mut String, lib: &LibraryApi, c: &Constant) {
     let (ty, value) = match &c.cast {
         Some(cast) => {
             let pointer = cast.ends_with('*')
@@ -346,9 +346,9 @@ fn mode(stream: StreamMode) -> &'static str {
     }
 }
 
-fn functions(out: &mut String, lib: &Library) {
+fn functions(out: &mut String, lib: &LibraryApi) {
     out.push_str(
-        "\n/// Index of a function in [`ROWS`].\n#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]\n#[repr(u16)]\npub enum Symbol {\n",
+        "\n/// Index of a function in [`SYMBOLS`].\n#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]\n#[repr(u16)]\npub enum Symbol {\n",
     );
     for f in &lib.functions {
         let _ = writeln!(out, "    {},", f.name);
@@ -357,7 +357,7 @@ fn functions(out: &mut String, lib: &Library) {
     let variant = loader_variant(lib);
     let _ = write!(
         out,
-        "}}\n\n/// The functions, by [`Symbol`].\n#[rustfmt::skip]\npub static ROWS: [Row; {n}] = [\n"
+        "}}\n\n/// The functions, by [`Symbol`].\n#[rustfmt::skip]\npub static SYMBOLS: [SymbolDescriptor; {n}] = [\n"
     );
     for f in &lib.functions {
         let stream = lib
@@ -367,7 +367,7 @@ fn functions(out: &mut String, lib: &Library) {
             .map_or(StreamMode::Legacy, |e| e.stream);
         let _ = writeln!(
             out,
-            "    row(c\"{}\", c\"{}\", {}, PerThread::{}),",
+            "    symbol(c\"{}\", c\"{}\", {}, PerThreadVariant::{}),",
             f.base,
             f.symbol,
             f.abi_version,
@@ -377,11 +377,11 @@ fn functions(out: &mut String, lib: &Library) {
     let _ = write!(
         out,
         "];\n\n\
-         const fn row(name: &'static CStr, export: &'static CStr, version: c_int, per_thread: PerThread) -> Row {{\n\
-         Row {{ name, export, version, per_thread }}\n}}\n\n\
-         static SLOTS: [Slot; {n}] = [const {{ Slot::new() }}; {n}];\n\n\
+         const fn symbol(name: &'static CStr, export: &'static CStr, version: c_int, per_thread: PerThreadVariant) -> SymbolDescriptor {{\n\
+         SymbolDescriptor {{ name, export, version, per_thread }}\n}}\n\n\
+         static SLOTS: [SymbolSlot; {n}] = [const {{ SymbolSlot::new() }}; {n}];\n\n\
          /// The functions with their addresses, resolved one by one.\n\
-         pub static TABLE: Table = Table::new(Library::{variant}, &ROWS, &SLOTS);\n\n\
+         pub static TABLE: SymbolTable = SymbolTable::new(CudaLibrary::{variant}, &SYMBOLS, &SLOTS);\n\n\
          c_functions! {{ TABLE, Symbol;\n"
     );
     for f in &lib.functions {
@@ -390,7 +390,7 @@ fn functions(out: &mut String, lib: &Library) {
     out.push_str("}\n");
 }
 
-fn function(out: &mut String, lib: &Library, f: &Function) {
+fn function(out: &mut String, lib: &LibraryApi, f: &Function) {
     let title = short_title(lib);
     let exported = if f.symbol == f.name {
         String::new()
@@ -430,7 +430,7 @@ fn function(out: &mut String, lib: &Library, f: &Function) {
     );
 }
 
-fn entry_points(out: &mut String, lib: &Library) {
+fn entry_points(out: &mut String, lib: &LibraryApi) {
     let n = lib.entry_points.len();
     let _ = write!(
         out,
@@ -441,7 +441,7 @@ fn entry_points(out: &mut String, lib: &Library) {
     for e in &lib.entry_points {
         let _ = writeln!(
             out,
-            "    entry(c\"{}\", c\"{}\", {}, PerThread::{}),",
+            "    entry(c\"{}\", c\"{}\", {}, PerThreadVariant::{}),",
             e.base,
             e.symbol,
             e.abi_version,
@@ -450,7 +450,7 @@ fn entry_points(out: &mut String, lib: &Library) {
     }
     out.push_str(
         "];\n\n\
-         const fn entry(base: &'static CStr, symbol: &'static CStr, version: c_int, per_thread: PerThread) -> EntryPoint {\n\
+         const fn entry(base: &'static CStr, symbol: &'static CStr, version: c_int, per_thread: PerThreadVariant) -> EntryPoint {\n\
          EntryPoint { base, symbol, version, per_thread }\n}\n",
     );
 }

@@ -352,7 +352,7 @@ pub enum Len {
     },
     /// What another function returns, called first (`nvrtcGetNumSupportedArchs` for `nvrtcGetSupportedArchs`).
     Call {
-        /// Index of that function in `Library::functions`.
+        /// Index of that function in `LibraryApi::functions`.
         index: usize,
     },
     /// What C says when it is called for the number ([`Sizing`]).
@@ -374,7 +374,7 @@ pub struct PyModule {
     pub aliases: Vec<(String, String)>,
     /// Names of the NumPy types of classes, and the classes', by name.
     pub dtypes: Vec<(String, String)>,
-    /// Functions that no C function stands behind; the others are `Library::functions` with `python` set.
+    /// Functions that no C function stands behind; the others are `LibraryApi::functions` with `python` set.
     pub functions: Vec<PyFunction>,
     /// Classes in an order in which bases come before derived classes and member classes before their parents.
     pub classes: Vec<PyClass>,

@@ -2,9 +2,11 @@
 
 use std::path::Path;
 
-use cupyrite_pathfinder::files::Files;
+use cupyrite_pathfinder::files::FileSystem;
 use cupyrite_pathfinder::table::{BINARIES, HEADERS, LIBRARIES};
-use cupyrite_pathfinder::{FindError, FindErrorKind, Finder, Found, LoadError, LoadErrorKind};
+use cupyrite_pathfinder::{
+    FindError, FindErrorKind, Finder, LoadError, LoadErrorKind, LocatedPath,
+};
 
 use super::machine;
 use super::report::{Item, State, Version};
@@ -42,7 +44,7 @@ pub(crate) fn library(finder: &Finder<'_>, name: &str) -> Looked {
                 advice = error.advice();
             }
             // The variable that is wrong is a problem of its own.
-            LoadErrorKind::Setting => item.reason = Some(why_broken(&error)),
+            LoadErrorKind::InvalidSetting => item.reason = Some(why_broken(&error)),
             _ => {}
         },
     }
@@ -73,7 +75,7 @@ pub(crate) fn of_both_majors(finder: &Finder<'_>) -> Vec<[Item; 2]> {
 
 /// What the search said about the file that it refused: its last word.
 fn why_broken(error: &LoadError) -> String {
-    match error.looked.last() {
+    match error.searched.last() {
         Some(looked) => looked.outcome.to_string(),
         None => error.to_string().lines().next().unwrap_or("").to_owned(),
     }
@@ -96,7 +98,7 @@ pub(crate) fn headers(finder: &Finder<'_>) -> Vec<Item> {
     HEADERS
         .iter()
         .map(|row| {
-            let mut item = found(row.name, finder.header_directory(row.name));
+            let mut item = found(row.name, finder.find_header_directory(row.name));
             if row.name == "cudart"
                 && let Some(folder) = &item.path
                 && let Some(version) = toolkit_version(folder, finder.files)
@@ -113,11 +115,11 @@ pub(crate) fn headers(finder: &Finder<'_>) -> Vec<Item> {
 pub(crate) fn tools(finder: &Finder<'_>) -> Vec<Item> {
     BINARIES
         .iter()
-        .map(|row| found(row.name, finder.binary(row.name)))
+        .map(|row| found(row.name, finder.find_binary(row.name)))
         .collect()
 }
 
-fn found(name: &str, result: Result<Option<Found>, FindError>) -> Item {
+fn found(name: &str, result: Result<Option<LocatedPath>, FindError>) -> Item {
     let mut item = missing(name);
     match result {
         Ok(Some(found)) => {
@@ -139,7 +141,7 @@ fn found(name: &str, result: Result<Option<Found>, FindError>) -> Item {
 }
 
 /// `CUDART_VERSION`, as `cuda_runtime_api.h` defines it.
-fn toolkit_version(folder: &Path, files: &dyn Files) -> Option<Version> {
+fn toolkit_version(folder: &Path, files: &dyn FileSystem) -> Option<Version> {
     let file = folder.join("cuda_runtime_api.h");
     let text = machine::text(files, file)?;
     let line = text

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use cupyrite_pathfinder::Platform;
-use cupyrite_pathfinder::files::{Entry, Files};
+use cupyrite_pathfinder::files::{FileEntry, FileSystem};
 
 use super::report::Machine;
 
@@ -13,10 +13,10 @@ const NVIDIA: &str = "0x10de";
 const DISPLAY: &str = "0x03";
 
 /// A small text file; what is not UTF-8 in it is replaced.
-pub(crate) fn text(files: &dyn Files, path: impl AsRef<Path>) -> Option<String> {
+pub(crate) fn text(files: &dyn FileSystem, path: impl AsRef<Path>) -> Option<String> {
     let path = path.as_ref();
     // Files below /proc and /sys say that they have no length.
-    if !matches!(files.entry(path), Entry::File(_)) {
+    if !matches!(files.entry(path), FileEntry::File(_)) {
         return None;
     }
     let bytes = files.read(path, 0, 1 << 16).ok()?;
@@ -24,8 +24,8 @@ pub(crate) fn text(files: &dyn Files, path: impl AsRef<Path>) -> Option<String> 
 }
 
 /// Looks at the machine; nothing is opened that could block.
-pub(crate) fn look(platform: Platform, files: &dyn Files) -> Machine {
-    let there = |path: &str| files.entry(Path::new(path)) != Entry::Absent;
+pub(crate) fn look(platform: Platform, files: &dyn FileSystem) -> Machine {
+    let there = |path: &str| files.entry(Path::new(path)) != FileEntry::Absent;
     let kernel = text(files, "/proc/version").unwrap_or_default();
     Machine {
         name: platform.to_string(),
@@ -36,7 +36,7 @@ pub(crate) fn look(platform: Platform, files: &dyn Files) -> Machine {
     }
 }
 
-fn pci_gpus(files: &dyn Files) -> Vec<String> {
+fn pci_gpus(files: &dyn FileSystem) -> Vec<String> {
     let root = Path::new("/sys/bus/pci/devices");
     let mut found: Vec<String> = files
         .list(root)
@@ -55,7 +55,7 @@ fn pci_gpus(files: &dyn Files) -> Vec<String> {
     found
 }
 
-fn device_files(files: &dyn Files) -> Vec<String> {
+fn device_files(files: &dyn FileSystem) -> Vec<String> {
     let mut found: Vec<String> = files
         .list(Path::new("/dev"))
         .unwrap_or_default()
@@ -69,7 +69,7 @@ fn device_files(files: &dyn Files) -> Vec<String> {
 }
 
 /// The version of NVIDIA's kernel module: `580.65.06`.
-pub(crate) fn kernel_module(files: &dyn Files) -> Option<String> {
+pub(crate) fn kernel_module(files: &dyn FileSystem) -> Option<String> {
     let text = text(files, "/proc/driver/nvidia/version")?;
     let line = text.lines().find(|line| line.contains("NVRM"))?;
     line.split_whitespace()
@@ -86,7 +86,7 @@ fn is_version(word: &str) -> bool {
 }
 
 /// The version in the name of the driver library's file: `libcuda.so.580.65.06` gives `580.65.06`.
-pub(crate) fn library_version(path: &Path, files: &dyn Files) -> Option<String> {
+pub(crate) fn library_version(path: &Path, files: &dyn FileSystem) -> Option<String> {
     let file = files.resolve(path)?;
     let name = file.file_name()?.to_str()?;
     let version = name.strip_prefix("libcuda.so.")?;

@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use cupyrite_pathfinder::files::Entry;
+use cupyrite_pathfinder::files::FileEntry;
 use cupyrite_pathfinder::table;
 use cupyrite_sys::driver::CUresult;
 
@@ -71,7 +71,7 @@ pub(crate) fn driver_too_old(evidence: &Evidence<'_>, failure: &Failure) -> Opti
 
 fn fitting_nvrtc(evidence: &Evidence<'_>, driver: Version, nvrtc: Version) -> Vec<Fix> {
     let pip = evidence.pip();
-    let packages = table::library("nvrtc").map(|row| row.packages);
+    let packages = table::find_library("nvrtc").map(|row| row.packages);
     let mut fix = Vec::new();
     if driver.major == nvrtc.major {
         let package = packages.map_or("nvidia-cuda-nvrtc", |p| match driver.major {
@@ -146,7 +146,7 @@ fn two_majors(evidence: &Evidence<'_>) -> Option<Problem> {
     if !old.is_empty() && !new.is_empty() {
         let fix = old
             .iter()
-            .filter_map(|item| table::library(&item.name))
+            .filter_map(|item| table::find_library(&item.name))
             .map(|row| row.packages.pip)
             .filter(|package| !package.is_empty())
             .collect::<Vec<_>>();
@@ -219,7 +219,7 @@ fn headers(evidence: &Evidence<'_>) -> Option<Problem> {
     if version == nvrtc {
         return None;
     }
-    let packages = table::header_set("cudart").map(|row| row.packages);
+    let packages = table::find_header_set("cudart").map(|row| row.packages);
     let package = packages.map_or("nvidia-cuda-runtime", |p| match nvrtc.major {
         12 => p.pip_cuda12,
         _ => p.pip,
@@ -611,7 +611,7 @@ fn copies(evidence: &Evidence<'_>) -> Option<Problem> {
 
 fn numpy(evidence: &Evidence<'_>) -> Option<Problem> {
     if let Some(file) = &evidence.python.numpy
-        && evidence.files.entry(file) != Entry::Absent
+        && evidence.files.entry(file) != FileEntry::Absent
     {
         return None;
     }

@@ -6,7 +6,7 @@
 use std::time::Instant;
 
 use cupyrite_sys::driver::CUresult;
-use cupyrite_sys::loader::{self, Library, LoadErrorKind};
+use cupyrite_sys::loader::{self, CudaLibrary, LoadErrorKind};
 use serde::{Deserialize, Serialize};
 
 use super::report::{Backend, DeviceInfo, Step, Version};
@@ -154,8 +154,8 @@ impl Runner<'_> {
             loader::Backend::Cpu => Backend::Cpu,
         });
         self.known.reason = loader::backend_reason().ok();
-        self.known.driver_path = path_of(Library::Driver);
-        self.known.driver_found_via = loader::library_found_via(Library::Driver);
+        self.known.driver_path = path_of(CudaLibrary::Driver);
+        self.known.driver_found_via = loader::library_found_via(CudaLibrary::Driver);
         // The driver tells its version without being initialised.
         let mut version = 0;
         // SAFETY: the place is valid for one integer.
@@ -192,8 +192,8 @@ impl Runner<'_> {
             unsafe { crate::error::nvrtc!(nvrtcVersion(&mut major, &mut minor))? };
             Ok((major, minor))
         });
-        self.known.nvrtc_path = path_of(Library::Nvrtc);
-        self.known.nvrtc_found_via = loader::library_found_via(Library::Nvrtc);
+        self.known.nvrtc_path = path_of(CudaLibrary::Nvrtc);
+        self.known.nvrtc_found_via = loader::library_found_via(CudaLibrary::Nvrtc);
         let (major, minor) = version?;
         self.known.nvrtc_version = match (u32::try_from(major), u32::try_from(minor)) {
             (Ok(major), Ok(minor)) => Some(Version { major, minor }),
@@ -264,7 +264,7 @@ pub(crate) fn run(tell: &mut dyn FnMut(Message)) -> Probe {
     runner.known
 }
 
-fn path_of(library: Library) -> Option<String> {
+fn path_of(library: CudaLibrary) -> Option<String> {
     loader::library_path(library).map(|path| path.to_string_lossy().into_owned())
 }
 
@@ -330,7 +330,7 @@ fn failure(step: Stage, error: &Error) -> Failure {
                 _ => FailureKind::Setting,
             };
             if let Some(search) = &error.search {
-                if search.kind == cupyrite_pathfinder::LoadErrorKind::Setting {
+                if search.kind == cupyrite_pathfinder::LoadErrorKind::InvalidSetting {
                     failure.kind = FailureKind::Setting;
                 }
                 failure.advice = search.advice();

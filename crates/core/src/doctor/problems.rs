@@ -1,6 +1,6 @@
 //! What is wrong with the main job: the driver, NVRTC, and the kernel that was to run.
 
-use cupyrite_pathfinder::files::Files;
+use cupyrite_pathfinder::files::FileSystem;
 use cupyrite_pathfinder::table;
 use cupyrite_sys::driver::CUresult;
 
@@ -18,7 +18,7 @@ use super::{Facts, show};
 pub(crate) struct Evidence<'a> {
     pub(crate) facts: &'a Facts,
     pub(crate) variables: &'a Variables,
-    pub(crate) files: &'a dyn Files,
+    pub(crate) files: &'a dyn FileSystem,
     pub(crate) machine: &'a Machine,
     pub(crate) outcome: &'a Outcome,
     pub(crate) libraries: &'a [Looked],
@@ -518,7 +518,7 @@ fn meaning(evidence: &Evidence<'_>, status: CUresult) -> (String, Vec<Fix>) {
 
 /// The package of a row for the CUDA major that the driver can take.
 fn nvrtc_packages(evidence: &Evidence<'_>) -> (&'static str, Option<u32>) {
-    let row = table::library("nvrtc");
+    let row = table::find_library("nvrtc");
     let asked = variables::value(evidence.variables, "CUPYRITE_CUDA_MAJOR")
         .and_then(|value| value.to_str()?.trim().parse::<u32>().ok());
     let driver = evidence.outcome.probe.driver_version.map(|v| v.major);
@@ -540,7 +540,7 @@ fn install_nvrtc(evidence: &Evidence<'_>, options: &str) -> Vec<Fix> {
             evidence.pip()
         )));
     }
-    let conda = table::library("nvrtc").map_or("", |row| row.packages.conda);
+    let conda = table::find_library("nvrtc").map_or("", |row| row.packages.conda);
     if !conda.is_empty() {
         let version = major.map_or(String::new(), |major| format!(" cuda-version={major}"));
         fix.push(Fix::advice_with_command(
@@ -628,7 +628,7 @@ fn compile_failed(evidence: &Evidence<'_>, failure: &Failure) -> Problem {
         let capability = device.compute_capability;
         let old = (capability.major, capability.minor) < (7, 5);
         let pip = evidence.pip();
-        let row = table::library("nvrtc").map(|row| row.packages);
+        let row = table::find_library("nvrtc").map(|row| row.packages);
         let (words, package) = if old {
             (
                 "CUDA 13 knows compute capability 7.5 and later",

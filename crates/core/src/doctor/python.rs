@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use cupyrite_pathfinder::files::{Entry, Files};
+use cupyrite_pathfinder::files::{FileEntry, FileSystem};
 use sha2::{Digest, Sha256};
 
 use super::report::{ModuleOrigin, Package};
@@ -32,7 +32,7 @@ pub(crate) struct Imports<'a> {
     pub(crate) path: &'a [PathBuf],
     /// The endings of module files in the order in which Python tries them.
     pub(crate) suffixes: &'a [String],
-    pub(crate) files: &'a dyn Files,
+    pub(crate) files: &'a dyn FileSystem,
 }
 
 /// What a name is in one folder.
@@ -49,7 +49,7 @@ enum In {
 impl Imports<'_> {
     fn in_folder(&self, folder: &Path, name: &str) -> In {
         let package = folder.join(name);
-        let is_folder = self.files.entry(&package) == Entry::Folder;
+        let is_folder = self.files.entry(&package) == FileEntry::Folder;
         if is_folder && let Some(init) = self.with_suffix(&package, "__init__") {
             return In::Package(package, init);
         }
@@ -66,7 +66,7 @@ impl Imports<'_> {
         self.suffixes
             .iter()
             .map(|suffix| folder.join(format!("{name}{suffix}")))
-            .find(|file| matches!(self.files.entry(file), Entry::File(_)))
+            .find(|file| matches!(self.files.entry(file), FileEntry::File(_)))
     }
 
     /// The file that `import name` would run; `None` if there is none, or only folders without `__init__`.
@@ -149,8 +149,8 @@ impl Imports<'_> {
                     continue;
                 }
                 match self.files.entry(&folder.join(&below)) {
-                    Entry::Folder if depth < DEEPEST => left.push((below, depth + 1)),
-                    Entry::File(_) => found.extend(self.module_of(&below)),
+                    FileEntry::Folder if depth < DEEPEST => left.push((below, depth + 1)),
+                    FileEntry::File(_) => found.extend(self.module_of(&below)),
                     _ => {}
                 }
             }
@@ -192,7 +192,7 @@ pub(crate) enum Fate {
 
 impl Installed {
     /// The installed packages of these names, and where they lie. Names are as pip writes them.
-    pub(crate) fn all(path: &[PathBuf], names: &[&str], files: &dyn Files) -> Vec<Installed> {
+    pub(crate) fn all(path: &[PathBuf], names: &[&str], files: &dyn FileSystem) -> Vec<Installed> {
         let mut found: Vec<Installed> = Vec::new();
         let mut seen: Vec<PathBuf> = Vec::new();
         for root in path {
@@ -228,12 +228,12 @@ impl Installed {
 
     /// What became of one of its files. Only files that several packages claim are read, the others are told by
     /// their size.
-    pub(crate) fn fate(&self, relative: &str, contested: bool, files: &dyn Files) -> Fate {
+    pub(crate) fn fate(&self, relative: &str, contested: bool, files: &dyn FileSystem) -> Fate {
         let Some(listed) = self.files.as_ref().and_then(|list| list.get(relative)) else {
             return Fate::Changed;
         };
         let path = self.root.join(relative);
-        let Entry::File(size) = files.entry(&path) else {
+        let FileEntry::File(size) = files.entry(&path) else {
             return Fate::Gone;
         };
         if listed.size.is_some_and(|listed| listed != size) {
@@ -269,8 +269,8 @@ fn normal(name: &str) -> String {
 
 /// Reads a `RECORD`: lines of path, `sha256=digest`, size (Python Packaging User Guide, "Recording installed
 /// projects"). Lines that are something else are passed over.
-fn read_list(path: &Path, files: &dyn Files) -> Option<BTreeMap<String, Listed>> {
-    if !matches!(files.entry(path), Entry::File(size) if size <= LONGEST_LIST as u64) {
+fn read_list(path: &Path, files: &dyn FileSystem) -> Option<BTreeMap<String, Listed>> {
+    if !matches!(files.entry(path), FileEntry::File(size) if size <= LONGEST_LIST as u64) {
         return None;
     }
     let bytes = files.read(path, 0, LONGEST_LIST).ok()?;
@@ -314,7 +314,7 @@ pub(crate) fn base64(bytes: &[u8]) -> String {
 }
 
 /// Whether two paths lead to the same place, links followed.
-fn same_file(a: &Path, b: &Path, files: &dyn Files) -> bool {
+fn same_file(a: &Path, b: &Path, files: &dyn FileSystem) -> bool {
     a == b
         || files
             .resolve(a)
@@ -450,7 +450,7 @@ fn owner(
     file: &Path,
     installed: &[Installed],
     contested: &dyn Fn(&Path, &str) -> bool,
-    files: &dyn Files,
+    files: &dyn FileSystem,
 ) -> Option<String> {
     let of = |package: &&Installed| {
         let Some(relative) = file.strip_prefix(&package.root).ok().and_then(Path::to_str) else {

@@ -8,8 +8,8 @@ use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 
-use cupyrite_pathfinder::dl::{Handle, Loader, Mode};
-use cupyrite_pathfinder::files::MadeUpFiles;
+use cupyrite_pathfinder::files::InMemoryFiles;
+use cupyrite_pathfinder::loader::{DynamicLoader, LibraryHandle, OpenMode};
 use cupyrite_pathfinder::{Environment, Finder, Platform};
 
 use super::isolate::{End, Outcome};
@@ -21,16 +21,16 @@ use super::{Facts, judge};
 /// A loader that knows nothing: whatever is found is found in files.
 struct NoLoader;
 
-impl Loader for NoLoader {
-    fn loaded(&self, _soname: &str) -> Option<Handle> {
+impl DynamicLoader for NoLoader {
+    fn find_loaded(&self, _soname: &str) -> Option<LibraryHandle> {
         None
     }
 
-    fn open(&self, _path: &OsStr, _mode: Mode) -> Result<Handle, String> {
+    fn open(&self, _path: &OsStr, _mode: OpenMode) -> Result<LibraryHandle, String> {
         panic!("the doctor loads nothing outside the probe");
     }
 
-    fn path(&self, _handle: Handle) -> Option<PathBuf> {
+    fn path(&self, _handle: LibraryHandle) -> Option<PathBuf> {
         None
     }
 
@@ -42,7 +42,7 @@ impl Loader for NoLoader {
 /// A machine to examine.
 struct Case {
     facts: Facts,
-    files: MadeUpFiles,
+    files: InMemoryFiles,
     variables: Variables,
     outcome: Outcome,
 }
@@ -82,7 +82,7 @@ fn healthy() -> Case {
     };
     Case {
         facts: Facts::default(),
-        files: MadeUpFiles::new(),
+        files: InMemoryFiles::new(),
         variables: BTreeMap::new(),
         outcome: Outcome {
             probe,

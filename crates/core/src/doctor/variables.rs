@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
-use cupyrite_pathfinder::files::{Entry, Files};
+use cupyrite_pathfinder::files::{FileEntry, FileSystem};
 use cupyrite_pathfinder::table;
 
 use super::report::{Fix, Problem, Severity, Variable};
@@ -90,7 +90,7 @@ pub(crate) fn value<'a>(variables: &'a Variables, name: &str) -> Option<&'a OsSt
 }
 
 /// What cannot be right.
-pub(crate) fn problems(variables: &Variables, files: &dyn Files) -> Vec<Problem> {
+pub(crate) fn problems(variables: &Variables, files: &dyn FileSystem) -> Vec<Problem> {
     let mut found = Vec::new();
     for (name, given) in variables {
         let Some(name) = name.to_str() else { continue };
@@ -121,7 +121,7 @@ fn library_override(
     name: &str,
     library: &str,
     given: &OsStr,
-    files: &dyn Files,
+    files: &dyn FileSystem,
 ) -> Option<Problem> {
     let known = table::LIBRARIES
         .iter()
@@ -154,24 +154,29 @@ fn unknown(name: &str) -> Problem {
 }
 
 /// A path that leads nowhere.
-fn path_problem(name: &str, path: &Path, files: &dyn Files, file_too: bool) -> Option<Problem> {
+fn path_problem(
+    name: &str,
+    path: &Path,
+    files: &dyn FileSystem,
+    file_too: bool,
+) -> Option<Problem> {
     let shown = path.display();
     let (code, what) = if !path.is_absolute() {
         let what = format!("{name}={shown} is a relative path");
         ("variable-relative", what)
     } else {
         let what = match files.entry(path) {
-            Entry::Folder => return None,
-            Entry::File(_) if file_too => return None,
-            Entry::File(_) => format!("{name}={shown} is a file, not a folder"),
-            Entry::Absent => format!("{name}={shown} does not exist"),
-            Entry::Dangling(target) => format!(
+            FileEntry::Folder => return None,
+            FileEntry::File(_) if file_too => return None,
+            FileEntry::File(_) => format!("{name}={shown} is a file, not a folder"),
+            FileEntry::Absent => format!("{name}={shown} does not exist"),
+            FileEntry::Dangling(target) => format!(
                 "{name}={shown} is a link to {}, which does not exist",
                 target.display()
             ),
-            Entry::LinkCycle => format!("{name}={shown} is a cycle of links"),
-            Entry::Denied(message) => format!("{name}={shown} cannot be looked at: {message}"),
-            Entry::Special => format!("{name}={shown} is neither a file nor a folder"),
+            FileEntry::LinkCycle => format!("{name}={shown} is a cycle of links"),
+            FileEntry::Denied(message) => format!("{name}={shown} cannot be looked at: {message}"),
+            FileEntry::Special => format!("{name}={shown} is neither a file nor a folder"),
         };
         ("variable-path", what)
     };
@@ -232,7 +237,7 @@ fn numbers(variables: &Variables) -> Vec<Problem> {
 }
 
 /// `CUDA_PATH` and `CUDA_HOME` that name different toolkits.
-fn two_toolkits(variables: &Variables, files: &dyn Files) -> Option<Problem> {
+fn two_toolkits(variables: &Variables, files: &dyn FileSystem) -> Option<Problem> {
     let [path, home] = TOOLKITS.map(|name| value(variables, name).map(PathBuf::from));
     let (path, home) = (path?, home?);
     let end = |path: &Path| files.resolve(path).unwrap_or_else(|| path.to_owned());

@@ -118,7 +118,7 @@ impl SimpleAllocation {
         let done = match unsafe { driver!(cuMemFreeAsync(address, stream.handle())) } {
             Ok(()) => Ok(()),
             Err(error) => {
-                std::hint::cold_path();
+                crate::hint::cold_path();
                 // SAFETY: as above; the driver has refused the call for want of a context.
                 let again = stream.call_again(error, &|| unsafe {
                     driver!(cuMemFreeAsync(address, stream.handle()))
@@ -300,11 +300,11 @@ impl DeviceBuffer {
             report(wait_before_end(stream, &others));
         }
         match &self.source {
-            Source::Pool(pool) if let Some(imports) = pool.imports() => {
-                imports.release(address, stream)
-            }
-            // SAFETY: the pool allocated it, and it is freed once: `free` took the address out.
-            Source::Pool(_) => unsafe { free_in_order(address, stream) },
+            Source::Pool(pool) => match pool.imports() {
+                Some(imports) => imports.release(address, stream),
+                // SAFETY: the pool allocated it, and it is freed once: `free` took the address out.
+                None => unsafe { free_in_order(address, stream) },
+            },
             Source::Resource(resource) => {
                 let _relaxed = RelaxedCapture::enter();
                 // SAFETY: the resource allocated it, and it is freed once: `free` took the address out.

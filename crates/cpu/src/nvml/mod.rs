@@ -13,7 +13,7 @@ use std::ffi::{CStr, c_void};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::OnceLock;
 
-use cupyrite_sys::nvml::{ROWS, nvmlReturn_t};
+use cupyrite_sys::nvml::{SYMBOLS, nvmlReturn_t};
 
 use crate::memory::checked::{self, BadAddress};
 
@@ -129,7 +129,7 @@ fn addresses() -> &'static Known {
     &ADDRESSES
         .get_or_init(|| {
             let nothing = not_supported as extern "C" fn() -> u32 as *const c_void;
-            let mut all: Known = ROWS
+            let mut all: Known = SYMBOLS
                 .iter()
                 .map(|row| (row.export.to_bytes(), nothing))
                 .collect();

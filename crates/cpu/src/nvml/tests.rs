@@ -3,7 +3,7 @@
 use std::ffi::{CStr, CString, c_char};
 
 use cupyrite_sys::nvml::{
-    ROWS, nvmlMemory_st, nvmlMemory_v2_st, nvmlPciInfo_st, nvmlProcessInfo_v2_st,
+    SYMBOLS, nvmlMemory_st, nvmlMemory_v2_st, nvmlPciInfo_st, nvmlProcessInfo_v2_st,
     nvmlUtilization_st,
 };
 use parking_lot::{Mutex, MutexGuard};
@@ -102,7 +102,7 @@ fn it_counts_how_often_it_was_initialised() {
 fn every_function_of_the_library_answers() {
     let _session = Session::new();
     let mut done = 0;
-    for row in &ROWS {
+    for row in &SYMBOLS {
         let name = row.export.to_str().unwrap();
         if super::implemented().any(|e| e.name == name) {
             done += 1;

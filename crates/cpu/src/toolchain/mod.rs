@@ -13,7 +13,7 @@ use std::ffi::{CStr, c_void};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicPtr, Ordering};
 
-use cupyrite_sys::loader::{self, Backend, Library};
+use cupyrite_sys::loader::{self, Backend, CudaLibrary};
 
 pub(crate) use nvjitlink::{Lto, lto_to_ptx};
 
@@ -107,11 +107,15 @@ fn wanted() -> bool {
     matches!(loader::driver_backend(), Ok(Backend::Cpu))
 }
 
-/// What the loader calls: see [`loader::Interpose`].
-pub(crate) fn interpose(library: Library, name: &CStr, address: *const c_void) -> *const c_void {
+/// What the loader calls: see [`loader::SymbolInterposer`].
+pub(crate) fn interpose(
+    library: CudaLibrary,
+    name: &CStr,
+    address: *const c_void,
+) -> *const c_void {
     let table = match library {
-        Library::Nvrtc => nvrtc::WRAPPED,
-        Library::NvJitLink => nvjitlink::WRAPPED,
+        CudaLibrary::Nvrtc => nvrtc::WRAPPED,
+        CudaLibrary::NvJitLink => nvjitlink::WRAPPED,
         _ => return address,
     };
     let Some(wrapped) = table.iter().find(|w| w.name.as_bytes() == name.to_bytes()) else {

@@ -1,9 +1,9 @@
 //! What the rows of dynamic libraries share, and all of them together.
 
-use super::{Arch, Library, Origin, Packages, products, toolkit};
+use super::{Arch, LibraryDescriptor, Origin, Packages, products, toolkit};
 
 /// What most libraries of the toolkit share.
-pub(super) const TOOLKIT: Library = Library {
+pub(super) const TOOLKIT: LibraryDescriptor = LibraryDescriptor {
     name: "",
     origin: Origin::Toolkit,
     linux_sonames: &[],
@@ -33,24 +33,24 @@ pub(super) const TOOLKIT: Library = Library {
 };
 
 /// Libraries of the toolkit with one name for CUDA 13 and one for CUDA 12.
-pub(super) const VERSIONED: Library = Library {
+pub(super) const VERSIONED: LibraryDescriptor = LibraryDescriptor {
     linux_majors: &[13, 12],
     windows_majors: &[13, 12],
     ..TOOLKIT
 };
 
-pub(super) const PRODUCT: Library = Library {
+pub(super) const PRODUCT: LibraryDescriptor = LibraryDescriptor {
     origin: Origin::Product,
     program_files_dirs: &[],
     ..TOOLKIT
 };
 
-pub(super) const DRIVER: Library = Library {
+pub(super) const DRIVER: LibraryDescriptor = LibraryDescriptor {
     origin: Origin::Driver,
     ..PRODUCT
 };
 
-static ALL: [Library; toolkit::ROWS.len() + products::ROWS.len()] = {
+static ALL: [LibraryDescriptor; toolkit::ROWS.len() + products::ROWS.len()] = {
     let mut all = [TOOLKIT; toolkit::ROWS.len() + products::ROWS.len()];
     let mut at = 0;
     while at < toolkit::ROWS.len() {
@@ -65,4 +65,4 @@ static ALL: [Library; toolkit::ROWS.len() + products::ROWS.len()] = {
 };
 
 /// Every dynamic library this crate knows; those of the toolkit first.
-pub const LIBRARIES: &[Library] = &ALL;
+pub const LIBRARIES: &[LibraryDescriptor] = &ALL;

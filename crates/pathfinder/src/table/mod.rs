@@ -51,7 +51,7 @@ impl Packages {
 
 /// What is known about one dynamic library. Lists are in the order of preference: the newest CUDA major first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Library {
+pub struct LibraryDescriptor {
     /// Name without `lib` and `.so`, as in `libnvrtc.so.13`: `nvrtc`.
     pub name: &'static str,
     /// Who installs it.
@@ -77,7 +77,7 @@ pub struct Library {
     pub windows_root_dirs: &'static [&'static str],
     /// Folders below Windows' `ProgramFiles`; `*` stands for any part of a name, the newest version wins.
     pub program_files_dirs: &'static [&'static str],
-    /// Libraries that are loaded before it, by [`Library::name`].
+    /// Libraries that are loaded before it, by [`LibraryDescriptor::name`].
     pub dependencies: &'static [&'static str],
     /// The same, where they are there.
     pub optional_dependencies: &'static [&'static str],
@@ -100,7 +100,7 @@ pub struct Library {
     pub packages: Packages,
 }
 
-impl Library {
+impl LibraryDescriptor {
     /// The names of its file on a platform; empty where it does not exist there.
     pub fn names(&self, platform: Platform) -> &'static [&'static str] {
         match platform.os {
@@ -110,7 +110,7 @@ impl Library {
         }
     }
 
-    /// The CUDA major of each of [`Library::names`]; empty where the names do not tell it.
+    /// The CUDA major of each of [`LibraryDescriptor::names`]; empty where the names do not tell it.
     pub fn majors(&self, platform: Platform) -> &'static [u32] {
         match platform.os {
             Os::Linux => self.linux_majors,
@@ -145,7 +145,7 @@ impl Library {
         platform.choose(self.linux_root_dirs, self.windows_root_dirs)
     }
 
-    /// Its folders below the root in one of [`Library::root_variables`].
+    /// Its folders below the root in one of [`LibraryDescriptor::root_variables`].
     pub fn variable_dirs(&self, platform: Platform) -> Vec<&'static str> {
         platform.choose(self.linux_variable_dirs, self.windows_variable_dirs)
     }
@@ -250,7 +250,7 @@ impl Binary {
 
 /// One archive for linking, or one library in LLVM bitcode: a file with a known name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Archive {
+pub struct LinkableFile {
     /// Name: `cudadevrt`, `device`.
     pub name: &'static str,
     /// Who installs it.
@@ -274,7 +274,7 @@ pub struct Archive {
     pub packages: Packages,
 }
 
-impl Archive {
+impl LinkableFile {
     /// The name of its file on a platform; empty where it does not exist there.
     pub fn file(&self, platform: Platform) -> &'static str {
         match platform.os {
@@ -295,27 +295,27 @@ impl Archive {
 }
 
 /// The library called `name`.
-pub fn library(name: &str) -> Option<&'static Library> {
+pub fn find_library(name: &str) -> Option<&'static LibraryDescriptor> {
     LIBRARIES.iter().find(|row| row.name == name)
 }
 
 /// The set of headers called `name`.
-pub fn header_set(name: &str) -> Option<&'static HeaderSet> {
+pub fn find_header_set(name: &str) -> Option<&'static HeaderSet> {
     HEADERS.iter().find(|row| row.name == name)
 }
 
 /// The tool called `name`.
-pub fn binary(name: &str) -> Option<&'static Binary> {
+pub fn find_binary(name: &str) -> Option<&'static Binary> {
     BINARIES.iter().find(|row| row.name == name)
 }
 
 /// The archive called `name`.
-pub fn static_library(name: &str) -> Option<&'static Archive> {
+pub fn find_static_library(name: &str) -> Option<&'static LinkableFile> {
     STATIC_LIBRARIES.iter().find(|row| row.name == name)
 }
 
 /// The bitcode library called `name`.
-pub fn bitcode_library(name: &str) -> Option<&'static Archive> {
+pub fn find_bitcode_library(name: &str) -> Option<&'static LinkableFile> {
     BITCODE_LIBRARIES.iter().find(|row| row.name == name)
 }
 

@@ -1,6 +1,6 @@
 //! Command-line tools, archives for linking, and libraries in LLVM bitcode.
 
-use super::{Archive, Binary, Origin, Packages};
+use super::{Binary, LinkableFile, Origin, Packages};
 
 const TOOL: Binary = Binary {
     name: "",
@@ -117,7 +117,7 @@ pub const BINARIES: &[Binary] = &[
 ];
 
 /// Every archive for linking this crate knows.
-pub const STATIC_LIBRARIES: &[Archive] = &[Archive {
+pub const STATIC_LIBRARIES: &[LinkableFile] = &[LinkableFile {
     name: "cudadevrt",
     origin: Origin::Toolkit,
     linux_file: "libcudadevrt.a",
@@ -139,8 +139,8 @@ pub const STATIC_LIBRARIES: &[Archive] = &[Archive {
 }];
 
 /// Every bitcode library this crate knows.
-pub const BITCODE_LIBRARIES: &[Archive] = &[
-    Archive {
+pub const BITCODE_LIBRARIES: &[LinkableFile] = &[
+    LinkableFile {
         name: "device",
         origin: Origin::Toolkit,
         linux_file: "libdevice.10.bc",
@@ -158,7 +158,7 @@ pub const BITCODE_LIBRARIES: &[Archive] = &[
         windows_root_dirs: &["nvvm/libdevice"],
         packages: Packages::new("nvidia-nvvm", "nvidia-cuda-nvcc-cu12", "cuda-nvcc-impl"),
     },
-    Archive {
+    LinkableFile {
         name: "nccl_device",
         origin: Origin::Product,
         linux_file: "libnccl_device.bc",
@@ -170,7 +170,7 @@ pub const BITCODE_LIBRARIES: &[Archive] = &[
         windows_root_dirs: &[],
         packages: Packages::new("nvidia-nccl-cu13", "nvidia-nccl-cu12", "nccl"),
     },
-    Archive {
+    LinkableFile {
         name: "nvshmem_device",
         origin: Origin::Product,
         linux_file: "libnvshmem_device.bc",

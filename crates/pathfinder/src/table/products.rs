@@ -1,10 +1,10 @@
 //! The dynamic libraries of the driver, and of products that are installed beside the toolkit.
 
 use super::libraries::{DRIVER, PRODUCT};
-use super::{Library, Packages};
+use super::{LibraryDescriptor, Packages};
 
-pub(super) const ROWS: [Library; 21] = [
-    Library {
+pub(super) const ROWS: [LibraryDescriptor; 21] = [
+    LibraryDescriptor {
         name: "cublasmp",
         linux_sonames: &["libcublasmp.so.0"],
         linux_wheel_dirs: &["nvidia/cublasmp/cu13/lib", "nvidia/cublasmp/cu12/lib"],
@@ -16,13 +16,13 @@ pub(super) const ROWS: [Library; 21] = [
         ),
         ..PRODUCT
     },
-    Library {
+    LibraryDescriptor {
         name: "cuda",
         linux_sonames: &["libcuda.so.1"],
         windows_dlls: &["nvcuda.dll"],
         ..DRIVER
     },
-    Library {
+    LibraryDescriptor {
         name: "cudensitymat",
         linux_sonames: &["libcudensitymat.so.0"],
         linux_wheel_dirs: &["cuquantum/lib"],
@@ -39,7 +39,7 @@ pub(super) const ROWS: [Library; 21] = [
         packages: Packages::new("cudensitymat-cu13", "cudensitymat-cu12", "cudensitymat"),
         ..PRODUCT
     },
-    Library {
+    LibraryDescriptor {
         name: "cudnn",
         linux_sonames: &["libcudnn.so.9"],
         windows_dlls: &["cudnn64_9.dll"],
@@ -60,7 +60,7 @@ pub(super) const ROWS: [Library; 21] = [
         packages: Packages::new("nvidia-cudnn-cu13", "nvidia-cudnn-cu12", "cudnn"),
         ..PRODUCT
     },
-    Library {
+    LibraryDescriptor {
         name: "cudss",
         linux_sonames: &["libcudss.so.1", "libcudss.so.0"],
         windows_dlls: &["cudss64_1.dll", "cudss64_0.dll"],
@@ -71,7 +71,7 @@ pub(super) const ROWS: [Library; 21] = [
         packages: Packages::new("nvidia-cudss-cu13", "nvidia-cudss-cu12", "libcudss-dev"),
         ..PRODUCT
     },
-    Library {
+    LibraryDescriptor {
         name: "cufftMp",
         linux_sonames: &["libcufftMp.so.12", "libcufftMp.so.11"],
         linux_wheel_dirs: &["nvidia/cufftmp/cu13/lib", "nvidia/cufftmp/cu12/lib"],
@@ -84,14 +84,14 @@ pub(super) const ROWS: [Library; 21] = [
         ),
         ..PRODUCT
     },
-    Library {
+    LibraryDescriptor {
         name: "cupauliprop",
         linux_sonames: &["libcupauliprop.so.0"],
         linux_wheel_dirs: &["cuquantum/lib"],
         packages: Packages::new("cupauliprop-cu13", "cupauliprop-cu12", "cupauliprop"),
         ..PRODUCT
     },
-    Library {
+    LibraryDescriptor {
         name: "cusolverMp",
         linux_sonames: &["libcusolverMp.so.0"],
         linux_wheel_dirs: &["nvidia/cu13/lib", "nvidia/cu12/lib"],
@@ -103,7 +103,7 @@ pub(super) const ROWS: [Library; 21] = [
         ),
         ..PRODUCT
     },
-    Library {
+    LibraryDescriptor {
         name: "cusparseLt",
         linux_sonames: &["libcusparseLt.so.0"],
         windows_dlls: &["cusparseLt_13.dll", "cusparseLt.dll"],
@@ -116,14 +116,14 @@ pub(super) const ROWS: [Library; 21] = [
         ),
         ..PRODUCT
     },
-    Library {
+    LibraryDescriptor {
         name: "custabilizer",
         linux_sonames: &["libcustabilizer.so.0"],
         linux_wheel_dirs: &["cuquantum/lib"],
         packages: Packages::new("custabilizer-cu13", "custabilizer-cu12", "custabilizer"),
         ..PRODUCT
     },
-    Library {
+    LibraryDescriptor {
         name: "custatevec",
         linux_sonames: &["libcustatevec.so.1"],
         linux_wheel_dirs: &["cuquantum/lib"],
@@ -131,7 +131,7 @@ pub(super) const ROWS: [Library; 21] = [
         packages: Packages::new("custatevec-cu13", "custatevec-cu12", "custatevec"),
         ..PRODUCT
     },
-    Library {
+    LibraryDescriptor {
         name: "cutensor",
         linux_sonames: &["libcutensor.so.2"],
         windows_dlls: &["cutensor.dll"],
@@ -141,7 +141,7 @@ pub(super) const ROWS: [Library; 21] = [
         packages: Packages::new("cutensor-cu13", "cutensor-cu12", "cutensor"),
         ..PRODUCT
     },
-    Library {
+    LibraryDescriptor {
         name: "cutensorMg",
         linux_sonames: &["libcutensorMg.so.2"],
         windows_dlls: &["cutensorMg.dll"],
@@ -151,7 +151,7 @@ pub(super) const ROWS: [Library; 21] = [
         packages: Packages::new("cutensor-cu13", "cutensor-cu12", "cutensor"),
         ..PRODUCT
     },
-    Library {
+    LibraryDescriptor {
         name: "cutensorMp",
         linux_sonames: &["libcutensorMp.so.2"],
         linux_wheel_dirs: &["cutensor/lib"],
@@ -159,7 +159,7 @@ pub(super) const ROWS: [Library; 21] = [
         packages: Packages::new("cutensor-cu13", "cutensor-cu12", "cutensor"),
         ..PRODUCT
     },
-    Library {
+    LibraryDescriptor {
         name: "cutensornet",
         linux_sonames: &["libcutensornet.so.2"],
         linux_wheel_dirs: &["cuquantum/lib"],
@@ -167,7 +167,7 @@ pub(super) const ROWS: [Library; 21] = [
         packages: Packages::new("cutensornet-cu13", "cutensornet-cu12", "cutensornet"),
         ..PRODUCT
     },
-    Library {
+    LibraryDescriptor {
         name: "mathdx",
         linux_sonames: &["libmathdx.so.0"],
         windows_dlls: &["mathdx64_0.dll"],
@@ -181,7 +181,7 @@ pub(super) const ROWS: [Library; 21] = [
         ),
         ..PRODUCT
     },
-    Library {
+    LibraryDescriptor {
         name: "nccl",
         linux_sonames: &["libnccl.so.2"],
         linux_wheel_dirs: &["nvidia/nccl/lib"],
@@ -190,25 +190,25 @@ pub(super) const ROWS: [Library; 21] = [
         packages: Packages::new("nvidia-nccl-cu13", "nvidia-nccl-cu12", "nccl"),
         ..PRODUCT
     },
-    Library {
+    LibraryDescriptor {
         name: "nvcudla",
         linux_sonames: &["libnvcudla.so"],
         ..DRIVER
     },
-    Library {
+    LibraryDescriptor {
         name: "nvml",
         linux_sonames: &["libnvidia-ml.so.1"],
         windows_dlls: &["nvml.dll"],
         ..DRIVER
     },
-    Library {
+    LibraryDescriptor {
         name: "nvpl_fftw",
         linux_sonames: &["libnvpl_fftw.so.0"],
         linux_wheel_dirs: &["nvpl/lib"],
         packages: Packages::new("nvpl-fft", "nvpl-fft", "libnvpl-fft0"),
         ..PRODUCT
     },
-    Library {
+    LibraryDescriptor {
         name: "nvshmem_host",
         linux_sonames: &["libnvshmem_host.so.3"],
         linux_wheel_dirs: &["nvidia/nvshmem/lib"],

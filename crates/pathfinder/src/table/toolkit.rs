@@ -1,10 +1,10 @@
 //! The dynamic libraries of the toolkit, in the order of `SUPPORTED_NVIDIA_LIBNAMES`.
 
 use super::libraries::{TOOLKIT, VERSIONED};
-use super::{Arch, Library, Packages};
+use super::{Arch, LibraryDescriptor, Packages};
 
-pub(super) const ROWS: [Library; 29] = [
-    Library {
+pub(super) const ROWS: [LibraryDescriptor; 29] = [
+    LibraryDescriptor {
         name: "cudart",
         linux_sonames: &["libcudart.so.13", "libcudart.so.12"],
         windows_dlls: &["cudart64_13.dll", "cudart64_12.dll"],
@@ -21,7 +21,7 @@ pub(super) const ROWS: [Library; 29] = [
         ),
         ..VERSIONED
     },
-    Library {
+    LibraryDescriptor {
         name: "nvfatbin",
         linux_sonames: &["libnvfatbin.so.13", "libnvfatbin.so.12"],
         windows_dlls: &["nvfatbin_130_0.dll", "nvfatbin_120_0.dll"],
@@ -34,7 +34,7 @@ pub(super) const ROWS: [Library; 29] = [
         packages: Packages::new("nvidia-nvfatbin", "nvidia-nvfatbin-cu12", "libnvfatbin"),
         ..VERSIONED
     },
-    Library {
+    LibraryDescriptor {
         name: "nvJitLink",
         linux_sonames: &["libnvJitLink.so.13", "libnvJitLink.so.12"],
         windows_dlls: &["nvJitLink_130_0.dll", "nvJitLink_120_0.dll"],
@@ -47,7 +47,7 @@ pub(super) const ROWS: [Library; 29] = [
         packages: Packages::new("nvidia-nvjitlink", "nvidia-nvjitlink-cu12", "libnvjitlink"),
         ..VERSIONED
     },
-    Library {
+    LibraryDescriptor {
         name: "nvrtc",
         linux_sonames: &["libnvrtc.so.13", "libnvrtc.so.12"],
         windows_dlls: &["nvrtc64_130_0.dll", "nvrtc64_120_0.dll"],
@@ -62,7 +62,7 @@ pub(super) const ROWS: [Library; 29] = [
         packages: Packages::new("nvidia-cuda-nvrtc", "nvidia-cuda-nvrtc-cu12", "cuda-nvrtc"),
         ..VERSIONED
     },
-    Library {
+    LibraryDescriptor {
         name: "nvvm",
         linux_sonames: &["libnvvm.so.4", "libnvvm.so"],
         windows_dlls: &["nvvm70.dll", "nvvm64_40_0.dll", "nvvm64.dll"],
@@ -83,7 +83,7 @@ pub(super) const ROWS: [Library; 29] = [
         packages: Packages::new("nvidia-nvvm", "nvidia-cuda-nvcc-cu12", "cuda-nvcc-impl"),
         ..TOOLKIT
     },
-    Library {
+    LibraryDescriptor {
         name: "cublas",
         linux_sonames: &["libcublas.so.13", "libcublas.so.12"],
         windows_dlls: &["cublas64_13.dll", "cublas64_12.dll"],
@@ -97,7 +97,7 @@ pub(super) const ROWS: [Library; 29] = [
         packages: Packages::new("nvidia-cublas", "nvidia-cublas-cu12", "libcublas"),
         ..VERSIONED
     },
-    Library {
+    LibraryDescriptor {
         name: "cublasLt",
         linux_sonames: &["libcublasLt.so.13", "libcublasLt.so.12"],
         windows_dlls: &["cublasLt64_13.dll", "cublasLt64_12.dll"],
@@ -110,7 +110,7 @@ pub(super) const ROWS: [Library; 29] = [
         packages: Packages::new("nvidia-cublas", "nvidia-cublas-cu12", "libcublas"),
         ..VERSIONED
     },
-    Library {
+    LibraryDescriptor {
         name: "cufft",
         linux_sonames: &["libcufft.so.12", "libcufft.so.11"],
         windows_dlls: &["cufft64_12.dll", "cufft64_11.dll"],
@@ -124,7 +124,7 @@ pub(super) const ROWS: [Library; 29] = [
         packages: Packages::new("nvidia-cufft", "nvidia-cufft-cu12", "libcufft"),
         ..VERSIONED
     },
-    Library {
+    LibraryDescriptor {
         name: "cufftw",
         linux_sonames: &["libcufftw.so.12", "libcufftw.so.11"],
         windows_dlls: &["cufftw64_12.dll", "cufftw64_11.dll"],
@@ -138,7 +138,7 @@ pub(super) const ROWS: [Library; 29] = [
         packages: Packages::new("nvidia-cufft", "nvidia-cufft-cu12", "libcufft"),
         ..VERSIONED
     },
-    Library {
+    LibraryDescriptor {
         name: "curand",
         linux_sonames: &["libcurand.so.11", "libcurand.so.10"],
         windows_dlls: &["curand64_11.dll", "curand64_10.dll"],
@@ -151,7 +151,7 @@ pub(super) const ROWS: [Library; 29] = [
         packages: Packages::new("nvidia-curand", "nvidia-curand-cu12", "libcurand"),
         ..TOOLKIT
     },
-    Library {
+    LibraryDescriptor {
         name: "cusolver",
         linux_sonames: &["libcusolver.so.12", "libcusolver.so.11"],
         windows_dlls: &["cusolver64_12.dll", "cusolver64_11.dll"],
@@ -165,7 +165,7 @@ pub(super) const ROWS: [Library; 29] = [
         packages: Packages::new("nvidia-cusolver", "nvidia-cusolver-cu12", "libcusolver"),
         ..VERSIONED
     },
-    Library {
+    LibraryDescriptor {
         name: "cusolverMg",
         linux_sonames: &["libcusolverMg.so.12", "libcusolverMg.so.11"],
         windows_dlls: &["cusolverMg64_12.dll", "cusolverMg64_11.dll"],
@@ -179,7 +179,7 @@ pub(super) const ROWS: [Library; 29] = [
         packages: Packages::new("nvidia-cusolver", "nvidia-cusolver-cu12", "libcusolver"),
         ..VERSIONED
     },
-    Library {
+    LibraryDescriptor {
         name: "cusparse",
         linux_sonames: &["libcusparse.so.12"],
         windows_dlls: &["cusparse64_12.dll"],
@@ -193,7 +193,7 @@ pub(super) const ROWS: [Library; 29] = [
         packages: Packages::new("nvidia-cusparse", "nvidia-cusparse-cu12", "libcusparse"),
         ..TOOLKIT
     },
-    Library {
+    LibraryDescriptor {
         name: "nppc",
         linux_sonames: &["libnppc.so.13", "libnppc.so.12"],
         windows_dlls: &["nppc64_13.dll", "nppc64_12.dll"],
@@ -206,7 +206,7 @@ pub(super) const ROWS: [Library; 29] = [
         packages: Packages::new("nvidia-npp", "nvidia-npp-cu12", "libnpp"),
         ..VERSIONED
     },
-    Library {
+    LibraryDescriptor {
         name: "nppial",
         linux_sonames: &["libnppial.so.13", "libnppial.so.12"],
         windows_dlls: &["nppial64_13.dll", "nppial64_12.dll"],
@@ -220,7 +220,7 @@ pub(super) const ROWS: [Library; 29] = [
         packages: Packages::new("nvidia-npp", "nvidia-npp-cu12", "libnpp"),
         ..VERSIONED
     },
-    Library {
+    LibraryDescriptor {
         name: "nppicc",
         linux_sonames: &["libnppicc.so.13", "libnppicc.so.12"],
         windows_dlls: &["nppicc64_13.dll", "nppicc64_12.dll"],
@@ -234,7 +234,7 @@ pub(super) const ROWS: [Library; 29] = [
         packages: Packages::new("nvidia-npp", "nvidia-npp-cu12", "libnpp"),
         ..VERSIONED
     },
-    Library {
+    LibraryDescriptor {
         name: "nppidei",
         linux_sonames: &["libnppidei.so.13", "libnppidei.so.12"],
         windows_dlls: &["nppidei64_13.dll", "nppidei64_12.dll"],
@@ -248,7 +248,7 @@ pub(super) const ROWS: [Library; 29] = [
         packages: Packages::new("nvidia-npp", "nvidia-npp-cu12", "libnpp"),
         ..VERSIONED
     },
-    Library {
+    LibraryDescriptor {
         name: "nppif",
         linux_sonames: &["libnppif.so.13", "libnppif.so.12"],
         windows_dlls: &["nppif64_13.dll", "nppif64_12.dll"],
@@ -262,7 +262,7 @@ pub(super) const ROWS: [Library; 29] = [
         packages: Packages::new("nvidia-npp", "nvidia-npp-cu12", "libnpp"),
         ..VERSIONED
     },
-    Library {
+    LibraryDescriptor {
         name: "nppig",
         linux_sonames: &["libnppig.so.13", "libnppig.so.12"],
         windows_dlls: &["nppig64_13.dll", "nppig64_12.dll"],
@@ -276,7 +276,7 @@ pub(super) const ROWS: [Library; 29] = [
         packages: Packages::new("nvidia-npp", "nvidia-npp-cu12", "libnpp"),
         ..VERSIONED
     },
-    Library {
+    LibraryDescriptor {
         name: "nppim",
         linux_sonames: &["libnppim.so.13", "libnppim.so.12"],
         windows_dlls: &["nppim64_13.dll", "nppim64_12.dll"],
@@ -290,7 +290,7 @@ pub(super) const ROWS: [Library; 29] = [
         packages: Packages::new("nvidia-npp", "nvidia-npp-cu12", "libnpp"),
         ..VERSIONED
     },
-    Library {
+    LibraryDescriptor {
         name: "nppist",
         linux_sonames: &["libnppist.so.13", "libnppist.so.12"],
         windows_dlls: &["nppist64_13.dll", "nppist64_12.dll"],
@@ -304,7 +304,7 @@ pub(super) const ROWS: [Library; 29] = [
         packages: Packages::new("nvidia-npp", "nvidia-npp-cu12", "libnpp"),
         ..VERSIONED
     },
-    Library {
+    LibraryDescriptor {
         name: "nppisu",
         linux_sonames: &["libnppisu.so.13", "libnppisu.so.12"],
         windows_dlls: &["nppisu64_13.dll", "nppisu64_12.dll"],
@@ -318,7 +318,7 @@ pub(super) const ROWS: [Library; 29] = [
         packages: Packages::new("nvidia-npp", "nvidia-npp-cu12", "libnpp"),
         ..VERSIONED
     },
-    Library {
+    LibraryDescriptor {
         name: "nppitc",
         linux_sonames: &["libnppitc.so.13", "libnppitc.so.12"],
         windows_dlls: &["nppitc64_13.dll", "nppitc64_12.dll"],
@@ -332,7 +332,7 @@ pub(super) const ROWS: [Library; 29] = [
         packages: Packages::new("nvidia-npp", "nvidia-npp-cu12", "libnpp"),
         ..VERSIONED
     },
-    Library {
+    LibraryDescriptor {
         name: "npps",
         linux_sonames: &["libnpps.so.13", "libnpps.so.12"],
         windows_dlls: &["npps64_13.dll", "npps64_12.dll"],
@@ -346,7 +346,7 @@ pub(super) const ROWS: [Library; 29] = [
         packages: Packages::new("nvidia-npp", "nvidia-npp-cu12", "libnpp"),
         ..VERSIONED
     },
-    Library {
+    LibraryDescriptor {
         name: "nvblas",
         linux_sonames: &["libnvblas.so.13", "libnvblas.so.12"],
         windows_dlls: &["nvblas64_13.dll", "nvblas64_12.dll"],
@@ -360,7 +360,7 @@ pub(super) const ROWS: [Library; 29] = [
         packages: Packages::new("nvidia-cublas", "nvidia-cublas-cu12", "libcublas"),
         ..VERSIONED
     },
-    Library {
+    LibraryDescriptor {
         name: "nvjpeg",
         linux_sonames: &["libnvjpeg.so.13", "libnvjpeg.so.12"],
         windows_dlls: &["nvjpeg64_13.dll", "nvjpeg64_12.dll"],
@@ -373,7 +373,7 @@ pub(super) const ROWS: [Library; 29] = [
         packages: Packages::new("nvidia-nvjpeg", "nvidia-nvjpeg-cu12", "libnvjpeg"),
         ..VERSIONED
     },
-    Library {
+    LibraryDescriptor {
         name: "cupti",
         linux_sonames: &["libcupti.so.13", "libcupti.so.12"],
         windows_dlls: &[
@@ -418,7 +418,7 @@ pub(super) const ROWS: [Library; 29] = [
         packages: Packages::new("nvidia-cuda-cupti", "nvidia-cuda-cupti-cu12", "cuda-cupti"),
         ..VERSIONED
     },
-    Library {
+    LibraryDescriptor {
         name: "cudla",
         linux_sonames: &["libcudla.so.1"],
         windows_dlls: &["cudla.dll"],
@@ -428,7 +428,7 @@ pub(super) const ROWS: [Library; 29] = [
         packages: Packages::new("nvidia-cudla", "", "libcudla"),
         ..TOOLKIT
     },
-    Library {
+    LibraryDescriptor {
         name: "cufile",
         linux_sonames: &["libcufile.so.0"],
         linux_wheel_dirs: &["nvidia/cu13/lib", "nvidia/cufile/lib"],

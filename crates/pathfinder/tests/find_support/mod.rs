@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
-use cupyrite_pathfinder::dl::{Handle, Loader, Mode};
-use cupyrite_pathfinder::files::MadeUpFiles;
+use cupyrite_pathfinder::files::InMemoryFiles;
+use cupyrite_pathfinder::loader::{DynamicLoader, LibraryHandle, OpenMode};
 use cupyrite_pathfinder::{Arch, Environment, Finder, FoundVia, Os, Platform};
 
 pub const LINUX: Platform = on(Os::Linux, Arch::X86_64);
@@ -24,16 +24,16 @@ const fn on(os: Os, arch: Arch) -> Platform {
 #[derive(Default)]
 pub struct Runtime(pub Vec<PathBuf>);
 
-impl Loader for Runtime {
-    fn loaded(&self, _: &str) -> Option<Handle> {
+impl DynamicLoader for Runtime {
+    fn find_loaded(&self, _: &str) -> Option<LibraryHandle> {
         None
     }
 
-    fn open(&self, path: &OsStr, _: Mode) -> Result<Handle, String> {
+    fn open(&self, path: &OsStr, _: OpenMode) -> Result<LibraryHandle, String> {
         panic!("nothing is loaded to find a file, and {path:?} was");
     }
 
-    fn path(&self, _: Handle) -> Option<PathBuf> {
+    fn path(&self, _: LibraryHandle) -> Option<PathBuf> {
         None
     }
 
@@ -47,7 +47,7 @@ impl Loader for Runtime {
 pub struct Machine {
     pub platform: Platform,
     pub environment: Environment,
-    pub files: MadeUpFiles,
+    pub files: InMemoryFiles,
     pub loader: Runtime,
 }
 
@@ -57,7 +57,7 @@ impl Machine {
         Machine {
             platform,
             environment: Environment::default(),
-            files: MadeUpFiles::new(),
+            files: InMemoryFiles::new(),
             loader: Runtime::default(),
         }
     }
@@ -88,7 +88,7 @@ impl Machine {
             Os::Linux => path("/canary/lib64/libcudart.so.13"),
             Os::Windows => path("/canary/bin/cudart64_13.dll"),
         };
-        let mut files = MadeUpFiles::new().file(&runtime, b"\x7fELF");
+        let mut files = InMemoryFiles::new().file(&runtime, b"\x7fELF");
         let roots = [
             "/conda",
             "/conda/Library",

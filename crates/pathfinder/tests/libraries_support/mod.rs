@@ -9,10 +9,10 @@ use std::ffi::{OsStr, c_void};
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
-use cupyrite_pathfinder::dl::{Handle, Loader, Mode};
-use cupyrite_pathfinder::files::{Entry, Files, MadeUpFiles};
+use cupyrite_pathfinder::files::{FileEntry, FileSystem, InMemoryFiles};
+use cupyrite_pathfinder::loader::{DynamicLoader, LibraryHandle, OpenMode};
 use cupyrite_pathfinder::{
-    Arch, Environment, Finder, FoundVia, LoadError, Loaded, Located, Os, Platform,
+    Arch, Environment, Finder, FoundVia, LoadError, LoadedLibrary, LocatedLibrary, Os, Platform,
 };
 
 pub const LINUX: Platform = Platform {
@@ -107,7 +107,7 @@ struct Made {
 pub struct World {
     pub platform: Platform,
     pub environment: Environment,
-    pub files: MadeUpFiles,
+    pub files: InMemoryFiles,
     made: BTreeMap<PathBuf, Made>,
     /// Folders that the system's loader searches.
     pub system: Vec<PathBuf>,
@@ -116,7 +116,7 @@ pub struct World {
     /// What is in the process: name, file.
     process: Mutex<Vec<(String, PathBuf)>>,
     /// What was opened, in order.
-    opened: Mutex<Vec<(PathBuf, Mode)>>,
+    opened: Mutex<Vec<(PathBuf, OpenMode)>>,
     remembered: Mutex<Vec<(usize, FoundVia)>>,
 }
 
@@ -125,7 +125,7 @@ impl World {
         World {
             platform,
             environment: Environment::default(),
-            files: MadeUpFiles::new(),
+            files: InMemoryFiles::new(),
             made: BTreeMap::new(),
             system: Vec::new(),
             refused: Vec::new(),
@@ -195,11 +195,11 @@ impl World {
         }
     }
 
-    pub fn load(&self, name: &str) -> Result<Loaded, LoadError> {
+    pub fn load(&self, name: &str) -> Result<LoadedLibrary, LoadError> {
         self.finder().load(name)
     }
 
-    pub fn locate(&self, name: &str) -> Result<Located, LoadError> {
+    pub fn locate(&self, name: &str) -> Result<LocatedLibrary, LoadError> {
         let before = self.opened().len();
         let located = self.finder().locate(name);
         assert_eq!(
@@ -217,7 +217,7 @@ impl World {
     }
 
     /// Everything that was opened, and how.
-    pub fn modes(&self) -> Vec<(PathBuf, Mode)> {
+    pub fn modes(&self) -> Vec<(PathBuf, OpenMode)> {
         self.opened.lock().unwrap().clone()
     }
 
@@ -261,17 +261,17 @@ impl World {
 }
 
 /// A handle is the place in the list of what is in the process, counted from 1.
-fn handle(at: usize) -> Handle {
-    Handle((at + 1) as *mut c_void)
+fn handle(at: usize) -> LibraryHandle {
+    LibraryHandle((at + 1) as *mut c_void)
 }
 
-impl Loader for World {
-    fn loaded(&self, soname: &str) -> Option<Handle> {
+impl DynamicLoader for World {
+    fn find_loaded(&self, soname: &str) -> Option<LibraryHandle> {
         self.position(|(name, path)| name == soname || path.file_name() == Some(OsStr::new(soname)))
             .map(handle)
     }
 
-    fn open(&self, path: &OsStr, mode: Mode) -> Result<Handle, String> {
+    fn open(&self, path: &OsStr, mode: OpenMode) -> Result<LibraryHandle, String> {
         let text = path.to_string_lossy();
         let file = if text.contains('/') {
             PathBuf::from(path)
@@ -284,7 +284,7 @@ impl Loader for World {
             found.ok_or(format!("{text}: cannot open shared object file"))?
         };
         assert!(
-            matches!(self.files.entry(&file), Entry::File(_)),
+            matches!(self.files.entry(&file), FileEntry::File(_)),
             "{} was opened",
             file.display()
         );
@@ -293,7 +293,7 @@ impl Loader for World {
         Ok(handle(at))
     }
 
-    fn path(&self, handle: Handle) -> Option<PathBuf> {
+    fn path(&self, handle: LibraryHandle) -> Option<PathBuf> {
         let process = self.process.lock().unwrap();
         Some(process.get(handle.0 as usize - 1)?.1.clone())
     }
@@ -302,18 +302,18 @@ impl Loader for World {
         self.system
             .iter()
             .map(|folder| folder.join(soname))
-            .filter(|path| self.files.entry(path) != Entry::Absent)
+            .filter(|path| self.files.entry(path) != FileEntry::Absent)
             .collect()
     }
 
-    fn remember(&self, handle: Handle, found_via: FoundVia) {
-        if self.remembered(handle).is_none() {
+    fn record_found_via(&self, handle: LibraryHandle, found_via: FoundVia) {
+        if self.recorded_found_via(handle).is_none() {
             let mut remembered = self.remembered.lock().unwrap();
             remembered.push((handle.0 as usize, found_via));
         }
     }
 
-    fn remembered(&self, handle: Handle) -> Option<FoundVia> {
+    fn recorded_found_via(&self, handle: LibraryHandle) -> Option<FoundVia> {
         let remembered = self.remembered.lock().unwrap();
         let mut entries = remembered.iter();
         entries.find_map(|(at, via)| (*at == handle.0 as usize).then_some(*via))

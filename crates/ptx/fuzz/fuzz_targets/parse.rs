@@ -1,4 +1,4 @@
-//! Whatever the text, the parser answers.
+//! The parser returns a module or an error for any text, and never panics.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -7,7 +7,7 @@
 
 use std::ffi::c_void;
 
-use cupyrite_sys::loader::Library;
+use cupyrite_sys::loader::CudaLibrary;
 
 use crate::types::{ClassId, EnumId};
 
@@ -32,7 +32,7 @@ pub struct Function {
     /// Python name.
     pub name: &'static str,
     /// The library it belongs to.
-    pub library: Library,
+    pub library: CudaLibrary,
     /// Index of its symbol in the library's table.
     pub symbol: u16,
     /// How it is called.

@@ -9,7 +9,7 @@ use std::panic::AssertUnwindSafe;
 use std::sync::OnceLock;
 use std::sync::atomic::AtomicPtr;
 
-use cupyrite_sys::loader::Library;
+use cupyrite_sys::loader::CudaLibrary;
 use pyo3::ffi;
 
 use crate::bindings::call::fast;
@@ -55,41 +55,41 @@ const _: () = crate::bindings::descriptor::verify(cufile_functions::FUNCTIONS);
 const _: () = crate::bindings::descriptor::verify(cudla_functions::FUNCTIONS);
 
 /// All functions of a library, sorted by name.
-pub fn all(library: Library) -> &'static [Function] {
+pub fn all(library: CudaLibrary) -> &'static [Function] {
     match library {
-        Library::Driver => driver_functions::FUNCTIONS,
-        Library::Nvrtc => nvrtc_functions::FUNCTIONS,
-        Library::NvJitLink => nvjitlink_functions::FUNCTIONS,
-        Library::Nvvm => nvvm_functions::FUNCTIONS,
-        Library::NvFatbin => nvfatbin_functions::FUNCTIONS,
-        Library::Nvml => nvml_functions::FUNCTIONS,
-        Library::CuFile => cufile_functions::FUNCTIONS,
-        Library::Cudla => cudla_functions::FUNCTIONS,
-        Library::Runtime => runtime_functions::FUNCTIONS,
+        CudaLibrary::Driver => driver_functions::FUNCTIONS,
+        CudaLibrary::Nvrtc => nvrtc_functions::FUNCTIONS,
+        CudaLibrary::NvJitLink => nvjitlink_functions::FUNCTIONS,
+        CudaLibrary::Nvvm => nvvm_functions::FUNCTIONS,
+        CudaLibrary::NvFatbin => nvfatbin_functions::FUNCTIONS,
+        CudaLibrary::Nvml => nvml_functions::FUNCTIONS,
+        CudaLibrary::CuFile => cufile_functions::FUNCTIONS,
+        CudaLibrary::Cudla => cudla_functions::FUNCTIONS,
+        CudaLibrary::Runtime => runtime_functions::FUNCTIONS,
     }
 }
 
 /// The name of a library's Python module.
-pub const fn module_name(library: Library) -> &'static str {
+pub const fn module_name(library: CudaLibrary) -> &'static str {
     match library {
-        Library::Driver => "cuda.bindings.driver",
-        Library::Nvrtc => "cuda.bindings.nvrtc",
-        Library::NvJitLink => "cuda.bindings.nvjitlink",
-        Library::Nvvm => "cuda.bindings.nvvm",
-        Library::NvFatbin => "cuda.bindings.nvfatbin",
-        Library::Nvml => "cuda.bindings.nvml",
-        Library::CuFile => "cuda.bindings.cufile",
-        Library::Cudla => "cuda.bindings.cudla",
-        Library::Runtime => "cuda.bindings.runtime",
+        CudaLibrary::Driver => "cuda.bindings.driver",
+        CudaLibrary::Nvrtc => "cuda.bindings.nvrtc",
+        CudaLibrary::NvJitLink => "cuda.bindings.nvjitlink",
+        CudaLibrary::Nvvm => "cuda.bindings.nvvm",
+        CudaLibrary::NvFatbin => "cuda.bindings.nvfatbin",
+        CudaLibrary::Nvml => "cuda.bindings.nvml",
+        CudaLibrary::CuFile => "cuda.bindings.cufile",
+        CudaLibrary::Cudla => "cuda.bindings.cudla",
+        CudaLibrary::Runtime => "cuda.bindings.runtime",
     }
 }
 
-fn index_of(library: Library, name: &str) -> Option<usize> {
+fn index_of(library: CudaLibrary, name: &str) -> Option<usize> {
     all(library).binary_search_by(|f| f.name.cmp(name)).ok()
 }
 
 /// The descriptor of the function called `name`.
-pub fn descriptor(library: Library, name: &str) -> Option<&'static Function> {
+pub fn descriptor(library: CudaLibrary, name: &str) -> Option<&'static Function> {
     index_of(library, name).map(|index| &all(library)[index])
 }
 
@@ -98,9 +98,9 @@ pub fn descriptor(library: Library, name: &str) -> Option<&'static Function> {
 /// # Errors
 ///
 /// Memory.
-pub fn get(library: Library, name: &str) -> Option<R<Owned>> {
-    static OBJECTS: [OnceLock<Box<[AtomicPtr<ffi::PyObject>]>>; Library::COUNT] =
-        [const { OnceLock::new() }; Library::COUNT];
+pub fn get(library: CudaLibrary, name: &str) -> Option<R<Owned>> {
+    static OBJECTS: [OnceLock<Box<[AtomicPtr<ffi::PyObject>]>>; CudaLibrary::COUNT] =
+        [const { OnceLock::new() }; CudaLibrary::COUNT];
     let index = index_of(library, name)?;
     let places = OBJECTS[library as usize].get_or_init(|| {
         all(library)
@@ -293,17 +293,17 @@ pub fn text_signature(f: &Function) -> String {
 pub fn doc(f: &Function) -> String {
     use std::fmt::Write;
     let (title, status, url) = match f.library {
-        Library::Driver => (
+        CudaLibrary::Driver => (
             "CUDA driver API",
             "CUresult",
             "https://docs.nvidia.com/cuda/cuda-driver-api/",
         ),
-        Library::Runtime => (
+        CudaLibrary::Runtime => (
             "CUDA runtime API",
             "cudaError_t",
             "https://docs.nvidia.com/cuda/cuda-runtime-api/",
         ),
-        Library::Nvrtc => (
+        CudaLibrary::Nvrtc => (
             "NVRTC",
             "nvrtcResult",
             "https://docs.nvidia.com/cuda/nvrtc/",

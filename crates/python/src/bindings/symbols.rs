@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 
 use cupyrite_sys::driver;
-use cupyrite_sys::loader::{self, Library, LoadError, LoadErrorKind};
+use cupyrite_sys::loader::{self, CudaLibrary, LoadError, LoadErrorKind};
 use pyo3::ffi;
 use pyo3::prelude::*;
 
@@ -37,14 +37,14 @@ pub fn symbol(f: &'static Function) -> R<*const c_void> {
 ///
 /// As [`symbol`].
 #[inline]
-pub fn symbol_at(library: Library, index: usize, name: &str) -> R<*const c_void> {
-    if library == Library::Driver {
+pub fn symbol_at(library: CudaLibrary, index: usize, name: &str) -> R<*const c_void> {
+    if library == CudaLibrary::Driver {
         if !PREPARED.load(Ordering::Acquire) {
             prepare()?;
         }
     } else if !LOADED[library as usize].load(Ordering::Acquire) {
         match library {
-            Library::Runtime => prepare_runtime()?,
+            CudaLibrary::Runtime => prepare_runtime()?,
             library => try_load(library)?,
         }
     }
@@ -56,7 +56,8 @@ pub fn symbol_at(library: Library, index: usize, name: &str) -> R<*const c_void>
 
 static PREPARED: AtomicBool = AtomicBool::new(false);
 /// Which libraries besides the driver are in the process.
-static LOADED: [AtomicBool; Library::COUNT] = [const { AtomicBool::new(false) }; Library::COUNT];
+static LOADED: [AtomicBool; CudaLibrary::COUNT] =
+    [const { AtomicBool::new(false) }; CudaLibrary::COUNT];
 static WARNED: AtomicBool = AtomicBool::new(false);
 
 /// What happens before the driver is used for the first time.
@@ -84,7 +85,7 @@ fn prepare_runtime() -> R<()> {
     if let Err(error) = py.detach(loader::runtime_source) {
         return Err(raise_load_error(&error, "the CUDA runtime"));
     }
-    LOADED[Library::Runtime as usize].store(true, Ordering::Release);
+    LOADED[CudaLibrary::Runtime as usize].store(true, Ordering::Release);
     warn_of_cpu_device()
 }
 
@@ -94,7 +95,7 @@ fn prepare_runtime() -> R<()> {
 ///
 /// Warnings are errors in this program.
 fn warn_of_cpu_device() -> R<()> {
-    if loader::cpu_by_default() && !WARNED.swap(true, Ordering::AcqRel) {
+    if loader::is_cpu_fallback() && !WARNED.swap(true, Ordering::AcqRel) {
         let reason = loader::backend_reason().unwrap_or_default();
         let text = format!(
             "{reason}. It runs CUDA programs on this machine's processor, for development and tests; \
@@ -113,7 +114,7 @@ fn warn_of_cpu_device() -> R<()> {
 /// Loads a library while other threads go on. Where it is not there, the caller's own look at the table says so; the next
 /// call tries again, with what `sys.path` holds then.
 #[cold]
-fn try_load(library: Library) -> R<()> {
+fn try_load(library: CudaLibrary) -> R<()> {
     // SAFETY: called on a thread that is attached to the interpreter.
     let py = unsafe { Python::assume_attached() };
     site_packages::refresh(py);
@@ -178,18 +179,18 @@ struct Success {
     tuple: AtomicPtr<ffi::PyObject>,
 }
 
-static SUCCESS: [Success; Library::COUNT] = [const {
+static SUCCESS: [Success; CudaLibrary::COUNT] = [const {
     Success {
         member: AtomicPtr::new(std::ptr::null_mut()),
         tuple: AtomicPtr::new(std::ptr::null_mut()),
     }
-}; Library::COUNT];
+}; CudaLibrary::COUNT];
 
 /// The enum that the tuples of a library begin with. Functions of the other libraries raise.
-fn status_enum(library: Library) -> EnumId {
+fn status_enum(library: CudaLibrary) -> EnumId {
     match library {
-        Library::Nvrtc => ids::enums::nvrtc::nvrtcResult,
-        Library::Runtime => ids::enums::runtime::cudaError_t,
+        CudaLibrary::Nvrtc => ids::enums::nvrtc::nvrtcResult,
+        CudaLibrary::Runtime => ids::enums::runtime::cudaError_t,
         _ => ids::enums::driver::CUresult,
     }
 }
@@ -206,7 +207,7 @@ fn once(place: &AtomicPtr<ffi::PyObject>, make: impl FnOnce() -> R<Owned>) -> R<
 ///
 /// Memory.
 #[inline]
-pub fn status(library: Library, value: i64) -> R<Owned> {
+pub fn status(library: CudaLibrary, value: i64) -> R<Owned> {
     if value == 0 {
         // SAFETY: the member is never released.
         return success(library).map(|known| unsafe { Obj::new(known) }.owned());
@@ -220,7 +221,7 @@ pub fn status(library: Library, value: i64) -> R<Owned> {
 ///
 /// Memory.
 #[inline(always)]
-pub fn success(library: Library) -> R<*mut ffi::PyObject> {
+pub fn success(library: CudaLibrary) -> R<*mut ffi::PyObject> {
     let known = SUCCESS[library as usize].member.load(Ordering::Acquire);
     if !known.is_null() {
         return Ok(known);
@@ -236,7 +237,7 @@ pub fn success(library: Library) -> R<*mut ffi::PyObject> {
 ///
 /// Memory.
 #[inline(always)]
-pub fn status_tuple(library: Library, value: i64) -> R<Owned> {
+pub fn status_tuple(library: CudaLibrary, value: i64) -> R<Owned> {
     if value == 0 {
         let known = SUCCESS[library as usize].tuple.load(Ordering::Acquire);
         if !known.is_null() {
@@ -248,7 +249,7 @@ pub fn status_tuple(library: Library, value: i64) -> R<Owned> {
 }
 
 #[inline(never)]
-fn new_status_tuple(library: Library, value: i64) -> R<Owned> {
+fn new_status_tuple(library: CudaLibrary, value: i64) -> R<Owned> {
     let make = || {
         let status = status(library, value)?;
         // SAFETY: the tuple takes its own reference.

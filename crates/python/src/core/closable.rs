@@ -216,7 +216,7 @@ impl<T: Cloned> Drop for Lent<'_, T> {
         // SAFETY: taken once, here; nothing looks at it afterwards.
         if let Some(last) = unsafe { ManuallyDrop::take(&mut self.clone) }.into_unique() {
             // Another thread has closed what it is of meanwhile.
-            std::hint::cold_path();
+            cupyrite::hint::cold_path();
             drop_detached(last);
         }
     }

@@ -4,7 +4,7 @@ use std::ffi::CStr;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
 use cupyrite::Error;
-use cupyrite::sys::loader::Library;
+use cupyrite::sys::loader::CudaLibrary;
 use pyo3::exceptions::PyValueError;
 use pyo3::ffi;
 use pyo3::prelude::*;
@@ -116,8 +116,8 @@ pub fn to_python(py: Python<'_>, error: &Error) -> PyErr {
     match error {
         Error::Driver { .. } => Class::Cuda.error(py, error.to_string()),
         Error::Nvrtc { .. } => Class::Nvrtc.error(py, error.to_string()),
-        Error::NvJitLink { status, log, .. } => library(py, Library::NvJitLink, status.0, log),
-        Error::Nvvm { status, log, .. } => library(py, Library::Nvvm, status.0, log),
+        Error::NvJitLink { status, log, .. } => library(py, CudaLibrary::NvJitLink, status.0, log),
+        Error::Nvvm { status, log, .. } => library(py, CudaLibrary::Nvvm, status.0, log),
         Error::Unsupported { .. } => Class::Cuda.error(py, error.to_string()),
         Error::Find(find) => not_found(py, &find.to_string()),
         Error::Load(load) => {
@@ -140,7 +140,7 @@ fn not_found(py: Python<'_>, text: &str) -> PyErr {
 }
 
 /// The bindings' exception for a status of a library; its text has the library's log.
-fn library(py: Python<'_>, library: Library, status: u32, log: &str) -> PyErr {
+fn library(py: Python<'_>, library: CudaLibrary, status: u32, log: &str) -> PyErr {
     let Raised =
         crate::types::exceptions::raise_status(library, i64::from(status), None, None, None);
     let error = PyErr::fetch(py);

@@ -93,7 +93,7 @@ pub fn bytes_argument(
             return Ok(size);
         }
     }
-    std::hint::cold_path();
+    cupyrite::hint::cold_path();
     bytes_otherwise(given, function, parameter)
 }
 

@@ -145,7 +145,7 @@ impl PyStream {
             }
         });
         if let Some(other) = clone {
-            std::hint::cold_path();
+            cupyrite::hint::cold_path();
             let_go(py, other);
         }
     }
@@ -510,7 +510,7 @@ pub fn accept_for_memory(
     {
         return Ok(stream);
     }
-    std::hint::cold_path();
+    cupyrite::hint::cold_path();
     accept_any(given, function, parameter, false)
 }
 

@@ -4,7 +4,7 @@
 use std::ffi::c_void;
 
 use cupyrite_sys::cudla::Symbol;
-use cupyrite_sys::loader::Library;
+use cupyrite_sys::loader::CudaLibrary;
 
 #[allow(unused_imports)]
 use crate::bindings::descriptor::*;
@@ -92,7 +92,7 @@ unsafe fn nothing(_f: *const c_void, _w: *const u64) -> i64 {
 pub static FUNCTIONS: &[Function] = &[
     Function {
         name: "check_status",
-        library: Library::Cudla,
+        library: CudaLibrary::Cudla,
         symbol: 0,
         thunk: nothing,
         keep_gil: true,
@@ -117,7 +117,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "create_device",
-        library: Library::Cudla,
+        library: CudaLibrary::Cudla,
         symbol: Symbol::cudlaCreateDevice as u16,
         thunk: call_qqw_w,
         keep_gil: false,
@@ -154,7 +154,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "destroy_device",
-        library: Library::Cudla,
+        library: CudaLibrary::Cudla,
         symbol: Symbol::cudlaDestroyDevice as u16,
         thunk: call_q_w,
         keep_gil: false,
@@ -179,7 +179,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_attribute",
-        library: Library::Cudla,
+        library: CudaLibrary::Cudla,
         symbol: Symbol::cudlaDeviceGetAttribute as u16,
         thunk: call_qwq_w,
         keep_gil: false,
@@ -216,7 +216,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_count",
-        library: Library::Cudla,
+        library: CudaLibrary::Cudla,
         symbol: Symbol::cudlaDeviceGetCount as u16,
         thunk: call_q_w,
         keep_gil: false,
@@ -240,7 +240,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "get_last_error",
-        library: Library::Cudla,
+        library: CudaLibrary::Cudla,
         symbol: Symbol::cudlaGetLastError as u16,
         thunk: call_q_w,
         keep_gil: false,
@@ -269,7 +269,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "get_version",
-        library: Library::Cudla,
+        library: CudaLibrary::Cudla,
         symbol: Symbol::cudlaGetVersion as u16,
         thunk: call_q_w,
         keep_gil: true,
@@ -293,7 +293,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "mem_register",
-        library: Library::Cudla,
+        library: CudaLibrary::Cudla,
         symbol: Symbol::cudlaMemRegister as u16,
         thunk: call_qqqqw_w,
         keep_gil: false,
@@ -348,7 +348,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "mem_unregister",
-        library: Library::Cudla,
+        library: CudaLibrary::Cudla,
         symbol: Symbol::cudlaMemUnregister as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -381,7 +381,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "module_get_attributes",
-        library: Library::Cudla,
+        library: CudaLibrary::Cudla,
         symbol: Symbol::cudlaModuleGetAttributes as u16,
         thunk: call_qwq_w,
         keep_gil: false,
@@ -418,7 +418,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "module_load_from_memory",
-        library: Library::Cudla,
+        library: CudaLibrary::Cudla,
         symbol: Symbol::cudlaModuleLoadFromMemory as u16,
         thunk: call_qqqqw_w,
         keep_gil: false,
@@ -473,7 +473,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "module_unload",
-        library: Library::Cudla,
+        library: CudaLibrary::Cudla,
         symbol: Symbol::cudlaModuleUnload as u16,
         thunk: call_qw_w,
         keep_gil: false,
@@ -506,7 +506,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "set_task_timeout_in_ms",
-        library: Library::Cudla,
+        library: CudaLibrary::Cudla,
         symbol: Symbol::cudlaSetTaskTimeoutInMs as u16,
         thunk: call_qw_w,
         keep_gil: false,
@@ -539,7 +539,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "submit_task",
-        library: Library::Cudla,
+        library: CudaLibrary::Cudla,
         symbol: Symbol::cudlaSubmitTask as u16,
         thunk: call_qqwqw_w,
         keep_gil: false,

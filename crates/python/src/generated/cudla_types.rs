@@ -9,7 +9,7 @@ use crate::types::table::*;
 /// The types of `cuda.bindings.cudla`.
 pub static LIBRARY: Library = Library {
     module: "cuda.bindings.cudla",
-    loader: loader::Library::Cudla,
+    loader: loader::CudaLibrary::Cudla,
     url: "https://docs.nvidia.com/cuda/cudla-api/",
     enum_base: EnumBase::Int,
     errors: Some(&ERRORS),

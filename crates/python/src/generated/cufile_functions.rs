@@ -4,7 +4,7 @@
 use std::ffi::c_void;
 
 use cupyrite_sys::cufile::Symbol;
-use cupyrite_sys::loader::Library;
+use cupyrite_sys::loader::CudaLibrary;
 
 #[allow(unused_imports)]
 use crate::bindings::descriptor::*;
@@ -177,7 +177,7 @@ unsafe fn nothing(_f: *const c_void, _w: *const u64) -> i64 {
 pub static FUNCTIONS: &[Function] = &[
     Function {
         name: "batch_io_cancel",
-        library: Library::CuFile,
+        library: CudaLibrary::CuFile,
         symbol: Symbol::cuFileBatchIOCancel as u16,
         thunk: call_q_q,
         keep_gil: false,
@@ -202,7 +202,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "batch_io_destroy",
-        library: Library::CuFile,
+        library: CudaLibrary::CuFile,
         symbol: Symbol::cuFileBatchIODestroy as u16,
         thunk: call_q_v,
         keep_gil: false,
@@ -227,7 +227,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "batch_io_get_status",
-        library: Library::CuFile,
+        library: CudaLibrary::CuFile,
         symbol: Symbol::cuFileBatchIOGetStatus as u16,
         thunk: call_qwqqq_q,
         keep_gil: false,
@@ -284,7 +284,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "batch_io_set_up",
-        library: Library::CuFile,
+        library: CudaLibrary::CuFile,
         symbol: Symbol::cuFileBatchIOSetUp as u16,
         thunk: call_qw_q,
         keep_gil: false,
@@ -313,7 +313,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "batch_io_submit",
-        library: Library::CuFile,
+        library: CudaLibrary::CuFile,
         symbol: Symbol::cuFileBatchIOSubmit as u16,
         thunk: call_qwqw_q,
         keep_gil: false,
@@ -358,7 +358,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "buf_deregister",
-        library: Library::CuFile,
+        library: CudaLibrary::CuFile,
         symbol: Symbol::cuFileBufDeregister as u16,
         thunk: call_q_q,
         keep_gil: false,
@@ -383,7 +383,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "buf_register",
-        library: Library::CuFile,
+        library: CudaLibrary::CuFile,
         symbol: Symbol::cuFileBufRegister as u16,
         thunk: call_qqw_q,
         keep_gil: false,
@@ -422,7 +422,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "driver_close",
-        library: Library::CuFile,
+        library: CudaLibrary::CuFile,
         symbol: Symbol::cuFileDriverClose as u16,
         thunk: call_q,
         keep_gil: false,
@@ -442,7 +442,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "driver_get_properties",
-        library: Library::CuFile,
+        library: CudaLibrary::CuFile,
         symbol: Symbol::cuFileDriverGetProperties as u16,
         thunk: call_q_q,
         keep_gil: false,
@@ -467,7 +467,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "driver_open",
-        library: Library::CuFile,
+        library: CudaLibrary::CuFile,
         symbol: Symbol::cuFileDriverOpen as u16,
         thunk: call_q,
         keep_gil: false,
@@ -487,7 +487,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "driver_set_max_cache_size",
-        library: Library::CuFile,
+        library: CudaLibrary::CuFile,
         symbol: Symbol::cuFileDriverSetMaxCacheSize as u16,
         thunk: call_q_q,
         keep_gil: false,
@@ -512,7 +512,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "driver_set_max_direct_io_size",
-        library: Library::CuFile,
+        library: CudaLibrary::CuFile,
         symbol: Symbol::cuFileDriverSetMaxDirectIOSize as u16,
         thunk: call_q_q,
         keep_gil: false,
@@ -537,7 +537,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "driver_set_max_pinned_mem_size",
-        library: Library::CuFile,
+        library: CudaLibrary::CuFile,
         symbol: Symbol::cuFileDriverSetMaxPinnedMemSize as u16,
         thunk: call_q_q,
         keep_gil: false,
@@ -562,7 +562,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "driver_set_poll_mode",
-        library: Library::CuFile,
+        library: CudaLibrary::CuFile,
         symbol: Symbol::cuFileDriverSetPollMode as u16,
         thunk: call_bq_q,
         keep_gil: false,
@@ -595,7 +595,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "get_bar_size_in_kb",
-        library: Library::CuFile,
+        library: CudaLibrary::CuFile,
         symbol: Symbol::cuFileGetBARSizeInKB as u16,
         thunk: call_wq_q,
         keep_gil: false,
@@ -624,7 +624,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "get_parameter_bool",
-        library: Library::CuFile,
+        library: CudaLibrary::CuFile,
         symbol: Symbol::cuFileGetParameterBool as u16,
         thunk: call_wq_q,
         keep_gil: false,
@@ -653,7 +653,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "get_parameter_min_max_value",
-        library: Library::CuFile,
+        library: CudaLibrary::CuFile,
         symbol: Symbol::cuFileGetParameterMinMaxValue as u16,
         thunk: call_wqq_q,
         keep_gil: false,
@@ -689,7 +689,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "get_parameter_posix_pool_slab_array",
-        library: Library::CuFile,
+        library: CudaLibrary::CuFile,
         symbol: Symbol::cuFileGetParameterPosixPoolSlabArray as u16,
         thunk: call_qqw_q,
         keep_gil: false,
@@ -728,7 +728,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "get_parameter_size_t",
-        library: Library::CuFile,
+        library: CudaLibrary::CuFile,
         symbol: Symbol::cuFileGetParameterSizeT as u16,
         thunk: call_wq_q,
         keep_gil: false,
@@ -757,7 +757,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "get_parameter_string",
-        library: Library::CuFile,
+        library: CudaLibrary::CuFile,
         symbol: Symbol::cuFileGetParameterString as u16,
         thunk: call_wqw_q,
         keep_gil: false,
@@ -794,7 +794,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "get_stats_l1",
-        library: Library::CuFile,
+        library: CudaLibrary::CuFile,
         symbol: Symbol::cuFileGetStatsL1 as u16,
         thunk: call_q_q,
         keep_gil: false,
@@ -819,7 +819,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "get_stats_l2",
-        library: Library::CuFile,
+        library: CudaLibrary::CuFile,
         symbol: Symbol::cuFileGetStatsL2 as u16,
         thunk: call_q_q,
         keep_gil: false,
@@ -844,7 +844,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "get_stats_l3",
-        library: Library::CuFile,
+        library: CudaLibrary::CuFile,
         symbol: Symbol::cuFileGetStatsL3 as u16,
         thunk: call_q_q,
         keep_gil: false,
@@ -869,7 +869,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "get_stats_level",
-        library: Library::CuFile,
+        library: CudaLibrary::CuFile,
         symbol: Symbol::cuFileGetStatsLevel as u16,
         thunk: call_q_q,
         keep_gil: false,
@@ -893,7 +893,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "get_version",
-        library: Library::CuFile,
+        library: CudaLibrary::CuFile,
         symbol: Symbol::cuFileGetVersion as u16,
         thunk: call_q_q,
         keep_gil: true,
@@ -917,7 +917,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "handle_deregister",
-        library: Library::CuFile,
+        library: CudaLibrary::CuFile,
         symbol: Symbol::cuFileHandleDeregister as u16,
         thunk: call_q_v,
         keep_gil: false,
@@ -942,7 +942,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "handle_register",
-        library: Library::CuFile,
+        library: CudaLibrary::CuFile,
         symbol: Symbol::cuFileHandleRegister as u16,
         thunk: call_qq_q,
         keep_gil: false,
@@ -971,7 +971,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "op_status_error",
-        library: Library::CuFile,
+        library: CudaLibrary::CuFile,
         symbol: 0,
         thunk: nothing,
         keep_gil: true,
@@ -1000,7 +1000,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "read",
-        library: Library::CuFile,
+        library: CudaLibrary::CuFile,
         symbol: Symbol::cuFileRead as u16,
         thunk: call_qqqqq_q,
         keep_gil: false,
@@ -1061,7 +1061,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "read_async",
-        library: Library::CuFile,
+        library: CudaLibrary::CuFile,
         symbol: Symbol::cuFileReadAsync as u16,
         thunk: call_qqqqqqq_q,
         keep_gil: false,
@@ -1132,7 +1132,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "readv",
-        library: Library::CuFile,
+        library: CudaLibrary::CuFile,
         symbol: Symbol::cuFileReadv as u16,
         thunk: call_qqqqw_q,
         keep_gil: false,
@@ -1187,7 +1187,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "set_parameter_bool",
-        library: Library::CuFile,
+        library: CudaLibrary::CuFile,
         symbol: Symbol::cuFileSetParameterBool as u16,
         thunk: call_wb_q,
         keep_gil: false,
@@ -1220,7 +1220,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "set_parameter_posix_pool_slab_array",
-        library: Library::CuFile,
+        library: CudaLibrary::CuFile,
         symbol: Symbol::cuFileSetParameterPosixPoolSlabArray as u16,
         thunk: call_qqw_q,
         keep_gil: false,
@@ -1259,7 +1259,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "set_parameter_size_t",
-        library: Library::CuFile,
+        library: CudaLibrary::CuFile,
         symbol: Symbol::cuFileSetParameterSizeT as u16,
         thunk: call_wq_q,
         keep_gil: false,
@@ -1292,7 +1292,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "set_parameter_string",
-        library: Library::CuFile,
+        library: CudaLibrary::CuFile,
         symbol: Symbol::cuFileSetParameterString as u16,
         thunk: call_wq_q,
         keep_gil: false,
@@ -1325,7 +1325,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "set_stats_level",
-        library: Library::CuFile,
+        library: CudaLibrary::CuFile,
         symbol: Symbol::cuFileSetStatsLevel as u16,
         thunk: call_w_q,
         keep_gil: false,
@@ -1350,7 +1350,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "stats_reset",
-        library: Library::CuFile,
+        library: CudaLibrary::CuFile,
         symbol: Symbol::cuFileStatsReset as u16,
         thunk: call_q,
         keep_gil: false,
@@ -1370,7 +1370,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "stats_start",
-        library: Library::CuFile,
+        library: CudaLibrary::CuFile,
         symbol: Symbol::cuFileStatsStart as u16,
         thunk: call_q,
         keep_gil: false,
@@ -1390,7 +1390,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "stats_stop",
-        library: Library::CuFile,
+        library: CudaLibrary::CuFile,
         symbol: Symbol::cuFileStatsStop as u16,
         thunk: call_q,
         keep_gil: false,
@@ -1410,7 +1410,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "stream_deregister",
-        library: Library::CuFile,
+        library: CudaLibrary::CuFile,
         symbol: Symbol::cuFileStreamDeregister as u16,
         thunk: call_q_q,
         keep_gil: false,
@@ -1435,7 +1435,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "stream_register",
-        library: Library::CuFile,
+        library: CudaLibrary::CuFile,
         symbol: Symbol::cuFileStreamRegister as u16,
         thunk: call_qw_q,
         keep_gil: false,
@@ -1468,7 +1468,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "use_count",
-        library: Library::CuFile,
+        library: CudaLibrary::CuFile,
         symbol: Symbol::cuFileUseCount as u16,
         thunk: call_q,
         keep_gil: false,
@@ -1488,7 +1488,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "write",
-        library: Library::CuFile,
+        library: CudaLibrary::CuFile,
         symbol: Symbol::cuFileWrite as u16,
         thunk: call_qqqqq_q,
         keep_gil: false,
@@ -1549,7 +1549,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "write_async",
-        library: Library::CuFile,
+        library: CudaLibrary::CuFile,
         symbol: Symbol::cuFileWriteAsync as u16,
         thunk: call_qqqqqqq_q,
         keep_gil: false,
@@ -1620,7 +1620,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "writev",
-        library: Library::CuFile,
+        library: CudaLibrary::CuFile,
         symbol: Symbol::cuFileWritev as u16,
         thunk: call_qqqqw_q,
         keep_gil: false,

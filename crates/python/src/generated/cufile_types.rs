@@ -9,7 +9,7 @@ use crate::types::table::*;
 /// The types of `cuda.bindings.cufile`.
 pub static LIBRARY: Library = Library {
     module: "cuda.bindings.cufile",
-    loader: loader::Library::CuFile,
+    loader: loader::CudaLibrary::CuFile,
     url: "https://docs.nvidia.com/gpudirect-storage/api-reference-guide/",
     enum_base: EnumBase::Fast,
     errors: Some(&ERRORS),

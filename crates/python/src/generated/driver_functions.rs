@@ -5,7 +5,7 @@ use std::ffi::c_void;
 
 use cupyrite_sys::driver as c;
 use cupyrite_sys::driver::Symbol;
-use cupyrite_sys::loader::Library;
+use cupyrite_sys::loader::CudaLibrary;
 
 #[allow(unused_imports)]
 use crate::bindings::descriptor::*;
@@ -1050,7 +1050,7 @@ unsafe fn nothing(_f: *const c_void, _w: *const u64) -> i64 {
 pub static FUNCTIONS: &[Function] = &[
     Function {
         name: "cuArray3DCreate",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuArray3DCreate as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -1072,7 +1072,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuArray3DGetDescriptor",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuArray3DGetDescriptor as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -1094,7 +1094,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuArrayCreate",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuArrayCreate as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -1116,7 +1116,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuArrayDestroy",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuArrayDestroy as u16,
         thunk: call_q_w,
         keep_gil: false,
@@ -1134,7 +1134,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuArrayGetDescriptor",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuArrayGetDescriptor as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -1156,7 +1156,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuArrayGetMemoryRequirements",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuArrayGetMemoryRequirements as u16,
         thunk: call_qqw_w,
         keep_gil: false,
@@ -1186,7 +1186,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuArrayGetPlane",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuArrayGetPlane as u16,
         thunk: call_qqw_w,
         keep_gil: false,
@@ -1216,7 +1216,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuArrayGetSparseProperties",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuArrayGetSparseProperties as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -1238,7 +1238,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuCheckpointOperationComplete",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuCheckpointOperationComplete as u16,
         thunk: call_q_w,
         keep_gil: false,
@@ -1256,7 +1256,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuCheckpointProcessCheckpoint",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuCheckpointProcessCheckpoint as u16,
         thunk: call_wq_w,
         keep_gil: false,
@@ -1282,7 +1282,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuCheckpointProcessGetRestoreThreadId",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuCheckpointProcessGetRestoreThreadId as u16,
         thunk: call_wq_w,
         keep_gil: false,
@@ -1304,7 +1304,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuCheckpointProcessGetState",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuCheckpointProcessGetState as u16,
         thunk: call_wq_w,
         keep_gil: false,
@@ -1326,7 +1326,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuCheckpointProcessLock",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuCheckpointProcessLock as u16,
         thunk: call_wq_w,
         keep_gil: false,
@@ -1352,7 +1352,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuCheckpointProcessRestore",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuCheckpointProcessRestore as u16,
         thunk: call_wq_w,
         keep_gil: false,
@@ -1378,7 +1378,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuCheckpointProcessUnlock",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuCheckpointProcessUnlock as u16,
         thunk: call_wq_w,
         keep_gil: false,
@@ -1404,7 +1404,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuCoredumpDeregisterCompleteCallback",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuCoredumpDeregisterCompleteCallback as u16,
         thunk: call_q_w,
         keep_gil: false,
@@ -1422,7 +1422,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuCoredumpDeregisterStartCallback",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuCoredumpDeregisterStartCallback as u16,
         thunk: call_q_w,
         keep_gil: false,
@@ -1440,7 +1440,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuCoredumpGetAttribute",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuCoredumpGetAttribute as u16,
         thunk: call_wqq_w,
         keep_gil: false,
@@ -1462,7 +1462,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuCoredumpGetAttributeGlobal",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuCoredumpGetAttributeGlobal as u16,
         thunk: call_wqq_w,
         keep_gil: false,
@@ -1484,7 +1484,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuCoredumpRegisterCompleteCallback",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuCoredumpRegisterCompleteCallback as u16,
         thunk: call_qqq_w,
         keep_gil: false,
@@ -1514,7 +1514,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuCoredumpRegisterStartCallback",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuCoredumpRegisterStartCallback as u16,
         thunk: call_qqq_w,
         keep_gil: false,
@@ -1544,7 +1544,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuCoredumpSetAttribute",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuCoredumpSetAttribute as u16,
         thunk: call_wqq_w,
         keep_gil: false,
@@ -1570,7 +1570,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuCoredumpSetAttributeGlobal",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuCoredumpSetAttributeGlobal as u16,
         thunk: call_wqq_w,
         keep_gil: false,
@@ -1596,7 +1596,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuCtxAttach",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuCtxAttach as u16,
         thunk: call_qw_w,
         keep_gil: false,
@@ -1618,7 +1618,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuCtxCreate",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuCtxCreate as u16,
         thunk: call_qqww_w,
         keep_gil: false,
@@ -1654,7 +1654,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuCtxDestroy",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuCtxDestroy as u16,
         thunk: call_q_w,
         keep_gil: false,
@@ -1672,7 +1672,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuCtxDetach",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuCtxDetach as u16,
         thunk: call_q_w,
         keep_gil: false,
@@ -1690,7 +1690,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuCtxDisablePeerAccess",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuCtxDisablePeerAccess as u16,
         thunk: call_q_w,
         keep_gil: false,
@@ -1708,7 +1708,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuCtxEnablePeerAccess",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuCtxEnablePeerAccess as u16,
         thunk: call_qw_w,
         keep_gil: false,
@@ -1734,7 +1734,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuCtxFromGreenCtx",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuCtxFromGreenCtx as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -1756,7 +1756,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuCtxGetApiVersion",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuCtxGetApiVersion as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -1778,7 +1778,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuCtxGetCacheConfig",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuCtxGetCacheConfig as u16,
         thunk: call_q_w,
         keep_gil: false,
@@ -1795,7 +1795,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuCtxGetCurrent",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuCtxGetCurrent as u16,
         thunk: call_q_w,
         keep_gil: true,
@@ -1812,7 +1812,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuCtxGetDevResource",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuCtxGetDevResource as u16,
         thunk: call_qqw_w,
         keep_gil: false,
@@ -1842,7 +1842,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuCtxGetDevice",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuCtxGetDevice as u16,
         thunk: call_q_w,
         keep_gil: true,
@@ -1859,7 +1859,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuCtxGetDevice_v2",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuCtxGetDevice_v2 as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -1881,7 +1881,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuCtxGetExecAffinity",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuCtxGetExecAffinity as u16,
         thunk: call_qw_w,
         keep_gil: false,
@@ -1903,7 +1903,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuCtxGetFlags",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuCtxGetFlags as u16,
         thunk: call_q_w,
         keep_gil: false,
@@ -1920,7 +1920,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuCtxGetId",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuCtxGetId as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -1942,7 +1942,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuCtxGetLimit",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuCtxGetLimit as u16,
         thunk: call_qw_w,
         keep_gil: false,
@@ -1964,7 +1964,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuCtxGetSharedMemConfig",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuCtxGetSharedMemConfig as u16,
         thunk: call_q_w,
         keep_gil: false,
@@ -1981,7 +1981,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuCtxGetStreamPriorityRange",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuCtxGetStreamPriorityRange as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -2005,7 +2005,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuCtxPopCurrent",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuCtxPopCurrent as u16,
         thunk: call_q_w,
         keep_gil: false,
@@ -2022,7 +2022,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuCtxPushCurrent",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuCtxPushCurrent as u16,
         thunk: call_q_w,
         keep_gil: false,
@@ -2040,7 +2040,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuCtxRecordEvent",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuCtxRecordEvent as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -2066,7 +2066,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuCtxResetPersistingL2Cache",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuCtxResetPersistingL2Cache as u16,
         thunk: call_w,
         keep_gil: false,
@@ -2079,7 +2079,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuCtxSetCacheConfig",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuCtxSetCacheConfig as u16,
         thunk: call_w_w,
         keep_gil: false,
@@ -2097,7 +2097,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuCtxSetCurrent",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuCtxSetCurrent as u16,
         thunk: call_q_w,
         keep_gil: true,
@@ -2115,7 +2115,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuCtxSetFlags",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuCtxSetFlags as u16,
         thunk: call_w_w,
         keep_gil: false,
@@ -2133,7 +2133,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuCtxSetLimit",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuCtxSetLimit as u16,
         thunk: call_wq_w,
         keep_gil: false,
@@ -2159,7 +2159,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuCtxSetSharedMemConfig",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuCtxSetSharedMemConfig as u16,
         thunk: call_w_w,
         keep_gil: false,
@@ -2177,7 +2177,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuCtxSynchronize",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuCtxSynchronize as u16,
         thunk: call_w,
         keep_gil: false,
@@ -2190,7 +2190,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuCtxSynchronize_v2",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuCtxSynchronize_v2 as u16,
         thunk: call_q_w,
         keep_gil: false,
@@ -2208,7 +2208,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuCtxWaitEvent",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuCtxWaitEvent as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -2234,7 +2234,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuDestroyExternalMemory",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuDestroyExternalMemory as u16,
         thunk: call_q_w,
         keep_gil: false,
@@ -2252,7 +2252,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuDestroyExternalSemaphore",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuDestroyExternalSemaphore as u16,
         thunk: call_q_w,
         keep_gil: false,
@@ -2270,7 +2270,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuDevResourceGenerateDesc",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuDevResourceGenerateDesc as u16,
         thunk: call_qqw_w,
         keep_gil: false,
@@ -2307,7 +2307,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuDevSmResourceSplit",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuDevSmResourceSplit as u16,
         thunk: call_qwqqwq_w,
         keep_gil: false,
@@ -2370,7 +2370,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuDevSmResourceSplitByCount",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuDevSmResourceSplitByCount as u16,
         thunk: call_qqqqww_w,
         keep_gil: false,
@@ -2431,7 +2431,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuDeviceCanAccessPeer",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuDeviceCanAccessPeer as u16,
         thunk: call_qww_w,
         keep_gil: false,
@@ -2461,7 +2461,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuDeviceComputeCapability",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuDeviceComputeCapability as u16,
         thunk: call_qqw_w,
         keep_gil: false,
@@ -2490,7 +2490,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuDeviceGet",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuDeviceGet as u16,
         thunk: call_qw_w,
         keep_gil: true,
@@ -2512,7 +2512,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuDeviceGetAttribute",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuDeviceGetAttribute as u16,
         thunk: call_qww_w,
         keep_gil: true,
@@ -2542,7 +2542,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuDeviceGetByPCIBusId",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuDeviceGetByPCIBusId as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -2564,7 +2564,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuDeviceGetCliqueCount",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuDeviceGetCliqueCount as u16,
         thunk: call_qw_w,
         keep_gil: false,
@@ -2586,7 +2586,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuDeviceGetCliqueInfo",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuDeviceGetCliqueInfo as u16,
         thunk: call_qqw_w,
         keep_gil: false,
@@ -2623,7 +2623,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuDeviceGetCount",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuDeviceGetCount as u16,
         thunk: call_q_w,
         keep_gil: true,
@@ -2640,7 +2640,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuDeviceGetDefaultMemPool",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuDeviceGetDefaultMemPool as u16,
         thunk: call_qw_w,
         keep_gil: false,
@@ -2662,7 +2662,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuDeviceGetDevResource",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuDeviceGetDevResource as u16,
         thunk: call_wqw_w,
         keep_gil: false,
@@ -2692,7 +2692,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuDeviceGetExecAffinitySupport",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuDeviceGetExecAffinitySupport as u16,
         thunk: call_qww_w,
         keep_gil: false,
@@ -2722,7 +2722,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuDeviceGetFabricClusterUuid",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuDeviceGetFabricClusterUuid as u16,
         thunk: call_qw_w,
         keep_gil: false,
@@ -2744,7 +2744,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuDeviceGetGraphMemAttribute",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuDeviceGetGraphMemAttribute as u16,
         thunk: call_wwq_w,
         keep_gil: false,
@@ -2774,7 +2774,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuDeviceGetHostAtomicCapabilities",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuDeviceGetHostAtomicCapabilities as u16,
         thunk: call_qqww_w,
         keep_gil: false,
@@ -2817,7 +2817,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuDeviceGetLuid",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuDeviceGetLuid as u16,
         thunk: call_qqw_w,
         keep_gil: false,
@@ -2846,7 +2846,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuDeviceGetMemPool",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuDeviceGetMemPool as u16,
         thunk: call_qw_w,
         keep_gil: false,
@@ -2868,7 +2868,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuDeviceGetName",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuDeviceGetName as u16,
         thunk: call_qww_w,
         keep_gil: false,
@@ -2898,7 +2898,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuDeviceGetNvSciSyncAttributes",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuDeviceGetNvSciSyncAttributes as u16,
         thunk: call_qww_w,
         keep_gil: false,
@@ -2930,7 +2930,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuDeviceGetP2PAtomicCapabilities",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuDeviceGetP2PAtomicCapabilities as u16,
         thunk: call_qqwww_w,
         keep_gil: false,
@@ -2985,7 +2985,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuDeviceGetP2PAttribute",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuDeviceGetP2PAttribute as u16,
         thunk: call_qwww_w,
         keep_gil: false,
@@ -3021,7 +3021,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuDeviceGetPCIBusId",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuDeviceGetPCIBusId as u16,
         thunk: call_qww_w,
         keep_gil: false,
@@ -3051,7 +3051,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuDeviceGetProperties",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuDeviceGetProperties as u16,
         thunk: call_qw_w,
         keep_gil: false,
@@ -3073,7 +3073,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuDeviceGetTexture1DLinearMaxWidth",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuDeviceGetTexture1DLinearMaxWidth as u16,
         thunk: call_qwww_w,
         keep_gil: false,
@@ -3109,7 +3109,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuDeviceGetUuid",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuDeviceGetUuid as u16,
         thunk: call_qw_w,
         keep_gil: false,
@@ -3131,7 +3131,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuDeviceGraphMemTrim",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuDeviceGraphMemTrim as u16,
         thunk: call_w_w,
         keep_gil: false,
@@ -3149,7 +3149,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuDevicePrimaryCtxGetState",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuDevicePrimaryCtxGetState as u16,
         thunk: call_wqq_w,
         keep_gil: false,
@@ -3178,7 +3178,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuDevicePrimaryCtxRelease",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuDevicePrimaryCtxRelease as u16,
         thunk: call_w_w,
         keep_gil: false,
@@ -3196,7 +3196,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuDevicePrimaryCtxReset",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuDevicePrimaryCtxReset as u16,
         thunk: call_w_w,
         keep_gil: false,
@@ -3214,7 +3214,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuDevicePrimaryCtxRetain",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuDevicePrimaryCtxRetain as u16,
         thunk: call_qw_w,
         keep_gil: false,
@@ -3236,7 +3236,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuDevicePrimaryCtxSetFlags",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuDevicePrimaryCtxSetFlags as u16,
         thunk: call_ww_w,
         keep_gil: false,
@@ -3262,7 +3262,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuDeviceRegisterAsyncNotification",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuDeviceRegisterAsyncNotification as u16,
         thunk: call_wqqq_w,
         keep_gil: false,
@@ -3298,7 +3298,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuDeviceSetGraphMemAttribute",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuDeviceSetGraphMemAttribute as u16,
         thunk: call_wwq_w,
         keep_gil: false,
@@ -3330,7 +3330,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuDeviceSetMemPool",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuDeviceSetMemPool as u16,
         thunk: call_wq_w,
         keep_gil: false,
@@ -3356,7 +3356,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuDeviceTotalMem",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuDeviceTotalMem as u16,
         thunk: call_qw_w,
         keep_gil: false,
@@ -3378,7 +3378,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuDeviceUnregisterAsyncNotification",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuDeviceUnregisterAsyncNotification as u16,
         thunk: call_wq_w,
         keep_gil: false,
@@ -3404,7 +3404,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuDriverGetVersion",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuDriverGetVersion as u16,
         thunk: call_q_w,
         keep_gil: true,
@@ -3421,7 +3421,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuEGLStreamConsumerAcquireFrame",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuEGLStreamConsumerAcquireFrame as u16,
         thunk: call_qqqw_w,
         keep_gil: false,
@@ -3464,7 +3464,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuEGLStreamConsumerConnect",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuEGLStreamConsumerConnect as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -3486,7 +3486,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuEGLStreamConsumerConnectWithFlags",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuEGLStreamConsumerConnectWithFlags as u16,
         thunk: call_qqw_w,
         keep_gil: false,
@@ -3516,7 +3516,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuEGLStreamConsumerDisconnect",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuEGLStreamConsumerDisconnect as u16,
         thunk: call_q_w,
         keep_gil: false,
@@ -3534,7 +3534,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuEGLStreamConsumerReleaseFrame",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuEGLStreamConsumerReleaseFrame as u16,
         thunk: call_qqq_w,
         keep_gil: false,
@@ -3566,7 +3566,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuEGLStreamProducerConnect",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuEGLStreamProducerConnect as u16,
         thunk: call_qqww_w,
         keep_gil: false,
@@ -3602,7 +3602,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuEGLStreamProducerDisconnect",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuEGLStreamProducerDisconnect as u16,
         thunk: call_q_w,
         keep_gil: false,
@@ -3620,7 +3620,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuEGLStreamProducerPresentFrame",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuEGLStreamProducerPresentFrame as u16,
         thunk: call_q_cueglframe_st_q_w,
         keep_gil: false,
@@ -3652,7 +3652,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuEGLStreamProducerReturnFrame",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuEGLStreamProducerReturnFrame as u16,
         thunk: call_qqq_w,
         keep_gil: false,
@@ -3684,7 +3684,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuEventCreate",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuEventCreate as u16,
         thunk: call_qw_w,
         keep_gil: false,
@@ -3706,7 +3706,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuEventCreateFromEGLSync",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuEventCreateFromEGLSync as u16,
         thunk: call_qqw_w,
         keep_gil: false,
@@ -3736,7 +3736,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuEventDestroy",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuEventDestroy as u16,
         thunk: call_q_w,
         keep_gil: false,
@@ -3754,7 +3754,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuEventElapsedTime",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuEventElapsedTime as u16,
         thunk: call_qqq_w,
         keep_gil: true,
@@ -3784,7 +3784,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuEventQuery",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuEventQuery as u16,
         thunk: call_q_w,
         keep_gil: true,
@@ -3802,7 +3802,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuEventRecord",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuEventRecord as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -3828,7 +3828,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuEventRecordWithFlags",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuEventRecordWithFlags as u16,
         thunk: call_qqw_w,
         keep_gil: false,
@@ -3860,7 +3860,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuEventSynchronize",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuEventSynchronize as u16,
         thunk: call_q_w,
         keep_gil: false,
@@ -3878,7 +3878,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuExternalMemoryGetMappedBuffer",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuExternalMemoryGetMappedBuffer as u16,
         thunk: call_qqq_w,
         keep_gil: false,
@@ -3908,7 +3908,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuExternalMemoryGetMappedMipmappedArray",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuExternalMemoryGetMappedMipmappedArray as u16,
         thunk: call_qqq_w,
         keep_gil: false,
@@ -3938,7 +3938,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuFabricCpyBatchAsync",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuFabricCpyBatchAsync as u16,
         thunk: call_qqqq_w,
         keep_gil: false,
@@ -3983,7 +3983,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuFlushGPUDirectRDMAWrites",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuFlushGPUDirectRDMAWrites as u16,
         thunk: call_ww_w,
         keep_gil: false,
@@ -4009,7 +4009,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuFuncGetAttribute",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuFuncGetAttribute as u16,
         thunk: call_qwq_w,
         keep_gil: false,
@@ -4039,7 +4039,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuFuncGetModule",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuFuncGetModule as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -4061,7 +4061,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuFuncGetName",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuFuncGetName as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -4083,7 +4083,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuFuncGetParamCount",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuFuncGetParamCount as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -4105,7 +4105,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuFuncGetParamInfo",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuFuncGetParamInfo as u16,
         thunk: call_qqqq_w,
         keep_gil: false,
@@ -4142,7 +4142,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuFuncIsLoaded",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuFuncIsLoaded as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -4164,7 +4164,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuFuncLoad",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuFuncLoad as u16,
         thunk: call_q_w,
         keep_gil: false,
@@ -4182,7 +4182,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuFuncSetAttribute",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuFuncSetAttribute as u16,
         thunk: call_qww_w,
         keep_gil: false,
@@ -4214,7 +4214,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuFuncSetBlockShape",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuFuncSetBlockShape as u16,
         thunk: call_qwww_w,
         keep_gil: false,
@@ -4252,7 +4252,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuFuncSetCacheConfig",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuFuncSetCacheConfig as u16,
         thunk: call_qw_w,
         keep_gil: false,
@@ -4278,7 +4278,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuFuncSetSharedMemConfig",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuFuncSetSharedMemConfig as u16,
         thunk: call_qw_w,
         keep_gil: false,
@@ -4304,7 +4304,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuFuncSetSharedSize",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuFuncSetSharedSize as u16,
         thunk: call_qw_w,
         keep_gil: false,
@@ -4330,7 +4330,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuGLGetDevices",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuGLGetDevices as u16,
         thunk: call_qqww_w,
         keep_gil: false,
@@ -4367,7 +4367,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuGetErrorName",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuGetErrorName as u16,
         thunk: call_wq_w,
         keep_gil: true,
@@ -4389,7 +4389,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuGetErrorString",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuGetErrorString as u16,
         thunk: call_wq_w,
         keep_gil: true,
@@ -4411,7 +4411,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuGetExportTable",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuGetExportTable as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -4433,7 +4433,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuGetProcAddress",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuGetProcAddress as u16,
         thunk: call_qqwqq_w,
         keep_gil: false,
@@ -4482,7 +4482,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuGraphAddBatchMemOpNode",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuGraphAddBatchMemOpNode as u16,
         thunk: call_qqqqq_w,
         keep_gil: false,
@@ -4537,7 +4537,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuGraphAddChildGraphNode",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuGraphAddChildGraphNode as u16,
         thunk: call_qqqqq_w,
         keep_gil: false,
@@ -4592,7 +4592,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuGraphAddDependencies",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuGraphAddDependencies as u16,
         thunk: call_qqqqq_w,
         keep_gil: false,
@@ -4663,7 +4663,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuGraphAddEmptyNode",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuGraphAddEmptyNode as u16,
         thunk: call_qqqq_w,
         keep_gil: false,
@@ -4706,7 +4706,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuGraphAddEventRecordNode",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuGraphAddEventRecordNode as u16,
         thunk: call_qqqqq_w,
         keep_gil: false,
@@ -4761,7 +4761,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuGraphAddEventWaitNode",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuGraphAddEventWaitNode as u16,
         thunk: call_qqqqq_w,
         keep_gil: false,
@@ -4816,7 +4816,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuGraphAddExternalSemaphoresSignalNode",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuGraphAddExternalSemaphoresSignalNode as u16,
         thunk: call_qqqqq_w,
         keep_gil: false,
@@ -4871,7 +4871,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuGraphAddExternalSemaphoresWaitNode",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuGraphAddExternalSemaphoresWaitNode as u16,
         thunk: call_qqqqq_w,
         keep_gil: false,
@@ -4926,7 +4926,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuGraphAddHostNode",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuGraphAddHostNode as u16,
         thunk: call_qqqqq_w,
         keep_gil: false,
@@ -4981,7 +4981,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuGraphAddKernelNode",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuGraphAddKernelNode as u16,
         thunk: call_qqqqq_w,
         keep_gil: false,
@@ -5036,7 +5036,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuGraphAddMemAllocNode",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuGraphAddMemAllocNode as u16,
         thunk: call_qqqqq_w,
         keep_gil: false,
@@ -5091,7 +5091,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuGraphAddMemFreeNode",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuGraphAddMemFreeNode as u16,
         thunk: call_qqqqq_w,
         keep_gil: false,
@@ -5146,7 +5146,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuGraphAddMemcpyNode",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuGraphAddMemcpyNode as u16,
         thunk: call_qqqqqq_w,
         keep_gil: false,
@@ -5208,7 +5208,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuGraphAddMemsetNode",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuGraphAddMemsetNode as u16,
         thunk: call_qqqqqq_w,
         keep_gil: false,
@@ -5270,7 +5270,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuGraphAddNode",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuGraphAddNode as u16,
         thunk: call_qqqqqq_w,
         keep_gil: false,
@@ -5339,7 +5339,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuGraphAddNode_v3",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuGraphAddNode_v3 as u16,
         thunk: call_qqqqqq_w,
         keep_gil: false,
@@ -5408,7 +5408,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuGraphBatchMemOpNodeGetParams",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuGraphBatchMemOpNodeGetParams as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -5430,7 +5430,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuGraphBatchMemOpNodeSetParams",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuGraphBatchMemOpNodeSetParams as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -5456,7 +5456,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuGraphChildGraphNodeGetGraph",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuGraphChildGraphNodeGetGraph as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -5478,7 +5478,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuGraphClone",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuGraphClone as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -5500,7 +5500,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuGraphConditionalHandleCreate",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuGraphConditionalHandleCreate as u16,
         thunk: call_qqqww_w,
         keep_gil: false,
@@ -5548,7 +5548,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuGraphCreate",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuGraphCreate as u16,
         thunk: call_qw_w,
         keep_gil: false,
@@ -5570,7 +5570,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuGraphDebugDotPrint",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuGraphDebugDotPrint as u16,
         thunk: call_qqw_w,
         keep_gil: false,
@@ -5602,7 +5602,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuGraphDestroy",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuGraphDestroy as u16,
         thunk: call_q_w,
         keep_gil: false,
@@ -5620,7 +5620,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuGraphDestroyNode",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuGraphDestroyNode as u16,
         thunk: call_q_w,
         keep_gil: false,
@@ -5638,7 +5638,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuGraphEventRecordNodeGetEvent",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuGraphEventRecordNodeGetEvent as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -5660,7 +5660,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuGraphEventRecordNodeSetEvent",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuGraphEventRecordNodeSetEvent as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -5686,7 +5686,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuGraphEventWaitNodeGetEvent",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuGraphEventWaitNodeGetEvent as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -5708,7 +5708,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuGraphEventWaitNodeSetEvent",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuGraphEventWaitNodeSetEvent as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -5734,7 +5734,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuGraphExecBatchMemOpNodeSetParams",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuGraphExecBatchMemOpNodeSetParams as u16,
         thunk: call_qqq_w,
         keep_gil: false,
@@ -5766,7 +5766,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuGraphExecChildGraphNodeSetParams",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuGraphExecChildGraphNodeSetParams as u16,
         thunk: call_qqq_w,
         keep_gil: false,
@@ -5798,7 +5798,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuGraphExecDestroy",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuGraphExecDestroy as u16,
         thunk: call_q_w,
         keep_gil: false,
@@ -5816,7 +5816,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuGraphExecEventRecordNodeSetEvent",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuGraphExecEventRecordNodeSetEvent as u16,
         thunk: call_qqq_w,
         keep_gil: false,
@@ -5848,7 +5848,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuGraphExecEventWaitNodeSetEvent",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuGraphExecEventWaitNodeSetEvent as u16,
         thunk: call_qqq_w,
         keep_gil: false,
@@ -5880,7 +5880,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuGraphExecExternalSemaphoresSignalNodeSetParams",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuGraphExecExternalSemaphoresSignalNodeSetParams as u16,
         thunk: call_qqq_w,
         keep_gil: false,
@@ -5912,7 +5912,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuGraphExecExternalSemaphoresWaitNodeSetParams",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuGraphExecExternalSemaphoresWaitNodeSetParams as u16,
         thunk: call_qqq_w,
         keep_gil: false,
@@ -5944,7 +5944,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuGraphExecGetFlags",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuGraphExecGetFlags as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -5966,7 +5966,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuGraphExecGetId",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuGraphExecGetId as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -5988,7 +5988,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuGraphExecHostNodeSetParams",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuGraphExecHostNodeSetParams as u16,
         thunk: call_qqq_w,
         keep_gil: false,
@@ -6020,7 +6020,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuGraphExecKernelNodeSetParams",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuGraphExecKernelNodeSetParams as u16,
         thunk: call_qqq_w,
         keep_gil: false,
@@ -6052,7 +6052,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuGraphExecMemcpyNodeSetParams",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuGraphExecMemcpyNodeSetParams as u16,
         thunk: call_qqqq_w,
         keep_gil: false,
@@ -6090,7 +6090,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuGraphExecMemsetNodeSetParams",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuGraphExecMemsetNodeSetParams as u16,
         thunk: call_qqqq_w,
         keep_gil: false,
@@ -6128,7 +6128,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuGraphExecNodeSetParams",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuGraphExecNodeSetParams as u16,
         thunk: call_qqq_w,
         keep_gil: false,
@@ -6160,7 +6160,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuGraphExecUpdate",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuGraphExecUpdate as u16,
         thunk: call_qqq_w,
         keep_gil: false,
@@ -6190,7 +6190,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuGraphExternalSemaphoresSignalNodeGetParams",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuGraphExternalSemaphoresSignalNodeGetParams as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -6212,7 +6212,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuGraphExternalSemaphoresSignalNodeSetParams",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuGraphExternalSemaphoresSignalNodeSetParams as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -6238,7 +6238,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuGraphExternalSemaphoresWaitNodeGetParams",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuGraphExternalSemaphoresWaitNodeGetParams as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -6260,7 +6260,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuGraphExternalSemaphoresWaitNodeSetParams",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuGraphExternalSemaphoresWaitNodeSetParams as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -6286,7 +6286,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuGraphGetEdges",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuGraphGetEdges as u16,
         thunk: call_qqqqq_w,
         keep_gil: false,
@@ -6339,7 +6339,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuGraphGetId",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuGraphGetId as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -6361,7 +6361,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuGraphGetNodes",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuGraphGetNodes as u16,
         thunk: call_qqq_w,
         keep_gil: false,
@@ -6398,7 +6398,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuGraphGetRootNodes",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuGraphGetRootNodes as u16,
         thunk: call_qqq_w,
         keep_gil: false,
@@ -6435,7 +6435,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuGraphHostNodeGetParams",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuGraphHostNodeGetParams as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -6457,7 +6457,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuGraphHostNodeSetParams",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuGraphHostNodeSetParams as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -6483,7 +6483,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuGraphInstantiate",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuGraphInstantiate as u16,
         thunk: call_qqq_w,
         keep_gil: false,
@@ -6513,7 +6513,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuGraphInstantiateWithParams",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuGraphInstantiateWithParams as u16,
         thunk: call_qqq_w,
         keep_gil: false,
@@ -6543,7 +6543,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuGraphKernelNodeCopyAttributes",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuGraphKernelNodeCopyAttributes as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -6569,7 +6569,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuGraphKernelNodeGetAttribute",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuGraphKernelNodeGetAttribute as u16,
         thunk: call_qwq_w,
         keep_gil: false,
@@ -6599,7 +6599,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuGraphKernelNodeGetParams",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuGraphKernelNodeGetParams as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -6621,7 +6621,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuGraphKernelNodeSetAttribute",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuGraphKernelNodeSetAttribute as u16,
         thunk: call_qwq_w,
         keep_gil: false,
@@ -6653,7 +6653,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuGraphKernelNodeSetParams",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuGraphKernelNodeSetParams as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -6679,7 +6679,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuGraphLaunch",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuGraphLaunch as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -6705,7 +6705,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuGraphMemAllocNodeGetParams",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuGraphMemAllocNodeGetParams as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -6727,7 +6727,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuGraphMemFreeNodeGetParams",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuGraphMemFreeNodeGetParams as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -6749,7 +6749,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuGraphMemcpyNodeGetParams",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuGraphMemcpyNodeGetParams as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -6771,7 +6771,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuGraphMemcpyNodeSetParams",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuGraphMemcpyNodeSetParams as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -6797,7 +6797,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuGraphMemsetNodeGetParams",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuGraphMemsetNodeGetParams as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -6819,7 +6819,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuGraphMemsetNodeSetParams",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuGraphMemsetNodeSetParams as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -6845,7 +6845,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuGraphNodeFindInClone",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuGraphNodeFindInClone as u16,
         thunk: call_qqq_w,
         keep_gil: false,
@@ -6875,7 +6875,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuGraphNodeGetContainingGraph",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuGraphNodeGetContainingGraph as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -6897,7 +6897,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuGraphNodeGetDependencies",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuGraphNodeGetDependencies as u16,
         thunk: call_qqqq_w,
         keep_gil: false,
@@ -6944,7 +6944,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuGraphNodeGetDependentNodes",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuGraphNodeGetDependentNodes as u16,
         thunk: call_qqqq_w,
         keep_gil: false,
@@ -6991,7 +6991,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuGraphNodeGetEnabled",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuGraphNodeGetEnabled as u16,
         thunk: call_qqq_w,
         keep_gil: false,
@@ -7021,7 +7021,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuGraphNodeGetLocalId",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuGraphNodeGetLocalId as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -7043,7 +7043,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuGraphNodeGetParams",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuGraphNodeGetParams as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -7065,7 +7065,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuGraphNodeGetToolsId",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuGraphNodeGetToolsId as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -7087,7 +7087,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuGraphNodeGetType",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuGraphNodeGetType as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -7109,7 +7109,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuGraphNodeSetEnabled",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuGraphNodeSetEnabled as u16,
         thunk: call_qqw_w,
         keep_gil: false,
@@ -7141,7 +7141,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuGraphNodeSetParams",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuGraphNodeSetParams as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -7167,7 +7167,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuGraphNodeSetParams_v2",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuGraphNodeSetParams_v2 as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -7193,7 +7193,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuGraphReleaseUserObject",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuGraphReleaseUserObject as u16,
         thunk: call_qqw_w,
         keep_gil: false,
@@ -7225,7 +7225,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuGraphRemoveDependencies",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuGraphRemoveDependencies as u16,
         thunk: call_qqqqq_w,
         keep_gil: false,
@@ -7296,7 +7296,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuGraphRetainUserObject",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuGraphRetainUserObject as u16,
         thunk: call_qqww_w,
         keep_gil: false,
@@ -7334,7 +7334,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuGraphUpload",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuGraphUpload as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -7360,7 +7360,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuGraphicsEGLRegisterImage",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuGraphicsEGLRegisterImage as u16,
         thunk: call_qqw_w,
         keep_gil: false,
@@ -7390,7 +7390,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuGraphicsGLRegisterBuffer",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuGraphicsGLRegisterBuffer as u16,
         thunk: call_qww_w,
         keep_gil: false,
@@ -7420,7 +7420,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuGraphicsGLRegisterImage",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuGraphicsGLRegisterImage as u16,
         thunk: call_qwww_w,
         keep_gil: false,
@@ -7456,7 +7456,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuGraphicsMapResources",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuGraphicsMapResources as u16,
         thunk: call_wqq_w,
         keep_gil: false,
@@ -7488,7 +7488,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuGraphicsResourceGetMappedEglFrame",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuGraphicsResourceGetMappedEglFrame as u16,
         thunk: call_qqww_w,
         keep_gil: false,
@@ -7524,7 +7524,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuGraphicsResourceGetMappedMipmappedArray",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuGraphicsResourceGetMappedMipmappedArray as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -7546,7 +7546,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuGraphicsResourceGetMappedPointer",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuGraphicsResourceGetMappedPointer as u16,
         thunk: call_qqq_w,
         keep_gil: false,
@@ -7575,7 +7575,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuGraphicsResourceSetMapFlags",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuGraphicsResourceSetMapFlags as u16,
         thunk: call_qw_w,
         keep_gil: false,
@@ -7601,7 +7601,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuGraphicsSubResourceGetMappedArray",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuGraphicsSubResourceGetMappedArray as u16,
         thunk: call_qqww_w,
         keep_gil: false,
@@ -7637,7 +7637,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuGraphicsUnmapResources",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuGraphicsUnmapResources as u16,
         thunk: call_wqq_w,
         keep_gil: false,
@@ -7669,7 +7669,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuGraphicsUnregisterResource",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuGraphicsUnregisterResource as u16,
         thunk: call_q_w,
         keep_gil: false,
@@ -7687,7 +7687,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuGraphicsVDPAURegisterOutputSurface",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuGraphicsVDPAURegisterOutputSurface as u16,
         thunk: call_qww_w,
         keep_gil: false,
@@ -7717,7 +7717,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuGraphicsVDPAURegisterVideoSurface",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuGraphicsVDPAURegisterVideoSurface as u16,
         thunk: call_qww_w,
         keep_gil: false,
@@ -7747,7 +7747,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuGreenCtxCreate",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuGreenCtxCreate as u16,
         thunk: call_qqww_w,
         keep_gil: false,
@@ -7783,7 +7783,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuGreenCtxDestroy",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuGreenCtxDestroy as u16,
         thunk: call_q_w,
         keep_gil: false,
@@ -7801,7 +7801,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuGreenCtxGetDevResource",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuGreenCtxGetDevResource as u16,
         thunk: call_qqw_w,
         keep_gil: false,
@@ -7831,7 +7831,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuGreenCtxGetId",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuGreenCtxGetId as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -7853,7 +7853,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuGreenCtxRecordEvent",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuGreenCtxRecordEvent as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -7879,7 +7879,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuGreenCtxStreamCreate",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuGreenCtxStreamCreate as u16,
         thunk: call_qqww_w,
         keep_gil: false,
@@ -7915,7 +7915,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuGreenCtxWaitEvent",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuGreenCtxWaitEvent as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -7941,7 +7941,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuImportExternalMemory",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuImportExternalMemory as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -7963,7 +7963,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuImportExternalSemaphore",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuImportExternalSemaphore as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -7985,7 +7985,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuInit",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuInit as u16,
         thunk: call_w_w,
         keep_gil: false,
@@ -8003,7 +8003,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuIpcCloseMemHandle",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuIpcCloseMemHandle as u16,
         thunk: call_q_w,
         keep_gil: false,
@@ -8021,7 +8021,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuIpcGetEventHandle",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuIpcGetEventHandle as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -8043,7 +8043,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuIpcGetMemHandle",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuIpcGetMemHandle as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -8065,7 +8065,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuIpcOpenEventHandle",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuIpcOpenEventHandle as u16,
         thunk: call_q_cuipceventhandle_st_w,
         keep_gil: false,
@@ -8087,7 +8087,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuIpcOpenMemHandle",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuIpcOpenMemHandle as u16,
         thunk: call_q_cuipcmemhandle_st_w_w,
         keep_gil: false,
@@ -8117,7 +8117,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuKernelGetAttribute",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuKernelGetAttribute as u16,
         thunk: call_qwqw_w,
         keep_gil: false,
@@ -8153,7 +8153,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuKernelGetFunction",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuKernelGetFunction as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -8175,7 +8175,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuKernelGetLibrary",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuKernelGetLibrary as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -8197,7 +8197,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuKernelGetName",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuKernelGetName as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -8219,7 +8219,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuKernelGetParamCount",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuKernelGetParamCount as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -8241,7 +8241,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuKernelGetParamInfo",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuKernelGetParamInfo as u16,
         thunk: call_qqqq_w,
         keep_gil: false,
@@ -8278,7 +8278,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuKernelSetAttribute",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuKernelSetAttribute as u16,
         thunk: call_wwqw_w,
         keep_gil: false,
@@ -8316,7 +8316,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuKernelSetCacheConfig",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuKernelSetCacheConfig as u16,
         thunk: call_qww_w,
         keep_gil: false,
@@ -8348,7 +8348,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuLaunch",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuLaunch as u16,
         thunk: call_q_w,
         keep_gil: false,
@@ -8366,7 +8366,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuLaunchCooperativeKernel",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuLaunchCooperativeKernel as u16,
         thunk: call_qwwwwwwwqq_w,
         keep_gil: false,
@@ -8451,7 +8451,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuLaunchCooperativeKernelMultiDevice",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuLaunchCooperativeKernelMultiDevice as u16,
         thunk: call_qww_w,
         keep_gil: false,
@@ -8490,7 +8490,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuLaunchGrid",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuLaunchGrid as u16,
         thunk: call_qww_w,
         keep_gil: false,
@@ -8522,7 +8522,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuLaunchGridAsync",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuLaunchGridAsync as u16,
         thunk: call_qwwq_w,
         keep_gil: false,
@@ -8560,7 +8560,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuLaunchHostFunc",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuLaunchHostFunc as u16,
         thunk: call_qqq_w,
         keep_gil: false,
@@ -8592,7 +8592,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuLaunchHostFunc_v2",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuLaunchHostFunc_v2 as u16,
         thunk: call_qqqw_w,
         keep_gil: false,
@@ -8630,7 +8630,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuLaunchKernel",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuLaunchKernel as u16,
         thunk: call_qwwwwwwwqqq_w,
         keep_gil: false,
@@ -8722,7 +8722,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuLaunchKernelEx",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuLaunchKernelEx as u16,
         thunk: call_qqqq_w,
         keep_gil: false,
@@ -8760,7 +8760,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuLibraryEnumerateKernels",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuLibraryEnumerateKernels as u16,
         thunk: call_qwq_w,
         keep_gil: false,
@@ -8790,7 +8790,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuLibraryGetGlobal",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuLibraryGetGlobal as u16,
         thunk: call_qqqq_w,
         keep_gil: false,
@@ -8827,7 +8827,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuLibraryGetKernel",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuLibraryGetKernel as u16,
         thunk: call_qqq_w,
         keep_gil: false,
@@ -8857,7 +8857,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuLibraryGetKernelCount",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuLibraryGetKernelCount as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -8879,7 +8879,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuLibraryGetManaged",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuLibraryGetManaged as u16,
         thunk: call_qqqq_w,
         keep_gil: false,
@@ -8916,7 +8916,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuLibraryGetModule",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuLibraryGetModule as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -8938,7 +8938,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuLibraryGetUnifiedFunction",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuLibraryGetUnifiedFunction as u16,
         thunk: call_qqq_w,
         keep_gil: false,
@@ -8968,7 +8968,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuLibraryLoadData",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuLibraryLoadData as u16,
         thunk: call_qqqqwqqw_w,
         keep_gil: false,
@@ -9051,7 +9051,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuLibraryLoadFromFile",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuLibraryLoadFromFile as u16,
         thunk: call_qqqqwqqw_w,
         keep_gil: false,
@@ -9134,7 +9134,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuLibraryUnload",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuLibraryUnload as u16,
         thunk: call_q_w,
         keep_gil: false,
@@ -9152,7 +9152,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuLinkAddData",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuLinkAddData as u16,
         thunk: call_qwqqqwqq_w,
         keep_gil: false,
@@ -9230,7 +9230,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuLinkAddFile",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuLinkAddFile as u16,
         thunk: call_qwqwqq_w,
         keep_gil: false,
@@ -9294,7 +9294,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuLinkComplete",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuLinkComplete as u16,
         thunk: call_qqq_w,
         keep_gil: false,
@@ -9323,7 +9323,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuLinkCreate",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuLinkCreate as u16,
         thunk: call_wqqq_w,
         keep_gil: false,
@@ -9366,7 +9366,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuLinkDestroy",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuLinkDestroy as u16,
         thunk: call_q_w,
         keep_gil: false,
@@ -9384,7 +9384,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuLogicalEndpointAddDevice",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuLogicalEndpointAddDevice as u16,
         thunk: call_ww_w,
         keep_gil: false,
@@ -9410,7 +9410,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuLogicalEndpointBindAddr",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuLogicalEndpointBindAddr as u16,
         thunk: call_wwqqqq_w,
         keep_gil: false,
@@ -9467,7 +9467,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuLogicalEndpointBindMem",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuLogicalEndpointBindMem as u16,
         thunk: call_wwqqqqq_w,
         keep_gil: false,
@@ -9531,7 +9531,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuLogicalEndpointCreate",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuLogicalEndpointCreate as u16,
         thunk: call_wq_w,
         keep_gil: false,
@@ -9557,7 +9557,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuLogicalEndpointDestroy",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuLogicalEndpointDestroy as u16,
         thunk: call_w_w,
         keep_gil: false,
@@ -9575,7 +9575,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuLogicalEndpointExport",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuLogicalEndpointExport as u16,
         thunk: call_qww_w,
         keep_gil: false,
@@ -9605,7 +9605,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuLogicalEndpointGetLimits",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuLogicalEndpointGetLimits as u16,
         thunk: call_qqq_w,
         keep_gil: false,
@@ -9634,7 +9634,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuLogicalEndpointIdRelease",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuLogicalEndpointIdRelease as u16,
         thunk: call_ww_w,
         keep_gil: false,
@@ -9660,7 +9660,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuLogicalEndpointIdReserve",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuLogicalEndpointIdReserve as u16,
         thunk: call_qw_w,
         keep_gil: false,
@@ -9682,7 +9682,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuLogicalEndpointImport",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuLogicalEndpointImport as u16,
         thunk: call_wqw_w,
         keep_gil: false,
@@ -9714,7 +9714,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuLogicalEndpointQuery",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuLogicalEndpointQuery as u16,
         thunk: call_wwq_w,
         keep_gil: false,
@@ -9744,7 +9744,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuLogicalEndpointUnbind",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuLogicalEndpointUnbind as u16,
         thunk: call_wwqq_w,
         keep_gil: false,
@@ -9782,7 +9782,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuLogsCurrent",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuLogsCurrent as u16,
         thunk: call_qw_w,
         keep_gil: false,
@@ -9804,7 +9804,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuLogsDumpToFile",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuLogsDumpToFile as u16,
         thunk: call_qqw_w,
         keep_gil: false,
@@ -9840,7 +9840,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuLogsDumpToMemory",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuLogsDumpToMemory as u16,
         thunk: call_qqqw_w,
         keep_gil: false,
@@ -9894,7 +9894,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuLogsRegisterCallback",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuLogsRegisterCallback as u16,
         thunk: call_qqq_w,
         keep_gil: false,
@@ -9924,7 +9924,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuLogsUnregisterCallback",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuLogsUnregisterCallback as u16,
         thunk: call_q_w,
         keep_gil: false,
@@ -9942,7 +9942,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuMemAddressFree",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuMemAddressFree as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -9968,7 +9968,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuMemAddressReserve",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuMemAddressReserve as u16,
         thunk: call_qqqqq_w,
         keep_gil: false,
@@ -10016,7 +10016,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuMemAdvise",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuMemAdvise as u16,
         thunk: call_qqw_cumemlocation_st_w,
         keep_gil: false,
@@ -10054,7 +10054,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuMemAlloc",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuMemAlloc as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -10076,7 +10076,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuMemAllocAsync",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuMemAllocAsync as u16,
         thunk: call_qqq_w,
         keep_gil: false,
@@ -10106,7 +10106,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuMemAllocFromPoolAsync",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuMemAllocFromPoolAsync as u16,
         thunk: call_qqqq_w,
         keep_gil: false,
@@ -10142,7 +10142,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuMemAllocHost",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuMemAllocHost as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -10164,7 +10164,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuMemAllocManaged",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuMemAllocManaged as u16,
         thunk: call_qqw_w,
         keep_gil: false,
@@ -10194,7 +10194,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuMemAllocPitch",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuMemAllocPitch as u16,
         thunk: call_qqqqw_w,
         keep_gil: false,
@@ -10243,7 +10243,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuMemBatchDecompressAsync",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuMemBatchDecompressAsync as u16,
         thunk: call_qqwqq_w,
         keep_gil: false,
@@ -10291,7 +10291,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuMemCreate",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuMemCreate as u16,
         thunk: call_qqqq_w,
         keep_gil: false,
@@ -10327,7 +10327,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuMemDiscardAndPrefetchBatchAsync",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuMemDiscardAndPrefetchBatchAsync as u16,
         thunk: call_qqqqqqqq_w,
         keep_gil: false,
@@ -10426,7 +10426,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuMemDiscardBatchAsync",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuMemDiscardBatchAsync as u16,
         thunk: call_qqqqq_w,
         keep_gil: false,
@@ -10490,7 +10490,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuMemExportToShareableHandle",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuMemExportToShareableHandle as u16,
         thunk: call_qqwq_w,
         keep_gil: false,
@@ -10526,7 +10526,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuMemFree",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuMemFree as u16,
         thunk: call_q_w,
         keep_gil: false,
@@ -10544,7 +10544,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuMemFreeAsync",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuMemFreeAsync as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -10570,7 +10570,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuMemFreeHost",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuMemFreeHost as u16,
         thunk: call_q_w,
         keep_gil: false,
@@ -10588,7 +10588,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuMemGetAccess",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuMemGetAccess as u16,
         thunk: call_qqq_w,
         keep_gil: false,
@@ -10618,7 +10618,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuMemGetAddressRange",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuMemGetAddressRange as u16,
         thunk: call_qqq_w,
         keep_gil: false,
@@ -10647,7 +10647,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuMemGetAllocationGranularity",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuMemGetAllocationGranularity as u16,
         thunk: call_qqw_w,
         keep_gil: false,
@@ -10677,7 +10677,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuMemGetAllocationPropertiesFromHandle",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuMemGetAllocationPropertiesFromHandle as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -10699,7 +10699,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuMemGetDefaultMemPool",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuMemGetDefaultMemPool as u16,
         thunk: call_qqw_w,
         keep_gil: false,
@@ -10729,7 +10729,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuMemGetHandleForAddressRange",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuMemGetHandleForAddressRange as u16,
         thunk: call_qqqwq_w,
         keep_gil: false,
@@ -10777,7 +10777,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuMemGetInfo",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuMemGetInfo as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -10801,7 +10801,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuMemGetLocationInfo",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuMemGetLocationInfo as u16,
         thunk: call_qqqqq_w,
         keep_gil: false,
@@ -10851,7 +10851,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuMemGetMemPool",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuMemGetMemPool as u16,
         thunk: call_qqw_w,
         keep_gil: false,
@@ -10881,7 +10881,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuMemHostAlloc",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuMemHostAlloc as u16,
         thunk: call_qqw_w,
         keep_gil: false,
@@ -10911,7 +10911,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuMemHostGetDevicePointer",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuMemHostGetDevicePointer as u16,
         thunk: call_qqw_w,
         keep_gil: false,
@@ -10941,7 +10941,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuMemHostGetFlags",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuMemHostGetFlags as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -10963,7 +10963,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuMemHostRegister",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuMemHostRegister as u16,
         thunk: call_qqw_w,
         keep_gil: false,
@@ -10995,7 +10995,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuMemHostUnregister",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuMemHostUnregister as u16,
         thunk: call_q_w,
         keep_gil: false,
@@ -11013,7 +11013,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuMemImportFromShareableHandle",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuMemImportFromShareableHandle as u16,
         thunk: call_qqw_w,
         keep_gil: false,
@@ -11043,7 +11043,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuMemMap",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuMemMap as u16,
         thunk: call_qqqqq_w,
         keep_gil: false,
@@ -11093,7 +11093,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuMemMapArrayAsync",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuMemMapArrayAsync as u16,
         thunk: call_qwq_w,
         keep_gil: false,
@@ -11132,7 +11132,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuMemPoolCreate",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuMemPoolCreate as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -11154,7 +11154,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuMemPoolDestroy",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuMemPoolDestroy as u16,
         thunk: call_q_w,
         keep_gil: false,
@@ -11172,7 +11172,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuMemPoolExportPointer",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuMemPoolExportPointer as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -11194,7 +11194,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuMemPoolExportToShareableHandle",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuMemPoolExportToShareableHandle as u16,
         thunk: call_qqwq_w,
         keep_gil: false,
@@ -11230,7 +11230,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuMemPoolGetAccess",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuMemPoolGetAccess as u16,
         thunk: call_qqq_w,
         keep_gil: false,
@@ -11260,7 +11260,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuMemPoolGetAttribute",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuMemPoolGetAttribute as u16,
         thunk: call_qwq_w,
         keep_gil: false,
@@ -11290,7 +11290,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuMemPoolImportFromShareableHandle",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuMemPoolImportFromShareableHandle as u16,
         thunk: call_qqwq_w,
         keep_gil: false,
@@ -11326,7 +11326,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuMemPoolImportPointer",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuMemPoolImportPointer as u16,
         thunk: call_qqq_w,
         keep_gil: false,
@@ -11356,7 +11356,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuMemPoolSetAccess",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuMemPoolSetAccess as u16,
         thunk: call_qqq_w,
         keep_gil: false,
@@ -11395,7 +11395,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuMemPoolSetAttribute",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuMemPoolSetAttribute as u16,
         thunk: call_qwq_w,
         keep_gil: false,
@@ -11427,7 +11427,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuMemPoolTrimTo",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuMemPoolTrimTo as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -11453,7 +11453,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuMemPrefetchAsync",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuMemPrefetchAsync as u16,
         thunk: call_qq_cumemlocation_st_wq_w,
         keep_gil: false,
@@ -11503,7 +11503,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuMemPrefetchBatchAsync",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuMemPrefetchBatchAsync as u16,
         thunk: call_qqqqqqqq_w,
         keep_gil: false,
@@ -11602,7 +11602,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuMemRangeGetAttribute",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuMemRangeGetAttribute as u16,
         thunk: call_qqwqq_w,
         keep_gil: false,
@@ -11650,7 +11650,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuMemRangeGetAttributes",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuMemRangeGetAttributes as u16,
         thunk: call_qqqqqq_w,
         keep_gil: false,
@@ -11719,7 +11719,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuMemRelease",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuMemRelease as u16,
         thunk: call_q_w,
         keep_gil: false,
@@ -11737,7 +11737,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuMemRetainAllocationHandle",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuMemRetainAllocationHandle as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -11759,7 +11759,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuMemSetAccess",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuMemSetAccess as u16,
         thunk: call_qqqq_w,
         keep_gil: false,
@@ -11804,7 +11804,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuMemSetMemPool",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuMemSetMemPool as u16,
         thunk: call_qwq_w,
         keep_gil: false,
@@ -11836,7 +11836,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuMemUnmap",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuMemUnmap as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -11862,7 +11862,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuMemcpy",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuMemcpy as u16,
         thunk: call_qqq_w,
         keep_gil: false,
@@ -11894,7 +11894,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuMemcpy2D",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuMemcpy2D as u16,
         thunk: call_q_w,
         keep_gil: false,
@@ -11912,7 +11912,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuMemcpy2DAsync",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuMemcpy2DAsync as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -11938,7 +11938,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuMemcpy2DUnaligned",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuMemcpy2DUnaligned as u16,
         thunk: call_q_w,
         keep_gil: false,
@@ -11956,7 +11956,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuMemcpy3D",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuMemcpy3D as u16,
         thunk: call_q_w,
         keep_gil: false,
@@ -11974,7 +11974,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuMemcpy3DAsync",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuMemcpy3DAsync as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -12000,7 +12000,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuMemcpy3DBatchAsync",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuMemcpy3DBatchAsync as u16,
         thunk: call_qqqq_w,
         keep_gil: false,
@@ -12045,7 +12045,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuMemcpy3DPeer",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuMemcpy3DPeer as u16,
         thunk: call_q_w,
         keep_gil: false,
@@ -12063,7 +12063,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuMemcpy3DPeerAsync",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuMemcpy3DPeerAsync as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -12089,7 +12089,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuMemcpy3DWithAttributesAsync",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuMemcpy3DWithAttributesAsync as u16,
         thunk: call_qqq_w,
         keep_gil: false,
@@ -12121,7 +12121,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuMemcpyAsync",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuMemcpyAsync as u16,
         thunk: call_qqqq_w,
         keep_gil: false,
@@ -12159,7 +12159,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuMemcpyAtoA",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuMemcpyAtoA as u16,
         thunk: call_qqqqq_w,
         keep_gil: false,
@@ -12209,7 +12209,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuMemcpyAtoD",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuMemcpyAtoD as u16,
         thunk: call_qqqq_w,
         keep_gil: false,
@@ -12247,7 +12247,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuMemcpyAtoH",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuMemcpyAtoH as u16,
         thunk: call_qqqq_w,
         keep_gil: false,
@@ -12285,7 +12285,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuMemcpyAtoHAsync",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuMemcpyAtoHAsync as u16,
         thunk: call_qqqqq_w,
         keep_gil: false,
@@ -12335,7 +12335,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuMemcpyBatchAsync",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuMemcpyBatchAsync as u16,
         thunk: call_qqqqqqqq_w,
         keep_gil: false,
@@ -12441,7 +12441,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuMemcpyDtoA",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuMemcpyDtoA as u16,
         thunk: call_qqqq_w,
         keep_gil: false,
@@ -12479,7 +12479,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuMemcpyDtoD",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuMemcpyDtoD as u16,
         thunk: call_qqq_w,
         keep_gil: false,
@@ -12511,7 +12511,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuMemcpyDtoDAsync",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuMemcpyDtoDAsync as u16,
         thunk: call_qqqq_w,
         keep_gil: false,
@@ -12549,7 +12549,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuMemcpyDtoH",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuMemcpyDtoH as u16,
         thunk: call_qqq_w,
         keep_gil: false,
@@ -12581,7 +12581,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuMemcpyDtoHAsync",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuMemcpyDtoHAsync as u16,
         thunk: call_qqqq_w,
         keep_gil: false,
@@ -12619,7 +12619,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuMemcpyHtoA",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuMemcpyHtoA as u16,
         thunk: call_qqqq_w,
         keep_gil: false,
@@ -12657,7 +12657,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuMemcpyHtoAAsync",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuMemcpyHtoAAsync as u16,
         thunk: call_qqqqq_w,
         keep_gil: false,
@@ -12707,7 +12707,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuMemcpyHtoD",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuMemcpyHtoD as u16,
         thunk: call_qqq_w,
         keep_gil: false,
@@ -12739,7 +12739,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuMemcpyHtoDAsync",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuMemcpyHtoDAsync as u16,
         thunk: call_qqqq_w,
         keep_gil: false,
@@ -12777,7 +12777,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuMemcpyPeer",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuMemcpyPeer as u16,
         thunk: call_qqqqq_w,
         keep_gil: false,
@@ -12827,7 +12827,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuMemcpyPeerAsync",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuMemcpyPeerAsync as u16,
         thunk: call_qqqqqq_w,
         keep_gil: false,
@@ -12884,7 +12884,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuMemcpyWithAttributesAsync",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuMemcpyWithAttributesAsync as u16,
         thunk: call_qqqqq_w,
         keep_gil: false,
@@ -12934,7 +12934,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuMemsetD16",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuMemsetD16 as u16,
         thunk: call_qhq_w,
         keep_gil: false,
@@ -12966,7 +12966,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuMemsetD16Async",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuMemsetD16Async as u16,
         thunk: call_qhqq_w,
         keep_gil: false,
@@ -13004,7 +13004,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuMemsetD2D16",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuMemsetD2D16 as u16,
         thunk: call_qqhqq_w,
         keep_gil: false,
@@ -13054,7 +13054,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuMemsetD2D16Async",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuMemsetD2D16Async as u16,
         thunk: call_qqhqqq_w,
         keep_gil: false,
@@ -13111,7 +13111,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuMemsetD2D32",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuMemsetD2D32 as u16,
         thunk: call_qqwqq_w,
         keep_gil: false,
@@ -13161,7 +13161,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuMemsetD2D32Async",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuMemsetD2D32Async as u16,
         thunk: call_qqwqqq_w,
         keep_gil: false,
@@ -13218,7 +13218,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuMemsetD2D8",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuMemsetD2D8 as u16,
         thunk: call_qqbqq_w,
         keep_gil: false,
@@ -13268,7 +13268,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuMemsetD2D8Async",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuMemsetD2D8Async as u16,
         thunk: call_qqbqqq_w,
         keep_gil: false,
@@ -13325,7 +13325,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuMemsetD32",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuMemsetD32 as u16,
         thunk: call_qwq_w,
         keep_gil: false,
@@ -13357,7 +13357,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuMemsetD32Async",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuMemsetD32Async as u16,
         thunk: call_qwqq_w,
         keep_gil: false,
@@ -13395,7 +13395,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuMemsetD8",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuMemsetD8 as u16,
         thunk: call_qbq_w,
         keep_gil: false,
@@ -13427,7 +13427,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuMemsetD8Async",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuMemsetD8Async as u16,
         thunk: call_qbqq_w,
         keep_gil: false,
@@ -13465,7 +13465,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuMipmappedArrayCreate",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuMipmappedArrayCreate as u16,
         thunk: call_qqw_w,
         keep_gil: false,
@@ -13495,7 +13495,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuMipmappedArrayDestroy",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuMipmappedArrayDestroy as u16,
         thunk: call_q_w,
         keep_gil: false,
@@ -13513,7 +13513,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuMipmappedArrayGetLevel",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuMipmappedArrayGetLevel as u16,
         thunk: call_qqw_w,
         keep_gil: false,
@@ -13543,7 +13543,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuMipmappedArrayGetMemoryRequirements",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuMipmappedArrayGetMemoryRequirements as u16,
         thunk: call_qqw_w,
         keep_gil: false,
@@ -13573,7 +13573,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuMipmappedArrayGetSparseProperties",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuMipmappedArrayGetSparseProperties as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -13595,7 +13595,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuModuleEnumerateFunctions",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuModuleEnumerateFunctions as u16,
         thunk: call_qwq_w,
         keep_gil: false,
@@ -13625,7 +13625,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuModuleGetFunction",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuModuleGetFunction as u16,
         thunk: call_qqq_w,
         keep_gil: false,
@@ -13655,7 +13655,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuModuleGetFunctionCount",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuModuleGetFunctionCount as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -13677,7 +13677,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuModuleGetGlobal",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuModuleGetGlobal as u16,
         thunk: call_qqqq_w,
         keep_gil: false,
@@ -13714,7 +13714,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuModuleGetLoadingMode",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuModuleGetLoadingMode as u16,
         thunk: call_q_w,
         keep_gil: false,
@@ -13731,7 +13731,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuModuleGetSurfRef",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuModuleGetSurfRef as u16,
         thunk: call_qqq_w,
         keep_gil: false,
@@ -13761,7 +13761,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuModuleGetTexRef",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuModuleGetTexRef as u16,
         thunk: call_qqq_w,
         keep_gil: false,
@@ -13791,7 +13791,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuModuleLoad",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuModuleLoad as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -13813,7 +13813,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuModuleLoadData",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuModuleLoadData as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -13835,7 +13835,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuModuleLoadDataEx",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuModuleLoadDataEx as u16,
         thunk: call_qqwqq_w,
         keep_gil: false,
@@ -13890,7 +13890,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuModuleLoadFatBinary",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuModuleLoadFatBinary as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -13912,7 +13912,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuModuleUnload",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuModuleUnload as u16,
         thunk: call_q_w,
         keep_gil: false,
@@ -13930,7 +13930,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuMulticastAddDevice",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuMulticastAddDevice as u16,
         thunk: call_qw_w,
         keep_gil: false,
@@ -13956,7 +13956,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuMulticastBindAddr",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuMulticastBindAddr as u16,
         thunk: call_qqqqq_w,
         keep_gil: false,
@@ -14006,7 +14006,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuMulticastBindAddr_v2",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuMulticastBindAddr_v2 as u16,
         thunk: call_qwqqqq_w,
         keep_gil: false,
@@ -14063,7 +14063,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuMulticastBindMem",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuMulticastBindMem as u16,
         thunk: call_qqqqqq_w,
         keep_gil: false,
@@ -14120,7 +14120,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuMulticastBindMem_v2",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuMulticastBindMem_v2 as u16,
         thunk: call_qwqqqqq_w,
         keep_gil: false,
@@ -14184,7 +14184,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuMulticastCreate",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuMulticastCreate as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -14206,7 +14206,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuMulticastGetGranularity",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuMulticastGetGranularity as u16,
         thunk: call_qqw_w,
         keep_gil: false,
@@ -14236,7 +14236,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuMulticastUnbind",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuMulticastUnbind as u16,
         thunk: call_qwqq_w,
         keep_gil: false,
@@ -14274,7 +14274,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuOccupancyAvailableDynamicSMemPerBlock",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuOccupancyAvailableDynamicSMemPerBlock as u16,
         thunk: call_qqww_w,
         keep_gil: false,
@@ -14310,7 +14310,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuOccupancyMaxActiveBlocksPerMultiprocessor",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuOccupancyMaxActiveBlocksPerMultiprocessor as u16,
         thunk: call_qqwq_w,
         keep_gil: false,
@@ -14346,7 +14346,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags as u16,
         thunk: call_qqwqw_w,
         keep_gil: false,
@@ -14394,7 +14394,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuOccupancyMaxActiveClusters",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuOccupancyMaxActiveClusters as u16,
         thunk: call_qqq_w,
         keep_gil: false,
@@ -14424,7 +14424,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuOccupancyMaxPotentialBlockSize",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuOccupancyMaxPotentialBlockSize as u16,
         thunk: call_qqqqqw_w,
         keep_gil: false,
@@ -14480,7 +14480,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuOccupancyMaxPotentialBlockSizeWithFlags",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuOccupancyMaxPotentialBlockSizeWithFlags as u16,
         thunk: call_qqqqqww_w,
         keep_gil: false,
@@ -14543,7 +14543,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuOccupancyMaxPotentialClusterSize",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuOccupancyMaxPotentialClusterSize as u16,
         thunk: call_qqq_w,
         keep_gil: false,
@@ -14573,7 +14573,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuParamSetSize",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuParamSetSize as u16,
         thunk: call_qw_w,
         keep_gil: false,
@@ -14599,7 +14599,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuParamSetTexRef",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuParamSetTexRef as u16,
         thunk: call_qwq_w,
         keep_gil: false,
@@ -14631,7 +14631,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuParamSetf",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuParamSetf as u16,
         thunk: call_qwf_w,
         keep_gil: false,
@@ -14663,7 +14663,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuParamSeti",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuParamSeti as u16,
         thunk: call_qww_w,
         keep_gil: false,
@@ -14695,7 +14695,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuParamSetv",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuParamSetv as u16,
         thunk: call_qwqw_w,
         keep_gil: false,
@@ -14733,7 +14733,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuPointerGetAttribute",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuPointerGetAttribute as u16,
         thunk: call_qwq_w,
         keep_gil: false,
@@ -14763,7 +14763,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuPointerGetAttributes",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuPointerGetAttributes as u16,
         thunk: call_wqqq_w,
         keep_gil: false,
@@ -14806,7 +14806,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuPointerSetAttribute",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuPointerSetAttribute as u16,
         thunk: call_qwq_w,
         keep_gil: false,
@@ -14838,7 +14838,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuProfilerStart",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuProfilerStart as u16,
         thunk: call_w,
         keep_gil: false,
@@ -14851,7 +14851,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuProfilerStop",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuProfilerStop as u16,
         thunk: call_w,
         keep_gil: false,
@@ -14864,7 +14864,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuSignalExternalSemaphoresAsync",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuSignalExternalSemaphoresAsync as u16,
         thunk: call_qqwq_w,
         keep_gil: false,
@@ -14916,7 +14916,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuStreamAddCallback",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuStreamAddCallback as u16,
         thunk: call_qqqw_w,
         keep_gil: false,
@@ -14954,7 +14954,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuStreamAttachMemAsync",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuStreamAttachMemAsync as u16,
         thunk: call_qqqw_w,
         keep_gil: false,
@@ -14992,7 +14992,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuStreamBatchMemOp",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuStreamBatchMemOp as u16,
         thunk: call_qwqw_w,
         keep_gil: false,
@@ -15037,7 +15037,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuStreamBeginCapture",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuStreamBeginCapture as u16,
         thunk: call_qw_w,
         keep_gil: false,
@@ -15063,7 +15063,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuStreamBeginCaptureToCig",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuStreamBeginCaptureToCig as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -15089,7 +15089,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuStreamBeginCaptureToGraph",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuStreamBeginCaptureToGraph as u16,
         thunk: call_qqqqqw_w,
         keep_gil: false,
@@ -15160,7 +15160,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuStreamBeginRecaptureToGraph",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuStreamBeginRecaptureToGraph as u16,
         thunk: call_qwqqq_w,
         keep_gil: false,
@@ -15210,7 +15210,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuStreamCopyAttributes",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuStreamCopyAttributes as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -15236,7 +15236,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuStreamCreate",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuStreamCreate as u16,
         thunk: call_qw_w,
         keep_gil: false,
@@ -15258,7 +15258,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuStreamCreateWithPriority",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuStreamCreateWithPriority as u16,
         thunk: call_qww_w,
         keep_gil: false,
@@ -15288,7 +15288,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuStreamDestroy",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuStreamDestroy as u16,
         thunk: call_q_w,
         keep_gil: false,
@@ -15306,7 +15306,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuStreamEndCapture",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuStreamEndCapture as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -15328,7 +15328,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuStreamEndCaptureToCig",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuStreamEndCaptureToCig as u16,
         thunk: call_q_w,
         keep_gil: false,
@@ -15346,7 +15346,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuStreamGetAttribute",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuStreamGetAttribute as u16,
         thunk: call_qwq_w,
         keep_gil: false,
@@ -15376,7 +15376,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuStreamGetCaptureInfo",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuStreamGetCaptureInfo as u16,
         thunk: call_qqqqqqq_w,
         keep_gil: false,
@@ -15433,7 +15433,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuStreamGetCtx",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuStreamGetCtx as u16,
         thunk: call_qq_w,
         keep_gil: true,
@@ -15455,7 +15455,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuStreamGetCtx_v2",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuStreamGetCtx_v2 as u16,
         thunk: call_qqq_w,
         keep_gil: false,
@@ -15484,7 +15484,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuStreamGetDevResource",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuStreamGetDevResource as u16,
         thunk: call_qqw_w,
         keep_gil: false,
@@ -15514,7 +15514,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuStreamGetDevice",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuStreamGetDevice as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -15536,7 +15536,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuStreamGetFlags",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuStreamGetFlags as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -15558,7 +15558,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuStreamGetGreenCtx",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuStreamGetGreenCtx as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -15580,7 +15580,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuStreamGetId",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuStreamGetId as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -15602,7 +15602,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuStreamGetPriority",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuStreamGetPriority as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -15624,7 +15624,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuStreamIsCapturing",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuStreamIsCapturing as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -15646,7 +15646,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuStreamQuery",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuStreamQuery as u16,
         thunk: call_q_w,
         keep_gil: true,
@@ -15664,7 +15664,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuStreamSetAttribute",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuStreamSetAttribute as u16,
         thunk: call_qwq_w,
         keep_gil: false,
@@ -15696,7 +15696,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuStreamSynchronize",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuStreamSynchronize as u16,
         thunk: call_q_w,
         keep_gil: false,
@@ -15714,7 +15714,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuStreamUpdateCaptureDependencies",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuStreamUpdateCaptureDependencies as u16,
         thunk: call_qqqqw_w,
         keep_gil: false,
@@ -15778,7 +15778,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuStreamWaitEvent",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuStreamWaitEvent as u16,
         thunk: call_qqw_w,
         keep_gil: false,
@@ -15810,7 +15810,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuStreamWaitValue32",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuStreamWaitValue32 as u16,
         thunk: call_qqww_w,
         keep_gil: false,
@@ -15848,7 +15848,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuStreamWaitValue64",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuStreamWaitValue64 as u16,
         thunk: call_qqqw_w,
         keep_gil: false,
@@ -15886,7 +15886,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuStreamWriteValue32",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuStreamWriteValue32 as u16,
         thunk: call_qqww_w,
         keep_gil: false,
@@ -15924,7 +15924,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuStreamWriteValue64",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuStreamWriteValue64 as u16,
         thunk: call_qqqw_w,
         keep_gil: false,
@@ -15962,7 +15962,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuSurfObjectCreate",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuSurfObjectCreate as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -15984,7 +15984,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuSurfObjectDestroy",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuSurfObjectDestroy as u16,
         thunk: call_q_w,
         keep_gil: false,
@@ -16002,7 +16002,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuSurfObjectGetResourceDesc",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuSurfObjectGetResourceDesc as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -16024,7 +16024,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuSurfRefGetArray",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuSurfRefGetArray as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -16046,7 +16046,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuSurfRefSetArray",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuSurfRefSetArray as u16,
         thunk: call_qqw_w,
         keep_gil: false,
@@ -16078,7 +16078,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuTensorMapEncodeIm2col",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuTensorMapEncodeIm2col as u16,
         thunk: call_qwwqqqqqwwqwwww_w,
         keep_gil: false,
@@ -16231,7 +16231,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuTensorMapEncodeIm2colWide",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuTensorMapEncodeIm2colWide as u16,
         thunk: call_qwwqqqwwwwqwwwww_w,
         keep_gil: false,
@@ -16377,7 +16377,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuTensorMapEncodeTiled",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuTensorMapEncodeTiled as u16,
         thunk: call_qwwqqqqqwwww_w,
         keep_gil: false,
@@ -16502,7 +16502,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuTensorMapReplaceAddress",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuTensorMapReplaceAddress as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -16528,7 +16528,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuTensorMapSetAllocationClass",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuTensorMapSetAllocationClass as u16,
         thunk: call_qwq_w,
         keep_gil: false,
@@ -16558,7 +16558,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuTexObjectCreate",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuTexObjectCreate as u16,
         thunk: call_qqqq_w,
         keep_gil: false,
@@ -16594,7 +16594,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuTexObjectDestroy",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuTexObjectDestroy as u16,
         thunk: call_q_w,
         keep_gil: false,
@@ -16612,7 +16612,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuTexObjectGetResourceDesc",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuTexObjectGetResourceDesc as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -16634,7 +16634,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuTexObjectGetResourceViewDesc",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuTexObjectGetResourceViewDesc as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -16656,7 +16656,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuTexObjectGetTextureDesc",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuTexObjectGetTextureDesc as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -16678,7 +16678,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuTexRefCreate",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuTexRefCreate as u16,
         thunk: call_q_w,
         keep_gil: false,
@@ -16695,7 +16695,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuTexRefDestroy",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuTexRefDestroy as u16,
         thunk: call_q_w,
         keep_gil: false,
@@ -16713,7 +16713,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuTexRefGetAddress",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuTexRefGetAddress as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -16735,7 +16735,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuTexRefGetAddressMode",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuTexRefGetAddressMode as u16,
         thunk: call_qqw_w,
         keep_gil: false,
@@ -16765,7 +16765,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuTexRefGetArray",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuTexRefGetArray as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -16787,7 +16787,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuTexRefGetBorderColor",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuTexRefGetBorderColor as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -16809,7 +16809,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuTexRefGetFilterMode",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuTexRefGetFilterMode as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -16831,7 +16831,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuTexRefGetFlags",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuTexRefGetFlags as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -16853,7 +16853,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuTexRefGetFormat",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuTexRefGetFormat as u16,
         thunk: call_qqq_w,
         keep_gil: false,
@@ -16882,7 +16882,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuTexRefGetMaxAnisotropy",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuTexRefGetMaxAnisotropy as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -16904,7 +16904,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuTexRefGetMipmapFilterMode",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuTexRefGetMipmapFilterMode as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -16926,7 +16926,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuTexRefGetMipmapLevelBias",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuTexRefGetMipmapLevelBias as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -16948,7 +16948,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuTexRefGetMipmapLevelClamp",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuTexRefGetMipmapLevelClamp as u16,
         thunk: call_qqq_w,
         keep_gil: false,
@@ -16977,7 +16977,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuTexRefGetMipmappedArray",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuTexRefGetMipmappedArray as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -16999,7 +16999,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuTexRefSetAddress",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuTexRefSetAddress as u16,
         thunk: call_qqqq_w,
         keep_gil: false,
@@ -17035,7 +17035,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuTexRefSetAddress2D",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuTexRefSetAddress2D as u16,
         thunk: call_qqqq_w,
         keep_gil: false,
@@ -17073,7 +17073,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuTexRefSetAddressMode",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuTexRefSetAddressMode as u16,
         thunk: call_qww_w,
         keep_gil: false,
@@ -17105,7 +17105,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuTexRefSetArray",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuTexRefSetArray as u16,
         thunk: call_qqw_w,
         keep_gil: false,
@@ -17137,7 +17137,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuTexRefSetBorderColor",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuTexRefSetBorderColor as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -17163,7 +17163,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuTexRefSetFilterMode",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuTexRefSetFilterMode as u16,
         thunk: call_qw_w,
         keep_gil: false,
@@ -17189,7 +17189,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuTexRefSetFlags",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuTexRefSetFlags as u16,
         thunk: call_qw_w,
         keep_gil: false,
@@ -17215,7 +17215,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuTexRefSetFormat",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuTexRefSetFormat as u16,
         thunk: call_qww_w,
         keep_gil: false,
@@ -17247,7 +17247,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuTexRefSetMaxAnisotropy",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuTexRefSetMaxAnisotropy as u16,
         thunk: call_qw_w,
         keep_gil: false,
@@ -17273,7 +17273,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuTexRefSetMipmapFilterMode",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuTexRefSetMipmapFilterMode as u16,
         thunk: call_qw_w,
         keep_gil: false,
@@ -17299,7 +17299,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuTexRefSetMipmapLevelBias",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuTexRefSetMipmapLevelBias as u16,
         thunk: call_qf_w,
         keep_gil: false,
@@ -17325,7 +17325,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuTexRefSetMipmapLevelClamp",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuTexRefSetMipmapLevelClamp as u16,
         thunk: call_qff_w,
         keep_gil: false,
@@ -17357,7 +17357,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuTexRefSetMipmappedArray",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuTexRefSetMipmappedArray as u16,
         thunk: call_qqw_w,
         keep_gil: false,
@@ -17389,7 +17389,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuThreadExchangeStreamCaptureMode",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuThreadExchangeStreamCaptureMode as u16,
         thunk: call_q_w,
         keep_gil: false,
@@ -17411,7 +17411,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuUserObjectCreate",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuUserObjectCreate as u16,
         thunk: call_qqqww_w,
         keep_gil: false,
@@ -17459,7 +17459,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuUserObjectRelease",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuUserObjectRelease as u16,
         thunk: call_qw_w,
         keep_gil: false,
@@ -17485,7 +17485,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuUserObjectRetain",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuUserObjectRetain as u16,
         thunk: call_qw_w,
         keep_gil: false,
@@ -17511,7 +17511,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuVDPAUCtxCreate",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuVDPAUCtxCreate as u16,
         thunk: call_qwwwq_w,
         keep_gil: false,
@@ -17559,7 +17559,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuVDPAUGetDevice",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuVDPAUGetDevice as u16,
         thunk: call_qwq_w,
         keep_gil: false,
@@ -17589,7 +17589,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuWaitExternalSemaphoresAsync",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: Symbol::cuWaitExternalSemaphoresAsync as u16,
         thunk: call_qqwq_w,
         keep_gil: false,
@@ -17641,7 +17641,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "sizeof",
-        library: Library::Driver,
+        library: CudaLibrary::Driver,
         symbol: 0,
         thunk: nothing,
         keep_gil: true,

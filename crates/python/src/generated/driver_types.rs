@@ -9,7 +9,7 @@ use crate::types::table::*;
 /// The types of `cuda.bindings.driver`.
 pub static LIBRARY: Library = Library {
     module: "cuda.bindings.driver",
-    loader: loader::Library::Driver,
+    loader: loader::CudaLibrary::Driver,
     url: "https://docs.nvidia.com/cuda/cuda-driver-api/",
     enum_base: EnumBase::Fast,
     errors: None,

@@ -3,7 +3,7 @@
 
 use std::ffi::c_void;
 
-use cupyrite_sys::loader::Library;
+use cupyrite_sys::loader::CudaLibrary;
 use cupyrite_sys::nvfatbin::Symbol;
 
 #[allow(unused_imports)]
@@ -84,7 +84,7 @@ unsafe fn call_w_q(f: *const c_void, w: *const u64) -> i64 {
 pub static FUNCTIONS: &[Function] = &[
     Function {
         name: "add_cubin",
-        library: Library::NvFatbin,
+        library: CudaLibrary::NvFatbin,
         symbol: Symbol::nvFatbinAddCubin as u16,
         thunk: call_qqqqq_w,
         keep_gil: false,
@@ -141,7 +141,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "add_index",
-        library: Library::NvFatbin,
+        library: CudaLibrary::NvFatbin,
         symbol: Symbol::nvFatbinAddIndex as u16,
         thunk: call_qqqq_w,
         keep_gil: false,
@@ -186,7 +186,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "add_ltoir",
-        library: Library::NvFatbin,
+        library: CudaLibrary::NvFatbin,
         symbol: Symbol::nvFatbinAddLTOIR as u16,
         thunk: call_qqqqqq_w,
         keep_gil: false,
@@ -250,7 +250,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "add_ptx",
-        library: Library::NvFatbin,
+        library: CudaLibrary::NvFatbin,
         symbol: Symbol::nvFatbinAddPTX as u16,
         thunk: call_qqqqqq_w,
         keep_gil: false,
@@ -314,7 +314,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "add_reloc",
-        library: Library::NvFatbin,
+        library: CudaLibrary::NvFatbin,
         symbol: Symbol::nvFatbinAddReloc as u16,
         thunk: call_qqq_w,
         keep_gil: false,
@@ -353,7 +353,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "add_tile_ir",
-        library: Library::NvFatbin,
+        library: CudaLibrary::NvFatbin,
         symbol: Symbol::nvFatbinAddTileIR as u16,
         thunk: call_qqqqq_w,
         keep_gil: false,
@@ -410,7 +410,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "create",
-        library: Library::NvFatbin,
+        library: CudaLibrary::NvFatbin,
         symbol: Symbol::nvFatbinCreate as u16,
         thunk: call_qqq_w,
         keep_gil: false,
@@ -447,7 +447,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "destroy",
-        library: Library::NvFatbin,
+        library: CudaLibrary::NvFatbin,
         symbol: Symbol::nvFatbinDestroy as u16,
         thunk: call_q_w,
         keep_gil: false,
@@ -472,7 +472,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "get",
-        library: Library::NvFatbin,
+        library: CudaLibrary::NvFatbin,
         symbol: Symbol::nvFatbinGet as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -505,7 +505,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "get_error_string",
-        library: Library::NvFatbin,
+        library: CudaLibrary::NvFatbin,
         symbol: Symbol::nvFatbinGetErrorString as u16,
         thunk: call_w_q,
         keep_gil: true,
@@ -534,7 +534,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "size",
-        library: Library::NvFatbin,
+        library: CudaLibrary::NvFatbin,
         symbol: Symbol::nvFatbinSize as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -563,7 +563,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "version",
-        library: Library::NvFatbin,
+        library: CudaLibrary::NvFatbin,
         symbol: Symbol::nvFatbinVersion as u16,
         thunk: call_qq_w,
         keep_gil: true,

@@ -9,7 +9,7 @@ use crate::types::table::*;
 /// The types of `cuda.bindings.nvfatbin`.
 pub static LIBRARY: Library = Library {
     module: "cuda.bindings.nvfatbin",
-    loader: loader::Library::NvFatbin,
+    loader: loader::CudaLibrary::NvFatbin,
     url: "https://docs.nvidia.com/cuda/nvfatbin/",
     enum_base: EnumBase::Fast,
     errors: Some(&ERRORS),

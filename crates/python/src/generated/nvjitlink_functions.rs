@@ -3,7 +3,7 @@
 
 use std::ffi::c_void;
 
-use cupyrite_sys::loader::Library;
+use cupyrite_sys::loader::CudaLibrary;
 use cupyrite_sys::nvjitlink::Symbol;
 
 #[allow(unused_imports)]
@@ -54,7 +54,7 @@ unsafe fn call_qq_w(f: *const c_void, w: *const u64) -> i64 {
 pub static FUNCTIONS: &[Function] = &[
     Function {
         name: "add_data",
-        library: Library::NvJitLink,
+        library: CudaLibrary::NvJitLink,
         symbol: Symbol::nvJitLinkAddData as u16,
         thunk: call_qwqqq_w,
         keep_gil: false,
@@ -111,7 +111,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "add_file",
-        library: Library::NvJitLink,
+        library: CudaLibrary::NvJitLink,
         symbol: Symbol::nvJitLinkAddFile as u16,
         thunk: call_qwq_w,
         keep_gil: false,
@@ -150,7 +150,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "complete",
-        library: Library::NvJitLink,
+        library: CudaLibrary::NvJitLink,
         symbol: Symbol::nvJitLinkComplete as u16,
         thunk: call_q_w,
         keep_gil: false,
@@ -175,7 +175,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "create",
-        library: Library::NvJitLink,
+        library: CudaLibrary::NvJitLink,
         symbol: Symbol::nvJitLinkCreate as u16,
         thunk: call_qwq_w,
         keep_gil: false,
@@ -212,7 +212,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "destroy",
-        library: Library::NvJitLink,
+        library: CudaLibrary::NvJitLink,
         symbol: Symbol::nvJitLinkDestroy as u16,
         thunk: call_q_w,
         keep_gil: false,
@@ -237,7 +237,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "get_error_log",
-        library: Library::NvJitLink,
+        library: CudaLibrary::NvJitLink,
         symbol: Symbol::nvJitLinkGetErrorLog as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -270,7 +270,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "get_error_log_size",
-        library: Library::NvJitLink,
+        library: CudaLibrary::NvJitLink,
         symbol: Symbol::nvJitLinkGetErrorLogSize as u16,
         thunk: call_qq_w,
         keep_gil: true,
@@ -299,7 +299,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "get_info_log",
-        library: Library::NvJitLink,
+        library: CudaLibrary::NvJitLink,
         symbol: Symbol::nvJitLinkGetInfoLog as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -332,7 +332,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "get_info_log_size",
-        library: Library::NvJitLink,
+        library: CudaLibrary::NvJitLink,
         symbol: Symbol::nvJitLinkGetInfoLogSize as u16,
         thunk: call_qq_w,
         keep_gil: true,
@@ -361,7 +361,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "get_linked_cubin",
-        library: Library::NvJitLink,
+        library: CudaLibrary::NvJitLink,
         symbol: Symbol::nvJitLinkGetLinkedCubin as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -394,7 +394,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "get_linked_cubin_size",
-        library: Library::NvJitLink,
+        library: CudaLibrary::NvJitLink,
         symbol: Symbol::nvJitLinkGetLinkedCubinSize as u16,
         thunk: call_qq_w,
         keep_gil: true,
@@ -423,7 +423,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "get_linked_ltoir",
-        library: Library::NvJitLink,
+        library: CudaLibrary::NvJitLink,
         symbol: Symbol::nvJitLinkGetLinkedLTOIR as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -456,7 +456,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "get_linked_ltoir_size",
-        library: Library::NvJitLink,
+        library: CudaLibrary::NvJitLink,
         symbol: Symbol::nvJitLinkGetLinkedLTOIRSize as u16,
         thunk: call_qq_w,
         keep_gil: true,
@@ -485,7 +485,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "get_linked_ptx",
-        library: Library::NvJitLink,
+        library: CudaLibrary::NvJitLink,
         symbol: Symbol::nvJitLinkGetLinkedPtx as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -518,7 +518,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "get_linked_ptx_size",
-        library: Library::NvJitLink,
+        library: CudaLibrary::NvJitLink,
         symbol: Symbol::nvJitLinkGetLinkedPtxSize as u16,
         thunk: call_qq_w,
         keep_gil: true,
@@ -547,7 +547,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "version",
-        library: Library::NvJitLink,
+        library: CudaLibrary::NvJitLink,
         symbol: Symbol::nvJitLinkVersion as u16,
         thunk: call_qq_w,
         keep_gil: true,

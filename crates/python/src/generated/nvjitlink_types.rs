@@ -9,7 +9,7 @@ use crate::types::table::*;
 /// The types of `cuda.bindings.nvjitlink`.
 pub static LIBRARY: Library = Library {
     module: "cuda.bindings.nvjitlink",
-    loader: loader::Library::NvJitLink,
+    loader: loader::CudaLibrary::NvJitLink,
     url: "https://docs.nvidia.com/cuda/nvjitlink/",
     enum_base: EnumBase::Fast,
     errors: Some(&ERRORS),

@@ -3,7 +3,7 @@
 
 use std::ffi::c_void;
 
-use cupyrite_sys::loader::Library;
+use cupyrite_sys::loader::CudaLibrary;
 use cupyrite_sys::nvml::Symbol;
 
 #[allow(unused_imports)]
@@ -298,7 +298,7 @@ unsafe fn nothing(_f: *const c_void, _w: *const u64) -> i64 {
 pub static FUNCTIONS: &[Function] = &[
     Function {
         name: "check_status",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: 0,
         thunk: nothing,
         keep_gil: true,
@@ -327,7 +327,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "check_status_size",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: 0,
         thunk: nothing,
         keep_gil: true,
@@ -356,7 +356,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "compute_instance_destroy",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlComputeInstanceDestroy as u16,
         thunk: call_q_w,
         keep_gil: false,
@@ -381,7 +381,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "compute_instance_get_info_v2",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlComputeInstanceGetInfo_v2 as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -410,7 +410,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_clear_accounting_pids",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlDeviceClearAccountingPids as u16,
         thunk: call_q_w,
         keep_gil: false,
@@ -435,7 +435,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_clear_cpu_affinity",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlDeviceClearCpuAffinity as u16,
         thunk: call_q_w,
         keep_gil: false,
@@ -460,7 +460,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_clear_ecc_error_counts",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlDeviceClearEccErrorCounts as u16,
         thunk: call_qw_w,
         keep_gil: false,
@@ -493,7 +493,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_clear_field_values",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlDeviceClearFieldValues as u16,
         thunk: call_qwq_w,
         keep_gil: false,
@@ -526,7 +526,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_create_gpu_instance",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlDeviceCreateGpuInstance as u16,
         thunk: call_qwq_w,
         keep_gil: false,
@@ -563,7 +563,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_create_gpu_instance_with_placement",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlDeviceCreateGpuInstanceWithPlacement as u16,
         thunk: call_qwqq_w,
         keep_gil: false,
@@ -606,7 +606,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_discover_gpus",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlDeviceDiscoverGpus as u16,
         thunk: call_q_w,
         keep_gil: false,
@@ -631,7 +631,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_accounting_buffer_size",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlDeviceGetAccountingBufferSize as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -660,7 +660,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_accounting_mode",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlDeviceGetAccountingMode as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -689,7 +689,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_accounting_pids",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlDeviceGetAccountingPids as u16,
         thunk: call_qqq_w,
         keep_gil: false,
@@ -721,7 +721,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_accounting_stats",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlDeviceGetAccountingStats as u16,
         thunk: call_qwq_w,
         keep_gil: false,
@@ -758,7 +758,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_accounting_stats_v2",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlDeviceGetAccountingStats_v2 as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -787,7 +787,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_active_vgpus",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlDeviceGetActiveVgpus as u16,
         thunk: call_qqq_w,
         keep_gil: false,
@@ -819,7 +819,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_adaptive_clock_info_status",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlDeviceGetAdaptiveClockInfoStatus as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -848,7 +848,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_adaptive_tgp_mode_info_v1",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlDeviceGetAdaptiveTgpModeInfo_v1 as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -877,7 +877,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_addressing_mode",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlDeviceGetAddressingMode as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -911,7 +911,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_api_restriction",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlDeviceGetAPIRestriction as u16,
         thunk: call_qwq_w,
         keep_gil: false,
@@ -948,7 +948,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_architecture",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlDeviceGetArchitecture as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -977,7 +977,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_attributes_v2",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlDeviceGetAttributes_v2 as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -1006,7 +1006,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_auto_boosted_clocks_enabled",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlDeviceGetAutoBoostedClocksEnabled as u16,
         thunk: call_qqq_w,
         keep_gil: false,
@@ -1042,7 +1042,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_bank_remapper_status_v1",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlDeviceGetBankRemapperStatus_v1 as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -1071,7 +1071,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_bar1_memory_info",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlDeviceGetBAR1MemoryInfo as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -1100,7 +1100,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_bbx_time_data_v1",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlDeviceGetBBXTimeData_v1 as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -1129,7 +1129,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_board_id",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlDeviceGetBoardId as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -1158,7 +1158,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_board_part_number",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlDeviceGetBoardPartNumber as u16,
         thunk: call_qqw_w,
         keep_gil: false,
@@ -1187,7 +1187,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_brand",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlDeviceGetBrand as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -1216,7 +1216,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_bridge_chip_info",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlDeviceGetBridgeChipInfo as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -1245,7 +1245,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_bus_type",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlDeviceGetBusType as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -1274,7 +1274,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_c2c_mode_info_v",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlDeviceGetC2cModeInfoV as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -1303,7 +1303,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_capabilities",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlDeviceGetCapabilities as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -1337,7 +1337,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_clk_mon_status",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlDeviceGetClkMonStatus as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -1366,7 +1366,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_clock",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlDeviceGetClock as u16,
         thunk: call_qwwq_w,
         keep_gil: false,
@@ -1409,7 +1409,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_clock_info",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlDeviceGetClockInfo as u16,
         thunk: call_qwq_w,
         keep_gil: false,
@@ -1446,7 +1446,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_clock_offsets",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlDeviceGetClockOffsets as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -1494,7 +1494,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_compute_instance_id",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlDeviceGetComputeInstanceId as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -1523,7 +1523,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_compute_mode",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlDeviceGetComputeMode as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -1552,7 +1552,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_compute_running_processes_v3",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlDeviceGetComputeRunningProcesses_v3 as u16,
         thunk: call_qqq_w,
         keep_gil: false,
@@ -1584,7 +1584,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_conf_compute_gpu_attestation_report",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlDeviceGetConfComputeGpuAttestationReport as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -1626,7 +1626,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_conf_compute_gpu_certificate",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlDeviceGetConfComputeGpuCertificate as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -1655,7 +1655,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_conf_compute_mem_size_info",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlDeviceGetConfComputeMemSizeInfo as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -1684,7 +1684,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_conf_compute_protected_memory_usage",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlDeviceGetConfComputeProtectedMemoryUsage as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -1713,7 +1713,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_cooler_info",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlDeviceGetCoolerInfo as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -1747,7 +1747,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_count_v2",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlDeviceGetCount_v2 as u16,
         thunk: call_q_w,
         keep_gil: false,
@@ -1771,7 +1771,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_cpu_affinity",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlDeviceGetCpuAffinity as u16,
         thunk: call_qwq_w,
         keep_gil: false,
@@ -1808,7 +1808,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_cpu_affinity_within_scope",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlDeviceGetCpuAffinityWithinScope as u16,
         thunk: call_qwqw_w,
         keep_gil: false,
@@ -1851,7 +1851,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_creatable_vgpus",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlDeviceGetCreatableVgpus as u16,
         thunk: call_qqq_w,
         keep_gil: false,
@@ -1883,7 +1883,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_cuda_compute_capability",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlDeviceGetCudaComputeCapability as u16,
         thunk: call_qqq_w,
         keep_gil: false,
@@ -1919,7 +1919,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_curr_pcie_link_generation",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlDeviceGetCurrPcieLinkGeneration as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -1948,7 +1948,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_curr_pcie_link_width",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlDeviceGetCurrPcieLinkWidth as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -1977,7 +1977,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_current_clock_freqs",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlDeviceGetCurrentClockFreqs as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -2011,7 +2011,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_current_clocks_event_reasons",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlDeviceGetCurrentClocksEventReasons as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -2040,7 +2040,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_decoder_utilization",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlDeviceGetDecoderUtilization as u16,
         thunk: call_qqq_w,
         keep_gil: false,
@@ -2076,7 +2076,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_default_ecc_mode",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlDeviceGetDefaultEccMode as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -2105,7 +2105,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_device_handle_from_mig_device_handle",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlDeviceGetDeviceHandleFromMigDeviceHandle as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -2134,7 +2134,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_display_active",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlDeviceGetDisplayActive as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -2163,7 +2163,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_display_mode",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlDeviceGetDisplayMode as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -2192,7 +2192,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_dram_encryption_mode",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlDeviceGetDramEncryptionMode as u16,
         thunk: call_qqq_w,
         keep_gil: false,
@@ -2241,7 +2241,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_driver_model_v2",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlDeviceGetDriverModel_v2 as u16,
         thunk: call_qqq_w,
         keep_gil: false,
@@ -2277,7 +2277,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_dynamic_pstates_info",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlDeviceGetDynamicPstatesInfo as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -2306,7 +2306,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_ecc_mode",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlDeviceGetEccMode as u16,
         thunk: call_qqq_w,
         keep_gil: false,
@@ -2342,7 +2342,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_encoder_capacity",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlDeviceGetEncoderCapacity as u16,
         thunk: call_qwq_w,
         keep_gil: false,
@@ -2379,7 +2379,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_encoder_sessions",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlDeviceGetEncoderSessions as u16,
         thunk: call_qqq_w,
         keep_gil: false,
@@ -2411,7 +2411,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_encoder_stats",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlDeviceGetEncoderStats as u16,
         thunk: call_qqqq_w,
         keep_gil: false,
@@ -2457,7 +2457,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_encoder_utilization",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlDeviceGetEncoderUtilization as u16,
         thunk: call_qqq_w,
         keep_gil: false,
@@ -2493,7 +2493,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_enforced_power_limit",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlDeviceGetEnforcedPowerLimit as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -2522,7 +2522,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_fan_control_policy_v2",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlDeviceGetFanControlPolicy_v2 as u16,
         thunk: call_qwq_w,
         keep_gil: false,
@@ -2559,7 +2559,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_fan_speed",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlDeviceGetFanSpeed as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -2588,7 +2588,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_fan_speed_rpm",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlDeviceGetFanSpeedRPM as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -2630,7 +2630,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_fan_speed_v2",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlDeviceGetFanSpeed_v2 as u16,
         thunk: call_qwq_w,
         keep_gil: false,
@@ -2667,7 +2667,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_fbc_sessions",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlDeviceGetFBCSessions as u16,
         thunk: call_qqq_w,
         keep_gil: false,
@@ -2699,7 +2699,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_fbc_stats",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlDeviceGetFBCStats as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -2728,7 +2728,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_field_values",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlDeviceGetFieldValues as u16,
         thunk: call_qwq_w,
         keep_gil: false,
@@ -2765,7 +2765,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_gpc_clk_min_max_vf_offset",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlDeviceGetGpcClkMinMaxVfOffset as u16,
         thunk: call_qqq_w,
         keep_gil: false,
@@ -2801,7 +2801,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_gpc_clk_vf_offset",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlDeviceGetGpcClkVfOffset as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -2830,7 +2830,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_gpu_fabric_info_v",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlDeviceGetGpuFabricInfoV as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -2864,7 +2864,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_gpu_fabric_info_v4",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlDeviceGetGpuFabricInfo_v4 as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -2893,7 +2893,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_gpu_instance_by_id",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlDeviceGetGpuInstanceById as u16,
         thunk: call_qwq_w,
         keep_gil: false,
@@ -2930,7 +2930,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_gpu_instance_id",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlDeviceGetGpuInstanceId as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -2959,7 +2959,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_gpu_instance_possible_placements_v2",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlDeviceGetGpuInstancePossiblePlacements_v2 as u16,
         thunk: call_qwqq_w,
         keep_gil: false,
@@ -2999,7 +2999,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_gpu_instance_profile_info_by_id_v",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlDeviceGetGpuInstanceProfileInfoByIdV as u16,
         thunk: call_qwq_w,
         keep_gil: false,
@@ -3041,7 +3041,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_gpu_instance_profile_info_v",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlDeviceGetGpuInstanceProfileInfoV as u16,
         thunk: call_qwq_w,
         keep_gil: false,
@@ -3083,7 +3083,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_gpu_instance_remaining_capacity",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlDeviceGetGpuInstanceRemainingCapacity as u16,
         thunk: call_qwq_w,
         keep_gil: false,
@@ -3120,7 +3120,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_gpu_instances",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlDeviceGetGpuInstances as u16,
         thunk: call_qwqq_w,
         keep_gil: false,
@@ -3160,7 +3160,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_gpu_max_pcie_link_generation",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlDeviceGetGpuMaxPcieLinkGeneration as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -3189,7 +3189,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_gpu_operation_mode",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlDeviceGetGpuOperationMode as u16,
         thunk: call_qqq_w,
         keep_gil: false,
@@ -3225,7 +3225,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_gpu_uptime_v1",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlDeviceGetGpuUptime_v1 as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -3254,7 +3254,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_graphics_running_processes_v3",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlDeviceGetGraphicsRunningProcesses_v3 as u16,
         thunk: call_qqq_w,
         keep_gil: false,
@@ -3286,7 +3286,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_grid_licensable_features_v4",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlDeviceGetGridLicensableFeatures_v4 as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -3315,7 +3315,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_gsp_firmware_mode",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlDeviceGetGspFirmwareMode as u16,
         thunk: call_qqq_w,
         keep_gil: false,
@@ -3351,7 +3351,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_gsp_firmware_version",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlDeviceGetGspFirmwareVersion as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -3380,7 +3380,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_handle_by_index_v2",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlDeviceGetHandleByIndex_v2 as u16,
         thunk: call_wq_w,
         keep_gil: false,
@@ -3409,7 +3409,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_handle_by_pci_bus_id_v2",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlDeviceGetHandleByPciBusId_v2 as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -3438,7 +3438,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_handle_by_serial",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlDeviceGetHandleBySerial as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -3467,7 +3467,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_handle_by_uuid",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlDeviceGetHandleByUUID as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -3496,7 +3496,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_handle_by_uuidv",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlDeviceGetHandleByUUIDV as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -3538,7 +3538,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_host_vgpu_mode",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlDeviceGetHostVgpuMode as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -3567,7 +3567,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_hostname_v1",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlDeviceGetHostname_v1 as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -3601,7 +3601,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_index",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlDeviceGetIndex as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -3630,7 +3630,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_inforom_configuration_checksum",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlDeviceGetInforomConfigurationChecksum as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -3659,7 +3659,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_inforom_image_version",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlDeviceGetInforomImageVersion as u16,
         thunk: call_qqw_w,
         keep_gil: false,
@@ -3688,7 +3688,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_inforom_version",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlDeviceGetInforomVersion as u16,
         thunk: call_qwqw_w,
         keep_gil: false,
@@ -3725,7 +3725,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_irq_num",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlDeviceGetIrqNum as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -3754,7 +3754,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_jpg_utilization",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlDeviceGetJpgUtilization as u16,
         thunk: call_qqq_w,
         keep_gil: false,
@@ -3790,7 +3790,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_last_bbx_flush_time",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlDeviceGetLastBBXFlushTime as u16,
         thunk: call_qqq_w,
         keep_gil: false,
@@ -3826,7 +3826,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_margin_temperature",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlDeviceGetMarginTemperature as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -3860,7 +3860,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_max_clock_info",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlDeviceGetMaxClockInfo as u16,
         thunk: call_qwq_w,
         keep_gil: false,
@@ -3897,7 +3897,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_max_customer_boost_clock",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlDeviceGetMaxCustomerBoostClock as u16,
         thunk: call_qwq_w,
         keep_gil: false,
@@ -3934,7 +3934,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_max_mig_device_count",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlDeviceGetMaxMigDeviceCount as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -3963,7 +3963,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_max_pcie_link_generation",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlDeviceGetMaxPcieLinkGeneration as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -3992,7 +3992,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_max_pcie_link_width",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlDeviceGetMaxPcieLinkWidth as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -4021,7 +4021,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_mem_clk_min_max_vf_offset",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlDeviceGetMemClkMinMaxVfOffset as u16,
         thunk: call_qqq_w,
         keep_gil: false,
@@ -4057,7 +4057,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_mem_clk_vf_offset",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlDeviceGetMemClkVfOffset as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -4086,7 +4086,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_memory_affinity",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlDeviceGetMemoryAffinity as u16,
         thunk: call_qwqw_w,
         keep_gil: false,
@@ -4129,7 +4129,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_memory_bus_width",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlDeviceGetMemoryBusWidth as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -4158,7 +4158,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_memory_error_counter",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlDeviceGetMemoryErrorCounter as u16,
         thunk: call_qwwwq_w,
         keep_gil: false,
@@ -4213,7 +4213,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_memory_info_v2",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlDeviceGetMemoryInfo_v2 as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -4247,7 +4247,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_memory_limits_v1",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlDeviceGetMemoryLimits_v1 as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -4276,7 +4276,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_mig_device_handle_by_index",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlDeviceGetMigDeviceHandleByIndex as u16,
         thunk: call_qwq_w,
         keep_gil: false,
@@ -4313,7 +4313,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_mig_mode",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlDeviceGetMigMode as u16,
         thunk: call_qqq_w,
         keep_gil: false,
@@ -4349,7 +4349,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_min_max_clock_of_p_state",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlDeviceGetMinMaxClockOfPState as u16,
         thunk: call_qwwqq_w,
         keep_gil: false,
@@ -4405,7 +4405,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_min_max_fan_speed",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlDeviceGetMinMaxFanSpeed as u16,
         thunk: call_qqq_w,
         keep_gil: false,
@@ -4441,7 +4441,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_minor_number",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlDeviceGetMinorNumber as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -4470,7 +4470,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_module_id",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlDeviceGetModuleId as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -4499,7 +4499,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_mps_compute_running_processes_v3",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlDeviceGetMPSComputeRunningProcesses_v3 as u16,
         thunk: call_qqq_w,
         keep_gil: false,
@@ -4531,7 +4531,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_multi_gpu_board",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlDeviceGetMultiGpuBoard as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -4560,7 +4560,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_name",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlDeviceGetName as u16,
         thunk: call_qqw_w,
         keep_gil: false,
@@ -4589,7 +4589,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_num_fans",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlDeviceGetNumFans as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -4618,7 +4618,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_num_gpu_cores",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlDeviceGetNumGpuCores as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -4647,7 +4647,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_numa_node_id",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlDeviceGetNumaNodeId as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -4676,7 +4676,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_nv_link_telemetry_samples_v1",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlDeviceGetNvLinkTelemetrySamples_v1 as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -4705,7 +4705,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_nvlink_bw_mode",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlDeviceGetNvlinkBwMode as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -4739,7 +4739,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_nvlink_capability",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlDeviceGetNvLinkCapability as u16,
         thunk: call_qwwq_w,
         keep_gil: false,
@@ -4782,7 +4782,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_nvlink_error_counter",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlDeviceGetNvLinkErrorCounter as u16,
         thunk: call_qwwq_w,
         keep_gil: false,
@@ -4825,7 +4825,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_nvlink_info",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlDeviceGetNvLinkInfo as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -4859,7 +4859,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_nvlink_info_v3",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlDeviceGetNvLinkInfo_v3 as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -4888,7 +4888,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_nvlink_nvle_private_info_v1",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlDeviceGetNvlinkNvlePrivateInfo_v1 as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -4917,7 +4917,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_nvlink_remap_table_info_v1",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlDeviceGetNvlinkRemapTableInfo_v1 as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -4946,7 +4946,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_nvlink_remote_device_type",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlDeviceGetNvLinkRemoteDeviceType as u16,
         thunk: call_qwq_w,
         keep_gil: false,
@@ -4983,7 +4983,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_nvlink_remote_pci_info_v2",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlDeviceGetNvLinkRemotePciInfo_v2 as u16,
         thunk: call_qwq_w,
         keep_gil: false,
@@ -5020,7 +5020,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_nvlink_state",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlDeviceGetNvLinkState as u16,
         thunk: call_qwq_w,
         keep_gil: false,
@@ -5057,7 +5057,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_nvlink_supported_bw_modes",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlDeviceGetNvlinkSupportedBwModes as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -5091,7 +5091,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_nvlink_version",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlDeviceGetNvLinkVersion as u16,
         thunk: call_qwq_w,
         keep_gil: false,
@@ -5128,7 +5128,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_ofa_utilization",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlDeviceGetOfaUtilization as u16,
         thunk: call_qqq_w,
         keep_gil: false,
@@ -5164,7 +5164,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_p2p_status",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlDeviceGetP2PStatus as u16,
         thunk: call_qqwq_w,
         keep_gil: false,
@@ -5207,7 +5207,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_pci_info_ext",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlDeviceGetPciInfoExt as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -5241,7 +5241,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_pci_info_v3",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlDeviceGetPciInfo_v3 as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -5270,7 +5270,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_pcie_link_max_speed",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlDeviceGetPcieLinkMaxSpeed as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -5299,7 +5299,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_pcie_replay_counter",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlDeviceGetPcieReplayCounter as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -5328,7 +5328,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_pcie_speed",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlDeviceGetPcieSpeed as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -5357,7 +5357,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_pcie_throughput",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlDeviceGetPcieThroughput as u16,
         thunk: call_qwq_w,
         keep_gil: false,
@@ -5394,7 +5394,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_pdi",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlDeviceGetPdi as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -5428,7 +5428,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_performance_modes",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlDeviceGetPerformanceModes as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -5462,7 +5462,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_performance_state",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlDeviceGetPerformanceState as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -5491,7 +5491,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_persistence_mode",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlDeviceGetPersistenceMode as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -5520,7 +5520,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_pgpu_metadata_string",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlDeviceGetPgpuMetadataString as u16,
         thunk: call_qqq_w,
         keep_gil: false,
@@ -5552,7 +5552,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_platform_info",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlDeviceGetPlatformInfo as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -5586,7 +5586,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_power_management_default_limit",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlDeviceGetPowerManagementDefaultLimit as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -5615,7 +5615,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_power_management_limit",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlDeviceGetPowerManagementLimit as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -5644,7 +5644,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_power_management_limit_constraints",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlDeviceGetPowerManagementLimitConstraints as u16,
         thunk: call_qqq_w,
         keep_gil: false,
@@ -5680,7 +5680,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_power_mizer_mode_v1",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlDeviceGetPowerMizerMode_v1 as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -5709,7 +5709,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_power_source",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlDeviceGetPowerSource as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -5738,7 +5738,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_power_state",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlDeviceGetPowerState as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -5767,7 +5767,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_power_usage",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlDeviceGetPowerUsage as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -5796,7 +5796,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_process_utilization",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlDeviceGetProcessUtilization as u16,
         thunk: call_qqqq_w,
         keep_gil: false,
@@ -5836,7 +5836,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_processes_utilization_info",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlDeviceGetProcessesUtilizationInfo as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -5878,7 +5878,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_remapped_rows",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlDeviceGetRemappedRows as u16,
         thunk: call_qqqqq_w,
         keep_gil: false,
@@ -5930,7 +5930,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_remapped_rows_v2",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlDeviceGetRemappedRows_v2 as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -5959,7 +5959,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_repair_status",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlDeviceGetRepairStatus as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -5993,7 +5993,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_retired_pages",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlDeviceGetRetiredPages as u16,
         thunk: call_qwqq_w,
         keep_gil: false,
@@ -6033,7 +6033,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_retired_pages_pending_status",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlDeviceGetRetiredPagesPendingStatus as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -6062,7 +6062,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_retired_pages_v2",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlDeviceGetRetiredPages_v2 as u16,
         thunk: call_qwqqq_w,
         keep_gil: false,
@@ -6115,7 +6115,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_row_remapper_histogram",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlDeviceGetRowRemapperHistogram as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -6144,7 +6144,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_running_process_detail_list",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlDeviceGetRunningProcessDetailList as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -6186,7 +6186,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_samples",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlDeviceGetSamples as u16,
         thunk: call_qwqqqq_w,
         keep_gil: false,
@@ -6246,7 +6246,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_serial",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlDeviceGetSerial as u16,
         thunk: call_qqw_w,
         keep_gil: false,
@@ -6275,7 +6275,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_sram_ecc_error_status",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlDeviceGetSramEccErrorStatus as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -6309,7 +6309,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_sram_unique_uncorrected_ecc_error_counts",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlDeviceGetSramUniqueUncorrectedEccErrorCounts as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -6343,7 +6343,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_supported_clocks_event_reasons",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlDeviceGetSupportedClocksEventReasons as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -6372,7 +6372,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_supported_event_types",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlDeviceGetSupportedEventTypes as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -6401,7 +6401,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_supported_graphics_clocks",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlDeviceGetSupportedGraphicsClocks as u16,
         thunk: call_qwqq_w,
         keep_gil: false,
@@ -6441,7 +6441,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_supported_memory_clocks",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlDeviceGetSupportedMemoryClocks as u16,
         thunk: call_qqq_w,
         keep_gil: false,
@@ -6473,7 +6473,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_supported_performance_states",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlDeviceGetSupportedPerformanceStates as u16,
         thunk: call_qqw_w,
         keep_gil: false,
@@ -6502,7 +6502,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_supported_vgpus",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlDeviceGetSupportedVgpus as u16,
         thunk: call_qqq_w,
         keep_gil: false,
@@ -6534,7 +6534,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_target_fan_speed",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlDeviceGetTargetFanSpeed as u16,
         thunk: call_qwq_w,
         keep_gil: false,
@@ -6571,7 +6571,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_temperature_threshold",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlDeviceGetTemperatureThreshold as u16,
         thunk: call_qwq_w,
         keep_gil: false,
@@ -6608,7 +6608,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_temperature_v",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlDeviceGetTemperatureV as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -6650,7 +6650,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_thermal_settings",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlDeviceGetThermalSettings as u16,
         thunk: call_qwq_w,
         keep_gil: false,
@@ -6687,7 +6687,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_topology_common_ancestor",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlDeviceGetTopologyCommonAncestor as u16,
         thunk: call_qqq_w,
         keep_gil: false,
@@ -6724,7 +6724,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_topology_nearest_gpus",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlDeviceGetTopologyNearestGpus as u16,
         thunk: call_qwqq_w,
         keep_gil: false,
@@ -6764,7 +6764,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_total_ecc_errors",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlDeviceGetTotalEccErrors as u16,
         thunk: call_qwwq_w,
         keep_gil: false,
@@ -6807,7 +6807,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_total_energy_consumption",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlDeviceGetTotalEnergyConsumption as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -6836,7 +6836,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_unrepairable_memory_flag_v1",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlDeviceGetUnrepairableMemoryFlag_v1 as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -6870,7 +6870,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_utilization_rates",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlDeviceGetUtilizationRates as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -6899,7 +6899,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_uuid",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlDeviceGetUUID as u16,
         thunk: call_qqw_w,
         keep_gil: false,
@@ -6928,7 +6928,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_vbios_version",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlDeviceGetVbiosVersion as u16,
         thunk: call_qqw_w,
         keep_gil: false,
@@ -6957,7 +6957,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_vgpu_capabilities",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlDeviceGetVgpuCapabilities as u16,
         thunk: call_qwq_w,
         keep_gil: false,
@@ -6994,7 +6994,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_vgpu_heterogeneous_mode",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlDeviceGetVgpuHeterogeneousMode as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -7028,7 +7028,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_vgpu_instances_utilization_info",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlDeviceGetVgpuInstancesUtilizationInfo as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -7062,7 +7062,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_vgpu_metadata",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlDeviceGetVgpuMetadata as u16,
         thunk: call_qqq_w,
         keep_gil: false,
@@ -7096,7 +7096,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_vgpu_process_utilization",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlDeviceGetVgpuProcessUtilization as u16,
         thunk: call_qqqq_w,
         keep_gil: false,
@@ -7136,7 +7136,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_vgpu_processes_utilization_info",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlDeviceGetVgpuProcessesUtilizationInfo as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -7178,7 +7178,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_vgpu_scheduler_capabilities",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlDeviceGetVgpuSchedulerCapabilities as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -7207,7 +7207,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_vgpu_scheduler_log",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlDeviceGetVgpuSchedulerLog as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -7236,7 +7236,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_vgpu_scheduler_log_v2",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlDeviceGetVgpuSchedulerLog_v2 as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -7265,7 +7265,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_vgpu_scheduler_state",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlDeviceGetVgpuSchedulerState as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -7294,7 +7294,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_vgpu_scheduler_state_v2",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlDeviceGetVgpuSchedulerState_v2 as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -7323,7 +7323,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_vgpu_type_creatable_placements",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlDeviceGetVgpuTypeCreatablePlacements as u16,
         thunk: call_qwq_w,
         keep_gil: false,
@@ -7371,7 +7371,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_vgpu_type_supported_placements",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlDeviceGetVgpuTypeSupportedPlacements as u16,
         thunk: call_qwq_w,
         keep_gil: false,
@@ -7419,7 +7419,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_vgpu_utilization",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlDeviceGetVgpuUtilization as u16,
         thunk: call_qqqqq_w,
         keep_gil: false,
@@ -7472,7 +7472,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_virtualization_mode",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlDeviceGetVirtualizationMode as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -7501,7 +7501,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_is_mig_device_handle",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlDeviceIsMigDeviceHandle as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -7530,7 +7530,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_lock_nvlink_remap_table_v1",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlDeviceLockNvlinkRemapTable_v1 as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -7563,7 +7563,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_modify_drain_state",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlDeviceModifyDrainState as u16,
         thunk: call_qw_w,
         keep_gil: false,
@@ -7596,7 +7596,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_on_same_board",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlDeviceOnSameBoard as u16,
         thunk: call_qqq_w,
         keep_gil: false,
@@ -7633,7 +7633,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_perf_metrics_get_samples_v1",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlDevicePerfMetricsGetSamples_v1 as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -7662,7 +7662,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_power_smoothing_activate_preset_profile",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlDevicePowerSmoothingActivatePresetProfile as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -7695,7 +7695,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_power_smoothing_set_state",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlDevicePowerSmoothingSetState as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -7728,7 +7728,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_power_smoothing_update_preset_profile_param",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlDevicePowerSmoothingUpdatePresetProfileParam as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -7761,7 +7761,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_query_drain_state",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlDeviceQueryDrainState as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -7790,7 +7790,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_read_prm_counters_v1",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlDeviceReadPRMCounters_v1 as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -7832,7 +7832,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_read_write_prm_v1",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlDeviceReadWritePRM_v1 as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -7881,7 +7881,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_register_events",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlDeviceRegisterEvents as u16,
         thunk: call_qqq_w,
         keep_gil: false,
@@ -7920,7 +7920,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_remove_gpu_v2",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlDeviceRemoveGpu_v2 as u16,
         thunk: call_qww_w,
         keep_gil: false,
@@ -7959,7 +7959,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_reset_gpu_locked_clocks",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlDeviceResetGpuLockedClocks as u16,
         thunk: call_q_w,
         keep_gil: false,
@@ -7984,7 +7984,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_reset_memory_locked_clocks",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlDeviceResetMemoryLockedClocks as u16,
         thunk: call_q_w,
         keep_gil: false,
@@ -8009,7 +8009,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_reset_nvlink_error_counters",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlDeviceResetNvLinkErrorCounters as u16,
         thunk: call_qw_w,
         keep_gil: false,
@@ -8042,7 +8042,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_set_accounting_mode",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlDeviceSetAccountingMode as u16,
         thunk: call_qw_w,
         keep_gil: false,
@@ -8075,7 +8075,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_set_adaptive_tgp_mode_v1",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlDeviceSetAdaptiveTgpMode_v1 as u16,
         thunk: call_qw_w,
         keep_gil: false,
@@ -8108,7 +8108,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_set_api_restriction",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlDeviceSetAPIRestriction as u16,
         thunk: call_qww_w,
         keep_gil: false,
@@ -8147,7 +8147,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_set_auto_boosted_clocks_enabled",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlDeviceSetAutoBoostedClocksEnabled as u16,
         thunk: call_qw_w,
         keep_gil: false,
@@ -8180,7 +8180,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_set_clock_offsets",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlDeviceSetClockOffsets as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -8213,7 +8213,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_set_compute_mode",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlDeviceSetComputeMode as u16,
         thunk: call_qw_w,
         keep_gil: false,
@@ -8246,7 +8246,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_set_conf_compute_unprotected_mem_size",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlDeviceSetConfComputeUnprotectedMemSize as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -8279,7 +8279,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_set_cpu_affinity",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlDeviceSetCpuAffinity as u16,
         thunk: call_q_w,
         keep_gil: false,
@@ -8304,7 +8304,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_set_default_auto_boosted_clocks_enabled",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlDeviceSetDefaultAutoBoostedClocksEnabled as u16,
         thunk: call_qww_w,
         keep_gil: false,
@@ -8343,7 +8343,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_set_default_fan_speed_v2",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlDeviceSetDefaultFanSpeed_v2 as u16,
         thunk: call_qw_w,
         keep_gil: false,
@@ -8376,7 +8376,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_set_dram_encryption_mode",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlDeviceSetDramEncryptionMode as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -8414,7 +8414,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_set_driver_model",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlDeviceSetDriverModel as u16,
         thunk: call_qww_w,
         keep_gil: false,
@@ -8453,7 +8453,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_set_ecc_mode",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlDeviceSetEccMode as u16,
         thunk: call_qw_w,
         keep_gil: false,
@@ -8486,7 +8486,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_set_fan_control_policy",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlDeviceSetFanControlPolicy as u16,
         thunk: call_qww_w,
         keep_gil: false,
@@ -8525,7 +8525,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_set_fan_speed_v2",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlDeviceSetFanSpeed_v2 as u16,
         thunk: call_qww_w,
         keep_gil: false,
@@ -8564,7 +8564,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_set_gpu_locked_clocks",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlDeviceSetGpuLockedClocks as u16,
         thunk: call_qww_w,
         keep_gil: false,
@@ -8603,7 +8603,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_set_gpu_operation_mode",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlDeviceSetGpuOperationMode as u16,
         thunk: call_qw_w,
         keep_gil: false,
@@ -8636,7 +8636,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_set_hostname_v1",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlDeviceSetHostname_v1 as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -8674,7 +8674,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_set_memory_limits_v1",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlDeviceSetMemoryLimits_v1 as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -8707,7 +8707,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_set_memory_locked_clocks",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlDeviceSetMemoryLockedClocks as u16,
         thunk: call_qww_w,
         keep_gil: false,
@@ -8746,7 +8746,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_set_mig_mode",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlDeviceSetMigMode as u16,
         thunk: call_qwq_w,
         keep_gil: false,
@@ -8783,7 +8783,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_set_nvlink_bw_mode",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlDeviceSetNvlinkBwMode as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -8821,7 +8821,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_set_nvlink_bw_mode_async_v1",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlDeviceSetNvlinkBwModeAsync_v1 as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -8850,7 +8850,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_set_nvlink_device_low_power_threshold",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlDeviceSetNvLinkDeviceLowPowerThreshold as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -8888,7 +8888,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_set_nvlink_nvle_ready_v1",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlDeviceSetNvlinkNvleReady_v1 as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -8921,7 +8921,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_set_persistence_mode",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlDeviceSetPersistenceMode as u16,
         thunk: call_qw_w,
         keep_gil: false,
@@ -8954,7 +8954,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_set_power_management_limit_v2",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlDeviceSetPowerManagementLimit_v2 as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -8998,7 +8998,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_set_power_mizer_mode_v1",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlDeviceSetPowerMizerMode_v1 as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -9031,7 +9031,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_set_rusd_settings_v1",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlDeviceSetRusdSettings_v1 as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -9069,7 +9069,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_set_temperature_threshold",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlDeviceSetTemperatureThreshold as u16,
         thunk: call_qwq_w,
         keep_gil: false,
@@ -9108,7 +9108,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_set_vgpu_capabilities",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlDeviceSetVgpuCapabilities as u16,
         thunk: call_qww_w,
         keep_gil: false,
@@ -9147,7 +9147,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_set_vgpu_heterogeneous_mode",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlDeviceSetVgpuHeterogeneousMode as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -9185,7 +9185,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_set_vgpu_scheduler_state",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlDeviceSetVgpuSchedulerState as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -9218,7 +9218,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_set_vgpu_scheduler_state_v2",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlDeviceSetVgpuSchedulerState_v2 as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -9251,7 +9251,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_set_virtualization_mode",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlDeviceSetVirtualizationMode as u16,
         thunk: call_qw_w,
         keep_gil: false,
@@ -9284,7 +9284,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_setup_nvlink_nvle_encryption_key_v1",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlDeviceSetupNvlinkNvleEncryptionKey_v1 as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -9317,7 +9317,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_validate_inforom",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlDeviceValidateInforom as u16,
         thunk: call_q_w,
         keep_gil: false,
@@ -9342,7 +9342,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_vgpu_force_gsp_unload",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlDeviceVgpuForceGspUnload as u16,
         thunk: call_q_w,
         keep_gil: false,
@@ -9367,7 +9367,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "error_string",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlErrorString as u16,
         thunk: call_w_q,
         keep_gil: true,
@@ -9396,7 +9396,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "event_set_create",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlEventSetCreate as u16,
         thunk: call_q_w,
         keep_gil: false,
@@ -9420,7 +9420,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "event_set_free",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlEventSetFree as u16,
         thunk: call_q_w,
         keep_gil: false,
@@ -9445,7 +9445,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "event_set_get_context_count_v1",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlEventSetGetContextCount_v1 as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -9474,7 +9474,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "event_set_get_context_data_v1",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlEventSetGetContextData_v1 as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -9516,7 +9516,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "event_set_get_context_info_v1",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlEventSetGetContextInfo_v1 as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -9558,7 +9558,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "event_set_get_gpu_operational_event_context_legacy_xid_v1",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlEventSetGetGpuOperationalEventContextLegacyXid_v1 as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -9600,7 +9600,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "event_set_register_gpu_operational_events_v1",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlEventSetRegisterGpuOperationalEvents_v1 as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -9633,7 +9633,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "event_set_wait_v2",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlEventSetWait_v2 as u16,
         thunk: call_qqw_w,
         keep_gil: false,
@@ -9670,7 +9670,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "event_set_wait_v3",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlEventSetWait_v3 as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -9712,7 +9712,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "get_excluded_device_count",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlGetExcludedDeviceCount as u16,
         thunk: call_q_w,
         keep_gil: false,
@@ -9736,7 +9736,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "get_excluded_device_info_by_index",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlGetExcludedDeviceInfoByIndex as u16,
         thunk: call_wq_w,
         keep_gil: false,
@@ -9765,7 +9765,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "get_vgpu_compatibility",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlGetVgpuCompatibility as u16,
         thunk: call_qqq_w,
         keep_gil: false,
@@ -9802,7 +9802,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "get_vgpu_driver_capabilities",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlGetVgpuDriverCapabilities as u16,
         thunk: call_wq_w,
         keep_gil: false,
@@ -9831,7 +9831,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "get_vgpu_version",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlGetVgpuVersion as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -9862,7 +9862,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "gpu_instance_create_compute_instance",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlGpuInstanceCreateComputeInstance as u16,
         thunk: call_qwq_w,
         keep_gil: false,
@@ -9899,7 +9899,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "gpu_instance_create_compute_instance_with_placement",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlGpuInstanceCreateComputeInstanceWithPlacement as u16,
         thunk: call_qwqq_w,
         keep_gil: false,
@@ -9942,7 +9942,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "gpu_instance_destroy",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlGpuInstanceDestroy as u16,
         thunk: call_q_w,
         keep_gil: false,
@@ -9967,7 +9967,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "gpu_instance_get_active_vgpus",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlGpuInstanceGetActiveVgpus as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -10001,7 +10001,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "gpu_instance_get_compute_instance_by_id",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlGpuInstanceGetComputeInstanceById as u16,
         thunk: call_qwq_w,
         keep_gil: false,
@@ -10038,7 +10038,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "gpu_instance_get_compute_instance_possible_placements",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlGpuInstanceGetComputeInstancePossiblePlacements as u16,
         thunk: call_qwqq_w,
         keep_gil: false,
@@ -10078,7 +10078,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "gpu_instance_get_compute_instance_profile_info_v",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlGpuInstanceGetComputeInstanceProfileInfoV as u16,
         thunk: call_qwwq_w,
         keep_gil: false,
@@ -10126,7 +10126,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "gpu_instance_get_compute_instance_remaining_capacity",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlGpuInstanceGetComputeInstanceRemainingCapacity as u16,
         thunk: call_qwq_w,
         keep_gil: false,
@@ -10163,7 +10163,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "gpu_instance_get_compute_instances",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlGpuInstanceGetComputeInstances as u16,
         thunk: call_qwqq_w,
         keep_gil: false,
@@ -10203,7 +10203,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "gpu_instance_get_creatable_vgpus",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlGpuInstanceGetCreatableVgpus as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -10237,7 +10237,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "gpu_instance_get_info",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlGpuInstanceGetInfo as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -10266,7 +10266,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "gpu_instance_get_vgpu_heterogeneous_mode",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlGpuInstanceGetVgpuHeterogeneousMode as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -10300,7 +10300,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "gpu_instance_get_vgpu_scheduler_log",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlGpuInstanceGetVgpuSchedulerLog as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -10334,7 +10334,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "gpu_instance_get_vgpu_scheduler_log_v2",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlGpuInstanceGetVgpuSchedulerLog_v2 as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -10363,7 +10363,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "gpu_instance_get_vgpu_scheduler_state",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlGpuInstanceGetVgpuSchedulerState as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -10397,7 +10397,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "gpu_instance_get_vgpu_scheduler_state_v2",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlGpuInstanceGetVgpuSchedulerState_v2 as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -10426,7 +10426,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "gpu_instance_get_vgpu_type_creatable_placements",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlGpuInstanceGetVgpuTypeCreatablePlacements as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -10468,7 +10468,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "gpu_instance_set_vgpu_heterogeneous_mode",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlGpuInstanceSetVgpuHeterogeneousMode as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -10506,7 +10506,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "gpu_instance_set_vgpu_scheduler_state",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlGpuInstanceSetVgpuSchedulerState as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -10544,7 +10544,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "gpu_instance_set_vgpu_scheduler_state_v2",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlGpuInstanceSetVgpuSchedulerState_v2 as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -10577,7 +10577,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "init_v2",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlInit_v2 as u16,
         thunk: call_w,
         keep_gil: false,
@@ -10597,7 +10597,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "init_with_flags",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlInitWithFlags as u16,
         thunk: call_w_w,
         keep_gil: false,
@@ -10622,7 +10622,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "set_vgpu_version",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlSetVgpuVersion as u16,
         thunk: call_q_w,
         keep_gil: false,
@@ -10647,7 +10647,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "shutdown",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlShutdown as u16,
         thunk: call_w,
         keep_gil: false,
@@ -10667,7 +10667,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "system_event_set_create",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlSystemEventSetCreate as u16,
         thunk: call_q_w,
         keep_gil: false,
@@ -10696,7 +10696,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "system_event_set_free",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlSystemEventSetFree as u16,
         thunk: call_q_w,
         keep_gil: false,
@@ -10726,7 +10726,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "system_event_set_wait",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlSystemEventSetWait as u16,
         thunk: call_q_w,
         keep_gil: false,
@@ -10774,7 +10774,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "system_get_conf_compute_capabilities",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlSystemGetConfComputeCapabilities as u16,
         thunk: call_q_w,
         keep_gil: false,
@@ -10798,7 +10798,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "system_get_conf_compute_gpus_ready_state",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlSystemGetConfComputeGpusReadyState as u16,
         thunk: call_q_w,
         keep_gil: false,
@@ -10822,7 +10822,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "system_get_conf_compute_key_rotation_threshold_info",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlSystemGetConfComputeKeyRotationThresholdInfo as u16,
         thunk: call_q_w,
         keep_gil: false,
@@ -10851,7 +10851,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "system_get_conf_compute_settings",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlSystemGetConfComputeSettings as u16,
         thunk: call_q_w,
         keep_gil: false,
@@ -10880,7 +10880,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "system_get_conf_compute_settings_v2",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlSystemGetConfComputeSettings_v2 as u16,
         thunk: call_q_w,
         keep_gil: false,
@@ -10909,7 +10909,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "system_get_conf_compute_state",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlSystemGetConfComputeState as u16,
         thunk: call_q_w,
         keep_gil: false,
@@ -10933,7 +10933,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "system_get_cper_v1",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlSystemGetCPER_v1 as u16,
         thunk: call_q_w,
         keep_gil: false,
@@ -10957,7 +10957,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "system_get_cuda_driver_version",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlSystemGetCudaDriverVersion as u16,
         thunk: call_q_w,
         keep_gil: false,
@@ -10981,7 +10981,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "system_get_cuda_driver_version_v2",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlSystemGetCudaDriverVersion_v2 as u16,
         thunk: call_q_w,
         keep_gil: false,
@@ -11005,7 +11005,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "system_get_driver_branch",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlSystemGetDriverBranch as u16,
         thunk: call_qw_w,
         keep_gil: false,
@@ -11034,7 +11034,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "system_get_driver_version",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlSystemGetDriverVersion as u16,
         thunk: call_qw_w,
         keep_gil: false,
@@ -11058,7 +11058,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "system_get_hic_version",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlSystemGetHicVersion as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -11085,7 +11085,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "system_get_nvlink_bw_mode",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlSystemGetNvlinkBwMode as u16,
         thunk: call_q_w,
         keep_gil: false,
@@ -11109,7 +11109,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "system_get_nvml_version",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlSystemGetNVMLVersion as u16,
         thunk: call_qw_w,
         keep_gil: false,
@@ -11133,7 +11133,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "system_get_process_name",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlSystemGetProcessName as u16,
         thunk: call_wqw_w,
         keep_gil: false,
@@ -11162,7 +11162,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "system_get_topology_gpu_set",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlSystemGetTopologyGpuSet as u16,
         thunk: call_wqq_w,
         keep_gil: false,
@@ -11194,7 +11194,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "system_register_events",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlSystemRegisterEvents as u16,
         thunk: call_q_w,
         keep_gil: false,
@@ -11232,7 +11232,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "system_set_conf_compute_gpus_ready_state",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlSystemSetConfComputeGpusReadyState as u16,
         thunk: call_w_w,
         keep_gil: false,
@@ -11257,7 +11257,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "system_set_conf_compute_key_rotation_threshold_info",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlSystemSetConfComputeKeyRotationThresholdInfo as u16,
         thunk: call_q_w,
         keep_gil: false,
@@ -11287,7 +11287,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "system_set_nvlink_bw_mode",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlSystemSetNvlinkBwMode as u16,
         thunk: call_w_w,
         keep_gil: false,
@@ -11312,7 +11312,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "unit_get_count",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlUnitGetCount as u16,
         thunk: call_q_w,
         keep_gil: false,
@@ -11336,7 +11336,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "unit_get_devices",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlUnitGetDevices as u16,
         thunk: call_qqq_w,
         keep_gil: false,
@@ -11368,7 +11368,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "unit_get_fan_speed_info",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlUnitGetFanSpeedInfo as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -11397,7 +11397,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "unit_get_handle_by_index",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlUnitGetHandleByIndex as u16,
         thunk: call_wq_w,
         keep_gil: false,
@@ -11426,7 +11426,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "unit_get_led_state",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlUnitGetLedState as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -11455,7 +11455,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "unit_get_psu_info",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlUnitGetPsuInfo as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -11484,7 +11484,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "unit_get_temperature",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlUnitGetTemperature as u16,
         thunk: call_qwq_w,
         keep_gil: false,
@@ -11521,7 +11521,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "unit_get_unit_info",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlUnitGetUnitInfo as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -11550,7 +11550,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "unit_set_led_state",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlUnitSetLedState as u16,
         thunk: call_qw_w,
         keep_gil: false,
@@ -11583,7 +11583,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "vgpu_instance_clear_accounting_pids",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlVgpuInstanceClearAccountingPids as u16,
         thunk: call_w_w,
         keep_gil: false,
@@ -11608,7 +11608,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "vgpu_instance_get_accounting_mode",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlVgpuInstanceGetAccountingMode as u16,
         thunk: call_wq_w,
         keep_gil: false,
@@ -11637,7 +11637,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "vgpu_instance_get_accounting_pids",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlVgpuInstanceGetAccountingPids as u16,
         thunk: call_wqq_w,
         keep_gil: false,
@@ -11669,7 +11669,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "vgpu_instance_get_accounting_stats",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlVgpuInstanceGetAccountingStats as u16,
         thunk: call_wwq_w,
         keep_gil: false,
@@ -11706,7 +11706,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "vgpu_instance_get_ecc_mode",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlVgpuInstanceGetEccMode as u16,
         thunk: call_wq_w,
         keep_gil: false,
@@ -11735,7 +11735,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "vgpu_instance_get_encoder_capacity",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlVgpuInstanceGetEncoderCapacity as u16,
         thunk: call_wq_w,
         keep_gil: false,
@@ -11764,7 +11764,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "vgpu_instance_get_encoder_sessions",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlVgpuInstanceGetEncoderSessions as u16,
         thunk: call_wqq_w,
         keep_gil: false,
@@ -11796,7 +11796,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "vgpu_instance_get_encoder_stats",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlVgpuInstanceGetEncoderStats as u16,
         thunk: call_wqqq_w,
         keep_gil: false,
@@ -11842,7 +11842,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "vgpu_instance_get_fb_usage",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlVgpuInstanceGetFbUsage as u16,
         thunk: call_wq_w,
         keep_gil: false,
@@ -11871,7 +11871,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "vgpu_instance_get_fbc_sessions",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlVgpuInstanceGetFBCSessions as u16,
         thunk: call_wqq_w,
         keep_gil: false,
@@ -11903,7 +11903,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "vgpu_instance_get_fbc_stats",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlVgpuInstanceGetFBCStats as u16,
         thunk: call_wq_w,
         keep_gil: false,
@@ -11932,7 +11932,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "vgpu_instance_get_frame_rate_limit",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlVgpuInstanceGetFrameRateLimit as u16,
         thunk: call_wq_w,
         keep_gil: false,
@@ -11961,7 +11961,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "vgpu_instance_get_gpu_instance_id",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlVgpuInstanceGetGpuInstanceId as u16,
         thunk: call_wq_w,
         keep_gil: false,
@@ -11990,7 +11990,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "vgpu_instance_get_gpu_pci_id",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlVgpuInstanceGetGpuPciId as u16,
         thunk: call_wqq_w,
         keep_gil: false,
@@ -12022,7 +12022,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "vgpu_instance_get_license_info_v2",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlVgpuInstanceGetLicenseInfo_v2 as u16,
         thunk: call_wq_w,
         keep_gil: false,
@@ -12051,7 +12051,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "vgpu_instance_get_license_status",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlVgpuInstanceGetLicenseStatus as u16,
         thunk: call_wq_w,
         keep_gil: false,
@@ -12080,7 +12080,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "vgpu_instance_get_mdev_uuid",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlVgpuInstanceGetMdevUUID as u16,
         thunk: call_wqw_w,
         keep_gil: false,
@@ -12109,7 +12109,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "vgpu_instance_get_metadata",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlVgpuInstanceGetMetadata as u16,
         thunk: call_wqq_w,
         keep_gil: false,
@@ -12143,7 +12143,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "vgpu_instance_get_placement_id",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlVgpuInstanceGetPlacementId as u16,
         thunk: call_wq_w,
         keep_gil: false,
@@ -12177,7 +12177,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "vgpu_instance_get_runtime_state_size",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlVgpuInstanceGetRuntimeStateSize as u16,
         thunk: call_wq_w,
         keep_gil: false,
@@ -12211,7 +12211,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "vgpu_instance_get_type",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlVgpuInstanceGetType as u16,
         thunk: call_wq_w,
         keep_gil: false,
@@ -12240,7 +12240,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "vgpu_instance_get_uuid",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlVgpuInstanceGetUUID as u16,
         thunk: call_wqw_w,
         keep_gil: false,
@@ -12269,7 +12269,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "vgpu_instance_get_vm_driver_version",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlVgpuInstanceGetVmDriverVersion as u16,
         thunk: call_wqw_w,
         keep_gil: false,
@@ -12298,7 +12298,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "vgpu_instance_get_vm_id",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlVgpuInstanceGetVmID as u16,
         thunk: call_wqwq_w,
         keep_gil: false,
@@ -12339,7 +12339,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "vgpu_instance_set_encoder_capacity",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlVgpuInstanceSetEncoderCapacity as u16,
         thunk: call_ww_w,
         keep_gil: false,
@@ -12372,7 +12372,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "vgpu_type_get_bar1_info",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlVgpuTypeGetBAR1Info as u16,
         thunk: call_wq_w,
         keep_gil: false,
@@ -12406,7 +12406,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "vgpu_type_get_capabilities",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlVgpuTypeGetCapabilities as u16,
         thunk: call_wwq_w,
         keep_gil: false,
@@ -12443,7 +12443,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "vgpu_type_get_class",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlVgpuTypeGetClass as u16,
         thunk: call_wqq_w,
         keep_gil: false,
@@ -12475,7 +12475,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "vgpu_type_get_device_id",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlVgpuTypeGetDeviceID as u16,
         thunk: call_wqq_w,
         keep_gil: false,
@@ -12511,7 +12511,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "vgpu_type_get_fb_reservation",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlVgpuTypeGetFbReservation as u16,
         thunk: call_wq_w,
         keep_gil: false,
@@ -12540,7 +12540,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "vgpu_type_get_frame_rate_limit",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlVgpuTypeGetFrameRateLimit as u16,
         thunk: call_wq_w,
         keep_gil: false,
@@ -12569,7 +12569,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "vgpu_type_get_framebuffer_size",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlVgpuTypeGetFramebufferSize as u16,
         thunk: call_wq_w,
         keep_gil: false,
@@ -12598,7 +12598,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "vgpu_type_get_gpu_instance_profile_id",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlVgpuTypeGetGpuInstanceProfileId as u16,
         thunk: call_wq_w,
         keep_gil: false,
@@ -12627,7 +12627,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "vgpu_type_get_gsp_heap_size",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlVgpuTypeGetGspHeapSize as u16,
         thunk: call_wq_w,
         keep_gil: false,
@@ -12656,7 +12656,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "vgpu_type_get_license",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlVgpuTypeGetLicense as u16,
         thunk: call_wqw_w,
         keep_gil: false,
@@ -12685,7 +12685,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "vgpu_type_get_max_instances",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlVgpuTypeGetMaxInstances as u16,
         thunk: call_qwq_w,
         keep_gil: false,
@@ -12722,7 +12722,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "vgpu_type_get_max_instances_per_gpu_instance",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlVgpuTypeGetMaxInstancesPerGpuInstance as u16,
         thunk: call_q_w,
         keep_gil: false,
@@ -12756,7 +12756,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "vgpu_type_get_max_instances_per_vm",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlVgpuTypeGetMaxInstancesPerVm as u16,
         thunk: call_wq_w,
         keep_gil: false,
@@ -12785,7 +12785,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "vgpu_type_get_name",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlVgpuTypeGetName as u16,
         thunk: call_wqq_w,
         keep_gil: false,
@@ -12819,7 +12819,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "vgpu_type_get_num_display_heads",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlVgpuTypeGetNumDisplayHeads as u16,
         thunk: call_wq_w,
         keep_gil: false,
@@ -12848,7 +12848,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "vgpu_type_get_resolution",
-        library: Library::Nvml,
+        library: CudaLibrary::Nvml,
         symbol: Symbol::nvmlVgpuTypeGetResolution as u16,
         thunk: call_wwqq_w,
         keep_gil: false,

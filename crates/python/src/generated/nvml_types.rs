@@ -9,7 +9,7 @@ use crate::types::table::*;
 /// The types of `cuda.bindings.nvml`.
 pub static LIBRARY: Library = Library {
     module: "cuda.bindings.nvml",
-    loader: loader::Library::Nvml,
+    loader: loader::CudaLibrary::Nvml,
     url: "https://docs.nvidia.com/deploy/nvml-api/",
     enum_base: EnumBase::Fast,
     errors: Some(&ERRORS),

@@ -3,7 +3,7 @@
 
 use std::ffi::c_void;
 
-use cupyrite_sys::loader::Library;
+use cupyrite_sys::loader::CudaLibrary;
 use cupyrite_sys::nvrtc::Symbol;
 
 #[allow(unused_imports)]
@@ -77,7 +77,7 @@ unsafe fn nothing(_f: *const c_void, _w: *const u64) -> i64 {
 pub static FUNCTIONS: &[Function] = &[
     Function {
         name: "nvrtcAddNameExpression",
-        library: Library::Nvrtc,
+        library: CudaLibrary::Nvrtc,
         symbol: Symbol::nvrtcAddNameExpression as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -103,7 +103,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "nvrtcCompileProgram",
-        library: Library::Nvrtc,
+        library: CudaLibrary::Nvrtc,
         symbol: Symbol::nvrtcCompileProgram as u16,
         thunk: call_qwq_w,
         keep_gil: false,
@@ -142,7 +142,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "nvrtcCreateProgram",
-        library: Library::Nvrtc,
+        library: CudaLibrary::Nvrtc,
         symbol: Symbol::nvrtcCreateProgram as u16,
         thunk: call_qqqwqq_w,
         keep_gil: false,
@@ -211,7 +211,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "nvrtcDestroyProgram",
-        library: Library::Nvrtc,
+        library: CudaLibrary::Nvrtc,
         symbol: Symbol::nvrtcDestroyProgram as u16,
         thunk: call_q_w,
         keep_gil: false,
@@ -229,7 +229,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "nvrtcGetBundledHeadersInfo",
-        library: Library::Nvrtc,
+        library: CudaLibrary::Nvrtc,
         symbol: Symbol::nvrtcGetBundledHeadersInfo as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -253,7 +253,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "nvrtcGetCUBIN",
-        library: Library::Nvrtc,
+        library: CudaLibrary::Nvrtc,
         symbol: Symbol::nvrtcGetCUBIN as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -279,7 +279,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "nvrtcGetCUBINSize",
-        library: Library::Nvrtc,
+        library: CudaLibrary::Nvrtc,
         symbol: Symbol::nvrtcGetCUBINSize as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -301,7 +301,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "nvrtcGetErrorString",
-        library: Library::Nvrtc,
+        library: CudaLibrary::Nvrtc,
         symbol: Symbol::nvrtcGetErrorString as u16,
         thunk: call_w_q,
         keep_gil: true,
@@ -323,7 +323,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "nvrtcGetLTOIR",
-        library: Library::Nvrtc,
+        library: CudaLibrary::Nvrtc,
         symbol: Symbol::nvrtcGetLTOIR as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -349,7 +349,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "nvrtcGetLTOIRSize",
-        library: Library::Nvrtc,
+        library: CudaLibrary::Nvrtc,
         symbol: Symbol::nvrtcGetLTOIRSize as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -371,7 +371,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "nvrtcGetLoweredName",
-        library: Library::Nvrtc,
+        library: CudaLibrary::Nvrtc,
         symbol: Symbol::nvrtcGetLoweredName as u16,
         thunk: call_qqq_w,
         keep_gil: false,
@@ -401,7 +401,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "nvrtcGetNumSupportedArchs",
-        library: Library::Nvrtc,
+        library: CudaLibrary::Nvrtc,
         symbol: Symbol::nvrtcGetNumSupportedArchs as u16,
         thunk: call_q_w,
         keep_gil: false,
@@ -418,7 +418,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "nvrtcGetOptiXIR",
-        library: Library::Nvrtc,
+        library: CudaLibrary::Nvrtc,
         symbol: Symbol::nvrtcGetOptiXIR as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -444,7 +444,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "nvrtcGetOptiXIRSize",
-        library: Library::Nvrtc,
+        library: CudaLibrary::Nvrtc,
         symbol: Symbol::nvrtcGetOptiXIRSize as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -466,7 +466,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "nvrtcGetPCHCreateStatus",
-        library: Library::Nvrtc,
+        library: CudaLibrary::Nvrtc,
         symbol: Symbol::nvrtcGetPCHCreateStatus as u16,
         thunk: call_q_w,
         keep_gil: false,
@@ -484,7 +484,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "nvrtcGetPCHHeapSize",
-        library: Library::Nvrtc,
+        library: CudaLibrary::Nvrtc,
         symbol: Symbol::nvrtcGetPCHHeapSize as u16,
         thunk: call_q_w,
         keep_gil: false,
@@ -501,7 +501,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "nvrtcGetPCHHeapSizeRequired",
-        library: Library::Nvrtc,
+        library: CudaLibrary::Nvrtc,
         symbol: Symbol::nvrtcGetPCHHeapSizeRequired as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -523,7 +523,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "nvrtcGetPTX",
-        library: Library::Nvrtc,
+        library: CudaLibrary::Nvrtc,
         symbol: Symbol::nvrtcGetPTX as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -549,7 +549,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "nvrtcGetPTXSize",
-        library: Library::Nvrtc,
+        library: CudaLibrary::Nvrtc,
         symbol: Symbol::nvrtcGetPTXSize as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -571,7 +571,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "nvrtcGetProgramLog",
-        library: Library::Nvrtc,
+        library: CudaLibrary::Nvrtc,
         symbol: Symbol::nvrtcGetProgramLog as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -597,7 +597,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "nvrtcGetProgramLogSize",
-        library: Library::Nvrtc,
+        library: CudaLibrary::Nvrtc,
         symbol: Symbol::nvrtcGetProgramLogSize as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -619,7 +619,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "nvrtcGetSupportedArchs",
-        library: Library::Nvrtc,
+        library: CudaLibrary::Nvrtc,
         symbol: Symbol::nvrtcGetSupportedArchs as u16,
         thunk: call_q_w,
         keep_gil: false,
@@ -636,7 +636,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "nvrtcGetTileIR",
-        library: Library::Nvrtc,
+        library: CudaLibrary::Nvrtc,
         symbol: Symbol::nvrtcGetTileIR as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -662,7 +662,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "nvrtcGetTileIRSize",
-        library: Library::Nvrtc,
+        library: CudaLibrary::Nvrtc,
         symbol: Symbol::nvrtcGetTileIRSize as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -684,7 +684,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "nvrtcInstallBundledHeaders",
-        library: Library::Nvrtc,
+        library: CudaLibrary::Nvrtc,
         symbol: Symbol::nvrtcInstallBundledHeaders as u16,
         thunk: call_qwq_w,
         keep_gil: false,
@@ -714,7 +714,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "nvrtcRemoveBundledHeaders",
-        library: Library::Nvrtc,
+        library: CudaLibrary::Nvrtc,
         symbol: Symbol::nvrtcRemoveBundledHeaders as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -736,7 +736,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "nvrtcSetFlowCallback",
-        library: Library::Nvrtc,
+        library: CudaLibrary::Nvrtc,
         symbol: Symbol::nvrtcSetFlowCallback as u16,
         thunk: call_qqq_w,
         keep_gil: false,
@@ -768,7 +768,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "nvrtcSetPCHHeapSize",
-        library: Library::Nvrtc,
+        library: CudaLibrary::Nvrtc,
         symbol: Symbol::nvrtcSetPCHHeapSize as u16,
         thunk: call_q_w,
         keep_gil: false,
@@ -786,7 +786,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "nvrtcVersion",
-        library: Library::Nvrtc,
+        library: CudaLibrary::Nvrtc,
         symbol: Symbol::nvrtcVersion as u16,
         thunk: call_qq_w,
         keep_gil: true,
@@ -810,7 +810,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "sizeof",
-        library: Library::Nvrtc,
+        library: CudaLibrary::Nvrtc,
         symbol: 0,
         thunk: nothing,
         keep_gil: true,

@@ -9,7 +9,7 @@ use crate::types::table::*;
 /// The types of `cuda.bindings.nvrtc`.
 pub static LIBRARY: Library = Library {
     module: "cuda.bindings.nvrtc",
-    loader: loader::Library::Nvrtc,
+    loader: loader::CudaLibrary::Nvrtc,
     url: "https://docs.nvidia.com/cuda/nvrtc/",
     enum_base: EnumBase::Fast,
     errors: None,

@@ -3,7 +3,7 @@
 
 use std::ffi::c_void;
 
-use cupyrite_sys::loader::Library;
+use cupyrite_sys::loader::CudaLibrary;
 use cupyrite_sys::nvvm::Symbol;
 
 #[allow(unused_imports)]
@@ -55,7 +55,7 @@ unsafe fn call_w_q(f: *const c_void, w: *const u64) -> i64 {
 pub static FUNCTIONS: &[Function] = &[
     Function {
         name: "add_module_to_program",
-        library: Library::Nvvm,
+        library: CudaLibrary::Nvvm,
         symbol: Symbol::nvvmAddModuleToProgram as u16,
         thunk: call_qqqq_w,
         keep_gil: false,
@@ -100,7 +100,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "compile_program",
-        library: Library::Nvvm,
+        library: CudaLibrary::Nvvm,
         symbol: Symbol::nvvmCompileProgram as u16,
         thunk: call_qwq_w,
         keep_gil: false,
@@ -139,7 +139,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "create_program",
-        library: Library::Nvvm,
+        library: CudaLibrary::Nvvm,
         symbol: Symbol::nvvmCreateProgram as u16,
         thunk: call_q_w,
         keep_gil: false,
@@ -163,7 +163,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "destroy_program",
-        library: Library::Nvvm,
+        library: CudaLibrary::Nvvm,
         symbol: Symbol::nvvmDestroyProgram as u16,
         thunk: call_q_w,
         keep_gil: false,
@@ -188,7 +188,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "get_compiled_result",
-        library: Library::Nvvm,
+        library: CudaLibrary::Nvvm,
         symbol: Symbol::nvvmGetCompiledResult as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -221,7 +221,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "get_compiled_result_size",
-        library: Library::Nvvm,
+        library: CudaLibrary::Nvvm,
         symbol: Symbol::nvvmGetCompiledResultSize as u16,
         thunk: call_qq_w,
         keep_gil: true,
@@ -250,7 +250,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "get_error_string",
-        library: Library::Nvvm,
+        library: CudaLibrary::Nvvm,
         symbol: Symbol::nvvmGetErrorString as u16,
         thunk: call_w_q,
         keep_gil: true,
@@ -279,7 +279,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "get_program_log",
-        library: Library::Nvvm,
+        library: CudaLibrary::Nvvm,
         symbol: Symbol::nvvmGetProgramLog as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -312,7 +312,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "get_program_log_size",
-        library: Library::Nvvm,
+        library: CudaLibrary::Nvvm,
         symbol: Symbol::nvvmGetProgramLogSize as u16,
         thunk: call_qq_w,
         keep_gil: true,
@@ -341,7 +341,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "ir_version",
-        library: Library::Nvvm,
+        library: CudaLibrary::Nvvm,
         symbol: Symbol::nvvmIRVersion as u16,
         thunk: call_qqqq_w,
         keep_gil: true,
@@ -387,7 +387,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "lazy_add_module_to_program",
-        library: Library::Nvvm,
+        library: CudaLibrary::Nvvm,
         symbol: Symbol::nvvmLazyAddModuleToProgram as u16,
         thunk: call_qqqq_w,
         keep_gil: false,
@@ -432,7 +432,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "llvm_version",
-        library: Library::Nvvm,
+        library: CudaLibrary::Nvvm,
         symbol: Symbol::nvvmLLVMVersion as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -461,7 +461,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "verify_program",
-        library: Library::Nvvm,
+        library: CudaLibrary::Nvvm,
         symbol: Symbol::nvvmVerifyProgram as u16,
         thunk: call_qwq_w,
         keep_gil: false,
@@ -500,7 +500,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "version",
-        library: Library::Nvvm,
+        library: CudaLibrary::Nvvm,
         symbol: Symbol::nvvmVersion as u16,
         thunk: call_qq_w,
         keep_gil: true,

@@ -9,7 +9,7 @@ use crate::types::table::*;
 /// The types of `cuda.bindings.nvvm`.
 pub static LIBRARY: Library = Library {
     module: "cuda.bindings.nvvm",
-    loader: loader::Library::Nvvm,
+    loader: loader::CudaLibrary::Nvvm,
     url: "https://docs.nvidia.com/cuda/libnvvm-api/",
     enum_base: EnumBase::Fast,
     errors: Some(&ERRORS),

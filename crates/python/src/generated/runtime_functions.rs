@@ -3,7 +3,7 @@
 
 use std::ffi::c_void;
 
-use cupyrite_sys::loader::Library;
+use cupyrite_sys::loader::CudaLibrary;
 use cupyrite_sys::runtime as c;
 use cupyrite_sys::runtime::Symbol;
 
@@ -795,7 +795,7 @@ unsafe fn nothing(_f: *const c_void, _w: *const u64) -> i64 {
 pub static FUNCTIONS: &[Function] = &[
     Function {
         name: "cudaArrayGetInfo",
-        library: Library::Runtime,
+        library: CudaLibrary::Runtime,
         symbol: Symbol::cudaArrayGetInfo as u16,
         thunk: call_qqqq_w,
         keep_gil: false,
@@ -834,7 +834,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaArrayGetMemoryRequirements",
-        library: Library::Runtime,
+        library: CudaLibrary::Runtime,
         symbol: Symbol::cudaArrayGetMemoryRequirements as u16,
         thunk: call_qqw_w,
         keep_gil: false,
@@ -864,7 +864,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaArrayGetPlane",
-        library: Library::Runtime,
+        library: CudaLibrary::Runtime,
         symbol: Symbol::cudaArrayGetPlane as u16,
         thunk: call_qqw_w,
         keep_gil: false,
@@ -894,7 +894,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaArrayGetSparseProperties",
-        library: Library::Runtime,
+        library: CudaLibrary::Runtime,
         symbol: Symbol::cudaArrayGetSparseProperties as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -916,7 +916,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaChooseDevice",
-        library: Library::Runtime,
+        library: CudaLibrary::Runtime,
         symbol: Symbol::cudaChooseDevice as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -938,7 +938,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaCreateChannelDesc",
-        library: Library::Runtime,
+        library: CudaLibrary::Runtime,
         symbol: 0,
         thunk: nothing,
         keep_gil: true,
@@ -986,7 +986,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaCreateSurfaceObject",
-        library: Library::Runtime,
+        library: CudaLibrary::Runtime,
         symbol: Symbol::cudaCreateSurfaceObject as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -1008,7 +1008,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaCreateTextureObject",
-        library: Library::Runtime,
+        library: CudaLibrary::Runtime,
         symbol: Symbol::cudaCreateTextureObject as u16,
         thunk: call_qqqq_w,
         keep_gil: false,
@@ -1044,7 +1044,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaCtxResetPersistingL2Cache",
-        library: Library::Runtime,
+        library: CudaLibrary::Runtime,
         symbol: Symbol::cudaCtxResetPersistingL2Cache as u16,
         thunk: call_w,
         keep_gil: false,
@@ -1057,7 +1057,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaDestroyExternalMemory",
-        library: Library::Runtime,
+        library: CudaLibrary::Runtime,
         symbol: Symbol::cudaDestroyExternalMemory as u16,
         thunk: call_q_w,
         keep_gil: false,
@@ -1075,7 +1075,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaDestroyExternalSemaphore",
-        library: Library::Runtime,
+        library: CudaLibrary::Runtime,
         symbol: Symbol::cudaDestroyExternalSemaphore as u16,
         thunk: call_q_w,
         keep_gil: false,
@@ -1093,7 +1093,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaDestroySurfaceObject",
-        library: Library::Runtime,
+        library: CudaLibrary::Runtime,
         symbol: Symbol::cudaDestroySurfaceObject as u16,
         thunk: call_q_w,
         keep_gil: false,
@@ -1111,7 +1111,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaDestroyTextureObject",
-        library: Library::Runtime,
+        library: CudaLibrary::Runtime,
         symbol: Symbol::cudaDestroyTextureObject as u16,
         thunk: call_q_w,
         keep_gil: false,
@@ -1129,7 +1129,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaDevResourceGenerateDesc",
-        library: Library::Runtime,
+        library: CudaLibrary::Runtime,
         symbol: Symbol::cudaDevResourceGenerateDesc as u16,
         thunk: call_qqw_w,
         keep_gil: false,
@@ -1166,7 +1166,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaDevSmResourceSplit",
-        library: Library::Runtime,
+        library: CudaLibrary::Runtime,
         symbol: Symbol::cudaDevSmResourceSplit as u16,
         thunk: call_qwqqwq_w,
         keep_gil: false,
@@ -1229,7 +1229,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaDevSmResourceSplitByCount",
-        library: Library::Runtime,
+        library: CudaLibrary::Runtime,
         symbol: Symbol::cudaDevSmResourceSplitByCount as u16,
         thunk: call_qqqqww_w,
         keep_gil: false,
@@ -1290,7 +1290,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaDeviceCanAccessPeer",
-        library: Library::Runtime,
+        library: CudaLibrary::Runtime,
         symbol: Symbol::cudaDeviceCanAccessPeer as u16,
         thunk: call_qww_w,
         keep_gil: false,
@@ -1320,7 +1320,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaDeviceDisablePeerAccess",
-        library: Library::Runtime,
+        library: CudaLibrary::Runtime,
         symbol: Symbol::cudaDeviceDisablePeerAccess as u16,
         thunk: call_w_w,
         keep_gil: false,
@@ -1338,7 +1338,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaDeviceEnablePeerAccess",
-        library: Library::Runtime,
+        library: CudaLibrary::Runtime,
         symbol: Symbol::cudaDeviceEnablePeerAccess as u16,
         thunk: call_ww_w,
         keep_gil: false,
@@ -1364,7 +1364,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaDeviceFlushGPUDirectRDMAWrites",
-        library: Library::Runtime,
+        library: CudaLibrary::Runtime,
         symbol: Symbol::cudaDeviceFlushGPUDirectRDMAWrites as u16,
         thunk: call_ww_w,
         keep_gil: false,
@@ -1390,7 +1390,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaDeviceGetAttribute",
-        library: Library::Runtime,
+        library: CudaLibrary::Runtime,
         symbol: Symbol::cudaDeviceGetAttribute as u16,
         thunk: call_qww_w,
         keep_gil: true,
@@ -1420,7 +1420,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaDeviceGetByPCIBusId",
-        library: Library::Runtime,
+        library: CudaLibrary::Runtime,
         symbol: Symbol::cudaDeviceGetByPCIBusId as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -1442,7 +1442,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaDeviceGetCacheConfig",
-        library: Library::Runtime,
+        library: CudaLibrary::Runtime,
         symbol: Symbol::cudaDeviceGetCacheConfig as u16,
         thunk: call_q_w,
         keep_gil: false,
@@ -1459,7 +1459,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaDeviceGetDefaultMemPool",
-        library: Library::Runtime,
+        library: CudaLibrary::Runtime,
         symbol: Symbol::cudaDeviceGetDefaultMemPool as u16,
         thunk: call_qw_w,
         keep_gil: false,
@@ -1481,7 +1481,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaDeviceGetDevResource",
-        library: Library::Runtime,
+        library: CudaLibrary::Runtime,
         symbol: Symbol::cudaDeviceGetDevResource as u16,
         thunk: call_wqw_w,
         keep_gil: false,
@@ -1511,7 +1511,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaDeviceGetExecutionCtx",
-        library: Library::Runtime,
+        library: CudaLibrary::Runtime,
         symbol: Symbol::cudaDeviceGetExecutionCtx as u16,
         thunk: call_qw_w,
         keep_gil: false,
@@ -1533,7 +1533,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaDeviceGetGraphMemAttribute",
-        library: Library::Runtime,
+        library: CudaLibrary::Runtime,
         symbol: Symbol::cudaDeviceGetGraphMemAttribute as u16,
         thunk: call_wwq_w,
         keep_gil: false,
@@ -1563,7 +1563,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaDeviceGetHostAtomicCapabilities",
-        library: Library::Runtime,
+        library: CudaLibrary::Runtime,
         symbol: Symbol::cudaDeviceGetHostAtomicCapabilities as u16,
         thunk: call_qqww_w,
         keep_gil: false,
@@ -1606,7 +1606,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaDeviceGetLimit",
-        library: Library::Runtime,
+        library: CudaLibrary::Runtime,
         symbol: Symbol::cudaDeviceGetLimit as u16,
         thunk: call_qw_w,
         keep_gil: false,
@@ -1628,7 +1628,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaDeviceGetMemPool",
-        library: Library::Runtime,
+        library: CudaLibrary::Runtime,
         symbol: Symbol::cudaDeviceGetMemPool as u16,
         thunk: call_qw_w,
         keep_gil: false,
@@ -1650,7 +1650,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaDeviceGetNvSciSyncAttributes",
-        library: Library::Runtime,
+        library: CudaLibrary::Runtime,
         symbol: Symbol::cudaDeviceGetNvSciSyncAttributes as u16,
         thunk: call_qww_w,
         keep_gil: false,
@@ -1682,7 +1682,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaDeviceGetP2PAtomicCapabilities",
-        library: Library::Runtime,
+        library: CudaLibrary::Runtime,
         symbol: Symbol::cudaDeviceGetP2PAtomicCapabilities as u16,
         thunk: call_qqwww_w,
         keep_gil: false,
@@ -1737,7 +1737,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaDeviceGetP2PAttribute",
-        library: Library::Runtime,
+        library: CudaLibrary::Runtime,
         symbol: Symbol::cudaDeviceGetP2PAttribute as u16,
         thunk: call_qwww_w,
         keep_gil: false,
@@ -1773,7 +1773,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaDeviceGetPCIBusId",
-        library: Library::Runtime,
+        library: CudaLibrary::Runtime,
         symbol: Symbol::cudaDeviceGetPCIBusId as u16,
         thunk: call_qww_w,
         keep_gil: false,
@@ -1803,7 +1803,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaDeviceGetSharedMemConfig",
-        library: Library::Runtime,
+        library: CudaLibrary::Runtime,
         symbol: Symbol::cudaDeviceGetSharedMemConfig as u16,
         thunk: call_q_w,
         keep_gil: false,
@@ -1820,7 +1820,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaDeviceGetStreamPriorityRange",
-        library: Library::Runtime,
+        library: CudaLibrary::Runtime,
         symbol: Symbol::cudaDeviceGetStreamPriorityRange as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -1844,7 +1844,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaDeviceGetTexture1DLinearMaxWidth",
-        library: Library::Runtime,
+        library: CudaLibrary::Runtime,
         symbol: Symbol::cudaDeviceGetTexture1DLinearMaxWidth as u16,
         thunk: call_qqw_w,
         keep_gil: false,
@@ -1874,7 +1874,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaDeviceGraphMemTrim",
-        library: Library::Runtime,
+        library: CudaLibrary::Runtime,
         symbol: Symbol::cudaDeviceGraphMemTrim as u16,
         thunk: call_w_w,
         keep_gil: false,
@@ -1892,7 +1892,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaDeviceRegisterAsyncNotification",
-        library: Library::Runtime,
+        library: CudaLibrary::Runtime,
         symbol: Symbol::cudaDeviceRegisterAsyncNotification as u16,
         thunk: call_wqqq_w,
         keep_gil: false,
@@ -1928,7 +1928,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaDeviceReset",
-        library: Library::Runtime,
+        library: CudaLibrary::Runtime,
         symbol: Symbol::cudaDeviceReset as u16,
         thunk: call_w,
         keep_gil: false,
@@ -1941,7 +1941,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaDeviceSetCacheConfig",
-        library: Library::Runtime,
+        library: CudaLibrary::Runtime,
         symbol: Symbol::cudaDeviceSetCacheConfig as u16,
         thunk: call_w_w,
         keep_gil: false,
@@ -1959,7 +1959,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaDeviceSetGraphMemAttribute",
-        library: Library::Runtime,
+        library: CudaLibrary::Runtime,
         symbol: Symbol::cudaDeviceSetGraphMemAttribute as u16,
         thunk: call_wwq_w,
         keep_gil: false,
@@ -1991,7 +1991,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaDeviceSetLimit",
-        library: Library::Runtime,
+        library: CudaLibrary::Runtime,
         symbol: Symbol::cudaDeviceSetLimit as u16,
         thunk: call_wq_w,
         keep_gil: false,
@@ -2017,7 +2017,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaDeviceSetMemPool",
-        library: Library::Runtime,
+        library: CudaLibrary::Runtime,
         symbol: Symbol::cudaDeviceSetMemPool as u16,
         thunk: call_wq_w,
         keep_gil: false,
@@ -2043,7 +2043,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaDeviceSetSharedMemConfig",
-        library: Library::Runtime,
+        library: CudaLibrary::Runtime,
         symbol: Symbol::cudaDeviceSetSharedMemConfig as u16,
         thunk: call_w_w,
         keep_gil: false,
@@ -2061,7 +2061,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaDeviceSynchronize",
-        library: Library::Runtime,
+        library: CudaLibrary::Runtime,
         symbol: Symbol::cudaDeviceSynchronize as u16,
         thunk: call_w,
         keep_gil: false,
@@ -2074,7 +2074,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaDeviceUnregisterAsyncNotification",
-        library: Library::Runtime,
+        library: CudaLibrary::Runtime,
         symbol: Symbol::cudaDeviceUnregisterAsyncNotification as u16,
         thunk: call_wq_w,
         keep_gil: false,
@@ -2100,7 +2100,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaDriverGetVersion",
-        library: Library::Runtime,
+        library: CudaLibrary::Runtime,
         symbol: Symbol::cudaDriverGetVersion as u16,
         thunk: call_q_w,
         keep_gil: true,
@@ -2117,7 +2117,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaEGLStreamConsumerAcquireFrame",
-        library: Library::Runtime,
+        library: CudaLibrary::Runtime,
         symbol: Symbol::cudaEGLStreamConsumerAcquireFrame as u16,
         thunk: call_qqqw_w,
         keep_gil: false,
@@ -2160,7 +2160,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaEGLStreamConsumerConnect",
-        library: Library::Runtime,
+        library: CudaLibrary::Runtime,
         symbol: Symbol::cudaEGLStreamConsumerConnect as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -2182,7 +2182,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaEGLStreamConsumerConnectWithFlags",
-        library: Library::Runtime,
+        library: CudaLibrary::Runtime,
         symbol: Symbol::cudaEGLStreamConsumerConnectWithFlags as u16,
         thunk: call_qqw_w,
         keep_gil: false,
@@ -2212,7 +2212,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaEGLStreamConsumerDisconnect",
-        library: Library::Runtime,
+        library: CudaLibrary::Runtime,
         symbol: Symbol::cudaEGLStreamConsumerDisconnect as u16,
         thunk: call_q_w,
         keep_gil: false,
@@ -2230,7 +2230,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaEGLStreamConsumerReleaseFrame",
-        library: Library::Runtime,
+        library: CudaLibrary::Runtime,
         symbol: Symbol::cudaEGLStreamConsumerReleaseFrame as u16,
         thunk: call_qqq_w,
         keep_gil: false,
@@ -2262,7 +2262,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaEGLStreamProducerConnect",
-        library: Library::Runtime,
+        library: CudaLibrary::Runtime,
         symbol: Symbol::cudaEGLStreamProducerConnect as u16,
         thunk: call_qqww_w,
         keep_gil: false,
@@ -2298,7 +2298,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaEGLStreamProducerDisconnect",
-        library: Library::Runtime,
+        library: CudaLibrary::Runtime,
         symbol: Symbol::cudaEGLStreamProducerDisconnect as u16,
         thunk: call_q_w,
         keep_gil: false,
@@ -2316,7 +2316,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaEGLStreamProducerPresentFrame",
-        library: Library::Runtime,
+        library: CudaLibrary::Runtime,
         symbol: Symbol::cudaEGLStreamProducerPresentFrame as u16,
         thunk: call_q_cudaeglframe_st_q_w,
         keep_gil: false,
@@ -2348,7 +2348,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaEGLStreamProducerReturnFrame",
-        library: Library::Runtime,
+        library: CudaLibrary::Runtime,
         symbol: Symbol::cudaEGLStreamProducerReturnFrame as u16,
         thunk: call_qqq_w,
         keep_gil: false,
@@ -2380,7 +2380,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaEventCreate",
-        library: Library::Runtime,
+        library: CudaLibrary::Runtime,
         symbol: Symbol::cudaEventCreate as u16,
         thunk: call_q_w,
         keep_gil: false,
@@ -2397,7 +2397,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaEventCreateFromEGLSync",
-        library: Library::Runtime,
+        library: CudaLibrary::Runtime,
         symbol: Symbol::cudaEventCreateFromEGLSync as u16,
         thunk: call_qqw_w,
         keep_gil: false,
@@ -2427,7 +2427,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaEventCreateWithFlags",
-        library: Library::Runtime,
+        library: CudaLibrary::Runtime,
         symbol: Symbol::cudaEventCreateWithFlags as u16,
         thunk: call_qw_w,
         keep_gil: false,
@@ -2449,7 +2449,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaEventDestroy",
-        library: Library::Runtime,
+        library: CudaLibrary::Runtime,
         symbol: Symbol::cudaEventDestroy as u16,
         thunk: call_q_w,
         keep_gil: false,
@@ -2467,7 +2467,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaEventElapsedTime",
-        library: Library::Runtime,
+        library: CudaLibrary::Runtime,
         symbol: Symbol::cudaEventElapsedTime as u16,
         thunk: call_qqq_w,
         keep_gil: true,
@@ -2497,7 +2497,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaEventQuery",
-        library: Library::Runtime,
+        library: CudaLibrary::Runtime,
         symbol: Symbol::cudaEventQuery as u16,
         thunk: call_q_w,
         keep_gil: false,
@@ -2515,7 +2515,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaEventRecord",
-        library: Library::Runtime,
+        library: CudaLibrary::Runtime,
         symbol: Symbol::cudaEventRecord as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -2541,7 +2541,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaEventRecordWithFlags",
-        library: Library::Runtime,
+        library: CudaLibrary::Runtime,
         symbol: Symbol::cudaEventRecordWithFlags as u16,
         thunk: call_qqw_w,
         keep_gil: false,
@@ -2573,7 +2573,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaEventSynchronize",
-        library: Library::Runtime,
+        library: CudaLibrary::Runtime,
         symbol: Symbol::cudaEventSynchronize as u16,
         thunk: call_q_w,
         keep_gil: false,
@@ -2591,7 +2591,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaExecutionCtxDestroy",
-        library: Library::Runtime,
+        library: CudaLibrary::Runtime,
         symbol: Symbol::cudaExecutionCtxDestroy as u16,
         thunk: call_q_w,
         keep_gil: false,
@@ -2609,7 +2609,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaExecutionCtxGetDevResource",
-        library: Library::Runtime,
+        library: CudaLibrary::Runtime,
         symbol: Symbol::cudaExecutionCtxGetDevResource as u16,
         thunk: call_qqw_w,
         keep_gil: false,
@@ -2639,7 +2639,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaExecutionCtxGetDevice",
-        library: Library::Runtime,
+        library: CudaLibrary::Runtime,
         symbol: Symbol::cudaExecutionCtxGetDevice as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -2661,7 +2661,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaExecutionCtxGetId",
-        library: Library::Runtime,
+        library: CudaLibrary::Runtime,
         symbol: Symbol::cudaExecutionCtxGetId as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -2683,7 +2683,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaExecutionCtxRecordEvent",
-        library: Library::Runtime,
+        library: CudaLibrary::Runtime,
         symbol: Symbol::cudaExecutionCtxRecordEvent as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -2709,7 +2709,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaExecutionCtxStreamCreate",
-        library: Library::Runtime,
+        library: CudaLibrary::Runtime,
         symbol: Symbol::cudaExecutionCtxStreamCreate as u16,
         thunk: call_qqww_w,
         keep_gil: false,
@@ -2745,7 +2745,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaExecutionCtxSynchronize",
-        library: Library::Runtime,
+        library: CudaLibrary::Runtime,
         symbol: Symbol::cudaExecutionCtxSynchronize as u16,
         thunk: call_q_w,
         keep_gil: false,
@@ -2763,7 +2763,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaExecutionCtxWaitEvent",
-        library: Library::Runtime,
+        library: CudaLibrary::Runtime,
         symbol: Symbol::cudaExecutionCtxWaitEvent as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -2789,7 +2789,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaExternalMemoryGetMappedBuffer",
-        library: Library::Runtime,
+        library: CudaLibrary::Runtime,
         symbol: Symbol::cudaExternalMemoryGetMappedBuffer as u16,
         thunk: call_qqq_w,
         keep_gil: false,
@@ -2819,7 +2819,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaExternalMemoryGetMappedMipmappedArray",
-        library: Library::Runtime,
+        library: CudaLibrary::Runtime,
         symbol: Symbol::cudaExternalMemoryGetMappedMipmappedArray as u16,
         thunk: call_qqq_w,
         keep_gil: false,
@@ -2849,7 +2849,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaFree",
-        library: Library::Runtime,
+        library: CudaLibrary::Runtime,
         symbol: Symbol::cudaFree as u16,
         thunk: call_q_w,
         keep_gil: false,
@@ -2867,7 +2867,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaFreeArray",
-        library: Library::Runtime,
+        library: CudaLibrary::Runtime,
         symbol: Symbol::cudaFreeArray as u16,
         thunk: call_q_w,
         keep_gil: false,
@@ -2885,7 +2885,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaFreeAsync",
-        library: Library::Runtime,
+        library: CudaLibrary::Runtime,
         symbol: Symbol::cudaFreeAsync as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -2911,7 +2911,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaFreeHost",
-        library: Library::Runtime,
+        library: CudaLibrary::Runtime,
         symbol: Symbol::cudaFreeHost as u16,
         thunk: call_q_w,
         keep_gil: false,
@@ -2929,7 +2929,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaFreeMipmappedArray",
-        library: Library::Runtime,
+        library: CudaLibrary::Runtime,
         symbol: Symbol::cudaFreeMipmappedArray as u16,
         thunk: call_q_w,
         keep_gil: false,
@@ -2947,7 +2947,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaFuncGetAttributes",
-        library: Library::Runtime,
+        library: CudaLibrary::Runtime,
         symbol: Symbol::cudaFuncGetAttributes as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -2969,7 +2969,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaFuncGetParamCount",
-        library: Library::Runtime,
+        library: CudaLibrary::Runtime,
         symbol: Symbol::cudaFuncGetParamCount as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -2991,7 +2991,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaFuncSetAttribute",
-        library: Library::Runtime,
+        library: CudaLibrary::Runtime,
         symbol: Symbol::cudaFuncSetAttribute as u16,
         thunk: call_qww_w,
         keep_gil: false,
@@ -3023,7 +3023,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaFuncSetCacheConfig",
-        library: Library::Runtime,
+        library: CudaLibrary::Runtime,
         symbol: Symbol::cudaFuncSetCacheConfig as u16,
         thunk: call_qw_w,
         keep_gil: false,
@@ -3049,7 +3049,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaFuncSetSharedMemConfig",
-        library: Library::Runtime,
+        library: CudaLibrary::Runtime,
         symbol: Symbol::cudaFuncSetSharedMemConfig as u16,
         thunk: call_qw_w,
         keep_gil: false,
@@ -3075,7 +3075,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaGLGetDevices",
-        library: Library::Runtime,
+        library: CudaLibrary::Runtime,
         symbol: Symbol::cudaGLGetDevices as u16,
         thunk: call_qqww_w,
         keep_gil: false,
@@ -3112,7 +3112,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaGetChannelDesc",
-        library: Library::Runtime,
+        library: CudaLibrary::Runtime,
         symbol: Symbol::cudaGetChannelDesc as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -3134,7 +3134,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaGetDevice",
-        library: Library::Runtime,
+        library: CudaLibrary::Runtime,
         symbol: Symbol::cudaGetDevice as u16,
         thunk: call_q_w,
         keep_gil: true,
@@ -3151,7 +3151,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaGetDeviceCount",
-        library: Library::Runtime,
+        library: CudaLibrary::Runtime,
         symbol: Symbol::cudaGetDeviceCount as u16,
         thunk: call_q_w,
         keep_gil: false,
@@ -3168,7 +3168,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaGetDeviceFlags",
-        library: Library::Runtime,
+        library: CudaLibrary::Runtime,
         symbol: Symbol::cudaGetDeviceFlags as u16,
         thunk: call_q_w,
         keep_gil: false,
@@ -3185,7 +3185,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaGetDeviceProperties",
-        library: Library::Runtime,
+        library: CudaLibrary::Runtime,
         symbol: Symbol::cudaGetDeviceProperties as u16,
         thunk: call_qw_w,
         keep_gil: false,
@@ -3207,7 +3207,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaGetDriverEntryPoint",
-        library: Library::Runtime,
+        library: CudaLibrary::Runtime,
         symbol: Symbol::cudaGetDriverEntryPoint as u16,
         thunk: call_qqqq_w,
         keep_gil: false,
@@ -3244,7 +3244,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaGetDriverEntryPointByVersion",
-        library: Library::Runtime,
+        library: CudaLibrary::Runtime,
         symbol: Symbol::cudaGetDriverEntryPointByVersion as u16,
         thunk: call_qqwqq_w,
         keep_gil: false,
@@ -3293,7 +3293,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaGetErrorName",
-        library: Library::Runtime,
+        library: CudaLibrary::Runtime,
         symbol: Symbol::cudaGetErrorName as u16,
         thunk: call_w_q,
         keep_gil: true,
@@ -3315,7 +3315,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaGetErrorString",
-        library: Library::Runtime,
+        library: CudaLibrary::Runtime,
         symbol: Symbol::cudaGetErrorString as u16,
         thunk: call_w_q,
         keep_gil: true,
@@ -3337,7 +3337,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaGetExportTable",
-        library: Library::Runtime,
+        library: CudaLibrary::Runtime,
         symbol: Symbol::cudaGetExportTable as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -3359,7 +3359,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaGetKernel",
-        library: Library::Runtime,
+        library: CudaLibrary::Runtime,
         symbol: Symbol::cudaGetKernel as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -3381,7 +3381,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaGetLastError",
-        library: Library::Runtime,
+        library: CudaLibrary::Runtime,
         symbol: Symbol::cudaGetLastError as u16,
         thunk: call_w,
         keep_gil: true,
@@ -3394,7 +3394,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaGetMipmappedArrayLevel",
-        library: Library::Runtime,
+        library: CudaLibrary::Runtime,
         symbol: Symbol::cudaGetMipmappedArrayLevel as u16,
         thunk: call_qqw_w,
         keep_gil: false,
@@ -3424,7 +3424,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaGetSurfaceObjectResourceDesc",
-        library: Library::Runtime,
+        library: CudaLibrary::Runtime,
         symbol: Symbol::cudaGetSurfaceObjectResourceDesc as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -3446,7 +3446,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaGetTextureObjectResourceDesc",
-        library: Library::Runtime,
+        library: CudaLibrary::Runtime,
         symbol: Symbol::cudaGetTextureObjectResourceDesc as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -3468,7 +3468,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaGetTextureObjectResourceViewDesc",
-        library: Library::Runtime,
+        library: CudaLibrary::Runtime,
         symbol: Symbol::cudaGetTextureObjectResourceViewDesc as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -3490,7 +3490,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaGetTextureObjectTextureDesc",
-        library: Library::Runtime,
+        library: CudaLibrary::Runtime,
         symbol: Symbol::cudaGetTextureObjectTextureDesc as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -3512,7 +3512,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaGraphAddChildGraphNode",
-        library: Library::Runtime,
+        library: CudaLibrary::Runtime,
         symbol: Symbol::cudaGraphAddChildGraphNode as u16,
         thunk: call_qqqqq_w,
         keep_gil: false,
@@ -3567,7 +3567,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaGraphAddDependencies",
-        library: Library::Runtime,
+        library: CudaLibrary::Runtime,
         symbol: Symbol::cudaGraphAddDependencies as u16,
         thunk: call_qqqqq_w,
         keep_gil: false,
@@ -3638,7 +3638,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaGraphAddEmptyNode",
-        library: Library::Runtime,
+        library: CudaLibrary::Runtime,
         symbol: Symbol::cudaGraphAddEmptyNode as u16,
         thunk: call_qqqq_w,
         keep_gil: false,
@@ -3681,7 +3681,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaGraphAddEventRecordNode",
-        library: Library::Runtime,
+        library: CudaLibrary::Runtime,
         symbol: Symbol::cudaGraphAddEventRecordNode as u16,
         thunk: call_qqqqq_w,
         keep_gil: false,
@@ -3736,7 +3736,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaGraphAddEventWaitNode",
-        library: Library::Runtime,
+        library: CudaLibrary::Runtime,
         symbol: Symbol::cudaGraphAddEventWaitNode as u16,
         thunk: call_qqqqq_w,
         keep_gil: false,
@@ -3791,7 +3791,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaGraphAddExternalSemaphoresSignalNode",
-        library: Library::Runtime,
+        library: CudaLibrary::Runtime,
         symbol: Symbol::cudaGraphAddExternalSemaphoresSignalNode as u16,
         thunk: call_qqqqq_w,
         keep_gil: false,
@@ -3846,7 +3846,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaGraphAddExternalSemaphoresWaitNode",
-        library: Library::Runtime,
+        library: CudaLibrary::Runtime,
         symbol: Symbol::cudaGraphAddExternalSemaphoresWaitNode as u16,
         thunk: call_qqqqq_w,
         keep_gil: false,
@@ -3901,7 +3901,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaGraphAddHostNode",
-        library: Library::Runtime,
+        library: CudaLibrary::Runtime,
         symbol: Symbol::cudaGraphAddHostNode as u16,
         thunk: call_qqqqq_w,
         keep_gil: false,
@@ -3956,7 +3956,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaGraphAddKernelNode",
-        library: Library::Runtime,
+        library: CudaLibrary::Runtime,
         symbol: Symbol::cudaGraphAddKernelNode as u16,
         thunk: call_qqqqq_w,
         keep_gil: false,
@@ -4011,7 +4011,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaGraphAddMemAllocNode",
-        library: Library::Runtime,
+        library: CudaLibrary::Runtime,
         symbol: Symbol::cudaGraphAddMemAllocNode as u16,
         thunk: call_qqqqq_w,
         keep_gil: false,
@@ -4066,7 +4066,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaGraphAddMemFreeNode",
-        library: Library::Runtime,
+        library: CudaLibrary::Runtime,
         symbol: Symbol::cudaGraphAddMemFreeNode as u16,
         thunk: call_qqqqq_w,
         keep_gil: false,
@@ -4121,7 +4121,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaGraphAddMemcpyNode",
-        library: Library::Runtime,
+        library: CudaLibrary::Runtime,
         symbol: Symbol::cudaGraphAddMemcpyNode as u16,
         thunk: call_qqqqq_w,
         keep_gil: false,
@@ -4176,7 +4176,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaGraphAddMemcpyNode1D",
-        library: Library::Runtime,
+        library: CudaLibrary::Runtime,
         symbol: Symbol::cudaGraphAddMemcpyNode1D as u16,
         thunk: call_qqqqqqqw_w,
         keep_gil: false,
@@ -4252,7 +4252,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaGraphAddMemsetNode",
-        library: Library::Runtime,
+        library: CudaLibrary::Runtime,
         symbol: Symbol::cudaGraphAddMemsetNode as u16,
         thunk: call_qqqqq_w,
         keep_gil: false,
@@ -4307,7 +4307,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaGraphAddNode",
-        library: Library::Runtime,
+        library: CudaLibrary::Runtime,
         symbol: Symbol::cudaGraphAddNode as u16,
         thunk: call_qqqqqq_w,
         keep_gil: false,
@@ -4376,7 +4376,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaGraphChildGraphNodeGetGraph",
-        library: Library::Runtime,
+        library: CudaLibrary::Runtime,
         symbol: Symbol::cudaGraphChildGraphNodeGetGraph as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -4398,7 +4398,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaGraphClone",
-        library: Library::Runtime,
+        library: CudaLibrary::Runtime,
         symbol: Symbol::cudaGraphClone as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -4420,7 +4420,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaGraphConditionalHandleCreate",
-        library: Library::Runtime,
+        library: CudaLibrary::Runtime,
         symbol: Symbol::cudaGraphConditionalHandleCreate as u16,
         thunk: call_qqww_w,
         keep_gil: false,
@@ -4456,7 +4456,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaGraphConditionalHandleCreate_v2",
-        library: Library::Runtime,
+        library: CudaLibrary::Runtime,
         symbol: Symbol::cudaGraphConditionalHandleCreate_v2 as u16,
         thunk: call_qqqww_w,
         keep_gil: false,
@@ -4504,7 +4504,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaGraphCreate",
-        library: Library::Runtime,
+        library: CudaLibrary::Runtime,
         symbol: Symbol::cudaGraphCreate as u16,
         thunk: call_qw_w,
         keep_gil: false,
@@ -4526,7 +4526,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaGraphDebugDotPrint",
-        library: Library::Runtime,
+        library: CudaLibrary::Runtime,
         symbol: Symbol::cudaGraphDebugDotPrint as u16,
         thunk: call_qqw_w,
         keep_gil: false,
@@ -4558,7 +4558,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaGraphDestroy",
-        library: Library::Runtime,
+        library: CudaLibrary::Runtime,
         symbol: Symbol::cudaGraphDestroy as u16,
         thunk: call_q_w,
         keep_gil: false,
@@ -4576,7 +4576,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaGraphDestroyNode",
-        library: Library::Runtime,
+        library: CudaLibrary::Runtime,
         symbol: Symbol::cudaGraphDestroyNode as u16,
         thunk: call_q_w,
         keep_gil: false,
@@ -4594,7 +4594,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaGraphEventRecordNodeGetEvent",
-        library: Library::Runtime,
+        library: CudaLibrary::Runtime,
         symbol: Symbol::cudaGraphEventRecordNodeGetEvent as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -4616,7 +4616,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaGraphEventRecordNodeSetEvent",
-        library: Library::Runtime,
+        library: CudaLibrary::Runtime,
         symbol: Symbol::cudaGraphEventRecordNodeSetEvent as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -4642,7 +4642,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaGraphEventWaitNodeGetEvent",
-        library: Library::Runtime,
+        library: CudaLibrary::Runtime,
         symbol: Symbol::cudaGraphEventWaitNodeGetEvent as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -4664,7 +4664,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaGraphEventWaitNodeSetEvent",
-        library: Library::Runtime,
+        library: CudaLibrary::Runtime,
         symbol: Symbol::cudaGraphEventWaitNodeSetEvent as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -4690,7 +4690,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaGraphExecChildGraphNodeSetParams",
-        library: Library::Runtime,
+        library: CudaLibrary::Runtime,
         symbol: Symbol::cudaGraphExecChildGraphNodeSetParams as u16,
         thunk: call_qqq_w,
         keep_gil: false,
@@ -4722,7 +4722,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaGraphExecDestroy",
-        library: Library::Runtime,
+        library: CudaLibrary::Runtime,
         symbol: Symbol::cudaGraphExecDestroy as u16,
         thunk: call_q_w,
         keep_gil: false,
@@ -4740,7 +4740,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaGraphExecEventRecordNodeSetEvent",
-        library: Library::Runtime,
+        library: CudaLibrary::Runtime,
         symbol: Symbol::cudaGraphExecEventRecordNodeSetEvent as u16,
         thunk: call_qqq_w,
         keep_gil: false,
@@ -4772,7 +4772,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaGraphExecEventWaitNodeSetEvent",
-        library: Library::Runtime,
+        library: CudaLibrary::Runtime,
         symbol: Symbol::cudaGraphExecEventWaitNodeSetEvent as u16,
         thunk: call_qqq_w,
         keep_gil: false,
@@ -4804,7 +4804,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaGraphExecExternalSemaphoresSignalNodeSetParams",
-        library: Library::Runtime,
+        library: CudaLibrary::Runtime,
         symbol: Symbol::cudaGraphExecExternalSemaphoresSignalNodeSetParams as u16,
         thunk: call_qqq_w,
         keep_gil: false,
@@ -4836,7 +4836,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaGraphExecExternalSemaphoresWaitNodeSetParams",
-        library: Library::Runtime,
+        library: CudaLibrary::Runtime,
         symbol: Symbol::cudaGraphExecExternalSemaphoresWaitNodeSetParams as u16,
         thunk: call_qqq_w,
         keep_gil: false,
@@ -4868,7 +4868,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaGraphExecGetFlags",
-        library: Library::Runtime,
+        library: CudaLibrary::Runtime,
         symbol: Symbol::cudaGraphExecGetFlags as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -4890,7 +4890,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaGraphExecGetId",
-        library: Library::Runtime,
+        library: CudaLibrary::Runtime,
         symbol: Symbol::cudaGraphExecGetId as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -4912,7 +4912,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaGraphExecHostNodeSetParams",
-        library: Library::Runtime,
+        library: CudaLibrary::Runtime,
         symbol: Symbol::cudaGraphExecHostNodeSetParams as u16,
         thunk: call_qqq_w,
         keep_gil: false,
@@ -4944,7 +4944,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaGraphExecKernelNodeSetParams",
-        library: Library::Runtime,
+        library: CudaLibrary::Runtime,
         symbol: Symbol::cudaGraphExecKernelNodeSetParams as u16,
         thunk: call_qqq_w,
         keep_gil: false,
@@ -4976,7 +4976,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaGraphExecMemcpyNodeSetParams",
-        library: Library::Runtime,
+        library: CudaLibrary::Runtime,
         symbol: Symbol::cudaGraphExecMemcpyNodeSetParams as u16,
         thunk: call_qqq_w,
         keep_gil: false,
@@ -5008,7 +5008,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaGraphExecMemcpyNodeSetParams1D",
-        library: Library::Runtime,
+        library: CudaLibrary::Runtime,
         symbol: Symbol::cudaGraphExecMemcpyNodeSetParams1D as u16,
         thunk: call_qqqqqw_w,
         keep_gil: false,
@@ -5065,7 +5065,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaGraphExecMemsetNodeSetParams",
-        library: Library::Runtime,
+        library: CudaLibrary::Runtime,
         symbol: Symbol::cudaGraphExecMemsetNodeSetParams as u16,
         thunk: call_qqq_w,
         keep_gil: false,
@@ -5097,7 +5097,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaGraphExecNodeSetParams",
-        library: Library::Runtime,
+        library: CudaLibrary::Runtime,
         symbol: Symbol::cudaGraphExecNodeSetParams as u16,
         thunk: call_qqq_w,
         keep_gil: false,
@@ -5129,7 +5129,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaGraphExecUpdate",
-        library: Library::Runtime,
+        library: CudaLibrary::Runtime,
         symbol: Symbol::cudaGraphExecUpdate as u16,
         thunk: call_qqq_w,
         keep_gil: false,
@@ -5159,7 +5159,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaGraphExternalSemaphoresSignalNodeGetParams",
-        library: Library::Runtime,
+        library: CudaLibrary::Runtime,
         symbol: Symbol::cudaGraphExternalSemaphoresSignalNodeGetParams as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -5181,7 +5181,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaGraphExternalSemaphoresSignalNodeSetParams",
-        library: Library::Runtime,
+        library: CudaLibrary::Runtime,
         symbol: Symbol::cudaGraphExternalSemaphoresSignalNodeSetParams as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -5207,7 +5207,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaGraphExternalSemaphoresWaitNodeGetParams",
-        library: Library::Runtime,
+        library: CudaLibrary::Runtime,
         symbol: Symbol::cudaGraphExternalSemaphoresWaitNodeGetParams as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -5229,7 +5229,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaGraphExternalSemaphoresWaitNodeSetParams",
-        library: Library::Runtime,
+        library: CudaLibrary::Runtime,
         symbol: Symbol::cudaGraphExternalSemaphoresWaitNodeSetParams as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -5255,7 +5255,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaGraphGetEdges",
-        library: Library::Runtime,
+        library: CudaLibrary::Runtime,
         symbol: Symbol::cudaGraphGetEdges as u16,
         thunk: call_qqqqq_w,
         keep_gil: false,
@@ -5314,7 +5314,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaGraphGetId",
-        library: Library::Runtime,
+        library: CudaLibrary::Runtime,
         symbol: Symbol::cudaGraphGetId as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -5336,7 +5336,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaGraphGetNodes",
-        library: Library::Runtime,
+        library: CudaLibrary::Runtime,
         symbol: Symbol::cudaGraphGetNodes as u16,
         thunk: call_qqq_w,
         keep_gil: false,
@@ -5376,7 +5376,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaGraphGetRootNodes",
-        library: Library::Runtime,
+        library: CudaLibrary::Runtime,
         symbol: Symbol::cudaGraphGetRootNodes as u16,
         thunk: call_qqq_w,
         keep_gil: false,
@@ -5416,7 +5416,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaGraphHostNodeGetParams",
-        library: Library::Runtime,
+        library: CudaLibrary::Runtime,
         symbol: Symbol::cudaGraphHostNodeGetParams as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -5438,7 +5438,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaGraphHostNodeSetParams",
-        library: Library::Runtime,
+        library: CudaLibrary::Runtime,
         symbol: Symbol::cudaGraphHostNodeSetParams as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -5464,7 +5464,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaGraphInstantiate",
-        library: Library::Runtime,
+        library: CudaLibrary::Runtime,
         symbol: Symbol::cudaGraphInstantiate as u16,
         thunk: call_qqq_w,
         keep_gil: false,
@@ -5494,7 +5494,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaGraphInstantiateWithFlags",
-        library: Library::Runtime,
+        library: CudaLibrary::Runtime,
         symbol: Symbol::cudaGraphInstantiateWithFlags as u16,
         thunk: call_qqq_w,
         keep_gil: false,
@@ -5524,7 +5524,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaGraphInstantiateWithParams",
-        library: Library::Runtime,
+        library: CudaLibrary::Runtime,
         symbol: Symbol::cudaGraphInstantiateWithParams as u16,
         thunk: call_qqq_w,
         keep_gil: false,
@@ -5554,7 +5554,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaGraphKernelNodeCopyAttributes",
-        library: Library::Runtime,
+        library: CudaLibrary::Runtime,
         symbol: Symbol::cudaGraphKernelNodeCopyAttributes as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -5580,7 +5580,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaGraphKernelNodeGetAttribute",
-        library: Library::Runtime,
+        library: CudaLibrary::Runtime,
         symbol: Symbol::cudaGraphKernelNodeGetAttribute as u16,
         thunk: call_qwq_w,
         keep_gil: false,
@@ -5610,7 +5610,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaGraphKernelNodeGetParams",
-        library: Library::Runtime,
+        library: CudaLibrary::Runtime,
         symbol: Symbol::cudaGraphKernelNodeGetParams as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -5632,7 +5632,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaGraphKernelNodeSetAttribute",
-        library: Library::Runtime,
+        library: CudaLibrary::Runtime,
         symbol: Symbol::cudaGraphKernelNodeSetAttribute as u16,
         thunk: call_qwq_w,
         keep_gil: false,
@@ -5664,7 +5664,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaGraphKernelNodeSetParams",
-        library: Library::Runtime,
+        library: CudaLibrary::Runtime,
         symbol: Symbol::cudaGraphKernelNodeSetParams as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -5690,7 +5690,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaGraphLaunch",
-        library: Library::Runtime,
+        library: CudaLibrary::Runtime,
         symbol: Symbol::cudaGraphLaunch as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -5716,7 +5716,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaGraphMemAllocNodeGetParams",
-        library: Library::Runtime,
+        library: CudaLibrary::Runtime,
         symbol: Symbol::cudaGraphMemAllocNodeGetParams as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -5738,7 +5738,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaGraphMemFreeNodeGetParams",
-        library: Library::Runtime,
+        library: CudaLibrary::Runtime,
         symbol: Symbol::cudaGraphMemFreeNodeGetParams as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -5760,7 +5760,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaGraphMemcpyNodeGetParams",
-        library: Library::Runtime,
+        library: CudaLibrary::Runtime,
         symbol: Symbol::cudaGraphMemcpyNodeGetParams as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -5782,7 +5782,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaGraphMemcpyNodeSetParams",
-        library: Library::Runtime,
+        library: CudaLibrary::Runtime,
         symbol: Symbol::cudaGraphMemcpyNodeSetParams as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -5808,7 +5808,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaGraphMemcpyNodeSetParams1D",
-        library: Library::Runtime,
+        library: CudaLibrary::Runtime,
         symbol: Symbol::cudaGraphMemcpyNodeSetParams1D as u16,
         thunk: call_qqqqw_w,
         keep_gil: false,
@@ -5858,7 +5858,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaGraphMemsetNodeGetParams",
-        library: Library::Runtime,
+        library: CudaLibrary::Runtime,
         symbol: Symbol::cudaGraphMemsetNodeGetParams as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -5880,7 +5880,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaGraphMemsetNodeSetParams",
-        library: Library::Runtime,
+        library: CudaLibrary::Runtime,
         symbol: Symbol::cudaGraphMemsetNodeSetParams as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -5906,7 +5906,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaGraphNodeFindInClone",
-        library: Library::Runtime,
+        library: CudaLibrary::Runtime,
         symbol: Symbol::cudaGraphNodeFindInClone as u16,
         thunk: call_qqq_w,
         keep_gil: false,
@@ -5936,7 +5936,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaGraphNodeGetContainingGraph",
-        library: Library::Runtime,
+        library: CudaLibrary::Runtime,
         symbol: Symbol::cudaGraphNodeGetContainingGraph as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -5958,7 +5958,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaGraphNodeGetDependencies",
-        library: Library::Runtime,
+        library: CudaLibrary::Runtime,
         symbol: Symbol::cudaGraphNodeGetDependencies as u16,
         thunk: call_qqqq_w,
         keep_gil: false,
@@ -6008,7 +6008,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaGraphNodeGetDependentNodes",
-        library: Library::Runtime,
+        library: CudaLibrary::Runtime,
         symbol: Symbol::cudaGraphNodeGetDependentNodes as u16,
         thunk: call_qqqq_w,
         keep_gil: false,
@@ -6058,7 +6058,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaGraphNodeGetEnabled",
-        library: Library::Runtime,
+        library: CudaLibrary::Runtime,
         symbol: Symbol::cudaGraphNodeGetEnabled as u16,
         thunk: call_qqq_w,
         keep_gil: false,
@@ -6088,7 +6088,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaGraphNodeGetLocalId",
-        library: Library::Runtime,
+        library: CudaLibrary::Runtime,
         symbol: Symbol::cudaGraphNodeGetLocalId as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -6110,7 +6110,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaGraphNodeGetParams",
-        library: Library::Runtime,
+        library: CudaLibrary::Runtime,
         symbol: Symbol::cudaGraphNodeGetParams as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -6132,7 +6132,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaGraphNodeGetToolsId",
-        library: Library::Runtime,
+        library: CudaLibrary::Runtime,
         symbol: Symbol::cudaGraphNodeGetToolsId as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -6154,7 +6154,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaGraphNodeGetType",
-        library: Library::Runtime,
+        library: CudaLibrary::Runtime,
         symbol: Symbol::cudaGraphNodeGetType as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -6176,7 +6176,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaGraphNodeSetEnabled",
-        library: Library::Runtime,
+        library: CudaLibrary::Runtime,
         symbol: Symbol::cudaGraphNodeSetEnabled as u16,
         thunk: call_qqw_w,
         keep_gil: false,
@@ -6208,7 +6208,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaGraphNodeSetParams",
-        library: Library::Runtime,
+        library: CudaLibrary::Runtime,
         symbol: Symbol::cudaGraphNodeSetParams as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -6234,7 +6234,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaGraphReleaseUserObject",
-        library: Library::Runtime,
+        library: CudaLibrary::Runtime,
         symbol: Symbol::cudaGraphReleaseUserObject as u16,
         thunk: call_qqw_w,
         keep_gil: false,
@@ -6266,7 +6266,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaGraphRemoveDependencies",
-        library: Library::Runtime,
+        library: CudaLibrary::Runtime,
         symbol: Symbol::cudaGraphRemoveDependencies as u16,
         thunk: call_qqqqq_w,
         keep_gil: false,
@@ -6337,7 +6337,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaGraphRetainUserObject",
-        library: Library::Runtime,
+        library: CudaLibrary::Runtime,
         symbol: Symbol::cudaGraphRetainUserObject as u16,
         thunk: call_qqww_w,
         keep_gil: false,
@@ -6375,7 +6375,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaGraphUpload",
-        library: Library::Runtime,
+        library: CudaLibrary::Runtime,
         symbol: Symbol::cudaGraphUpload as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -6401,7 +6401,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaGraphicsEGLRegisterImage",
-        library: Library::Runtime,
+        library: CudaLibrary::Runtime,
         symbol: Symbol::cudaGraphicsEGLRegisterImage as u16,
         thunk: call_qqw_w,
         keep_gil: false,
@@ -6431,7 +6431,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaGraphicsGLRegisterBuffer",
-        library: Library::Runtime,
+        library: CudaLibrary::Runtime,
         symbol: Symbol::cudaGraphicsGLRegisterBuffer as u16,
         thunk: call_qww_w,
         keep_gil: false,
@@ -6461,7 +6461,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaGraphicsGLRegisterImage",
-        library: Library::Runtime,
+        library: CudaLibrary::Runtime,
         symbol: Symbol::cudaGraphicsGLRegisterImage as u16,
         thunk: call_qwww_w,
         keep_gil: false,
@@ -6497,7 +6497,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaGraphicsMapResources",
-        library: Library::Runtime,
+        library: CudaLibrary::Runtime,
         symbol: Symbol::cudaGraphicsMapResources as u16,
         thunk: call_wqq_w,
         keep_gil: false,
@@ -6529,7 +6529,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaGraphicsResourceGetMappedEglFrame",
-        library: Library::Runtime,
+        library: CudaLibrary::Runtime,
         symbol: Symbol::cudaGraphicsResourceGetMappedEglFrame as u16,
         thunk: call_qqww_w,
         keep_gil: false,
@@ -6565,7 +6565,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaGraphicsResourceGetMappedMipmappedArray",
-        library: Library::Runtime,
+        library: CudaLibrary::Runtime,
         symbol: Symbol::cudaGraphicsResourceGetMappedMipmappedArray as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -6587,7 +6587,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaGraphicsResourceGetMappedPointer",
-        library: Library::Runtime,
+        library: CudaLibrary::Runtime,
         symbol: Symbol::cudaGraphicsResourceGetMappedPointer as u16,
         thunk: call_qqq_w,
         keep_gil: false,
@@ -6616,7 +6616,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaGraphicsResourceSetMapFlags",
-        library: Library::Runtime,
+        library: CudaLibrary::Runtime,
         symbol: Symbol::cudaGraphicsResourceSetMapFlags as u16,
         thunk: call_qw_w,
         keep_gil: false,
@@ -6642,7 +6642,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaGraphicsSubResourceGetMappedArray",
-        library: Library::Runtime,
+        library: CudaLibrary::Runtime,
         symbol: Symbol::cudaGraphicsSubResourceGetMappedArray as u16,
         thunk: call_qqww_w,
         keep_gil: false,
@@ -6678,7 +6678,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaGraphicsUnmapResources",
-        library: Library::Runtime,
+        library: CudaLibrary::Runtime,
         symbol: Symbol::cudaGraphicsUnmapResources as u16,
         thunk: call_wqq_w,
         keep_gil: false,
@@ -6710,7 +6710,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaGraphicsUnregisterResource",
-        library: Library::Runtime,
+        library: CudaLibrary::Runtime,
         symbol: Symbol::cudaGraphicsUnregisterResource as u16,
         thunk: call_q_w,
         keep_gil: false,
@@ -6728,7 +6728,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaGraphicsVDPAURegisterOutputSurface",
-        library: Library::Runtime,
+        library: CudaLibrary::Runtime,
         symbol: Symbol::cudaGraphicsVDPAURegisterOutputSurface as u16,
         thunk: call_qww_w,
         keep_gil: false,
@@ -6758,7 +6758,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaGraphicsVDPAURegisterVideoSurface",
-        library: Library::Runtime,
+        library: CudaLibrary::Runtime,
         symbol: Symbol::cudaGraphicsVDPAURegisterVideoSurface as u16,
         thunk: call_qww_w,
         keep_gil: false,
@@ -6788,7 +6788,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaGreenCtxCreate",
-        library: Library::Runtime,
+        library: CudaLibrary::Runtime,
         symbol: Symbol::cudaGreenCtxCreate as u16,
         thunk: call_qqww_w,
         keep_gil: false,
@@ -6824,7 +6824,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaHostAlloc",
-        library: Library::Runtime,
+        library: CudaLibrary::Runtime,
         symbol: Symbol::cudaHostAlloc as u16,
         thunk: call_qqw_w,
         keep_gil: false,
@@ -6854,7 +6854,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaHostGetDevicePointer",
-        library: Library::Runtime,
+        library: CudaLibrary::Runtime,
         symbol: Symbol::cudaHostGetDevicePointer as u16,
         thunk: call_qqw_w,
         keep_gil: false,
@@ -6884,7 +6884,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaHostGetFlags",
-        library: Library::Runtime,
+        library: CudaLibrary::Runtime,
         symbol: Symbol::cudaHostGetFlags as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -6906,7 +6906,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaHostRegister",
-        library: Library::Runtime,
+        library: CudaLibrary::Runtime,
         symbol: Symbol::cudaHostRegister as u16,
         thunk: call_qqw_w,
         keep_gil: false,
@@ -6938,7 +6938,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaHostUnregister",
-        library: Library::Runtime,
+        library: CudaLibrary::Runtime,
         symbol: Symbol::cudaHostUnregister as u16,
         thunk: call_q_w,
         keep_gil: false,
@@ -6956,7 +6956,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaImportExternalMemory",
-        library: Library::Runtime,
+        library: CudaLibrary::Runtime,
         symbol: Symbol::cudaImportExternalMemory as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -6978,7 +6978,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaImportExternalSemaphore",
-        library: Library::Runtime,
+        library: CudaLibrary::Runtime,
         symbol: Symbol::cudaImportExternalSemaphore as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -7000,7 +7000,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaInitDevice",
-        library: Library::Runtime,
+        library: CudaLibrary::Runtime,
         symbol: Symbol::cudaInitDevice as u16,
         thunk: call_www_w,
         keep_gil: false,
@@ -7032,7 +7032,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaIpcCloseMemHandle",
-        library: Library::Runtime,
+        library: CudaLibrary::Runtime,
         symbol: Symbol::cudaIpcCloseMemHandle as u16,
         thunk: call_q_w,
         keep_gil: false,
@@ -7050,7 +7050,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaIpcGetEventHandle",
-        library: Library::Runtime,
+        library: CudaLibrary::Runtime,
         symbol: Symbol::cudaIpcGetEventHandle as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -7072,7 +7072,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaIpcGetMemHandle",
-        library: Library::Runtime,
+        library: CudaLibrary::Runtime,
         symbol: Symbol::cudaIpcGetMemHandle as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -7094,7 +7094,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaIpcOpenEventHandle",
-        library: Library::Runtime,
+        library: CudaLibrary::Runtime,
         symbol: Symbol::cudaIpcOpenEventHandle as u16,
         thunk: call_q_cudaipceventhandle_st_w,
         keep_gil: false,
@@ -7116,7 +7116,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaIpcOpenMemHandle",
-        library: Library::Runtime,
+        library: CudaLibrary::Runtime,
         symbol: Symbol::cudaIpcOpenMemHandle as u16,
         thunk: call_q_cudaipcmemhandle_st_w_w,
         keep_gil: false,
@@ -7146,7 +7146,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaKernelSetAttributeForDevice",
-        library: Library::Runtime,
+        library: CudaLibrary::Runtime,
         symbol: Symbol::cudaKernelSetAttributeForDevice as u16,
         thunk: call_qwww_w,
         keep_gil: false,
@@ -7184,7 +7184,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaLaunchHostFunc",
-        library: Library::Runtime,
+        library: CudaLibrary::Runtime,
         symbol: Symbol::cudaLaunchHostFunc as u16,
         thunk: call_qqq_w,
         keep_gil: false,
@@ -7216,7 +7216,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaLaunchHostFunc_v2",
-        library: Library::Runtime,
+        library: CudaLibrary::Runtime,
         symbol: Symbol::cudaLaunchHostFunc_v2 as u16,
         thunk: call_qqqw_w,
         keep_gil: false,
@@ -7254,7 +7254,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaLibraryEnumerateKernels",
-        library: Library::Runtime,
+        library: CudaLibrary::Runtime,
         symbol: Symbol::cudaLibraryEnumerateKernels as u16,
         thunk: call_qwq_w,
         keep_gil: false,
@@ -7284,7 +7284,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaLibraryGetGlobal",
-        library: Library::Runtime,
+        library: CudaLibrary::Runtime,
         symbol: Symbol::cudaLibraryGetGlobal as u16,
         thunk: call_qqqq_w,
         keep_gil: false,
@@ -7321,7 +7321,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaLibraryGetKernel",
-        library: Library::Runtime,
+        library: CudaLibrary::Runtime,
         symbol: Symbol::cudaLibraryGetKernel as u16,
         thunk: call_qqq_w,
         keep_gil: false,
@@ -7351,7 +7351,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaLibraryGetKernelCount",
-        library: Library::Runtime,
+        library: CudaLibrary::Runtime,
         symbol: Symbol::cudaLibraryGetKernelCount as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -7373,7 +7373,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaLibraryGetManaged",
-        library: Library::Runtime,
+        library: CudaLibrary::Runtime,
         symbol: Symbol::cudaLibraryGetManaged as u16,
         thunk: call_qqqq_w,
         keep_gil: false,
@@ -7410,7 +7410,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaLibraryGetUnifiedFunction",
-        library: Library::Runtime,
+        library: CudaLibrary::Runtime,
         symbol: Symbol::cudaLibraryGetUnifiedFunction as u16,
         thunk: call_qqq_w,
         keep_gil: false,
@@ -7440,7 +7440,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaLibraryLoadData",
-        library: Library::Runtime,
+        library: CudaLibrary::Runtime,
         symbol: Symbol::cudaLibraryLoadData as u16,
         thunk: call_qqqqwqqw_w,
         keep_gil: false,
@@ -7523,7 +7523,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaLibraryLoadFromFile",
-        library: Library::Runtime,
+        library: CudaLibrary::Runtime,
         symbol: Symbol::cudaLibraryLoadFromFile as u16,
         thunk: call_qqqqwqqw_w,
         keep_gil: false,
@@ -7606,7 +7606,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaLibraryUnload",
-        library: Library::Runtime,
+        library: CudaLibrary::Runtime,
         symbol: Symbol::cudaLibraryUnload as u16,
         thunk: call_q_w,
         keep_gil: false,
@@ -7624,7 +7624,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaLogsCurrent",
-        library: Library::Runtime,
+        library: CudaLibrary::Runtime,
         symbol: Symbol::cudaLogsCurrent as u16,
         thunk: call_qw_w,
         keep_gil: false,
@@ -7646,7 +7646,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaLogsDumpToFile",
-        library: Library::Runtime,
+        library: CudaLibrary::Runtime,
         symbol: Symbol::cudaLogsDumpToFile as u16,
         thunk: call_qqw_w,
         keep_gil: false,
@@ -7682,7 +7682,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaLogsDumpToMemory",
-        library: Library::Runtime,
+        library: CudaLibrary::Runtime,
         symbol: Symbol::cudaLogsDumpToMemory as u16,
         thunk: call_qqqw_w,
         keep_gil: false,
@@ -7736,7 +7736,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaLogsRegisterCallback",
-        library: Library::Runtime,
+        library: CudaLibrary::Runtime,
         symbol: Symbol::cudaLogsRegisterCallback as u16,
         thunk: call_qqq_w,
         keep_gil: false,
@@ -7766,7 +7766,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaLogsUnregisterCallback",
-        library: Library::Runtime,
+        library: CudaLibrary::Runtime,
         symbol: Symbol::cudaLogsUnregisterCallback as u16,
         thunk: call_q_w,
         keep_gil: false,
@@ -7784,7 +7784,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaMalloc",
-        library: Library::Runtime,
+        library: CudaLibrary::Runtime,
         symbol: Symbol::cudaMalloc as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -7806,7 +7806,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaMalloc3D",
-        library: Library::Runtime,
+        library: CudaLibrary::Runtime,
         symbol: Symbol::cudaMalloc3D as u16,
         thunk: call_q_cudaextent_w,
         keep_gil: false,
@@ -7828,7 +7828,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaMalloc3DArray",
-        library: Library::Runtime,
+        library: CudaLibrary::Runtime,
         symbol: Symbol::cudaMalloc3DArray as u16,
         thunk: call_qq_cudaextent_w_w,
         keep_gil: false,
@@ -7864,7 +7864,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaMallocArray",
-        library: Library::Runtime,
+        library: CudaLibrary::Runtime,
         symbol: Symbol::cudaMallocArray as u16,
         thunk: call_qqqqw_w,
         keep_gil: false,
@@ -7912,7 +7912,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaMallocAsync",
-        library: Library::Runtime,
+        library: CudaLibrary::Runtime,
         symbol: Symbol::cudaMallocAsync as u16,
         thunk: call_qqq_w,
         keep_gil: false,
@@ -7942,7 +7942,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaMallocFromPoolAsync",
-        library: Library::Runtime,
+        library: CudaLibrary::Runtime,
         symbol: Symbol::cudaMallocFromPoolAsync as u16,
         thunk: call_qqqq_w,
         keep_gil: false,
@@ -7978,7 +7978,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaMallocHost",
-        library: Library::Runtime,
+        library: CudaLibrary::Runtime,
         symbol: Symbol::cudaMallocHost as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -8000,7 +8000,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaMallocManaged",
-        library: Library::Runtime,
+        library: CudaLibrary::Runtime,
         symbol: Symbol::cudaMallocManaged as u16,
         thunk: call_qqw_w,
         keep_gil: false,
@@ -8030,7 +8030,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaMallocMipmappedArray",
-        library: Library::Runtime,
+        library: CudaLibrary::Runtime,
         symbol: Symbol::cudaMallocMipmappedArray as u16,
         thunk: call_qq_cudaextent_ww_w,
         keep_gil: false,
@@ -8078,7 +8078,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaMallocPitch",
-        library: Library::Runtime,
+        library: CudaLibrary::Runtime,
         symbol: Symbol::cudaMallocPitch as u16,
         thunk: call_qqqq_w,
         keep_gil: false,
@@ -8115,7 +8115,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaMemAdvise",
-        library: Library::Runtime,
+        library: CudaLibrary::Runtime,
         symbol: Symbol::cudaMemAdvise as u16,
         thunk: call_qqw_cudamemlocation_w,
         keep_gil: false,
@@ -8153,7 +8153,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaMemDiscardAndPrefetchBatchAsync",
-        library: Library::Runtime,
+        library: CudaLibrary::Runtime,
         symbol: Symbol::cudaMemDiscardAndPrefetchBatchAsync as u16,
         thunk: call_qqqqqqqq_w,
         keep_gil: false,
@@ -8252,7 +8252,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaMemDiscardBatchAsync",
-        library: Library::Runtime,
+        library: CudaLibrary::Runtime,
         symbol: Symbol::cudaMemDiscardBatchAsync as u16,
         thunk: call_qqqqq_w,
         keep_gil: false,
@@ -8316,7 +8316,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaMemGetDefaultMemPool",
-        library: Library::Runtime,
+        library: CudaLibrary::Runtime,
         symbol: Symbol::cudaMemGetDefaultMemPool as u16,
         thunk: call_qqw_w,
         keep_gil: false,
@@ -8346,7 +8346,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaMemGetInfo",
-        library: Library::Runtime,
+        library: CudaLibrary::Runtime,
         symbol: Symbol::cudaMemGetInfo as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -8370,7 +8370,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaMemGetLocationInfo",
-        library: Library::Runtime,
+        library: CudaLibrary::Runtime,
         symbol: Symbol::cudaMemGetLocationInfo as u16,
         thunk: call_qqqqq_w,
         keep_gil: false,
@@ -8420,7 +8420,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaMemGetMemPool",
-        library: Library::Runtime,
+        library: CudaLibrary::Runtime,
         symbol: Symbol::cudaMemGetMemPool as u16,
         thunk: call_qqw_w,
         keep_gil: false,
@@ -8450,7 +8450,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaMemPoolCreate",
-        library: Library::Runtime,
+        library: CudaLibrary::Runtime,
         symbol: Symbol::cudaMemPoolCreate as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -8472,7 +8472,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaMemPoolDestroy",
-        library: Library::Runtime,
+        library: CudaLibrary::Runtime,
         symbol: Symbol::cudaMemPoolDestroy as u16,
         thunk: call_q_w,
         keep_gil: false,
@@ -8490,7 +8490,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaMemPoolExportPointer",
-        library: Library::Runtime,
+        library: CudaLibrary::Runtime,
         symbol: Symbol::cudaMemPoolExportPointer as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -8512,7 +8512,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaMemPoolExportToShareableHandle",
-        library: Library::Runtime,
+        library: CudaLibrary::Runtime,
         symbol: Symbol::cudaMemPoolExportToShareableHandle as u16,
         thunk: call_qqww_w,
         keep_gil: false,
@@ -8548,7 +8548,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaMemPoolGetAccess",
-        library: Library::Runtime,
+        library: CudaLibrary::Runtime,
         symbol: Symbol::cudaMemPoolGetAccess as u16,
         thunk: call_qqq_w,
         keep_gil: false,
@@ -8578,7 +8578,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaMemPoolGetAttribute",
-        library: Library::Runtime,
+        library: CudaLibrary::Runtime,
         symbol: Symbol::cudaMemPoolGetAttribute as u16,
         thunk: call_qwq_w,
         keep_gil: false,
@@ -8608,7 +8608,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaMemPoolImportFromShareableHandle",
-        library: Library::Runtime,
+        library: CudaLibrary::Runtime,
         symbol: Symbol::cudaMemPoolImportFromShareableHandle as u16,
         thunk: call_qqww_w,
         keep_gil: false,
@@ -8644,7 +8644,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaMemPoolImportPointer",
-        library: Library::Runtime,
+        library: CudaLibrary::Runtime,
         symbol: Symbol::cudaMemPoolImportPointer as u16,
         thunk: call_qqq_w,
         keep_gil: false,
@@ -8674,7 +8674,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaMemPoolSetAccess",
-        library: Library::Runtime,
+        library: CudaLibrary::Runtime,
         symbol: Symbol::cudaMemPoolSetAccess as u16,
         thunk: call_qqq_w,
         keep_gil: false,
@@ -8713,7 +8713,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaMemPoolSetAttribute",
-        library: Library::Runtime,
+        library: CudaLibrary::Runtime,
         symbol: Symbol::cudaMemPoolSetAttribute as u16,
         thunk: call_qwq_w,
         keep_gil: false,
@@ -8745,7 +8745,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaMemPoolTrimTo",
-        library: Library::Runtime,
+        library: CudaLibrary::Runtime,
         symbol: Symbol::cudaMemPoolTrimTo as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -8771,7 +8771,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaMemPrefetchAsync",
-        library: Library::Runtime,
+        library: CudaLibrary::Runtime,
         symbol: Symbol::cudaMemPrefetchAsync as u16,
         thunk: call_qq_cudamemlocation_wq_w,
         keep_gil: false,
@@ -8821,7 +8821,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaMemPrefetchBatchAsync",
-        library: Library::Runtime,
+        library: CudaLibrary::Runtime,
         symbol: Symbol::cudaMemPrefetchBatchAsync as u16,
         thunk: call_qqqqqqqq_w,
         keep_gil: false,
@@ -8920,7 +8920,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaMemRangeGetAttribute",
-        library: Library::Runtime,
+        library: CudaLibrary::Runtime,
         symbol: Symbol::cudaMemRangeGetAttribute as u16,
         thunk: call_qqwqq_w,
         keep_gil: false,
@@ -8968,7 +8968,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaMemRangeGetAttributes",
-        library: Library::Runtime,
+        library: CudaLibrary::Runtime,
         symbol: Symbol::cudaMemRangeGetAttributes as u16,
         thunk: call_qqqqqq_w,
         keep_gil: false,
@@ -9037,7 +9037,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaMemSetMemPool",
-        library: Library::Runtime,
+        library: CudaLibrary::Runtime,
         symbol: Symbol::cudaMemSetMemPool as u16,
         thunk: call_qwq_w,
         keep_gil: false,
@@ -9069,7 +9069,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaMemcpy",
-        library: Library::Runtime,
+        library: CudaLibrary::Runtime,
         symbol: Symbol::cudaMemcpy as u16,
         thunk: call_qqqw_w,
         keep_gil: false,
@@ -9107,7 +9107,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaMemcpy2D",
-        library: Library::Runtime,
+        library: CudaLibrary::Runtime,
         symbol: Symbol::cudaMemcpy2D as u16,
         thunk: call_qqqqqqw_w,
         keep_gil: false,
@@ -9171,7 +9171,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaMemcpy2DArrayToArray",
-        library: Library::Runtime,
+        library: CudaLibrary::Runtime,
         symbol: Symbol::cudaMemcpy2DArrayToArray as u16,
         thunk: call_qqqqqqqqw_w,
         keep_gil: false,
@@ -9249,7 +9249,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaMemcpy2DAsync",
-        library: Library::Runtime,
+        library: CudaLibrary::Runtime,
         symbol: Symbol::cudaMemcpy2DAsync as u16,
         thunk: call_qqqqqqwq_w,
         keep_gil: false,
@@ -9320,7 +9320,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaMemcpy2DFromArray",
-        library: Library::Runtime,
+        library: CudaLibrary::Runtime,
         symbol: Symbol::cudaMemcpy2DFromArray as u16,
         thunk: call_qqqqqqqw_w,
         keep_gil: false,
@@ -9391,7 +9391,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaMemcpy2DFromArrayAsync",
-        library: Library::Runtime,
+        library: CudaLibrary::Runtime,
         symbol: Symbol::cudaMemcpy2DFromArrayAsync as u16,
         thunk: call_qqqqqqqwq_w,
         keep_gil: false,
@@ -9469,7 +9469,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaMemcpy2DToArray",
-        library: Library::Runtime,
+        library: CudaLibrary::Runtime,
         symbol: Symbol::cudaMemcpy2DToArray as u16,
         thunk: call_qqqqqqqw_w,
         keep_gil: false,
@@ -9540,7 +9540,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaMemcpy2DToArrayAsync",
-        library: Library::Runtime,
+        library: CudaLibrary::Runtime,
         symbol: Symbol::cudaMemcpy2DToArrayAsync as u16,
         thunk: call_qqqqqqqwq_w,
         keep_gil: false,
@@ -9618,7 +9618,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaMemcpy3D",
-        library: Library::Runtime,
+        library: CudaLibrary::Runtime,
         symbol: Symbol::cudaMemcpy3D as u16,
         thunk: call_q_w,
         keep_gil: false,
@@ -9636,7 +9636,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaMemcpy3DAsync",
-        library: Library::Runtime,
+        library: CudaLibrary::Runtime,
         symbol: Symbol::cudaMemcpy3DAsync as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -9662,7 +9662,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaMemcpy3DBatchAsync",
-        library: Library::Runtime,
+        library: CudaLibrary::Runtime,
         symbol: Symbol::cudaMemcpy3DBatchAsync as u16,
         thunk: call_qqqq_w,
         keep_gil: false,
@@ -9707,7 +9707,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaMemcpy3DPeer",
-        library: Library::Runtime,
+        library: CudaLibrary::Runtime,
         symbol: Symbol::cudaMemcpy3DPeer as u16,
         thunk: call_q_w,
         keep_gil: false,
@@ -9725,7 +9725,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaMemcpy3DPeerAsync",
-        library: Library::Runtime,
+        library: CudaLibrary::Runtime,
         symbol: Symbol::cudaMemcpy3DPeerAsync as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -9751,7 +9751,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaMemcpy3DWithAttributesAsync",
-        library: Library::Runtime,
+        library: CudaLibrary::Runtime,
         symbol: Symbol::cudaMemcpy3DWithAttributesAsync as u16,
         thunk: call_qqq_w,
         keep_gil: false,
@@ -9783,7 +9783,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaMemcpyArrayToArray",
-        library: Library::Runtime,
+        library: CudaLibrary::Runtime,
         symbol: Symbol::cudaMemcpyArrayToArray as u16,
         thunk: call_qqqqqqqw_w,
         keep_gil: false,
@@ -9854,7 +9854,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaMemcpyAsync",
-        library: Library::Runtime,
+        library: CudaLibrary::Runtime,
         symbol: Symbol::cudaMemcpyAsync as u16,
         thunk: call_qqqwq_w,
         keep_gil: false,
@@ -9904,7 +9904,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaMemcpyBatchAsync",
-        library: Library::Runtime,
+        library: CudaLibrary::Runtime,
         symbol: Symbol::cudaMemcpyBatchAsync as u16,
         thunk: call_qqqqqqqq_w,
         keep_gil: false,
@@ -10010,7 +10010,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaMemcpyFromArray",
-        library: Library::Runtime,
+        library: CudaLibrary::Runtime,
         symbol: Symbol::cudaMemcpyFromArray as u16,
         thunk: call_qqqqqw_w,
         keep_gil: false,
@@ -10067,7 +10067,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaMemcpyFromArrayAsync",
-        library: Library::Runtime,
+        library: CudaLibrary::Runtime,
         symbol: Symbol::cudaMemcpyFromArrayAsync as u16,
         thunk: call_qqqqqwq_w,
         keep_gil: false,
@@ -10131,7 +10131,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaMemcpyPeer",
-        library: Library::Runtime,
+        library: CudaLibrary::Runtime,
         symbol: Symbol::cudaMemcpyPeer as u16,
         thunk: call_qwqwq_w,
         keep_gil: false,
@@ -10181,7 +10181,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaMemcpyPeerAsync",
-        library: Library::Runtime,
+        library: CudaLibrary::Runtime,
         symbol: Symbol::cudaMemcpyPeerAsync as u16,
         thunk: call_qwqwqq_w,
         keep_gil: false,
@@ -10238,7 +10238,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaMemcpyToArray",
-        library: Library::Runtime,
+        library: CudaLibrary::Runtime,
         symbol: Symbol::cudaMemcpyToArray as u16,
         thunk: call_qqqqqw_w,
         keep_gil: false,
@@ -10295,7 +10295,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaMemcpyToArrayAsync",
-        library: Library::Runtime,
+        library: CudaLibrary::Runtime,
         symbol: Symbol::cudaMemcpyToArrayAsync as u16,
         thunk: call_qqqqqwq_w,
         keep_gil: false,
@@ -10359,7 +10359,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaMemcpyWithAttributesAsync",
-        library: Library::Runtime,
+        library: CudaLibrary::Runtime,
         symbol: Symbol::cudaMemcpyWithAttributesAsync as u16,
         thunk: call_qqqqq_w,
         keep_gil: false,
@@ -10409,7 +10409,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaMemset",
-        library: Library::Runtime,
+        library: CudaLibrary::Runtime,
         symbol: Symbol::cudaMemset as u16,
         thunk: call_qwq_w,
         keep_gil: false,
@@ -10441,7 +10441,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaMemset2D",
-        library: Library::Runtime,
+        library: CudaLibrary::Runtime,
         symbol: Symbol::cudaMemset2D as u16,
         thunk: call_qqwqq_w,
         keep_gil: false,
@@ -10491,7 +10491,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaMemset2DAsync",
-        library: Library::Runtime,
+        library: CudaLibrary::Runtime,
         symbol: Symbol::cudaMemset2DAsync as u16,
         thunk: call_qqwqqq_w,
         keep_gil: false,
@@ -10548,7 +10548,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaMemset3D",
-        library: Library::Runtime,
+        library: CudaLibrary::Runtime,
         symbol: Symbol::cudaMemset3D as u16,
         thunk: call_cudapitchedptr_w_cudaextent_w,
         keep_gil: false,
@@ -10580,7 +10580,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaMemset3DAsync",
-        library: Library::Runtime,
+        library: CudaLibrary::Runtime,
         symbol: Symbol::cudaMemset3DAsync as u16,
         thunk: call_cudapitchedptr_w_cudaextent_q_w,
         keep_gil: false,
@@ -10618,7 +10618,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaMemsetAsync",
-        library: Library::Runtime,
+        library: CudaLibrary::Runtime,
         symbol: Symbol::cudaMemsetAsync as u16,
         thunk: call_qwqq_w,
         keep_gil: false,
@@ -10656,7 +10656,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaMipmappedArrayGetMemoryRequirements",
-        library: Library::Runtime,
+        library: CudaLibrary::Runtime,
         symbol: Symbol::cudaMipmappedArrayGetMemoryRequirements as u16,
         thunk: call_qqw_w,
         keep_gil: false,
@@ -10686,7 +10686,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaMipmappedArrayGetSparseProperties",
-        library: Library::Runtime,
+        library: CudaLibrary::Runtime,
         symbol: Symbol::cudaMipmappedArrayGetSparseProperties as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -10708,7 +10708,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaOccupancyAvailableDynamicSMemPerBlock",
-        library: Library::Runtime,
+        library: CudaLibrary::Runtime,
         symbol: Symbol::cudaOccupancyAvailableDynamicSMemPerBlock as u16,
         thunk: call_qqww_w,
         keep_gil: false,
@@ -10744,7 +10744,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaOccupancyMaxActiveBlocksPerMultiprocessor",
-        library: Library::Runtime,
+        library: CudaLibrary::Runtime,
         symbol: Symbol::cudaOccupancyMaxActiveBlocksPerMultiprocessor as u16,
         thunk: call_qqwq_w,
         keep_gil: false,
@@ -10780,7 +10780,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags",
-        library: Library::Runtime,
+        library: CudaLibrary::Runtime,
         symbol: Symbol::cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags as u16,
         thunk: call_qqwqw_w,
         keep_gil: false,
@@ -10828,7 +10828,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaPeekAtLastError",
-        library: Library::Runtime,
+        library: CudaLibrary::Runtime,
         symbol: Symbol::cudaPeekAtLastError as u16,
         thunk: call_w,
         keep_gil: true,
@@ -10841,7 +10841,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaPointerGetAttributes",
-        library: Library::Runtime,
+        library: CudaLibrary::Runtime,
         symbol: Symbol::cudaPointerGetAttributes as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -10863,7 +10863,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaProfilerStart",
-        library: Library::Runtime,
+        library: CudaLibrary::Runtime,
         symbol: Symbol::cudaProfilerStart as u16,
         thunk: call_w,
         keep_gil: false,
@@ -10876,7 +10876,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaProfilerStop",
-        library: Library::Runtime,
+        library: CudaLibrary::Runtime,
         symbol: Symbol::cudaProfilerStop as u16,
         thunk: call_w,
         keep_gil: false,
@@ -10889,7 +10889,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaRuntimeGetVersion",
-        library: Library::Runtime,
+        library: CudaLibrary::Runtime,
         symbol: Symbol::cudaRuntimeGetVersion as u16,
         thunk: call_q_w,
         keep_gil: true,
@@ -10906,7 +10906,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaSetDevice",
-        library: Library::Runtime,
+        library: CudaLibrary::Runtime,
         symbol: Symbol::cudaSetDevice as u16,
         thunk: call_w_w,
         keep_gil: false,
@@ -10924,7 +10924,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaSetDeviceFlags",
-        library: Library::Runtime,
+        library: CudaLibrary::Runtime,
         symbol: Symbol::cudaSetDeviceFlags as u16,
         thunk: call_w_w,
         keep_gil: false,
@@ -10942,7 +10942,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaSignalExternalSemaphoresAsync",
-        library: Library::Runtime,
+        library: CudaLibrary::Runtime,
         symbol: Symbol::cudaSignalExternalSemaphoresAsync as u16,
         thunk: call_qqwq_w,
         keep_gil: false,
@@ -10994,7 +10994,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaStreamAddCallback",
-        library: Library::Runtime,
+        library: CudaLibrary::Runtime,
         symbol: Symbol::cudaStreamAddCallback as u16,
         thunk: call_qqqw_w,
         keep_gil: false,
@@ -11032,7 +11032,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaStreamAttachMemAsync",
-        library: Library::Runtime,
+        library: CudaLibrary::Runtime,
         symbol: Symbol::cudaStreamAttachMemAsync as u16,
         thunk: call_qqqw_w,
         keep_gil: false,
@@ -11070,7 +11070,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaStreamBeginCapture",
-        library: Library::Runtime,
+        library: CudaLibrary::Runtime,
         symbol: Symbol::cudaStreamBeginCapture as u16,
         thunk: call_qw_w,
         keep_gil: false,
@@ -11096,7 +11096,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaStreamBeginCaptureToGraph",
-        library: Library::Runtime,
+        library: CudaLibrary::Runtime,
         symbol: Symbol::cudaStreamBeginCaptureToGraph as u16,
         thunk: call_qqqqqw_w,
         keep_gil: false,
@@ -11167,7 +11167,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaStreamBeginRecaptureToGraph",
-        library: Library::Runtime,
+        library: CudaLibrary::Runtime,
         symbol: Symbol::cudaStreamBeginRecaptureToGraph as u16,
         thunk: call_qwqq_w,
         keep_gil: false,
@@ -11205,7 +11205,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaStreamCopyAttributes",
-        library: Library::Runtime,
+        library: CudaLibrary::Runtime,
         symbol: Symbol::cudaStreamCopyAttributes as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -11231,7 +11231,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaStreamCreate",
-        library: Library::Runtime,
+        library: CudaLibrary::Runtime,
         symbol: Symbol::cudaStreamCreate as u16,
         thunk: call_q_w,
         keep_gil: false,
@@ -11248,7 +11248,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaStreamCreateWithFlags",
-        library: Library::Runtime,
+        library: CudaLibrary::Runtime,
         symbol: Symbol::cudaStreamCreateWithFlags as u16,
         thunk: call_qw_w,
         keep_gil: false,
@@ -11270,7 +11270,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaStreamCreateWithPriority",
-        library: Library::Runtime,
+        library: CudaLibrary::Runtime,
         symbol: Symbol::cudaStreamCreateWithPriority as u16,
         thunk: call_qww_w,
         keep_gil: false,
@@ -11300,7 +11300,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaStreamDestroy",
-        library: Library::Runtime,
+        library: CudaLibrary::Runtime,
         symbol: Symbol::cudaStreamDestroy as u16,
         thunk: call_q_w,
         keep_gil: false,
@@ -11318,7 +11318,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaStreamEndCapture",
-        library: Library::Runtime,
+        library: CudaLibrary::Runtime,
         symbol: Symbol::cudaStreamEndCapture as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -11340,7 +11340,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaStreamGetAttribute",
-        library: Library::Runtime,
+        library: CudaLibrary::Runtime,
         symbol: Symbol::cudaStreamGetAttribute as u16,
         thunk: call_qwq_w,
         keep_gil: false,
@@ -11370,7 +11370,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaStreamGetCaptureInfo",
-        library: Library::Runtime,
+        library: CudaLibrary::Runtime,
         symbol: Symbol::cudaStreamGetCaptureInfo as u16,
         thunk: call_qqqqqqq_w,
         keep_gil: false,
@@ -11427,7 +11427,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaStreamGetDevResource",
-        library: Library::Runtime,
+        library: CudaLibrary::Runtime,
         symbol: Symbol::cudaStreamGetDevResource as u16,
         thunk: call_qqw_w,
         keep_gil: false,
@@ -11457,7 +11457,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaStreamGetDevice",
-        library: Library::Runtime,
+        library: CudaLibrary::Runtime,
         symbol: Symbol::cudaStreamGetDevice as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -11479,7 +11479,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaStreamGetFlags",
-        library: Library::Runtime,
+        library: CudaLibrary::Runtime,
         symbol: Symbol::cudaStreamGetFlags as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -11501,7 +11501,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaStreamGetId",
-        library: Library::Runtime,
+        library: CudaLibrary::Runtime,
         symbol: Symbol::cudaStreamGetId as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -11523,7 +11523,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaStreamGetPriority",
-        library: Library::Runtime,
+        library: CudaLibrary::Runtime,
         symbol: Symbol::cudaStreamGetPriority as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -11545,7 +11545,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaStreamIsCapturing",
-        library: Library::Runtime,
+        library: CudaLibrary::Runtime,
         symbol: Symbol::cudaStreamIsCapturing as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -11567,7 +11567,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaStreamQuery",
-        library: Library::Runtime,
+        library: CudaLibrary::Runtime,
         symbol: Symbol::cudaStreamQuery as u16,
         thunk: call_q_w,
         keep_gil: false,
@@ -11585,7 +11585,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaStreamSetAttribute",
-        library: Library::Runtime,
+        library: CudaLibrary::Runtime,
         symbol: Symbol::cudaStreamSetAttribute as u16,
         thunk: call_qwq_w,
         keep_gil: false,
@@ -11617,7 +11617,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaStreamSynchronize",
-        library: Library::Runtime,
+        library: CudaLibrary::Runtime,
         symbol: Symbol::cudaStreamSynchronize as u16,
         thunk: call_q_w,
         keep_gil: false,
@@ -11635,7 +11635,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaStreamUpdateCaptureDependencies",
-        library: Library::Runtime,
+        library: CudaLibrary::Runtime,
         symbol: Symbol::cudaStreamUpdateCaptureDependencies as u16,
         thunk: call_qqqqw_w,
         keep_gil: false,
@@ -11699,7 +11699,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaStreamWaitEvent",
-        library: Library::Runtime,
+        library: CudaLibrary::Runtime,
         symbol: Symbol::cudaStreamWaitEvent as u16,
         thunk: call_qqw_w,
         keep_gil: false,
@@ -11731,7 +11731,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaThreadExchangeStreamCaptureMode",
-        library: Library::Runtime,
+        library: CudaLibrary::Runtime,
         symbol: Symbol::cudaThreadExchangeStreamCaptureMode as u16,
         thunk: call_q_w,
         keep_gil: false,
@@ -11753,7 +11753,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaUserObjectCreate",
-        library: Library::Runtime,
+        library: CudaLibrary::Runtime,
         symbol: Symbol::cudaUserObjectCreate as u16,
         thunk: call_qqqww_w,
         keep_gil: false,
@@ -11801,7 +11801,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaUserObjectRelease",
-        library: Library::Runtime,
+        library: CudaLibrary::Runtime,
         symbol: Symbol::cudaUserObjectRelease as u16,
         thunk: call_qw_w,
         keep_gil: false,
@@ -11827,7 +11827,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaUserObjectRetain",
-        library: Library::Runtime,
+        library: CudaLibrary::Runtime,
         symbol: Symbol::cudaUserObjectRetain as u16,
         thunk: call_qw_w,
         keep_gil: false,
@@ -11853,7 +11853,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaVDPAUGetDevice",
-        library: Library::Runtime,
+        library: CudaLibrary::Runtime,
         symbol: Symbol::cudaVDPAUGetDevice as u16,
         thunk: call_qwq_w,
         keep_gil: false,
@@ -11883,7 +11883,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaVDPAUSetVDPAUDevice",
-        library: Library::Runtime,
+        library: CudaLibrary::Runtime,
         symbol: Symbol::cudaVDPAUSetVDPAUDevice as u16,
         thunk: call_wwq_w,
         keep_gil: false,
@@ -11915,7 +11915,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaWaitExternalSemaphoresAsync",
-        library: Library::Runtime,
+        library: CudaLibrary::Runtime,
         symbol: Symbol::cudaWaitExternalSemaphoresAsync as u16,
         thunk: call_qqwq_w,
         keep_gil: false,
@@ -11967,7 +11967,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "getLocalRuntimeVersion",
-        library: Library::Runtime,
+        library: CudaLibrary::Runtime,
         symbol: 0,
         thunk: nothing,
         keep_gil: true,
@@ -11984,7 +11984,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "make_cudaExtent",
-        library: Library::Runtime,
+        library: CudaLibrary::Runtime,
         symbol: 0,
         thunk: nothing,
         keep_gil: true,
@@ -12020,7 +12020,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "make_cudaPitchedPtr",
-        library: Library::Runtime,
+        library: CudaLibrary::Runtime,
         symbol: 0,
         thunk: nothing,
         keep_gil: true,
@@ -12062,7 +12062,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "make_cudaPos",
-        library: Library::Runtime,
+        library: CudaLibrary::Runtime,
         symbol: 0,
         thunk: nothing,
         keep_gil: true,
@@ -12098,7 +12098,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "sizeof",
-        library: Library::Runtime,
+        library: CudaLibrary::Runtime,
         symbol: 0,
         thunk: nothing,
         keep_gil: true,

@@ -9,7 +9,7 @@ use crate::types::table::*;
 /// The types of `cuda.bindings.runtime`.
 pub static LIBRARY: Library = Library {
     module: "cuda.bindings.runtime",
-    loader: loader::Library::Runtime,
+    loader: loader::CudaLibrary::Runtime,
     url: "https://docs.nvidia.com/cuda/cuda-runtime-api/",
     enum_base: EnumBase::Fast,
     errors: None,

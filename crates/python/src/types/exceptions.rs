@@ -21,11 +21,11 @@ use crate::types::table::{ErrorText, Errors, LIBRARIES, Library};
 
 type Classes = Box<[AtomicPtr<ffi::PyObject>]>;
 
-static CLASSES: [OnceLock<Classes>; loader::Library::COUNT] =
-    [const { OnceLock::new() }; loader::Library::COUNT];
+static CLASSES: [OnceLock<Classes>; loader::CudaLibrary::COUNT] =
+    [const { OnceLock::new() }; loader::CudaLibrary::COUNT];
 
 /// The table of a library's types.
-pub fn library(library: loader::Library) -> Option<&'static Library> {
+pub fn library(library: loader::CudaLibrary) -> Option<&'static Library> {
     LIBRARIES.iter().copied().find(|lib| lib.loader == library)
 }
 
@@ -359,7 +359,7 @@ fn text(
 
 /// `CUresult`.
 fn driver_status() -> Option<crate::types::EnumId> {
-    let driver = library(loader::Library::Driver)?;
+    let driver = library(loader::CudaLibrary::Driver)?;
     let at = driver
         .enums
         .binary_search_by(|e| e.name.cmp("CUresult"))
@@ -376,7 +376,7 @@ fn driver_status() -> Option<crate::types::EnumId> {
 /// library wrote about it; `note` is what only the engine knows.
 #[cold]
 pub fn raise_status(
-    library: loader::Library,
+    library: loader::CudaLibrary,
     status: i64,
     cu_err: Option<i64>,
     log: Option<&[u8]>,
@@ -405,7 +405,7 @@ pub fn raise_status(
 }
 
 /// The exception object for a status.
-fn exception_of(library: loader::Library, status: i64, cu_err: Option<i64>) -> R<Owned> {
+fn exception_of(library: loader::CudaLibrary, status: i64, cu_err: Option<i64>) -> R<Owned> {
     let (lib, errors) = match self::library(library) {
         Some(
             lib @ Library {

@@ -327,7 +327,7 @@ pub struct Library {
     /// `cuda.bindings.driver`
     pub module: &'static str,
     /// The C library whose functions the module has.
-    pub loader: loader::Library,
+    pub loader: loader::CudaLibrary,
     /// Where NVIDIA documents it.
     pub url: &'static str,
     /// What its enums derive from.
@@ -411,7 +411,7 @@ pub fn text(name: &'static CStr) -> &'static str {
 }
 
 /// The class of a library's module with this name.
-pub fn class_named(library: loader::Library, name: &str) -> Option<ClassId> {
+pub fn class_named(library: loader::CudaLibrary, name: &str) -> Option<ClassId> {
     let library = LIBRARIES.iter().find(|lib| lib.loader == library)?;
     let at = library
         .class_index

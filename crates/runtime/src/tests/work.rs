@@ -355,7 +355,7 @@ fn what_is_missing_says_so_and_what_never_was_has_no_address() {
     for name in [c"cudaNothing", c"cudaMalloc_ptsz", c"cudaMemcpy_ptsz", c""] {
         assert!(get_proc(name).is_null(), "{name:?}");
     }
-    for row in &cupyrite_sys::runtime::ROWS {
+    for row in &cupyrite_sys::runtime::SYMBOLS {
         assert!(!get_proc(row.export).is_null(), "{:?}", row.export);
     }
     for name in crate::implemented() {

@@ -17,7 +17,7 @@
 use std::ffi::*;
 
 use crate::abi::{c_enums, c_functions, zero_default};
-use crate::loader::{Library, PerThread, Row, Slot, Table};
+use crate::loader::{CudaLibrary, PerThreadVariant, SymbolDescriptor, SymbolSlot, SymbolTable};
 
 /// What a handle points to; only the library looks inside.
 #[repr(C)]
@@ -287,7 +287,7 @@ pub const CUDLA_VER_MAJOR: c_uint = 1;
 pub const CUDLA_VER_MINOR: c_uint = 5;
 pub const CUDLA_VER_PATCH: c_uint = 0;
 
-/// Index of a function in [`ROWS`].
+/// Index of a function in [`SYMBOLS`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[repr(u16)]
 pub enum Symbol {
@@ -311,32 +311,32 @@ pub enum Symbol {
 
 /// The functions, by [`Symbol`].
 #[rustfmt::skip]
-pub static ROWS: [Row; 16] = [
-    row(c"cudlaCreateDevice", c"cudlaCreateDevice", 0, PerThread::None),
-    row(c"cudlaDestroyDevice", c"cudlaDestroyDevice", 0, PerThread::None),
-    row(c"cudlaDeviceGetAttribute", c"cudlaDeviceGetAttribute", 0, PerThread::None),
-    row(c"cudlaDeviceGetCount", c"cudlaDeviceGetCount", 0, PerThread::None),
-    row(c"cudlaGetLastError", c"cudlaGetLastError", 0, PerThread::None),
-    row(c"cudlaGetNvSciSyncAttributes", c"cudlaGetNvSciSyncAttributes", 0, PerThread::None),
-    row(c"cudlaGetVersion", c"cudlaGetVersion", 0, PerThread::None),
-    row(c"cudlaImportExternalMemory", c"cudlaImportExternalMemory", 0, PerThread::None),
-    row(c"cudlaImportExternalSemaphore", c"cudlaImportExternalSemaphore", 0, PerThread::None),
-    row(c"cudlaMemRegister", c"cudlaMemRegister", 0, PerThread::None),
-    row(c"cudlaMemUnregister", c"cudlaMemUnregister", 0, PerThread::None),
-    row(c"cudlaModuleGetAttributes", c"cudlaModuleGetAttributes", 0, PerThread::None),
-    row(c"cudlaModuleLoadFromMemory", c"cudlaModuleLoadFromMemory", 0, PerThread::None),
-    row(c"cudlaModuleUnload", c"cudlaModuleUnload", 0, PerThread::None),
-    row(c"cudlaSetTaskTimeoutInMs", c"cudlaSetTaskTimeoutInMs", 0, PerThread::None),
-    row(c"cudlaSubmitTask", c"cudlaSubmitTask", 0, PerThread::None),
+pub static SYMBOLS: [SymbolDescriptor; 16] = [
+    symbol(c"cudlaCreateDevice", c"cudlaCreateDevice", 0, PerThreadVariant::None),
+    symbol(c"cudlaDestroyDevice", c"cudlaDestroyDevice", 0, PerThreadVariant::None),
+    symbol(c"cudlaDeviceGetAttribute", c"cudlaDeviceGetAttribute", 0, PerThreadVariant::None),
+    symbol(c"cudlaDeviceGetCount", c"cudlaDeviceGetCount", 0, PerThreadVariant::None),
+    symbol(c"cudlaGetLastError", c"cudlaGetLastError", 0, PerThreadVariant::None),
+    symbol(c"cudlaGetNvSciSyncAttributes", c"cudlaGetNvSciSyncAttributes", 0, PerThreadVariant::None),
+    symbol(c"cudlaGetVersion", c"cudlaGetVersion", 0, PerThreadVariant::None),
+    symbol(c"cudlaImportExternalMemory", c"cudlaImportExternalMemory", 0, PerThreadVariant::None),
+    symbol(c"cudlaImportExternalSemaphore", c"cudlaImportExternalSemaphore", 0, PerThreadVariant::None),
+    symbol(c"cudlaMemRegister", c"cudlaMemRegister", 0, PerThreadVariant::None),
+    symbol(c"cudlaMemUnregister", c"cudlaMemUnregister", 0, PerThreadVariant::None),
+    symbol(c"cudlaModuleGetAttributes", c"cudlaModuleGetAttributes", 0, PerThreadVariant::None),
+    symbol(c"cudlaModuleLoadFromMemory", c"cudlaModuleLoadFromMemory", 0, PerThreadVariant::None),
+    symbol(c"cudlaModuleUnload", c"cudlaModuleUnload", 0, PerThreadVariant::None),
+    symbol(c"cudlaSetTaskTimeoutInMs", c"cudlaSetTaskTimeoutInMs", 0, PerThreadVariant::None),
+    symbol(c"cudlaSubmitTask", c"cudlaSubmitTask", 0, PerThreadVariant::None),
 ];
 
-const fn row(
+const fn symbol(
     name: &'static CStr,
     export: &'static CStr,
     version: c_int,
-    per_thread: PerThread,
-) -> Row {
-    Row {
+    per_thread: PerThreadVariant,
+) -> SymbolDescriptor {
+    SymbolDescriptor {
         name,
         export,
         version,
@@ -344,10 +344,10 @@ const fn row(
     }
 }
 
-static SLOTS: [Slot; 16] = [const { Slot::new() }; 16];
+static SLOTS: [SymbolSlot; 16] = [const { SymbolSlot::new() }; 16];
 
 /// The functions with their addresses, resolved one by one.
-pub static TABLE: Table = Table::new(Library::Cudla, &ROWS, &SLOTS);
+pub static TABLE: SymbolTable = SymbolTable::new(CudaLibrary::Cudla, &SYMBOLS, &SLOTS);
 
 c_functions! { TABLE, Symbol;
     /// cuDLA function `cudlaCreateDevice`, since CUDA 13.

@@ -17,7 +17,7 @@
 use std::ffi::*;
 
 use crate::abi::{c_enums, c_functions, zero_default};
-use crate::loader::{Library, PerThread, Row, Slot, Table};
+use crate::loader::{CudaLibrary, PerThreadVariant, SymbolDescriptor, SymbolSlot, SymbolTable};
 
 use super::driver::{CUresult, CUstream};
 
@@ -521,7 +521,7 @@ pub const CU_FILE_STREAM_FIXED_FILE_OFFSET: c_uint = 2;
 pub const CU_FILE_STREAM_FIXED_FILE_SIZE: c_uint = 4;
 pub const CU_FILE_STREAM_PAGE_ALIGNED_INPUTS: c_uint = 8;
 
-/// Index of a function in [`ROWS`].
+/// Index of a function in [`SYMBOLS`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[repr(u16)]
 pub enum Symbol {
@@ -578,65 +578,65 @@ pub enum Symbol {
 
 /// The functions, by [`Symbol`].
 #[rustfmt::skip]
-pub static ROWS: [Row; 49] = [
-    row(c"cuFileBatchIOCancel", c"cuFileBatchIOCancel", 0, PerThread::None),
-    row(c"cuFileBatchIODestroy", c"cuFileBatchIODestroy", 0, PerThread::None),
-    row(c"cuFileBatchIOGetStatus", c"cuFileBatchIOGetStatus", 0, PerThread::None),
-    row(c"cuFileBatchIOSetUp", c"cuFileBatchIOSetUp", 0, PerThread::None),
-    row(c"cuFileBatchIOSubmit", c"cuFileBatchIOSubmit", 0, PerThread::None),
-    row(c"cuFileBufDeregister", c"cuFileBufDeregister", 0, PerThread::None),
-    row(c"cuFileBufRegister", c"cuFileBufRegister", 0, PerThread::None),
-    row(c"cuFileDriverClose", c"cuFileDriverClose_v2", 0, PerThread::None),
-    row(c"cuFileDriverGetP2PFlags", c"cuFileDriverGetP2PFlags", 0, PerThread::None),
-    row(c"cuFileDriverGetProperties", c"cuFileDriverGetProperties", 0, PerThread::None),
-    row(c"cuFileDriverOpen", c"cuFileDriverOpen", 0, PerThread::None),
-    row(c"cuFileDriverSetMaxCacheSize", c"cuFileDriverSetMaxCacheSize", 0, PerThread::None),
-    row(c"cuFileDriverSetMaxDirectIOSize", c"cuFileDriverSetMaxDirectIOSize", 0, PerThread::None),
-    row(c"cuFileDriverSetMaxPinnedMemSize", c"cuFileDriverSetMaxPinnedMemSize", 0, PerThread::None),
-    row(c"cuFileDriverSetP2PFlags", c"cuFileDriverSetP2PFlags", 0, PerThread::None),
-    row(c"cuFileDriverSetPollMode", c"cuFileDriverSetPollMode", 0, PerThread::None),
-    row(c"cuFileExportPCIeTopology", c"cuFileExportPCIeTopology", 0, PerThread::None),
-    row(c"cuFileGetBARSizeInKB", c"cuFileGetBARSizeInKB", 0, PerThread::None),
-    row(c"cuFileGetParameterBool", c"cuFileGetParameterBool", 0, PerThread::None),
-    row(c"cuFileGetParameterGpuBounceBufferSlabArray", c"cuFileGetParameterGpuBounceBufferSlabArray", 0, PerThread::None),
-    row(c"cuFileGetParameterMinMaxValue", c"cuFileGetParameterMinMaxValue", 0, PerThread::None),
-    row(c"cuFileGetParameterPosixPoolSlabArray", c"cuFileGetParameterPosixPoolSlabArray", 0, PerThread::None),
-    row(c"cuFileGetParameterSizeT", c"cuFileGetParameterSizeT", 0, PerThread::None),
-    row(c"cuFileGetParameterString", c"cuFileGetParameterString", 0, PerThread::None),
-    row(c"cuFileGetStatsL1", c"cuFileGetStatsL1", 0, PerThread::None),
-    row(c"cuFileGetStatsL2", c"cuFileGetStatsL2", 0, PerThread::None),
-    row(c"cuFileGetStatsL3", c"cuFileGetStatsL3", 0, PerThread::None),
-    row(c"cuFileGetStatsLevel", c"cuFileGetStatsLevel", 0, PerThread::None),
-    row(c"cuFileGetVersion", c"cuFileGetVersion", 0, PerThread::None),
-    row(c"cuFileHandleDeregister", c"cuFileHandleDeregister", 0, PerThread::None),
-    row(c"cuFileHandleRegister", c"cuFileHandleRegister", 0, PerThread::None),
-    row(c"cuFileRead", c"cuFileRead", 0, PerThread::None),
-    row(c"cuFileReadAsync", c"cuFileReadAsync", 0, PerThread::None),
-    row(c"cuFileReadv", c"cuFileReadv", 0, PerThread::None),
-    row(c"cuFileSetParameterBool", c"cuFileSetParameterBool", 0, PerThread::None),
-    row(c"cuFileSetParameterGpuBounceBufferSlabArray", c"cuFileSetParameterGpuBounceBufferSlabArray", 0, PerThread::None),
-    row(c"cuFileSetParameterPosixPoolSlabArray", c"cuFileSetParameterPosixPoolSlabArray", 0, PerThread::None),
-    row(c"cuFileSetParameterSizeT", c"cuFileSetParameterSizeT", 0, PerThread::None),
-    row(c"cuFileSetParameterString", c"cuFileSetParameterString", 0, PerThread::None),
-    row(c"cuFileSetStatsLevel", c"cuFileSetStatsLevel", 0, PerThread::None),
-    row(c"cuFileStatsReset", c"cuFileStatsReset", 0, PerThread::None),
-    row(c"cuFileStatsStart", c"cuFileStatsStart", 0, PerThread::None),
-    row(c"cuFileStatsStop", c"cuFileStatsStop", 0, PerThread::None),
-    row(c"cuFileStreamDeregister", c"cuFileStreamDeregister", 0, PerThread::None),
-    row(c"cuFileStreamRegister", c"cuFileStreamRegister", 0, PerThread::None),
-    row(c"cuFileUseCount", c"cuFileUseCount", 0, PerThread::None),
-    row(c"cuFileWrite", c"cuFileWrite", 0, PerThread::None),
-    row(c"cuFileWriteAsync", c"cuFileWriteAsync", 0, PerThread::None),
-    row(c"cuFileWritev", c"cuFileWritev", 0, PerThread::None),
+pub static SYMBOLS: [SymbolDescriptor; 49] = [
+    symbol(c"cuFileBatchIOCancel", c"cuFileBatchIOCancel", 0, PerThreadVariant::None),
+    symbol(c"cuFileBatchIODestroy", c"cuFileBatchIODestroy", 0, PerThreadVariant::None),
+    symbol(c"cuFileBatchIOGetStatus", c"cuFileBatchIOGetStatus", 0, PerThreadVariant::None),
+    symbol(c"cuFileBatchIOSetUp", c"cuFileBatchIOSetUp", 0, PerThreadVariant::None),
+    symbol(c"cuFileBatchIOSubmit", c"cuFileBatchIOSubmit", 0, PerThreadVariant::None),
+    symbol(c"cuFileBufDeregister", c"cuFileBufDeregister", 0, PerThreadVariant::None),
+    symbol(c"cuFileBufRegister", c"cuFileBufRegister", 0, PerThreadVariant::None),
+    symbol(c"cuFileDriverClose", c"cuFileDriverClose_v2", 0, PerThreadVariant::None),
+    symbol(c"cuFileDriverGetP2PFlags", c"cuFileDriverGetP2PFlags", 0, PerThreadVariant::None),
+    symbol(c"cuFileDriverGetProperties", c"cuFileDriverGetProperties", 0, PerThreadVariant::None),
+    symbol(c"cuFileDriverOpen", c"cuFileDriverOpen", 0, PerThreadVariant::None),
+    symbol(c"cuFileDriverSetMaxCacheSize", c"cuFileDriverSetMaxCacheSize", 0, PerThreadVariant::None),
+    symbol(c"cuFileDriverSetMaxDirectIOSize", c"cuFileDriverSetMaxDirectIOSize", 0, PerThreadVariant::None),
+    symbol(c"cuFileDriverSetMaxPinnedMemSize", c"cuFileDriverSetMaxPinnedMemSize", 0, PerThreadVariant::None),
+    symbol(c"cuFileDriverSetP2PFlags", c"cuFileDriverSetP2PFlags", 0, PerThreadVariant::None),
+    symbol(c"cuFileDriverSetPollMode", c"cuFileDriverSetPollMode", 0, PerThreadVariant::None),
+    symbol(c"cuFileExportPCIeTopology", c"cuFileExportPCIeTopology", 0, PerThreadVariant::None),
+    symbol(c"cuFileGetBARSizeInKB", c"cuFileGetBARSizeInKB", 0, PerThreadVariant::None),
+    symbol(c"cuFileGetParameterBool", c"cuFileGetParameterBool", 0, PerThreadVariant::None),
+    symbol(c"cuFileGetParameterGpuBounceBufferSlabArray", c"cuFileGetParameterGpuBounceBufferSlabArray", 0, PerThreadVariant::None),
+    symbol(c"cuFileGetParameterMinMaxValue", c"cuFileGetParameterMinMaxValue", 0, PerThreadVariant::None),
+    symbol(c"cuFileGetParameterPosixPoolSlabArray", c"cuFileGetParameterPosixPoolSlabArray", 0, PerThreadVariant::None),
+    symbol(c"cuFileGetParameterSizeT", c"cuFileGetParameterSizeT", 0, PerThreadVariant::None),
+    symbol(c"cuFileGetParameterString", c"cuFileGetParameterString", 0, PerThreadVariant::None),
+    symbol(c"cuFileGetStatsL1", c"cuFileGetStatsL1", 0, PerThreadVariant::None),
+    symbol(c"cuFileGetStatsL2", c"cuFileGetStatsL2", 0, PerThreadVariant::None),
+    symbol(c"cuFileGetStatsL3", c"cuFileGetStatsL3", 0, PerThreadVariant::None),
+    symbol(c"cuFileGetStatsLevel", c"cuFileGetStatsLevel", 0, PerThreadVariant::None),
+    symbol(c"cuFileGetVersion", c"cuFileGetVersion", 0, PerThreadVariant::None),
+    symbol(c"cuFileHandleDeregister", c"cuFileHandleDeregister", 0, PerThreadVariant::None),
+    symbol(c"cuFileHandleRegister", c"cuFileHandleRegister", 0, PerThreadVariant::None),
+    symbol(c"cuFileRead", c"cuFileRead", 0, PerThreadVariant::None),
+    symbol(c"cuFileReadAsync", c"cuFileReadAsync", 0, PerThreadVariant::None),
+    symbol(c"cuFileReadv", c"cuFileReadv", 0, PerThreadVariant::None),
+    symbol(c"cuFileSetParameterBool", c"cuFileSetParameterBool", 0, PerThreadVariant::None),
+    symbol(c"cuFileSetParameterGpuBounceBufferSlabArray", c"cuFileSetParameterGpuBounceBufferSlabArray", 0, PerThreadVariant::None),
+    symbol(c"cuFileSetParameterPosixPoolSlabArray", c"cuFileSetParameterPosixPoolSlabArray", 0, PerThreadVariant::None),
+    symbol(c"cuFileSetParameterSizeT", c"cuFileSetParameterSizeT", 0, PerThreadVariant::None),
+    symbol(c"cuFileSetParameterString", c"cuFileSetParameterString", 0, PerThreadVariant::None),
+    symbol(c"cuFileSetStatsLevel", c"cuFileSetStatsLevel", 0, PerThreadVariant::None),
+    symbol(c"cuFileStatsReset", c"cuFileStatsReset", 0, PerThreadVariant::None),
+    symbol(c"cuFileStatsStart", c"cuFileStatsStart", 0, PerThreadVariant::None),
+    symbol(c"cuFileStatsStop", c"cuFileStatsStop", 0, PerThreadVariant::None),
+    symbol(c"cuFileStreamDeregister", c"cuFileStreamDeregister", 0, PerThreadVariant::None),
+    symbol(c"cuFileStreamRegister", c"cuFileStreamRegister", 0, PerThreadVariant::None),
+    symbol(c"cuFileUseCount", c"cuFileUseCount", 0, PerThreadVariant::None),
+    symbol(c"cuFileWrite", c"cuFileWrite", 0, PerThreadVariant::None),
+    symbol(c"cuFileWriteAsync", c"cuFileWriteAsync", 0, PerThreadVariant::None),
+    symbol(c"cuFileWritev", c"cuFileWritev", 0, PerThreadVariant::None),
 ];
 
-const fn row(
+const fn symbol(
     name: &'static CStr,
     export: &'static CStr,
     version: c_int,
-    per_thread: PerThread,
-) -> Row {
-    Row {
+    per_thread: PerThreadVariant,
+) -> SymbolDescriptor {
+    SymbolDescriptor {
         name,
         export,
         version,
@@ -644,10 +644,10 @@ const fn row(
     }
 }
 
-static SLOTS: [Slot; 49] = [const { Slot::new() }; 49];
+static SLOTS: [SymbolSlot; 49] = [const { SymbolSlot::new() }; 49];
 
 /// The functions with their addresses, resolved one by one.
-pub static TABLE: Table = Table::new(Library::CuFile, &ROWS, &SLOTS);
+pub static TABLE: SymbolTable = SymbolTable::new(CudaLibrary::CuFile, &SYMBOLS, &SLOTS);
 
 c_functions! { TABLE, Symbol;
     /// cuFile function `cuFileBatchIOCancel`.

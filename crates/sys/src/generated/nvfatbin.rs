@@ -17,7 +17,7 @@
 use std::ffi::*;
 
 use crate::abi::{c_enums, c_functions, zero_default};
-use crate::loader::{Library, PerThread, Row, Slot, Table};
+use crate::loader::{CudaLibrary, PerThreadVariant, SymbolDescriptor, SymbolSlot, SymbolTable};
 
 /// What a handle points to; only the library looks inside.
 #[repr(C)]
@@ -54,7 +54,7 @@ c_enums! {
 
 zero_default! {}
 
-/// Index of a function in [`ROWS`].
+/// Index of a function in [`SYMBOLS`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[repr(u16)]
 pub enum Symbol {
@@ -74,28 +74,28 @@ pub enum Symbol {
 
 /// The functions, by [`Symbol`].
 #[rustfmt::skip]
-pub static ROWS: [Row; 12] = [
-    row(c"nvFatbinAddCubin", c"nvFatbinAddCubin", 0, PerThread::None),
-    row(c"nvFatbinAddIndex", c"nvFatbinAddIndex", 0, PerThread::None),
-    row(c"nvFatbinAddLTOIR", c"nvFatbinAddLTOIR", 0, PerThread::None),
-    row(c"nvFatbinAddPTX", c"nvFatbinAddPTX", 0, PerThread::None),
-    row(c"nvFatbinAddReloc", c"nvFatbinAddReloc", 0, PerThread::None),
-    row(c"nvFatbinAddTileIR", c"nvFatbinAddTileIR", 0, PerThread::None),
-    row(c"nvFatbinCreate", c"nvFatbinCreate", 0, PerThread::None),
-    row(c"nvFatbinDestroy", c"nvFatbinDestroy", 0, PerThread::None),
-    row(c"nvFatbinGet", c"nvFatbinGet", 0, PerThread::None),
-    row(c"nvFatbinGetErrorString", c"nvFatbinGetErrorString", 0, PerThread::None),
-    row(c"nvFatbinSize", c"nvFatbinSize", 0, PerThread::None),
-    row(c"nvFatbinVersion", c"nvFatbinVersion", 0, PerThread::None),
+pub static SYMBOLS: [SymbolDescriptor; 12] = [
+    symbol(c"nvFatbinAddCubin", c"nvFatbinAddCubin", 0, PerThreadVariant::None),
+    symbol(c"nvFatbinAddIndex", c"nvFatbinAddIndex", 0, PerThreadVariant::None),
+    symbol(c"nvFatbinAddLTOIR", c"nvFatbinAddLTOIR", 0, PerThreadVariant::None),
+    symbol(c"nvFatbinAddPTX", c"nvFatbinAddPTX", 0, PerThreadVariant::None),
+    symbol(c"nvFatbinAddReloc", c"nvFatbinAddReloc", 0, PerThreadVariant::None),
+    symbol(c"nvFatbinAddTileIR", c"nvFatbinAddTileIR", 0, PerThreadVariant::None),
+    symbol(c"nvFatbinCreate", c"nvFatbinCreate", 0, PerThreadVariant::None),
+    symbol(c"nvFatbinDestroy", c"nvFatbinDestroy", 0, PerThreadVariant::None),
+    symbol(c"nvFatbinGet", c"nvFatbinGet", 0, PerThreadVariant::None),
+    symbol(c"nvFatbinGetErrorString", c"nvFatbinGetErrorString", 0, PerThreadVariant::None),
+    symbol(c"nvFatbinSize", c"nvFatbinSize", 0, PerThreadVariant::None),
+    symbol(c"nvFatbinVersion", c"nvFatbinVersion", 0, PerThreadVariant::None),
 ];
 
-const fn row(
+const fn symbol(
     name: &'static CStr,
     export: &'static CStr,
     version: c_int,
-    per_thread: PerThread,
-) -> Row {
-    Row {
+    per_thread: PerThreadVariant,
+) -> SymbolDescriptor {
+    SymbolDescriptor {
         name,
         export,
         version,
@@ -103,10 +103,10 @@ const fn row(
     }
 }
 
-static SLOTS: [Slot; 12] = [const { Slot::new() }; 12];
+static SLOTS: [SymbolSlot; 12] = [const { SymbolSlot::new() }; 12];
 
 /// The functions with their addresses, resolved one by one.
-pub static TABLE: Table = Table::new(Library::NvFatbin, &ROWS, &SLOTS);
+pub static TABLE: SymbolTable = SymbolTable::new(CudaLibrary::NvFatbin, &SYMBOLS, &SLOTS);
 
 c_functions! { TABLE, Symbol;
     /// nvFatbin function `nvFatbinAddCubin`.

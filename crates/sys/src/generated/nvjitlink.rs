@@ -17,7 +17,7 @@
 use std::ffi::*;
 
 use crate::abi::{c_enums, c_functions, zero_default};
-use crate::loader::{Library, PerThread, Row, Slot, Table};
+use crate::loader::{CudaLibrary, PerThreadVariant, SymbolDescriptor, SymbolSlot, SymbolTable};
 
 /// What a handle points to; only the library looks inside.
 #[repr(C)]
@@ -74,7 +74,7 @@ pub const NVJITLINK_ERROR_MISSING_FATBIN: c_uint = 3;
 pub const NVJITLINK_ERROR_NULL_INPUT: c_uint = 3;
 pub const NVJITLINK_ERROR_OUTDATED_LIBRARY: c_uint = 6;
 
-/// Index of a function in [`ROWS`].
+/// Index of a function in [`SYMBOLS`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[repr(u16)]
 pub enum Symbol {
@@ -98,32 +98,32 @@ pub enum Symbol {
 
 /// The functions, by [`Symbol`].
 #[rustfmt::skip]
-pub static ROWS: [Row; 16] = [
-    row(c"nvJitLinkAddData", c"nvJitLinkAddData", 0, PerThread::None),
-    row(c"nvJitLinkAddFile", c"nvJitLinkAddFile", 0, PerThread::None),
-    row(c"nvJitLinkComplete", c"nvJitLinkComplete", 0, PerThread::None),
-    row(c"nvJitLinkCreate", c"nvJitLinkCreate", 0, PerThread::None),
-    row(c"nvJitLinkDestroy", c"nvJitLinkDestroy", 0, PerThread::None),
-    row(c"nvJitLinkGetErrorLog", c"nvJitLinkGetErrorLog", 0, PerThread::None),
-    row(c"nvJitLinkGetErrorLogSize", c"nvJitLinkGetErrorLogSize", 0, PerThread::None),
-    row(c"nvJitLinkGetInfoLog", c"nvJitLinkGetInfoLog", 0, PerThread::None),
-    row(c"nvJitLinkGetInfoLogSize", c"nvJitLinkGetInfoLogSize", 0, PerThread::None),
-    row(c"nvJitLinkGetLinkedCubin", c"nvJitLinkGetLinkedCubin", 0, PerThread::None),
-    row(c"nvJitLinkGetLinkedCubinSize", c"nvJitLinkGetLinkedCubinSize", 0, PerThread::None),
-    row(c"nvJitLinkGetLinkedLTOIR", c"nvJitLinkGetLinkedLTOIR", 0, PerThread::None),
-    row(c"nvJitLinkGetLinkedLTOIRSize", c"nvJitLinkGetLinkedLTOIRSize", 0, PerThread::None),
-    row(c"nvJitLinkGetLinkedPtx", c"nvJitLinkGetLinkedPtx", 0, PerThread::None),
-    row(c"nvJitLinkGetLinkedPtxSize", c"nvJitLinkGetLinkedPtxSize", 0, PerThread::None),
-    row(c"nvJitLinkVersion", c"nvJitLinkVersion", 0, PerThread::None),
+pub static SYMBOLS: [SymbolDescriptor; 16] = [
+    symbol(c"nvJitLinkAddData", c"nvJitLinkAddData", 0, PerThreadVariant::None),
+    symbol(c"nvJitLinkAddFile", c"nvJitLinkAddFile", 0, PerThreadVariant::None),
+    symbol(c"nvJitLinkComplete", c"nvJitLinkComplete", 0, PerThreadVariant::None),
+    symbol(c"nvJitLinkCreate", c"nvJitLinkCreate", 0, PerThreadVariant::None),
+    symbol(c"nvJitLinkDestroy", c"nvJitLinkDestroy", 0, PerThreadVariant::None),
+    symbol(c"nvJitLinkGetErrorLog", c"nvJitLinkGetErrorLog", 0, PerThreadVariant::None),
+    symbol(c"nvJitLinkGetErrorLogSize", c"nvJitLinkGetErrorLogSize", 0, PerThreadVariant::None),
+    symbol(c"nvJitLinkGetInfoLog", c"nvJitLinkGetInfoLog", 0, PerThreadVariant::None),
+    symbol(c"nvJitLinkGetInfoLogSize", c"nvJitLinkGetInfoLogSize", 0, PerThreadVariant::None),
+    symbol(c"nvJitLinkGetLinkedCubin", c"nvJitLinkGetLinkedCubin", 0, PerThreadVariant::None),
+    symbol(c"nvJitLinkGetLinkedCubinSize", c"nvJitLinkGetLinkedCubinSize", 0, PerThreadVariant::None),
+    symbol(c"nvJitLinkGetLinkedLTOIR", c"nvJitLinkGetLinkedLTOIR", 0, PerThreadVariant::None),
+    symbol(c"nvJitLinkGetLinkedLTOIRSize", c"nvJitLinkGetLinkedLTOIRSize", 0, PerThreadVariant::None),
+    symbol(c"nvJitLinkGetLinkedPtx", c"nvJitLinkGetLinkedPtx", 0, PerThreadVariant::None),
+    symbol(c"nvJitLinkGetLinkedPtxSize", c"nvJitLinkGetLinkedPtxSize", 0, PerThreadVariant::None),
+    symbol(c"nvJitLinkVersion", c"nvJitLinkVersion", 0, PerThreadVariant::None),
 ];
 
-const fn row(
+const fn symbol(
     name: &'static CStr,
     export: &'static CStr,
     version: c_int,
-    per_thread: PerThread,
-) -> Row {
-    Row {
+    per_thread: PerThreadVariant,
+) -> SymbolDescriptor {
+    SymbolDescriptor {
         name,
         export,
         version,
@@ -131,10 +131,10 @@ const fn row(
     }
 }
 
-static SLOTS: [Slot; 16] = [const { Slot::new() }; 16];
+static SLOTS: [SymbolSlot; 16] = [const { SymbolSlot::new() }; 16];
 
 /// The functions with their addresses, resolved one by one.
-pub static TABLE: Table = Table::new(Library::NvJitLink, &ROWS, &SLOTS);
+pub static TABLE: SymbolTable = SymbolTable::new(CudaLibrary::NvJitLink, &SYMBOLS, &SLOTS);
 
 c_functions! { TABLE, Symbol;
     /// nvJitLink function `nvJitLinkAddData`, since CUDA 13.

@@ -17,7 +17,7 @@
 use std::ffi::*;
 
 use crate::abi::{c_enums, c_functions, zero_default};
-use crate::loader::{Library, PerThread, Row, Slot, Table};
+use crate::loader::{CudaLibrary, PerThreadVariant, SymbolDescriptor, SymbolSlot, SymbolTable};
 
 /// What a handle points to; only the library looks inside.
 #[repr(C)]
@@ -73,7 +73,7 @@ pub const NVRTC_INSTALL_HEADERS_FORCE_OVERWRITE: c_uint = 1;
 pub const NVRTC_INSTALL_HEADERS_NO_WAIT: c_uint = 2;
 pub const NVRTC_INSTALL_HEADERS_SKIP_IF_EXISTS: c_uint = 0;
 
-/// Index of a function in [`ROWS`].
+/// Index of a function in [`SYMBOLS`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[repr(u16)]
 pub enum Symbol {
@@ -112,47 +112,47 @@ pub enum Symbol {
 
 /// The functions, by [`Symbol`].
 #[rustfmt::skip]
-pub static ROWS: [Row; 31] = [
-    row(c"nvrtcAddNameExpression", c"nvrtcAddNameExpression", 0, PerThread::None),
-    row(c"nvrtcCompileProgram", c"nvrtcCompileProgram", 0, PerThread::None),
-    row(c"nvrtcCreateProgram", c"nvrtcCreateProgram", 0, PerThread::None),
-    row(c"nvrtcDestroyProgram", c"nvrtcDestroyProgram", 0, PerThread::None),
-    row(c"nvrtcGetBundledHeadersInfo", c"nvrtcGetBundledHeadersInfo", 0, PerThread::None),
-    row(c"nvrtcGetCUBIN", c"nvrtcGetCUBIN", 0, PerThread::None),
-    row(c"nvrtcGetCUBINSize", c"nvrtcGetCUBINSize", 0, PerThread::None),
-    row(c"nvrtcGetErrorString", c"nvrtcGetErrorString", 0, PerThread::None),
-    row(c"nvrtcGetLTOIR", c"nvrtcGetLTOIR", 0, PerThread::None),
-    row(c"nvrtcGetLTOIRSize", c"nvrtcGetLTOIRSize", 0, PerThread::None),
-    row(c"nvrtcGetLoweredName", c"nvrtcGetLoweredName", 0, PerThread::None),
-    row(c"nvrtcGetNVVM", c"nvrtcGetNVVM", 0, PerThread::None),
-    row(c"nvrtcGetNVVMSize", c"nvrtcGetNVVMSize", 0, PerThread::None),
-    row(c"nvrtcGetNumSupportedArchs", c"nvrtcGetNumSupportedArchs", 0, PerThread::None),
-    row(c"nvrtcGetOptiXIR", c"nvrtcGetOptiXIR", 0, PerThread::None),
-    row(c"nvrtcGetOptiXIRSize", c"nvrtcGetOptiXIRSize", 0, PerThread::None),
-    row(c"nvrtcGetPCHCreateStatus", c"nvrtcGetPCHCreateStatus", 0, PerThread::None),
-    row(c"nvrtcGetPCHHeapSize", c"nvrtcGetPCHHeapSize", 0, PerThread::None),
-    row(c"nvrtcGetPCHHeapSizeRequired", c"nvrtcGetPCHHeapSizeRequired", 0, PerThread::None),
-    row(c"nvrtcGetPTX", c"nvrtcGetPTX", 0, PerThread::None),
-    row(c"nvrtcGetPTXSize", c"nvrtcGetPTXSize", 0, PerThread::None),
-    row(c"nvrtcGetProgramLog", c"nvrtcGetProgramLog", 0, PerThread::None),
-    row(c"nvrtcGetProgramLogSize", c"nvrtcGetProgramLogSize", 0, PerThread::None),
-    row(c"nvrtcGetSupportedArchs", c"nvrtcGetSupportedArchs", 0, PerThread::None),
-    row(c"nvrtcGetTileIR", c"nvrtcGetTileIR", 0, PerThread::None),
-    row(c"nvrtcGetTileIRSize", c"nvrtcGetTileIRSize", 0, PerThread::None),
-    row(c"nvrtcInstallBundledHeaders", c"nvrtcInstallBundledHeaders", 0, PerThread::None),
-    row(c"nvrtcRemoveBundledHeaders", c"nvrtcRemoveBundledHeaders", 0, PerThread::None),
-    row(c"nvrtcSetFlowCallback", c"nvrtcSetFlowCallback", 0, PerThread::None),
-    row(c"nvrtcSetPCHHeapSize", c"nvrtcSetPCHHeapSize", 0, PerThread::None),
-    row(c"nvrtcVersion", c"nvrtcVersion", 0, PerThread::None),
+pub static SYMBOLS: [SymbolDescriptor; 31] = [
+    symbol(c"nvrtcAddNameExpression", c"nvrtcAddNameExpression", 0, PerThreadVariant::None),
+    symbol(c"nvrtcCompileProgram", c"nvrtcCompileProgram", 0, PerThreadVariant::None),
+    symbol(c"nvrtcCreateProgram", c"nvrtcCreateProgram", 0, PerThreadVariant::None),
+    symbol(c"nvrtcDestroyProgram", c"nvrtcDestroyProgram", 0, PerThreadVariant::None),
+    symbol(c"nvrtcGetBundledHeadersInfo", c"nvrtcGetBundledHeadersInfo", 0, PerThreadVariant::None),
+    symbol(c"nvrtcGetCUBIN", c"nvrtcGetCUBIN", 0, PerThreadVariant::None),
+    symbol(c"nvrtcGetCUBINSize", c"nvrtcGetCUBINSize", 0, PerThreadVariant::None),
+    symbol(c"nvrtcGetErrorString", c"nvrtcGetErrorString", 0, PerThreadVariant::None),
+    symbol(c"nvrtcGetLTOIR", c"nvrtcGetLTOIR", 0, PerThreadVariant::None),
+    symbol(c"nvrtcGetLTOIRSize", c"nvrtcGetLTOIRSize", 0, PerThreadVariant::None),
+    symbol(c"nvrtcGetLoweredName", c"nvrtcGetLoweredName", 0, PerThreadVariant::None),
+    symbol(c"nvrtcGetNVVM", c"nvrtcGetNVVM", 0, PerThreadVariant::None),
+    symbol(c"nvrtcGetNVVMSize", c"nvrtcGetNVVMSize", 0, PerThreadVariant::None),
+    symbol(c"nvrtcGetNumSupportedArchs", c"nvrtcGetNumSupportedArchs", 0, PerThreadVariant::None),
+    symbol(c"nvrtcGetOptiXIR", c"nvrtcGetOptiXIR", 0, PerThreadVariant::None),
+    symbol(c"nvrtcGetOptiXIRSize", c"nvrtcGetOptiXIRSize", 0, PerThreadVariant::None),
+    symbol(c"nvrtcGetPCHCreateStatus", c"nvrtcGetPCHCreateStatus", 0, PerThreadVariant::None),
+    symbol(c"nvrtcGetPCHHeapSize", c"nvrtcGetPCHHeapSize", 0, PerThreadVariant::None),
+    symbol(c"nvrtcGetPCHHeapSizeRequired", c"nvrtcGetPCHHeapSizeRequired", 0, PerThreadVariant::None),
+    symbol(c"nvrtcGetPTX", c"nvrtcGetPTX", 0, PerThreadVariant::None),
+    symbol(c"nvrtcGetPTXSize", c"nvrtcGetPTXSize", 0, PerThreadVariant::None),
+    symbol(c"nvrtcGetProgramLog", c"nvrtcGetProgramLog", 0, PerThreadVariant::None),
+    symbol(c"nvrtcGetProgramLogSize", c"nvrtcGetProgramLogSize", 0, PerThreadVariant::None),
+    symbol(c"nvrtcGetSupportedArchs", c"nvrtcGetSupportedArchs", 0, PerThreadVariant::None),
+    symbol(c"nvrtcGetTileIR", c"nvrtcGetTileIR", 0, PerThreadVariant::None),
+    symbol(c"nvrtcGetTileIRSize", c"nvrtcGetTileIRSize", 0, PerThreadVariant::None),
+    symbol(c"nvrtcInstallBundledHeaders", c"nvrtcInstallBundledHeaders", 0, PerThreadVariant::None),
+    symbol(c"nvrtcRemoveBundledHeaders", c"nvrtcRemoveBundledHeaders", 0, PerThreadVariant::None),
+    symbol(c"nvrtcSetFlowCallback", c"nvrtcSetFlowCallback", 0, PerThreadVariant::None),
+    symbol(c"nvrtcSetPCHHeapSize", c"nvrtcSetPCHHeapSize", 0, PerThreadVariant::None),
+    symbol(c"nvrtcVersion", c"nvrtcVersion", 0, PerThreadVariant::None),
 ];
 
-const fn row(
+const fn symbol(
     name: &'static CStr,
     export: &'static CStr,
     version: c_int,
-    per_thread: PerThread,
-) -> Row {
-    Row {
+    per_thread: PerThreadVariant,
+) -> SymbolDescriptor {
+    SymbolDescriptor {
         name,
         export,
         version,
@@ -160,10 +160,10 @@ const fn row(
     }
 }
 
-static SLOTS: [Slot; 31] = [const { Slot::new() }; 31];
+static SLOTS: [SymbolSlot; 31] = [const { SymbolSlot::new() }; 31];
 
 /// The functions with their addresses, resolved one by one.
-pub static TABLE: Table = Table::new(Library::Nvrtc, &ROWS, &SLOTS);
+pub static TABLE: SymbolTable = SymbolTable::new(CudaLibrary::Nvrtc, &SYMBOLS, &SLOTS);
 
 c_functions! { TABLE, Symbol;
     /// NVRTC function `nvrtcAddNameExpression`.

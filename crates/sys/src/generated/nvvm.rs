@@ -17,7 +17,7 @@
 use std::ffi::*;
 
 use crate::abi::{c_enums, c_functions, zero_default};
-use crate::loader::{Library, PerThread, Row, Slot, Table};
+use crate::loader::{CudaLibrary, PerThreadVariant, SymbolDescriptor, SymbolSlot, SymbolTable};
 
 /// What a handle points to; only the library looks inside.
 #[repr(C)]
@@ -47,7 +47,7 @@ c_enums! {
 
 zero_default! {}
 
-/// Index of a function in [`ROWS`].
+/// Index of a function in [`SYMBOLS`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[repr(u16)]
 pub enum Symbol {
@@ -69,30 +69,30 @@ pub enum Symbol {
 
 /// The functions, by [`Symbol`].
 #[rustfmt::skip]
-pub static ROWS: [Row; 14] = [
-    row(c"nvvmAddModuleToProgram", c"nvvmAddModuleToProgram", 0, PerThread::None),
-    row(c"nvvmCompileProgram", c"nvvmCompileProgram", 0, PerThread::None),
-    row(c"nvvmCreateProgram", c"nvvmCreateProgram", 0, PerThread::None),
-    row(c"nvvmDestroyProgram", c"nvvmDestroyProgram", 0, PerThread::None),
-    row(c"nvvmGetCompiledResult", c"nvvmGetCompiledResult", 0, PerThread::None),
-    row(c"nvvmGetCompiledResultSize", c"nvvmGetCompiledResultSize", 0, PerThread::None),
-    row(c"nvvmGetErrorString", c"nvvmGetErrorString", 0, PerThread::None),
-    row(c"nvvmGetProgramLog", c"nvvmGetProgramLog", 0, PerThread::None),
-    row(c"nvvmGetProgramLogSize", c"nvvmGetProgramLogSize", 0, PerThread::None),
-    row(c"nvvmIRVersion", c"nvvmIRVersion", 0, PerThread::None),
-    row(c"nvvmLLVMVersion", c"nvvmLLVMVersion", 0, PerThread::None),
-    row(c"nvvmLazyAddModuleToProgram", c"nvvmLazyAddModuleToProgram", 0, PerThread::None),
-    row(c"nvvmVerifyProgram", c"nvvmVerifyProgram", 0, PerThread::None),
-    row(c"nvvmVersion", c"nvvmVersion", 0, PerThread::None),
+pub static SYMBOLS: [SymbolDescriptor; 14] = [
+    symbol(c"nvvmAddModuleToProgram", c"nvvmAddModuleToProgram", 0, PerThreadVariant::None),
+    symbol(c"nvvmCompileProgram", c"nvvmCompileProgram", 0, PerThreadVariant::None),
+    symbol(c"nvvmCreateProgram", c"nvvmCreateProgram", 0, PerThreadVariant::None),
+    symbol(c"nvvmDestroyProgram", c"nvvmDestroyProgram", 0, PerThreadVariant::None),
+    symbol(c"nvvmGetCompiledResult", c"nvvmGetCompiledResult", 0, PerThreadVariant::None),
+    symbol(c"nvvmGetCompiledResultSize", c"nvvmGetCompiledResultSize", 0, PerThreadVariant::None),
+    symbol(c"nvvmGetErrorString", c"nvvmGetErrorString", 0, PerThreadVariant::None),
+    symbol(c"nvvmGetProgramLog", c"nvvmGetProgramLog", 0, PerThreadVariant::None),
+    symbol(c"nvvmGetProgramLogSize", c"nvvmGetProgramLogSize", 0, PerThreadVariant::None),
+    symbol(c"nvvmIRVersion", c"nvvmIRVersion", 0, PerThreadVariant::None),
+    symbol(c"nvvmLLVMVersion", c"nvvmLLVMVersion", 0, PerThreadVariant::None),
+    symbol(c"nvvmLazyAddModuleToProgram", c"nvvmLazyAddModuleToProgram", 0, PerThreadVariant::None),
+    symbol(c"nvvmVerifyProgram", c"nvvmVerifyProgram", 0, PerThreadVariant::None),
+    symbol(c"nvvmVersion", c"nvvmVersion", 0, PerThreadVariant::None),
 ];
 
-const fn row(
+const fn symbol(
     name: &'static CStr,
     export: &'static CStr,
     version: c_int,
-    per_thread: PerThread,
-) -> Row {
-    Row {
+    per_thread: PerThreadVariant,
+) -> SymbolDescriptor {
+    SymbolDescriptor {
         name,
         export,
         version,
@@ -100,10 +100,10 @@ const fn row(
     }
 }
 
-static SLOTS: [Slot; 14] = [const { Slot::new() }; 14];
+static SLOTS: [SymbolSlot; 14] = [const { SymbolSlot::new() }; 14];
 
 /// The functions with their addresses, resolved one by one.
-pub static TABLE: Table = Table::new(Library::Nvvm, &ROWS, &SLOTS);
+pub static TABLE: SymbolTable = SymbolTable::new(CudaLibrary::Nvvm, &SYMBOLS, &SLOTS);
 
 c_functions! { TABLE, Symbol;
     /// libNVVM function `nvvmAddModuleToProgram`.

@@ -1,22 +1,22 @@
-//! The libraries, and what is particular to one of them.
+//! The libraries, their names and packages, and the symbol names of old releases.
 
 use std::ffi::{CStr, CString, c_void};
 
-use super::Row;
+use super::SymbolDescriptor;
 
 /// A library whose symbols this crate declares.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[repr(usize)]
-pub enum Library {
+pub enum CudaLibrary {
     /// The CUDA driver API: `libcuda.so.1`, or the CPU device.
     Driver = 0,
     /// The run-time compiler: `libnvrtc`.
     Nvrtc = 1,
-    /// The linker of device code: `libnvJitLink`.
+    /// The device linker: `libnvJitLink`.
     NvJitLink = 2,
     /// The compiler of NVVM IR: `libnvvm`.
     Nvvm = 3,
-    /// The maker of fat binaries: `libnvfatbin`.
+    /// The fat binary creator: `libnvfatbin`.
     NvFatbin = 4,
     /// The management library: `libnvidia-ml`, which comes with the driver, or the CPU device's.
     Nvml = 5,
@@ -24,80 +24,84 @@ pub enum Library {
     CuFile = 6,
     /// The deep learning accelerator of NVIDIA's SoCs: `libcudla`.
     Cudla = 7,
-    /// The CUDA runtime API: `libcudart`, or this project's own.
+    /// The CUDA runtime API: `libcudart`, or this project's runtime.
     Runtime = 8,
 }
 
-impl Library {
-    /// How many there are.
+impl CudaLibrary {
+    /// Number of libraries.
     pub const COUNT: usize = 9;
 
-    /// All of them, in the order of their numbers.
-    pub const ALL: [Library; Library::COUNT] = [
-        Library::Driver,
-        Library::Nvrtc,
-        Library::NvJitLink,
-        Library::Nvvm,
-        Library::NvFatbin,
-        Library::Nvml,
-        Library::CuFile,
-        Library::Cudla,
-        Library::Runtime,
+    /// All libraries, in the order of their discriminants.
+    pub const ALL: [CudaLibrary; CudaLibrary::COUNT] = [
+        CudaLibrary::Driver,
+        CudaLibrary::Nvrtc,
+        CudaLibrary::NvJitLink,
+        CudaLibrary::Nvvm,
+        CudaLibrary::NvFatbin,
+        CudaLibrary::Nvml,
+        CudaLibrary::CuFile,
+        CudaLibrary::Cudla,
+        CudaLibrary::Runtime,
     ];
 
-    /// The name [`cupyrite_pathfinder`] knows it by.
+    /// The name in [`cupyrite_pathfinder`].
     pub const fn name(self) -> &'static str {
         match self {
-            Library::Driver => "cuda",
-            Library::Nvrtc => "nvrtc",
-            Library::NvJitLink => "nvJitLink",
-            Library::Nvvm => "nvvm",
-            Library::NvFatbin => "nvfatbin",
-            Library::Nvml => "nvml",
-            Library::CuFile => "cufile",
-            Library::Cudla => "cudla",
-            Library::Runtime => "cudart",
+            CudaLibrary::Driver => "cuda",
+            CudaLibrary::Nvrtc => "nvrtc",
+            CudaLibrary::NvJitLink => "nvJitLink",
+            CudaLibrary::Nvvm => "nvvm",
+            CudaLibrary::NvFatbin => "nvfatbin",
+            CudaLibrary::Nvml => "nvml",
+            CudaLibrary::CuFile => "cufile",
+            CudaLibrary::Cudla => "cudla",
+            CudaLibrary::Runtime => "cudart",
         }
     }
 
-    /// The library with this [`name`](Library::name).
-    pub fn from_name(name: &str) -> Option<Library> {
-        Library::ALL.into_iter().find(|l| l.name() == name)
+    /// The library with this [`name`](CudaLibrary::name).
+    pub fn from_name(name: &str) -> Option<CudaLibrary> {
+        CudaLibrary::ALL.into_iter().find(|l| l.name() == name)
     }
 
-    /// The package on PyPI that has the library; empty for those that come with the driver.
+    /// The PyPI package that contains the library; empty for libraries installed with the driver.
     pub const fn package(self) -> &'static str {
         match self {
-            Library::Driver | Library::Nvml => "",
-            Library::Nvrtc => "nvidia-cuda-nvrtc",
-            Library::NvJitLink => "nvidia-nvjitlink",
-            Library::Nvvm => "nvidia-nvvm",
-            Library::NvFatbin => "nvidia-nvfatbin",
-            Library::CuFile => "nvidia-cufile",
-            Library::Cudla => "nvidia-cudla",
-            Library::Runtime => "nvidia-cuda-runtime",
+            CudaLibrary::Driver | CudaLibrary::Nvml => "",
+            CudaLibrary::Nvrtc => "nvidia-cuda-nvrtc",
+            CudaLibrary::NvJitLink => "nvidia-nvjitlink",
+            CudaLibrary::Nvvm => "nvidia-nvvm",
+            CudaLibrary::NvFatbin => "nvidia-nvfatbin",
+            CudaLibrary::CuFile => "nvidia-cufile",
+            CudaLibrary::Cudla => "nvidia-cudla",
+            CudaLibrary::Runtime => "nvidia-cuda-runtime",
         }
     }
 
-    /// What to do about a function that the installed library is too old for.
-    pub(super) fn newer(self) -> String {
+    /// The command that installs a library new enough for a missing function.
+    pub(super) fn upgrade_advice(self) -> String {
         match self.package() {
-            "" => "a newer NVIDIA driver has it".to_owned(),
-            package => format!("a newer one has it: pip install --upgrade {package}"),
+            "" => "install a newer NVIDIA driver".to_owned(),
+            package => format!("pip install --upgrade {package}"),
         }
     }
 
-    /// Looks a function up under the names that releases of the library export it by.
-    pub(super) fn find(self, row: &Row, lookup: impl Fn(&CStr) -> *const c_void) -> *const c_void {
-        let address = lookup(row.export);
-        if !address.is_null() || self != Library::NvJitLink {
+    /// Looks a function up under every name that a release of the library exports it by.
+    pub(super) fn find_symbol(
+        self,
+        symbol: &SymbolDescriptor,
+        lookup: impl Fn(&CStr) -> *const c_void,
+    ) -> *const c_void {
+        let address = lookup(symbol.export);
+        if !address.is_null() || self != CudaLibrary::NvJitLink {
             return address;
         }
-        // The first releases of nvJitLink have the names that their header's inline functions call, not the plain
-        // ones: `__nvJitLinkCreate_12_0`. Every later release of the same major keeps them.
+        // The first releases of nvJitLink export only the names that their header's inline functions call:
+        // `__nvJitLinkCreate_12_0`. Later releases of the same major keep them.
         for major in [13, 12] {
             let mut name = b"__".to_vec();
-            name.extend_from_slice(row.export.to_bytes());
+            name.extend_from_slice(symbol.export.to_bytes());
             name.extend_from_slice(format!("_{major}_0").as_bytes());
             if let Ok(name) = CString::new(name) {
                 let address = lookup(&name);
@@ -113,20 +117,20 @@ impl Library {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::loader::PerThread;
+    use crate::loader::PerThreadVariant;
 
     #[test]
-    fn numbers_and_names_lead_back() {
-        for (number, library) in Library::ALL.into_iter().enumerate() {
+    fn discriminants_and_names_round_trip() {
+        for (number, library) in CudaLibrary::ALL.into_iter().enumerate() {
             assert_eq!(library as usize, number);
-            assert_eq!(Library::from_name(library.name()), Some(library));
+            assert_eq!(CudaLibrary::from_name(library.name()), Some(library));
         }
-        assert_eq!(Library::from_name("NVRTC"), None);
+        assert_eq!(CudaLibrary::from_name("NVRTC"), None);
     }
 
     #[test]
-    fn the_search_for_libraries_knows_every_name() {
-        for library in Library::ALL {
+    fn pathfinder_has_every_name() {
+        for library in CudaLibrary::ALL {
             assert!(
                 cupyrite_pathfinder::LIBRARIES
                     .iter()
@@ -137,33 +141,36 @@ mod tests {
     }
 
     #[test]
-    fn what_is_missing_says_who_has_it() {
-        assert_eq!(Library::Nvml.newer(), "a newer NVIDIA driver has it");
+    fn upgrade_advice_names_the_package() {
         assert_eq!(
-            Library::Nvvm.newer(),
-            "a newer one has it: pip install --upgrade nvidia-nvvm"
+            CudaLibrary::Nvml.upgrade_advice(),
+            "install a newer NVIDIA driver"
+        );
+        assert_eq!(
+            CudaLibrary::Nvvm.upgrade_advice(),
+            "pip install --upgrade nvidia-nvvm"
         );
     }
 
-    const CREATE: Row = Row {
+    const CREATE: SymbolDescriptor = SymbolDescriptor {
         name: c"nvJitLinkCreate",
         export: c"nvJitLinkCreate",
         version: 0,
-        per_thread: PerThread::None,
+        per_thread: PerThreadVariant::None,
     };
 
     extern "C" fn plain() {}
     extern "C" fn versioned() {}
 
     #[test]
-    fn nvjitlink_is_asked_for_plain_names_first() {
+    fn nvjitlink_looks_up_plain_names_first() {
         let both = |name: &CStr| match name.to_bytes() {
             b"nvJitLinkCreate" => plain as *const c_void,
             b"__nvJitLinkCreate_12_0" => versioned as *const c_void,
             _ => std::ptr::null(),
         };
         assert_eq!(
-            Library::NvJitLink.find(&CREATE, both),
+            CudaLibrary::NvJitLink.find_symbol(&CREATE, both),
             plain as *const c_void
         );
         let old = |name: &CStr| match name.to_bytes() {
@@ -171,13 +178,13 @@ mod tests {
             _ => both(name),
         };
         assert_eq!(
-            Library::NvJitLink.find(&CREATE, old),
+            CudaLibrary::NvJitLink.find_symbol(&CREATE, old),
             versioned as *const c_void
         );
-        assert!(Library::Nvvm.find(&CREATE, old).is_null());
+        assert!(CudaLibrary::Nvvm.find_symbol(&CREATE, old).is_null());
         assert!(
-            Library::NvJitLink
-                .find(&CREATE, |_| std::ptr::null())
+            CudaLibrary::NvJitLink
+                .find_symbol(&CREATE, |_| std::ptr::null())
                 .is_null()
         );
     }

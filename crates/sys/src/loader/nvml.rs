@@ -1,65 +1,68 @@
-//! NVML's two sources: the driver's library, and the CPU device.
+//! NVML's two backends: the driver's library, and the CPU device.
 
 use std::ffi::c_void;
 use std::sync::OnceLock;
 
 use cupyrite_pathfinder as pathfinder;
 
+use super::driver::DeviceSelection;
 use super::{
-    Backend, CpuGetProc, Library, LoadError, LoadErrorKind, Row, Selection, driver_backend, loaded,
+    Backend, CudaLibrary, EntryPointLookup, LoadError, LoadErrorKind, SymbolDescriptor,
+    driver_backend, load_library,
 };
 
-static CPU_NVML: OnceLock<CpuGetProc> = OnceLock::new();
+static CPU_NVML: OnceLock<EntryPointLookup> = OnceLock::new();
 static CHOSEN: OnceLock<Backend> = OnceLock::new();
 
-/// Plugs the CPU device's NVML in. Called once at start-up by whatever contains it; later calls change nothing.
-pub fn register_cpu_nvml(get_proc: CpuGetProc) {
-    let _ = CPU_NVML.set(get_proc);
+/// Registers the CPU device's NVML. The crate that contains it calls this once at start-up; later calls have no effect.
+pub fn register_cpu_nvml(lookup: EntryPointLookup) {
+    let _ = CPU_NVML.set(lookup);
 }
 
-/// Where NVML's symbols come from, chosen on first use by `CUPYRITE_DEVICE` and the same for the rest of the process.
+/// Where NVML's symbols come from. `CUPYRITE_DEVICE` chooses it on first use, for the rest of the process.
 ///
-/// `auto` takes NVIDIA's library where there is one. Where there is none, it takes the CPU device's if the driver's
-/// calls go there too: a machine that has a GPU and lacks NVML should be told so.
+/// `auto` takes NVIDIA's library if it is installed, and otherwise the CPU device's if the driver is the CPU device too.
+/// A machine with a GPU and without NVML gets an error.
 ///
 /// # Errors
 ///
-/// `CUPYRITE_DEVICE` means nothing, the library it asks for is not there, or the library is there and does not load.
-/// Nothing is chosen then.
+/// `CUPYRITE_DEVICE` is invalid, the selected library is missing, or an installed library does not load. An error makes
+/// no choice.
 pub fn nvml_backend() -> Result<Backend, LoadError> {
     if let Some(backend) = CHOSEN.get() {
         return Ok(*backend);
     }
     let chosen = choose(
-        super::asked_for()?,
+        DeviceSelection::from_environment()?,
         CPU_NVML.get().is_some(),
-        || loaded(Library::Nvml).map(|_| ()),
+        || load_library(CudaLibrary::Nvml).map(|_| ()),
         || matches!(driver_backend(), Ok(Backend::Cpu)),
     )?;
-    // Two threads may get here together: both chose from the same facts, the first one counts.
+    // Two threads may choose at once, from the same facts; the first choice counts.
     Ok(*CHOSEN.get_or_init(|| chosen))
 }
 
 fn choose(
-    selection: Selection,
+    selection: DeviceSelection,
     has_cpu: bool,
     load: impl FnOnce() -> Result<(), LoadError>,
     driver_is_cpu: impl FnOnce() -> bool,
 ) -> Result<Backend, LoadError> {
-    if selection == Selection::Cpu {
+    if selection == DeviceSelection::Cpu {
         return if has_cpu {
             Ok(Backend::Cpu)
         } else {
             Err(LoadError::plain(
                 LoadErrorKind::NoCpuDevice,
-                "CUPYRITE_DEVICE=cpu asks for the CPU device, but this program was built without its NVML".to_owned(),
+                "CUPYRITE_DEVICE=cpu: this program was built without the NVML of the CPU device"
+                    .to_owned(),
             ))
         };
     }
     match load() {
         Ok(()) => Ok(Backend::Gpu),
         Err(error)
-            if selection == Selection::Auto
+            if selection == DeviceSelection::Auto
                 && has_cpu
                 && error.kind == LoadErrorKind::LibraryNotFound
                 && driver_is_cpu() =>
@@ -70,13 +73,16 @@ fn choose(
     }
 }
 
-pub(super) fn symbol(row: &Row) -> Result<*const c_void, LoadError> {
+pub(super) fn symbol(symbol: &SymbolDescriptor) -> Result<*const c_void, LoadError> {
     match nvml_backend()? {
-        Backend::Gpu => loaded(Library::Nvml)
-            .map(|loaded: &pathfinder::Loaded| loaded.handle.symbol(row.export).cast_const()),
+        Backend::Gpu => {
+            load_library(CudaLibrary::Nvml).map(|loaded: &pathfinder::LoadedLibrary| {
+                loaded.handle.symbol(symbol.export).cast_const()
+            })
+        }
         Backend::Cpu => Ok(CPU_NVML
             .get()
-            .map_or(std::ptr::null(), |get_proc| get_proc(row.export))),
+            .map_or(std::ptr::null(), |lookup| lookup(symbol.export))),
     }
 }
 
@@ -89,35 +95,35 @@ mod tests {
     }
 
     #[test]
-    fn an_installed_library_wins_unless_the_cpu_is_asked_for() {
+    fn an_installed_library_wins_unless_cpu_is_selected() {
         let choose = |selection, has_cpu| choose(selection, has_cpu, || Ok(()), || true);
-        assert_eq!(choose(Selection::Auto, true), Ok(Backend::Gpu));
-        assert_eq!(choose(Selection::Gpu, true), Ok(Backend::Gpu));
-        assert_eq!(choose(Selection::Cpu, true), Ok(Backend::Cpu));
-        let error = choose(Selection::Cpu, false).unwrap_err();
+        assert_eq!(choose(DeviceSelection::Auto, true), Ok(Backend::Gpu));
+        assert_eq!(choose(DeviceSelection::Gpu, true), Ok(Backend::Gpu));
+        assert_eq!(choose(DeviceSelection::Cpu, true), Ok(Backend::Cpu));
+        let error = choose(DeviceSelection::Cpu, false).unwrap_err();
         assert_eq!(error.kind, LoadErrorKind::NoCpuDevice);
     }
 
     #[test]
-    fn a_missing_library_leads_to_the_cpu_only_with_its_driver() {
+    fn a_missing_library_falls_back_to_the_cpu_only_with_its_driver() {
         let missing = failing(LoadErrorKind::LibraryNotFound);
         assert_eq!(
-            choose(Selection::Auto, true, &missing, || true),
+            choose(DeviceSelection::Auto, true, &missing, || true),
             Ok(Backend::Cpu)
         );
         for result in [
-            choose(Selection::Auto, true, &missing, || false),
-            choose(Selection::Auto, false, &missing, || true),
-            choose(Selection::Gpu, true, &missing, || true),
+            choose(DeviceSelection::Auto, true, &missing, || false),
+            choose(DeviceSelection::Auto, false, &missing, || true),
+            choose(DeviceSelection::Gpu, true, &missing, || true),
         ] {
             assert_eq!(result.unwrap_err().kind, LoadErrorKind::LibraryNotFound);
         }
     }
 
     #[test]
-    fn a_broken_library_is_never_passed_over() {
+    fn a_broken_library_never_falls_back() {
         let broken = failing(LoadErrorKind::LibraryFailed);
-        let result = choose(Selection::Auto, true, broken, || true);
+        let result = choose(DeviceSelection::Auto, true, broken, || true);
         assert_eq!(result.unwrap_err().kind, LoadErrorKind::LibraryFailed);
     }
 }

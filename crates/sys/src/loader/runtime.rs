@@ -1,10 +1,10 @@
-//! The runtime API's two sources: NVIDIA's `libcudart`, and the runtime of this project over whichever driver is in use.
+//! The runtime API's two sources: NVIDIA's `libcudart`, and this project's runtime on top of the chosen driver.
 //!
-//! `CUPYRITE_RUNTIME` chooses, once, on first use:
+//! `CUPYRITE_RUNTIME` chooses the source once per process, on first use:
 //!
 //! | value | meaning |
 //! |---|---|
-//! | `auto` (or unset) | on the CPU device this project's runtime; else `libcudart` of the driver's CUDA major, or where none is installed this project's |
+//! | `auto` (or unset) | on the CPU device this project's runtime; else `libcudart` of the driver's CUDA major, or this project's runtime where none is installed |
 //! | `cudart` | `libcudart`; an error where there is none |
 //! | `own` | this project's runtime, on any driver |
 
@@ -12,11 +12,12 @@ use std::ffi::{CStr, c_int, c_void};
 use std::sync::OnceLock;
 
 use cupyrite_pathfinder as pathfinder;
-use pathfinder::dl::Handle;
+use pathfinder::loader::LibraryHandle;
 
+use super::symbol::lookup_export;
 use super::{
-    Backend, CpuGetProc, Library, LoadError, LoadErrorKind, Row, Source, driver, driver_backend,
-    per_thread_default_stream, with_export,
+    Backend, CudaLibrary, EntryPointLookup, LoadError, LoadErrorKind, PerThreadVariant,
+    SymbolDescriptor, driver, driver_backend, per_thread_default_stream,
 };
 use crate::generated::runtime::CUDA12_EXPORTS;
 
@@ -29,27 +30,25 @@ pub enum RuntimeSource {
     Own,
 }
 
-static OWN: OnceLock<CpuGetProc> = OnceLock::new();
+static OWN: OnceLock<EntryPointLookup> = OnceLock::new();
 static CHOSEN: OnceLock<(RuntimeSource, &'static str)> = OnceLock::new();
 
-/// Plugs this project's runtime in: `get_proc` gives the address of an entry point by its exported name
-/// (`cudaMemcpy`, `cudaMemcpy_ptds`), or null. Called once at start-up; later calls change nothing.
-pub fn register_own_runtime(get_proc: CpuGetProc) {
-    let _ = OWN.set(get_proc);
+/// Registers this project's runtime. Called once at start-up; later calls have no effect.
+pub fn register_own_runtime(lookup: EntryPointLookup) {
+    let _ = OWN.set(lookup);
 }
 
-/// Where the runtime's symbols come from, chosen on first use by `CUPYRITE_RUNTIME` and the same for the rest of the
-/// process.
+/// Where the runtime's symbols come from. `CUPYRITE_RUNTIME` chooses it on first use, for the rest of the process.
 ///
 /// # Errors
 ///
-/// `CUPYRITE_RUNTIME` or `CUPYRITE_DEVICE` means nothing, the library it asks for is not there, or the library is there
-/// and does not load. Nothing is chosen then.
+/// `CUPYRITE_RUNTIME` or `CUPYRITE_DEVICE` is invalid, the selected library is missing, or an installed library does not
+/// load. An error makes no choice.
 pub fn runtime_source() -> Result<RuntimeSource, LoadError> {
     chosen().map(|(source, _)| source)
 }
 
-/// Why that source was chosen, as a sentence without its full stop; chooses if need be.
+/// Why the source was chosen, as a sentence without its full stop. Chooses the source on first use.
 ///
 /// # Errors
 ///
@@ -58,7 +57,7 @@ pub fn runtime_reason() -> Result<&'static str, LoadError> {
     chosen().map(|(_, reason)| reason)
 }
 
-/// The source if it was chosen already; chooses nothing.
+/// The source if it is chosen; chooses nothing.
 pub fn chosen_runtime() -> Option<RuntimeSource> {
     CHOSEN.get().map(|(source, _)| *source)
 }
@@ -70,42 +69,41 @@ fn chosen() -> Result<(RuntimeSource, &'static str), LoadError> {
     let value = std::env::var_os("CUPYRITE_RUNTIME");
     let value = value.as_deref().map(|value| value.to_string_lossy());
     let chosen = choose(
-        selection(value.as_deref())?,
+        parse_selection(value.as_deref())?,
         OWN.get().is_some(),
         driver_backend,
-        || load().map(major),
+        || load().map(major_of),
     )?;
-    // Two threads may get here together: both chose from the same facts, the first one counts.
+    // Two threads may choose at once, from the same facts; the first choice counts.
     let chosen = CHOSEN.get_or_init(|| chosen);
     log::info!("runtime: {}", chosen.1);
     Ok(*chosen)
 }
 
-/// What `CUPYRITE_RUNTIME` may say.
+/// The values of `CUPYRITE_RUNTIME`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Selection {
+enum RuntimeSelection {
     Auto,
     Cudart,
     Own,
 }
 
-fn selection(value: Option<&str>) -> Result<Selection, LoadError> {
+fn parse_selection(value: Option<&str>) -> Result<RuntimeSelection, LoadError> {
     match value.map(str::trim).unwrap_or("") {
-        "" => Ok(Selection::Auto),
-        v if v.eq_ignore_ascii_case("auto") => Ok(Selection::Auto),
-        v if v.eq_ignore_ascii_case("cudart") => Ok(Selection::Cudart),
-        v if v.eq_ignore_ascii_case("own") => Ok(Selection::Own),
-        other => Err(LoadError::plain(
-            LoadErrorKind::InvalidSelection,
-            format!(
-                "CUPYRITE_RUNTIME={other:?} means nothing: it is auto (the default), cudart or own"
-            ),
+        "" => Ok(RuntimeSelection::Auto),
+        v if v.eq_ignore_ascii_case("auto") => Ok(RuntimeSelection::Auto),
+        v if v.eq_ignore_ascii_case("cudart") => Ok(RuntimeSelection::Cudart),
+        v if v.eq_ignore_ascii_case("own") => Ok(RuntimeSelection::Own),
+        other => Err(LoadError::selection(
+            "CUPYRITE_RUNTIME",
+            other,
+            "auto, cudart or own",
         )),
     }
 }
 
 fn choose(
-    selection: Selection,
+    selection: RuntimeSelection,
     has_own: bool,
     driver: impl FnOnce() -> Result<Backend, LoadError>,
     load: impl FnOnce() -> Result<u32, LoadError>,
@@ -116,68 +114,61 @@ fn choose(
         }
         Err(LoadError::plain(
             LoadErrorKind::NoCpuDevice,
-            format!("{reason}, but this program was built without it"),
+            format!("{reason}; this program was built without it"),
         ))
     };
     let backend = match driver() {
-        // A word that means nothing is told, whichever runtime was asked for.
+        // An invalid `CUPYRITE_DEVICE` is an error, whichever runtime is selected.
         Err(error) if error.kind == LoadErrorKind::InvalidSelection => return Err(error),
-        // Without a driver the runtime itself says what is missing.
+        // Without a driver, the runtime reports what is missing.
         other => other.unwrap_or(Backend::Gpu),
     };
     match selection {
-        Selection::Own => return own("CUPYRITE_RUNTIME=own asks for Cupyrite's own runtime"),
-        Selection::Cudart => {
+        RuntimeSelection::Own => return own("CUPYRITE_RUNTIME=own selects Cupyrite's own runtime"),
+        RuntimeSelection::Cudart => {
             let major = load()?;
-            let reason = "CUPYRITE_RUNTIME=cudart asks for libcudart";
+            let reason = "CUPYRITE_RUNTIME=cudart selects libcudart";
             return Ok((RuntimeSource::Cudart(major), reason));
         }
-        Selection::Auto => {}
+        RuntimeSelection::Auto => {}
     }
     if backend == Backend::Cpu {
-        return own("on the embedded CPU device the runtime is Cupyrite's own");
+        return own("the embedded CPU device uses Cupyrite's own runtime");
     }
     match load() {
         Ok(major) => Ok((RuntimeSource::Cudart(major), "libcudart is installed")),
         Err(error) if error.kind == LoadErrorKind::LibraryNotFound && has_own => {
-            own("no libcudart is installed, so the runtime is Cupyrite's own")
+            own("no libcudart is installed; CUPYRITE_RUNTIME=auto selects Cupyrite's own runtime")
         }
         Err(error) => Err(error),
     }
 }
 
-/// `libcudart` in the driver's major (a newer one would not work with it), or where that is not there, any.
-fn load() -> Result<&'static pathfinder::Loaded, LoadError> {
-    let place = &super::LOADED[Library::Runtime as usize];
-    if let Some(loaded) = place.get() {
+/// Loads `libcudart` of the driver's CUDA major, because a newer one does not work with that driver; if there is none, of
+/// any major.
+fn load() -> Result<&'static pathfinder::LoadedLibrary, LoadError> {
+    let cell = &super::LOADED[CudaLibrary::Runtime as usize];
+    if let Some(loaded) = cell.get() {
         return Ok(loaded);
     }
     let mut environment = pathfinder::Environment::current();
-    let any = || pathfinder::load(Library::Runtime.name());
-    let loaded = match (environment.major, driver_major()) {
+    let any = || pathfinder::load(CudaLibrary::Runtime.name());
+    let loaded = match (environment.major, driver::cuda_major()) {
         (None, Some(major @ (12 | 13))) => {
             environment.major = Some(major);
-            match pathfinder::Finder::new(&environment).load(Library::Runtime.name()) {
+            match pathfinder::Finder::new(&environment).load(CudaLibrary::Runtime.name()) {
                 Err(error) if error.kind == pathfinder::LoadErrorKind::NotFound => any(),
                 result => result,
             }
         }
         _ => any(),
     };
-    let loaded = loaded.map_err(|error| LoadError::library(Library::Runtime, error, ""))?;
-    Ok(place.get_or_init(|| loaded))
+    let loaded = loaded.map_err(|error| LoadError::library(CudaLibrary::Runtime, error, ""))?;
+    Ok(cell.get_or_init(|| loaded))
 }
 
-/// The CUDA major of NVIDIA's driver; `None` where there is none.
-fn driver_major() -> Option<u32> {
-    match driver().ok()?.source {
-        Source::Gpu { version, .. } if version > 0 => u32::try_from(version / 1000).ok(),
-        _ => None,
-    }
-}
-
-/// The library's own major, which it tells without a driver.
-fn major(loaded: &pathfinder::Loaded) -> u32 {
+/// The CUDA major of a loaded `libcudart`, which `cudaRuntimeGetVersion` reports without a driver; 0 if it fails.
+fn major_of(loaded: &pathfinder::LoadedLibrary) -> u32 {
     let address = loaded.handle.symbol(c"cudaRuntimeGetVersion");
     if address.is_null() {
         return 0;
@@ -195,36 +186,36 @@ fn major(loaded: &pathfinder::Loaded) -> u32 {
     }
 }
 
-/// `libcudart`'s handle; `None` where the runtime is this project's.
-pub(super) fn handle() -> Result<Option<Handle>, LoadError> {
+/// The handle of `libcudart`; `None` for this project's runtime.
+pub(super) fn library_handle() -> Result<Option<LibraryHandle>, LoadError> {
     match runtime_source()? {
         RuntimeSource::Cudart(_) => load().map(|loaded| Some(loaded.handle)),
         RuntimeSource::Own => Ok(None),
     }
 }
 
-pub(super) fn symbol(row: &Row) -> Result<*const c_void, LoadError> {
-    let per_thread = row.per_thread != super::PerThread::None && per_thread_default_stream();
+pub(super) fn symbol(symbol: &SymbolDescriptor) -> Result<*const c_void, LoadError> {
+    let per_thread = symbol.per_thread != PerThreadVariant::None && per_thread_default_stream();
     match runtime_source()? {
-        RuntimeSource::Own => Ok(OWN.get().map_or(std::ptr::null(), |get_proc| {
-            with_export(row, per_thread, get_proc)
+        RuntimeSource::Own => Ok(OWN.get().map_or(std::ptr::null(), |lookup| {
+            lookup_export(symbol, per_thread, lookup)
         })),
         RuntimeSource::Cudart(major) => {
             let handle = load()?.handle;
-            let Some(export) = exported(row.export, major) else {
+            let Some(export) = export_name(symbol.export, major) else {
                 return Ok(std::ptr::null());
             };
-            let row = Row { export, ..*row };
-            Ok(with_export(&row, per_thread, |name| {
+            let symbol = SymbolDescriptor { export, ..*symbol };
+            Ok(lookup_export(&symbol, per_thread, |name| {
                 handle.symbol(name).cast_const()
             }))
         }
     }
 }
 
-/// The name under which a library of a CUDA major exports what CUDA 13 exports as `export`; `None` where it has no
-/// function of that signature.
-fn exported(export: &'static CStr, major: u32) -> Option<&'static CStr> {
+/// The name by which a library of a CUDA major exports the function that CUDA 13 exports as `export`; `None` if it has
+/// no function of that signature.
+fn export_name(export: &'static CStr, major: u32) -> Option<&'static CStr> {
     if major != 12 {
         return Some(export);
     }
@@ -245,15 +236,15 @@ mod tests {
     #[test]
     fn selection_words() {
         for (value, expected) in [
-            (None, Selection::Auto),
-            (Some(""), Selection::Auto),
-            (Some("AUTO"), Selection::Auto),
-            (Some(" cudart "), Selection::Cudart),
-            (Some("own"), Selection::Own),
+            (None, RuntimeSelection::Auto),
+            (Some(""), RuntimeSelection::Auto),
+            (Some("AUTO"), RuntimeSelection::Auto),
+            (Some(" cudart "), RuntimeSelection::Cudart),
+            (Some("own"), RuntimeSelection::Own),
         ] {
-            assert_eq!(selection(value), Ok(expected), "{value:?}");
+            assert_eq!(parse_selection(value), Ok(expected), "{value:?}");
         }
-        let error = selection(Some("cuda")).unwrap_err();
+        let error = parse_selection(Some("cuda")).unwrap_err();
         assert_eq!(error.kind, LoadErrorKind::InvalidSelection);
         assert!(error.to_string().contains("cudart"), "{error}");
     }
@@ -261,17 +252,17 @@ mod tests {
     #[test]
     fn the_cpu_device_has_its_own_runtime() {
         let chosen = choose(
-            Selection::Auto,
+            RuntimeSelection::Auto,
             true,
             || Ok(Backend::Cpu),
-            || panic!("nothing is to be loaded"),
+            || panic!("loads a library"),
         );
         assert_eq!(chosen.unwrap().0, RuntimeSource::Own);
         let error = choose(
-            Selection::Auto,
+            RuntimeSelection::Auto,
             false,
             || Ok(Backend::Cpu),
-            || panic!("nothing is to be loaded"),
+            || panic!("loads a library"),
         );
         assert_eq!(error.unwrap_err().kind, LoadErrorKind::NoCpuDevice);
     }
@@ -289,18 +280,24 @@ mod tests {
             .map_err(|e| e.kind)
         };
         assert_eq!(
-            choose(Selection::Auto, Ok(12)),
+            choose(RuntimeSelection::Auto, Ok(12)),
             Ok(RuntimeSource::Cudart(12))
         );
-        assert_eq!(choose(Selection::Own, Ok(12)), Ok(RuntimeSource::Own));
-        let missing = Err(LoadErrorKind::LibraryNotFound);
-        assert_eq!(choose(Selection::Auto, missing), Ok(RuntimeSource::Own));
         assert_eq!(
-            choose(Selection::Cudart, missing),
+            choose(RuntimeSelection::Own, Ok(12)),
+            Ok(RuntimeSource::Own)
+        );
+        let missing = Err(LoadErrorKind::LibraryNotFound);
+        assert_eq!(
+            choose(RuntimeSelection::Auto, missing),
+            Ok(RuntimeSource::Own)
+        );
+        assert_eq!(
+            choose(RuntimeSelection::Cudart, missing),
             Err(LoadErrorKind::LibraryNotFound)
         );
         assert_eq!(
-            choose(Selection::Auto, Err(LoadErrorKind::LibraryFailed)),
+            choose(RuntimeSelection::Auto, Err(LoadErrorKind::LibraryFailed)),
             Err(LoadErrorKind::LibraryFailed)
         );
     }
@@ -308,10 +305,10 @@ mod tests {
     #[test]
     fn without_a_driver_the_runtime_speaks_for_itself() {
         let missing = || Err(failing(LoadErrorKind::LibraryNotFound));
-        let chosen = choose(Selection::Auto, true, missing, || Ok(13)).unwrap();
+        let chosen = choose(RuntimeSelection::Auto, true, missing, || Ok(13)).unwrap();
         assert_eq!(chosen.0, RuntimeSource::Cudart(13));
         let wrong = || Err(failing(LoadErrorKind::InvalidSelection));
-        let error = choose(Selection::Auto, true, wrong, || Ok(13)).unwrap_err();
+        let error = choose(RuntimeSelection::Auto, true, wrong, || Ok(13)).unwrap_err();
         assert_eq!(error.kind, LoadErrorKind::InvalidSelection);
     }
 
@@ -328,7 +325,11 @@ mod tests {
             (c"cudaMemcpyBatchAsync", 12, None),
             (c"cudaMalloc", 12, Some(c"cudaMalloc")),
         ] {
-            assert_eq!(exported(name, major), expected, "{name:?} of CUDA {major}");
+            assert_eq!(
+                export_name(name, major),
+                expected,
+                "{name:?} of CUDA {major}"
+            );
         }
     }
 }

@@ -1,5 +1,14 @@
 //! Tests of the choice of the device and of resolving symbols, without any NVIDIA library.
 
+use std::ffi::{CStr, c_int, c_void};
+use std::path::PathBuf;
+use std::sync::atomic::Ordering;
+
+use super::driver::{
+    CPU_FALLBACK_REASON, DeviceSelection, Driver, DriverSource, choose, proc_address,
+};
+use super::error::intern;
+use super::symbol::lookup_export;
 use super::*;
 
 extern "C" fn legacy() {}
@@ -13,36 +22,40 @@ fn fake_cpu(name: &CStr) -> *const c_void {
     }
 }
 
-const MEMCPY: Row = Row {
+const MEMCPY: SymbolDescriptor = SymbolDescriptor {
     name: c"cuMemcpy",
     export: c"cuMemcpy",
     version: 4000,
-    per_thread: PerThread::Ptds,
+    per_thread: PerThreadVariant::Ptds,
 };
 
-fn missing() -> Result<pathfinder::Loaded, pathfinder::LoadError> {
+fn missing_driver() -> Result<pathfinder::LoadedLibrary, pathfinder::LoadError> {
     let nowhere = pathfinder::Environment::default();
     pathfinder::Finder {
-        files: &pathfinder::files::MadeUpFiles::new(),
-        loader: &Nothing,
+        files: &pathfinder::files::InMemoryFiles::new(),
+        loader: &EmptyLoader,
         ..pathfinder::Finder::new(&nowhere)
     }
     .load("cuda")
 }
 
-/// A loader that knows no library.
-struct Nothing;
-impl pathfinder::dl::Loader for Nothing {
-    fn loaded(&self, _: &str) -> Option<Handle> {
+/// A loader without any library.
+struct EmptyLoader;
+impl pathfinder::loader::DynamicLoader for EmptyLoader {
+    fn find_loaded(&self, _: &str) -> Option<LibraryHandle> {
         None
     }
-    fn open(&self, path: &std::ffi::OsStr, _: pathfinder::dl::Mode) -> Result<Handle, String> {
+    fn open(
+        &self,
+        path: &std::ffi::OsStr,
+        _: pathfinder::loader::OpenMode,
+    ) -> Result<LibraryHandle, String> {
         Err(format!(
             "{}: cannot open shared object file: No such file or directory",
             path.to_string_lossy()
         ))
     }
-    fn path(&self, _: Handle) -> Option<PathBuf> {
+    fn path(&self, _: LibraryHandle) -> Option<PathBuf> {
         None
     }
     fn resolve(&self, _: &str) -> Vec<PathBuf> {
@@ -50,8 +63,8 @@ impl pathfinder::dl::Loader for Nothing {
     }
 }
 
-fn broken() -> Result<pathfinder::Loaded, pathfinder::LoadError> {
-    missing().map_err(|mut error| {
+fn broken_driver() -> Result<pathfinder::LoadedLibrary, pathfinder::LoadError> {
+    missing_driver().map_err(|mut error| {
         error.kind = pathfinder::LoadErrorKind::Failed;
         error.file = Some("/somewhere/libcuda.so.1".into());
         error
@@ -66,72 +79,79 @@ fn error(result: Result<Driver, LoadError>) -> LoadError {
 }
 
 #[test]
-fn selection_words() {
+fn device_selection_values() {
     for (value, expected) in [
-        (None, Selection::Auto),
-        (Some(""), Selection::Auto),
-        (Some("auto"), Selection::Auto),
-        (Some("GPU"), Selection::Gpu),
-        (Some(" cpu "), Selection::Cpu),
+        (None, DeviceSelection::Auto),
+        (Some(""), DeviceSelection::Auto),
+        (Some("auto"), DeviceSelection::Auto),
+        (Some("GPU"), DeviceSelection::Gpu),
+        (Some(" cpu "), DeviceSelection::Cpu),
     ] {
-        assert_eq!(selection(value), Ok(expected), "{value:?}");
+        assert_eq!(DeviceSelection::parse(value), Ok(expected), "{value:?}");
     }
-    let error = selection(Some("tpu")).unwrap_err();
+    let error = DeviceSelection::parse(Some("tpu")).unwrap_err();
     assert_eq!(error.kind, LoadErrorKind::InvalidSelection);
-    assert!(error.to_string().contains("\"tpu\""), "{error}");
+    assert_eq!(
+        error.to_string(),
+        "CUPYRITE_DEVICE='tpu': expected auto, gpu or cpu"
+    );
 }
 
 #[test]
-fn no_driver_means_the_cpu_device_only_for_auto() {
-    let auto = choose(Selection::Auto, Some(fake_cpu), missing).map(|d| d.reason);
-    assert_eq!(auto.as_deref(), Ok(AUTO_CPU_REASON));
+fn a_missing_driver_falls_back_only_for_auto() {
+    let auto = choose(DeviceSelection::Auto, Some(fake_cpu), missing_driver).map(|d| d.reason);
+    assert_eq!(auto.as_deref(), Ok(CPU_FALLBACK_REASON));
 
-    let gpu = error(choose(Selection::Gpu, Some(fake_cpu), missing));
+    let gpu = error(choose(DeviceSelection::Gpu, Some(fake_cpu), missing_driver));
     assert_eq!(gpu.kind, LoadErrorKind::LibraryNotFound);
     let text = gpu.to_string();
-    assert!(text.starts_with("CUPYRITE_DEVICE=gpu asks for"), "{text}");
+    assert!(text.starts_with("CUPYRITE_DEVICE=gpu: "), "{text}");
     assert!(text.contains("CUPYRITE_DEVICE=cpu"), "{text}");
 }
 
 #[test]
 fn a_broken_driver_never_falls_back() {
-    let broken = error(choose(Selection::Auto, Some(fake_cpu), broken));
+    let broken = error(choose(DeviceSelection::Auto, Some(fake_cpu), broken_driver));
     assert_eq!(broken.kind, LoadErrorKind::LibraryFailed);
     assert!(broken.to_string().contains("does not load"), "{broken}");
 }
 
 #[test]
-fn cpu_looks_for_no_driver() {
-    let cpu = choose(Selection::Cpu, Some(fake_cpu), || panic!("looked"));
-    assert!(matches!(cpu.map(|d| d.source), Ok(Source::Cpu(_))));
-    let none = error(choose(Selection::Cpu, None, || panic!("looked")));
+fn cpu_does_not_search_for_a_driver() {
+    let cpu = choose(DeviceSelection::Cpu, Some(fake_cpu), || {
+        panic!("searches for a driver")
+    });
+    assert!(matches!(cpu.map(|d| d.source), Ok(DriverSource::Cpu(_))));
+    let none = error(choose(DeviceSelection::Cpu, None, || {
+        panic!("searches for a driver")
+    }));
     assert_eq!(none.kind, LoadErrorKind::NoCpuDevice);
     // Without a CPU device `auto` reports the missing driver.
-    let none = error(choose(Selection::Auto, None, missing));
+    let none = error(choose(DeviceSelection::Auto, None, missing_driver));
     assert_eq!(none.kind, LoadErrorKind::LibraryNotFound);
 }
 
 #[test]
-fn per_thread_forms_have_an_ending() {
+fn per_thread_variants_have_a_suffix() {
     assert_eq!(
-        with_export(&MEMCPY, false, fake_cpu),
+        lookup_export(&MEMCPY, false, fake_cpu),
         legacy as *const c_void
     );
     assert_eq!(
-        with_export(&MEMCPY, true, fake_cpu),
+        lookup_export(&MEMCPY, true, fake_cpu),
         per_thread as *const c_void
     );
 }
 
 #[test]
-fn errors_are_kept_once() {
+fn equal_errors_are_interned_once() {
     let one = intern(LoadError::plain(LoadErrorKind::NoCpuDevice, "same".into()));
     let two = intern(LoadError::plain(LoadErrorKind::NoCpuDevice, "same".into()));
     assert!(std::ptr::eq(one, two));
 }
 
 #[test]
-fn proc_address_asks_for_the_exact_form() {
+fn proc_address_requests_the_exact_version() {
     use std::sync::atomic::{AtomicI32, AtomicU64};
     static VERSION: AtomicI32 = AtomicI32::new(0);
     static FLAGS: AtomicU64 = AtomicU64::new(0);
@@ -167,31 +187,31 @@ fn proc_address_asks_for_the_exact_form() {
 }
 
 #[test]
-fn a_missing_symbol_says_when_it_came() {
-    let row = Row {
+fn a_missing_symbol_names_its_cuda_version() {
+    let row = SymbolDescriptor {
         version: 13010,
         ..MEMCPY
     };
-    let text = LoadError::symbol(Library::Driver, &row).to_string();
+    let text = LoadError::symbol(CudaLibrary::Driver, &row).to_string();
     assert!(text.contains("CUDA 13.1"), "{text}");
 }
 
 #[test]
-fn tables_resolve_once() {
-    static ROWS: [Row; 2] = [
+fn a_symbol_resolves_once() {
+    static SYMBOLS: [SymbolDescriptor; 2] = [
         MEMCPY,
-        Row {
+        SymbolDescriptor {
             name: c"cuNope",
             export: c"cuNope",
             version: 1,
-            per_thread: PerThread::None,
+            per_thread: PerThreadVariant::None,
         },
     ];
-    static SLOTS: [Slot; 2] = [const { Slot::new() }; 2];
-    static TABLE: Table = Table::new(Library::Driver, &ROWS, &SLOTS);
+    static SLOTS: [SymbolSlot; 2] = [const { SymbolSlot::new() }; 2];
+    static TABLE: SymbolTable = SymbolTable::new(CudaLibrary::Driver, &SYMBOLS, &SLOTS);
     register_cpu_driver(fake_cpu);
     let first = match TABLE.get(0) {
-        // A machine with a driver resolves to that, one without to the stand-in.
+        // Resolves to the NVIDIA driver where one is installed, else to `fake_cpu`.
         Ok(address) => address,
         Err(error) => panic!("{error}"),
     };

@@ -7,10 +7,10 @@ use super::meanings::Meanings;
 use crate::backend::differences::c_type;
 use crate::backend::python_types::in_c_order;
 use crate::backend::{stubs, stubs_raising};
-use crate::ir::{AttrKind, ClassKind, Library, PyAttr, PyClass, PyEnum};
+use crate::ir::{AttrKind, ClassKind, LibraryApi, PyAttr, PyClass, PyEnum};
 
 /// All of them, with their headings.
-pub fn sections(lib: &Library, names: &Names, meanings: &Meanings) -> String {
+pub fn sections(lib: &LibraryApi, names: &Names, meanings: &Meanings) -> String {
     let python = &lib.python;
     let mut out = String::new();
     if !python.classes.is_empty() {
@@ -61,7 +61,7 @@ pub fn sections(lib: &Library, names: &Names, meanings: &Meanings) -> String {
 }
 
 /// The members of the status enum that an exception is raised for.
-fn status_of(lib: &Library, exception: &str) -> Vec<String> {
+fn status_of(lib: &LibraryApi, exception: &str) -> Vec<String> {
     let Some(errors) = &lib.python.errors else {
         return Vec::new();
     };
@@ -75,7 +75,7 @@ fn status_of(lib: &Library, exception: &str) -> Vec<String> {
         .collect()
 }
 
-fn one_class(lib: &Library, class: &PyClass, names: &Names) -> String {
+fn one_class(lib: &LibraryApi, class: &PyClass, names: &Names) -> String {
     let here = |text: &str| names.code(&lib.name, text);
     let mut out = format!("<h3 id=\"{0}\">{0}</h3>\n", escape(&class.name));
     if let Some(base) = &class.base {
@@ -133,7 +133,7 @@ fn one_class(lib: &Library, class: &PyClass, names: &Names) -> String {
     out
 }
 
-fn attribute(lib: &Library, class: &PyClass, attr: &PyAttr, names: &Names) -> Vec<String> {
+fn attribute(lib: &LibraryApi, class: &PyClass, attr: &PyAttr, names: &Names) -> Vec<String> {
     let array = matches!(class.kind, ClassKind::Pod { array: true, .. });
     let (read, write) = match class.kind {
         ClassKind::Pod { .. } => stubs_raising::attribute(attr, array).unwrap_or_default(),
@@ -184,7 +184,7 @@ fn attribute(lib: &Library, class: &PyClass, attr: &PyAttr, names: &Names) -> Ve
     ]
 }
 
-fn one_enum(lib: &Library, e: &PyEnum, meanings: &Meanings) -> String {
+fn one_enum(lib: &LibraryApi, e: &PyEnum, meanings: &Meanings) -> String {
     let mut out = format!("<h3 id=\"{0}\">{0}</h3>\n", escape(&e.name));
     let c = match &e.c_type {
         Some(c) => format!("C enum {}", code(c)),

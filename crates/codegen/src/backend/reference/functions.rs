@@ -6,12 +6,12 @@ use super::html::{Names, code, escape, table};
 use crate::backend::differences::c_type;
 use crate::backend::{stubs, stubs_raising};
 use crate::ir::{
-    ArgKind, Element, Function, Gil, Len, Library, OutSize, PyArg, PyFunction, PyResult,
+    ArgKind, Element, Function, Gil, Len, LibraryApi, OutSize, PyArg, PyFunction, PyResult,
     ResultKind, Ret, Role, Style,
 };
 
 /// The functions of a module by their Python names, with the C function where there is one.
-pub fn of(lib: &Library) -> Vec<(Option<&Function>, &PyFunction)> {
+pub fn of(lib: &LibraryApi) -> Vec<(Option<&Function>, &PyFunction)> {
     let mut out: Vec<(Option<&Function>, &PyFunction)> = lib
         .functions
         .iter()
@@ -23,7 +23,12 @@ pub fn of(lib: &Library) -> Vec<(Option<&Function>, &PyFunction)> {
 }
 
 /// Heading, signature, arguments, results, notes.
-pub fn section(lib: &Library, c: Option<&Function>, python: &PyFunction, names: &Names) -> String {
+pub fn section(
+    lib: &LibraryApi,
+    c: Option<&Function>,
+    python: &PyFunction,
+    names: &Names,
+) -> String {
     let here = |text: &str| names.code(&lib.name, text);
     let mut out = format!("<h3 id=\"{0}\">{0}</h3>\n", escape(&python.name));
     let _ = writeln!(out, "<pre>{}</pre>", here(&signature(lib, python)));
@@ -53,7 +58,7 @@ pub fn section(lib: &Library, c: Option<&Function>, python: &PyFunction, names: 
 }
 
 /// As the stub has it, on one line.
-fn signature(lib: &Library, python: &PyFunction) -> String {
+fn signature(lib: &LibraryApi, python: &PyFunction) -> String {
     let special = python.special.as_deref();
     let args: Vec<String> = (python.args.iter())
         .map(|a| {
@@ -89,7 +94,7 @@ fn signature(lib: &Library, python: &PyFunction) -> String {
 }
 
 /// The type of an argument as the stub has it.
-fn argument_type(lib: &Library, python: &PyFunction, arg: &PyArg) -> String {
+fn argument_type(lib: &LibraryApi, python: &PyFunction, arg: &PyArg) -> String {
     let by_hand = match lib.python.style {
         Style::Raises => stubs_raising::by_hand(&python.name, &arg.name),
         Style::Tuple => None,
@@ -101,7 +106,7 @@ fn argument_type(lib: &Library, python: &PyFunction, arg: &PyArg) -> String {
 }
 
 /// The type of a result as the stub has it.
-fn result_type(lib: &Library, r: &PyResult) -> String {
+fn result_type(lib: &LibraryApi, r: &PyResult) -> String {
     match r.kind {
         ResultKind::ByHand => r.type_name.clone(),
         ResultKind::Slice { .. } if lib.python.style == Style::Raises => {
@@ -119,7 +124,7 @@ struct Declared {
 }
 
 fn declared(
-    lib: &Library,
+    lib: &LibraryApi,
     c: Option<&Function>,
     python: &PyFunction,
     index: usize,
@@ -178,7 +183,7 @@ fn declared(
 }
 
 fn argument(
-    lib: &Library,
+    lib: &LibraryApi,
     c: Option<&Function>,
     python: &PyFunction,
     index: usize,
@@ -211,7 +216,7 @@ fn code_or_nothing(text: &str) -> String {
 }
 
 /// How many there must be, and what else there is to know of a value that the type does not say.
-fn shape(lib: &Library, python: &PyFunction, kind: &ArgKind) -> String {
+fn shape(lib: &LibraryApi, python: &PyFunction, kind: &ArgKind) -> String {
     let named = |i: usize| code(python.args.get(i).map_or("", |a| a.name.as_str()));
     match kind {
         ArgKind::List { of, count, .. } => {
@@ -272,7 +277,7 @@ fn shape(lib: &Library, python: &PyFunction, kind: &ArgKind) -> String {
 }
 
 fn result(
-    lib: &Library,
+    lib: &LibraryApi,
     c: Option<&Function>,
     python: &PyFunction,
     index: usize,
@@ -331,7 +336,12 @@ fn result(
     ]
 }
 
-fn notes(lib: &Library, c: Option<&Function>, python: &PyFunction, names: &Names) -> Vec<String> {
+fn notes(
+    lib: &LibraryApi,
+    c: Option<&Function>,
+    python: &PyFunction,
+    names: &Names,
+) -> Vec<String> {
     let mut out = Vec::new();
     if let (Some(_), Style::Raises, Some(errors)) = (c, lib.python.style, &lib.python.errors) {
         let here = |name: &str| names.code(&lib.name, name);
@@ -397,7 +407,7 @@ mod tests {
         }
     }
 
-    fn library() -> Library {
+    fn library() -> LibraryApi {
         let python = PyFunction {
             name: "get_power".into(),
             args: vec![PyArg {
@@ -426,7 +436,7 @@ mod tests {
             requests: Vec::new(),
             interruptible: true,
         };
-        let mut lib = Library {
+        let mut lib = LibraryApi {
             name: "nvml".into(),
             doc_url: "https://example.org/nvml/".into(),
             functions: vec![Function {
@@ -446,7 +456,7 @@ mod tests {
                 ],
                 python: Some(python),
             }],
-            ..Library::default()
+            ..LibraryApi::default()
         };
         lib.units.insert("power".into(), "mW".into());
         lib.python.style = Style::Raises;

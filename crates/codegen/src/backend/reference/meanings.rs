@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use crate::ir::Library;
+use crate::ir::LibraryApi;
 
 /// Sentences by module and enum (`driver.CUresult`), then by member.
 #[derive(Debug, Default)]
@@ -15,14 +15,14 @@ impl Meanings {
     /// # Errors
     ///
     /// The file cannot be read, is no TOML, or tells of something that is not there.
-    pub fn load(root: &Path, libraries: &[&Library]) -> Result<Meanings, String> {
+    pub fn load(root: &Path, libraries: &[&LibraryApi]) -> Result<Meanings, String> {
         let path = root.join("api/meanings.toml");
         let text =
             std::fs::read_to_string(&path).map_err(|e| format!("{}: {e}", path.display()))?;
         Meanings::parse(&text, libraries).map_err(|e| format!("{}: {e}", path.display()))
     }
 
-    fn parse(text: &str, libraries: &[&Library]) -> Result<Meanings, String> {
+    fn parse(text: &str, libraries: &[&LibraryApi]) -> Result<Meanings, String> {
         let all: BTreeMap<String, BTreeMap<String, String>> =
             toml::from_str(text).map_err(|e| e.to_string())?;
         for (key, members) in &all {

@@ -152,7 +152,7 @@ impl RawProgram {
 
 /// CUDA's library of mathematical functions, in NVVM IR: <https://docs.nvidia.com/cuda/libdevice-users-guide/>.
 pub(crate) fn libdevice() -> Result<std::path::PathBuf> {
-    match cupyrite_pathfinder::bitcode_library("device") {
+    match cupyrite_pathfinder::locate_bitcode_library("device") {
         Ok(found) => Ok(found.path),
         Err(e) => Err(Error::Find(Box::new(e))),
     }

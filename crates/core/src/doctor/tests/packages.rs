@@ -185,11 +185,11 @@ fn what_uninstalling_the_peer_leaves() {
     let mut case = install(in_python(), SITE, &OURS);
     let list = Path::new(SITE).join("cupyrite-0.1.0.dist-info/RECORD");
     let record = {
-        use cupyrite_pathfinder::files::Files;
+        use cupyrite_pathfinder::files::FileSystem;
         case.files.read(&list, 0, 1 << 20).unwrap()
     };
     files.retain(|(file, _)| *file != "cuda/bindings/__init__.py");
-    case.files = MadeUpFiles::new();
+    case.files = InMemoryFiles::new();
     case = install(case, SITE, &("cupyrite", "0.1.0", &files))
         .file(&list.display().to_string(), &record)
         .file(&format!("{SITE}/numpy/__init__.py"), b"numpy");
@@ -300,7 +300,7 @@ fn a_tree_without_a_list_is_taken_as_it_is() {
 #[test]
 fn numpy_is_needed_by_the_demo_only() {
     let mut case = in_python();
-    case.files = MadeUpFiles::new();
+    case.files = InMemoryFiles::new();
     let mut case = install(case, SITE, &OURS);
     let report = case.report();
     assert_eq!(codes(&report), ["numpy-missing"]);
@@ -311,7 +311,7 @@ fn numpy_is_needed_by_the_demo_only() {
 
 #[test]
 fn pythons_path_finder() {
-    let files = MadeUpFiles::new()
+    let files = InMemoryFiles::new()
         .file("/a/n/one.py", b"")
         .file("/b/n/one.so", b"")
         .file("/b/n/two/__init__.pyc", b"")

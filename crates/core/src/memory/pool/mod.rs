@@ -618,7 +618,7 @@ impl MemoryPool {
         // SAFETY: `place` is a valid place for the result; both handles are live.
         if let Err(error) = unsafe { driver!(cuMemAllocFromPoolAsync(place, bytes, pool, handle)) }
         {
-            std::hint::cold_path();
+            crate::hint::cold_path();
             // SAFETY: as above.
             let again = stream.call_again(error, &|| unsafe {
                 driver!(cuMemAllocFromPoolAsync(place, bytes, pool, handle))

@@ -7,8 +7,8 @@
 use crate::driver::entry::Res;
 use crate::driver::entry::errors::Code;
 use crate::driver::entry::logs::refuse;
-pub(crate) use crate::memory::checked::is_code;
-use crate::memory::checked::{self, BadAddress, on_stack};
+pub(crate) use crate::memory::checked::is_executable_address;
+use crate::memory::checked::{self, BadAddress, is_on_stack};
 
 impl From<BadAddress> for Code {
     fn from(_: BadAddress) -> Self {
@@ -18,7 +18,7 @@ impl From<BadAddress> for Code {
 
 /// Writes `value` to the caller's address.
 pub(crate) fn put<T: Copy>(addr: u64, value: T) -> Res {
-    if on_stack(addr, size_of::<T>() as u64) {
+    if is_on_stack(addr, size_of::<T>() as u64) {
         // SAFETY: the range lies within this thread's stack, above every frame of this call.
         unsafe { (addr as *mut T).write_unaligned(value) };
         return Ok(());
@@ -43,7 +43,7 @@ pub(crate) fn non_null(addr: u64) -> Res {
 
 /// Reads a plain value: an integer, a float or a structure of them.
 pub(crate) fn get<T: Plain>(addr: u64) -> Res<T> {
-    if on_stack(addr, size_of::<T>() as u64) {
+    if is_on_stack(addr, size_of::<T>() as u64) {
         // SAFETY: the range lies within this thread's stack, and any bytes are a valid `T`.
         return Ok(unsafe { (addr as *const T).read_unaligned() });
     }
@@ -80,7 +80,7 @@ pub(crate) fn get_array<T: Plain>(addr: u64, count: usize) -> Res<Vec<T>> {
 
 /// Copies `bytes` to the caller's address.
 pub(crate) fn put_bytes(addr: u64, bytes: &[u8]) -> Res {
-    if on_stack(addr, bytes.len() as u64) {
+    if is_on_stack(addr, bytes.len() as u64) {
         // SAFETY: the range lies within this thread's stack, above every frame of this call.
         unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), addr as *mut u8, bytes.len()) };
         return Ok(());
@@ -133,7 +133,7 @@ pub(crate) fn gather(parts: &[(u64, usize, usize)], out: &mut [u8]) -> Res {
             .checked_add(len)
             .and_then(|end| out.get_mut(offset..end))
             .ok_or(Code::INVALID_VALUE)?;
-        if on_stack(addr, len as u64) {
+        if is_on_stack(addr, len as u64) {
             // SAFETY: the range lies within this thread's stack; `target` is heap memory owned by this crate.
             unsafe { std::ptr::copy_nonoverlapping(addr as *const u8, target.as_mut_ptr(), len) };
         } else if len > 0 {

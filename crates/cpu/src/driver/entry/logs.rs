@@ -18,7 +18,9 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use parking_lot::Mutex;
 
 use crate::driver::entry::Res;
-use crate::driver::entry::caller_memory::{get, is_code, non_null, put, put_bytes, put_optional};
+use crate::driver::entry::caller_memory::{
+    get, is_executable_address, non_null, put, put_bytes, put_optional,
+};
 use crate::driver::entry::entries;
 use crate::driver::entry::errors::Code;
 use crate::driver::entry::handles::{HandleKind, Table, fresh_id};
@@ -299,7 +301,7 @@ fn dump<'l>(
 
 entries! { bare;
     fn logs_register "cuLogsRegisterCallback" (function: u64, data: u64, out: u64) {
-        if !is_code(function) {
+        if !is_executable_address(function) {
             return refuse(Code::INVALID_VALUE, || {
                 format!("callbackFunc={function:#x}: not the address of a function")
             });

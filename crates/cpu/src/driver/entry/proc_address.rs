@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 
 use cupyrite_sys::abi::EntryPoint;
 use cupyrite_sys::driver::{self as sys, ENTRY_POINTS};
-use cupyrite_sys::loader::PerThread;
+use cupyrite_sys::loader::PerThreadVariant;
 
 use crate::driver::entry::Res;
 use crate::driver::entry::caller_memory::{get_name, put, put_optional};
@@ -53,9 +53,9 @@ fn choose(base: &str, version: i32, per_thread: bool) -> Result<&'static EntryPo
     let forms = names().base.get(base).ok_or(NOT_FOUND)?;
     forms
         .iter()
-        .filter(|p| p.version <= version && (per_thread || p.per_thread == PerThread::None))
+        .filter(|p| p.version <= version && (per_thread || p.per_thread == PerThreadVariant::None))
         // Prefers the per-thread variant among entries of the same version.
-        .max_by_key(|p| (p.version, p.per_thread != PerThread::None))
+        .max_by_key(|p| (p.version, p.per_thread != PerThreadVariant::None))
         .copied()
         .ok_or(VERSION_NOT_SUFFICIENT)
 }

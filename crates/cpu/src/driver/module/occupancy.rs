@@ -8,7 +8,7 @@ use crate::driver::device::attributes::{
     MAX_REGISTERS_PER_THREAD, MAX_THREADS_PER_BLOCK, REGISTERS_PER_SM, RESERVED_SHARED, WARP,
 };
 use crate::driver::entry::Res;
-use crate::driver::entry::caller_memory::{is_code, non_null, put};
+use crate::driver::entry::caller_memory::{is_executable_address, non_null, put};
 use crate::driver::entry::entries;
 use crate::driver::entry::errors::Code;
 use crate::driver::module::function::{self, Function};
@@ -59,7 +59,7 @@ fn best_block(
 ) -> Res {
     non_null(out.0)?;
     non_null(out.1)?;
-    if flags > 1 || limit < 0 || (callback != 0 && !is_code(callback)) {
+    if flags > 1 || limit < 0 || (callback != 0 && !is_executable_address(callback)) {
         return Err(Code::INVALID_VALUE);
     }
     let f = function::find(handle)?;

@@ -12,7 +12,9 @@ use parking_lot::{Condvar, Mutex};
 
 use self::queue::{Op, Work};
 use crate::driver::context::{self, Context};
-use crate::driver::entry::caller_memory::{get, is_code, non_null, put, put_optional};
+use crate::driver::entry::caller_memory::{
+    get, is_executable_address, non_null, put, put_optional,
+};
 use crate::driver::entry::entries;
 use crate::driver::entry::errors::Code;
 use crate::driver::entry::handles::{HandleKind, Table, fresh_id};
@@ -421,7 +423,7 @@ fn create(out: u64, flags: u32, priority: i32) -> Res {
 
 /// Validates that a function address lies in executable memory.
 fn code(address: u64) -> Res<u64> {
-    if is_code(address) {
+    if is_executable_address(address) {
         Ok(address)
     } else {
         Err(Code::INVALID_VALUE)

@@ -17,7 +17,7 @@ fn every_entry_point_exists() {
     for point in &cupyrite_sys::driver::ENTRY_POINTS {
         assert!(!get_proc(point.symbol).is_null(), "{:?}", point.symbol);
     }
-    for row in cupyrite_sys::driver::TABLE.rows() {
+    for row in cupyrite_sys::driver::TABLE.symbols() {
         assert!(!get_proc(row.export).is_null(), "{:?}", row.export);
     }
     assert!(get_proc(c"cuNoSuchFunction").is_null());

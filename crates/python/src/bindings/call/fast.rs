@@ -10,7 +10,7 @@ use std::ffi::c_void;
 use std::mem::MaybeUninit;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
-use cupyrite_sys::loader::{self, Backend, Library};
+use cupyrite_sys::loader::{self, Backend, CudaLibrary};
 use pyo3::ffi;
 pub use specialized::of as vectorcall_of;
 
@@ -89,7 +89,7 @@ pub struct Plan {
     pub(super) arguments: u8,
     /// C arguments.
     pub(super) words: u8,
-    pub(super) library: Library,
+    pub(super) library: CudaLibrary,
     /// Whether a wait of the CPU device can end with an exception.
     pub(super) interruptible: bool,
     pub(super) answer: Answer,
@@ -130,7 +130,7 @@ impl Plan {
 
     fn fill(&mut self, f: &'static Function) -> Option<()> {
         // Symbols of the other libraries may be resolved anew, and none of their functions is called in hot loops.
-        let known = matches!(f.library, Library::Driver | Library::Runtime);
+        let known = matches!(f.library, CudaLibrary::Driver | CudaLibrary::Runtime);
         if !known || !cpython::GIL || f.special != Special::None || f.raising.is_some() {
             return None;
         }

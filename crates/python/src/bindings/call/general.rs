@@ -7,7 +7,7 @@
 use std::ffi::{c_char, c_void};
 use std::mem::MaybeUninit;
 
-use cupyrite_sys::loader::Library;
+use cupyrite_sys::loader::CudaLibrary;
 use pyo3::ffi;
 
 use crate::bindings::call::convert;
@@ -544,7 +544,7 @@ pub fn invoke_at(f: &'static Function, symbol: *const c_void, words: *const u64)
 /// What `value` raised, or memory.
 #[inline]
 pub fn answer(
-    library: Library,
+    library: CudaLibrary,
     status: i64,
     count: usize,
     mut value: impl FnMut(usize) -> R<Owned>,

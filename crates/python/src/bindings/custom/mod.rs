@@ -10,7 +10,7 @@ use std::collections::HashMap;
 use std::sync::Mutex;
 
 use cupyrite_sys::driver::{self, Symbol};
-use cupyrite_sys::loader::{self, Library};
+use cupyrite_sys::loader::{self, CudaLibrary};
 
 use crate::bindings::call::convert;
 use crate::bindings::call::convert::Keep;
@@ -334,7 +334,7 @@ fn range_get_attribute(bound: Bound<'_>) -> R<Owned> {
 fn range_start(bound: Bound<'_>, index: usize, keep: &mut Keep) -> R<u64> {
     let (obj, site) = (required(bound, index)?, bound.site(index));
     match bound.f.library {
-        Library::Runtime => convert::void_ptr(obj, site, keep).map(|(address, _)| address),
+        CudaLibrary::Runtime => convert::void_ptr(obj, site, keep).map(|(address, _)| address),
         _ => convert::handle(obj, Int::U64, site),
     }
 }
@@ -358,7 +358,7 @@ fn range_get_attributes(bound: Bound<'_>) -> R<Owned> {
     let count = convert::int(required(bound, 4)?, Int::U64, bound.site(4))?;
     let (obj, site) = (required(bound, 1)?, bound.site(1));
     let selector = match f.library {
-        Library::Runtime => runtime_enums::cudaMemRangeAttribute,
+        CudaLibrary::Runtime => runtime_enums::cudaMemRangeAttribute,
         _ => enums::CUmem_range_attribute,
     };
     let (list, which) = selectors(obj, selector, number, site, &mut keep)?;
@@ -406,7 +406,7 @@ fn capture_info(bound: Bound<'_>) -> R<Owned> {
         let len = if at == 0 { 0 } else { address(out[5]) };
         tagged_values::list_from(std::ptr::with_exposed_provenance(address(at)), len, of)
     };
-    let ours = f.library == Library::Runtime;
+    let ours = f.library == CudaLibrary::Runtime;
     let (state, graph, node, edge) = if ours {
         (
             runtime_enums::cudaStreamCaptureStatus,
@@ -489,7 +489,7 @@ fn link_destroy(bound: Bound<'_>) -> R<Owned> {
 
 /// Calls the NVRTC function called `name` with these words.
 fn nvrtc_call(name: &str, arguments: &[u64]) -> R<i64> {
-    let Some(f) = crate::bindings::function::descriptor(Library::Nvrtc, name) else {
+    let Some(f) = crate::bindings::function::descriptor(CudaLibrary::Nvrtc, name) else {
         let message = format!("the table of NVRTC lacks {name}");
         return Err(errors::raise(Kind::System, &message));
     };

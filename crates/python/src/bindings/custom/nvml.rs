@@ -1,7 +1,7 @@
 //! What functions of NVML do beside the tables: lists of fields, structs that hold what Python passes as bytes, arrays
 //! whose length another function tells.
 
-use cupyrite_sys::loader::{self, Backend, Library};
+use cupyrite_sys::loader::{self, Backend, CudaLibrary};
 use pyo3::ffi;
 
 use crate::bindings::call::convert;
@@ -70,7 +70,7 @@ pub fn check_handle(bound: Bound<'_>, handle: u64) -> R<()> {
 
 /// Whether "too small" is a good status: the struct holds what fits, and there is no larger one.
 pub fn fills_what_fits(f: &Function) -> bool {
-    f.library == Library::Nvml
+    f.library == CudaLibrary::Nvml
         && matches!(
             f.name,
             "device_get_vgpu_metadata" | "vgpu_instance_get_metadata"
@@ -383,7 +383,7 @@ fn instances(bound: Bound<'_>) -> R<Owned> {
     let mut count = 0u32;
     let counter = &raw mut count;
     let status = raising::call_named(
-        Library::Nvml,
+        CudaLibrary::Nvml,
         places,
         &[parent, profile, 0, counter.addr() as u64],
     )?;

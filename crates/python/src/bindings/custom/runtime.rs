@@ -1,6 +1,6 @@
 //! The functions of the runtime API that the general engine does not do alone.
 
-use cupyrite_sys::loader::{self, Library, RuntimeSource};
+use cupyrite_sys::loader::{self, CudaLibrary, RuntimeSource};
 use cupyrite_sys::runtime as c;
 
 use crate::bindings::call::convert;
@@ -108,7 +108,7 @@ fn local_runtime_version(bound: Bound<'_>) -> R<Owned> {
     let py = unsafe { pyo3::Python::assume_attached() };
     site_packages::refresh(py);
     let told = py.detach(|| {
-        let loaded = cupyrite_pathfinder::load(Library::Runtime.name())?;
+        let loaded = cupyrite_pathfinder::load(CudaLibrary::Runtime.name())?;
         let symbol = loaded.handle.symbol(c"cudaRuntimeGetVersion");
         if symbol.is_null() {
             return Ok(None);

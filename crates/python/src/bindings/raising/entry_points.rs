@@ -2,7 +2,7 @@
 
 use std::ffi::{CStr, c_char};
 
-use cupyrite_sys::loader::Library;
+use cupyrite_sys::loader::CudaLibrary;
 
 use crate::bindings::call::general::address;
 use crate::bindings::descriptor::{Function, HandleKind, MAX_WORDS};
@@ -49,9 +49,9 @@ pub fn other_thread(f: &Function) -> Raised {
 pub fn check_null(f: &Function, param: &str) -> R<()> {
     let status = match f.library {
         // `NVJITLINK_ERROR_INVALID_INPUT`; what is written it looks at itself.
-        Library::NvJitLink if f.name == "add_data" => 3,
+        CudaLibrary::NvJitLink if f.name == "add_data" => 3,
         // `NVVM_ERROR_INVALID_INPUT`
-        Library::Nvvm => 4,
+        CudaLibrary::Nvvm => 4,
         _ => return Ok(()),
     };
     let note = format!("{}() was given no memory as '{param}'", f.name);
@@ -69,7 +69,7 @@ pub fn check_null(f: &Function, param: &str) -> R<()> {
 /// # Errors
 ///
 /// The function is missing.
-pub fn call_named(library: Library, name: &str, arguments: &[u64]) -> R<i64> {
+pub fn call_named(library: CudaLibrary, name: &str, arguments: &[u64]) -> R<i64> {
     let Some(f) = function::descriptor(library, name) else {
         let message = format!("the table of {} lacks {name}", library.name());
         return Err(errors::raise(Kind::System, &message));
@@ -113,7 +113,7 @@ pub fn by_words(f: &'static Function, arguments: &[u64]) -> R<()> {
 /// # Errors
 ///
 /// The function is missing.
-pub fn size_named(library: Library, name: &str, handle: u64) -> R<Result<usize, i64>> {
+pub fn size_named(library: CudaLibrary, name: &str, handle: u64) -> R<Result<usize, i64>> {
     let mut size = 0usize;
     let at = &raw mut size;
     let status = call_named(library, name, &[handle, at.addr() as u64])?;
@@ -154,7 +154,7 @@ pub fn log(kind: HandleKind, handle: u64) -> Option<Vec<u8>> {
 /// # Errors
 ///
 /// Memory.
-pub fn error_string(library: Library, status: i64) -> R<Option<String>> {
+pub fn error_string(library: CudaLibrary, status: i64) -> R<Option<String>> {
     let text = match call_named(library, "error_string", &[status.cast_unsigned()]) {
         Ok(text) => text.cast_unsigned(),
         Err(Raised) => {

@@ -8,7 +8,7 @@ use std::ffi::c_void;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use cupyrite_sys::loader::Library;
+use cupyrite_sys::loader::CudaLibrary;
 use pyo3::ffi;
 
 use crate::bindings::call::general::invoke_at;
@@ -27,7 +27,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 pub fn invoke(f: &'static Function, symbol: *const c_void, words: *const u64) -> Returned {
     let waits = matches!(
         f.library,
-        Library::NvJitLink | Library::Nvvm | Library::NvFatbin
+        CudaLibrary::NvJitLink | CudaLibrary::Nvvm | CudaLibrary::NvFatbin
     );
     if f.keep_gil || !waits {
         let value = invoke_at(f, symbol, words);

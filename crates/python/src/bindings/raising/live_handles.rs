@@ -15,7 +15,7 @@ use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 
-use cupyrite_sys::loader::Library;
+use cupyrite_sys::loader::CudaLibrary;
 use pyo3::ffi;
 
 use crate::bindings::descriptor::HandleKind;
@@ -194,13 +194,17 @@ impl HandleKind {
     }
 
     /// The functions that tell the size of the library's log for a handle, and the log; first come first served.
-    pub const fn logs(self) -> &'static [(Library, &'static str, &'static str)] {
+    pub const fn logs(self) -> &'static [(CudaLibrary, &'static str, &'static str)] {
         match self {
             HandleKind::NvJitLink => &[
-                (Library::NvJitLink, "get_error_log_size", "get_error_log"),
-                (Library::NvJitLink, "get_info_log_size", "get_info_log"),
+                (
+                    CudaLibrary::NvJitLink,
+                    "get_error_log_size",
+                    "get_error_log",
+                ),
+                (CudaLibrary::NvJitLink, "get_info_log_size", "get_info_log"),
             ],
-            HandleKind::Nvvm => &[(Library::Nvvm, "get_program_log_size", "get_program_log")],
+            HandleKind::Nvvm => &[(CudaLibrary::Nvvm, "get_program_log_size", "get_program_log")],
             _ => &[],
         }
     }

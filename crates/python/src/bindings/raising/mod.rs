@@ -12,7 +12,7 @@ pub mod short;
 
 use std::ffi::{CStr, c_char, c_void};
 
-use cupyrite_sys::loader::Library;
+use cupyrite_sys::loader::CudaLibrary;
 use pyo3::ffi;
 
 use crate::bindings::call::convert;
@@ -147,7 +147,7 @@ impl Call {
         let f = bound.f;
         self.prepare(bound, raising)?;
         let symbol = symbols::symbol(f)?;
-        if f.library == Library::Nvml {
+        if f.library == CudaLibrary::Nvml {
             nvml::check_handle(bound, self.frame.vals[0])?;
             if let [Output { kind, .. }] = f.results
                 && let Out::Slice(_, len @ Len::Arg(_)) = *kind
@@ -722,10 +722,10 @@ fn pod(bound: Bound<'_>, index: usize, obj: Obj<'_>, id: types::ClassId, rule: P
     let class = types::class_name(id);
     match rule {
         PodRule::Exact => Err(errors::wrong_type(site, class, obj)),
-        PodRule::Address if obj.is_none() && bound.f.library != Library::Nvml => Ok(0),
+        PodRule::Address if obj.is_none() && bound.f.library != CudaLibrary::Nvml => Ok(0),
         _ if obj.is_int() => {
             let at = convert::address(obj, site)?;
-            if at == 0 && bound.f.library == Library::Nvml {
+            if at == 0 && bound.f.library == CudaLibrary::Nvml {
                 // NVML looks at the struct before it looks whether there is one.
                 let message = format!("{} must be {class}, not a null address", site.prefix());
                 return Err(errors::raise(Kind::Value, &message));
@@ -735,7 +735,7 @@ fn pod(bound: Bound<'_>, index: usize, obj: Obj<'_>, id: types::ClassId, rule: P
         }
         PodRule::Address => {
             let wanted = match bound.f.library {
-                Library::Nvml => format!("{class} or its address"),
+                CudaLibrary::Nvml => format!("{class} or its address"),
                 _ => format!("{class}, its address or None"),
             };
             Err(errors::wrong_type(site, &wanted, obj))

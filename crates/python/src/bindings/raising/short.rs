@@ -2,7 +2,7 @@
 
 use std::mem::MaybeUninit;
 
-use cupyrite_sys::loader::Library;
+use cupyrite_sys::loader::CudaLibrary;
 
 use crate::bindings::call::convert;
 use crate::bindings::call::general::{Bound, invoke_at};
@@ -41,7 +41,7 @@ pub fn call(bound: Bound<'_>) -> R<Owned> {
     }
     let symbol = symbols::symbol(f)?;
     let words = words.as_ptr().cast::<u64>();
-    if f.library == Library::Nvml && !f.words.is_empty() {
+    if f.library == CudaLibrary::Nvml && !f.words.is_empty() {
         // SAFETY: there is a word for each parameter of C.
         nvml::check_handle(bound, unsafe { words.read() })?;
     }

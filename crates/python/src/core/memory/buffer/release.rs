@@ -245,7 +245,7 @@ stream : Stream, optional
     ) -> PyResult<Py<PyAny>> {
         let (py, this) = (slf.py(), slf.get());
         let Some((memory, resource)) = this.close_simply(py, stream) else {
-            std::hint::cold_path();
+            cupyrite::hint::cold_path();
             return close_otherwise(slf, stream);
         };
         let (done, clone) = {
@@ -264,7 +264,7 @@ stream : Stream, optional
         match done {
             Ok(()) => Ok(py.None()),
             Err(error) => {
-                std::hint::cold_path();
+                cupyrite::hint::cold_path();
                 Err(to_python(py, &error))
             }
         }

@@ -171,7 +171,7 @@ impl PyMemPool {
         let this = slf.get();
         let pool = this.allocating(py)?;
         let Some(home) = pool.fast_allocation_device(size, &stream) else {
-            std::hint::cold_path();
+            cupyrite::hint::cold_path();
             return PyMemPool::allocate_otherwise(slf, pool, size, stream);
         };
         let taken = {

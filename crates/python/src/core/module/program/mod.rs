@@ -6,7 +6,7 @@ pub mod options;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use cupyrite::{CodeKind, Compiler, CompilerBackend, PchStatus, Program, SourceKind};
-use cupyrite_sys::loader::Library;
+use cupyrite_sys::loader::CudaLibrary;
 use pyo3::exceptions::{
     PyAttributeError, PyDeprecationWarning, PyRuntimeError, PyTypeError, PyUserWarning,
     PyValueError,
@@ -376,7 +376,7 @@ impl PyProgram {
         if self.source != SourceKind::Cxx {
             return Ok(value.into_pyobject(py)?.into_any());
         }
-        let id = table::class_named(Library::Nvrtc, "nvrtcProgram")
+        let id = table::class_named(CudaLibrary::Nvrtc, "nvrtcProgram")
             .ok_or_else(|| PyRuntimeError::new_err("the bindings have no class nvrtcProgram"))?;
         // SAFETY: a new reference, or null with an exception.
         unsafe { Bound::from_owned_ptr_or_err(py, types::new_handle(id, value)) }

@@ -1,0 +1,337 @@
+//! The reference pages: plain HTML that needs no server and no script, a page a module.
+//!
+//! What they say comes from the tables the bindings are generated from, so that a page cannot describe another function
+//! than the one there is. Modules written by hand are described by their docstrings ([`pyi`]).
+
+mod classes;
+mod functions;
+pub mod html;
+mod meanings;
+pub mod pyi;
+
+use std::fmt::Write;
+use std::path::{Path, PathBuf};
+
+use crate::ir::{Api, LibraryApi, Style};
+use crate::naming::{short_title, title};
+use html::{Names, code, escape, page, prose, table};
+use meanings::Meanings;
+
+/// Modules written by hand: the name, and where their text is, without its ending.
+const BY_HAND: &[(&str, &str)] = &[
+    ("cuda.bindings.utils", "python/cuda/bindings/utils"),
+    ("cuda.pathfinder", "python/cuda/pathfinder/__init__"),
+    ("cupyrite", "python/cupyrite/__init__"),
+];
+
+/// The files, by their names in the folder they go to. `root` is the repository's, for modules written by hand.
+///
+/// # Errors
+///
+/// A module that cannot be read, and links that lead nowhere.
+pub fn generate(api: &Api, root: &Path) -> Result<Vec<(PathBuf, String)>, String> {
+    let shown: Vec<&LibraryApi> = api.libraries.iter().filter(|l| l.in_python()).collect();
+    let mut by_hand = Vec::new();
+    for (name, path) in BY_HAND {
+        by_hand.push((*name, pyi::parse(&read(&root.join(path))?)));
+    }
+    let meanings = Meanings::load(root, &shown)?;
+    let mut names = Names::default();
+    for lib in &shown {
+        for name in own_names(lib) {
+            names.add(&lib.name, name);
+        }
+    }
+    for (name, module) in &by_hand {
+        for item in &module.items {
+            names.add(last(name), &item.name);
+        }
+    }
+    let mut files = vec![
+        (
+            PathBuf::from("style.css"),
+            include_str!("style.css").to_owned(),
+        ),
+        (PathBuf::from("index.html"), index(&shown, &by_hand)),
+        (PathBuf::from("names.html"), all_names(&names)),
+    ];
+    for lib in shown {
+        files.push((
+            PathBuf::from(format!("{}.html", lib.name)),
+            module(lib, &names, &meanings),
+        ));
+    }
+    for (name, module) in &by_hand {
+        let text = hand_written(name, module, &names);
+        files.push((PathBuf::from(format!("{}.html", last(name))), text));
+    }
+    html::check(&files)?;
+    Ok(files)
+}
+
+/// The stub if there is one, else the module itself.
+fn read(stem: &Path) -> Result<String, String> {
+    let stub = stem.with_extension("pyi");
+    let file = if stub.exists() {
+        stub
+    } else {
+        stem.with_extension("py")
+    };
+    std::fs::read_to_string(&file).map_err(|e| format!("{}: {e}", file.display()))
+}
+
+fn last(module: &str) -> &str {
+    module.rsplit('.').next().unwrap_or(module)
+}
+
+/// Every name of a module that has a heading.
+fn own_names(lib: &LibraryApi) -> Vec<&str> {
+    let python = &lib.python;
+    let mut out: Vec<&str> = functions::of(lib)
+        .iter()
+        .map(|(_, p)| p.name.as_str())
+        .collect();
+    out.extend(python.classes.iter().map(|c| c.name.as_str()));
+    out.extend(python.enums.iter().map(|e| e.name.as_str()));
+    out.extend(python.exceptions.iter().map(|e| e.name.as_str()));
+    if python.style == Style::Tuple {
+        out.push("sizeof");
+    }
+    out
+}
+
+fn index(libraries: &[&LibraryApi], by_hand: &[(&str, pyi::Module)]) -> String {
+    let mut body = String::from(
+        "<h1>Reference</h1>\n<p>Every function, class, enum and exception of the Python modules, with types, shapes, \
+         units and what a failure looks like. What the calls mean is NVIDIA's to say: each page links to its \
+         documentation.</p>\n",
+    );
+    let mut rows = Vec::new();
+    for lib in libraries {
+        rows.push(vec![
+            format!(
+                "<a href=\"{}.html\">{}</a>",
+                lib.name,
+                code(&lib.python.name)
+            ),
+            escape(title(lib)),
+            functions::of(lib).len().to_string(),
+            lib.python.classes.len().to_string(),
+            lib.python.enums.len().to_string(),
+        ]);
+    }
+    for (name, module) in by_hand {
+        let classes = module
+            .items
+            .iter()
+            .filter(|i| i.signature.starts_with("class "));
+        let count = classes.count();
+        rows.push(vec![
+            format!("<a href=\"{}.html\">{}</a>", last(name), code(name)),
+            prose(module.doc.lines().next().unwrap_or_default()),
+            (module.items.len() - count).to_string(),
+            count.to_string(),
+            String::new(),
+        ]);
+    }
+    body.push_str(&table(
+        &["module", "what it is", "functions", "classes", "enums"],
+        &rows,
+    ));
+    page("Reference", &body)
+}
+
+fn all_names(names: &Names) -> String {
+    let mut body = String::from("<h1>All names</h1>\n<div class=\"columns\">\n");
+    for (name, pages) in names.all() {
+        for p in pages {
+            let _ = writeln!(
+                body,
+                "<a href=\"{p}.html#{name}\">{name} <span class=\"note\">{p}</span></a>"
+            );
+        }
+    }
+    body.push_str("</div>\n");
+    page("All names", &body)
+}
+
+fn module(lib: &LibraryApi, names: &Names, meanings: &Meanings) -> String {
+    let python = &lib.python;
+    let mut body = format!(
+        "<h1>{}</h1>\n<p>{}. What its calls mean: <a href=\"{}\">NVIDIA's documentation</a>.</p>\n",
+        escape(&python.name),
+        escape(title(lib)),
+        lib.doc_url
+    );
+    body.push_str(&answers(lib, names));
+    body.push_str("<h2>Contents</h2>\n");
+    for (what, list) in [
+        (
+            "Functions",
+            functions::of(lib)
+                .iter()
+                .map(|(_, p)| p.name.as_str())
+                .collect(),
+        ),
+        (
+            "Classes",
+            python
+                .classes
+                .iter()
+                .map(|c| c.name.as_str())
+                .collect::<Vec<_>>(),
+        ),
+        (
+            "Enums",
+            python.enums.iter().map(|e| e.name.as_str()).collect(),
+        ),
+        (
+            "Exceptions",
+            python.exceptions.iter().map(|e| e.name.as_str()).collect(),
+        ),
+    ] {
+        if list.is_empty() {
+            continue;
+        }
+        let _ = writeln!(
+            body,
+            "<details><summary>{what}: {}</summary><div class=\"columns\">",
+            list.len()
+        );
+        for name in list {
+            let _ = writeln!(body, "<a href=\"#{name}\">{name}</a>");
+        }
+        body.push_str("</div></details>\n");
+    }
+    body.push_str("<h2>Functions</h2>\n");
+    for (c, p) in functions::of(lib) {
+        body.push_str(&functions::section(lib, c, p, names));
+    }
+    if python.style == Style::Tuple {
+        // The one function of these modules that is not of the C library.
+        body.push_str(
+            "<h3 id=\"sizeof\">sizeof</h3>\n<pre>sizeof(objType: type) -&gt; int</pre>\n\
+             <p>The size in bytes of the C type that a class of this module stands for.</p>\n",
+        );
+    }
+    body.push_str(&classes::sections(lib, names, meanings));
+    page(&python.name, &body)
+}
+
+/// What holds for every function of the module.
+fn answers(lib: &LibraryApi, names: &Names) -> String {
+    let here = |text: &str| names.code(&lib.name, text);
+    let gil = "A call releases the GIL while C works, unless its section says otherwise.";
+    match (&lib.python.style, &lib.python.errors) {
+        (Style::Raises, Some(errors)) => format!(
+            "<p>Functions return their values alone: one, a tuple, or None. A status of {} other than success is the \
+             exception {} or the class of its own that the status has; <code>e.status</code> is the number. {gil}</p>\n",
+            here(&errors.status_enum),
+            here(&errors.exception),
+        ),
+        _ => format!(
+            "<p>Functions return a tuple that begins with a member of {}. Where that is not success, the other \
+             elements are None; nothing is raised for it. Arguments of the wrong type raise TypeError, numbers that \
+             do not fit OverflowError, before C is called. {gil}</p>\n",
+            here(&lib.status_enum),
+        ),
+    }
+}
+
+fn hand_written(name: &str, module: &pyi::Module, names: &Names) -> String {
+    let here = last(name);
+    let mut body = format!("<h1>{}</h1>\n{}", escape(name), paragraphs(&module.doc));
+    let mut headed = String::new();
+    for item in &module.items {
+        // Further signatures of one function stand below its first.
+        if item.name != headed {
+            let _ = writeln!(body, "<h3 id=\"{0}\">{0}</h3>", escape(&item.name));
+            headed.clone_from(&item.name);
+        }
+        let _ = writeln!(body, "<pre>{}</pre>", names.code(here, &item.signature));
+        body.push_str(&paragraphs(&item.doc));
+        if !item.members.is_empty() {
+            body.push_str("<dl>\n");
+            for m in &item.members {
+                let _ = writeln!(
+                    body,
+                    "<dt>{}</dt><dd>{}</dd>",
+                    names.code(here, &m.signature),
+                    paragraphs(&m.doc)
+                );
+            }
+            body.push_str("</dl>\n");
+        }
+    }
+    page(name, &body)
+}
+
+/// A section of a docstring as NumPy writes them: a title, a line below it, then names or types, each with its words
+/// indented.
+fn section(block: &str) -> Option<String> {
+    let mut lines = block.lines();
+    let title = lines.next()?;
+    let line = lines.next()?;
+    if line.is_empty() || !line.trim_matches('-').is_empty() {
+        return None;
+    }
+    let mut out = format!("<h4>{}</h4>\n<dl>\n", escape(title));
+    let mut words = String::new();
+    let end = |words: &mut String| match std::mem::take(words) {
+        words if words.is_empty() => String::new(),
+        words => format!("<dd>{}</dd>\n", prose(&words)),
+    };
+    for line in lines {
+        if line.starts_with(' ') {
+            if !words.is_empty() {
+                words.push('\n');
+            }
+            words.push_str(line.trim());
+        } else {
+            out.push_str(&end(&mut words));
+            let _ = writeln!(out, "<dt>{}</dt>", code(line));
+        }
+    }
+    out.push_str(&end(&mut words));
+    out.push_str("</dl>\n");
+    Some(out)
+}
+
+/// A docstring: paragraphs between empty lines; sections; indented paragraphs are kept as they stand.
+fn paragraphs(doc: &str) -> String {
+    let mut out = String::new();
+    for block in doc.split("\n\n").filter(|b| !b.trim().is_empty()) {
+        if let Some(section) = section(block) {
+            out.push_str(&section);
+            continue;
+        }
+        if block.lines().all(|l| l.is_empty() || l.starts_with(' ')) || block.contains(">>>") {
+            let _ = writeln!(out, "<pre>{}</pre>", escape(block));
+        } else {
+            let _ = writeln!(out, "<p>{}</p>", prose(block));
+        }
+    }
+    out
+}
+
+/// The name alone, for sentences: "NVRTC".
+fn called(lib: &LibraryApi) -> &'static str {
+    short_title(lib)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn docstrings_have_sections() {
+        let text = "Finds it.\n\nParameters\n----------\nname : str\n    Its name,\n    or `None`.\n\nReturns\n-------\nint\n";
+        assert_eq!(
+            paragraphs(text),
+            "<p>Finds it.</p>\n\
+             <h4>Parameters</h4>\n<dl>\n<dt><code>name : str</code></dt>\n<dd>Its name,\nor <code>None</code>.</dd>\n</dl>\n\
+             <h4>Returns</h4>\n<dl>\n<dt><code>int</code></dt>\n</dl>\n"
+        );
+        assert_eq!(paragraphs("One\ntwo"), "<p>One\ntwo</p>\n");
+    }
+}

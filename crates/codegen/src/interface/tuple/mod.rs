@@ -1,0 +1,4 @@
+//! Modules whose functions return a tuple that begins with the status: driver, runtime, NVRTC.
+
+pub mod classes;
+pub mod functions;

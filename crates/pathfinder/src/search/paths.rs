@@ -1,0 +1,722 @@
+//! Folders of headers, tools, archives for linking and bitcode libraries: what is found without being loaded.
+//!
+//! One walk serves all four. It tries places in order, takes the first that holds a proper file, and notes of
+//! every other one what is wrong with it. A broken installation in one place does not hide a good one in the
+//! next.
+
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+
+use crate::environment::{Environment, MAJOR_VARIABLE, PROGRAM_FILES};
+use crate::error::{FileDefect, FindError, FindErrorKind, SearchOutcome};
+use crate::files::FileEntry;
+use crate::found_via::FoundVia;
+use crate::platform::Platform;
+use crate::search::Finder;
+use crate::search::located::LocatedPath;
+use crate::search::probe::{Probe, Relation, SearchLog, expand, is_absolute, probe_file};
+use crate::search::toolkit;
+use crate::table::{self, Binary, HeaderSet, LinkableFile, Origin, Packages};
+
+const HEADER_SET: &str = "header set";
+const TOOL: &str = "tool";
+const STATIC_LIBRARY: &str = "static library";
+const BITCODE_LIBRARY: &str = "bitcode library";
+
+impl Finder<'_> {
+    /// The folder to give a compiler so that it finds the headers of `name` (`"cudart"`, `"cccl"`), or `None`
+    /// if they are in no place. Links are followed: the answer is the real folder.
+    ///
+    /// The order: wheels, conda, the product's own variables (`CUDNN_PATH`, `NCCL_HOME`), `CUDA_PATH`,
+    /// `CUDA_HOME`, the toolkit of the system's CUDA runtime, well-known toolkits, folders of the system.
+    ///
+    /// # Errors
+    ///
+    /// [`FindErrorKind::Unknown`] if no set of headers is called so, [`FindErrorKind::NotAvailable`] if it does
+    /// not exist for the platform, [`FindErrorKind::InvalidSetting`] if `CUPYRITE_CUDA_MAJOR` is no number.
+    pub fn find_header_directory(&self, name: &str) -> Result<Option<LocatedPath>, FindError> {
+        let (row, hit, _) = self.search_header(name)?;
+        Ok(hit.map(|hit| found(row, hit)))
+    }
+
+    /// As [`Finder::find_header_directory`]; where the headers are in no place, the error tells every place.
+    ///
+    /// # Errors
+    ///
+    /// As [`Finder::find_header_directory`], and [`FindErrorKind::NotFound`].
+    pub fn locate_header_directory(&self, name: &str) -> Result<LocatedPath, FindError> {
+        let (row, hit, search) = self.search_header(name)?;
+        hit.map(|hit| found(row, hit))
+            .ok_or_else(|| search.error(FindErrorKind::NotFound))
+    }
+
+    fn search_header(&self, name: &str) -> Result<(&'static str, Hit, Search<'_>), FindError> {
+        let known = || table::HEADERS.iter().map(|row| row.name).collect();
+        let row =
+            table::find_header_set(name).ok_or_else(|| self.unknown(HEADER_SET, name, known()))?;
+        let mut search = Search::new(self, HEADER_SET, row.name, &row.packages, row.origin)?;
+        if !row.exists_on(self.platform) {
+            return Err(search.error(FindErrorKind::NotAvailable));
+        }
+        let hit = search.header(row);
+        Ok((row.name, hit, search))
+    }
+
+    /// The tool called `name` (`"nvcc"`, `"ptxas"`), or `None` if it is in no place. It may be executed, and
+    /// links are followed: the answer is the real file. `PATH` is not searched, so that a tool fits the rest of
+    /// the installation.
+    ///
+    /// The order: wheels, conda, on Windows the folders in which Nsight is registered, `CUDA_PATH`,
+    /// `CUDA_HOME`, the toolkit of the system's CUDA runtime, well-known toolkits.
+    ///
+    /// # Errors
+    ///
+    /// [`FindErrorKind::Unknown`] if no tool is called so, [`FindErrorKind::InvalidSetting`] if `CUPYRITE_CUDA_MAJOR`
+    /// is no number.
+    pub fn find_binary(&self, name: &str) -> Result<Option<LocatedPath>, FindError> {
+        let (row, hit, _) = self.search_binary(name)?;
+        Ok(hit.map(|hit| found(row, hit)))
+    }
+
+    /// As [`Finder::find_binary`]; where the tool is in no place, the error tells every place.
+    ///
+    /// # Errors
+    ///
+    /// As [`Finder::find_binary`], and [`FindErrorKind::NotFound`].
+    pub fn locate_binary(&self, name: &str) -> Result<LocatedPath, FindError> {
+        let (row, hit, search) = self.search_binary(name)?;
+        hit.map(|hit| found(row, hit))
+            .ok_or_else(|| search.error(FindErrorKind::NotFound))
+    }
+
+    fn search_binary(&self, name: &str) -> Result<(&'static str, Hit, Search<'_>), FindError> {
+        let known = || table::BINARIES.iter().map(|row| row.name).collect();
+        let row = table::find_binary(name).ok_or_else(|| self.unknown(TOOL, name, known()))?;
+        let mut search = Search::new(self, TOOL, row.name, &row.packages, row.origin)?;
+        let hit = search.binary(row);
+        Ok((row.name, hit, search))
+    }
+
+    /// The archive for linking called `name` (`"cudadevrt"`). Links are followed: the answer is the real file.
+    ///
+    /// The order: wheels, conda, `CUDA_PATH`, `CUDA_HOME`, the toolkit of the system's CUDA runtime, well-known
+    /// toolkits.
+    ///
+    /// # Errors
+    ///
+    /// [`FindErrorKind::NotFound`] if it is in no place, [`FindErrorKind::Unknown`] if no archive is called so,
+    /// [`FindErrorKind::NotAvailable`] if it does not exist for the platform, [`FindErrorKind::InvalidSetting`] if
+    /// `CUPYRITE_CUDA_MAJOR` is no number.
+    pub fn locate_static_library(&self, name: &str) -> Result<LocatedPath, FindError> {
+        self.archive(STATIC_LIBRARY, name, table::STATIC_LIBRARIES)
+    }
+
+    /// The library in LLVM bitcode called `name` (`"device"` for `libdevice.10.bc`), in the places and the
+    /// order of [`Finder::locate_static_library`].
+    ///
+    /// # Errors
+    ///
+    /// As [`Finder::locate_static_library`].
+    pub fn locate_bitcode_library(&self, name: &str) -> Result<LocatedPath, FindError> {
+        self.archive(BITCODE_LIBRARY, name, table::BITCODE_LIBRARIES)
+    }
+
+    /// The root of the toolkit that the user names: `CUDA_PATH`, else `CUDA_HOME`, exactly as it is written
+    /// there. Nothing is checked.
+    pub fn cuda_path_or_home(&self) -> Option<PathBuf> {
+        let Environment {
+            cuda_path,
+            cuda_home,
+            ..
+        } = self.environment;
+        cuda_path.as_ref().or(cuda_home.as_ref()).cloned()
+    }
+
+    fn archive(
+        &self,
+        what: &'static str,
+        name: &str,
+        rows: &'static [LinkableFile],
+    ) -> Result<LocatedPath, FindError> {
+        let known = || rows.iter().map(|row| row.name).collect();
+        let row = rows.iter().find(|row| row.name == name);
+        let row = row.ok_or_else(|| self.unknown(what, name, known()))?;
+        let mut search = Search::new(self, what, row.name, &row.packages, row.origin)?;
+        if row.file(self.platform).is_empty() {
+            return Err(search.error(FindErrorKind::NotAvailable));
+        }
+        let hit = search.archive(row);
+        hit.map(|hit| found(row.name, hit))
+            .ok_or_else(|| search.error(FindErrorKind::NotFound))
+    }
+
+    fn unknown(&self, what: &'static str, name: &str, known: Vec<&'static str>) -> FindError {
+        FindError {
+            kind: FindErrorKind::Unknown,
+            what,
+            name: name.to_owned(),
+            known,
+            platform: self.platform,
+            major: self.environment.major,
+            searched: Vec::new(),
+            packages: &Packages::NONE,
+        }
+    }
+}
+
+/// [`Finder::find_header_directory`] on this machine.
+///
+/// # Errors
+///
+/// As there.
+pub fn find_header_directory(name: &str) -> Result<Option<LocatedPath>, FindError> {
+    Finder::new(&Environment::current()).find_header_directory(name)
+}
+
+/// [`Finder::locate_header_directory`] on this machine.
+///
+/// # Errors
+///
+/// As there.
+pub fn locate_header_directory(name: &str) -> Result<LocatedPath, FindError> {
+    Finder::new(&Environment::current()).locate_header_directory(name)
+}
+
+/// [`Finder::find_binary`] on this machine.
+///
+/// # Errors
+///
+/// As there.
+pub fn find_binary(name: &str) -> Result<Option<LocatedPath>, FindError> {
+    Finder::new(&Environment::current()).find_binary(name)
+}
+
+/// [`Finder::locate_binary`] on this machine.
+///
+/// # Errors
+///
+/// As there.
+pub fn locate_binary(name: &str) -> Result<LocatedPath, FindError> {
+    Finder::new(&Environment::current()).locate_binary(name)
+}
+
+/// [`Finder::locate_static_library`] on this machine.
+///
+/// # Errors
+///
+/// As there.
+pub fn locate_static_library(name: &str) -> Result<LocatedPath, FindError> {
+    Finder::new(&Environment::current()).locate_static_library(name)
+}
+
+/// [`Finder::locate_bitcode_library`] on this machine.
+///
+/// # Errors
+///
+/// As there.
+pub fn locate_bitcode_library(name: &str) -> Result<LocatedPath, FindError> {
+    Finder::new(&Environment::current()).locate_bitcode_library(name)
+}
+
+/// [`Finder::cuda_path_or_home`] on this machine.
+pub fn cuda_path_or_home() -> Option<PathBuf> {
+    Finder::new(&Environment::current()).cuda_path_or_home()
+}
+
+/// What was found, and the step that found it.
+type Hit = Option<(PathBuf, FoundVia)>;
+
+fn found(name: &'static str, (path, found_via): (PathBuf, FoundVia)) -> LocatedPath {
+    log::debug!("{name}: {} ({found_via})", path.display());
+    LocatedPath {
+        name,
+        path,
+        found_via,
+    }
+}
+
+/// One walk for one thing.
+struct Search<'f> {
+    finder: &'f Finder<'f>,
+    trail: SearchLog,
+    what: &'static str,
+    name: &'static str,
+    packages: &'static Packages,
+    /// Who installs it: that decides which folders belong to one CUDA major.
+    origin: Origin,
+    /// Toolkits contain it, so that all of them are worth a look.
+    part_of_toolkit: bool,
+    /// The beginning that names of similar files share.
+    stem: String,
+}
+
+/// What a file must be besides being a regular one.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum FileRequirement {
+    /// Nothing: a header is taken as it is.
+    Exist,
+    /// Some bytes.
+    HoldBytes,
+    /// Some bytes, and this process may execute it.
+    Run,
+}
+
+impl<'f> Search<'f> {
+    fn new(
+        finder: &'f Finder<'f>,
+        what: &'static str,
+        name: &'static str,
+        packages: &'static Packages,
+        origin: Origin,
+    ) -> Result<Search<'f>, FindError> {
+        let mut search = Search {
+            finder,
+            trail: SearchLog::default(),
+            what,
+            name,
+            packages,
+            origin,
+            part_of_toolkit: origin == Origin::Toolkit || what == TOOL,
+            stem: name.to_lowercase(),
+        };
+        if let Some(value) = &finder.environment.rejected_major {
+            let text = "no number of a CUDA major".to_owned();
+            let place = format!("{MAJOR_VARIABLE}={value}");
+            search
+                .trail
+                .note("settings", place, SearchOutcome::Refused(text));
+            return Err(search.error(FindErrorKind::InvalidSetting));
+        }
+        if finder.environment.site_packages.is_empty() {
+            let place = "site-packages or VIRTUAL_ENV";
+            search.trail.note("wheels", place, SearchOutcome::NotSet);
+        }
+        Ok(search)
+    }
+
+    fn platform(&self) -> Platform {
+        self.finder.platform
+    }
+
+    fn header(&mut self, row: &HeaderSet) -> Hit {
+        let env = self.finder.environment;
+        let subdirs = row.subdirs(self.platform());
+        let names = [row.header.to_owned()];
+        for dir in row.wheel_dirs {
+            for folder in self.wheel_folders(dir, &names) {
+                if let Some(path) = self.header_in("wheels", &folder, &names) {
+                    return Some((path, FoundVia::SitePackages));
+                }
+            }
+        }
+        if let Some(root) = self.conda() {
+            for dir in self.with_targets(row.root_dirs, TargetDirOrder::First) {
+                for folder in join_all(&root.join(dir), &subdirs) {
+                    if let Some(path) = self.header_in("conda", &folder, &names) {
+                        return Some((path, FoundVia::Conda));
+                    }
+                }
+            }
+        }
+        for variable in row.root_variables {
+            let value = env.variable(variable);
+            let Some(root) = self.root(variable, variable, value) else {
+                continue;
+            };
+            for dir in row.root_dirs {
+                if let Some(path) = self.header_in(variable, &root.join(dir), &names) {
+                    return Some((path, FoundVia::Variable(variable)));
+                }
+            }
+        }
+        for place in self.toolkits() {
+            let Some((step, root, via)) = self.toolkit(place) else {
+                continue;
+            };
+            for dir in self.with_targets(row.root_dirs, TargetDirOrder::Last) {
+                for folder in join_all(&root.join(dir), &subdirs) {
+                    if let Some(path) = self.header_in(step, &folder, &names) {
+                        return Some((path, via));
+                    }
+                }
+            }
+        }
+        for folder in self.system_folders(row) {
+            if let Some(path) = self.header_in("system folders", &folder, &names) {
+                return Some((path, FoundVia::SystemFolder));
+            }
+        }
+        None
+    }
+
+    fn binary(&mut self, row: &Binary) -> Hit {
+        let names = row.names(self.platform());
+        for dir in row.wheel_dirs.iter().chain(row.further_wheel_dirs) {
+            for folder in self.wheel_folders(dir, &names) {
+                if let Some(path) = self.file_in("wheels", &folder, &names, FileRequirement::Run) {
+                    return Some((path, FoundVia::SitePackages));
+                }
+            }
+        }
+        if let Some(root) = self.conda()
+            && let Some(path) =
+                self.file_in("conda", &root.join("bin"), &names, FileRequirement::Run)
+        {
+            return Some((path, FoundVia::Conda));
+        }
+        if self.platform().is_windows() {
+            for root in &self.finder.environment.nsight_folders {
+                for dir in row.nsight_dirs {
+                    for folder in expand(self.finder.files, root, dir) {
+                        if let Some(path) =
+                            self.file_in("Nsight", &folder, &names, FileRequirement::Run)
+                        {
+                            return Some((path, FoundVia::ProgramFiles));
+                        }
+                    }
+                }
+            }
+        }
+        for place in self.toolkits() {
+            let Some((step, root, via)) = self.toolkit(place) else {
+                continue;
+            };
+            if let Some(path) = self.file_in(step, &root.join("bin"), &names, FileRequirement::Run)
+            {
+                return Some((path, via));
+            }
+        }
+        None
+    }
+
+    fn archive(&mut self, row: &LinkableFile) -> Hit {
+        let names = [row.file(self.platform()).to_owned()];
+        self.stem = names[0].split('.').next().unwrap_or_default().to_owned();
+        for dir in row.wheel_dirs(self.platform()) {
+            for folder in self.wheel_folders(dir, &names) {
+                if let Some(path) =
+                    self.file_in("wheels", &folder, &names, FileRequirement::HoldBytes)
+                {
+                    return Some((path, FoundVia::SitePackages));
+                }
+            }
+        }
+        let root_dirs = row.root_dirs(self.platform());
+        if let Some(root) = self.conda() {
+            let mut dirs = self.with_targets(row.conda_dirs, TargetDirOrder::Last);
+            if self.platform().is_windows() {
+                dirs.extend(root_dirs.iter().map(PathBuf::from));
+            }
+            for dir in dirs {
+                if let Some(path) =
+                    self.file_in("conda", &root.join(dir), &names, FileRequirement::HoldBytes)
+                {
+                    return Some((path, FoundVia::Conda));
+                }
+            }
+        }
+        for place in self.toolkits() {
+            let Some((step, root, via)) = self.toolkit(place) else {
+                continue;
+            };
+            for dir in self.with_targets(&root_dirs, TargetDirOrder::Last) {
+                if let Some(path) =
+                    self.file_in(step, &root.join(dir), &names, FileRequirement::HoldBytes)
+                {
+                    return Some((path, via));
+                }
+            }
+        }
+        None
+    }
+
+    /// A folder of wheels below each site-packages root; none if it is for a major that does not count.
+    fn wheel_folders(&mut self, dir: &str, names: &[String]) -> Vec<PathBuf> {
+        let env = self.finder.environment;
+        let mut folders = Vec::new();
+        for root in &env.site_packages {
+            if !is_absolute(self.platform(), root) {
+                self.trail
+                    .note_path("wheels", root, SearchOutcome::Relative);
+                continue;
+            }
+            let folder = root.join(dir);
+            match (env.major, table::wheel_major(self.origin, dir)) {
+                (Some(wanted), Some(found)) if wanted != found => {
+                    for path in names.iter().map(|name| folder.join(name)) {
+                        if probe_file(self.finder.files, &path) == Probe::File {
+                            let outcome = SearchOutcome::OtherMajor { found, wanted };
+                            self.trail.note_path("wheels", &path, outcome);
+                        }
+                    }
+                }
+                _ => folders.push(folder),
+            }
+        }
+        folders
+    }
+
+    /// The root of the conda environment: on Windows what is not Python lies in its `Library`.
+    fn conda(&mut self) -> Option<PathBuf> {
+        let value = self.finder.environment.conda_prefix.as_deref();
+        let root = self.root("conda", "CONDA_PREFIX", value)?;
+        let root = if self.platform().is_windows() {
+            root.join("Library")
+        } else {
+            root
+        };
+        self.of_the_major("conda", root)
+    }
+
+    /// Where toolkits may be, in order.
+    fn toolkits(&self) -> Vec<ToolkitLocation> {
+        let env = self.finder.environment;
+        let mut places = vec![ToolkitLocation::CudaPath];
+        if env.cuda_home.is_none() || env.cuda_home != env.cuda_path {
+            places.push(ToolkitLocation::CudaHome);
+        }
+        if self.part_of_toolkit {
+            places.push(ToolkitLocation::Canary);
+            places.extend(
+                env.toolkit_roots
+                    .iter()
+                    .cloned()
+                    .map(ToolkitLocation::WellKnown),
+            );
+        }
+        places
+    }
+
+    /// The root of the toolkit in a place, if one is there.
+    fn toolkit(&mut self, location: ToolkitLocation) -> Option<(&'static str, PathBuf, FoundVia)> {
+        let env = self.finder.environment;
+        let (step, root, via) = match location {
+            ToolkitLocation::CudaPath => {
+                let value = env.cuda_path.as_deref();
+                let root = self.root("CUDA_PATH", "CUDA_PATH", value)?;
+                ("CUDA_PATH", root, FoundVia::CudaPath)
+            }
+            ToolkitLocation::CudaHome => {
+                let value = env.cuda_home.as_deref();
+                let root = self.root("CUDA_HOME", "CUDA_HOME", value)?;
+                ("CUDA_HOME", root, FoundVia::CudaPath)
+            }
+            ToolkitLocation::Canary => {
+                let step = "toolkit of the system's CUDA runtime";
+                let Some(root) = self.finder.toolkit_root_by_canary() else {
+                    self.trail.note(step, "cudart", SearchOutcome::NoSuchName);
+                    return None;
+                };
+                (step, root, FoundVia::Canary)
+            }
+            ToolkitLocation::WellKnown(root) => {
+                if self.finder.files.entry(&root) != FileEntry::Folder {
+                    self.trail.note_folder("toolkit", root);
+                    return None;
+                }
+                ("toolkit", root, FoundVia::WellKnown)
+            }
+        };
+        Some((step, self.of_the_major(step, root)?, via))
+    }
+
+    /// The root that a variable names, if it can be one.
+    fn root(
+        &mut self,
+        step: &'static str,
+        variable: &'static str,
+        value: Option<&Path>,
+    ) -> Option<PathBuf> {
+        let root = self.trail.root(self.platform(), step, variable, value)?;
+        if self.finder.files.entry(root) != FileEntry::Folder {
+            // One line for the root, not one for each folder below it.
+            self.trail.note_folder(step, root);
+            return None;
+        }
+        Some(root.to_owned())
+    }
+
+    /// `root`, unless it is the root of a toolkit for a major that does not count.
+    fn of_the_major(&mut self, step: &'static str, root: PathBuf) -> Option<PathBuf> {
+        let Some(wanted) = self.finder.environment.major else {
+            return Some(root);
+        };
+        if self.origin != Origin::Toolkit {
+            return Some(root);
+        }
+        match toolkit::major(self.finder.files, self.platform(), &root) {
+            Some(found) if found != wanted => {
+                let outcome = SearchOutcome::OtherMajor { found, wanted };
+                self.trail.note_path(step, &root, outcome);
+                None
+            }
+            _ => Some(root),
+        }
+    }
+
+    /// Folders of conda environments and toolkits, some of which have everything once more in a folder for each
+    /// target.
+    fn with_targets(&self, dirs: &[&'static str], order: TargetDirOrder) -> Vec<PathBuf> {
+        let plain = dirs.iter().map(PathBuf::from);
+        if self.origin != Origin::Toolkit || self.platform().is_windows() {
+            return plain.collect();
+        }
+        let targets = self.platform().targets().iter();
+        let below = targets.flat_map(|target| {
+            let root = Path::new("targets").join(target);
+            dirs.iter().map(move |dir| root.join(dir))
+        });
+        match order {
+            TargetDirOrder::First => below.chain(plain).collect(),
+            TargetDirOrder::Last => plain.chain(below).collect(),
+        }
+    }
+
+    /// The folders of the system for a set of headers.
+    fn system_folders(&mut self, row: &HeaderSet) -> Vec<PathBuf> {
+        let files = self.finder.files;
+        let mut folders = Vec::new();
+        if row.multiarch && !self.platform().is_windows() {
+            folders.push(Path::new("/usr/include").join(self.platform().multiarch()));
+        }
+        for pattern in row.system_dirs(self.platform()) {
+            let base = match pattern.strip_prefix("${ProgramFiles}/") {
+                None => Some((PathBuf::from("/"), pattern)),
+                Some(rest) => {
+                    let value = self.finder.environment.variable(PROGRAM_FILES);
+                    let root = self.root("system folders", PROGRAM_FILES, value);
+                    root.map(|root| (root, rest))
+                }
+            };
+            let Some((base, pattern)) = base else {
+                continue;
+            };
+            let found = expand(files, &base, pattern);
+            if found.is_empty() {
+                let place = base.join(pattern).display().to_string();
+                self.trail
+                    .note("system folders", place, SearchOutcome::Absent);
+            }
+            folders.extend(found);
+        }
+        folders
+    }
+
+    /// The real folder, if the header is in it.
+    fn header_in(
+        &mut self,
+        step: &'static str,
+        folder: &Path,
+        names: &[String],
+    ) -> Option<PathBuf> {
+        self.proper_file(step, folder, names, FileRequirement::Exist)?;
+        Some(self.real(folder))
+    }
+
+    /// The real file of the first of `names` that is in a folder.
+    fn file_in(
+        &mut self,
+        step: &'static str,
+        folder: &Path,
+        names: &[String],
+        must: FileRequirement,
+    ) -> Option<PathBuf> {
+        let path = self.proper_file(step, folder, names, must)?;
+        Some(self.real(&path))
+    }
+
+    fn real(&self, path: &Path) -> PathBuf {
+        let resolved = self.finder.files.resolve(path);
+        resolved.unwrap_or_else(|| path.to_owned())
+    }
+
+    /// The first of `names` that is a proper file in a folder; notes what is wrong with the others.
+    fn proper_file(
+        &mut self,
+        step: &'static str,
+        folder: &Path,
+        names: &[String],
+        must: FileRequirement,
+    ) -> Option<PathBuf> {
+        let files = self.finder.files;
+        let mut broken = false;
+        for name in names {
+            let path = folder.join(name);
+            let fault = match probe_file(files, &path) {
+                Probe::Absent => continue,
+                Probe::FileDefect(fault) => fault,
+                Probe::File
+                    if must != FileRequirement::Exist
+                        && files.entry(&path) == FileEntry::File(0) =>
+                {
+                    FileDefect::Empty
+                }
+                Probe::File if must == FileRequirement::Run && !files.is_executable(&path) => {
+                    FileDefect::NotExecutable
+                }
+                Probe::File => return Some(path),
+            };
+            self.trail
+                .note_path(step, &path, SearchOutcome::Broken(fault));
+            broken = true;
+        }
+        if !broken {
+            self.trail.note_folder(step, folder);
+        }
+        None
+    }
+
+    fn error(self, kind: FindErrorKind) -> FindError {
+        let looked = self.trail.finish(self.finder.files, |_, name: &OsStr| {
+            let name = name.to_string_lossy().to_lowercase();
+            if name.starts_with(&self.stem) {
+                Relation::Similar
+            } else {
+                Relation::None
+            }
+        });
+        FindError {
+            kind,
+            what: self.what,
+            name: self.name.to_owned(),
+            known: Vec::new(),
+            platform: self.finder.platform,
+            major: self.finder.environment.major,
+            searched: looked,
+            packages: self.packages,
+        }
+    }
+}
+
+/// A place in which a toolkit may be.
+enum ToolkitLocation {
+    /// Where `CUDA_PATH` points.
+    CudaPath,
+    /// Where `CUDA_HOME` points.
+    CudaHome,
+    /// Around the system's CUDA runtime.
+    Canary,
+    /// In a folder where toolkits are usually installed.
+    WellKnown(PathBuf),
+}
+
+/// Where the folders of targets come in the order.
+#[derive(Clone, Copy)]
+enum TargetDirOrder {
+    /// Before the plain ones, as in conda environments.
+    First,
+    /// After them, as in toolkits.
+    Last,
+}
+
+/// A folder's sub-folders; an empty name is the folder itself.
+fn join_all(folder: &Path, dirs: &[&str]) -> Vec<PathBuf> {
+    let join = |dir: &&str| {
+        if dir.is_empty() {
+            folder.to_owned()
+        } else {
+            folder.join(dir)
+        }
+    };
+    dirs.iter().map(join).collect()
+}

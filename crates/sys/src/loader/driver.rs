@@ -1,0 +1,314 @@
+//! The driver's two backends: NVIDIA's driver, and the CPU device.
+
+use std::ffi::{CStr, c_int, c_void};
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use cupyrite_pathfinder as pathfinder;
+use pathfinder::loader::LibraryHandle;
+
+use super::symbol::lookup_export;
+use super::{CudaLibrary, LoadError, LoadErrorKind, PerThreadVariant, SymbolDescriptor};
+
+/// Where the driver's symbols come from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Backend {
+    /// NVIDIA's driver.
+    Gpu,
+    /// The embedded CPU device.
+    Cpu,
+}
+
+/// Returns the address of an entry point by its exported name (`cuMemAlloc_v2`, `cuMemcpyHtoD_v2_ptds`), or null if
+/// there is no such function.
+pub type EntryPointLookup = fn(&CStr) -> *const c_void;
+
+static CPU_DRIVER: OnceLock<EntryPointLookup> = OnceLock::new();
+static PER_THREAD_DEFAULT_STREAM: AtomicBool = AtomicBool::new(false);
+static DRIVER: OnceLock<Driver> = OnceLock::new();
+
+/// Registers the CPU device. The crate that contains it calls this once at start-up; later calls have no effect.
+pub fn register_cpu_driver(lookup: EntryPointLookup) {
+    let _ = CPU_DRIVER.set(lookup);
+}
+
+/// Chooses between the legacy (`false`, the default) and the per-thread default stream, for every function of the
+/// driver and the runtime that is resolved from now on. Call it before the first use of either.
+pub fn set_per_thread_default_stream(per_thread: bool) {
+    PER_THREAD_DEFAULT_STREAM.store(per_thread, Ordering::Relaxed);
+}
+
+/// The choice made by [`set_per_thread_default_stream`].
+pub fn per_thread_default_stream() -> bool {
+    PER_THREAD_DEFAULT_STREAM.load(Ordering::Relaxed)
+}
+
+pub(super) struct Driver {
+    pub(super) source: DriverSource,
+    pub(super) reason: String,
+}
+
+pub(super) enum DriverSource {
+    Gpu {
+        loaded: pathfinder::LoadedLibrary,
+        get_proc: Option<GetProcAddress>,
+        /// The result of `cuDriverGetVersion`; 0 if the call fails.
+        version: c_int,
+    },
+    Cpu(EntryPointLookup),
+}
+
+/// `cuGetProcAddress_v2`: name, result, CUDA version, flags, status of the query (may be null).
+pub(super) type GetProcAddress = unsafe extern "C" fn(
+    *const std::ffi::c_char,
+    *mut *mut c_void,
+    c_int,
+    u64,
+    *mut c_int,
+) -> c_int;
+
+/// `CU_GET_PROC_ADDRESS_LEGACY_STREAM`.
+const LEGACY_STREAM: u64 = 1;
+/// `CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM`.
+const PER_THREAD_STREAM: u64 = 2;
+/// The CUDA version that introduced the per-thread default stream; `cuGetProcAddress` finds no per-thread variant for
+/// an older one.
+const PER_THREAD_SINCE: c_int = 7000;
+
+/// The backend. `CUPYRITE_DEVICE` chooses it on first use, for the rest of the process.
+///
+/// # Errors
+///
+/// `CUPYRITE_DEVICE` is invalid, the selected driver is missing, or an installed driver does not load. A driver that
+/// does not load never falls back to the CPU device, which would hide a broken installation. An error makes no choice.
+pub fn driver_backend() -> Result<Backend, LoadError> {
+    driver().map(Driver::backend)
+}
+
+/// The backend if it is chosen; chooses nothing.
+pub fn chosen_backend() -> Option<Backend> {
+    DRIVER.get().map(Driver::backend)
+}
+
+/// Why the backend was chosen, as a sentence without its full stop. Chooses the backend on first use.
+///
+/// # Errors
+///
+/// As [`driver_backend`].
+pub fn backend_reason() -> Result<String, LoadError> {
+    driver().map(|driver| driver.reason.clone())
+}
+
+/// Whether `auto` chose the CPU device because no NVIDIA driver is installed (Python warns about it once). `false`
+/// before the choice.
+pub fn is_cpu_fallback() -> bool {
+    DRIVER.get().is_some_and(|driver| {
+        driver.backend() == Backend::Cpu && driver.reason == CPU_FALLBACK_REASON
+    })
+}
+
+pub(super) const CPU_FALLBACK_REASON: &str = "no NVIDIA driver (libcuda.so.1) is installed on this machine; \
+     CUPYRITE_DEVICE=auto selects the embedded CPU device";
+
+impl Driver {
+    fn backend(&self) -> Backend {
+        match self.source {
+            DriverSource::Gpu { .. } => Backend::Gpu,
+            DriverSource::Cpu(_) => Backend::Cpu,
+        }
+    }
+
+    fn library(&self) -> Option<&pathfinder::LoadedLibrary> {
+        match &self.source {
+            DriverSource::Gpu { loaded, .. } => Some(loaded),
+            DriverSource::Cpu(_) => None,
+        }
+    }
+}
+
+/// NVIDIA's driver library, if it is the chosen backend.
+pub(super) fn loaded_library() -> Option<&'static pathfinder::LoadedLibrary> {
+    DRIVER.get()?.library()
+}
+
+/// The driver library's handle; `None` for the CPU device.
+pub(super) fn library_handle() -> Result<Option<LibraryHandle>, LoadError> {
+    driver().map(|driver| driver.library().map(|loaded| loaded.handle))
+}
+
+/// The CUDA major of NVIDIA's driver; `None` where there is none.
+pub(super) fn cuda_major() -> Option<u32> {
+    match driver().ok()?.source {
+        DriverSource::Gpu { version, .. } if version > 0 => u32::try_from(version / 1000).ok(),
+        _ => None,
+    }
+}
+
+/// The values of `CUPYRITE_DEVICE`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum DeviceSelection {
+    Auto,
+    Gpu,
+    Cpu,
+}
+
+impl DeviceSelection {
+    pub(super) fn parse(value: Option<&str>) -> Result<DeviceSelection, LoadError> {
+        match value.map(str::trim).unwrap_or("") {
+            "" => Ok(DeviceSelection::Auto),
+            v if v.eq_ignore_ascii_case("auto") => Ok(DeviceSelection::Auto),
+            v if v.eq_ignore_ascii_case("gpu") => Ok(DeviceSelection::Gpu),
+            v if v.eq_ignore_ascii_case("cpu") => Ok(DeviceSelection::Cpu),
+            other => Err(LoadError::selection(
+                "CUPYRITE_DEVICE",
+                other,
+                "auto, gpu or cpu",
+            )),
+        }
+    }
+
+    /// Reads `CUPYRITE_DEVICE`.
+    pub(super) fn from_environment() -> Result<DeviceSelection, LoadError> {
+        let value = std::env::var_os("CUPYRITE_DEVICE");
+        let value = value.as_deref().map(|value| value.to_string_lossy());
+        DeviceSelection::parse(value.as_deref())
+    }
+}
+
+fn driver() -> Result<&'static Driver, LoadError> {
+    if let Some(driver) = DRIVER.get() {
+        return Ok(driver);
+    }
+    let chosen = choose(
+        DeviceSelection::from_environment()?,
+        CPU_DRIVER.get().copied(),
+        || pathfinder::load(CudaLibrary::Driver.name()),
+    )?;
+    // Two threads may choose at once, from the same facts; the first choice counts.
+    let driver = DRIVER.get_or_init(|| chosen);
+    log::info!("driver: {}", driver.reason);
+    Ok(driver)
+}
+
+pub(super) fn choose(
+    selection: DeviceSelection,
+    cpu: Option<EntryPointLookup>,
+    load: impl FnOnce() -> Result<pathfinder::LoadedLibrary, pathfinder::LoadError>,
+) -> Result<Driver, LoadError> {
+    let cpu_device = |reason: &str| match cpu {
+        Some(lookup) => Ok(Driver {
+            source: DriverSource::Cpu(lookup),
+            reason: reason.to_owned(),
+        }),
+        None => Err(LoadError::plain(
+            LoadErrorKind::NoCpuDevice,
+            "CUPYRITE_DEVICE=cpu: this program was built without the CPU device".to_owned(),
+        )),
+    };
+    if selection == DeviceSelection::Cpu {
+        return cpu_device("CUPYRITE_DEVICE=cpu selects the embedded CPU device");
+    }
+    match load() {
+        Ok(loaded) => {
+            let path = loaded.path.display();
+            let reason = match selection {
+                DeviceSelection::Gpu => {
+                    format!("CUPYRITE_DEVICE=gpu selects the NVIDIA driver ({path})")
+                }
+                _ => format!("an NVIDIA driver is installed ({path})"),
+            };
+            let get_proc = loaded.handle.symbol(c"cuGetProcAddress_v2");
+            // SAFETY: the driver exports the symbol with this signature (cuda.h, CUDA 12.0 and later).
+            let get_proc = (!get_proc.is_null())
+                .then(|| unsafe { std::mem::transmute::<*mut c_void, GetProcAddress>(get_proc) });
+            let version = driver_version(loaded.handle);
+            Ok(Driver {
+                source: DriverSource::Gpu {
+                    loaded,
+                    get_proc,
+                    version,
+                },
+                reason,
+            })
+        }
+        Err(error)
+            if selection == DeviceSelection::Auto
+                && error.kind == pathfinder::LoadErrorKind::NotFound
+                && cpu.is_some() =>
+        {
+            cpu_device(CPU_FALLBACK_REASON)
+        }
+        Err(error) => {
+            let prefix = match selection {
+                DeviceSelection::Gpu => "CUPYRITE_DEVICE=gpu: ",
+                _ => "",
+            };
+            Err(LoadError::library(CudaLibrary::Driver, error, prefix))
+        }
+    }
+}
+
+/// The driver's own CUDA version, which `cuDriverGetVersion` reports before `cuInit`; 0 if it fails.
+fn driver_version(driver: LibraryHandle) -> c_int {
+    let address = driver.symbol(c"cuDriverGetVersion");
+    if address.is_null() {
+        return 0;
+    }
+    let mut version = 0;
+    // SAFETY: the driver exports the symbol with this signature and stores one integer.
+    let status = unsafe {
+        let get =
+            std::mem::transmute::<*mut c_void, unsafe extern "C" fn(*mut c_int) -> c_int>(address);
+        get(&raw mut version)
+    };
+    if status == 0 { version } else { 0 }
+}
+
+pub(super) fn symbol(symbol: &SymbolDescriptor) -> Result<*const c_void, LoadError> {
+    let per_thread = symbol.per_thread != PerThreadVariant::None && per_thread_default_stream();
+    match &driver()?.source {
+        DriverSource::Cpu(lookup) => Ok(lookup_export(symbol, per_thread, lookup)),
+        DriverSource::Gpu {
+            loaded,
+            get_proc,
+            version,
+        } => {
+            // A driver older than this ABI version might return an earlier one, whose arguments differ.
+            if let Some(get_proc) = *get_proc
+                && symbol.version <= *version
+                && let Some(address) = proc_address(get_proc, symbol, per_thread)
+            {
+                return Ok(address);
+            }
+            Ok(lookup_export(symbol, per_thread, |name| {
+                loaded.handle.symbol(name).cast_const()
+            }))
+        }
+    }
+}
+
+/// Asks the driver for exactly this ABI version of a function.
+pub(super) fn proc_address(
+    get_proc: GetProcAddress,
+    symbol: &SymbolDescriptor,
+    per_thread: bool,
+) -> Option<*const c_void> {
+    let (version, flags) = if per_thread {
+        (symbol.version.max(PER_THREAD_SINCE), PER_THREAD_STREAM)
+    } else {
+        (symbol.version, LEGACY_STREAM)
+    };
+    let mut address = std::ptr::null_mut();
+    let mut found: c_int = 0;
+    // SAFETY: the name is NUL-terminated, and both results have room for what the driver stores.
+    let status = unsafe {
+        get_proc(
+            symbol.name.as_ptr(),
+            &raw mut address,
+            version,
+            flags,
+            &raw mut found,
+        )
+    };
+    (status == 0 && !address.is_null()).then_some(address.cast_const())
+}

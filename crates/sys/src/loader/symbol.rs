@@ -1,0 +1,209 @@
+//! The symbols of a library: descriptors, cached addresses, and the interposer of the CPU device.
+
+use std::ffi::{CStr, CString, c_int, c_void};
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicPtr, Ordering};
+
+use super::error::intern;
+use super::{CudaLibrary, LoadError, driver, load_library, nvml, runtime};
+
+/// Whether a driver function has a variant for the per-thread default stream, and the suffix of that variant's name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PerThreadVariant {
+    /// No variant.
+    None,
+    /// `_ptds`: synchronous functions that use the default stream.
+    Ptds,
+    /// `_ptsz`: functions that take a stream, where 0 means the default stream.
+    Ptsz,
+}
+
+impl PerThreadVariant {
+    /// The suffix of the exported name.
+    pub const fn suffix(self) -> &'static str {
+        match self {
+            PerThreadVariant::None => "",
+            PerThreadVariant::Ptds => "_ptds",
+            PerThreadVariant::Ptsz => "_ptsz",
+        }
+    }
+}
+
+/// One function of a library: a row of a generated table.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SymbolDescriptor {
+    /// The name without version, as `cuGetProcAddress` takes it: `cuMemAlloc`.
+    pub name: &'static CStr,
+    /// The exported symbol of this ABI version: `cuMemAlloc_v2`.
+    pub export: &'static CStr,
+    /// The CUDA version that introduced this ABI version, as 1000 × major + 10 × minor: 3020. 0 where the library has
+    /// no such notion (NVRTC).
+    pub version: c_int,
+    /// The variant for the per-thread default stream.
+    pub per_thread: PerThreadVariant,
+}
+
+/// The cached address of one symbol; null until it is resolved.
+#[derive(Debug)]
+pub struct SymbolSlot(AtomicPtr<c_void>);
+
+impl Default for SymbolSlot {
+    fn default() -> SymbolSlot {
+        SymbolSlot::new()
+    }
+}
+
+impl SymbolSlot {
+    /// An unresolved slot; an array of them is `[const { SymbolSlot::new() }; N]`.
+    pub const fn new() -> SymbolSlot {
+        SymbolSlot(AtomicPtr::new(std::ptr::null_mut()))
+    }
+}
+
+/// The functions of a library with their cached addresses; generated modules hold one `static` each.
+///
+/// ```
+/// use cupyrite_sys::loader::{
+///     CudaLibrary, PerThreadVariant, SymbolDescriptor, SymbolSlot, SymbolTable,
+/// };
+/// static SYMBOLS: [SymbolDescriptor; 1] = [SymbolDescriptor {
+///     name: c"cuInit",
+///     export: c"cuInit",
+///     version: 2000,
+///     per_thread: PerThreadVariant::None,
+/// }];
+/// static SLOTS: [SymbolSlot; 1] = [const { SymbolSlot::new() }; 1];
+/// static TABLE: SymbolTable = SymbolTable::new(CudaLibrary::Driver, &SYMBOLS, &SLOTS);
+/// assert_eq!(TABLE.symbols()[0].name, c"cuInit");
+/// ```
+#[derive(Debug)]
+pub struct SymbolTable {
+    library: CudaLibrary,
+    symbols: &'static [SymbolDescriptor],
+    slots: &'static [SymbolSlot],
+}
+
+impl SymbolTable {
+    /// A table; `symbols` and `slots` have the same length.
+    pub const fn new(
+        library: CudaLibrary,
+        symbols: &'static [SymbolDescriptor],
+        slots: &'static [SymbolSlot],
+    ) -> SymbolTable {
+        assert!(symbols.len() == slots.len());
+        SymbolTable {
+            library,
+            symbols,
+            slots,
+        }
+    }
+
+    /// The library that exports the symbols.
+    pub const fn library(&self) -> CudaLibrary {
+        self.library
+    }
+
+    /// The descriptors, indexed by the generated `Symbol` enum.
+    pub const fn symbols(&self) -> &'static [SymbolDescriptor] {
+        self.symbols
+    }
+
+    /// The address of the symbol with this index. After the first success: one atomic load.
+    ///
+    /// # Errors
+    ///
+    /// The library or the symbol is missing, or `CUPYRITE_DEVICE` is invalid or selects a device that does not exist.
+    ///
+    /// # Panics
+    ///
+    /// If `index` is not below the number of symbols; indices come from generated constants.
+    #[inline(always)]
+    pub fn get(&self, index: usize) -> Result<*const c_void, &'static LoadError> {
+        // Acquire pairs with the release in `resolve`: the library's data is visible before its address.
+        let address = self.slots[index].0.load(Ordering::Acquire);
+        if address.is_null() {
+            self.resolve(index)
+        } else {
+            Ok(address)
+        }
+    }
+
+    /// Whether the symbol is resolved; resolves nothing.
+    pub fn is_resolved(&self, index: usize) -> bool {
+        !self.slots[index].0.load(Ordering::Relaxed).is_null()
+    }
+
+    /// Clears every cached address.
+    fn clear(&self) {
+        for slot in self.slots {
+            slot.0.store(std::ptr::null_mut(), Ordering::Release);
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn resolve(&self, index: usize) -> Result<*const c_void, &'static LoadError> {
+        let symbol = &self.symbols[index];
+        let address = match self.library {
+            CudaLibrary::Driver => driver::symbol(symbol),
+            CudaLibrary::Nvml => nvml::symbol(symbol),
+            CudaLibrary::Runtime => runtime::symbol(symbol),
+            library => load_library(library).map(|loaded| {
+                library.find_symbol(symbol, |name| loaded.handle.symbol(name).cast_const())
+            }),
+        }
+        .map_err(intern)?;
+        if address.is_null() {
+            return Err(intern(LoadError::symbol(self.library, symbol)));
+        }
+        let address = match INTERPOSER.get() {
+            Some(interpose) if is_interposed(self.library) => {
+                interpose(self.library, symbol.export, address)
+            }
+            _ => address,
+        };
+        self.slots[index]
+            .0
+            .store(address.cast_mut(), Ordering::Release);
+        Ok(address)
+    }
+}
+
+/// Passes the exported name to `lookup`, with the suffix of the per-thread variant if `per_thread` is set.
+pub(super) fn lookup_export(
+    symbol: &SymbolDescriptor,
+    per_thread: bool,
+    lookup: impl Fn(&CStr) -> *const c_void,
+) -> *const c_void {
+    if !per_thread {
+        return lookup(symbol.export);
+    }
+    let mut name = symbol.export.to_bytes().to_vec();
+    name.extend_from_slice(symbol.per_thread.suffix().as_bytes());
+    match CString::new(name) {
+        Ok(name) => lookup(&name),
+        Err(_) => std::ptr::null(),
+    }
+}
+
+/// Replaces functions of the toolchain's libraries: takes a library, the exported name of one of its functions and the
+/// function's address; returns the address to call instead, of a function of the same type, or the same address.
+pub type SymbolInterposer = fn(CudaLibrary, &CStr, *const c_void) -> *const c_void;
+
+static INTERPOSER: OnceLock<SymbolInterposer> = OnceLock::new();
+
+/// Whether the interposer replaces functions of a library.
+fn is_interposed(library: CudaLibrary) -> bool {
+    matches!(library, CudaLibrary::Nvrtc | CudaLibrary::NvJitLink)
+}
+
+/// Registers the interposer of the CPU device, which executes the PTX that machine code was compiled from and must
+/// therefore see what NVRTC and nvJitLink compile. Called once at start-up, as
+/// [`register_cpu_driver`](super::register_cpu_driver); later calls have no effect. Functions resolved before are
+/// resolved again.
+pub fn register_interposer(interpose: SymbolInterposer) {
+    if INTERPOSER.set(interpose).is_ok() {
+        crate::nvrtc::TABLE.clear();
+        crate::nvjitlink::TABLE.clear();
+    }
+}
