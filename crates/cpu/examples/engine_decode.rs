@@ -1,4 +1,5 @@
-//! Loads PTX files and says which kernels the engine can run: `cargo run --example engine_decode -p cupyrite-cpu FILE...`.
+//! Loads PTX files and reports which kernels the engine can run: `cargo run --example engine_decode -p cupyrite-cpu
+//! FILE...`.
 
 use cupyrite_cpu::engine::Image;
 use cupyrite_cpu::memory::AddressSpace;

@@ -135,7 +135,7 @@ pub const SPIN: u8 = 8;
 #[derive(Clone, Copy, Debug)]
 #[repr(C, align(64))]
 pub struct Inst {
-    /// The lane function of [`Kind::Alu`].
+    /// The lane function of [`RegionKind::Alu`].
     pub run: OpFn,
     /// An immediate: address offset, frame offset.
     pub imm: i64,

@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use cupyrite_sys::driver as sys;
 use parking_lot::{Mutex, MutexGuard};
 
-use super::{Code, Edge, EdgeData, Graph, Payload, State, edges};
+use super::{Code, Edge, EdgeData, Graph, GraphState, Payload, edges};
 use crate::driver::entry::Res;
 use crate::driver::entry::caller_memory::{get, non_null, put, put_optional};
 use crate::driver::entry::entries;
@@ -411,7 +411,7 @@ fn begin(stream: &Arc<Stream>, mode: u32, into: Option<(Arc<Graph>, Vec<Edge>)>)
 }
 
 /// Whether all work of a capture's streams precedes the origin's next node.
-fn all_joined(state: &State, origin: u64, joined: &HashMap<u64, Joined>) -> bool {
+fn all_joined(state: &GraphState, origin: u64, joined: &HashMap<u64, Joined>) -> bool {
     let mut before = HashSet::new();
     let nodes = |j: &Joined| j.next.iter().map(|e| e.node).collect::<Vec<u64>>();
     let mut open = joined.get(&origin).map_or_else(Vec::new, nodes);

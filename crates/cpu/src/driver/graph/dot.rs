@@ -51,18 +51,18 @@ fn details(payload: &Payload, flags: u32) -> Vec<String> {
     let mut lines = Vec::new();
     match payload {
         Payload::Kernel(k) => {
-            let request = &k.launch.request;
+            let config = &k.launch.config;
             if wanted(KERNEL) {
-                let ([gx, gy, gz], [bx, by, bz]) = (request.grid, request.block);
+                let ([gx, gy, gz], [bx, by, bz]) = (config.grid, config.block);
                 lines.push(format!("grid {gx} x {gy} x {gz}, block {bx} x {by} x {bz}"));
-                lines.push(format!("dynamic shared {} bytes", request.dynamic_shared));
+                lines.push(format!("dynamic shared {} bytes", config.dynamic_shared));
                 lines.push(format!(
                     "arguments {} bytes",
                     k.launch.arguments.bytes().len()
                 ));
             }
             if wanted(ATTRIBUTES) {
-                lines.push(format!("cooperative {}", u32::from(request.cooperative)));
+                lines.push(format!("cooperative {}", u32::from(config.cooperative)));
                 lines.extend(
                     k.attributes
                         .iter()

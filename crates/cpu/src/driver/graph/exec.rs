@@ -35,11 +35,11 @@ const RESULT_INVALID_STRUCTURE: u32 =
 pub(in crate::driver) struct Exec {
     id: u64,
     flags: u64,
-    state: Mutex<State>,
+    state: Mutex<ExecState>,
 }
 
-/// State under an executable graph's lock.
-pub(super) struct State {
+/// ExecState under an executable graph's lock.
+pub(super) struct ExecState {
     /// The copy of the graph made at instantiation, updated with each change.
     pub(super) graph: Arc<Graph>,
     pub(super) plan: Arc<Plan>,
@@ -48,12 +48,12 @@ pub(super) struct State {
 }
 
 impl Exec {
-    pub(super) fn lock(&self) -> MutexGuard<'_, State> {
+    pub(super) fn lock(&self) -> MutexGuard<'_, ExecState> {
         self.state.lock()
     }
 }
 
-impl State {
+impl ExecState {
     /// Releases user objects once the launches that may use them are done.
     pub(super) fn retire(&self, objects: Objects) {
         if let Some(last) = &self.last {
@@ -117,7 +117,7 @@ fn instantiate(graph: u64, flags: u64) -> Result<(u64, Arc<Exec>), Instantiation
     let exec = Arc::new(Exec {
         id,
         flags,
-        state: Mutex::new(State {
+        state: Mutex::new(ExecState {
             graph,
             plan: Arc::new(plan),
             last: None,

@@ -23,8 +23,8 @@ use crate::driver::entry::caller_memory::{get, get_array, non_null, put};
 use crate::driver::entry::entries;
 use crate::driver::memory::allocation::space;
 use crate::driver::memory::pool;
-use crate::driver::stream::{Place, Stream};
-use crate::memory::{Kind, Parked, Reach};
+use crate::driver::stream::{OpPlacement, Stream};
+use crate::memory::{Parked, Reach, RegionKind};
 
 /// Memory figures of a device's graphs.
 #[derive(Default)]
@@ -91,7 +91,7 @@ pub(in crate::driver) fn covers(address: u64, len: u64) -> bool {
 impl Allocation {
     fn new(size: u64, device: &Device, owner: u64, reach: Reach) -> Res<Arc<Allocation>> {
         let region =
-            pool::with_relief(|| space().alloc_owned(size, 512, Kind::Device, owner, reach))?;
+            pool::with_relief(|| space().alloc_owned(size, 512, RegionKind::Device, owner, reach))?;
         let parked = space().park(region.base, |r| r.id == region.id)?;
         let account = account(device.ordinal);
         count_up(&account.reserved, &account.reserved_high, size);
@@ -325,7 +325,7 @@ pub(super) fn launch(plan: &Plan, auto_free: bool, stream: &Arc<Stream>) -> Res 
         *lives = begins;
     }
     for allocation in stale {
-        stream.enqueue(&[], Place::HereIfIdle, move |_| {
+        stream.enqueue(&[], OpPlacement::CallerIfIdle, move |_| {
             allocation.end().map_err(|_| Code::ILLEGAL_ADDRESS)
         });
     }

@@ -102,12 +102,12 @@ pub(super) struct Graph {
     public: bool,
     /// The node that embeds it, or zero.
     embedded_in: AtomicU64,
-    state: Mutex<State>,
+    state: Mutex<GraphState>,
 }
 
-/// State under a graph's lock.
+/// GraphState under a graph's lock.
 #[derive(Default)]
-pub(super) struct State {
+pub(super) struct GraphState {
     /// By handle, that is, in order of creation.
     pub(super) nodes: BTreeMap<u64, Node>,
     /// Handle of the graph this was cloned from, or zero.
@@ -124,7 +124,7 @@ pub(super) struct State {
 }
 
 impl Graph {
-    fn make(public: bool, embedded_in: u64, state: State) -> Arc<Graph> {
+    fn make(public: bool, embedded_in: u64, state: GraphState) -> Arc<Graph> {
         let id = fresh_id();
         let graph = Arc::new(Graph {
             id,
@@ -143,12 +143,12 @@ impl Graph {
 
     /// Creates an empty public graph.
     pub(super) fn create() -> Arc<Graph> {
-        let graph = Self::make(true, 0, State::default());
+        let graph = Self::make(true, 0, GraphState::default());
         GRAPHS.insert(graph.id, graph.clone());
         graph
     }
 
-    pub(super) fn lock(&self) -> MutexGuard<'_, State> {
+    pub(super) fn lock(&self) -> MutexGuard<'_, GraphState> {
         self.state.lock()
     }
 
@@ -203,13 +203,13 @@ impl Graph {
             };
             nodes.insert(fresh[&handle], copy);
         }
-        let state = State {
+        let state = GraphState {
             nodes,
             cloned_from: self.handle,
             objects: state.objects.clone(),
             memory_nodes: state.memory_nodes,
             next_local: state.next_local,
-            ..State::default()
+            ..GraphState::default()
         };
         let copy = Self::make(public, embedded_in, state);
         if public {
@@ -287,7 +287,7 @@ impl Graph {
         Ok(node)
     }
 
-    /// Adds a node that depends on `before`, which has passed [`State::check_dependencies`].
+    /// Adds a node that depends on `before`, which has passed [`GraphState::check_dependencies`].
     pub(super) fn add(self: &Arc<Graph>, payload: Payload, before: &[Edge]) -> Res<u64> {
         let mut state = self.lock();
         state.check_dependencies(before, &payload)?;
@@ -295,7 +295,12 @@ impl Graph {
     }
 
     /// [`Graph::add`] under a lock already held, for checked dependencies.
-    fn add_checked(self: &Arc<Graph>, state: &mut State, payload: Payload, before: &[Edge]) -> u64 {
+    fn add_checked(
+        self: &Arc<Graph>,
+        state: &mut GraphState,
+        payload: Payload,
+        before: &[Edge],
+    ) -> u64 {
         let handle = new_node();
         state.memory_nodes += payload.memory_nodes();
         let node = Node {
@@ -333,7 +338,7 @@ impl Graph {
     }
 }
 
-impl State {
+impl GraphState {
     /// Checks that `edges` name distinct nodes of this graph and that their data fits a dependent with that payload.
     ///
     /// # Errors

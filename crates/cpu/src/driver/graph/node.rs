@@ -14,7 +14,7 @@ use crate::driver::entry::errors::Code;
 use crate::driver::memory::copy_nd;
 use crate::driver::memory::memset::Fill;
 use crate::driver::module::function::FUNCTIONS;
-use crate::driver::module::launch_kernel::{Launch, RawAttribute, Request};
+use crate::driver::module::launch_kernel::{Launch, LaunchConfig, RawAttribute};
 use crate::driver::stream::HostCall;
 use crate::driver::stream::event::{self, Event};
 use crate::driver::stream::stream_memory::Batch;
@@ -155,21 +155,21 @@ impl Kernel {
         };
         let halves = |i: usize| (w[i] as u32, (w[i] >> 32) as u32);
         let ((gx, gy), (gz, bx), (by, bz)) = (halves(1), halves(2), halves(3));
-        let request = Request {
+        let config = LaunchConfig {
             grid: [gx, gy, gz],
             block: [bx, by, bz],
             dynamic_shared: w[4] as u32,
             cooperative,
         };
         Ok(Kernel {
-            launch: Launch::prepare(handle, &context, request, w[5], w[6])?,
+            launch: Launch::prepare(handle, &context, config, w[5], w[6])?,
             attributes: BTreeMap::new(),
         })
     }
 
     /// The caller's parameters, with the addresses of the node's copies of the arguments.
     pub(super) fn words(&self) -> KernelWords {
-        let request = &self.launch.request;
+        let config = &self.launch.config;
         let pair = |a: u32, b: u32| u64::from(a) | u64::from(b) << 32;
         let is_function = FUNCTIONS.find(self.launch.handle).is_some();
         let (function, kernel) = if is_function {
@@ -177,13 +177,13 @@ impl Kernel {
         } else {
             (0, self.launch.handle)
         };
-        let ([gx, gy, gz], [bx, by, bz]) = (request.grid, request.block);
+        let ([gx, gy, gz], [bx, by, bz]) = (config.grid, config.block);
         [
             function,
             pair(gx, gy),
             pair(gz, bx),
             pair(by, bz),
-            request.dynamic_shared.into(),
+            config.dynamic_shared.into(),
             self.launch.arguments.pointers(),
             0,
             kernel,
@@ -199,7 +199,7 @@ impl Kernel {
         check_attribute(id)?;
         if id == COOPERATIVE {
             let mut value = [0; 8];
-            value[0] = u64::from(self.launch.request.cooperative);
+            value[0] = u64::from(self.launch.config.cooperative);
             return Ok(value);
         }
         Ok(self.attributes.get(&id).copied().unwrap_or([0; 8]))
@@ -214,9 +214,9 @@ impl Kernel {
         let mut kernel = self.clone();
         if id == COOPERATIVE {
             let cooperative = value[0] as u32 != 0;
-            kernel.launch = self.launch.with_request(Request {
+            kernel.launch = self.launch.with_config(LaunchConfig {
                 cooperative,
-                ..self.launch.request
+                ..self.launch.config
             })?;
             return Ok(kernel);
         }
@@ -242,11 +242,11 @@ impl Kernel {
 
     /// A copy of the node with the attributes of `other`.
     pub(super) fn with_attributes_of(&self, other: &Kernel) -> Res<Kernel> {
-        let cooperative = other.launch.request.cooperative;
+        let cooperative = other.launch.config.cooperative;
         Ok(Kernel {
-            launch: self.launch.with_request(Request {
+            launch: self.launch.with_config(LaunchConfig {
                 cooperative,
-                ..self.launch.request
+                ..self.launch.config
             })?,
             attributes: other.attributes.clone(),
         })

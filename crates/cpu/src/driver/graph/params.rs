@@ -150,7 +150,7 @@ pub(super) fn new_kernel(old: &Payload, words: &KernelWords) -> Res<Payload> {
     let Payload::Kernel(old) = old else {
         return Err(WRONG);
     };
-    let mut new = Kernel::read(words, old.launch.request.cooperative)?;
+    let mut new = Kernel::read(words, old.launch.config.cooperative)?;
     new.attributes = old.attributes.clone();
     Ok(Payload::Kernel(new))
 }

@@ -11,7 +11,7 @@ use super::{EventNode, Graph, Payload};
 use crate::driver::context::Context;
 use crate::driver::entry::Res;
 use crate::driver::stream::queue::{Op, Work};
-use crate::driver::stream::{Place, Stream};
+use crate::driver::stream::{OpPlacement, Stream};
 
 /// A node of the plan.
 #[derive(Clone)]
@@ -253,7 +253,9 @@ impl Plan {
             [] => return stream.mark(also),
             [only] if only.sort == ChainKind::Work => {
                 let plan = self.clone();
-                return stream.enqueue(also, Place::Worker, move |context| plan.run(0, context));
+                return stream.enqueue(also, OpPlacement::Worker, move |context| {
+                    plan.run(0, context)
+                });
             }
             _ => {}
         }

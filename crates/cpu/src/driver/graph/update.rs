@@ -35,7 +35,7 @@ fn rejection(old: &Payload, new: &Payload) -> Option<u32> {
             if a.function.context.id != b.function.context.id {
                 return Some(UNSUPPORTED_FUNCTION_CHANGE);
             }
-            (a.request.cooperative != b.request.cooperative).then_some(ATTRIBUTES_CHANGED)
+            (a.config.cooperative != b.config.cooperative).then_some(ATTRIBUTES_CHANGED)
         }
         (Payload::Memcpy(a), Payload::Memcpy(b)) => {
             let changed = a.words[..] != b.words[..] && !(a.is_linear() && b.is_linear());
@@ -116,7 +116,7 @@ fn compare(
     if ours.nodes.len() != theirs.nodes.len() {
         return mismatch(TOPOLOGY_CHANGED, 0, 0);
     }
-    let ends = |s: &super::State| -> Vec<u64> {
+    let ends = |s: &super::GraphState| -> Vec<u64> {
         let ends = s.nodes.iter().filter(|(_, n)| n.after.is_empty());
         ends.map(|(&h, _)| h).collect()
     };

@@ -15,12 +15,12 @@ use crate::driver::entry::logs::refuse;
 use crate::driver::graph;
 use crate::driver::memory::allocation::space;
 use crate::driver::stream::queue;
-use crate::driver::stream::{self, Place, Stream};
-use crate::memory::{Access, Kind, checked};
+use crate::driver::stream::{self, OpPlacement, Stream};
+use crate::memory::{Access, RegionKind, checked};
 
 /// What a caller declares an address to be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Expect {
+pub(crate) enum ExpectedMemory {
     /// Device memory.
     Device,
     /// Device memory in a context that the caller names; that context's rights apply.
@@ -31,24 +31,24 @@ pub(crate) enum Expect {
 
 /// Whether a range is known to the device, and whether copies to and from it are asynchronous.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Found {
+pub(crate) enum RangeClass {
     Known,
     Pageable,
 }
 
-pub(crate) fn classify(address: u64, len: u64, expect: Expect) -> Res<Found> {
+pub(crate) fn classify(address: u64, len: u64, expect: ExpectedMemory) -> Res<RangeClass> {
     if space().find_range(address, len).is_some() {
-        return Ok(Found::Known);
+        return Ok(RangeClass::Known);
     }
     match space().find(address) {
         // The range starts in a region and exceeds it.
         Some(_) => Err(Code::INVALID_VALUE),
-        None if expect != Expect::Any || address == 0 => Err(Code::INVALID_VALUE),
+        None if expect != ExpectedMemory::Any || address == 0 => Err(Code::INVALID_VALUE),
         // Reserved addresses belong to the device even if they are unmapped or inaccessible.
         None if space().reservation_of(address).is_some() => Err(Code::INVALID_VALUE),
         None => {
             address.checked_add(len).ok_or(Code::INVALID_VALUE)?;
-            Ok(Found::Pageable)
+            Ok(RangeClass::Pageable)
         }
     }
 }
@@ -67,7 +67,7 @@ fn check_rights(context: &Context, to: u64, from: u64, len: u64) -> Res {
     let of_device = |address| {
         space()
             .find_range(address, len)
-            .filter(|region| matches!(region.kind, Kind::Device | Kind::Virtual))
+            .filter(|region| matches!(region.kind, RegionKind::Device | RegionKind::Virtual))
     };
     let (Some(target), Some(source)) = (of_device(to), of_device(from)) else {
         return Ok(());
@@ -96,7 +96,7 @@ fn check_rights(context: &Context, to: u64, from: u64, len: u64) -> Res {
 fn direct(address: u64, len: u64, write: bool) -> bool {
     space()
         .find_range(address, len)
-        .is_some_and(|r| !(write && r.kind == Kind::Registered && r.read_only))
+        .is_some_and(|r| !(write && r.kind == RegionKind::Registered && r.read_only))
 }
 
 const BOUNCE: usize = 256 << 10;
@@ -157,7 +157,7 @@ pub(crate) fn move_between(target: End, source: End, len: u64) -> Res {
 
 /// When a call returns to its caller.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Mode {
+pub(crate) enum CopyMode {
     /// After the copy.
     Sync,
     /// When the caller's pageable memory is no longer needed.
@@ -171,29 +171,33 @@ fn linear(
     to: u64,
     from: u64,
     len: u64,
-    expect: (Expect, Expect),
+    expect: (ExpectedMemory, ExpectedMemory),
     stream: &std::sync::Arc<Stream>,
-    mode: Mode,
+    mode: CopyMode,
 ) -> Res {
     if len == 0 {
         return Ok(());
     }
     let target = classify(to, len, expect.0)?;
     let source = classify(from, len, expect.1)?;
-    if expect != PEER && (target, source) == (Found::Known, Found::Known) {
+    if expect != PEER && (target, source) == (RangeClass::Known, RangeClass::Known) {
         check_rights(&stream.context, to, from, len)?;
     }
-    if mode == Mode::Async && source == Found::Pageable && target == Found::Known && len <= SMALL {
+    if mode == CopyMode::Async
+        && source == RangeClass::Pageable
+        && target == RangeClass::Known
+        && len <= SMALL
+    {
         // Staged, because the caller may modify its memory after the call returns.
         let mut staged = vec![0u8; len as usize];
         checked::read_bytes(from, &mut staged)?;
-        stream.enqueue(&[], Place::HereIfIdle, move |_| {
+        stream.enqueue(&[], OpPlacement::CallerIfIdle, move |_| {
             let _pin = space().pin();
             move_bytes(to, staged.as_ptr() as u64, len).map_err(|_| Code::ILLEGAL_ADDRESS)
         });
         return Ok(());
     }
-    let pageable = target == Found::Pageable || source == Found::Pageable;
+    let pageable = target == RangeClass::Pageable || source == RangeClass::Pageable;
     perform(stream, mode, pageable, len, move || {
         move_bytes(to, from, len)
     })
@@ -202,16 +206,16 @@ fn linear(
 /// Enqueues the copy. If the call waits for it, an invalid address becomes the caller's error instead of the context's.
 pub(crate) fn perform(
     stream: &std::sync::Arc<Stream>,
-    mode: Mode,
+    mode: CopyMode,
     pageable: bool,
     bytes: u64,
     copy: impl FnOnce() -> Res + Send + 'static,
 ) -> Res {
-    if mode == Mode::Async && !pageable {
+    if mode == CopyMode::Async && !pageable {
         let place = if bytes <= SMALL {
-            Place::HereIfIdle
+            OpPlacement::CallerIfIdle
         } else {
-            Place::Worker
+            OpPlacement::Worker
         };
         stream.enqueue(&[], place, move |_| {
             let _pin = space().pin();
@@ -221,36 +225,42 @@ pub(crate) fn perform(
     }
     let outcome = std::sync::Arc::new(Mutex::new(Ok(())));
     let report = outcome.clone();
-    let op = stream.enqueue(&[], Place::HereIfIdle, move |_| {
+    let op = stream.enqueue(&[], OpPlacement::CallerIfIdle, move |_| {
         let _pin = space().pin();
         *report.lock() = copy();
         Ok(())
     });
     queue::wait(&op, &stream.context)?;
-    if mode == Mode::Sync {
+    if mode == CopyMode::Sync {
         stream.context.printf.flush();
     }
     stream.context.check()?;
     *outcome.lock()
 }
 
-const DD: (Expect, Expect) = (Expect::Device, Expect::Device);
-const PEER: (Expect, Expect) = (Expect::Peer, Expect::Peer);
-const HTOD: (Expect, Expect) = (Expect::Device, Expect::Any);
-const DTOH: (Expect, Expect) = (Expect::Any, Expect::Device);
-const ANY: (Expect, Expect) = (Expect::Any, Expect::Any);
+const DD: (ExpectedMemory, ExpectedMemory) = (ExpectedMemory::Device, ExpectedMemory::Device);
+const PEER: (ExpectedMemory, ExpectedMemory) = (ExpectedMemory::Peer, ExpectedMemory::Peer);
+const HTOD: (ExpectedMemory, ExpectedMemory) = (ExpectedMemory::Device, ExpectedMemory::Any);
+const DTOH: (ExpectedMemory, ExpectedMemory) = (ExpectedMemory::Any, ExpectedMemory::Device);
+const ANY: (ExpectedMemory, ExpectedMemory) = (ExpectedMemory::Any, ExpectedMemory::Any);
 
 /// `CUmemorytype`.
 const HOST: u32 = sys::CUmemorytype::CU_MEMORYTYPE_HOST.0;
 const DEVICE: u32 = sys::CUmemorytype::CU_MEMORYTYPE_DEVICE.0;
 const UNIFIED: u32 = sys::CUmemorytype::CU_MEMORYTYPE_UNIFIED.0;
 
-fn sync(to: u64, from: u64, len: u64, expect: (Expect, Expect), per_thread: bool) -> Res {
+fn sync(
+    to: u64,
+    from: u64,
+    len: u64,
+    expect: (ExpectedMemory, ExpectedMemory),
+    per_thread: bool,
+) -> Res {
     // Device-to-device copies do not block the host, even in the blocking calls.
     let mode = if matches!(expect, DD | PEER) {
-        Mode::Async
+        CopyMode::Async
     } else {
-        Mode::Sync
+        CopyMode::Sync
     };
     linear(
         to,
@@ -266,7 +276,7 @@ fn async_(
     to: u64,
     from: u64,
     len: u64,
-    expect: (Expect, Expect),
+    expect: (ExpectedMemory, ExpectedMemory),
     stream: u64,
     per_thread: bool,
 ) -> Res {
@@ -285,7 +295,7 @@ fn async_(
         let node = graph::Memcpy::linear((kinds.0, to), (kinds.1, from), len, context)?;
         return graph::capture::record(&stream, graph::Payload::Memcpy(node));
     }
-    linear(to, from, len, expect, &stream, Mode::Async)
+    linear(to, from, len, expect, &stream, CopyMode::Async)
 }
 
 fn peers(to: u64, from: u64) -> Res {

@@ -12,21 +12,21 @@ use crate::driver::entry::Res;
 use crate::driver::entry::caller_memory::{get, get_array, non_null, put_optional};
 use crate::driver::entry::entries;
 use crate::driver::entry::errors::Code;
-use crate::driver::memory::copy::{self, Expect, Mode};
+use crate::driver::memory::copy::{self, CopyMode, ExpectedMemory};
 use crate::driver::memory::copy_nd::{Job, Words3};
 use crate::driver::memory::managed::{batch_stream, spread};
 use crate::driver::stream::{self, Stream};
 
 /// `CUmemcpyAttributes`: order of access to the source, two location hints {type, id}, flags.
-type Attributes = [u32; 6];
+type AttributeWords = [u32; 6];
 
 /// `CUDA_MEMCPY3D_BATCH_OP` as 64-bit words: two operands (type, then four words), extent, order and flags.
-type Operation = [u64; 14];
+type OperationWords = [u64; 14];
 
-const ANY: (Expect, Expect) = (Expect::Any, Expect::Any);
+const ANY: (ExpectedMemory, ExpectedMemory) = (ExpectedMemory::Any, ExpectedMemory::Any);
 
 /// The copy mode for an order of access to the source.
-fn mode(order: u32, flags: u32) -> Res<Mode> {
+fn mode(order: u32, flags: u32) -> Res<CopyMode> {
     /// A hint, without effect here.
     const HINT: u32 = sys::CUmemcpyFlags::CU_MEMCPY_FLAG_PREFER_OVERLAP_WITH_COMPUTE.0;
     if flags & !HINT != 0 {
@@ -36,20 +36,20 @@ fn mode(order: u32, flags: u32) -> Res<Mode> {
     match Order(order) {
         // At the copy's position in the stream, or at any time.
         Order::CU_MEMCPY_SRC_ACCESS_ORDER_STREAM | Order::CU_MEMCPY_SRC_ACCESS_ORDER_ANY => {
-            Ok(Mode::Async)
+            Ok(CopyMode::Async)
         }
         // Before the call returns.
-        Order::CU_MEMCPY_SRC_ACCESS_ORDER_DURING_API_CALL => Ok(Mode::Sync),
+        Order::CU_MEMCPY_SRC_ACCESS_ORDER_DURING_API_CALL => Ok(CopyMode::Sync),
         _ => Err(Code::INVALID_VALUE),
     }
 }
 
-fn mode_of(attributes: &Attributes) -> Res<Mode> {
+fn mode_of(attributes: &AttributeWords) -> Res<CopyMode> {
     mode(attributes[0], attributes[5])
 }
 
 /// Enqueues checked copies.
-fn enter(jobs: Vec<(Job, Mode)>, stream: &Arc<Stream>) -> Res {
+fn enter(jobs: Vec<(Job, CopyMode)>, stream: &Arc<Stream>) -> Res {
     for (job, mode) in jobs {
         if !job.is_empty() {
             let (pageable, bytes) = (job.is_pageable()?, job.bytes());
@@ -63,8 +63,8 @@ fn enter(jobs: Vec<(Job, Mode)>, stream: &Arc<Stream>) -> Res {
 fn collect(
     count: usize,
     failed: u64,
-    check: impl Fn(usize) -> Res<(Job, Mode)>,
-) -> Res<Vec<(Job, Mode)>> {
+    check: impl Fn(usize) -> Res<(Job, CopyMode)>,
+) -> Res<Vec<(Job, CopyMode)>> {
     let mut jobs = Vec::with_capacity(count);
     for i in 0..count {
         match check(i) {
@@ -114,7 +114,7 @@ fn copy_batch(
     let from = get_array::<u64>(from, count)?;
     let sizes = get_array::<u64>(sizes, count)?;
     let spread = spread(indices, entries, count)?;
-    let attributes = get_array::<Attributes>(attributes, entries as usize)?;
+    let attributes = get_array::<AttributeWords>(attributes, entries as usize)?;
     let jobs = collect(count, failed, |i| {
         let job = Job::linear(to[i], from[i], sizes[i], ANY)?;
         Ok((job, mode_of(&attributes[spread[i]])?))
@@ -163,7 +163,7 @@ fn side(operand: &[u64], is_array: bool, bytes: u64) -> Res<[u64; 11]> {
 }
 
 /// The copy described by one operation of a three-dimensional batch.
-fn box_of(w: &Operation) -> Res<(Job, Mode)> {
+fn box_of(w: &OperationWords) -> Res<(Job, CopyMode)> {
     let (source, target) = (&w[0..5], &w[5..10]);
     let elements = (element(source)?, element(target)?);
     let bytes = match elements {
@@ -195,7 +195,7 @@ fn box_batch(
     if flags != 0 {
         return Err(Code::INVALID_VALUE);
     }
-    let operations = get_array::<Operation>(operations, size(count)?)?;
+    let operations = get_array::<OperationWords>(operations, size(count)?)?;
     let jobs = collect(operations.len(), failed, |i| box_of(&operations[i]))?;
     enter(jobs, &stream)
 }

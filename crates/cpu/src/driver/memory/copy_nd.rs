@@ -15,7 +15,7 @@ use crate::driver::entry::caller_memory::{Plain, get};
 use crate::driver::entry::entries;
 use crate::driver::entry::errors::Code;
 use crate::driver::graph;
-use crate::driver::memory::copy::{self, Expect, Found, Mode};
+use crate::driver::memory::copy::{self, CopyMode, ExpectedMemory, RangeClass};
 use crate::driver::stream;
 use crate::texture::Storage;
 
@@ -27,7 +27,7 @@ struct Side {
     pitch: u64,
     /// Bytes from one slice to the next.
     slice: u64,
-    expect: Expect,
+    expect: ExpectedMemory,
     /// The array that contains this side. Kept alive, so that its addresses need no further check.
     storage: Option<Arc<Storage>>,
 }
@@ -37,7 +37,7 @@ type Extent = [u64; 3];
 
 impl Side {
     /// A contiguous range of bytes.
-    fn flat(start: u64, len: u64, expect: Expect) -> Self {
+    fn flat(start: u64, len: u64, expect: ExpectedMemory) -> Self {
         Self {
             start,
             pitch: len,
@@ -70,9 +70,9 @@ impl Side {
             .ok_or(Code::INVALID_VALUE)
     }
 
-    fn classify(&self, extent: Extent) -> Res<Found> {
+    fn classify(&self, extent: Extent) -> Res<RangeClass> {
         if self.storage.is_some() {
-            return Ok(Found::Known);
+            return Ok(RangeClass::Known);
         }
         copy::classify(self.start, self.span(extent)?, self.expect)
     }
@@ -80,7 +80,7 @@ impl Side {
 
 /// One side of a `CUDA_MEMCPY2D` or `CUDA_MEMCPY3D`.
 #[derive(Clone, Copy, Default)]
-struct Place {
+struct CopyOperand {
     x: u64,
     y: u64,
     z: u64,
@@ -100,12 +100,12 @@ const UNIFIED: u32 = sys::CUmemorytype::CU_MEMORYTYPE_UNIFIED.0;
 /// The value of `CU_DEVICE_ATTRIBUTE_MAX_PITCH`.
 const MAX_PITCH: u64 = i32::MAX as u64;
 
-fn side(p: &Place, extent: Extent) -> Res<Side> {
+fn side(p: &CopyOperand, extent: Extent) -> Res<Side> {
     let [width, height, _] = extent;
     let (base, expect) = match p.kind {
-        HOST => (p.host, Expect::Any),
-        DEVICE => (p.device, Expect::Device),
-        UNIFIED => (p.device, Expect::Any),
+        HOST => (p.host, ExpectedMemory::Any),
+        DEVICE => (p.device, ExpectedMemory::Device),
+        UNIFIED => (p.device, ExpectedMemory::Any),
         ARRAY => {
             let array = array::find(p.array).ok_or(Code::INVALID_VALUE)?;
             return in_array(&array, [p.x, p.y, p.z], extent);
@@ -115,7 +115,7 @@ fn side(p: &Place, extent: Extent) -> Res<Side> {
     // A pitch of zero means contiguous rows.
     let row = p.x.checked_add(width).ok_or(Code::INVALID_VALUE)?;
     let pitch = if p.pitch == 0 { row } else { p.pitch };
-    if pitch < row || (expect == Expect::Device && pitch > MAX_PITCH) {
+    if pitch < row || (expect == ExpectedMemory::Device && pitch > MAX_PITCH) {
         return Err(Code::INVALID_VALUE);
     }
     let rows = p.y.checked_add(height).ok_or(Code::INVALID_VALUE)?;
@@ -160,7 +160,7 @@ fn in_array(array: &Array, [x, y, z]: [u64; 3], extent: Extent) -> Res<Side> {
         start: level.base + z * level.slice_pitch + y * level.row_pitch + x,
         pitch: level.row_pitch,
         slice: level.slice_pitch,
-        expect: Expect::Device,
+        expect: ExpectedMemory::Device,
         storage: Some(array.storage().clone()),
     })
 }
@@ -180,8 +180,8 @@ pub(crate) type Words3 = [u64; 25];
 
 impl Job {
     fn new(
-        to: &Place,
-        from: &Place,
+        to: &CopyOperand,
+        from: &CopyOperand,
         extent: Extent,
         accept: impl Fn(u64, u64) -> bool,
     ) -> Res<Job> {
@@ -203,7 +203,7 @@ impl Job {
 
     /// An empty copy.
     fn nothing() -> Job {
-        let side = Side::flat(0, 0, Expect::Any);
+        let side = Side::flat(0, 0, ExpectedMemory::Any);
         Job {
             to: side.clone(),
             from: side,
@@ -215,7 +215,12 @@ impl Job {
     ///
     /// # Errors
     /// `INVALID_VALUE` if a range does not meet its expectation.
-    pub(crate) fn linear(to: u64, from: u64, len: u64, expect: (Expect, Expect)) -> Res<Job> {
+    pub(crate) fn linear(
+        to: u64,
+        from: u64,
+        len: u64,
+        expect: (ExpectedMemory, ExpectedMemory),
+    ) -> Res<Job> {
         if len == 0 {
             return Ok(Job::nothing());
         }
@@ -259,7 +264,7 @@ impl Job {
         if w[3] != 0 && w[4] as u32 == ARRAY || w[14] != 0 && w[15] as u32 == ARRAY {
             return Err(Code::INVALID_VALUE);
         }
-        let place = |o: usize| Place {
+        let place = |o: usize| CopyOperand {
             x: w[o],
             y: w[o + 1],
             z: w[o + 2],
@@ -290,12 +295,12 @@ impl Job {
             self.to.classify(self.extent)?,
             self.from.classify(self.extent)?,
         );
-        Ok(to == Found::Pageable || from == Found::Pageable)
+        Ok(to == RangeClass::Pageable || from == RangeClass::Pageable)
     }
 
     /// Whether both sides are device memory, so that even the blocking calls do not wait.
     fn is_internal(&self) -> bool {
-        self.to.expect == Expect::Device && self.from.expect == Expect::Device
+        self.to.expect == ExpectedMemory::Device && self.from.expect == ExpectedMemory::Device
     }
 
     /// Number of bytes copied.
@@ -333,10 +338,10 @@ impl Job {
 }
 
 /// Enqueues a copy, or adds it to the graph that the stream captures.
-fn enter(words: &Words3, peer: bool, stream: u64, per_thread: bool, mode: Mode) -> Res {
+fn enter(words: &Words3, peer: bool, stream: u64, per_thread: bool, mode: CopyMode) -> Res {
     let stream = match mode {
-        Mode::Sync => stream::resolve(stream, per_thread)?,
-        Mode::Async => stream::resolve_for_capture(stream, per_thread)?,
+        CopyMode::Sync => stream::resolve(stream, per_thread)?,
+        CopyMode::Async => stream::resolve_for_capture(stream, per_thread)?,
     };
     if graph::capture::is_capturing(&stream)? {
         if words[22..].contains(&0) {
@@ -353,7 +358,7 @@ fn enter(words: &Words3, peer: bool, stream: u64, per_thread: bool, mode: Mode) 
         return Ok(());
     }
     let mode = match mode {
-        Mode::Sync if job.is_internal() => Mode::Async,
+        CopyMode::Sync if job.is_internal() => CopyMode::Async,
         other => other,
     };
     let (pageable, bytes) = (job.is_pageable()?, job.bytes());
@@ -372,31 +377,31 @@ fn as_3d(w: &Words2) -> Words3 {
     out
 }
 
-fn copy_2d(params: u64, stream: u64, per_thread: bool, mode: Mode) -> Res {
+fn copy_2d(params: u64, stream: u64, per_thread: bool, mode: CopyMode) -> Res {
     enter(&as_3d(&read(params)?), false, stream, per_thread, mode)
 }
 
-fn copy_3d(params: u64, stream: u64, per_thread: bool, mode: Mode, peer: bool) -> Res {
+fn copy_3d(params: u64, stream: u64, per_thread: bool, mode: CopyMode, peer: bool) -> Res {
     enter(&read(params)?, peer, stream, per_thread, mode)
 }
 
 /// One end of a one-dimensional copy.
 #[derive(Clone, Copy)]
 enum Flat {
-    Address(u64, Expect),
+    Address(u64, ExpectedMemory),
     /// An array and an offset in bytes.
     Array(u64, u64),
 }
 
-fn copy_flat(to: Flat, from: Flat, len: u64, stream: u64, per_thread: bool, mode: Mode) -> Res {
+fn copy_flat(to: Flat, from: Flat, len: u64, stream: u64, per_thread: bool, mode: CopyMode) -> Res {
     context::current()?;
     let mut words = [0; 25];
     for (at, end) in [(0, from), (11, to)] {
         match end {
-            Flat::Address(start, Expect::Device | Expect::Peer) => {
+            Flat::Address(start, ExpectedMemory::Device | ExpectedMemory::Peer) => {
                 (words[at + 4], words[at + 6]) = (DEVICE.into(), start);
             }
-            Flat::Address(start, Expect::Any) => {
+            Flat::Address(start, ExpectedMemory::Any) => {
                 (words[at + 4], words[at + 5]) = (HOST.into(), start);
             }
             Flat::Array(handle, offset) => {
@@ -411,11 +416,11 @@ fn copy_flat(to: Flat, from: Flat, len: u64, stream: u64, per_thread: bool, mode
 }
 
 const fn host(address: u64) -> Flat {
-    Flat::Address(address, Expect::Any)
+    Flat::Address(address, ExpectedMemory::Any)
 }
 
 const fn device(address: u64) -> Flat {
-    Flat::Address(address, Expect::Device)
+    Flat::Address(address, ExpectedMemory::Device)
 }
 
 fn read<T: Plain>(address: u64) -> Res<T> {
@@ -425,48 +430,48 @@ fn read<T: Plain>(address: u64) -> Res<T> {
 
 entries! {
     fn copy_dtoa "cuMemcpyDtoA_v2" | "cuMemcpyDtoA_v2_ptds" (to: u64, offset: u64, from: u64, len: u64) {
-        copy_flat(Flat::Array(to, offset), device(from), len, 0, PER_THREAD, Mode::Sync)
+        copy_flat(Flat::Array(to, offset), device(from), len, 0, PER_THREAD, CopyMode::Sync)
     }
     fn copy_atod "cuMemcpyAtoD_v2" | "cuMemcpyAtoD_v2_ptds" (to: u64, from: u64, offset: u64, len: u64) {
-        copy_flat(device(to), Flat::Array(from, offset), len, 0, PER_THREAD, Mode::Sync)
+        copy_flat(device(to), Flat::Array(from, offset), len, 0, PER_THREAD, CopyMode::Sync)
     }
     fn copy_htoa "cuMemcpyHtoA_v2" | "cuMemcpyHtoA_v2_ptds" (to: u64, offset: u64, from: u64, len: u64) {
-        copy_flat(Flat::Array(to, offset), host(from), len, 0, PER_THREAD, Mode::Sync)
+        copy_flat(Flat::Array(to, offset), host(from), len, 0, PER_THREAD, CopyMode::Sync)
     }
     fn copy_atoh "cuMemcpyAtoH_v2" | "cuMemcpyAtoH_v2_ptds" (to: u64, from: u64, offset: u64, len: u64) {
-        copy_flat(host(to), Flat::Array(from, offset), len, 0, PER_THREAD, Mode::Sync)
+        copy_flat(host(to), Flat::Array(from, offset), len, 0, PER_THREAD, CopyMode::Sync)
     }
     fn copy_atoa "cuMemcpyAtoA_v2" | "cuMemcpyAtoA_v2_ptds"
         (to: u64, to_offset: u64, from: u64, from_offset: u64, len: u64) {
-        copy_flat(Flat::Array(to, to_offset), Flat::Array(from, from_offset), len, 0, PER_THREAD, Mode::Sync)
+        copy_flat(Flat::Array(to, to_offset), Flat::Array(from, from_offset), len, 0, PER_THREAD, CopyMode::Sync)
     }
     fn copy_htoa_async "cuMemcpyHtoAAsync_v2" | "cuMemcpyHtoAAsync_v2_ptsz"
         (to: u64, offset: u64, from: u64, len: u64, stream: u64) {
-        copy_flat(Flat::Array(to, offset), host(from), len, stream, PER_THREAD, Mode::Async)
+        copy_flat(Flat::Array(to, offset), host(from), len, stream, PER_THREAD, CopyMode::Async)
     }
     fn copy_atoh_async "cuMemcpyAtoHAsync_v2" | "cuMemcpyAtoHAsync_v2_ptsz"
         (to: u64, from: u64, offset: u64, len: u64, stream: u64) {
-        copy_flat(host(to), Flat::Array(from, offset), len, stream, PER_THREAD, Mode::Async)
+        copy_flat(host(to), Flat::Array(from, offset), len, stream, PER_THREAD, CopyMode::Async)
     }
     fn copy2d "cuMemcpy2D_v2" | "cuMemcpy2D_v2_ptds" (params: u64) {
-        copy_2d(params, 0, PER_THREAD, Mode::Sync)
+        copy_2d(params, 0, PER_THREAD, CopyMode::Sync)
     }
     fn copy2d_unaligned "cuMemcpy2DUnaligned_v2" | "cuMemcpy2DUnaligned_v2_ptds" (params: u64) {
-        copy_2d(params, 0, PER_THREAD, Mode::Sync)
+        copy_2d(params, 0, PER_THREAD, CopyMode::Sync)
     }
     fn copy2d_async "cuMemcpy2DAsync_v2" | "cuMemcpy2DAsync_v2_ptsz" (params: u64, stream: u64) {
-        copy_2d(params, stream, PER_THREAD, Mode::Async)
+        copy_2d(params, stream, PER_THREAD, CopyMode::Async)
     }
     fn copy3d "cuMemcpy3D_v2" | "cuMemcpy3D_v2_ptds" (params: u64) {
-        copy_3d(params, 0, PER_THREAD, Mode::Sync, false)
+        copy_3d(params, 0, PER_THREAD, CopyMode::Sync, false)
     }
     fn copy3d_async "cuMemcpy3DAsync_v2" | "cuMemcpy3DAsync_v2_ptsz" (params: u64, stream: u64) {
-        copy_3d(params, stream, PER_THREAD, Mode::Async, false)
+        copy_3d(params, stream, PER_THREAD, CopyMode::Async, false)
     }
     fn copy3d_peer "cuMemcpy3DPeer" | "cuMemcpy3DPeer_ptds" (params: u64) {
-        copy_3d(params, 0, PER_THREAD, Mode::Sync, true)
+        copy_3d(params, 0, PER_THREAD, CopyMode::Sync, true)
     }
     fn copy3d_peer_async "cuMemcpy3DPeerAsync" | "cuMemcpy3DPeerAsync_ptsz" (params: u64, stream: u64) {
-        copy_3d(params, stream, PER_THREAD, Mode::Async, true)
+        copy_3d(params, stream, PER_THREAD, CopyMode::Async, true)
     }
 }

@@ -23,9 +23,9 @@ use crate::driver::entry::errors::Code;
 use crate::driver::entry::logs::refuse;
 use crate::driver::graph;
 use crate::driver::memory::allocation::space;
-use crate::driver::memory::pool::{self, Pool, Sort};
+use crate::driver::memory::pool::{self, Pool, PoolKind};
 use crate::memory::files::{self, Process};
-use crate::memory::{Access, Arena, Kind, Reach, Region, SharedRange};
+use crate::memory::{Access, Arena, Reach, Region, RegionKind, SharedRange};
 
 /// The only supported handle type.
 pub(crate) const DESCRIPTOR: u32 =
@@ -108,11 +108,11 @@ impl Sharing {
     /// # Errors
     /// `NOT_SUPPORTED` for handle types that this device lacks and for managed memory, `INVALID_VALUE` for unknown
     /// handle types, `OUT_OF_MEMORY` if no file can be created.
-    pub(crate) fn of(handle_types: u32, sort: Sort) -> Res<Sharing> {
+    pub(crate) fn of(handle_types: u32, kind: PoolKind) -> Res<Sharing> {
         const KNOWN: u32 = 0xF;
         match handle_types {
             0 => Ok(Sharing::No),
-            DESCRIPTOR if sort.1 != Kind::Managed => Ok(Sharing::Made(Shareable::new(sort)?)),
+            DESCRIPTOR if kind.1 != RegionKind::Managed => Ok(Sharing::Made(Shareable::new(kind)?)),
             _ if handle_types & !KNOWN == 0 => Err(Code::NOT_SUPPORTED),
             _ => Err(Code::INVALID_VALUE),
         }
@@ -141,12 +141,12 @@ impl Sharing {
 }
 
 impl Shareable {
-    fn new(sort: Sort) -> Res<Arc<Shareable>> {
+    fn new(kind: PoolKind) -> Res<Arc<Shareable>> {
         let id = files::nonce();
         let name = format!("{POOL}{:016x}{:016x}", id[0], id[1]);
         let arena = Arena::create(space(), &name, HEAD).map_err(|_| Code::OUT_OF_MEMORY)?;
         let maker = Process::own();
-        let [place, kind] = pool::words_of(sort);
+        let [place, kind] = pool::words_of(kind);
         let head = seal([
             POOL_MAGIC,
             id[0],
@@ -235,7 +235,7 @@ impl Drop for Exported {
 }
 
 /// Opens the pool of a shareable handle.
-fn import_pool(descriptor: i32) -> Res<(Imported, Sort)> {
+fn import_pool(descriptor: i32) -> Res<(Imported, PoolKind)> {
     let Some(known) = files::recognise(descriptor, POOL) else {
         return refuse(Code::INVALID_VALUE, || {
             let what = files::describe(descriptor);
@@ -260,14 +260,14 @@ fn import_pool(descriptor: i32) -> Res<(Imported, Sort)> {
             )
         });
     }
-    let sort = pool::sort_of_words([head[5], head[6]])?;
+    let kind = pool::kind_from_words([head[5], head[6]])?;
     let imported = Imported {
         file: known.file,
         size: known.size,
         id: [head[1], head[2]],
         maker,
     };
-    Ok((imported, sort))
+    Ok((imported, kind))
 }
 
 /// Maps an allocation of another process's pool.
@@ -372,7 +372,7 @@ pub(crate) fn device_of(region: &Region) -> Option<i32> {
 
 /// Whether `cuIpcGetMemHandle` accepts the region: `cuMemAlloc` memory of this process.
 pub(crate) fn has_handle(region: &Region) -> bool {
-    region.kind == Kind::Device && !pool::is_member(region) && !is_opened(region)
+    region.kind == RegionKind::Device && !pool::is_member(region) && !is_opened(region)
 }
 
 fn get_handle(address: u64) -> Res<Message> {
@@ -524,7 +524,14 @@ fn map_handle(
         reach = reach.with(context.device, Access::ReadWrite);
     }
     let region = space()
-        .map_foreign(&memory.file, offset, size, Kind::Device, context.id, reach)
+        .map_foreign(
+            &memory.file,
+            offset,
+            size,
+            RegionKind::Device,
+            context.id,
+            reach,
+        )
         .map_err(|_| Code::MAP_FAILED)?;
     Ok((region, ordinal))
 }
@@ -593,8 +600,8 @@ entries! {
         }
         // The descriptor is passed as a pointer.
         let descriptor = i32::try_from(descriptor).map_err(|_| Code::INVALID_VALUE)?;
-        let (imported, sort) = import_pool(descriptor)?;
-        pool::install(out, sort, 0, Sharing::Imported(Arc::new(imported)))
+        let (imported, kind) = import_pool(descriptor)?;
+        pool::install(out, kind, 0, Sharing::Imported(Arc::new(imported)))
     }
     fn pool_export_pointer "cuMemPoolExportPointer" (out: u64, address: u64) {
         non_null(out)?;

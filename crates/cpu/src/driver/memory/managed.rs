@@ -18,7 +18,7 @@ use crate::driver::entry::errors::Code;
 use crate::driver::memory::allocation::space;
 use crate::driver::memory::pool;
 use crate::driver::stream::{self, Stream};
-use crate::memory::{Kind, Region};
+use crate::memory::{Region, RegionKind};
 
 /// `CU_MEM_LOCATION_TYPE_*`.
 const DEVICE: u32 = sys::CUmemLocationType::CU_MEM_LOCATION_TYPE_DEVICE.0;
@@ -178,7 +178,7 @@ impl Ranges {
 
 /// Removes the advice of freed memory.
 pub(crate) fn forget(region: &Region) {
-    if region.kind == Kind::Managed {
+    if region.kind == RegionKind::Managed {
         ADVICE.lock().forget(region.base, region.end());
     }
 }
@@ -186,7 +186,7 @@ pub(crate) fn forget(region: &Region) {
 /// Checks the range of `cuStreamAttachMemAsync`: managed memory, and a whole allocation if a length is given.
 pub(crate) fn check_attachable(address: u64, length: u64) -> Res {
     let region = space().find(address).ok_or(Code::INVALID_VALUE)?;
-    if region.kind != Kind::Managed || (length != 0 && length != region.size) {
+    if region.kind != RegionKind::Managed || (length != 0 && length != region.size) {
         return Err(Code::INVALID_VALUE);
     }
     Ok(())
@@ -197,7 +197,7 @@ fn pages(address: u64, size: u64) -> Res<(u64, u64)> {
     const PAGE: u64 = 4096;
     let region = space()
         .find_range(address, size)
-        .filter(|r| size > 0 && matches!(r.kind, Kind::Managed | Kind::Global))
+        .filter(|r| size > 0 && matches!(r.kind, RegionKind::Managed | RegionKind::Global))
         .ok_or(Code::INVALID_VALUE)?;
     let start = (address & !(PAGE - 1)).max(region.base);
     let end = (address + size).next_multiple_of(PAGE).min(region.end());

@@ -5,7 +5,7 @@ use crate::driver::entry::entries;
 use crate::driver::entry::errors::Code;
 use crate::driver::graph;
 use crate::driver::memory::allocation::space;
-use crate::driver::stream::{self, Place};
+use crate::driver::stream::{self, OpPlacement};
 
 /// A fill operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -117,9 +117,9 @@ fn set(fill: Fill, stream: u64, per_thread: bool) -> Res {
         return Ok(());
     }
     let place = if span <= SMALL {
-        Place::HereIfIdle
+        OpPlacement::CallerIfIdle
     } else {
-        Place::Worker
+        OpPlacement::Worker
     };
     stream.enqueue(&[], place, move |_| fill.run());
     Ok(())

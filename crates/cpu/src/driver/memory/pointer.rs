@@ -16,7 +16,7 @@ use crate::driver::memory::allocation::space;
 use crate::driver::memory::ipc;
 use crate::driver::memory::pool;
 use crate::driver::memory::virtual_memory;
-use crate::memory::{Access, Kind, Region};
+use crate::memory::{Access, Region, RegionKind};
 
 /// Flags given to `cuMemHostAlloc`/`cuMemHostRegister`, by region id.
 static HOST_FLAGS: Mutex<Option<HashMap<u64, u32>>> = Mutex::new(None);
@@ -40,7 +40,7 @@ pub(crate) fn host_flags(region: &Region) -> u32 {
         .get(&region.id)
         .copied()
         .unwrap_or(0);
-    if matches!(region.kind, Kind::Host | Kind::Managed) {
+    if matches!(region.kind, RegionKind::Host | RegionKind::Managed) {
         given | MAPPED
     } else {
         given
@@ -89,7 +89,7 @@ fn access_flags(context: &Context, region: &Region) -> u32 {
     match peers::viewer(context).access(region) {
         Access::None => 0,
         Access::Read => 1,
-        Access::ReadWrite if region.read_only && region.kind == Kind::Registered => 1,
+        Access::ReadWrite if region.read_only && region.kind == RegionKind::Registered => 1,
         Access::ReadWrite => 3,
     }
 }
@@ -107,7 +107,7 @@ fn query(
         attribute,
         Attribute::CU_POINTER_ATTRIBUTE_RANGE_START_ADDR
             | Attribute::CU_POINTER_ATTRIBUTE_RANGE_SIZE
-    ) && region.is_none_or(|r| r.kind == Kind::Virtual)
+    ) && region.is_none_or(|r| r.kind == RegionKind::Virtual)
         && let Some((base, size)) = space().reservation_of(address)
     {
         return Ok(Long(
@@ -126,8 +126,8 @@ fn query(
             _ => Err(Code::INVALID_VALUE),
         };
     };
-    let host =
-        matches!(region.kind, Kind::Host | Kind::Registered) || virtual_memory::is_host(region);
+    let host = matches!(region.kind, RegionKind::Host | RegionKind::Registered)
+        || virtual_memory::is_host(region);
     Ok(match attribute {
         Attribute::CU_POINTER_ATTRIBUTE_CONTEXT => Long(if region.owner == 0 {
             0
@@ -141,7 +141,9 @@ fn query(
         }),
         Attribute::CU_POINTER_ATTRIBUTE_DEVICE_POINTER => Long(address),
         // Device memory is not accessible to the host, as on a GPU.
-        Attribute::CU_POINTER_ATTRIBUTE_HOST_POINTER if host || region.kind == Kind::Managed => {
+        Attribute::CU_POINTER_ATTRIBUTE_HOST_POINTER
+            if host || region.kind == RegionKind::Managed =>
+        {
             Long(address)
         }
         Attribute::CU_POINTER_ATTRIBUTE_HOST_POINTER => return Err(Code::INVALID_VALUE),
@@ -149,7 +151,9 @@ fn query(
         Attribute::CU_POINTER_ATTRIBUTE_SYNC_MEMOPS => Word(0),
         Attribute::CU_POINTER_ATTRIBUTE_BUFFER_ID
         | Attribute::CU_POINTER_ATTRIBUTE_MEMORY_BLOCK_ID => Long(region.id),
-        Attribute::CU_POINTER_ATTRIBUTE_IS_MANAGED => Word(u32::from(region.kind == Kind::Managed)),
+        Attribute::CU_POINTER_ATTRIBUTE_IS_MANAGED => {
+            Word(u32::from(region.kind == RegionKind::Managed))
+        }
         Attribute::CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL => Word(device_of(region) as u32),
         Attribute::CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE => {
             Word(ipc::has_handle(region).into())
@@ -227,7 +231,7 @@ entries! {
         // Only `CU_POINTER_ATTRIBUTE_SYNC_MEMOPS` can be set, and only for device memory. It has no effect: copies
         // always synchronise with the regions they access.
         let region = space().find(address).ok_or(Code::INVALID_VALUE)?;
-        if attribute != 6 || region.kind != Kind::Device {
+        if attribute != 6 || region.kind != RegionKind::Device {
             return Err(Code::INVALID_VALUE);
         }
         get::<u32>(value).map(|_| ())

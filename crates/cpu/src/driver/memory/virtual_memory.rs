@@ -17,7 +17,7 @@ use crate::driver::entry::handles::{HandleKind, fresh_id, handle_of};
 use crate::driver::memory::allocation::space;
 use crate::driver::memory::pool;
 use crate::driver::memory::pool::access_of;
-use crate::memory::{Access, Kind, MemoryError, Physical, Region};
+use crate::memory::{Access, MemoryError, Physical, Region, RegionKind};
 
 /// Granularity of sizes, offsets and addresses in bytes, as on GPUs.
 const GRANULARITY: u64 = 2 << 20;
@@ -102,7 +102,7 @@ fn properties_at(address: u64) -> Option<Properties> {
 
 /// The device of a mapping's memory; `None` for host memory and for regions that are not mappings.
 pub(crate) fn device_of(region: &Region) -> Option<i32> {
-    (region.kind == Kind::Virtual)
+    (region.kind == RegionKind::Virtual)
         .then(|| properties_at(region.base))?
         .filter(|p| p[2] == DEVICE)
         .map(|p| p[3] as i32)
@@ -110,12 +110,12 @@ pub(crate) fn device_of(region: &Region) -> Option<i32> {
 
 /// Whether the region is a mapping of host memory.
 pub(crate) fn is_host(region: &Region) -> bool {
-    region.kind == Kind::Virtual && properties_at(region.base).is_some_and(|p| p[2] != DEVICE)
+    region.kind == RegionKind::Virtual && properties_at(region.base).is_some_and(|p| p[2] != DEVICE)
 }
 
 /// The handle types as which a mapping's memory can be exported; zero for regions that are not mappings.
 pub(crate) fn handle_types(region: &Region) -> u64 {
-    if region.kind != Kind::Virtual {
+    if region.kind != RegionKind::Virtual {
         return 0;
     }
     properties_at(region.base).map_or(0, |p| p[1].into())
@@ -127,7 +127,7 @@ pub(crate) fn region_at(address: u64) -> Option<Region> {
     Some(Region {
         base: m.base,
         size: m.size,
-        kind: Kind::Virtual,
+        kind: RegionKind::Virtual,
         id: m.id,
         read_only: false,
         owner: 0,

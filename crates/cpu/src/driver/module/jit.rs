@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use cupyrite_sys::driver::CUjit_option as JitOption;
 
-use crate::code::{self, Problem, Unit};
+use crate::code::{self, CodeError, Unit};
 use crate::driver::entry::Res;
 use crate::driver::entry::caller_memory::{get_array, non_null, put, put_bytes};
 use crate::driver::entry::errors::Code;
@@ -157,12 +157,12 @@ pub(crate) struct Rejected {
     pub(crate) log: String,
 }
 
-impl From<Problem> for Rejected {
-    fn from(problem: Problem) -> Rejected {
+impl From<CodeError> for Rejected {
+    fn from(problem: CodeError) -> Rejected {
         let code = match problem {
-            Problem::Unreadable => Code::INVALID_VALUE,
-            Problem::Invalid(_) => Code::INVALID_IMAGE,
-            Problem::NoPtx(_) => Code::NO_BINARY_FOR_GPU,
+            CodeError::Unreadable => Code::INVALID_VALUE,
+            CodeError::Invalid(_) => Code::INVALID_IMAGE,
+            CodeError::NoPtx(_) => Code::NO_BINARY_FOR_GPU,
         };
         Rejected {
             code,

@@ -19,12 +19,12 @@ use crate::driver::memory::allocation::space;
 use crate::driver::module::function::{self, Function};
 use crate::driver::module::occupancy;
 use crate::driver::stream::event;
-use crate::driver::stream::{self, Place};
+use crate::driver::stream::{self, OpPlacement};
 use crate::engine::{self, FaultKind, Kernel, LaunchSpec};
 
 /// The dimensions and attributes of a launch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Request {
+pub(crate) struct LaunchConfig {
     pub(crate) grid: [u32; 3],
     pub(crate) block: [u32; 3],
     pub(crate) dynamic_shared: u32,
@@ -68,7 +68,7 @@ pub(crate) struct Launch {
     /// The function or library kernel that the caller named.
     pub(crate) handle: u64,
     pub(crate) function: Arc<Function>,
-    pub(crate) request: Request,
+    pub(crate) config: LaunchConfig,
     pub(crate) arguments: Arc<Arguments>,
 }
 
@@ -81,7 +81,7 @@ impl Launch {
     pub(crate) fn prepare(
         handle: u64,
         context: &Arc<Context>,
-        request: Request,
+        config: LaunchConfig,
         pointers: u64,
         extra: u64,
     ) -> Res<Launch> {
@@ -89,22 +89,22 @@ impl Launch {
         if context.id != function.context.id {
             return Err(Code::INVALID_HANDLE);
         }
-        check(&function, &request)?;
+        check(&function, &config)?;
         let bytes = arguments(&function.kernel, pointers, extra)?;
         let arguments = Arc::new(Arguments::new(&function.kernel, bytes));
         Ok(Launch {
             handle,
             function,
-            request,
+            config,
             arguments,
         })
     }
 
     /// The same launch with other dimensions, validated again.
-    pub(crate) fn with_request(&self, request: Request) -> Res<Launch> {
-        check(&self.function, &request)?;
+    pub(crate) fn with_config(&self, config: LaunchConfig) -> Res<Launch> {
+        check(&self.function, &config)?;
         Ok(Launch {
-            request,
+            config,
             ..self.clone()
         })
     }
@@ -116,11 +116,11 @@ impl Launch {
         let _running = RunningKernel::on(context.device);
         let outcome = engine::launch(&LaunchSpec {
             kernel: &self.function.kernel,
-            grid: self.request.grid,
-            block: self.request.block,
-            dynamic_shared: self.request.dynamic_shared,
+            grid: self.config.grid,
+            block: self.config.block,
+            dynamic_shared: self.config.dynamic_shared,
             params: self.arguments.bytes(),
-            cooperative: self.request.cooperative,
+            cooperative: self.config.cooperative,
             cancel: &context.cancel,
             printf: &context.printf,
             local_limit: context.stack_limit(),
@@ -139,13 +139,13 @@ impl Launch {
 }
 
 /// Checks a launch against the limits of the device and the function.
-fn check(f: &Function, request: &Request) -> Res {
-    let Request {
+fn check(f: &Function, config: &LaunchConfig) -> Res {
+    let LaunchConfig {
         grid,
         block,
         dynamic_shared,
         cooperative,
-    } = *request;
+    } = *config;
     let name = &f.kernel.name;
     for (what, dims, most) in [("grid", grid, MAX_GRID), ("block", block, MAX_BLOCK)] {
         if dims.iter().zip(most).any(|(&d, m)| !(1..=m).contains(&d)) {
@@ -321,7 +321,7 @@ fn blocking() -> bool {
 
 fn launch(
     handle: u64,
-    request: Request,
+    config: LaunchConfig,
     stream: u64,
     per_thread: bool,
     pointers: u64,
@@ -329,7 +329,7 @@ fn launch(
     attributes: &[RawAttribute],
 ) -> Res<Arc<stream::Stream>> {
     let stream = stream::resolve_for_capture(stream, per_thread)?;
-    let launch = Launch::prepare(handle, &stream.context, request, pointers, extra);
+    let launch = Launch::prepare(handle, &stream.context, config, pointers, extra);
     // A failed launch would be missing from the graph.
     let launch = launch.inspect_err(|_| graph::capture::invalidate(&stream))?;
     if graph::capture::is_capturing(&stream)? {
@@ -337,7 +337,7 @@ fn launch(
         graph::capture::record(&stream, graph::Payload::Kernel(node))?;
         return Ok(stream);
     }
-    stream.enqueue(&[], Place::Worker, move |_| launch.run());
+    stream.enqueue(&[], OpPlacement::Worker, move |_| launch.run());
     if blocking() {
         stream.synchronize()?;
     }
@@ -422,14 +422,14 @@ fn attributes(address: u64, count: u32) -> Res<Attributes> {
 entries! {
     fn launch_kernel "cuLaunchKernel" | "cuLaunchKernel_ptsz"
         (f: u64, gx: u32, gy: u32, gz: u32, bx: u32, by: u32, bz: u32, shared: u32, stream: u64, params: u64, extra: u64) {
-        let request =
-            Request { grid: [gx, gy, gz], block: [bx, by, bz], dynamic_shared: shared, cooperative: false };
-        launch(f, request, stream, PER_THREAD, params, extra, &[]).map(|_| ())
+        let config =
+            LaunchConfig { grid: [gx, gy, gz], block: [bx, by, bz], dynamic_shared: shared, cooperative: false };
+        launch(f, config, stream, PER_THREAD, params, extra, &[]).map(|_| ())
     }
     fn launch_cooperative "cuLaunchCooperativeKernel" | "cuLaunchCooperativeKernel_ptsz"
         (f: u64, gx: u32, gy: u32, gz: u32, bx: u32, by: u32, bz: u32, shared: u32, stream: u64, params: u64) {
-        let request = Request { grid: [gx, gy, gz], block: [bx, by, bz], dynamic_shared: shared, cooperative: true };
-        launch(f, request, stream, PER_THREAD, params, 0, &[]).map(|_| ())
+        let config = LaunchConfig { grid: [gx, gy, gz], block: [bx, by, bz], dynamic_shared: shared, cooperative: true };
+        launch(f, config, stream, PER_THREAD, params, 0, &[]).map(|_| ())
     }
     fn launch_kernel_ex "cuLaunchKernelEx" | "cuLaunchKernelEx_ptsz" (config: u64, f: u64, params: u64, extra: u64) {
         non_null(config)?;
@@ -437,7 +437,7 @@ entries! {
         let words = get::<[u32; 14]>(config)?;
         let long = |i: usize| u64::from(words[i]) | u64::from(words[i + 1]) << 32;
         let found = attributes(long(10), words[12])?;
-        let request = Request {
+        let config = LaunchConfig {
             grid: [words[0], words[1], words[2]],
             block: [words[3], words[4], words[5]],
             dynamic_shared: words[6],
@@ -446,7 +446,7 @@ entries! {
         for event in &found.events {
             event::check(*event)?;
         }
-        let stream = launch(f, request, long(8), PER_THREAD, params, extra, &found.raw)?;
+        let stream = launch(f, config, long(8), PER_THREAD, params, extra, &found.raw)?;
         for event in found.events {
             event::record_in(event, &stream)?;
         }

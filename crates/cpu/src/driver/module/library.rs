@@ -20,10 +20,10 @@ use crate::driver::module::jit::{self, JitOptions, Rejected};
 use crate::driver::module::{self, Module};
 use crate::engine::{Image, Kernel};
 
-static LIBRARIES: Table<Library> = Table::new(HandleKind::Library);
+static LIBRARIES: Table<LoadedLibrary> = Table::new(HandleKind::Library);
 pub(crate) static KERNELS: Table<LibraryKernel> = Table::new(HandleKind::Kernel);
 
-struct Library {
+struct LoadedLibrary {
     id: u64,
     /// Reloaded in contexts after the first.
     units: Arc<[Unit]>,
@@ -38,12 +38,12 @@ struct Library {
 /// A kernel of a library, independent of a context.
 pub(crate) struct LibraryKernel {
     id: u64,
-    library: Weak<Library>,
+    library: Weak<LoadedLibrary>,
     kernel: Arc<Kernel>,
     settings: Shared,
 }
 
-impl Library {
+impl LoadedLibrary {
     fn handle(&self) -> u64 {
         handle_of(HandleKind::Library, self.id)
     }
@@ -120,7 +120,7 @@ pub(crate) fn forget_context(context: u64) {
 fn load(out: u64, jit: &JitOptions, find: impl FnOnce() -> Result<Vec<Unit>, Rejected>) -> Res {
     non_null(out)?;
     let (first, units) = jit.load(find)?;
-    let library = Arc::new(Library {
+    let library = Arc::new(LoadedLibrary {
         id: fresh_id(),
         units,
         first,
@@ -132,7 +132,7 @@ fn load(out: u64, jit: &JitOptions, find: impl FnOnce() -> Result<Vec<Unit>, Rej
     put(out, library.handle()).inspect_err(|_| library.unload())
 }
 
-/// Reads the options of a load. Library options have no effect but must be valid.
+/// Reads the options of a load. LoadedLibrary options have no effect but must be valid.
 fn options(jit: (u64, u64, u32), library: (u64, u64, u32)) -> Res<JitOptions> {
     let (ids, values, count) = library;
     if count > 0 {

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use cupyrite_sys::driver as sys;
 use parking_lot::Mutex;
 
-use crate::code::{self, Content, Data, Unit};
+use crate::code::{self, CodeSource, Content, Unit};
 use crate::driver::context;
 use crate::driver::device;
 use crate::driver::entry::Res;
@@ -45,11 +45,11 @@ struct Linker {
     options: JitOptions,
     /// Target architecture of LTO IR.
     arch: u32,
-    state: Mutex<State>,
+    state: Mutex<LinkState>,
 }
 
 #[derive(Default)]
-struct State {
+struct LinkState {
     units: Vec<Unit>,
     lto: Vec<Lto>,
     /// Number of inputs, used to name unnamed ones.
@@ -74,7 +74,7 @@ impl Linker {
     }
 
     /// Writes the logs, into the buffers of this input if it has its own.
-    fn tell(&self, state: &State, own: &JitOptions) -> Res {
+    fn tell(&self, state: &LinkState, own: &JitOptions) -> Res {
         for options in [&self.options, own] {
             options.info.write(&state.info)?;
             options.error.write(&state.error)?;
@@ -83,7 +83,7 @@ impl Linker {
     }
 
     /// Records a failure in the log.
-    fn fail<T>(&self, state: &mut State, own: &JitOptions, rejected: Rejected) -> Res<T> {
+    fn fail<T>(&self, state: &mut LinkState, own: &JitOptions, rejected: Rejected) -> Res<T> {
         let Rejected { code, log } = rejected;
         state.error += log.trim_end();
         state.error.push('\n');
@@ -150,7 +150,7 @@ impl Linker {
 
 /// Reads an input of the declared type.
 fn read(kind: u32, bytes: &[u8], name: &str) -> Result<Content, Rejected> {
-    let content = code::content(Data::Slice(bytes), name).map_err(|problem| {
+    let content = code::content(CodeSource::Slice(bytes), name).map_err(|problem| {
         let mut rejected = Rejected::from(problem);
         rejected.log = format!("'{name}': {}", rejected.log);
         rejected

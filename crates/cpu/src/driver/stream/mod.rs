@@ -51,7 +51,7 @@ const NON_BLOCKING: u32 = sys::CUstream_flags::CU_STREAM_NON_BLOCKING.0;
 
 /// A stream's relation to the legacy default stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Sort {
+pub(crate) enum StreamKind {
     /// The legacy default stream, which synchronises with all blocking streams.
     Legacy,
     /// A per-thread default stream; blocking.
@@ -64,7 +64,7 @@ pub(crate) enum Sort {
 pub(crate) struct Stream {
     pub(crate) id: u64,
     pub(crate) context: Arc<Context>,
-    sort: Sort,
+    sort: StreamKind,
     priority: i32,
     /// The last enqueued op, unless it is known to be done.
     tail: Mutex<Option<Arc<Op>>>,
@@ -112,15 +112,15 @@ impl Backlog {
 
 /// The thread that may run an op.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Place {
+pub(crate) enum OpPlacement {
     /// A worker thread.
     Worker,
     /// The calling thread if no earlier work is pending in the stream, otherwise a worker.
-    HereIfIdle,
+    CallerIfIdle,
 }
 
 impl Stream {
-    fn new(context: &Arc<Context>, sort: Sort, priority: i32) -> Arc<Stream> {
+    fn new(context: &Arc<Context>, sort: StreamKind, priority: i32) -> Arc<Stream> {
         let id = fresh_id();
         let stream = Arc::new(Stream {
             id,
@@ -138,7 +138,7 @@ impl Stream {
     }
 
     /// Creates a default stream of `context`.
-    pub(crate) fn default_of(context: &Arc<Context>, sort: Sort) -> Arc<Stream> {
+    pub(crate) fn default_of(context: &Arc<Context>, sort: StreamKind) -> Arc<Stream> {
         Self::new(context, sort, 0)
     }
 
@@ -160,7 +160,7 @@ impl Stream {
     pub(crate) fn enqueue(
         self: &Arc<Self>,
         also: &[Arc<Op>],
-        place: Place,
+        place: OpPlacement,
         work: impl FnOnce(&Arc<Context>) -> Res + Send + 'static,
     ) -> Arc<Op> {
         let context = self.context.clone();
@@ -183,11 +183,16 @@ impl Stream {
 
     /// Enqueues an op without work; it completes when all ops before it are done.
     pub(crate) fn mark(self: &Arc<Self>, also: &[Arc<Op>]) -> Arc<Op> {
-        self.enter(also, Place::HereIfIdle, None)
+        self.enter(also, OpPlacement::CallerIfIdle, None)
     }
 
     /// Enqueues an op that runs whether or not the context has failed.
-    fn enter(self: &Arc<Self>, also: &[Arc<Op>], place: Place, work: Option<Work>) -> Arc<Op> {
+    fn enter(
+        self: &Arc<Self>,
+        also: &[Arc<Op>],
+        place: OpPlacement,
+        work: Option<Work>,
+    ) -> Arc<Op> {
         let counted = work.is_some();
         let work: Option<Work> = work.map(|work| -> Work {
             self.pending.wait_for_room();
@@ -201,7 +206,7 @@ impl Stream {
         let op = Op::new(work);
         self.line_up(&op, &op, also);
         if counted
-            && place == Place::HereIfIdle
+            && place == OpPlacement::CallerIfIdle
             && op.is_unblocked()
             && let Some(work) = op.take_work()
         {
@@ -219,21 +224,21 @@ impl Stream {
             first.after(&before);
         }
         match self.sort {
-            Sort::Legacy => {
+            StreamKind::Legacy => {
                 for other in self.context.streams.lock().iter() {
-                    if matches!(other.sort, Sort::Blocking | Sort::PerThread)
+                    if matches!(other.sort, StreamKind::Blocking | StreamKind::PerThread)
                         && let Some(before) = other.tail()
                     {
                         first.after(&before);
                     }
                 }
             }
-            Sort::Blocking | Sort::PerThread => {
+            StreamKind::Blocking | StreamKind::PerThread => {
                 if let Some(before) = self.context.legacy_stream().tail() {
                     first.after(&before);
                 }
             }
-            Sort::NonBlocking => {}
+            StreamKind::NonBlocking => {}
         }
         for before in also {
             first.after(before);
@@ -263,17 +268,17 @@ impl Stream {
 
     /// Whether this is the legacy default stream.
     pub(crate) fn is_legacy(&self) -> bool {
-        self.sort == Sort::Legacy
+        self.sort == StreamKind::Legacy
     }
 
     /// Whether the stream synchronises with the legacy default stream.
     pub(crate) fn is_blocking(&self) -> bool {
-        matches!(self.sort, Sort::Blocking | Sort::PerThread)
+        matches!(self.sort, StreamKind::Blocking | StreamKind::PerThread)
     }
 
     /// Waits for all ops enqueued so far.
     pub(crate) fn synchronize(self: &Arc<Self>) -> Res {
-        let last = if self.sort == Sort::Legacy {
+        let last = if self.sort == StreamKind::Legacy {
             Some(self.mark(&[]))
         } else {
             self.tail()
@@ -290,13 +295,10 @@ impl Stream {
         if self.tail().is_some() {
             return false;
         }
-        self.sort != Sort::Legacy
-            || !self
-                .context
-                .streams
-                .lock()
-                .iter()
-                .any(|s| matches!(s.sort, Sort::Blocking | Sort::PerThread) && s.tail().is_some())
+        self.sort != StreamKind::Legacy
+            || !self.context.streams.lock().iter().any(|s| {
+                matches!(s.sort, StreamKind::Blocking | StreamKind::PerThread) && s.tail().is_some()
+            })
     }
 
     /// Marks the stream for removal once its work is done.
@@ -338,7 +340,7 @@ fn per_thread_stream(context: &Arc<Context>) -> Res<Arc<Stream>> {
             if let Some(s) = streams.0.iter().find(|s| s.context.id == context.id) {
                 return s.clone();
             }
-            let made = Stream::default_of(context, Sort::PerThread);
+            let made = Stream::default_of(context, StreamKind::PerThread);
             streams.0.push(made.clone());
             made
         })
@@ -405,9 +407,9 @@ fn create(out: u64, flags: u32, priority: i32) -> Res {
     }
     let context = context::current()?;
     let sort = if flags & NON_BLOCKING != 0 {
-        Sort::NonBlocking
+        StreamKind::NonBlocking
     } else {
-        Sort::Blocking
+        StreamKind::Blocking
     };
     let stream = Stream::new(
         &context,
@@ -470,7 +472,7 @@ fn host_function(stream: u64, per_thread: bool, function: u64, data: u64, mode: 
     if graph::capture::is_capturing(&stream)? {
         return graph::capture::record(&stream, graph::Payload::Host(call));
     }
-    stream.enqueue(&[], Place::Worker, move |_| {
+    stream.enqueue(&[], OpPlacement::Worker, move |_| {
         call.run();
         Ok(())
     });
@@ -528,7 +530,7 @@ entries! {
         let stream = resolve(handle, PER_THREAD)?;
         let context = stream.context.clone();
         // Unlike a host function, a callback receives the status and runs even after a failure.
-        stream.enter(&[], Place::Worker, Some(Box::new(move || {
+        stream.enter(&[], OpPlacement::Worker, Some(Box::new(move || {
             let status = context.check().err().map_or(0, |c| c.0);
             // SAFETY: the caller passed the address, which is executable, as a function of this type.
             unsafe { host_call::call_back(callback, handle, status, data) };
@@ -545,7 +547,7 @@ entries! {
     fn stream_get_flags "cuStreamGetFlags" | "cuStreamGetFlags_ptsz" (handle: u64, out: u64) {
         non_null(out)?;
         let stream = resolve(handle, PER_THREAD)?;
-        put(out, u32::from(stream.sort == Sort::NonBlocking))
+        put(out, u32::from(stream.sort == StreamKind::NonBlocking))
     }
     fn stream_get_priority "cuStreamGetPriority" | "cuStreamGetPriority_ptsz" (handle: u64, out: u64) {
         non_null(out)?;

@@ -14,11 +14,11 @@ use crate::driver::entry::entries;
 use crate::driver::entry::errors::Code;
 use crate::driver::graph;
 use crate::driver::memory::allocation::space;
-use crate::driver::stream::{self, Place};
+use crate::driver::stream::{self, OpPlacement};
 
 /// The comparison of a value in memory with the operand (`CUstreamWaitValue_flags`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Test {
+pub(crate) enum WaitCondition {
     /// The signed difference is not negative.
     NotBefore,
     Equal,
@@ -30,11 +30,11 @@ pub(crate) enum Test {
 
 /// One operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Operation {
+pub(crate) enum MemoryOperation {
     Wait {
         address: u64,
         value: u64,
-        test: Test,
+        test: WaitCondition,
         wide: bool,
     },
     Write {
@@ -48,15 +48,15 @@ pub(crate) enum Operation {
 /// Maximum number of operations in a batch.
 const MOST: u32 = 256;
 
-impl Test {
-    fn of(flags: u32) -> Res<Test> {
+impl WaitCondition {
+    fn of(flags: u32) -> Res<WaitCondition> {
         /// Requires `CU_DEVICE_ATTRIBUTE_CAN_FLUSH_REMOTE_WRITES`, which this device lacks.
         const FLUSH: u32 = Flags::CU_STREAM_WAIT_VALUE_FLUSH.0;
         match Flags(flags) {
-            Flags::CU_STREAM_WAIT_VALUE_GEQ => Ok(Test::NotBefore),
-            Flags::CU_STREAM_WAIT_VALUE_EQ => Ok(Test::Equal),
-            Flags::CU_STREAM_WAIT_VALUE_AND => Ok(Test::And),
-            Flags::CU_STREAM_WAIT_VALUE_NOR => Ok(Test::Nor),
+            Flags::CU_STREAM_WAIT_VALUE_GEQ => Ok(WaitCondition::NotBefore),
+            Flags::CU_STREAM_WAIT_VALUE_EQ => Ok(WaitCondition::Equal),
+            Flags::CU_STREAM_WAIT_VALUE_AND => Ok(WaitCondition::And),
+            Flags::CU_STREAM_WAIT_VALUE_NOR => Ok(WaitCondition::Nor),
             _ if flags & FLUSH != 0 && flags & !FLUSH <= Flags::CU_STREAM_WAIT_VALUE_NOR.0 => {
                 Err(Code::NOT_SUPPORTED)
             }
@@ -66,12 +66,12 @@ impl Test {
 
     fn holds(self, now: u64, value: u64, wide: bool) -> bool {
         match self {
-            Test::NotBefore if wide => (now as i64).wrapping_sub(value as i64) >= 0,
-            Test::NotBefore => (now as i32).wrapping_sub(value as i32) >= 0,
-            Test::Equal => now == value,
-            Test::And => now & value != 0,
-            Test::Nor if wide => !(now | value) != 0,
-            Test::Nor => !(now as u32 | value as u32) != 0,
+            WaitCondition::NotBefore if wide => (now as i64).wrapping_sub(value as i64) >= 0,
+            WaitCondition::NotBefore => (now as i32).wrapping_sub(value as i32) >= 0,
+            WaitCondition::Equal => now == value,
+            WaitCondition::And => now & value != 0,
+            WaitCondition::Nor if wide => !(now | value) != 0,
+            WaitCondition::Nor => !(now as u32 | value as u32) != 0,
         }
     }
 }
@@ -86,12 +86,12 @@ fn check(address: u64, wide: bool, write: bool) -> Res {
     Ok(())
 }
 
-impl Operation {
-    fn wait(address: u64, value: u64, flags: u32, wide: bool) -> Res<Operation> {
-        let test = Test::of(flags)?;
+impl MemoryOperation {
+    fn wait(address: u64, value: u64, flags: u32, wide: bool) -> Res<MemoryOperation> {
+        let test = WaitCondition::of(flags)?;
         check(address, wide, false)?;
         let value = if wide { value } else { value & 0xFFFF_FFFF };
-        Ok(Operation::Wait {
+        Ok(MemoryOperation::Wait {
             address,
             value,
             test,
@@ -99,14 +99,14 @@ impl Operation {
         })
     }
 
-    fn write(address: u64, value: u64, flags: u32, wide: bool) -> Res<Operation> {
+    fn write(address: u64, value: u64, flags: u32, wide: bool) -> Res<MemoryOperation> {
         /// No effect: a write always follows the work before it.
         const NO_BARRIER: u32 = 1;
         if flags & !NO_BARRIER != 0 {
             return Err(Code::INVALID_VALUE);
         }
         check(address, wide, true)?;
-        Ok(Operation::Write {
+        Ok(MemoryOperation::Write {
             address,
             value,
             wide,
@@ -114,7 +114,7 @@ impl Operation {
     }
 
     /// Parses an element of `CUstreamBatchMemOpParams` (48 bytes).
-    fn parse(words: [u64; 6]) -> Res<Operation> {
+    fn parse(words: [u64; 6]) -> Res<MemoryOperation> {
         let [kind, address, value, flags, ..] = words;
         let flags = flags as u32;
         match OpType(kind as u32) {
@@ -125,7 +125,7 @@ impl Operation {
             OpType::CU_STREAM_MEM_OP_WAIT_VALUE_64 => Self::wait(address, value, flags, true),
             OpType::CU_STREAM_MEM_OP_WRITE_VALUE_64 => Self::write(address, value, flags, true),
             // The upper half holds `CU_STREAM_MEMORY_BARRIER_TYPE_SYS` or `GPU`.
-            OpType::CU_STREAM_MEM_OP_BARRIER if kind >> 32 <= 1 => Ok(Operation::Barrier),
+            OpType::CU_STREAM_MEM_OP_BARRIER if kind >> 32 <= 1 => Ok(MemoryOperation::Barrier),
             OpType::CU_STREAM_MEM_OP_BARRIER => Err(Code::INVALID_VALUE),
             // Remote-write flushes and atomic reductions, which the device's attributes exclude.
             OpType::CU_STREAM_MEM_OP_FLUSH_REMOTE_WRITES
@@ -140,7 +140,7 @@ impl Operation {
     /// `ILLEGAL_ADDRESS` if the memory has been freed.
     pub(crate) fn run(&self, context: &Arc<Context>) -> Res {
         match *self {
-            Operation::Wait {
+            MemoryOperation::Wait {
                 address,
                 value,
                 test,
@@ -158,12 +158,12 @@ impl Operation {
                     }
                 }
             }
-            Operation::Write {
+            MemoryOperation::Write {
                 address,
                 value,
                 wide,
             } => store(address, value, wide),
-            Operation::Barrier => {
+            MemoryOperation::Barrier => {
                 fence(Ordering::SeqCst);
                 Ok(())
             }
@@ -209,7 +209,7 @@ type Raw = [u64; 6];
 pub(crate) struct Batch {
     /// The caller's description.
     raw: Box<[Raw]>,
-    operations: Box<[Operation]>,
+    operations: Box<[MemoryOperation]>,
 }
 
 impl Batch {
@@ -230,7 +230,7 @@ impl Batch {
     }
 
     fn of(raw: Vec<Raw>) -> Res<Batch> {
-        let operations = raw.iter().map(|&r| Operation::parse(r));
+        let operations = raw.iter().map(|&r| MemoryOperation::parse(r));
         Ok(Batch {
             operations: operations.collect::<Res<_>>()?,
             raw: raw.into(),
@@ -272,10 +272,10 @@ fn enter(stream: u64, per_thread: bool, batch: Batch) -> Res {
     }
     let mut operations = batch.operations.iter();
     // The caller's thread never waits: it may be the one that writes the value.
-    let place = if operations.any(|o| matches!(o, Operation::Wait { .. })) {
-        Place::Worker
+    let place = if operations.any(|o| matches!(o, MemoryOperation::Wait { .. })) {
+        OpPlacement::Worker
     } else {
-        Place::HereIfIdle
+        OpPlacement::CallerIfIdle
     };
     stream.enqueue(&[], place, move |context| batch.run(context));
     Ok(())
@@ -316,7 +316,7 @@ mod tests {
 
     #[test]
     fn wait_conditions_compare_as_documented() {
-        use Test::{And, Equal, Nor, NotBefore};
+        use WaitCondition::{And, Equal, Nor, NotBefore};
         for (test, now, value, narrow, wide) in [
             (NotBefore, 5, 5, true, true),
             (NotBefore, 4, 5, false, false),
@@ -335,7 +335,7 @@ mod tests {
             assert_eq!(test.holds(now, value, false), narrow, "{test:?} {now:#x}");
             assert_eq!(test.holds(now, value, true), wide, "{test:?} {now:#x}");
         }
-        assert_eq!(Test::of(4), Err(Code::INVALID_VALUE));
-        assert_eq!(Test::of(1 << 30), Err(Code::NOT_SUPPORTED));
+        assert_eq!(WaitCondition::of(4), Err(Code::INVALID_VALUE));
+        assert_eq!(WaitCondition::of(1 << 30), Err(Code::NOT_SUPPORTED));
     }
 }

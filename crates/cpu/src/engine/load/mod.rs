@@ -13,7 +13,7 @@ use crate::code::Unit;
 use crate::engine::address_windows::{function_address, windows};
 use crate::engine::compile::{DecodeError, Linked, builtin, decode_kernel, kernel_params};
 use crate::engine::program::Program;
-use crate::memory::{AddressSpace, Kind, MemoryError};
+use crate::memory::{AddressSpace, MemoryError, RegionKind};
 
 /// The newest PTX version that is understood, as `10 * major + minor`.
 const NEWEST_PTX: u32 = 99;
@@ -282,9 +282,9 @@ struct Placer<'a> {
 impl Placer<'_> {
     fn allocate(&mut self, v: &Variable) -> Result<u64, LoadError> {
         let kind = match v.space {
-            Space::Const => Kind::Const,
-            _ if v.managed => Kind::Managed,
-            _ => Kind::Global,
+            Space::Const => RegionKind::Const,
+            _ if v.managed => RegionKind::Managed,
+            _ => RegionKind::Global,
         };
         let size = v.size().max(1);
         let base = self
@@ -306,7 +306,7 @@ impl Placer<'_> {
                 }
             })?;
         self.memory.bases.push(base);
-        if kind == Kind::Const {
+        if kind == RegionKind::Const {
             self.const_ranges.push((base, size));
         }
         // Large allocations are fresh pages, which are zero; touching them all would only cost memory.

@@ -17,7 +17,7 @@ use crate::engine::fault_report::{Fault, FaultKind, LaneFault, report};
 use crate::engine::load::Kernel;
 use crate::engine::ops::Slot;
 use crate::engine::program::{Program, fixed};
-use crate::memory::{AddressSpace, Kind, Viewer};
+use crate::memory::{AddressSpace, RegionKind, Viewer};
 
 /// Where `printf` goes. Called from several threads at once, with one call's output at a time.
 pub trait PrintfSink: Sync {
@@ -421,7 +421,7 @@ pub fn launch(spec: &LaunchSpec<'_>) -> Result<(), Fault> {
     let mut owned = Vec::new();
     let mut allocate = |bytes: u64| -> Result<u64, Fault> {
         let base = space
-            .alloc(bytes, 256, Kind::Internal)
+            .alloc(bytes, 256, RegionKind::Internal)
             .map_err(|e| refuse(format!("no memory for the launch: {e}")))?;
         owned.push(Owned { space, base });
         Ok(base)

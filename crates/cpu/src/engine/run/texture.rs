@@ -12,7 +12,8 @@ use crate::engine::program::{Inst, TexDetail, TexKind, TexOp};
 use crate::memory::{Access, AddressSpace, Viewer};
 use crate::texture::objects::{self, Object};
 use crate::texture::{
-    Coordinates, Detail, Fetch, Places, Row, Rows, Surface, Texture, read_element, write_element,
+    Coordinates, Detail, Fetch, Row, Rows, Surface, SurfaceAccess, Texture, read_element,
+    write_element,
 };
 
 /// Objects that a worker has used.
@@ -290,7 +291,7 @@ unsafe fn access(s: &Surface, regs: *mut u8, op: &TexOp, m: u32) -> Done {
     let bytes = width * op.values.len() as u32;
     // SAFETY: places lie in the register file.
     let places = unsafe {
-        Places {
+        SurfaceAccess {
             view: op.view,
             coordinates: op.coordinates.map(|at| row(regs, at)),
             layer: row(regs, op.layer),

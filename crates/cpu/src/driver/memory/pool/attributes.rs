@@ -4,14 +4,14 @@ use std::sync::Arc;
 
 use cupyrite_sys::driver::{self as sys, CUmemPool_attribute as Attribute};
 
-use super::{DEVICE, HOST, HOST_NUMA, MANAGED, MEMBERS, NOWHERE, PINNED, Place, Pool};
+use super::{DEVICE, HOST, HOST_NUMA, MANAGED, MEMBERS, NOWHERE, PINNED, Pool, PoolLocation};
 use crate::driver::device;
 use crate::driver::entry::Res;
 use crate::driver::entry::caller_memory::{get, get_array, put};
 use crate::driver::entry::errors::Code;
 use crate::driver::entry::logs::refuse;
 use crate::driver::memory::allocation::space;
-use crate::memory::{Access, Kind};
+use crate::memory::{Access, RegionKind};
 
 pub(super) fn access_flags(access: Access) -> u32 {
     match access {
@@ -44,7 +44,7 @@ fn reject_imported(pool: &Pool) -> Res {
     Ok(())
 }
 
-/// Index in [`State::reuse`](super::State) of one of the three `CU_MEMPOOL_ATTR_REUSE_*` attributes.
+/// Index in [`PoolState::reuse`](super::PoolState) of one of the three `CU_MEMPOOL_ATTR_REUSE_*` attributes.
 fn reuse_index(attribute: Attribute) -> usize {
     (attribute.0 - Attribute::CU_MEMPOOL_ATTR_REUSE_FOLLOW_EVENT_DEPENDENCIES.0) as usize
 }
@@ -52,7 +52,7 @@ fn reuse_index(attribute: Attribute) -> usize {
 pub(super) fn attribute(pool: &Pool, attribute: Attribute, out: u64) -> Res {
     reject_imported(pool)?;
     let state = pool.state.lock();
-    let (place, kind) = pool.sort;
+    let (place, kind) = pool.kind;
     let word = |v: u32| put(out, v);
     let long = |v: u64| put(out, v);
     match attribute {
@@ -66,7 +66,7 @@ pub(super) fn attribute(pool: &Pool, attribute: Attribute, out: u64) -> Res {
         Attribute::CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH => long(state.reserved_high),
         Attribute::CU_MEMPOOL_ATTR_USED_MEM_CURRENT => long(state.used),
         Attribute::CU_MEMPOOL_ATTR_USED_MEM_HIGH => long(state.used_high),
-        Attribute::CU_MEMPOOL_ATTR_ALLOCATION_TYPE => word(if kind == Kind::Managed {
+        Attribute::CU_MEMPOOL_ATTR_ALLOCATION_TYPE => word(if kind == RegionKind::Managed {
             MANAGED
         } else {
             PINNED
@@ -74,14 +74,14 @@ pub(super) fn attribute(pool: &Pool, attribute: Attribute, out: u64) -> Res {
         // Handle types, location id and location type.
         Attribute::CU_MEMPOOL_ATTR_EXPORT_HANDLE_TYPES => word(pool.sharing.handle_types()),
         Attribute::CU_MEMPOOL_ATTR_LOCATION_ID => word(match place {
-            Place::Device(id) | Place::Node(id) => id as u32,
-            Place::Host | Place::Anywhere => 0,
+            PoolLocation::Device(id) | PoolLocation::Node(id) => id as u32,
+            PoolLocation::Host | PoolLocation::Anywhere => 0,
         }),
         Attribute::CU_MEMPOOL_ATTR_LOCATION_TYPE => word(match place {
-            Place::Device(_) => DEVICE,
-            Place::Host => HOST,
-            Place::Node(_) => HOST_NUMA,
-            Place::Anywhere => NOWHERE,
+            PoolLocation::Device(_) => DEVICE,
+            PoolLocation::Host => HOST,
+            PoolLocation::Node(_) => HOST_NUMA,
+            PoolLocation::Anywhere => NOWHERE,
         }),
         Attribute::CU_MEMPOOL_ATTR_MAX_POOL_SIZE => long(if pool.most == 0 {
             space().capacity()
@@ -141,7 +141,9 @@ pub(super) fn set_access(pool: &Arc<Pool>, map: u64, count: u64) -> Res {
         let device = device::by_ordinal(id as i32)?.ordinal;
         let access = access_of(flags)?;
         // A device always keeps access to its own memory.
-        if pool.sort == (Place::Device(device), Kind::Device) && access != Access::ReadWrite {
+        if pool.kind == (PoolLocation::Device(device), RegionKind::Device)
+            && access != Access::ReadWrite
+        {
             return Err(Code::INVALID_DEVICE);
         }
         changes.push((device, access));
@@ -149,7 +151,7 @@ pub(super) fn set_access(pool: &Arc<Pool>, map: u64, count: u64) -> Res {
     // Lock order: the allocations, then the pool, as in `allocate`.
     let members = MEMBERS.lock();
     let mut state = pool.state.lock();
-    if pool.sort.1 != Kind::Device {
+    if pool.kind.1 != RegionKind::Device {
         return Ok(());
     }
     for (device, access) in changes {

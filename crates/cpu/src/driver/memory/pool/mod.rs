@@ -23,8 +23,8 @@ use crate::driver::entry::logs::{because, refuse};
 use crate::driver::graph;
 use crate::driver::memory::allocation::{out_of_memory, space};
 use crate::driver::memory::ipc::{self, Exported, Shareable, Sharing};
-use crate::driver::stream::{self, Place as Where, Stream};
-use crate::memory::{Access, Kind, MemoryError, Parked, Reach, Region};
+use crate::driver::stream::{self, OpPlacement, Stream};
+use crate::memory::{Access, MemoryError, Parked, Reach, Region, RegionKind};
 
 mod attributes;
 
@@ -45,7 +45,7 @@ const HOST_NUMA: u32 = sys::CUmemLocationType::CU_MEM_LOCATION_TYPE_HOST_NUMA.0;
 
 /// Location of a pool's memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) enum Place {
+pub(crate) enum PoolLocation {
     Device(i32),
     Host,
     /// A NUMA node of the host. The node is recorded; all host memory is the same.
@@ -55,21 +55,21 @@ pub(crate) enum Place {
 }
 
 /// A pool's location and memory kind.
-pub(crate) type Sort = (Place, Kind);
+pub(crate) type PoolKind = (PoolLocation, RegionKind);
 
 /// A pool.
 pub(crate) struct Pool {
     id: u64,
-    sort: Sort,
+    kind: PoolKind,
     is_default: bool,
     /// Maximum bytes of live allocations, or zero for no limit.
     most: u64,
     pub(crate) sharing: Sharing,
-    state: Mutex<State>,
+    state: Mutex<PoolState>,
 }
 
 /// Mutable state of a pool.
-struct State {
+struct PoolState {
     /// `CU_MEMPOOL_ATTR_REUSE_*`: follow event dependencies, allow opportunistic, allow internal dependencies.
     reuse: [u32; 3],
     release_threshold: u64,
@@ -108,7 +108,7 @@ struct Member {
 /// Live allocations of all pools, by region id.
 static MEMBERS: Mutex<Option<HashMap<u64, Member>>> = Mutex::new(None);
 /// Handles of the default pool of each location and kind, and of the current one if set.
-static CHOSEN: Mutex<Option<HashMap<Sort, (u64, u64)>>> = Mutex::new(None);
+static CHOSEN: Mutex<Option<HashMap<PoolKind, (u64, u64)>>> = Mutex::new(None);
 /// Number of cached blocks of all pools. A synchronisation skips the pools if it is zero.
 static KEPT: AtomicUsize = AtomicUsize::new(0);
 
@@ -117,7 +117,7 @@ fn cost(bytes: u64) -> u64 {
     bytes.next_multiple_of(512)
 }
 
-impl State {
+impl PoolState {
     fn grow(&mut self, used: u64, reserved: u64) {
         self.used += used;
         self.used_high = self.used_high.max(self.used);
@@ -160,17 +160,17 @@ impl State {
 }
 
 impl Pool {
-    fn new(id: u64, sort: Sort, is_default: bool, most: u64, sharing: Sharing) -> Arc<Pool> {
-        let reach = match sort {
-            (Place::Device(device), Kind::Device) => Reach::of(device),
+    fn new(id: u64, kind: PoolKind, is_default: bool, most: u64, sharing: Sharing) -> Arc<Pool> {
+        let reach = match kind {
+            (PoolLocation::Device(device), RegionKind::Device) => Reach::of(device),
             _ => Reach::ALL,
         };
         Arc::new(Pool {
             id,
-            sort,
+            kind,
             is_default,
             most,
-            state: Mutex::new(State {
+            state: Mutex::new(PoolState {
                 reuse: [1; 3],
                 release_threshold: 0,
                 reach,
@@ -196,15 +196,15 @@ pub(crate) fn find(handle: u64) -> Res<Arc<Pool>> {
 }
 
 /// Handles of the default and the current pool of a location and kind. Creates the default pool on first use.
-fn chosen(sort: Sort) -> (u64, u64) {
+fn chosen(kind: PoolKind) -> (u64, u64) {
     let mut guard = CHOSEN.lock();
     let (default, current) = guard
         .get_or_insert_default()
-        .entry(sort)
+        .entry(kind)
         .or_insert_with(|| {
             let id = fresh_id();
             (
-                POOLS.insert(id, Pool::new(id, sort, true, 0, Sharing::No)),
+                POOLS.insert(id, Pool::new(id, kind, true, 0, Sharing::No)),
                 0,
             )
         });
@@ -214,26 +214,26 @@ fn chosen(sort: Sort) -> (u64, u64) {
     (*default, *current)
 }
 
-fn choose(sort: Sort, pool: u64) -> Res {
+fn choose(kind: PoolKind, pool: u64) -> Res {
     let found = find(pool)?;
-    if found.sort != sort || found.sharing.is_imported() {
+    if found.kind != kind || found.sharing.is_imported() {
         return Err(Code::INVALID_VALUE);
     }
-    chosen(sort);
-    if let Some(entry) = CHOSEN.lock().get_or_insert_default().get_mut(&sort) {
+    chosen(kind);
+    if let Some(entry) = CHOSEN.lock().get_or_insert_default().get_mut(&kind) {
         entry.1 = pool;
     }
     Ok(())
 }
 
-fn device_sort(ordinal: i32) -> Res<Sort> {
+fn device_kind(ordinal: i32) -> Res<PoolKind> {
     let ordinal = device::by_ordinal(ordinal)?.ordinal;
-    Ok((Place::Device(ordinal), Kind::Device))
+    Ok((PoolLocation::Device(ordinal), RegionKind::Device))
 }
 
 /// The pool that `cuMemAllocAsync` uses on a device.
 pub(crate) fn current_of(ordinal: i32) -> Res<Arc<Pool>> {
-    find(chosen(device_sort(ordinal)?).1)
+    find(chosen(device_kind(ordinal)?).1)
 }
 
 /// Validates a NUMA node. Node 0 exists even where the system reports no nodes. `otherwise` is the error for a missing
@@ -254,27 +254,33 @@ pub(crate) fn node(id: u32, otherwise: Code) -> Res<i32> {
 }
 
 /// The location and kind of a pool with that allocation type and location.
-fn sort_of(kind: u32, location: u32, id: u32) -> Res<Sort> {
+fn pool_kind(kind: u32, location: u32, id: u32) -> Res<PoolKind> {
     let device = || {
         device::by_ordinal(id as i32)
-            .map(|d| Place::Device(d.ordinal))
+            .map(|d| PoolLocation::Device(d.ordinal))
             .map_err(|_| Code::INVALID_VALUE)
     };
     match (kind, location) {
-        (PINNED, DEVICE) => Ok((device()?, Kind::Device)),
-        (PINNED, HOST) => Ok((Place::Host, Kind::Host)),
-        (MANAGED, DEVICE) => Ok((device()?, Kind::Managed)),
-        (MANAGED, HOST) => Ok((Place::Host, Kind::Managed)),
-        (MANAGED, NOWHERE) => Ok((Place::Anywhere, Kind::Managed)),
-        (PINNED, HOST_NUMA) => Ok((Place::Node(node(id, Code::INVALID_VALUE)?), Kind::Host)),
-        (MANAGED, HOST_NUMA) => Ok((Place::Node(node(id, Code::INVALID_VALUE)?), Kind::Managed)),
+        (PINNED, DEVICE) => Ok((device()?, RegionKind::Device)),
+        (PINNED, HOST) => Ok((PoolLocation::Host, RegionKind::Host)),
+        (MANAGED, DEVICE) => Ok((device()?, RegionKind::Managed)),
+        (MANAGED, HOST) => Ok((PoolLocation::Host, RegionKind::Managed)),
+        (MANAGED, NOWHERE) => Ok((PoolLocation::Anywhere, RegionKind::Managed)),
+        (PINNED, HOST_NUMA) => Ok((
+            PoolLocation::Node(node(id, Code::INVALID_VALUE)?),
+            RegionKind::Host,
+        )),
+        (MANAGED, HOST_NUMA) => Ok((
+            PoolLocation::Node(node(id, Code::INVALID_VALUE)?),
+            RegionKind::Managed,
+        )),
         _ => Err(Code::INVALID_VALUE),
     }
 }
 
-fn sort_at(location: u64, kind: u32) -> Res<Sort> {
+fn pool_kind_at(location: u64, kind: u32) -> Res<PoolKind> {
     let [place, id] = get::<[u32; 2]>(location)?;
-    sort_of(kind, place, id)
+    pool_kind(kind, place, id)
 }
 
 /// Runs an allocation; if memory is short, retries after all pools have released their cached blocks.
@@ -318,8 +324,8 @@ pub(crate) fn allocate(pool: &Arc<Pool>, size: u64, stream: &Stream) -> Res<Regi
     let region = match again {
         Some(region) => region,
         None => with_relief(|| match pool.sharing.arena() {
-            Some(arena) => space().alloc_in(arena, size, pool.sort.1, owner, reach),
-            None => space().alloc_owned(size, 512, pool.sort.1, owner, reach),
+            Some(arena) => space().alloc_in(arena, size, pool.kind.1, owner, reach),
+            None => space().alloc_owned(size, 512, pool.kind.1, owner, reach),
         })
         .map_err(|code| out_of_memory(code, size))?,
     };
@@ -354,10 +360,10 @@ fn enter(pool: &Arc<Pool>, region: &Region, capacity: u64, fresh: bool, reach: R
 /// The error of `map`.
 pub(crate) fn adopt(
     pool: &Arc<Pool>,
-    map: impl FnOnce(Kind, Reach) -> Result<Region, MemoryError>,
+    map: impl FnOnce(RegionKind, Reach) -> Result<Region, MemoryError>,
 ) -> Res<Region> {
     let reach = pool.state.lock().reach;
-    let region = map(pool.sort.1, reach)?;
+    let region = map(pool.kind.1, reach)?;
     enter(pool, &region, region.size, true, reach);
     Ok(region)
 }
@@ -394,29 +400,32 @@ pub(crate) fn exported<T>(
 }
 
 /// A pool's location and kind as two words for another process.
-pub(crate) fn words_of((place, kind): Sort) -> [u64; 2] {
+pub(crate) fn words_of((place, kind): PoolKind) -> [u64; 2] {
     let place = match place {
-        Place::Device(number) | Place::Node(number) => 1 + u64::from(number as u32),
-        Place::Host | Place::Anywhere => 0,
+        PoolLocation::Device(number) | PoolLocation::Node(number) => 1 + u64::from(number as u32),
+        PoolLocation::Host | PoolLocation::Anywhere => 0,
     };
-    [place, u64::from(kind == Kind::Host)]
+    [place, u64::from(kind == RegionKind::Host)]
 }
 
 /// The inverse of [`words_of`].
 ///
 /// # Errors
 /// `INVALID_VALUE` for a device that this process does not have.
-pub(crate) fn sort_of_words([place, kind]: [u64; 2]) -> Res<Sort> {
+pub(crate) fn kind_from_words([place, kind]: [u64; 2]) -> Res<PoolKind> {
     match (place, kind) {
-        (0, 1) => Ok((Place::Host, Kind::Host)),
+        (0, 1) => Ok((PoolLocation::Host, RegionKind::Host)),
         (1.., 1) => {
             let number = u32::try_from(place - 1).map_err(|_| Code::INVALID_VALUE)?;
-            Ok((Place::Node(node(number, Code::INVALID_VALUE)?), Kind::Host))
+            Ok((
+                PoolLocation::Node(node(number, Code::INVALID_VALUE)?),
+                RegionKind::Host,
+            ))
         }
         (1.., 0) => {
             let ordinal = i32::try_from(place - 1).map_err(|_| Code::INVALID_VALUE)?;
             let device = device::by_ordinal(ordinal).map_err(|_| Code::INVALID_VALUE)?;
-            Ok((Place::Device(device.ordinal), Kind::Device))
+            Ok((PoolLocation::Device(device.ordinal), RegionKind::Device))
         }
         _ => Err(Code::INVALID_VALUE),
     }
@@ -426,9 +435,9 @@ pub(crate) fn sort_of_words([place, kind]: [u64; 2]) -> Res<Sort> {
 ///
 /// # Errors
 /// `INVALID_VALUE` if that write fails.
-pub(crate) fn install(out: u64, sort: Sort, most: u64, sharing: Sharing) -> Res {
+pub(crate) fn install(out: u64, kind: PoolKind, most: u64, sharing: Sharing) -> Res {
     let id = fresh_id();
-    let handle = POOLS.insert(id, Pool::new(id, sort, false, most, sharing));
+    let handle = POOLS.insert(id, Pool::new(id, kind, false, most, sharing));
     put(out, handle).inspect_err(|_| {
         let _ = POOLS.remove(handle);
     })
@@ -507,11 +516,11 @@ pub(crate) fn device_of(region: &Region) -> Option<i32> {
         .get_or_insert_default()
         .get(&region.id)?
         .pool
-        .sort
+        .kind
         .0
     {
-        Place::Device(ordinal) => Some(ordinal),
-        Place::Host | Place::Node(_) | Place::Anywhere => None,
+        PoolLocation::Device(ordinal) => Some(ordinal),
+        PoolLocation::Host | PoolLocation::Node(_) | PoolLocation::Anywhere => None,
     }
 }
 
@@ -541,7 +550,7 @@ fn free_async(address: u64, stream: &Arc<Stream>) -> Res {
     graph::capture::reject_if_capturing()?;
     if let Some(free) = graph::memory::free_later(address) {
         let free = free?;
-        stream.enqueue(&[], Where::HereIfIdle, move |_| {
+        stream.enqueue(&[], OpPlacement::CallerIfIdle, move |_| {
             free().map_err(|_| Code::ILLEGAL_ADDRESS)
         });
         return Ok(());
@@ -553,7 +562,7 @@ fn free_async(address: u64, stream: &Arc<Stream>) -> Res {
             return Err(Code::INVALID_VALUE);
         }
     }
-    stream.enqueue(&[], Where::HereIfIdle, free_work(region, stream.id));
+    stream.enqueue(&[], OpPlacement::CallerIfIdle, free_work(region, stream.id));
     Ok(())
 }
 
@@ -568,10 +577,10 @@ pub(crate) fn freeable(address: u64) -> Res<Region> {
         .ok_or(Code::INVALID_VALUE)?;
     match region.kind {
         // Memory opened by a handle must be closed, not freed.
-        Kind::Device if ipc::is_opened(&region) => Err(Code::INVALID_VALUE),
-        Kind::Device => Ok(region),
+        RegionKind::Device if ipc::is_opened(&region) => Err(Code::INVALID_VALUE),
+        RegionKind::Device => Ok(region),
         _ if is_member(&region) => Ok(region),
-        Kind::Managed => Err(Code::NOT_SUPPORTED),
+        RegionKind::Managed => Err(Code::NOT_SUPPORTED),
         _ => Err(Code::INVALID_VALUE),
     }
 }
@@ -599,7 +608,7 @@ fn alloc_async(out: u64, size: u64, pool: &Arc<Pool>, stream: &Arc<Stream>) -> R
         return put(out, 0u64);
     }
     if graph::capture::is_capturing(stream)? {
-        let (Place::Device(ordinal), Kind::Device) = pool.sort else {
+        let (PoolLocation::Device(ordinal), RegionKind::Device) = pool.kind else {
             return Err(Code::NOT_SUPPORTED);
         };
         let node = graph::memory::Allocate::captured(size, ordinal, stream.context.id)?;
@@ -617,34 +626,34 @@ fn alloc_async(out: u64, size: u64, pool: &Arc<Pool>, stream: &Arc<Stream>) -> R
 entries! {
     fn device_default_pool "cuDeviceGetDefaultMemPool" (out: u64, device: i32) {
         non_null(out)?;
-        put(out, chosen(device_sort(device)?).0)
+        put(out, chosen(device_kind(device)?).0)
     }
     fn device_pool "cuDeviceGetMemPool" (out: u64, device: i32) {
         non_null(out)?;
-        put(out, chosen(device_sort(device)?).1)
+        put(out, chosen(device_kind(device)?).1)
     }
     fn device_set_pool "cuDeviceSetMemPool" (device: i32, pool: u64) {
-        choose(device_sort(device)?, pool)
+        choose(device_kind(device)?, pool)
     }
     fn mem_default_pool "cuMemGetDefaultMemPool" (out: u64, location: u64, kind: u32) {
         non_null(out)?;
-        put(out, chosen(sort_at(location, kind)?).0)
+        put(out, chosen(pool_kind_at(location, kind)?).0)
     }
     fn mem_pool "cuMemGetMemPool" (out: u64, location: u64, kind: u32) {
         non_null(out)?;
-        put(out, chosen(sort_at(location, kind)?).1)
+        put(out, chosen(pool_kind_at(location, kind)?).1)
     }
     fn mem_set_pool "cuMemSetMemPool" (location: u64, kind: u32, pool: u64) {
-        choose(sort_at(location, kind)?, pool)
+        choose(pool_kind_at(location, kind)?, pool)
     }
     fn pool_create "cuMemPoolCreate" (out: u64, props: u64) {
         non_null(out)?;
         // `CUmemPoolProps`: allocation type, handle types, location {type, id}, security attributes, maximum size.
         let words = get::<[u32; 8]>(props)?;
-        let sort = sort_of(words[0], words[2], words[3])?;
+        let kind = pool_kind(words[0], words[2], words[3])?;
         graph::capture::reject_if_capturing()?;
         let most = u64::from(words[6]) | u64::from(words[7]) << 32;
-        install(out, sort, most, Sharing::of(words[1], sort)?)
+        install(out, kind, most, Sharing::of(words[1], kind)?)
     }
     fn pool_destroy "cuMemPoolDestroy" (pool: u64) {
         if find(pool)?.is_default {
@@ -678,7 +687,7 @@ entries! {
         let pool = find(pool)?;
         let access = match get::<[u32; 2]>(location)? {
             [DEVICE, id] => pool.state.lock().reach.access(device::by_ordinal(id as i32)?.ordinal),
-            [HOST, _] if pool.sort.1 != Kind::Device => Access::ReadWrite,
+            [HOST, _] if pool.kind.1 != RegionKind::Device => Access::ReadWrite,
             [HOST, _] => Access::None,
             _ => return Err(Code::INVALID_VALUE),
         };
