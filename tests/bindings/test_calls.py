@@ -12,6 +12,9 @@ import pytest
 from cuda.bindings import driver, nvrtc
 
 from helpers.device import check, label
+from helpers.threads import run_all
+
+pytestmark = pytest.mark.strict_abi
 
 S = driver.CUresult.CUDA_SUCCESS
 
@@ -218,10 +221,7 @@ def test_threads_get_separate_results(shared_context):
 
     seen = []
     threads = [threading.Thread(target=work, args=(seen,)) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    run_all(threads)
     assert len(seen) == 4000 and all(seen)
 
 

@@ -9,6 +9,9 @@ import pytest
 from cuda.bindings import driver, runtime
 
 from helpers.device import check
+from helpers.threads import run_all
+
+pytestmark = pytest.mark.strict_abi
 
 E = runtime.cudaError_t
 BIG = 2**64
@@ -164,8 +167,5 @@ def test_threads_share_function_objects(stream):
             failures.append(error)
 
     threads = [threading.Thread(target=work, args=(number,)) for number in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    run_all(threads)
     assert not failures

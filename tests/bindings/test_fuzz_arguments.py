@@ -21,6 +21,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from helpers.device import check
+from helpers.threads import run_all
 
 pytestmark = pytest.mark.cpu
 
@@ -350,8 +351,5 @@ def test_random_arguments_from_eight_threads_never_crash():
             failures.append(exception)
 
     threads = [threading.Thread(target=work, args=(seed,)) for seed in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    run_all(threads, limit=200)
     assert not failures

@@ -12,6 +12,7 @@ from cuda.bindings import cudla, cufile, nvfatbin, nvjitlink, nvml, nvvm
 
 from helpers.memory import resident
 from helpers.programs import output
+from helpers.threads import run_all
 
 # CUPYRITE_CYCLES=1000000 where time does not matter.
 CYCLES = int(os.environ.get("CUPYRITE_CYCLES", "20000"))
@@ -26,7 +27,7 @@ def flat(make, cycles=CYCLES):
     for _ in range(cycles):
         make()
     grown = resident() - before
-    assert grown < (4 << 20) + 8 * cycles, f"{grown} bytes more after {cycles} times"
+    assert grown < (4 << 20) + 8 * cycles, f"grew by {grown} bytes in {cycles} rounds"
 
 
 def needs(module):
@@ -151,10 +152,7 @@ def test_eight_threads_use_every_module():
             failed.append(error)
 
     threads = [threading.Thread(target=work, args=(n,)) for n in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    run_all(threads, limit=200)
     assert not failed
     assert all(shared[n].pid == 39 for n in range(8))
 

@@ -3,14 +3,12 @@ unusable.
 """
 
 import signal
-import subprocess
-import sys
 import textwrap
 import time
 
 import pytest
 
-from helpers.programs import python
+from helpers.programs import python, start
 
 HEADER = """
 import sys
@@ -181,7 +179,7 @@ def test_endless_kernel_can_be_interrupted():
             print("interrupted", flush=True)
         print(driver.cuCtxSynchronize()[0].name)
     """)
-    child = subprocess.Popen([sys.executable, "-c", body], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    child = start(body)
     try:
         assert child.stdout.readline() == "started\n"
         time.sleep(0.3)

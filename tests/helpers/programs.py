@@ -1,4 +1,8 @@
-"""Python programs in processes of their own: for crashes, process exit, and settings that are read once."""
+"""Python programs in processes of their own: for crashes, process exit, and settings that are read once.
+
+The programs can import `helpers`. Their code may be indented. `environment` changes this process's environment for them;
+None removes a variable.
+"""
 
 import os
 import subprocess
@@ -8,25 +12,28 @@ import textwrap
 from helpers import TESTS
 
 
-def python(code, *arguments, options=(), timeout=120, text=True, environment=(), **more):
-    """The completed process of `python OPTIONS -c CODE ARGUMENTS`; the code may be indented.
-
-    The program can import `helpers`. `environment` changes this process's environment; None removes a variable.
-    """
-    variables = dict(os.environ, PYTHONPATH=os.pathsep.join(filter(None, (os.environ.get("PYTHONPATH"), str(TESTS)))))
+def _popen_arguments(code, arguments, options, environment, text):
+    path = os.pathsep.join(filter(None, (os.environ.get("PYTHONPATH"), str(TESTS))))
+    variables = dict(os.environ, PYTHONPATH=path)
     for name, value in dict(environment).items():
         if value is None:
             variables.pop(name, None)
         else:
             variables[name] = str(value)
-    return subprocess.run(
-        [sys.executable, *options, "-c", textwrap.dedent(code), *map(str, arguments)],
-        env=variables,
-        capture_output=True,
-        text=text,
-        timeout=timeout,
-        **more,
-    )
+    command = [sys.executable, *options, "-c", textwrap.dedent(code), *map(str, arguments)]
+    return {"args": command, "env": variables, "text": text}
+
+
+def start(code, *arguments, options=(), text=True, environment=(), **more):
+    """The running process of `python OPTIONS -c CODE ARGUMENTS`, with pipes for stdout and stderr."""
+    more = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **more}
+    return subprocess.Popen(**_popen_arguments(code, arguments, options, environment, text), **more)
+
+
+def python(code, *arguments, options=(), text=True, environment=(), timeout=120, **more):
+    """The completed process of `python OPTIONS -c CODE ARGUMENTS`."""
+    words = _popen_arguments(code, arguments, options, environment, text)
+    return subprocess.run(**words, capture_output=True, timeout=timeout, **more)
 
 
 def output(code, *arguments, returncode=0, **more):

@@ -234,9 +234,16 @@ fn nvrtc_status_name(status: nvrtcResult) -> String {
 /// Calls a driver function and turns its status into a `Result`. In a fork of a process that had used the driver the call
 /// is not made.
 macro_rules! driver {
-    ($name:ident($($arg:expr),* $(,)?)) => {{
+    // A call that destroys a handle of this crate's: see `cupyrite_sys::destroyed`.
+    (owned $name:ident($($arg:expr),* $(,)?)) => {
+        $crate::error::driver!(@ destroyed $name($($arg),*))
+    };
+    ($name:ident($($arg:expr),* $(,)?)) => {
+        $crate::error::driver!(@ driver $name($($arg),*))
+    };
+    (@ $module:ident $name:ident($($arg:expr),* $(,)?)) => {{
         if $crate::fork::is_driver_ready() || $crate::prepare_driver() {
-            match cupyrite_sys::driver::$name($($arg),*) {
+            match cupyrite_sys::$module::$name($($arg),*) {
                 Ok(cupyrite_sys::driver::CUresult::CUDA_SUCCESS) => Ok(()),
                 Ok(status) => {
                     $crate::hint::cold_path();

@@ -5,6 +5,7 @@
 
 pub mod abi;
 pub mod checked;
+pub mod destroyed;
 mod generated;
 pub mod loader;
 

@@ -1,4 +1,4 @@
-"""CUDA in the idiom of Python: devices, streams, memory, programs and launches."""
+"""Pythonic CUDA: devices, streams, memory, programs and launches."""
 
 from cuda.core._context import Context as Context
 from cuda.core._context import ContextOptions as ContextOptions

@@ -1,4 +1,4 @@
-"""Contexts."""
+"""Contexts and green-context options."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -13,27 +13,28 @@ __all__ = ["Context", "ContextOptions"]
 
 @disjoint_base
 class Context:
-    """A CUDA context: a device's address space and everything that lives in it."""
+    """A CUDA context: the address space of a device and the objects in it."""
 
     def __new__(cls, *_args: Any, **_kwargs: Any) -> Context: ...
     @property
     def handle(self) -> CUcontext:
-        """The driver's handle; 0 once the object was closed."""
+        """Driver handle, a ``cuda.bindings.driver.CUcontext``; 0 if the object was closed."""
     @property
     def is_closed(self) -> bool:
         """Whether :meth:`close` was called."""
     @property
     def is_green(self) -> bool:
-        """Whether this is a green context, which owns a part of its device."""
+        """Whether this is a green context. This version creates none."""
     def create_stream(self, options: StreamOptions | dict[str, Any] | None = None) -> None:
-        """For green contexts; others raise ``RuntimeError``."""
+        """Creates a stream of a green context. Use :meth:`Device.create_stream` for the primary context."""
     def close(self) -> None:
-        """Lets go of the context."""
+        """Releases the context. The object cannot be used afterwards. The driver context exists while other objects
+        use it; a primary context exists until the process exits."""
     def __eq__(self, other: object, /) -> bool: ...
     def __hash__(self) -> int: ...
 
 @dataclass
 class ContextOptions:
-    """How a green context is made."""
+    """Options of a green context."""
 
     resources: DeviceResourcesType

@@ -1,4 +1,4 @@
-"""How a device is divided: options of green contexts."""
+"""Options for partitioning a device into green contexts."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ __all__ = ["SMResourceOptions", "WorkqueueResourceOptions"]
 
 @dataclass
 class SMResourceOptions:
-    """Which multiprocessors a part of a device gets."""
+    """Multiprocessors of a device partition. A sequence describes several partitions, one per element."""
 
     count: int | Sequence[int] | None = None
     coscheduled_sm_count: int | Sequence[int] | None = None
@@ -18,7 +18,7 @@ class SMResourceOptions:
 
 @dataclass
 class WorkqueueResourceOptions:
-    """How work queues are shared."""
+    """Sharing of work queues."""
 
     sharing_scope: WorkqueueSharingScopeType | str | None = None
     concurrency_limit: int | None = None

@@ -4,7 +4,7 @@ from typing import Any
 __all__ = ["DLDeviceType", "classify_dl_device", "make_py_capsule"]
 
 class DLDeviceType(IntEnum):
-    """Kinds of memory, as DLPack numbers them."""
+    """DLPack device types."""
 
     kDLCPU = 1
     kDLCUDA = 2
@@ -12,7 +12,7 @@ class DLDeviceType(IntEnum):
     kDLCUDAManaged = 13
 
 def classify_dl_device(buf: Any) -> tuple[int, int]:
-    """The kind of memory and the device number of a buffer."""
+    """DLPack device type and device number of a buffer."""
 
 def make_py_capsule(buf: Any, versioned: bool) -> Any:
-    """A capsule of a buffer's memory, with nothing waited for."""
+    """DLPack capsule of a buffer, exported without stream synchronization."""

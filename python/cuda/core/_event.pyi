@@ -1,4 +1,4 @@
-"""Events."""
+"""Events and their options."""
 
 from dataclasses import dataclass
 from typing import Any, final
@@ -13,48 +13,48 @@ __all__ = ["Event", "EventOptions", "IPCEventDescriptor"]
 
 @disjoint_base
 class Event:
-    """A point in a stream that can be waited for and, where it was made for that, timed."""
+    """A point in a stream that can be waited for and, with ``timing_enabled``, timed."""
 
     def __new__(cls, *_args: Any, **_kwargs: Any) -> Event: ...
     @classmethod
     def from_ipc_descriptor(cls, ipc_descriptor: IPCEventDescriptor) -> Event:
-        """Opens an event that another process made with ``ipc_enabled``."""
+        """Opens an event that another process created with ``ipc_enabled``."""
     @property
     def handle(self) -> CUevent:
-        """The driver's handle; 0 once the event was closed."""
+        """Driver handle, a ``cuda.bindings.driver.CUevent``; 0 if the event was closed."""
     @property
     def is_closed(self) -> bool:
         """Whether :meth:`close` was called."""
     @property
     def is_done(self) -> bool:
-        """Whether everything before the event is done."""
+        """Whether all work before the event is complete. True for an event that was never recorded."""
     @property
     def is_timing_enabled(self) -> bool:
-        """Whether the event can be timed."""
+        """Whether the event records a timestamp."""
     @property
     def is_blocking_sync(self) -> bool:
-        """Whether a thread that waits for the event sleeps."""
+        """Whether :meth:`sync` blocks the thread instead of spinning."""
     @property
     def is_ipc_enabled(self) -> bool:
         """Whether other processes can open the event."""
     @property
     def is_sync_busy_waited(self) -> bool:
-        """The older name of :attr:`is_blocking_sync`."""
+        """Deprecated alias of :attr:`is_blocking_sync`."""
     @property
     def ipc_descriptor(self) -> IPCEventDescriptor:
-        """What another process opens the event with."""
+        """Descriptor with which another process opens the event by :meth:`from_ipc_descriptor`. It can be pickled."""
     def get_ipc_descriptor(self) -> IPCEventDescriptor:
-        """The older spelling of :attr:`ipc_descriptor`."""
+        """Deprecated alias of :attr:`ipc_descriptor`."""
     @property
     def device(self) -> Device:
-        """The device that it belongs to."""
+        """The device of the event."""
     @property
     def context(self) -> Context:
-        """The context that it belongs to."""
+        """The context of the event."""
     def sync(self) -> None:
-        """Waits until everything before the event is done."""
+        """Waits for all work before the event. Returns at once for an event that was never recorded."""
     def close(self) -> None:
-        """Lets go of the event."""
+        """Releases the event: it is destroyed when no other object uses it."""
     def __sub__(self, other: Event, /) -> float: ...
     def __isub__(self, other: Event, /) -> float: ...
     def __rsub__(self, other: Event, /) -> float: ...
@@ -63,7 +63,8 @@ class Event:
 
 @final
 class IPCEventDescriptor:
-    """What another process opens an :class:`Event` with."""
+    """Descriptor with which another process opens an :class:`Event`. It comes from :attr:`Event.ipc_descriptor` and
+    can be pickled."""
 
     def __new__(cls, *_args: Any, **_kwargs: Any) -> IPCEventDescriptor: ...
     def __reduce__(self) -> tuple[Any, tuple[bytes, bool]]: ...
@@ -72,7 +73,7 @@ class IPCEventDescriptor:
 
 @dataclass
 class EventOptions:
-    """How an event is made."""
+    """Options of an event."""
 
     timing_enabled: bool | None = False
     blocking_sync: bool | None = False

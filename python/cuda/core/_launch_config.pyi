@@ -6,7 +6,7 @@ _Dims = int | SupportsIndex | tuple[SupportsIndex, ...] | list[SupportsIndex]
 
 @disjoint_base
 class LaunchConfig:
-    """The shape of a launch: how many blocks of how many threads, and what else the driver may know."""
+    """Configuration of a launch: grid, blocks and launch attributes."""
 
     def __new__(
         cls,
@@ -19,37 +19,37 @@ class LaunchConfig:
     ) -> LaunchConfig: ...
     @property
     def grid(self) -> tuple[int, int, int]:
-        """Blocks in x, y and z; with a cluster, clusters in x, y and z."""
+        """Grid dimensions in blocks; with a cluster, in clusters. Accepts an int or a tuple of up to three ints."""
 
     @grid.setter
     def grid(self, value: _Dims, /) -> None: ...
     @property
     def block(self) -> tuple[int, int, int]:
-        """Threads of a block in x, y and z."""
+        """Block dimensions in threads. Accepts an int or a tuple of up to three ints."""
 
     @block.setter
     def block(self, value: _Dims, /) -> None: ...
     @property
     def cluster(self) -> tuple[int, int, int] | None:
-        """Blocks of a cluster in x, y and z, or None."""
+        """Cluster dimensions in blocks, or None. Accepts None, an int or a tuple of up to three ints."""
 
     @cluster.setter
     def cluster(self, value: _Dims | None, /) -> None: ...
     @property
     def shmem_size(self) -> int:
-        """Bytes of dynamic shared memory of a block."""
+        """Bytes of dynamic shared memory per block."""
 
     @shmem_size.setter
     def shmem_size(self, value: SupportsIndex, /) -> None: ...
     @property
     def is_cooperative(self) -> bool:
-        """Whether all blocks are on the device at the same time."""
+        """Whether the launch is cooperative."""
 
     @is_cooperative.setter
     def is_cooperative(self, value: bool, /) -> None: ...
     @property
     def programmatic_stream_serialization(self) -> bool:
-        """Whether the kernel may begin before the one ahead of it in the stream has ended."""
+        """Whether the kernel may start before the preceding kernel in the stream has completed."""
 
     @programmatic_stream_serialization.setter
     def programmatic_stream_serialization(self, value: bool, /) -> None: ...

@@ -1,4 +1,4 @@
-"""How the elements of an array lie in memory."""
+"""Strided memory layouts of arrays."""
 
 from typing import Literal, final
 
@@ -11,7 +11,7 @@ _Index = int | slice
 
 @final
 class _StridedLayout:
-    """Shape, strides and element size of an array; methods make new layouts and touch no memory."""
+    """Shape, strides and element size of an array."""
 
     def __new__(
         cls,
@@ -22,85 +22,85 @@ class _StridedLayout:
     ) -> Self: ...
     @classmethod
     def dense(cls, shape: tuple[int, ...], itemsize: int, stride_order: _Order | None = None) -> _StridedLayout:
-        """A layout without gaps."""
+        """Creates a dense layout."""
     @classmethod
     def dense_like(cls, other: _StridedLayout, stride_order: _Order | None = None) -> _StridedLayout:
-        """As :meth:`to_dense` of another layout."""
+        """Creates the dense layout of another layout; see :meth:`to_dense`."""
     @property
     def shape(self) -> tuple[int, ...]:
-        """The extents."""
+        """Extents."""
     @property
     def strides(self) -> tuple[int, ...] | None:
-        """The strides in elements; None for a layout that was made without."""
+        """Strides in elements; None for a layout created without strides."""
     @property
     def strides_in_bytes(self) -> tuple[int, ...] | None:
-        """The strides in bytes; None for a layout that was made without."""
+        """Strides in bytes; None for a layout created without strides."""
     @property
     def itemsize(self) -> int:
-        """Bytes of an element."""
+        """Element size in bytes."""
     @property
     def ndim(self) -> int:
-        """The number of dimensions."""
+        """Number of dimensions."""
     @property
     def volume(self) -> int:
-        """The number of elements."""
+        """Number of elements."""
     @property
     def slice_offset(self) -> int:
-        """Where the element with all indices zero is, in elements behind the base address."""
+        """Offset of the element with all indices zero from the base address, in elements."""
     @property
     def slice_offset_in_bytes(self) -> int:
-        """The same, in bytes."""
+        """:attr:`slice_offset` in bytes."""
     @property
     def offset_bounds(self) -> tuple[int, int]:
-        """The least and the greatest element, counted from the base address; (0, -1) where there are none."""
+        """Smallest and largest element offset from the base address; ``(0, -1)`` for an empty layout."""
     @property
     def min_offset(self) -> int:
-        """The least element, counted from the base address."""
+        """Smallest element offset from the base address."""
     @property
     def max_offset(self) -> int:
-        """The greatest element, counted from the base address."""
+        """Largest element offset from the base address."""
     @property
     def stride_order(self) -> tuple[int, ...]:
-        """The axes from the one with the largest stride to the one with the smallest."""
+        """Axes from the largest stride to the smallest."""
     @property
     def is_contiguous_c(self) -> bool:
-        """Whether the elements lie one behind the other, the last index running fastest."""
+        """Whether the elements are contiguous in C order."""
     @property
     def is_contiguous_f(self) -> bool:
-        """Whether the elements lie one behind the other, the first index running fastest."""
+        """Whether the elements are contiguous in Fortran order."""
     @property
     def is_contiguous_any(self) -> bool:
-        """Whether the elements lie one behind the other in some order of the axes."""
+        """Whether the elements are contiguous in any order of the axes."""
     @property
     def is_dense(self) -> bool:
-        """Whether the elements lie one behind the other from the base address on."""
+        """Whether the elements are contiguous and start at the base address."""
     @property
     def is_unique(self) -> bool:
-        """Whether no two elements share memory; True is certain."""
+        """Whether no two elements overlap. True is exact; False may be conservative for unusual strides."""
     def required_size_in_bytes(self) -> int:
-        """The bytes that memory needs to hold the layout from its base address on."""
+        """Bytes of memory, from the base address, that the layout requires."""
     def to_dense(self, stride_order: _Order | None = None) -> _StridedLayout:
-        """The dense layout of the same shape."""
+        """Returns the dense layout of the same shape."""
     def sliced(self, slices: _Index | tuple[_Index, ...]) -> _StridedLayout:
-        """Takes elements and ranges of the first axes."""
+        """Indexes the leading axes; equivalent to ``layout[1:, ::2]``."""
     def __getitem__(self, slices: _Index | tuple[_Index, ...], /) -> _StridedLayout: ...
     def permuted(self, axis_order: tuple[int, ...]) -> _StridedLayout:
-        """The axes in another order."""
+        """Permutes the axes."""
     def reshaped(self, shape: tuple[int, ...]) -> _StridedLayout:
-        """Another shape for the same elements in the same order."""
+        """Returns a layout with another shape for the same elements in the same order."""
     def flattened(self, start_axis: int = 0, end_axis: int = -1, mask: int | None = None) -> _StridedLayout:
-        """Merges axes with the axis before them where both run through memory as one would."""
+        """Merges adjacent axes that can be traversed as one."""
     def flattened_axis_mask(self) -> int:
-        """Which axes :meth:`flattened` can merge: bit i for axis i."""
+        """Axes that :meth:`flattened` can merge into the preceding axis: bit ``i`` for axis ``i``."""
     def squeezed(self) -> _StridedLayout:
-        """Without the axes of extent 1."""
+        """Removes axes of extent 1. An empty layout is reduced to one axis of extent 0."""
     def unsqueezed(self, axis: int | tuple[int, ...]) -> _StridedLayout:
-        """With axes of extent 1 added."""
+        """Inserts axes of extent 1."""
     def broadcast_to(self, shape: tuple[int, ...]) -> _StridedLayout:
-        """Repeats axes of extent 1, and the whole, up to another shape."""
+        """Broadcasts to another shape; repeated axes have stride 0."""
     def repacked(self, itemsize: int, data_ptr: int = 0, axis: int = -1, keep_dim: bool = True) -> _StridedLayout:
-        """The same bytes as elements of another size."""
+        """Reinterprets the bytes with another element size: splits elements, or combines adjacent ones."""
     def max_compatible_itemsize(self, max_itemsize: int | None = 16, data_ptr: int = 0, axis: int = -1) -> int:
-        """The largest element size that :meth:`repacked` takes."""
+        """Largest element size accepted by :meth:`repacked`."""
     def __eq__(self, other: object, /) -> bool: ...
     __hash__: None  # type: ignore[assignment]

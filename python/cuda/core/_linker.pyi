@@ -1,4 +1,4 @@
-"""Linking object codes."""
+"""Linking of object code."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ __all__ = ["Linker", "LinkerOptions"]
 
 @dataclass
 class LinkerOptions:
-    """How a :class:`Linker` links; None leaves an option to the linker."""
+    """Options of a :class:`Linker`; None selects the linker's default."""
 
     name: str | None = "<default linker>"
     arch: str | None = None
@@ -40,32 +40,32 @@ class LinkerOptions:
     numba_debug: bool | None = None
 
     def as_bytes(self, backend: str = "nvjitlink") -> list[bytes]:
-        """The options as a backend takes them on its command line."""
+        """The options as command-line arguments of a backend."""
 
 @disjoint_base
 class Linker:
-    """Links object codes into one."""
+    """Links object codes."""
 
     def __new__(
         cls, *object_codes: ObjectCode, options: LinkerOptions | Mapping[str, Any] | None = None
     ) -> Self: ...
     def link(self, target_type: ObjectCodeFormatType | str) -> ObjectCode:
-        """Links, once: to ``"cubin"``, or ``"ptx"`` where the options say so."""
+        """Links the inputs. Can be called once."""
     def get_info_log(self) -> str:
-        """What the linker told so far; still there after :meth:`close`."""
+        """Info log of the linker; also available after :meth:`close`."""
     def get_error_log(self) -> str:
-        """What the linker complained of so far; still there after :meth:`close`."""
+        """Error log of the linker; also available after :meth:`close`."""
     def close(self) -> None:
-        """Lets go of the linker; what it linked stays."""
+        """Releases the linker; linked code stays valid. Further calls do nothing."""
     @property
     def handle(self) -> int | CUlinkState:
-        """The handle of nvJitLink, or that of the driver; 0 once closed."""
+        """Handle of nvJitLink or of the driver's linker; 0 if closed."""
     @property
     def is_closed(self) -> bool:
-        """Whether it was closed."""
+        """Whether :meth:`close` was called."""
     @property
     def backend(self) -> CompilerBackendType:
-        """What links."""
+        """The linker in use: ``"nvJitLink"`` or ``"driver"``."""
     @classmethod
     def which_backend(cls) -> CompilerBackendType:
-        """What links in a linker that is made now."""
+        """The linker that a new `Linker` would use."""

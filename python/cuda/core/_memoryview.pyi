@@ -1,4 +1,4 @@
-"""Everyone's arrays as address, shape, strides and type."""
+"""Strided views of arrays from any library."""
 
 from collections.abc import Callable
 from typing import Any, ClassVar, TypeVar, final
@@ -18,23 +18,24 @@ _Consumer = int | CUstream | Stream
 
 @disjoint_base
 class StridedMemoryView:
-    """Memory of an array, of any library, as address, shape, strides and type; it copies nothing."""
+    """A strided view of an array of any library: address, shape, strides and element type. Copies nothing and keeps
+    the array alive."""
 
     __dlpack_c_exchange_api__: ClassVar[CapsuleType]
     __c_dlpack_exchange_api__: ClassVar[CapsuleType]
     def __new__(cls, obj: Any | None = None, stream_ptr: _Consumer | None = None) -> Self: ...
     @classmethod
     def from_dlpack(cls, obj: Any, stream_ptr: _Consumer | None = None) -> Self:
-        """A view of an array by DLPack."""
+        """Creates a view of an array by DLPack."""
     @classmethod
     def from_cuda_array_interface(cls, obj: Any, stream_ptr: _Consumer | None = None) -> Self:
-        """A view of an array by __cuda_array_interface__ (version 3)."""
+        """Creates a view of an array by ``__cuda_array_interface__`` (version 3)."""
     @classmethod
     def from_array_interface(cls, obj: Any) -> Self:
-        """A view of memory of the host by __array_interface__ (version 3)."""
+        """Creates a view of host memory by ``__array_interface__`` (version 3), which NumPy arrays have."""
     @classmethod
     def from_any_interface(cls, obj: Any, stream_ptr: _Consumer | None = None) -> Self:
-        """A view of an array by the first of the protocols that it has."""
+        """DLPack, ``__cuda_array_interface__``, ``__array_interface__`` or the buffer protocol."""
     @classmethod
     def from_buffer(
         cls,
@@ -46,9 +47,10 @@ class StridedMemoryView:
         dtype: numpy.typing.DTypeLike | None = None,
         is_readonly: bool = False,
     ) -> Self:
-        """A view of a buffer's memory as an array."""
+        """Creates a view of a buffer's memory. The memory stays valid while the view lives, even if the buffer is
+        closed."""
     def view(self, layout: _StridedLayout | None = None, dtype: numpy.typing.DTypeLike | None = None) -> Self:
-        """The same memory with another layout, another type, or both."""
+        """Creates a view of the same memory with another layout, element type, or both."""
     def copy_from(
         self,
         other: StridedMemoryView,
@@ -56,7 +58,7 @@ class StridedMemoryView:
         allocator: MemoryResource | None = None,
         blocking: bool | None = None,
     ) -> None:
-        """Copies another view's elements into this one's memory, in the order of a stream."""
+        """Copies the elements of another view into this view, stream-ordered. Layouts may differ."""
     def copy_to(
         self,
         other: StridedMemoryView,
@@ -64,34 +66,34 @@ class StridedMemoryView:
         allocator: MemoryResource | None = None,
         blocking: bool | None = None,
     ) -> None:
-        """Copies this view's elements into another one's memory."""
+        """Copies the elements of this view into another view; see :meth:`copy_from`."""
     @property
     def ptr(self) -> int:
-        """The address of the element with all indices zero."""
+        """Address of the element with all indices zero."""
     @property
     def shape(self) -> tuple[int, ...]:
-        """The extents."""
+        """Extents."""
     @property
     def strides(self) -> tuple[int, ...] | None:
-        """The strides in elements; None for C order that nobody spelt out."""
+        """Strides in elements; None for implicit C order."""
     @property
     def size(self) -> int:
-        """The number of elements."""
+        """Number of elements."""
     @property
     def dtype(self) -> numpy.dtype[Any] | None:
-        """The type of the elements; None where it is not known."""
+        """Element type; None if unknown. Imports NumPy."""
     @property
     def device_id(self) -> int:
-        """The number of the memory's device; -1 for memory of the host."""
+        """Device number of the memory; -1 for host memory."""
     @property
     def is_device_accessible(self) -> bool:
-        """Whether a device can use the memory."""
+        """Whether a device can access the memory."""
     @property
     def readonly(self) -> bool:
-        """Whether the memory must not be written."""
+        """Whether the memory is read-only."""
     @property
     def exporting_obj(self) -> Any:
-        """The object that was viewed, which the view keeps alive."""
+        """The viewed object, which the view keeps alive."""
     @property
     def _layout(self) -> _StridedLayout: ...
     @property
@@ -106,15 +108,16 @@ class StridedMemoryView:
         dl_device: tuple[int, int] | None = None,
         copy: bool | None = None,
     ) -> CapsuleType:
-        """A capsule of the memory."""
+        """Exports the memory by DLPack."""
     def __dlpack_device__(self) -> tuple[int, int]:
-        """(device type, device number) of the memory."""
+        """``(device type, device number)`` as defined by DLPack."""
     def __buffer__(self, flags: int, /) -> memoryview: ...
     def __release_buffer__(self, buffer: memoryview, /) -> None: ...
 
 @final
 class _StridedMemoryViewProxy:
-    """An argument that :func:`args_viewable_as_strided_memory` prepared."""
+    """An argument of a function decorated with :func:`args_viewable_as_strided_memory`: the array and its view
+    protocol."""
 
     def __new__(cls, obj: Any) -> Self: ...
     @property
@@ -122,15 +125,15 @@ class _StridedMemoryViewProxy:
         """The array."""
     @property
     def has_dlpack(self) -> bool:
-        """Whether it is viewed by DLPack."""
+        """Whether the array is viewed by DLPack."""
     def view(self, stream_ptr: _Consumer | None = None) -> StridedMemoryView:
-        """Views the array."""
+        """Creates a view of the array."""
 
 def args_viewable_as_strided_memory(arg_indices: tuple[int, ...]) -> Callable[[_F], _F]:
-    """A decorator for functions that take arrays of any library."""
+    """Decorator for functions that take arrays of any library."""
 
 def view_as_cai(obj: Any, stream_ptr: _Consumer | None, view: None = None) -> StridedMemoryView:
-    """As StridedMemoryView.from_cuda_array_interface."""
+    """Alias of :meth:`StridedMemoryView.from_cuda_array_interface`; `view` must be None."""
 
 def view_as_array_interface(obj: Any, view: None = None) -> StridedMemoryView:
-    """As StridedMemoryView.from_array_interface."""
+    """Alias of :meth:`StridedMemoryView.from_array_interface`; `view` must be None."""

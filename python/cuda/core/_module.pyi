@@ -1,4 +1,4 @@
-"""Compiled code and its kernels."""
+"""Object code and its kernels."""
 
 from collections.abc import Callable
 from os import PathLike
@@ -15,10 +15,10 @@ __all__ = ["Kernel", "ObjectCode"]
 
 @disjoint_base
 class ObjectCode:
-    """Compiled code: PTX, machine code, or something to be linked; loaded when a kernel is first asked for."""
+    """PTX, machine code, or linker input."""
 
     def __new__(cls, *_args: object, **_kwargs: object) -> Self:
-        """Raises ``RuntimeError``: use :meth:`Program.compile`, :meth:`Linker.link` or the functions ``from_...``."""
+        """Create and return a new object. See help(type) for accurate signature."""
     @staticmethod
     def from_cubin(
         module: Buffer | str | PathLike[str],
@@ -26,7 +26,7 @@ class ObjectCode:
         name: str = "",
         symbol_mapping: dict[str, str] | dict[str, bytes] | dict[bytes, bytes] | dict[bytes, str] | None = None,
     ) -> ObjectCode:
-        """Machine code of one architecture: the bytes, or the path of a file."""
+        """Wraps machine code of one architecture."""
     @staticmethod
     def from_ptx(
         module: Buffer | str | PathLike[str],
@@ -34,7 +34,7 @@ class ObjectCode:
         name: str = "",
         symbol_mapping: dict[str, str] | dict[str, bytes] | dict[bytes, bytes] | dict[bytes, str] | None = None,
     ) -> ObjectCode:
-        """PTX text: the bytes, or the path of a file."""
+        """Wraps PTX. Parameters as for :meth:`from_cubin`."""
     @staticmethod
     def from_ltoir(
         module: Buffer | str | PathLike[str],
@@ -42,7 +42,7 @@ class ObjectCode:
         name: str = "",
         symbol_mapping: dict[str, str] | dict[str, bytes] | dict[bytes, bytes] | dict[bytes, str] | None = None,
     ) -> ObjectCode:
-        """NVVM IR for optimisation at link time: the bytes, or the path of a file."""
+        """Wraps LTO IR, the input of a :class:`Linker`. Parameters as for :meth:`from_cubin`."""
     @staticmethod
     def from_fatbin(
         module: Buffer | str | PathLike[str],
@@ -50,7 +50,7 @@ class ObjectCode:
         name: str = "",
         symbol_mapping: dict[str, str] | dict[str, bytes] | dict[bytes, bytes] | dict[bytes, str] | None = None,
     ) -> ObjectCode:
-        """Code for several architectures: the bytes, or the path of a file."""
+        """Wraps a fat binary: code for several architectures. Parameters as for :meth:`from_cubin`."""
     @staticmethod
     def from_object(
         module: Buffer | str | PathLike[str],
@@ -58,7 +58,8 @@ class ObjectCode:
         name: str = "",
         symbol_mapping: dict[str, str] | dict[str, bytes] | dict[bytes, bytes] | dict[bytes, str] | None = None,
     ) -> ObjectCode:
-        """A host object file with device code in it: the bytes, or the path of a file."""
+        """Wraps a host object file with device code, the input of a :class:`Linker`. Parameters as for
+        :meth:`from_cubin`."""
     @staticmethod
     def from_library(
         module: Buffer | str | PathLike[str],
@@ -66,51 +67,53 @@ class ObjectCode:
         name: str = "",
         symbol_mapping: dict[str, str] | dict[str, bytes] | dict[bytes, bytes] | dict[bytes, str] | None = None,
     ) -> ObjectCode:
-        """An archive of host objects with device code in them: the bytes, or the path of a file."""
+        """Wraps an archive of host object files with device code, the input of a :class:`Linker`. Parameters as for
+        :meth:`from_cubin`."""
     @property
     def name(self) -> str:
-        """The name for messages; may be empty."""
+        """Name for messages; may be empty."""
     @property
     def code(self) -> bytes | str:
-        """The code, or the path of the file that has it."""
+        """The code, or the path of its file."""
     @property
     def code_type(self) -> str:
-        """``"cubin"``, ``"ptx"``, ``"ltoir"``, ``"fatbin"``, ``"object"`` or ``"library"``."""
+        """Format of the code: ``"cubin"``, ``"ptx"``, ``"ltoir"``, ``"fatbin"``, ``"object"`` or ``"library"``."""
     @property
     def symbol_mapping(self) -> dict[Any, Any]:
-        """Names by which :meth:`get_kernel` knows kernels, each with the name in the code; a copy."""
+        """Copy of the symbol mapping: kernel aliases and their symbol names."""
     @property
     def handle(self) -> CUlibrary:
-        """The loaded code; asking for it loads it."""
+        """Handle of the loaded code; loads it on first use. Valid while this object or one of its kernels lives."""
     def get_kernel(self, name: str | bytes) -> Kernel:
-        """A kernel by its name in the code, or by one of :attr:`symbol_mapping`."""
+        """Returns a kernel by name; loads the code on first use."""
     def get_module(self) -> CUmodule:
-        """The loaded code as the module that it is in the current context."""
+        """The loaded code as a module of the current context, or of the current device's primary context if there is
+        none; valid while this object lives."""
     def __eq__(self, value: object, /) -> bool: ...
     def __hash__(self) -> int: ...
     def __reduce__(self) -> tuple[Any, ...]: ...
 
 @disjoint_base
 class Kernel:
-    """A kernel of loaded code; it keeps the code loaded."""
+    """A kernel of loaded code, returned by :meth:`ObjectCode.get_kernel`."""
 
     def __new__(cls, *_args: object, **_kwargs: object) -> Self:
-        """Raises ``RuntimeError``: use :meth:`ObjectCode.get_kernel` or :meth:`from_handle`."""
+        """Create and return a new object. See help(type) for accurate signature."""
     @staticmethod
     def from_handle(handle: CUkernel | int, mod: ObjectCode | None = None) -> Kernel:
-        """A kernel that something else has loaded, and the code that it is to keep loaded."""
+        """Wraps a kernel handle."""
     @property
     def handle(self) -> CUkernel:
-        """The driver's handle; valid while this object lives."""
+        """Driver handle; valid for the lifetime of this object."""
     @property
     def attributes(self) -> KernelAttributes:
-        """What the driver knows of the kernel."""
+        """Driver attributes on the current device, or indexed by device."""
     @property
     def occupancy(self) -> KernelOccupancy:
-        """How much of the kernel fits on a device at once."""
+        """Occupancy queries."""
     @property
     def num_arguments(self) -> int:
-        """How many parameters the kernel has."""
+        """Number of parameters."""
     @property
     def arguments_info(self) -> list[ParamInfo]:
         """Offset and size in bytes of each parameter, in order."""
@@ -120,95 +123,96 @@ class Kernel:
 
 @disjoint_base
 class KernelAttributes:
-    """What the driver knows of a kernel, on the current device; ``attributes[device]`` is the same for another one."""
+    """Driver attributes of a kernel on the current device; ``attributes[device]`` selects another device."""
 
     def __new__(cls, *_args: object, **_kwargs: object) -> Self:
-        """Raises ``RuntimeError``: use :attr:`Kernel.attributes`."""
+        """Create and return a new object. See help(type) for accurate signature."""
     def __getitem__(self, device: Device | int | None, /) -> KernelAttributes: ...
     @property
     def max_threads_per_block(self) -> _AttributeValue:
-        """The most threads that a block can have."""
+        """Maximum number of threads per block."""
     @property
     def shared_size_bytes(self) -> _AttributeValue:
-        """Bytes of static shared memory that a block needs."""
+        """Bytes of static shared memory per block."""
     @property
     def const_size_bytes(self) -> _AttributeValue:
-        """Bytes of constant memory that the code declares."""
+        """Bytes of constant memory declared by the code."""
     @property
     def local_size_bytes(self) -> _AttributeValue:
-        """Bytes of local memory that a thread needs."""
+        """Bytes of local memory per thread."""
     @property
     def num_regs(self) -> _AttributeValue:
-        """Registers that a thread needs."""
+        """Registers per thread."""
     @property
     def ptx_version(self) -> _AttributeValue:
-        """Version of the PTX that it was made from: 10 times major plus minor."""
+        """PTX version of the source, 10 * major + minor."""
     @property
     def binary_version(self) -> _AttributeValue:
-        """Architecture of the machine code: 10 times major plus minor."""
+        """Architecture of the machine code, 10 * major + minor."""
     @property
     def cache_mode_ca(self) -> bool:
-        """Whether loads from global memory are cached in L1 by default."""
+        """Whether loads from global memory are cached in L1 by default (``-Xptxas --dlcm=ca``)."""
     @property
     def max_dynamic_shared_size_bytes(self) -> _AttributeValue:
-        """Bytes of dynamic shared memory that a launch may ask for."""
+        """Maximum bytes of dynamic shared memory of a launch."""
     @property
     def preferred_shared_memory_carveout(self) -> _AttributeValue:
-        """Per cent of the L1 cache that should be shared memory; -1: the driver decides."""
+        """Preferred percentage of the L1 cache used as shared memory; -1: the driver decides."""
     @property
     def cluster_size_must_be_set(self) -> bool:
-        """Whether it can only be launched in clusters."""
+        """Whether the kernel can only be launched with a cluster."""
     @property
     def required_cluster_width(self) -> _AttributeValue:
-        """Blocks in x of the clusters that it must be launched in; 0: any."""
+        """Required cluster width in blocks; 0: any."""
     @property
     def required_cluster_height(self) -> _AttributeValue:
-        """Blocks in y of the clusters that it must be launched in; 0: any."""
+        """Required cluster height in blocks; 0: any."""
     @property
     def required_cluster_depth(self) -> _AttributeValue:
-        """Blocks in z of the clusters that it must be launched in; 0: any."""
+        """Required cluster depth in blocks; 0: any."""
     @property
     def non_portable_cluster_size_allowed(self) -> bool:
-        """Whether clusters may be larger than every device of the architecture can run."""
+        """Whether clusters may exceed the portable cluster size of the architecture."""
     @property
     def cluster_scheduling_policy_preference(self) -> _AttributeValue:
-        """How the blocks of a cluster are spread over the multiprocessors."""
+        """Scheduling policy of the blocks of a cluster (``CUclusterSchedulingPolicy``)."""
 
 @disjoint_base
 class KernelOccupancy:
-    """How much of a kernel fits on a device at once."""
+    """Occupancy queries of a kernel."""
 
     def __new__(cls, *_args: object, **_kwargs: object) -> Self:
-        """Raises ``RuntimeError``: use :attr:`Kernel.occupancy`."""
+        """Create and return a new object. See help(type) for accurate signature."""
     def max_active_blocks_per_multiprocessor(self, block_size: int, dynamic_shared_memory_size: SupportsIndex) -> int:
-        """Blocks that a multiprocessor of the current device runs at the same time."""
+        """Maximum number of resident blocks per multiprocessor of the current device."""
     def max_potential_block_size(
         self,
         dynamic_shared_memory_needed: int | CUoccupancyB2DSize | Callable[[int], int],
         block_size_limit: int,
     ) -> MaxPotentialBlockSizeOccupancyResult:
-        """The size of block with which the kernel fills the current device best."""
+        """Block size with the highest occupancy on the current device."""
     def available_dynamic_shared_memory_per_block(self, num_blocks_per_multiprocessor: int, block_size: int) -> int:
-        """Bytes of dynamic shared memory that a block may have for so many blocks to run at the same time."""
+        """Bytes of dynamic shared memory available per block if a number of blocks is resident per multiprocessor of
+        the current device."""
     def max_potential_cluster_size(self, config: LaunchConfig, *, stream: Stream) -> int:
-        """Blocks of the largest cluster that can be launched with a configuration."""
+        """Maximum cluster size in blocks for a launch configuration; the configuration's own cluster is ignored."""
     def max_active_clusters(self, config: LaunchConfig, *, stream: Stream) -> int:
-        """Clusters of a configuration that run on the stream's device at the same time."""
+        """Maximum number of resident clusters of a launch configuration on the stream's device."""
 
 class ParamInfo(NamedTuple):
-    """Where a kernel's parameter lies: offset and size in bytes."""
+    """ParamInfo(offset, size)"""
 
     offset: int
     size: int
 
 class MaxPotentialBlockSizeOccupancyResult(NamedTuple):
-    """The launch that fills a device best: its fewest blocks, and the threads of each."""
+    """MaxPotentialBlockSizeOccupancyResult(min_grid_size, max_block_size)"""
 
     min_grid_size: int
     max_block_size: int
 
 class _AttributeValue(int):
-    """A number among a kernel's attributes; calling it is the deprecated spelling of cuda.core 0.x."""
+    """Integer kernel attribute that is also callable, as in cuda.core 0.x: ``attributes.num_regs()``."""
 
     def __call__(self, device_id: Device | int | None = None) -> int: ...
     def __reduce__(self) -> tuple[Any, ...]: ...

@@ -1,4 +1,4 @@
-"""`Program` and its options."""
+"""Programs and their options."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ class _Log(Protocol):
 
 @dataclass(repr=False)
 class ProgramOptions:
-    """What a :class:`Program` is compiled with. ``None`` leaves the compiler's own default."""
+    """Options of a :class:`Program`. ``None`` selects the compiler's default."""
 
     name: str | None = "default_program"
     arch: str | None = None
@@ -80,11 +80,11 @@ class ProgramOptions:
     def as_bytes(
         self, backend: CompilerBackendType | str, target_type: ObjectCodeFormatType | str | None = None
     ) -> list[bytes]:
-        """The options as a compiler (``"nvrtc"``, ``"nvvm"``) takes them."""
+        """The options as command-line arguments of a compiler."""
 
 @disjoint_base
 class Program:
-    """Source code and the compiler for it."""
+    """Source code with its compiler."""
 
     def __new__(
         cls,
@@ -103,23 +103,24 @@ class Program:
         """Compiles to PTX, a cubin or LTO IR."""
 
     def link(self, target_type: ObjectCodeFormatType | str, logs: _Log | None = None) -> ObjectCode:
-        """The earlier name of :meth:`compile` for programs in PTX."""
+        """Former name of :meth:`compile` for PTX programs."""
 
     def close(self) -> None:
-        """Lets go of the compiler's object."""
+        """Releases the compiler. Compiled code stays valid. Further calls do nothing."""
 
     @property
     def handle(self) -> nvrtcProgram | int:
-        """The compiler's own object."""
+        """Handle of the compiler: a `cuda.bindings.nvrtc.nvrtcProgram`, or the address of the libNVVM program or
+        linker as an int. 0 if closed."""
 
     @property
     def backend(self) -> CompilerBackendType:
-        """The library that compiles."""
+        """The compiler: a `CompilerBackendType`."""
 
     @property
     def is_closed(self) -> bool:
-        """Whether this was closed."""
+        """Whether :meth:`close` was called."""
 
     @property
     def pch_status(self) -> PCHStatusType | None:
-        """What became of the precompiled header at the last :meth:`compile`."""
+        """Result of creating a precompiled header in the last :meth:`compile`: a `PCHStatusType`."""

@@ -1,4 +1,4 @@
-"""Streams, and the protocol by which libraries take each other's."""
+"""Streams and the ``__cuda_stream__`` protocol."""
 
 from dataclasses import dataclass
 from types import TracebackType
@@ -22,58 +22,59 @@ __all__ = [
 ]
 
 class IsStreamType(Protocol):
-    """Any object that has a stream."""
+    """Any object whose ``__cuda_stream__`` method returns ``(0, handle)``."""
 
     def __cuda_stream__(self) -> tuple[int, int]:
-        """The protocol's version, 0, and the address of the stream."""
+        """Protocol version (0) and stream handle."""
 
 @disjoint_base
 class Stream:
-    """A queue of work on a device; ``Stream()`` makes one on the current device."""
+    """A CUDA stream: work queued in a stream runs in order, and independently of other streams."""
 
     def __new__(
         cls, obj: IsStreamType | None = None, options: StreamOptions | dict[str, Any] | None = None
     ) -> Self: ...
     @property
     def handle(self) -> CUstream:
-        """The driver's handle; 0 once the stream was closed."""
+        """Driver handle, a ``cuda.bindings.driver.CUstream``; 0 if the stream was closed."""
     @property
     def is_closed(self) -> bool:
-        """Whether :meth:`close` was called."""
+        """Whether :meth:`close` was called. Default streams cannot be closed."""
     @property
     def is_nonblocking(self) -> bool:
-        """Whether its work runs without waiting for the legacy default stream."""
+        """Whether the stream does not synchronize with the legacy default stream."""
     @property
     def priority(self) -> int:
-        """Lower numbers run first."""
+        """Priority of the stream; lower numbers have higher priority."""
     @property
     def device(self) -> Device:
-        """The device that its work runs on."""
+        """Device of the stream; for a default stream, the device of the current context."""
     @property
     def context(self) -> Context:
-        """The context that it belongs to."""
+        """Context of the stream; for a default stream, the current context."""
     def __cuda_stream__(self) -> tuple[int, int]: ...
     def sync(self) -> None:
-        """Waits until everything queued so far is done."""
+        """Waits for all queued work."""
     def record(self, event: Event | None = None, options: EventOptions | dict[str, Any] | None = None) -> Event:
-        """Marks the stream's present end with an event."""
+        """Records an event after the queued work."""
     def wait(self, event_or_stream: Event | Stream | IsStreamType) -> None:
-        """Makes the stream's later work wait, on the device."""
+        """Makes the stream's later work wait on the device; returns at once."""
     def close(self) -> None:
-        """Lets go of the stream."""
+        """Releases the stream: it is destroyed when its queued work has completed and no other object uses it. A
+        foreign stream is not destroyed; closing a default stream has no effect."""
     def __enter__(self) -> Self: ...
     def __exit__(
         self, *_args: type[BaseException] | BaseException | TracebackType | None
     ) -> None: ...
     @staticmethod
     def from_handle(handle: SupportsIndex) -> Stream:
-        """A stream that somebody else made and will destroy."""
+        """Wraps a stream owned by other code."""
     def __eq__(self, other: object, /) -> bool: ...
     def __hash__(self) -> int: ...
 
 @dataclass
 class StreamOptions:
-    """How a stream is made."""
+    """Options of a stream."""
 
     nonblocking: Any = True
     priority: int | None = None
@@ -83,7 +84,8 @@ LEGACY_DEFAULT_STREAM: Stream
 PER_THREAD_DEFAULT_STREAM: Stream
 
 def default_stream() -> Stream:
-    """The default stream that ``CUDA_PYTHON_CUDA_PER_THREAD_DEFAULT_STREAM`` chooses."""
+    """The default stream: the legacy default stream, or the per-thread default stream if the environment variable
+    ``CUDA_PYTHON_CUDA_PER_THREAD_DEFAULT_STREAM`` selects it on first use."""
 
 def Stream_accept(arg: Stream | IsStreamType, allow_stream_protocol: bool = False) -> Stream:
-    """The stream that `arg` stands for."""
+    """Converts an argument to a stream."""

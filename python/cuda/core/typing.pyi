@@ -1,7 +1,4 @@
-"""Names for annotations: the values that options take, and the kinds of objects that functions accept.
-
-Every enumeration here is a ``StrEnum``: its members are the strings that the options take, and either can be given.
-"""
+"""Types for annotations: enumerations of option values, and aliases for accepted arguments."""
 
 from collections.abc import Sequence
 from enum import StrEnum as _StrEnum
@@ -35,7 +32,7 @@ __all__ = [
 ]
 
 class SourceCodeType(_StrEnum):
-    """Languages that a `Program` compiles."""
+    """Source languages of a `Program`."""
 
     CXX = "c++"
     PTX = "ptx"
@@ -52,7 +49,7 @@ class ObjectCodeFormatType(_StrEnum):
     LIBRARY = "library"
 
 class CompilerBackendType(_StrEnum):
-    """What compiles or links."""
+    """Compilers and linkers."""
 
     NVRTC = "NVRTC"
     NVVM = "NVVM"
@@ -60,42 +57,42 @@ class CompilerBackendType(_StrEnum):
     DRIVER = "driver"
 
 class PCHStatusType(_StrEnum):
-    """What became of an automatic precompiled header."""
+    """Result of creating a precompiled header."""
 
     CREATED = "created"
     NOT_ATTEMPTED = "not_attempted"
     FAILED = "failed"
 
 class GraphConditionalType(_StrEnum):
-    """Kinds of conditional graph nodes."""
+    """Types of conditional graph nodes."""
 
     IF = "if"
     WHILE = "while"
     SWITCH = "switch"
 
 class GraphMemoryType(_StrEnum):
-    """Where a graph's memory node allocates."""
+    """Memory type of a graph memory node."""
 
     DEVICE = "device"
     HOST = "host"
     MANAGED = "managed"
 
 class ManagedMemoryLocationType(_StrEnum):
-    """Where managed memory is preferred to be."""
+    """Type of the preferred location of managed memory."""
 
     DEVICE = "device"
     HOST = "host"
     HOST_NUMA = "host_numa"
 
 class VirtualMemoryHandleType(_StrEnum):
-    """How a mapped allocation is shared with other processes."""
+    """Handle types for sharing a mapped allocation with other processes."""
 
     POSIX_FD = "posix_fd"
     WIN32_KMT = "win32_kmt"
     FABRIC = "fabric"
 
 class VirtualMemoryLocationType(_StrEnum):
-    """Where a mapped allocation is."""
+    """Location types of a mapped allocation."""
 
     DEVICE = "device"
     HOST = "host"
@@ -103,31 +100,31 @@ class VirtualMemoryLocationType(_StrEnum):
     HOST_NUMA_CURRENT = "host_numa_current"
 
 class VirtualMemoryGranularityType(_StrEnum):
-    """Which granularity sizes of mapped allocations are rounded up to."""
+    """Granularity to which sizes of mapped allocations are rounded up."""
 
     MINIMUM = "minimum"
     RECOMMENDED = "recommended"
 
 class VirtualMemoryAccessType(_StrEnum):
-    """What may be done with a mapped allocation."""
+    """Access rights to a mapped allocation."""
 
     READ_WRITE = "rw"
     READ = "r"
 
 class VirtualMemoryAllocationType(_StrEnum):
-    """Kinds of mapped allocations."""
+    """Types of mapped allocations."""
 
     PINNED = "pinned"
     MANAGED = "managed"
 
 class WorkqueueSharingScopeType(_StrEnum):
-    """With whom a green context shares its work queues."""
+    """Scope in which a green context shares its work queues."""
 
     DEVICE_CTX = "device_ctx"
     GREEN_CTX_BALANCED = "green_ctx_balanced"
 
 class ArrayFormatType(_StrEnum):
-    """Element types of arrays."""
+    """Element formats of CUDA arrays."""
 
     UINT8 = "uint8"
     UINT16 = "uint16"
@@ -139,7 +136,7 @@ class ArrayFormatType(_StrEnum):
     FLOAT32 = "float32"
 
 class AddressModeType(_StrEnum):
-    """What a texture has beyond its edges."""
+    """Texture address modes: how coordinates outside the texture are handled."""
 
     WRAP = "wrap"
     CLAMP = "clamp"
@@ -147,13 +144,13 @@ class AddressModeType(_StrEnum):
     BORDER = "border"
 
 class FilterModeType(_StrEnum):
-    """What a texture has between its texels."""
+    """Texture filter modes."""
 
     POINT = "point"
     LINEAR = "linear"
 
 class ReadModeType(_StrEnum):
-    """How a texture's integers are read."""
+    """Texture read modes: how integer texels are read."""
 
     ELEMENT_TYPE = "element_type"
     NORMALIZED_FLOAT = "normalized_float"

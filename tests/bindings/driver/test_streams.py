@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from helpers.device import DeviceArray, Module, callback, check, driver, synchronize
+from helpers.threads import run_all
 
 pytestmark = pytest.mark.usefixtures("shared_context")
 R = driver.CUresult
@@ -226,8 +227,7 @@ def test_per_thread_default_stream_is_separate(gate, module):
         status.append(driver.cuStreamQuery(PER_THREAD)[0])
 
     thread = threading.Thread(target=other)
-    thread.start()
-    thread.join()
+    run_all([thread])
     assert status == [R.CUDA_SUCCESS]
     gate.open()
     check(driver.cuStreamSynchronize(PER_THREAD))
@@ -253,10 +253,7 @@ def test_threads_share_a_context(module):
             failures.append(e)
 
     threads = [threading.Thread(target=work) for _ in range(8)]
-    for t in threads:
-        t.start()
-    for t in threads:
-        t.join()
+    run_all(threads)
     assert not failures
     assert total.get()[0] == 400
 

@@ -3,12 +3,13 @@
 import pickle
 import signal
 import subprocess
-import sys
 import time
 
 import pytest
 from cuda import pathfinder
 from cuda.bindings import cufile
+
+from helpers.programs import start
 
 
 @pytest.fixture
@@ -71,11 +72,9 @@ else:
 """
 
 
-def start(before="", after=""):
+def open_driver(before="", after=""):
     """Starts a child that opens the driver; returns after its first line."""
-    child = subprocess.Popen(
-        [sys.executable, "-c", OPEN.format(before=before, after=after)], stdout=subprocess.PIPE, text=True
-    )
+    child = start(OPEN.format(before=before, after=after), stderr=None)
     assert child.stdout.readline() == "ready\n"
     return child
 
@@ -87,11 +86,11 @@ def wait(child, seconds):
     except subprocess.TimeoutExpired:
         child.kill()
         child.communicate()
-        pytest.fail(f"the interpreter did not end within {seconds} s")
+        pytest.fail(f"the interpreter did not exit within {seconds} s")
 
 
 def test_opening_the_driver_can_be_interrupted(library):
-    child = start(after="print(cufile.get_version() > 0, flush=True)")
+    child = open_driver(after="print(cufile.get_version() > 0, flush=True)")
     time.sleep(1.5)
     if child.poll() is None:
         child.send_signal(signal.SIGINT)
@@ -110,6 +109,6 @@ def tick():
     os.kill(os.getpid(), signal.SIGINT)
 threading.Thread(target=tick, daemon=True).start()
 """
-    out = wait(start(before=before), 20)
+    out = wait(open_driver(before=before), 20)
     # Where cuFile never returns, only the thread can end the process.
     assert out.split()[0] in ("tick", "opened", "failed"), out

@@ -13,6 +13,7 @@ from cuda.bindings.nvfatbin import Result, nvFatbinError
 from helpers.device_code import ALONE, CALLEE, nvrtc_output
 from helpers.memory import resident
 from helpers.programs import python
+from helpers.threads import run_all
 
 MAGIC = b"\x50\xed\x55\xba"
 
@@ -228,10 +229,7 @@ def test_threads_with_their_own_handles():
             raise
 
     threads = [threading.Thread(target=work) for _ in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    run_all(threads)
     assert not failures
     assert len(results) == 400
     assert len({len(result) for result in results}) == 1

@@ -11,6 +11,7 @@ from cuda.bindings.nvjitlink import InputType, Result, nvJitLinkError
 from helpers.device_code import ALONE, CALLEE, CALLER, nvrtc_output, or_skip
 from helpers.memory import resident
 from helpers.programs import python
+from helpers.threads import run_all
 
 RELOCATABLE = ("-arch=sm_80", "-rdc=true")
 LTO = ("-arch=sm_80", "-rdc=true", "-dlto")
@@ -407,10 +408,7 @@ def test_threads_with_their_own_linkers():
     nvrtc_output(CALLER, "CUBIN", *RELOCATABLE)
     nvrtc_output(CALLEE, "CUBIN", *RELOCATABLE)
     threads = [threading.Thread(target=work) for _ in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    run_all(threads)
     assert not failures
     assert len(cubins) == 32
     assert len({len(cubin) for cubin in cubins}) == 1

@@ -11,6 +11,7 @@ from cuda.bindings import driver, nvml
 
 from helpers.device import check, compile_cuda
 from helpers.programs import output
+from helpers.threads import run_all
 
 
 @pytest.fixture(autouse=True)
@@ -205,10 +206,7 @@ def test_concurrent_queries(device):
             failed.append(error)
 
     threads = [threading.Thread(target=ask) for _ in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    run_all(threads)
     assert not failed
 
 
@@ -228,7 +226,7 @@ def test_forked_child_reinitializes():
     assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
 
 
-@pytest.mark.skipif(importlib.util.find_spec("pynvml") is not None, reason="something else brings NVML")
+@pytest.mark.skipif(importlib.util.find_spec("pynvml") is not None, reason="pynvml is installed and loads NVML")
 def test_import_loads_no_library():
     script = """
 import sys

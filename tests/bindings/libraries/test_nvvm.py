@@ -12,6 +12,7 @@ from cuda.bindings.nvvm import Result, nvvmError
 from helpers.device_code import SINE, STORE_SEVEN, nvvm_ir, or_skip
 from helpers.memory import resident
 from helpers.programs import python
+from helpers.threads import run_all
 
 
 @pytest.fixture
@@ -295,10 +296,7 @@ def test_threads_with_their_own_programs():
             raise
 
     threads = [threading.Thread(target=work) for _ in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    run_all(threads)
     assert not failures
     assert len(results) == 80
     assert len(set(results)) == 1
@@ -326,10 +324,7 @@ def test_threads_with_one_program():
                     statuses.add(error.status)
 
         threads = [threading.Thread(target=work, args=(number,)) for number in range(8)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
+        run_all(threads)
     assert Result.ERROR_INVALID_PROGRAM in statuses
 
 

@@ -10,6 +10,7 @@ from cuda.bindings import driver, runtime
 
 from helpers.device import check
 from helpers.programs import output
+from helpers.threads import run_all
 
 E = runtime.cudaError_t
 KIND = runtime.cudaMemcpyKind
@@ -124,8 +125,7 @@ def test_failure_is_the_last_error_of_its_thread():
     check(runtime.cudaFree(0))
     seen = []
     thread = threading.Thread(target=lambda: seen.append(runtime.cudaPeekAtLastError()))
-    thread.start()
-    thread.join()
+    run_all([thread])
     assert seen == [(E.cudaSuccess,)]
     assert runtime.cudaPeekAtLastError() == (E.cudaErrorInvalidDevice,)
     assert runtime.cudaGetLastError() == (E.cudaErrorInvalidDevice,)
@@ -234,8 +234,7 @@ def test_threads_start_on_device_0_and_share_its_memory():
             seen.append(fetch(memory.pointer, 100, memory.array.dtype).sum())
 
         thread = threading.Thread(target=work)
-        thread.start()
-        thread.join()
+        run_all([thread])
     assert seen == [0, 4950]
 
 

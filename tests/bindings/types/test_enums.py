@@ -13,6 +13,10 @@ from cuda.bindings import driver, nvrtc, runtime
 from cuda.bindings._internal import _fast_enum
 from cuda.bindings._internal._fast_enum import FastEnum, FastEnumMetaclass
 
+from helpers.threads import run_all
+
+pytestmark = pytest.mark.strict_abi
+
 ENUMS = [
     cls
     for module in (driver, runtime, nvrtc)
@@ -179,8 +183,5 @@ def test_concurrent_first_use():
         seen.append([id(driver.CUjit_option(i)) for i in range(10)])
 
     threads = [threading.Thread(target=work) for _ in range(8)]
-    for t in threads:
-        t.start()
-    for t in threads:
-        t.join()
+    run_all(threads)
     assert len(seen) == 8 and all(s == seen[0] for s in seen)

@@ -13,6 +13,9 @@ from cuda.bindings import driver, nvrtc, runtime
 
 from helpers.memory import resident
 from helpers.programs import output
+from helpers.threads import run_all
+
+pytestmark = pytest.mark.strict_abi
 
 try:
     import numpy as np
@@ -403,8 +406,8 @@ def test_views_of_foreign_memory():
     assert c.getPtr() == ctypes.addressof(buffer)
     c.gridDimX = 77
     assert buffer.raw[:4] == b"\x4d\0\0\0"
-    twin = driver.CUlaunchConfig(_ptr=c.getPtr())
-    twin.hStream = 5
+    duplicate = driver.CUlaunchConfig(_ptr=c.getPtr())
+    duplicate.hStream = 5
     assert int(c.hStream) == 5
 
 
@@ -558,10 +561,7 @@ def test_threads_share_objects_and_replace_lists():
             errors.append(e)
 
     threads = [threading.Thread(target=work, args=(s,)) for s in range(8)]
-    for t in threads:
-        t.start()
-    for t in threads:
-        t.join()
+    run_all(threads, limit=200)
     assert not errors
 
 

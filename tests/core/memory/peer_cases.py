@@ -26,6 +26,7 @@ from cuda.core import (
 from cuda.core._utils.cuda_utils import CUDAError
 
 from helpers.device import check
+from helpers.threads import run_all
 
 SOURCE = """extern "C" __global__ void add(int *p, int n) { if (threadIdx.x < 16) p[threadIdx.x] += n; }
 extern "C" __global__ void slow(int *p, int *turns) {
@@ -88,7 +89,7 @@ def pools(devices):
 def shared(devices, pools):
     """Pools accessible from both devices: a GPU's driver copies between pools only then."""
     if not all(a.can_access_peer(b) for a, b in (devices, devices[::-1])):
-        pytest.skip("the devices do not reach each other's memory")
+        pytest.skip("needs two devices with peer access")
     for pool, other in zip(pools, (1, 0)):
         pool.peer_accessible_by = [other]
     return pools
@@ -442,8 +443,5 @@ def test_threads_with_one_device_each(devices, shared):
             errors.append(error)
 
     threads = [threading.Thread(target=work, args=(n % 2,)) for n in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    run_all(threads)
     assert errors == []

@@ -9,7 +9,6 @@ import contextlib
 import ctypes
 import signal
 import subprocess
-import sys
 import time
 import warnings
 
@@ -21,6 +20,7 @@ from cupyrite._native.core import _deferred_pool_count as deferred_pool_count
 
 from helpers.device import check, on_cpu_device
 from helpers.processes import process
+from helpers.programs import start
 from helpers.threads import in_a_thread
 
 # The CPU device is not affected. A duration and not a number of rounds: how many rounds fit depends on the load of the
@@ -71,20 +71,17 @@ print("through")
 def outcome(running, limit):
     """The last line and status of a program; for one that hangs, its stacks."""
     try:
-        said, _ = running.communicate(timeout=limit)
+        text, _ = running.communicate(timeout=limit)
     except subprocess.TimeoutExpired:
         # faulthandler writes the stacks of all Python threads.
         running.send_signal(signal.SIGABRT)
-        said, _ = running.communicate(timeout=30)
-        return f"nothing for {limit:.0f} s: {said[-2000:]}", running.returncode
-    return said if running.returncode else said.splitlines()[-1], running.returncode
+        text, _ = running.communicate(timeout=30)
+        return f"nothing for {limit:.0f} s: {text[-2000:]}", running.returncode
+    return text if running.returncode else text.splitlines()[-1], running.returncode
 
 
 def test_streams_destroyed_after_a_pool_with_pending_frees():
-    words = [sys.executable, "-W", "ignore", "-c", PROGRAM, str(SECONDS)]
-    running = [
-        subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) for _ in range(PROCESSES)
-    ]
+    running = [start(PROGRAM, SECONDS, options=("-W", "ignore"), stderr=subprocess.STDOUT) for _ in range(PROCESSES)]
     begun = time.monotonic()
     try:
         ends = [outcome(one, max(1, begun + LIMIT - time.monotonic())) for one in running]
@@ -103,13 +100,6 @@ def in_a_strange_thread(work):
         work()
 
     in_a_thread(run)
-
-
-@pytest.fixture
-def device():
-    device = Device(0)
-    device.set_current()
-    return device
 
 
 @contextlib.contextmanager

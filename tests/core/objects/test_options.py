@@ -8,7 +8,6 @@ import pickle
 import pytest
 from cuda.core import (
     ContextOptions,
-    Device,
     DeviceMemoryResource,
     DeviceMemoryResourceOptions,
     EventOptions,
@@ -36,13 +35,6 @@ CLASSES = {
 every_class = pytest.mark.parametrize("kind", CLASSES, ids=lambda kind: kind.__name__)
 
 NO_INTEGERS = [1.5, "3", b"3", [3]]
-
-
-@pytest.fixture
-def device():
-    device = Device()
-    device.set_current()
-    return device
 
 
 def wrong(error, *words):
@@ -144,7 +136,7 @@ assert device.create_event(module.EventOptions(timing_enabled=True)).is_timing_e
 class TestMessages:
     @pytest.mark.parametrize("value", [1 << 40, 1 << 80, -(1 << 80), 7, True], ids=repr)
     def test_priorities_outside_the_device_range(self, device, value):
-        words = (f"StreamOptions.priority is {value};", "priorities from -?[0-9]+ \\(first\\) to 0 \\(last\\)")
+        words = (f"StreamOptions.priority is {value};", "priorities from -?[0-9]+ \\(highest\\) to 0 \\(lowest\\)")
         for given in (StreamOptions(priority=value), {"priority": value}):
             with wrong(ValueError, *words):
                 device.create_stream(options=given)

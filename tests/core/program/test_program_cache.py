@@ -3,7 +3,6 @@
 import os
 import stat
 import subprocess
-import sys
 import textwrap
 import threading
 import time
@@ -17,7 +16,8 @@ from cuda.core.utils import (
     make_program_cache_key,
 )
 
-from helpers.programs import output
+from helpers.programs import output, start
+from helpers.threads import run_all
 
 KERNEL = 'extern "C" __global__ void k(int *a) { *a = 1; }'
 TEMPLATE = "template <typename T> __global__ void t(T *a) { *a = 1; }"
@@ -156,10 +156,7 @@ def test_threads_share_a_cache(open_cache):
             cache[key] = key.encode() * 100
 
     threads = [threading.Thread(target=work, args=(number,)) for number in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    run_all(threads)
     assert not wrong and len(cache) == 7
     assert cache.hits + cache.misses == 240
 
@@ -180,7 +177,7 @@ def test_entries_outlive_the_cache_object(tmp_path):
     assert FileStreamProgramCache(str(tmp_path))["k"] == b"abc"
 
 
-@pytest.mark.skipif(os.name != "posix", reason="permissions of POSIX")
+@pytest.mark.skipif(os.name != "posix", reason="needs POSIX permissions")
 def test_directories_and_files_are_private(tmp_path):
     old = os.umask(0)
     try:
@@ -317,19 +314,8 @@ print("done", cache.hits)
 
 
 def test_concurrent_processes(tmp_path):
-    script = tmp_path / "race.py"
-    script.write_text(RACE)
     folder = tmp_path / "cache"
-    processes = [
-        subprocess.Popen(
-            [sys.executable, str(script), str(folder), str(seed)],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-        for seed in range(4)
-    ]
+    processes = [start(RACE, folder, seed, stdin=subprocess.PIPE) for seed in range(4)]
     for process in processes:
         assert process.stdout.readline() == "ready\n", process.stderr.read()
     for process in processes:

@@ -111,6 +111,10 @@ impl SimpleAllocation {
 
     #[inline(always)]
     fn free_at(address: CUdeviceptr, stream: &Stream) -> std::result::Result<(), Box<Error>> {
+        if let Some(context) = stream.context_if_destroyed() {
+            // SAFETY: the caller gives up the memory.
+            return unsafe { free_without_stream(address, context) }.map_err(Box::new);
+        }
         // As in `free_in_order`.
         let relaxed = RelaxedCapture::enter();
         // SAFETY: the address is one of a pool's allocations, and is freed once, here: `DeviceBuffer::into_simple`
@@ -138,9 +142,27 @@ impl SimpleAllocation {
 ///
 /// As `cuMemFreeAsync`: the address is that of an allocation of a pool, and nobody else frees it.
 pub(crate) unsafe fn free_in_order(address: CUdeviceptr, stream: &Stream) -> Result<()> {
+    if let Some(context) = stream.context_if_destroyed() {
+        // SAFETY: the caller's promise.
+        return unsafe { free_without_stream(address, context) };
+    }
     let _relaxed = RelaxedCapture::enter();
     // SAFETY: the caller's promise.
     stream.call(|| unsafe { driver!(cuMemFreeAsync(address, stream.handle())) })
+}
+
+/// Frees memory of a pool whose stream the program has destroyed: in the legacy default stream of its context, which waits
+/// for what the stream held. After a reset of the context the driver has freed the memory, and returns an error.
+///
+/// # Safety
+///
+/// As [`free_in_order`].
+#[cold]
+#[inline(never)]
+unsafe fn free_without_stream(address: CUdeviceptr, context: &Context) -> Result<()> {
+    let _relaxed = RelaxedCapture::enter();
+    // SAFETY: the caller's promise.
+    context.with_current(|| unsafe { driver!(cuMemFreeAsync(address, std::ptr::null_mut())) })
 }
 
 impl DeviceBuffer {

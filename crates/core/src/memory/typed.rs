@@ -185,6 +185,7 @@ impl<T: DeviceCopy> Buffer<T> {
         if self.is_empty() {
             return Ok(());
         }
+        stream.check_live()?;
         // SAFETY: both blocks hold `size_bytes()` bytes and outlive the copy, because freeing waits for the device.
         self.context().with_current(|| unsafe {
             driver!(cuMemcpyDtoDAsync(

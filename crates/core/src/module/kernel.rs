@@ -85,6 +85,9 @@ impl Kernel {
     /// Its name in the code; empty for a foreign handle whose driver cannot tell (before CUDA 12.3).
     pub fn name(&self) -> &str {
         self.inner.name.get_or_init(|| {
+            if self.check_loaded("cuKernelGetName").is_err() {
+                return Box::default();
+            }
             // SAFETY: the handle is live, as `from_handle` demands.
             let name = unsafe { library::kernel_name(self.handle()) };
             name.unwrap_or_default().into()
@@ -95,6 +98,22 @@ impl Kernel {
     #[inline]
     pub fn handle(&self) -> CUkernel {
         self.inner.handle
+    }
+
+    /// An error in place of a driver call that would use a kernel of an unloaded library: NVIDIA's driver crashes.
+    #[inline(always)]
+    pub(crate) fn check_loaded(&self, call: &'static str) -> Result<()> {
+        match &self.inner.library {
+            Some(library) if !library.is_loaded() => Err(self.unloaded(call)),
+            _ => Ok(()),
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn unloaded(&self, call: &'static str) -> Error {
+        let name = self.inner.name.get().map_or("", |name| name);
+        library::unloaded(call, &format!("the library of kernel `{name}`"))
     }
 
     /// The handle as the functions take it that know kernels of a context (`cuLaunchKernel`, `cuOccupancy...`): they
@@ -110,6 +129,7 @@ impl Kernel {
     ///
     /// `CUDA_ERROR_INVALID_CONTEXT` if none is current; errors of loading the code there.
     pub fn function_for_current_context(&self) -> Result<CUfunction> {
+        self.check_loaded("cuKernelGetFunction")?;
         let mut function: CUfunction = std::ptr::null_mut();
         // SAFETY: `function` is a valid place for the result, the handle is live.
         unsafe { driver!(cuKernelGetFunction(&mut function, self.handle()))? };
@@ -146,6 +166,7 @@ impl Kernel {
         if let Some(params) = self.inner.params.get() {
             return Ok(params.as_deref());
         }
+        self.check_loaded("cuKernelGetParamInfo")?;
         // SAFETY: the handle is live.
         let ask = || unsafe { params_of(self.handle()) };
         let params = match ask() {
@@ -181,6 +202,7 @@ impl Kernel {
         device: CUdevice,
         attribute: CUfunction_attribute,
     ) -> Result<i32> {
+        self.check_loaded("cuKernelGetAttribute")?;
         let mut value: c_int = 0;
         // SAFETY: `value` is a valid place for the result, the handle is live.
         unsafe {
@@ -205,6 +227,7 @@ impl Kernel {
         attribute: CUfunction_attribute,
         value: i32,
     ) -> Result<()> {
+        self.check_loaded("cuKernelSetAttribute")?;
         // SAFETY: the handle is live.
         unsafe {
             driver!(cuKernelSetAttribute(

@@ -298,6 +298,7 @@ impl Kernel {
         config: &LaunchConfig,
         params: *mut *mut c_void,
     ) -> Result<()> {
+        self.check_loaded("cuLaunchKernel")?;
         // A kernel of no context runs in that of its stream (`cuLaunchKernel`), whichever is current.
         // SAFETY: both handles are live while their owners are borrowed; the rest is the caller's promise.
         let launched =

@@ -5,6 +5,7 @@ use std::ffi::{CStr, CString, c_char, c_uint, c_void};
 use std::path::Path;
 use std::sync::{Arc, Mutex, OnceLock, Weak};
 
+use cupyrite_sys::destroyed::OwnedKind;
 use cupyrite_sys::driver::{CUjit_option, CUkernel, CUlibrary, CUmodule, CUresult};
 
 use crate::context::capture_mode;
@@ -29,6 +30,8 @@ pub struct Library {
 #[derive(Debug)]
 struct Inner {
     handle: CUlibrary,
+    /// [`OwnedKind::epoch`] when it was loaded.
+    created: u32,
     generation: ForkGeneration,
     /// Kernels asked for, which [`of_kernel`] knows by their handles.
     kernels: Mutex<Vec<usize>>,
@@ -41,6 +44,13 @@ unsafe impl Send for Inner {}
 // SAFETY: as above; the driver serialises what needs it.
 unsafe impl Sync for Inner {}
 
+impl Inner {
+    #[inline(always)]
+    fn is_loaded(&self) -> bool {
+        !OwnedKind::Library.is_destroyed(self.handle, std::ptr::null_mut(), self.created)
+    }
+}
+
 impl Drop for Inner {
     fn drop(&mut self) {
         if !self.generation.is_current() {
@@ -49,11 +59,19 @@ impl Drop for Inner {
         }
         let mut owners = owners();
         for kernel in self.kernels.get_mut().unwrap_or_else(|e| e.into_inner()) {
-            owners.remove(kernel);
+            // Another library may have a kernel of the same handle if this one was unloaded by the program.
+            if owners
+                .get(kernel)
+                .is_some_and(|owner| owner.strong_count() == 0)
+            {
+                owners.remove(kernel);
+            }
         }
         drop(owners);
-        // SAFETY: the handle was made by `load` and is unloaded once, here.
-        capture_mode::release(|| unsafe { driver!(cuLibraryUnload(self.handle)) });
+        if self.is_loaded() {
+            // SAFETY: `load` made the handle; the program has not unloaded it, and this is its owner's only call.
+            capture_mode::release(|| unsafe { driver!(owned cuLibraryUnload(self.handle)) });
+        }
     }
 }
 
@@ -68,7 +86,8 @@ fn owners() -> std::sync::MutexGuard<'static, HashMap<usize, Weak<Inner>>> {
 pub(crate) fn of_kernel(kernel: CUkernel) -> Option<Library> {
     let found = owners().get(&(kernel as usize)).cloned();
     let inner = found?.upgrade()?;
-    Some(Library { inner })
+    // The driver gives the handles of unloaded kernels to new ones.
+    inner.is_loaded().then_some(Library { inner })
 }
 
 /// Where the driver finds the code.
@@ -181,6 +200,7 @@ impl Library {
         Ok(Library {
             inner: Arc::new(Inner {
                 handle,
+                created: OwnedKind::Library.epoch(),
                 generation: ForkGeneration::current(),
                 kernels: Mutex::default(),
                 _log: kept,
@@ -193,6 +213,22 @@ impl Library {
         self.inner.handle
     }
 
+    /// Whether the library is loaded: false once the program has unloaded [`Library::handle`] with `cuLibraryUnload` or
+    /// `cudaLibraryUnload`. The methods of the library and of its kernels return `CUDA_ERROR_INVALID_HANDLE` then.
+    #[inline(always)]
+    pub fn is_loaded(&self) -> bool {
+        self.inner.is_loaded()
+    }
+
+    /// An error in place of a driver call that would use an unloaded library.
+    fn check_loaded(&self, call: &'static str) -> Result<()> {
+        if self.is_loaded() {
+            Ok(())
+        } else {
+            Err(unloaded(call, "the library"))
+        }
+    }
+
     /// A kernel by its name in the code (mangled for C++ without `extern "C"`).
     ///
     /// # Errors
@@ -200,6 +236,7 @@ impl Library {
     /// `CUDA_ERROR_NOT_FOUND` with the names there are if there is none of that name.
     pub fn kernel(&self, name: &str) -> Result<Kernel> {
         let c_name = c_name("kernel", name)?;
+        self.check_loaded("cuLibraryGetKernel")?;
         let mut handle: CUkernel = std::ptr::null_mut();
         // SAFETY: `handle` is a valid place for the result, the name ends in NUL, the library is live.
         let found = unsafe {
@@ -224,7 +261,9 @@ impl Library {
     fn adopt(&self, kernel: CUkernel) {
         let mut owners = owners();
         let weak = Arc::downgrade(&self.inner);
-        if owners.insert(kernel as usize, weak).is_none() {
+        let former = owners.insert(kernel as usize, weak);
+        // Of an unloaded library the driver gives the kernels' handles out again.
+        if former.is_none_or(|former| !std::ptr::eq(former.as_ptr(), &*self.inner)) {
             let mut kernels = self.inner.kernels.lock();
             kernels
                 .as_mut()
@@ -240,6 +279,7 @@ impl Library {
     ///
     /// What the driver says; code that is compiled on first use may fail here.
     pub fn kernel_names(&self) -> Result<Vec<String>> {
+        self.check_loaded("cuLibraryGetKernelCount")?;
         let mut count: c_uint = 0;
         // SAFETY: the library is live, `count` is a valid place for the result.
         match unsafe { driver!(cuLibraryGetKernelCount(&mut count, self.handle())) } {
@@ -278,6 +318,7 @@ impl Library {
     /// `CUDA_ERROR_NOT_FOUND` if there is none of that name.
     pub fn global(&self, device: &Device, name: &str) -> Result<(u64, usize)> {
         let c_name = c_name("global", name)?;
+        self.check_loaded("cuLibraryGetGlobal")?;
         let (mut address, mut size) = (0u64, 0usize);
         device
             .context()?
@@ -307,6 +348,7 @@ impl Library {
     ///
     /// `CUDA_ERROR_INVALID_CONTEXT` if none is current; errors of loading the code there.
     pub fn module(&self) -> Result<CUmodule> {
+        self.check_loaded("cuLibraryGetModule")?;
         let mut module: CUmodule = std::ptr::null_mut();
         // SAFETY: `module` is a valid place for the result, the library is live.
         unsafe { driver!(cuLibraryGetModule(&mut module, self.handle()))? };
@@ -320,6 +362,18 @@ impl PartialEq for Library {
     }
 }
 impl Eq for Library {}
+
+/// The error for a handle that the program has unloaded.
+#[cold]
+pub(crate) fn unloaded(call: &'static str, what: &str) -> Error {
+    Error::Driver {
+        call,
+        status: CUresult::CUDA_ERROR_INVALID_HANDLE,
+        log: format!(
+            "{what} was unloaded by the program, with cuLibraryUnload or cudaLibraryUnload"
+        ),
+    }
+}
 
 fn c_name(function: &'static str, name: &str) -> Result<CString> {
     CString::new(name).map_err(|_| {

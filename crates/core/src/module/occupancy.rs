@@ -88,17 +88,21 @@ impl Kernel {
         dynamic_shared: usize,
     ) -> Result<u32> {
         let mut blocks: c_int = 0;
-        self.on(device, || {
-            // SAFETY: the result has a valid place, the handle is live.
-            unsafe {
-                driver!(cuOccupancyMaxActiveBlocksPerMultiprocessor(
-                    &mut blocks,
-                    self.function(),
-                    count(block_size),
-                    dynamic_shared,
-                ))
-            }
-        })?;
+        self.with_device(
+            "cuOccupancyMaxActiveBlocksPerMultiprocessor",
+            device,
+            || {
+                // SAFETY: the result has a valid place, the handle is live.
+                unsafe {
+                    driver!(cuOccupancyMaxActiveBlocksPerMultiprocessor(
+                        &mut blocks,
+                        self.function(),
+                        count(block_size),
+                        dynamic_shared,
+                    ))
+                }
+            },
+        )?;
         Ok(blocks.unsigned_abs())
     }
 
@@ -115,7 +119,7 @@ impl Kernel {
     ) -> Result<MaxPotentialBlockSize> {
         let (mut grid, mut block): (c_int, c_int) = (0, 0);
         let mut query = |function: CUoccupancyB2DSize, bytes: usize| {
-            self.on(device, || {
+            self.with_device("cuOccupancyMaxPotentialBlockSize", device, || {
                 // SAFETY: both results have valid places, the handle is live, and the function is there during the call.
                 unsafe {
                     driver!(cuOccupancyMaxPotentialBlockSize(
@@ -166,7 +170,7 @@ impl Kernel {
         block_size: u32,
     ) -> Result<usize> {
         let mut bytes = 0usize;
-        self.on(device, || {
+        self.with_device("cuOccupancyAvailableDynamicSMemPerBlock", device, || {
             // SAFETY: the result has a valid place, the handle is live.
             unsafe {
                 driver!(cuOccupancyAvailableDynamicSMemPerBlock(
@@ -228,6 +232,7 @@ impl Kernel {
         stream: &Stream,
         ask: impl Fn(&mut c_int, &CUlaunchConfig) -> Result<()>,
     ) -> Result<u32> {
+        self.check_loaded("cuOccupancyMaxActiveClusters")?;
         let mut clusters: c_int = 0;
         config.with_raw(stream.handle(), |config| {
             stream.with_current(|| ask(&mut clusters, config))
@@ -236,7 +241,13 @@ impl Kernel {
     }
 
     /// Runs a query where a context of the device is current: a kernel by itself has none.
-    fn on<T>(&self, device: &Device, body: impl FnOnce() -> Result<T>) -> Result<T> {
+    fn with_device<T>(
+        &self,
+        call: &'static str,
+        device: &Device,
+        body: impl FnOnce() -> Result<T>,
+    ) -> Result<T> {
+        self.check_loaded(call)?;
         let _entered = device.enter()?;
         body()
     }

@@ -4,6 +4,7 @@ use std::mem::ManuallyDrop;
 use std::sync::Arc;
 use std::time::Duration;
 
+use cupyrite_sys::destroyed::OwnedKind;
 use cupyrite_sys::driver::{CUevent, CUipcEventHandle, CUresult};
 
 use crate::context::Context;
@@ -64,6 +65,8 @@ struct Inner {
     handle: CUevent,
     /// How it was made, as the driver has it: one word, where the options are three bytes, and events move.
     flags: u32,
+    /// [`OwnedKind::epoch`] when it was created.
+    created: u32,
     context: Context,
 }
 
@@ -71,6 +74,23 @@ impl Inner {
     #[inline]
     const fn options(&self) -> EventOptions {
         EventOptions::from_flags(self.flags)
+    }
+
+    /// Makes a call that uses the event; an error in its place if the program has destroyed the event: after a reset,
+    /// NVIDIA's driver crashes.
+    #[inline(always)]
+    fn call<T>(&self, body: impl Fn() -> Result<T>) -> Result<T> {
+        self.check_live()?;
+        self.context.call(body)
+    }
+
+    #[inline(always)]
+    fn check_live(&self) -> Result<()> {
+        if OwnedKind::Event.is_destroyed(self.handle, self.context.handle(), self.created) {
+            Err(destroyed())
+        } else {
+            Ok(())
+        }
     }
 }
 
@@ -102,6 +122,7 @@ impl UniqueEvent {
             inner: Inner {
                 handle,
                 flags,
+                created: OwnedKind::Event.epoch(),
                 context,
             },
         })
@@ -113,7 +134,7 @@ impl UniqueEvent {
         let inner = ManuallyDrop::new(self.inner);
         // SAFETY: taken once, here; what is left is never looked at, and owns nothing.
         let context = unsafe { std::ptr::read(&raw const inner.context) };
-        end(inner.handle, &context);
+        end(inner.handle, inner.created, &context);
     }
 
     /// The same event for any number of owners.
@@ -153,20 +174,20 @@ unsafe impl Sync for Inner {}
 impl Drop for Inner {
     #[inline]
     fn drop(&mut self) {
-        end(self.handle, &self.context);
+        end(self.handle, self.created, &self.context);
     }
 }
 
 /// Destroys an event, which is not used again.
 #[inline(always)]
-fn end(handle: CUevent, context: &Context) {
-    if !context.is_here() {
+fn end(handle: CUevent, created: u32, context: &Context) {
+    if !context.is_here() || OwnedKind::Event.is_destroyed(handle, context.handle(), created) {
         return;
     }
     // SAFETY: the handle was made by `UniqueEvent::create` or opened, and is destroyed once, here.
-    if let Err(error) = unsafe { driver!(cuEventDestroy(handle)) } {
+    if let Err(error) = unsafe { driver!(owned cuEventDestroy(handle)) } {
         // SAFETY: as above; called where the driver has refused the call for want of a context.
-        let again = || unsafe { driver!(cuEventDestroy(handle)) };
+        let again = || unsafe { driver!(owned cuEventDestroy(handle)) };
         report(context.call_again(error, &again));
     }
 }
@@ -215,6 +236,7 @@ impl Event {
             inner: Arc::new(Inner {
                 handle,
                 flags: options.flags(),
+                created: OwnedKind::Event.epoch(),
                 context: context.clone(),
             }),
         })
@@ -236,7 +258,7 @@ impl Event {
         }
         let mut raw = CUipcEventHandle { reserved: [0; 64] };
         let place = &raw mut raw;
-        self.inner.context.call(|| {
+        self.inner.call(|| {
             // SAFETY: `place` is a valid place for the result, the event is live.
             unsafe { driver!(cuIpcGetEventHandle(place, self.handle())) }
         })?;
@@ -279,9 +301,9 @@ impl Event {
     /// What the driver says, `CUDA_ERROR_INVALID_HANDLE` for a stream of another context.
     #[inline]
     pub fn record(&self, stream: &Stream) -> Result<()> {
+        stream.check_live()?;
         // SAFETY: both handles are live.
         self.inner
-            .context
             .call(|| unsafe { driver!(cuEventRecord(self.handle(), stream.handle())) })
     }
 
@@ -296,10 +318,16 @@ impl Event {
         Ok(())
     }
 
+    /// An error if the program has destroyed the event.
+    #[inline(always)]
+    pub(crate) fn check_live(&self) -> Result<()> {
+        self.inner.check_live()
+    }
+
     fn wait(&self) -> Result<()> {
         // SAFETY: the handle is live.
         let wait = || unsafe { driver!(cuEventSynchronize(self.handle())) };
-        self.inner.context.call(wait)
+        self.inner.call(wait)
     }
 
     /// As [`Event::is_done`]; the host has waited for it then, which takes no time any more. A wait has the driver do what a
@@ -320,7 +348,7 @@ impl Event {
     pub fn is_done(&self) -> Result<bool> {
         // SAFETY: the handle is live.
         let query = || unsafe { driver!(cuEventQuery(self.handle())) };
-        match self.inner.context.call(query) {
+        match self.inner.call(query) {
             Ok(()) => Ok(true),
             Err(Error::Driver {
                 status: CUresult::CUDA_ERROR_NOT_READY,
@@ -360,9 +388,10 @@ impl Event {
                 "belongs to another context; elapsed times are of one context",
             );
         }
+        earlier.check_live()?;
         let mut ms = 0f32;
         let place = &raw mut ms;
-        let measured = self.inner.context.call(|| {
+        let measured = self.inner.call(|| {
             // SAFETY: both handles are live, `place` is a valid place for the result.
             unsafe { driver!(cuEventElapsedTime(place, earlier.handle(), self.handle())) }
         });
@@ -407,6 +436,17 @@ impl Event {
                 format!("was recorded {} ms after this event", -ms),
             )
         })
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn destroyed() -> Error {
+    Error::Driver {
+        call: "Event",
+        status: CUresult::CUDA_ERROR_INVALID_HANDLE,
+        log: "the event was destroyed by the program: with cuEventDestroy or cudaEventDestroy, or with its context"
+            .to_owned(),
     }
 }
 

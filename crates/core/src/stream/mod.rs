@@ -4,6 +4,7 @@ use std::any::Any;
 use std::fmt;
 use std::sync::{Arc, OnceLock};
 
+use cupyrite_sys::destroyed::OwnedKind;
 use cupyrite_sys::driver::{CUcontext, CUresult, CUstream};
 
 use crate::context::device::Device;
@@ -51,6 +52,8 @@ pub struct Stream {
 
 struct Inner {
     handle: CUstream,
+    /// [`OwnedKind::epoch`] when it was created.
+    created: u32,
     kind: Kind,
 }
 
@@ -78,11 +81,22 @@ unsafe impl Send for Inner {}
 // SAFETY: as above; the driver locks the queue.
 unsafe impl Sync for Inner {}
 
+impl Inner {
+    /// Whether the program has destroyed the stream, or reset or destroyed its context.
+    #[inline(always)]
+    fn is_destroyed(&self, context: &Context) -> bool {
+        OwnedKind::Stream.is_destroyed(self.handle, context.handle(), self.created)
+    }
+}
+
 impl Drop for Inner {
     fn drop(&mut self) {
         if let Kind::Owned(context) = &self.kind {
-            // SAFETY: the handle was made by `Stream::create` and is destroyed once, here.
-            context.release(|| unsafe { driver!(cuStreamDestroy(self.handle)) });
+            if self.is_destroyed(context) {
+                return;
+            }
+            // SAFETY: `Stream::create` made the handle; the program has not destroyed it, and this is its owner's only call.
+            context.release(|| unsafe { driver!(owned cuStreamDestroy(self.handle)) });
         }
     }
 }
@@ -137,7 +151,11 @@ impl Stream {
 
     fn from_inner(handle: CUstream, kind: Kind) -> Stream {
         Stream {
-            inner: Arc::new(Inner { handle, kind }),
+            inner: Arc::new(Inner {
+                handle,
+                created: OwnedKind::Stream.epoch(),
+                kind,
+            }),
         }
     }
 
@@ -274,6 +292,34 @@ impl Stream {
         Arc::ptr_eq(&self.inner, &other.inner)
     }
 
+    /// Whether the program has destroyed a stream of this crate's: its handle, or its context (by a reset, for example).
+    /// Methods that use the stream return `CUDA_ERROR_INVALID_HANDLE` then.
+    #[inline]
+    pub fn is_destroyed(&self) -> bool {
+        match &self.inner.kind {
+            Kind::Owned(context) => self.inner.is_destroyed(context),
+            _ => false,
+        }
+    }
+
+    /// An error if the program has destroyed the stream.
+    #[inline(always)]
+    pub(crate) fn check_live(&self) -> Result<()> {
+        if self.is_destroyed() {
+            Err(destroyed())
+        } else {
+            Ok(())
+        }
+    }
+
+    /// The context in which memory of this stream is freed after the program has destroyed the stream.
+    pub(crate) fn context_if_destroyed(&self) -> Option<&Context> {
+        match &self.inner.kind {
+            Kind::Owned(context) if self.inner.is_destroyed(context) => Some(context),
+            _ => None,
+        }
+    }
+
     /// How many clones there are, this one included.
     pub(crate) fn clones(&self) -> usize {
         Arc::strong_count(&self.inner)
@@ -325,7 +371,8 @@ impl Stream {
     #[inline]
     pub(crate) fn call<T>(&self, body: impl Fn() -> Result<T>) -> Result<T> {
         match &self.inner.kind {
-            Kind::Owned(context) => context.call(body),
+            Kind::Owned(context) if !self.inner.is_destroyed(context) => context.call(body),
+            Kind::Owned(_) => Err(destroyed()),
             Kind::Default | Kind::Foreign { .. } => body(),
             Kind::DefaultOf(_) => {
                 let _entered = self.enter_own()?;
@@ -351,7 +398,8 @@ impl Stream {
     /// Those of `body` and of [`Stream::context`].
     pub fn with_current<T>(&self, body: impl FnOnce() -> Result<T>) -> Result<T> {
         match &self.inner.kind {
-            Kind::Owned(context) => context.with_current(body),
+            Kind::Owned(context) if !self.inner.is_destroyed(context) => context.with_current(body),
+            Kind::Owned(_) => Err(destroyed()),
             Kind::Default => body(),
             Kind::DefaultOf(_) => {
                 let _entered = self.enter_own()?;
@@ -463,6 +511,7 @@ impl Stream {
     ///
     /// What the driver says.
     pub fn wait(&self, event: &Event) -> Result<()> {
+        event.check_live()?;
         // SAFETY: both handles are live; the driver keeps what it needs of the event until the wait is over.
         self.call(|| unsafe { driver!(cuStreamWaitEvent(self.handle(), event.handle(), 0)) })
     }
@@ -474,6 +523,18 @@ impl Stream {
     /// What the driver says.
     pub fn wait_for_stream(&self, other: &Stream) -> Result<()> {
         self.wait(&other.record_with(&EventOptions::default())?)
+    }
+}
+
+/// The error in place of a driver call that would use a destroyed stream, which crashes NVIDIA's driver.
+#[cold]
+#[inline(never)]
+fn destroyed() -> Error {
+    Error::Driver {
+        call: "Stream",
+        status: CUresult::CUDA_ERROR_INVALID_HANDLE,
+        log: "the stream was destroyed by the program: with cuStreamDestroy or cudaStreamDestroy, or with its context"
+            .to_owned(),
     }
 }
 

@@ -168,11 +168,6 @@ impl Format {
         matches!(self.kind, ChannelKind::Unsigned | ChannelKind::Signed)
     }
 
-    /// Whether a texture without `CU_TRSF_READ_AS_INTEGER` normalises this format: integers of 8 and 16 bits.
-    pub const fn normalizable(&self) -> bool {
-        self.is_integer() && self.bits <= 16
-    }
-
     /// Whether it is a block-compressed format.
     pub const fn is_compressed(&self) -> bool {
         self.block() > 1

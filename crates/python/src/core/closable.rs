@@ -1,4 +1,4 @@
-//! Where a shell keeps its object until it is closed, and how it is let go.
+//! Closable cells of wrapper objects, and detached destruction of driver objects.
 
 use std::marker::PhantomData;
 use std::mem::ManuallyDrop;
@@ -6,61 +6,61 @@ use std::ops::Deref;
 
 use cupyrite::{Event, MemoryPool, Stream, UniqueEvent, UniquePool, UniqueStream};
 use pyo3::exceptions::PyRuntimeError;
-use pyo3::ffi;
 use pyo3::prelude::*;
 
-use crate::cpython::gil_lock::Held;
+use crate::cpython;
+use crate::cpython::gil_lock::GilLock;
 
-/// An object that can be closed while other threads use it: each of them works on a clone of its own, and the last
-/// clone releases what is behind it.
+/// A cell that can be closed while other threads use its object: each thread works on a clone, and the last clone
+/// releases the driver object.
 #[derive(Debug)]
-pub struct Slot<T>(Held<Option<T>>);
+pub struct Closable<T>(GilLock<Option<T>>);
 
-impl<T> Slot<T> {
-    /// A slot with this object.
+impl<T> Closable<T> {
+    /// A cell with this object.
     #[inline]
-    pub fn new(value: T) -> Slot<T> {
-        Slot(Held::new(Some(value)))
+    pub fn new(value: T) -> Closable<T> {
+        Closable(GilLock::new(Some(value)))
     }
 
-    /// Takes the object out: whoever asks from now on is told that it was closed. None where it was closed before.
+    /// Closes the cell and returns its object; `None` if it was already closed. Later accesses fail.
     #[inline]
     pub fn close(&self, py: Python<'_>) -> Option<T> {
         self.0.lock(py).take()
     }
 
-    /// As [`Slot::close`], for the destructor of what the slot is part of.
+    /// As [`Closable::close`], for the destructor of the enclosing object.
     #[inline]
-    pub fn end(&mut self) -> Option<T> {
+    pub fn take(&mut self) -> Option<T> {
         self.0.get_mut().take()
     }
 
-    /// Whether it was closed, for who is alone with it.
+    /// Lock-free `is_closed`; requires `&mut self`.
     #[inline(always)]
-    pub fn is_over(&mut self) -> bool {
+    pub fn is_closed_mut(&mut self) -> bool {
         self.0.get_mut().is_none()
     }
 
-    /// Whether it was closed.
+    /// Whether the cell was closed.
     pub fn is_closed(&self, py: Python<'_>) -> bool {
         self.0.lock(py).is_none()
     }
 
-    /// A value computed from the object while it is there; None where it was closed. `read` is short and calls nobody.
+    /// Applies a function to the object; `None` if closed. `read` is short and calls no foreign code.
     #[inline(always)]
     pub fn read<R>(&self, py: Python<'_>, read: impl FnOnce(&T) -> R) -> Option<R> {
         self.0.lock(py).as_ref().map(read)
     }
 
-    /// As [`Slot::read`], for what may change the object.
+    /// As [`Closable::read`], with mutable access.
     #[inline(always)]
-    pub fn change<R>(&self, py: Python<'_>, change: impl FnOnce(&mut T) -> R) -> Option<R> {
-        self.0.lock(py).as_mut().map(change)
+    pub fn read_mut<R>(&self, py: Python<'_>, update: impl FnOnce(&mut T) -> R) -> Option<R> {
+        self.0.lock(py).as_mut().map(update)
     }
 }
 
-impl<T> Slot<T> {
-    /// As [`Slot::read`], for the collector, which must not wait: None also where the slot is in use.
+impl<T> Closable<T> {
+    /// As [`Closable::read`], for the garbage collector, which must not wait: also `None` if the cell is locked.
     pub fn peek<R>(&self, read: impl FnOnce(&T) -> R) -> Option<R> {
         // SAFETY: the collector runs on an attached thread.
         let py = unsafe { Python::assume_attached() };
@@ -68,65 +68,31 @@ impl<T> Slot<T> {
     }
 }
 
-/// A thread without the GIL, also when what runs meanwhile panics.
+/// Drops a driver object without the GIL, in the destructor of a Python object.
 ///
-/// It costs less than [`Python::detach`], which also sees to Python objects that are dropped meanwhile: here nothing of
-/// Python's may be touched at all, not even dropped.
-pub struct Detached {
-    state: *mut ffi::PyThreadState,
-}
-
-impl Detached {
-    /// Lets go of the GIL until this is dropped.
-    ///
-    /// # Safety
-    ///
-    /// Nothing of Python's is touched meanwhile.
-    #[inline(always)]
-    pub unsafe fn new(_attached: Python<'_>) -> Detached {
-        // SAFETY: the thread is attached.
-        let state = unsafe { ffi::PyEval_SaveThread() };
-        Detached { state }
-    }
-}
-
-impl Drop for Detached {
-    #[inline(always)]
-    fn drop(&mut self) {
-        // SAFETY: the state that was saved on this thread.
-        unsafe { ffi::PyEval_RestoreThread(self.state) };
-    }
-}
-
-/// Drops something of the driver's from the destructor of a Python object, without the GIL.
-///
-/// Destroying waits while another thread is inside a call that holds the driver's lock (`cuMemFree` waits for the device,
+/// Destruction waits while another thread is in a call that holds the driver's lock (`cuMemFree` waits for the device,
 /// a launch for room in its queue), and that call may wait for a host function that needs the GIL.
 ///
-/// `value` holds no Python objects.
+/// `value` contains no Python objects.
 #[inline]
 pub fn drop_detached<T>(value: T) {
-    // SAFETY: destructors of Python objects run attached, and nothing of Python's is touched until the thread is again.
-    // Dropping what the driver made does not panic: its errors go to `log`.
-    unsafe {
-        let state = ffi::PyEval_SaveThread();
-        drop(value);
-        ffi::PyEval_RestoreThread(state);
-    }
+    // SAFETY: destructors of Python objects run attached, and no Python object is touched until the thread is attached
+    // again. Dropping driver objects does not panic: errors are logged.
+    unsafe { cpython::detached(|| drop(value)) };
 }
 
-/// A value that ends as by [`drop_detached`], as unloading code should. It is part of a Python object, and holds none.
+/// A value dropped by [`drop_detached`], such as loaded code. Part of a Python object; contains no Python objects.
 #[derive(Debug)]
-pub struct Unlocked<T: Send>(ManuallyDrop<T>);
+pub struct DropDetached<T: Send>(ManuallyDrop<T>);
 
-impl<T: Send> Unlocked<T> {
-    /// Such a value.
-    pub fn new(value: T) -> Unlocked<T> {
-        Unlocked(ManuallyDrop::new(value))
+impl<T: Send> DropDetached<T> {
+    /// Wraps a value.
+    pub fn new(value: T) -> DropDetached<T> {
+        DropDetached(ManuallyDrop::new(value))
     }
 }
 
-impl<T: Send> Deref for Unlocked<T> {
+impl<T: Send> Deref for DropDetached<T> {
     type Target = T;
 
     #[inline]
@@ -135,24 +101,24 @@ impl<T: Send> Deref for Unlocked<T> {
     }
 }
 
-impl<T: Send> Drop for Unlocked<T> {
+impl<T: Send> Drop for DropDetached<T> {
     fn drop(&mut self) {
-        // SAFETY: taken once, here; nothing looks at it afterwards.
+        // SAFETY: taken once; not accessed afterwards.
         drop_detached(unsafe { ManuallyDrop::take(&mut self.0) });
     }
 }
 
-/// What has clones, of which the last one destroys something of the driver's.
-pub trait Cloned {
-    /// What that destroys; it holds nothing of Python's.
-    type Last;
+/// Handle whose last clone destroys the driver object.
+pub trait SharedHandle {
+    /// The driver object to destroy; contains no Python objects.
+    type Unique;
 
-    /// Lets go of a clone; what is left to destroy where it was the last one.
-    fn into_unique(self) -> Option<Self::Last>;
+    /// Drops a clone; returns the driver object if it was the last clone.
+    fn into_unique(self) -> Option<Self::Unique>;
 }
 
-impl Cloned for Stream {
-    type Last = UniqueStream;
+impl SharedHandle for Stream {
+    type Unique = UniqueStream;
 
     #[inline(always)]
     fn into_unique(self) -> Option<UniqueStream> {
@@ -160,8 +126,8 @@ impl Cloned for Stream {
     }
 }
 
-impl Cloned for Event {
-    type Last = UniqueEvent;
+impl SharedHandle for Event {
+    type Unique = UniqueEvent;
 
     #[inline(always)]
     fn into_unique(self) -> Option<UniqueEvent> {
@@ -169,29 +135,29 @@ impl Cloned for Event {
     }
 }
 
-impl Cloned for MemoryPool {
-    type Last = UniquePool;
+impl SharedHandle for MemoryPool {
+    type Unique = UniquePool;
 
     fn into_unique(self) -> Option<UniquePool> {
         MemoryPool::into_unique(self)
     }
 }
 
-/// A clone for the time of a call. Where the object was closed meanwhile, and the clone is the last one, what is behind it
-/// ends as by [`drop_detached`].
+/// A clone lent for the duration of a call. If it is the last clone, because the object was closed meanwhile, the
+/// driver object is destroyed by [`drop_detached`].
 ///
-/// It stays on its thread, which is attached when it ends.
+/// Stays on its thread, which is attached when it is dropped.
 #[derive(Debug)]
-pub struct Lent<'py, T: Cloned> {
+pub struct Lent<'py, T: SharedHandle> {
     clone: ManuallyDrop<T>,
     attached: PhantomData<Python<'py>>,
 }
 
-// SAFETY: all that others get is a reference to the clone.
-unsafe impl<T: Cloned + Sync> Sync for Lent<'_, T> {}
+// SAFETY: sharing only exposes a reference to the clone.
+unsafe impl<T: SharedHandle + Sync> Sync for Lent<'_, T> {}
 
-impl<'py, T: Cloned> Lent<'py, T> {
-    /// Such a clone.
+impl<'py, T: SharedHandle> Lent<'py, T> {
+    /// Lends a clone.
     #[inline(always)]
     pub fn new(_attached: Python<'py>, clone: T) -> Lent<'py, T> {
         Lent {
@@ -201,7 +167,7 @@ impl<'py, T: Cloned> Lent<'py, T> {
     }
 }
 
-impl<T: Cloned> Deref for Lent<'_, T> {
+impl<T: SharedHandle> Deref for Lent<'_, T> {
     type Target = T;
 
     #[inline(always)]
@@ -210,24 +176,24 @@ impl<T: Cloned> Deref for Lent<'_, T> {
     }
 }
 
-impl<T: Cloned> Drop for Lent<'_, T> {
+impl<T: SharedHandle> Drop for Lent<'_, T> {
     #[inline(always)]
     fn drop(&mut self) {
-        // SAFETY: taken once, here; nothing looks at it afterwards.
-        if let Some(last) = unsafe { ManuallyDrop::take(&mut self.clone) }.into_unique() {
-            // Another thread has closed what it is of meanwhile.
+        // SAFETY: taken once; not accessed afterwards.
+        if let Some(unique) = unsafe { ManuallyDrop::take(&mut self.clone) }.into_unique() {
+            // Another thread has closed the object meanwhile.
             cupyrite::hint::cold_path();
-            drop_detached(last);
+            drop_detached(unique);
         }
     }
 }
 
-impl<T: Clone> Slot<T> {
+impl<T: Clone> Closable<T> {
     /// A clone of the object.
     ///
     /// # Errors
     ///
-    /// `RuntimeError` that says that the `what` was closed.
+    /// `RuntimeError` naming `what` if the cell was closed.
     #[inline]
     pub fn get(&self, py: Python<'_>, what: &str) -> PyResult<T> {
         match &*self.0.lock(py) {
@@ -237,7 +203,7 @@ impl<T: Clone> Slot<T> {
     }
 }
 
-/// What is raised for objects that were closed.
+/// Error for a closed object.
 #[cold]
 pub fn closed(what: &str) -> PyErr {
     PyRuntimeError::new_err(format!("this {what} was closed"))

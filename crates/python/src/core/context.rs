@@ -4,16 +4,16 @@ use cupyrite::Context;
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 
-use crate::core::closable::Slot;
+use crate::core::closable::Closable;
 use crate::core::errors::OrRaise;
 use crate::generated::ids::class::driver as class;
 use crate::types;
 
-/// A CUDA context: a device's address space and everything that lives in it.
+/// A CUDA context: the address space of a device and the objects in it.
 ///
-/// Contexts come from :attr:`Device.context`, :attr:`Stream.context`, :attr:`Event.context` and what
-/// :meth:`Device.set_current` returns. A device's primary context is shared with the CUDA runtime and with every other
-/// library of the process, and is kept until the process ends.
+/// Contexts come from :attr:`Device.context`, :attr:`Stream.context`, :attr:`Event.context` and
+/// :meth:`Device.set_current`. A device's primary context is shared with the CUDA runtime and the other libraries of
+/// the process, and retained until the process exits.
 ///
 /// See `Context management <https://docs.nvidia.com/cuda/cuda-driver-api/group__CUDA__CTX.html>`_.
 #[pyclass(
@@ -24,20 +24,20 @@ use crate::types;
     name = "Context"
 )]
 pub struct PyContext {
-    slot: Slot<Context>,
+    cell: Closable<Context>,
 }
 
 impl PyContext {
-    /// The shell of a context.
+    /// Creates the Python object of a context.
     ///
     /// # Errors
     ///
-    /// Memory.
+    /// `MemoryError`.
     pub fn wrap(py: Python<'_>, context: Context) -> PyResult<Py<PyContext>> {
         Py::new(
             py,
             PyContext {
-                slot: Slot::new(context),
+                cell: Closable::new(context),
             },
         )
     }
@@ -46,13 +46,13 @@ impl PyContext {
     ///
     /// # Errors
     ///
-    /// `RuntimeError` where it was closed.
+    /// `RuntimeError` if it was closed.
     pub fn get(&self, py: Python<'_>) -> PyResult<Context> {
-        self.slot.get(py, "Context")
+        self.cell.get(py, "Context")
     }
 
     fn address(&self, py: Python<'_>) -> usize {
-        self.slot
+        self.cell
             .read(py, |context| context.handle().addr())
             .unwrap_or(0)
     }
@@ -67,11 +67,11 @@ impl PyContext {
         _kwargs: Option<&Bound<'_, pyo3::types::PyDict>>,
     ) -> PyResult<PyContext> {
         Err(PyRuntimeError::new_err(
-            "a Context is not made directly: take Device.context, Stream.context or Event.context",
+            "Context cannot be instantiated; use Device.context, Stream.context or Event.context",
         ))
     }
 
-    /// The driver's handle, a ``cuda.bindings.driver.CUcontext``; 0 once the object was closed.
+    /// Driver handle, a ``cuda.bindings.driver.CUcontext``; 0 if the object was closed.
     #[getter]
     fn handle(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
         handle_object(py, class::CUcontext, self.address(py))
@@ -80,38 +80,37 @@ impl PyContext {
     /// Whether :meth:`close` was called.
     #[getter]
     fn is_closed(&self, py: Python<'_>) -> bool {
-        self.slot.is_closed(py)
+        self.cell.is_closed(py)
     }
 
-    /// Whether this is a green context, which owns a part of its device. Contexts of this version are not.
+    /// Whether this is a green context. This version creates none.
     #[getter]
     fn is_green(&self, py: Python<'_>) -> PyResult<bool> {
         self.get(py).map(|_| false)
     }
 
-    /// Streams of a device's primary context are made by :meth:`Device.create_stream`.
+    /// Creates a stream of a green context. Use :meth:`Device.create_stream` for the primary context.
     ///
     /// Parameters
     /// ----------
     /// options : StreamOptions, optional
-    ///     How the stream is made.
+    ///     Options of the stream.
     ///
     /// Raises
     /// ------
     /// RuntimeError
-    ///     The context is not a green one.
+    ///     The context is not a green context.
     #[pyo3(signature = (options=None))]
     fn create_stream(&self, py: Python<'_>, options: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
         let _ = options;
         self.get(py)?;
         Err(PyRuntimeError::new_err(
-            "streams of a context of their own are for green contexts; this one is not green: use \
-             Device.create_stream()",
+            "Context.create_stream() requires a green context; use Device.create_stream()",
         ))
     }
 
-    /// Lets go of the context. The object cannot be used afterwards; the context itself stays as long as anybody else
-    /// uses it, a primary one until the process ends.
+    /// Releases the context. The object cannot be used afterwards. The driver context exists while other objects use
+    /// it; a primary context exists until the process exits.
     ///
     /// Raises
     /// ------
@@ -128,7 +127,7 @@ impl PyContext {
                 "this Context is current on the calling thread; make another one current before closing it",
             ));
         }
-        drop(self.slot.close(py));
+        drop(self.cell.close(py));
         Ok(())
     }
 
@@ -144,7 +143,7 @@ impl PyContext {
     }
 
     fn __repr__(&self, py: Python<'_>) -> String {
-        match self.slot.read(py, Context::clone) {
+        match self.cell.read(py, Context::clone) {
             Some(context) => format!(
                 "<Context handle={:#x} device={}>",
                 context.handle().addr(),
@@ -155,11 +154,11 @@ impl PyContext {
     }
 }
 
-/// A handle object of the bindings.
+/// Creates a handle object of the bindings.
 ///
 /// # Errors
 ///
-/// Memory.
+/// `MemoryError`.
 pub fn handle_object(py: Python<'_>, id: types::ClassId, address: usize) -> PyResult<Py<PyAny>> {
     // SAFETY: a new reference, or null with an exception set.
     unsafe { Bound::from_owned_ptr_or_err(py, types::new_handle(id, address as u64)) }

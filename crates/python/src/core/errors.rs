@@ -1,4 +1,4 @@
-//! `CUDAError`, `NVRTCError`, and how an error of the crate [`cupyrite`] becomes a Python exception.
+//! `CUDAError`, `NVRTCError`, and the conversion of errors of crate [`cupyrite`] to Python exceptions.
 
 use std::ffi::CStr;
 use std::sync::atomic::{AtomicPtr, Ordering};
@@ -15,50 +15,53 @@ use crate::cpython::{Owned, Raised};
 
 /// An exception class of `cuda.core`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Class {
-    /// What the driver answers.
+pub enum ExceptionClass {
+    /// Driver errors.
     Cuda,
-    /// What the compiler answers.
+    /// NVRTC errors.
     Nvrtc,
 }
 
-struct Row {
-    class: Class,
+struct ExceptionSpec {
+    class: ExceptionClass,
     name: &'static CStr,
-    base: Option<Class>,
+    base: Option<ExceptionClass>,
     doc: &'static CStr,
 }
 
-/// In the order of [`Class`], bases first.
-const CLASSES: [Row; 2] = [
-    Row {
-        class: Class::Cuda,
+/// In the order of [`ExceptionClass`], base classes first.
+const CLASSES: [ExceptionSpec; 2] = [
+    ExceptionSpec {
+        class: ExceptionClass::Cuda,
         name: c"cuda.core._utils.cuda_utils.CUDAError",
         base: None,
-        doc: c"A call of the CUDA driver failed. The message begins with the status's name and says which call it was.",
+        doc: c"A call of the CUDA driver failed. The message begins with the name of the status and names the function.",
     },
-    Row {
-        class: Class::Nvrtc,
+    ExceptionSpec {
+        class: ExceptionClass::Nvrtc,
         name: c"cuda.core._utils.cuda_utils.NVRTCError",
-        base: Some(Class::Cuda),
-        doc: c"A call of the run-time compiler failed. The message holds the compiler's log.",
+        base: Some(ExceptionClass::Cuda),
+        doc: c"A call of NVRTC failed. The message contains the compilation log.",
     },
 ];
 
-static MADE: [AtomicPtr<ffi::PyObject>; CLASSES.len()] =
+static CREATED: [AtomicPtr<ffi::PyObject>; CLASSES.len()] =
     [const { AtomicPtr::new(std::ptr::null_mut()) }; CLASSES.len()];
 
-impl Class {
-    /// The class, kept for ever. It is there once the native module has been imported.
+impl ExceptionClass {
+    /// The class, a static object. Available once the native module has been imported.
     pub fn get(self) -> *mut ffi::PyObject {
-        let class = MADE[self as usize].load(Ordering::Acquire);
-        assert!(!class.is_null(), "the exceptions are made with the module");
+        let class = CREATED[self as usize].load(Ordering::Acquire);
+        assert!(
+            !class.is_null(),
+            "the exception classes are created with the module"
+        );
         class
     }
 
-    /// An exception of this class.
+    /// Creates an exception of this class.
     pub fn error(self, py: Python<'_>, message: String) -> PyErr {
-        // SAFETY: a live class, and it is kept for ever.
+        // SAFETY: a live, static class.
         let class = unsafe { Bound::from_borrowed_ptr(py, self.get()) };
         match class.cast_into::<PyType>() {
             Ok(class) => PyErr::from_type(class, message),
@@ -67,24 +70,24 @@ impl Class {
     }
 }
 
-/// What a status of the driver means; None for one that is not known. For `cuda.core._utils`.
+/// Description of a driver status; None if unknown. Used by `cuda.core._utils`.
 #[pyfunction]
 #[pyo3(name = "_explanation")]
 fn explanation(code: i32) -> Option<&'static str> {
     cupyrite::explain_status(code)
 }
 
-/// Adds the exceptions.
+/// Adds the exception classes.
 ///
 /// # Errors
 ///
-/// Whatever Python raises.
+/// Python errors.
 pub fn init(core: &Bound<'_, PyModule>) -> PyResult<()> {
     let py = core.py();
     core.add_function(wrap_pyfunction!(explanation, core)?)?;
     for row in &CLASSES {
-        // SAFETY: the built-in classes are immortal and ours are kept; names and texts end with a nul.
-        let made = unsafe {
+        // SAFETY: built-in classes are immortal, and ours are never released; names and texts are NUL-terminated.
+        let created = unsafe {
             let base = match row.base {
                 Some(base) => base.get(),
                 None => ffi::PyExc_Exception,
@@ -97,9 +100,9 @@ pub fn init(core: &Bound<'_, PyModule>) -> PyResult<()> {
             ))
         }
         .map_err(|Raised| PyErr::fetch(py))?;
-        let class = made.into_ptr();
-        // The table keeps the reference for as long as the process lives.
-        MADE[row.class as usize].store(class, Ordering::Release);
+        let class = created.into_ptr();
+        // The table keeps the reference for the lifetime of the process.
+        CREATED[row.class as usize].store(class, Ordering::Release);
         let name = row.name.to_str().unwrap_or_default();
         let name = name.rsplit('.').next().unwrap_or_default();
         // SAFETY: a live object, see above.
@@ -108,17 +111,17 @@ pub fn init(core: &Bound<'_, PyModule>) -> PyResult<()> {
     Ok(())
 }
 
-/// An error of the crate as a Python exception.
+/// Converts an error of the crate to a Python exception.
 ///
-/// The driver's and the compiler's become `CUDAError` and `NVRTCError`, a wrong argument `ValueError`; a library that
-/// is not there raises what `cuda.pathfinder` raises.
+/// Driver and NVRTC errors become `CUDAError` and `NVRTCError`, an invalid argument `ValueError`; a missing library
+/// raises the exceptions of `cuda.pathfinder`.
 pub fn to_python(py: Python<'_>, error: &Error) -> PyErr {
     match error {
-        Error::Driver { .. } => Class::Cuda.error(py, error.to_string()),
-        Error::Nvrtc { .. } => Class::Nvrtc.error(py, error.to_string()),
+        Error::Driver { .. } => ExceptionClass::Cuda.error(py, error.to_string()),
+        Error::Nvrtc { .. } => ExceptionClass::Nvrtc.error(py, error.to_string()),
         Error::NvJitLink { status, log, .. } => library(py, CudaLibrary::NvJitLink, status.0, log),
         Error::Nvvm { status, log, .. } => library(py, CudaLibrary::Nvvm, status.0, log),
-        Error::Unsupported { .. } => Class::Cuda.error(py, error.to_string()),
+        Error::Unsupported { .. } => ExceptionClass::Cuda.error(py, error.to_string()),
         Error::Find(find) => not_found(py, &find.to_string()),
         Error::Load(load) => {
             let Raised = symbols::raise_load_error(load, "cuda.core");
@@ -128,7 +131,7 @@ pub fn to_python(py: Python<'_>, error: &Error) -> PyErr {
     }
 }
 
-/// What `cuda.pathfinder` raises where bitcode is missing.
+/// The exception of `cuda.pathfinder` for missing bitcode.
 fn not_found(py: Python<'_>, text: &str) -> PyErr {
     let class = py
         .import("cuda.pathfinder")
@@ -139,7 +142,7 @@ fn not_found(py: Python<'_>, text: &str) -> PyErr {
     }
 }
 
-/// The bindings' exception for a status of a library; its text has the library's log.
+/// The bindings' exception for a status of a library, with the library's log in its message.
 fn library(py: Python<'_>, library: CudaLibrary, status: u32, log: &str) -> PyErr {
     let Raised =
         crate::types::exceptions::raise_status(library, i64::from(status), None, None, None);
@@ -148,16 +151,16 @@ fn library(py: Python<'_>, library: CudaLibrary, status: u32, log: &str) -> PyEr
     if !log.is_empty() {
         let value = error.value(py);
         let text = format!("{value}\n{log}");
-        // What cannot be added does not hide the error.
+        // A failure to add the log must not hide the error.
         let _ = value.setattr("args", (text,));
         let _ = value.setattr("log", log);
     }
     error
 }
 
-/// `?` for results of the crate [`cupyrite`].
+/// Converts results of crate [`cupyrite`] for use with `?`.
 pub trait OrRaise<T> {
-    /// The value, or the error as [`to_python`] has it.
+    /// The value, or the error converted by [`to_python`].
     ///
     /// # Errors
     ///

@@ -1,4 +1,4 @@
-//! `Event` and what other processes open one with.
+//! `Event` and its IPC descriptor.
 
 use std::ffi::CStr;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -10,19 +10,20 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBytes, PyDict, PyString, PyTuple, PyType};
 
-use crate::core::closable::{Detached, Lent, Slot, closed, drop_detached};
+use crate::core::closable::{Closable, Lent, closed, drop_detached};
 use crate::core::context::{PyContext, handle_object};
 use crate::core::device;
 use crate::core::device::PyDevice;
 use crate::core::errors::{OrRaise, to_python};
 use crate::core::options::flags::FlagPlaces;
 use crate::core::options::{OptionClass, Options};
-use crate::cpython::freelist::{Fresh, Parts, Recycled};
+use crate::cpython;
+use crate::cpython::internals::freelist::{Construct, FreeList, FreeListed};
 use crate::cpython::method;
 use crate::cpython::method::Method;
 use crate::generated::ids::class::driver as class;
 
-/// A point in a stream that can be waited for and, where it was made for that, timed.
+/// A point in a stream that can be waited for and, with ``timing_enabled``, timed.
 ///
 /// Events come from :meth:`Stream.record` and :meth:`Device.create_event`. ``end - start`` is the time between two
 /// recorded events in milliseconds.
@@ -30,65 +31,65 @@ use crate::generated::ids::class::driver as class;
 /// See `Event management <https://docs.nvidia.com/cuda/cuda-driver-api/group__CUDA__EVENT.html>`_.
 #[pyclass(frozen, weakref, subclass, module = "cuda.core._event", name = "Event")]
 pub struct PyEvent {
-    slot: Slot<Owned>,
-    /// What other processes open it with, once somebody asked; what it was opened with, if it is another process's.
+    cell: Closable<EventHandle>,
+    /// Created on first use; for an imported event, the descriptor with which it was imported.
     descriptor: PyOnceLock<Py<PyIpcEventDescriptor>>,
-    /// Whether it was recorded, or is another process's: counts for events that other processes open, whose meaning must
-    /// not change behind their backs.
+    /// Whether the event was recorded or imported. IPC events are recorded once, since other processes wait for the
+    /// recorded work.
     recorded: AtomicBool,
 }
 
-/// What an event's shell has: the event itself until somebody else needs it, too.
-enum Owned {
-    Alone(UniqueEvent),
+/// Handle of an event: unique until another owner needs it.
+enum EventHandle {
+    Unique(UniqueEvent),
     Shared(Event),
-    /// Nothing, while the one is made the other.
-    Neither,
+    /// Transient, during conversion.
+    Transient,
 }
 
-impl Owned {
+impl EventHandle {
     #[inline]
     fn handle(&self) -> usize {
         match self {
-            Owned::Alone(event) => event.handle().addr(),
-            Owned::Shared(event) => event.handle().addr(),
-            Owned::Neither => 0,
+            EventHandle::Unique(event) => event.handle().addr(),
+            EventHandle::Shared(event) => event.handle().addr(),
+            EventHandle::Transient => 0,
         }
     }
 
     #[inline]
     fn options(&self) -> EventOptions {
         match self {
-            Owned::Alone(event) => event.options(),
-            Owned::Shared(event) => event.options(),
-            Owned::Neither => EventOptions::default(),
+            EventHandle::Unique(event) => event.options(),
+            EventHandle::Shared(event) => event.options(),
+            EventHandle::Transient => EventOptions::default(),
         }
     }
 
-    /// A clone of the event, which is shared from then on.
+    /// Converts the event to a shared one and returns a clone.
     #[inline]
     fn share(&mut self) -> Option<Event> {
-        if matches!(self, Owned::Alone(_))
-            && let Owned::Alone(event) = std::mem::replace(self, Owned::Neither)
+        if matches!(self, EventHandle::Unique(_))
+            && let EventHandle::Unique(event) = std::mem::replace(self, EventHandle::Transient)
         {
-            *self = Owned::Shared(event.share());
+            *self = EventHandle::Shared(event.share());
         }
         match self {
-            Owned::Shared(event) => Some(event.clone()),
+            EventHandle::Shared(event) => Some(event.clone()),
             _ => None,
         }
     }
 }
 
-static OBJECTS: Fresh<PyEvent> = Fresh::new();
+static FREE_LIST: FreeList<PyEvent> = FreeList::new();
 
-// SAFETY: a closed slot and a cell that nothing was put into own nothing. The objects refer to their class alone, which stays,
-// and to a descriptor that refers to nothing. (A program may give an event another class, by `__class__`, and have that one
-// refer to the event: such a class stays, too.)
-unsafe impl Recycled for PyEvent {
+// SAFETY: a closed `Closable` and an empty cell own nothing. Event objects refer only to their class, which is static,
+// and to a descriptor that refers to nothing. (A program may assign another `__class__` that refers to the event; such
+// a cycle is not collected.)
+unsafe impl FreeListed for PyEvent {
     #[inline(always)]
-    fn fresh() -> &'static Fresh<PyEvent> {
-        &OBJECTS
+    fn free_list() -> &'static FreeList<PyEvent> {
+        &FREE_LIST
     }
 
     #[inline(always)]
@@ -97,34 +98,34 @@ unsafe impl Recycled for PyEvent {
     }
 
     #[inline(always)]
-    fn is_spent(&mut self) -> bool {
-        self.slot.is_over() && self.descriptor.get_mut().is_none()
+    fn owns_nothing(&mut self) -> bool {
+        self.cell.is_closed_mut() && self.descriptor.get_mut().is_none()
     }
 }
 
-/// What the shell of an event is made of.
-struct Shell {
-    event: Owned,
+/// Arguments of a new event object.
+struct NewEvent {
+    event: EventHandle,
     recorded: bool,
 }
 
-// SAFETY: plain moves.
-unsafe impl Parts<PyEvent> for Shell {
+// SAFETY: moves values; does not call Python.
+unsafe impl Construct<PyEvent> for NewEvent {
     #[inline(always)]
-    fn value(self) -> PyEvent {
+    fn construct(self) -> PyEvent {
         PyEvent {
-            slot: Slot::new(self.event),
+            cell: Closable::new(self.event),
             descriptor: PyOnceLock::new(),
             recorded: AtomicBool::new(self.recorded),
         }
     }
 }
 
-/// The record of an event, which is its first one where that matters.
+/// Guard of the first record of an IPC event; no-op for other events.
 pub struct FirstRecord<'a>(Option<&'a AtomicBool>);
 
 impl FirstRecord<'_> {
-    /// It was recorded.
+    /// Confirms that the event was recorded.
     pub fn done(mut self) {
         self.0 = None;
     }
@@ -133,56 +134,61 @@ impl FirstRecord<'_> {
 impl Drop for FirstRecord<'_> {
     fn drop(&mut self) {
         if let Some(recorded) = self.0 {
-            // The driver refused.
+            // The driver refused the record.
             recorded.store(false, Ordering::Relaxed);
         }
     }
 }
 
 impl PyEvent {
-    /// The shell of an event.
+    /// Creates the Python object of an event.
     ///
     /// # Errors
     ///
-    /// Memory.
+    /// `MemoryError`.
     #[inline]
     pub fn wrap(py: Python<'_>, event: Event) -> PyResult<Py<PyEvent>> {
-        PyEvent::wrap_as(py, event.options().ipc, true, Owned::Shared(event))
+        PyEvent::wrap_as(py, event.options().ipc, true, EventHandle::Shared(event))
     }
 
-    /// The shell of an event that is yet to be recorded.
+    /// Creates the Python object of an event that is not yet recorded.
     ///
     /// # Errors
     ///
-    /// Memory.
+    /// `MemoryError`.
     #[inline]
     pub fn wrap_unrecorded(py: Python<'_>, event: UniqueEvent) -> PyResult<Py<PyEvent>> {
-        PyEvent::wrap_as(py, event.options().ipc, false, Owned::Alone(event))
+        PyEvent::wrap_as(py, event.options().ipc, false, EventHandle::Unique(event))
     }
 
     #[inline(always)]
-    fn wrap_as(py: Python<'_>, ipc: bool, recorded: bool, event: Owned) -> PyResult<Py<PyEvent>> {
+    fn wrap_as(
+        py: Python<'_>,
+        ipc: bool,
+        recorded: bool,
+        event: EventHandle,
+    ) -> PyResult<Py<PyEvent>> {
         if ipc {
-            // Teaches the picklers of multiprocessing.
+            // Registers the multiprocessing reducers.
             crate::core::memory::ipc::module(py)?;
         }
-        OBJECTS.make(py, Shell { event, recorded })
+        FREE_LIST.create(py, NewEvent { event, recorded })
     }
 
     /// The event.
     ///
     /// # Errors
     ///
-    /// `RuntimeError` where it was closed.
+    /// `RuntimeError` for a closed event.
     #[inline]
     pub fn event(&self, py: Python<'_>) -> PyResult<Event> {
-        match self.slot.change(py, Owned::share) {
+        match self.cell.read_mut(py, EventHandle::share) {
             Some(Some(event)) => Ok(event),
             _ => Err(closed("Event")),
         }
     }
 
-    /// The event, for the time of a call.
+    /// The event, lent for a call.
     ///
     /// # Errors
     ///
@@ -192,46 +198,46 @@ impl PyEvent {
         Ok(Lent::new(py, self.event(py)?))
     }
 
-    /// What recording it begins with.
+    /// Begins recording the event.
     ///
     /// # Errors
     ///
-    /// `TypeError` for an event that other processes open and that was recorded before.
+    /// `TypeError` for an IPC event that was already recorded.
     #[inline]
     pub fn first_record(&self, py: Python<'_>) -> PyResult<FirstRecord<'_>> {
-        if self.slot.read(py, |event| event.options().ipc) != Some(true) {
+        if self.cell.read(py, |event| event.options().ipc) != Some(true) {
             return Ok(FirstRecord(None));
         }
         if self.recorded.swap(true, Ordering::Relaxed) {
             return Err(PyTypeError::new_err(
-                "Stream.record() argument 'event' was made with ipc_enabled and is recorded: what other processes wait for \
-                 does not change; make another one by Stream.record(options=EventOptions(ipc_enabled=True))",
+                "Stream.record() argument 'event' was created with ipc_enabled and is already recorded; such an event is \
+                 recorded once: create another with Stream.record(options=EventOptions(ipc_enabled=True))",
             ));
         }
         Ok(FirstRecord(Some(&self.recorded)))
     }
 
-    /// How it was made.
+    /// Options of the event.
     fn options(&self, py: Python<'_>) -> PyResult<EventOptions> {
-        self.slot
-            .read(py, Owned::options)
+        self.cell
+            .read(py, EventHandle::options)
             .ok_or_else(|| closed("Event"))
     }
 
     fn address(&self, py: Python<'_>) -> usize {
-        self.slot.read(py, Owned::handle).unwrap_or(0)
+        self.cell.read(py, EventHandle::handle).unwrap_or(0)
     }
 }
 
 impl Drop for PyEvent {
     fn drop(&mut self) {
-        if let Some(event) = self.slot.end() {
+        if let Some(event) = self.cell.take() {
             drop_detached(event);
         }
     }
 }
 
-/// An `Event` argument.
+/// Converts an `Event` argument.
 ///
 /// # Errors
 ///
@@ -253,11 +259,11 @@ pub fn accept<'a, 'py>(
 static OPTIONS: OptionClass = OptionClass::new("cuda.core._event", "EventOptions");
 static PLACES: FlagPlaces<3> = FlagPlaces::new();
 
-/// `EventOptions` as given to `function`.
+/// Converts `EventOptions` given to `function`.
 ///
 /// # Errors
 ///
-/// `TypeError`, which names what is wrong.
+/// `TypeError` that names the invalid field.
 #[inline(always)]
 pub fn event_options(function: &str, given: Option<&Bound<'_, PyAny>>) -> PyResult<EventOptions> {
     let Some(given) = given else {
@@ -269,13 +275,13 @@ pub fn event_options(function: &str, given: Option<&Bound<'_, PyAny>>) -> PyResu
             blocking_sync,
             ipc,
         }),
-        _ => plain_options(function, given),
+        _ => options_by_lookup(function, given),
     }
 }
 
-/// The same where the fields have to be looked up.
+/// As [`event_options`], with dictionary lookups.
 #[inline(never)]
-fn plain_options(function: &str, given: &Bound<'_, PyAny>) -> PyResult<EventOptions> {
+fn options_by_lookup(function: &str, given: &Bound<'_, PyAny>) -> PyResult<EventOptions> {
     let py = given.py();
     let names = [
         intern!(py, "timing_enabled"),
@@ -289,14 +295,14 @@ fn plain_options(function: &str, given: &Bound<'_, PyAny>) -> PyResult<EventOpti
             blocking_sync,
             ipc,
         }),
-        _ => read_options(function, given, names),
+        _ => options_general(function, given, names),
     }
 }
 
-/// The same for options that are not plain, or wrong.
+/// As [`event_options`], for subclasses, dicts and invalid options.
 #[cold]
 #[inline(never)]
-fn read_options(
+fn options_general(
     function: &str,
     given: &Bound<'_, PyAny>,
     names: [&Bound<'_, PyString>; 3],
@@ -309,8 +315,8 @@ fn read_options(
     let [timing, blocking_sync, ipc] = flags;
     if ipc && timing {
         return Err(PyTypeError::new_err(format!(
-            "{function}() argument 'options' asks for ipc_enabled and timing_enabled; an event that other processes \
-             open cannot be timed"
+            "{function}() argument 'options' has both ipc_enabled and timing_enabled; an IPC event \
+             cannot be timed"
         )));
     }
     Ok(EventOptions {
@@ -326,11 +332,11 @@ impl PyEvent {
     #[pyo3(signature = (*_args, **_kwargs))]
     fn new(_args: &Bound<'_, PyTuple>, _kwargs: Option<&Bound<'_, PyDict>>) -> PyResult<PyEvent> {
         Err(PyRuntimeError::new_err(
-            "an Event is not made directly: use Stream.record() or Device.create_event()",
+            "Event cannot be instantiated; use Stream.record() or Device.create_event()",
         ))
     }
 
-    /// The driver's handle, a ``cuda.bindings.driver.CUevent``; 0 once the event was closed.
+    /// Driver handle, a ``cuda.bindings.driver.CUevent``; 0 if the event was closed.
     #[getter]
     fn handle(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
         handle_object(py, class::CUevent, self.address(py))
@@ -339,23 +345,23 @@ impl PyEvent {
     /// Whether :meth:`close` was called.
     #[getter]
     fn is_closed(&self, py: Python<'_>) -> bool {
-        self.slot.is_closed(py)
+        self.cell.is_closed(py)
     }
 
-    /// Whether everything before the event is done. An event that was never recorded is done.
+    /// Whether all work before the event is complete. True for an event that was never recorded.
     #[getter]
     fn is_done(&self, py: Python<'_>) -> PyResult<bool> {
         let event = self.lend(py)?;
         py.detach(|| event.is_done()).or_raise(py)
     }
 
-    /// Whether the event can be timed.
+    /// Whether the event records a timestamp.
     #[getter]
     fn is_timing_enabled(&self, py: Python<'_>) -> PyResult<bool> {
         Ok(self.options(py)?.timing)
     }
 
-    /// Whether a thread that waits for the event sleeps instead of spinning.
+    /// Whether :meth:`sync` blocks the thread instead of spinning.
     #[getter]
     fn is_blocking_sync(&self, py: Python<'_>) -> PyResult<bool> {
         Ok(self.options(py)?.blocking_sync)
@@ -367,7 +373,7 @@ impl PyEvent {
         Ok(self.options(py)?.ipc)
     }
 
-    /// The older name of :attr:`is_blocking_sync`.
+    /// Deprecated alias of :attr:`is_blocking_sync`.
     #[getter]
     fn is_sync_busy_waited(&self, py: Python<'_>) -> PyResult<bool> {
         deprecated(
@@ -377,18 +383,18 @@ impl PyEvent {
         self.is_blocking_sync(py)
     }
 
-    /// What another process opens the event with, by :meth:`from_ipc_descriptor`. It can be pickled.
+    /// Descriptor with which another process opens the event by :meth:`from_ipc_descriptor`. It can be pickled.
     ///
     /// Raises
     /// ------
     /// RuntimeError
-    ///     The event was made without ``ipc_enabled``.
+    ///     The event was created without ``ipc_enabled``.
     #[getter(ipc_descriptor)]
     fn descriptor(&self, py: Python<'_>) -> PyResult<Py<PyIpcEventDescriptor>> {
         let event = self.lend(py)?;
         if !event.options().ipc {
             return Err(PyRuntimeError::new_err(
-                "this Event was made without ipc_enabled; other processes cannot open it",
+                "this Event was created without ipc_enabled; other processes cannot open it",
             ));
         }
         let make = || {
@@ -405,7 +411,7 @@ impl PyEvent {
         Ok(self.descriptor.get_or_try_init(py, make)?.clone_ref(py))
     }
 
-    /// The older spelling of :attr:`ipc_descriptor`.
+    /// Deprecated alias of :attr:`ipc_descriptor`.
     #[pyo3(name = "get_ipc_descriptor")]
     fn older_descriptor(&self, py: Python<'_>) -> PyResult<Py<PyIpcEventDescriptor>> {
         deprecated(
@@ -415,7 +421,7 @@ impl PyEvent {
         self.descriptor(py)
     }
 
-    /// Opens an event that another process made with ``ipc_enabled``.
+    /// Opens an event that another process created with ``ipc_enabled``.
     ///
     /// Parameters
     /// ----------
@@ -425,7 +431,7 @@ impl PyEvent {
     /// Raises
     /// ------
     /// RuntimeError
-    ///     The driver refuses it: the event is this process's own, or its maker has destroyed it or has ended.
+    ///     The driver refuses the descriptor: the event belongs to this process, or its creator destroyed it or exited.
     #[classmethod]
     fn from_ipc_descriptor(
         _class: &Bound<'_, PyType>,
@@ -447,35 +453,35 @@ impl PyEvent {
             })
             .map_err(|error| {
                 let raised = PyRuntimeError::new_err(format!(
-                    "the event of the other process could not be opened: {error}"
+                    "the event of another process could not be opened: {error}"
                 ));
                 raised.set_cause(py, Some(to_python(py, &error)));
                 raised
             })?;
         let event = PyEvent::wrap(py, opened)?;
-        // It is new: nobody has set it before.
+        // A new object: the cell is empty.
         let _ = event.get().descriptor.set(py, given.clone().unbind());
         Ok(event)
     }
 
-    /// The device that the event belongs to.
+    /// The device of the event.
     #[getter]
     fn device(&self, py: Python<'_>) -> PyResult<Py<PyDevice>> {
         device::object(py, self.lend(py)?.context().device())
     }
 
-    /// The context that the event belongs to.
+    /// The context of the event.
     #[getter]
     fn context(&self, py: Python<'_>) -> PyResult<Py<PyContext>> {
         PyContext::wrap(py, Context::clone(self.lend(py)?.context()))
     }
 
-    /// Waits until everything before the event is done. An event that was never recorded is done.
+    /// Waits for all work before the event. Returns at once for an event that was never recorded.
     ///
     /// Raises
     /// ------
     /// CUDAError
-    ///     What the work raised.
+    ///     Error of the completed work.
     fn sync(&self, py: Python<'_>) -> PyResult<()> {
         let event = self.lend(py)?;
         py.detach(|| event.synchronize()).or_raise(py)
@@ -496,7 +502,7 @@ impl PyEvent {
                     _ => "one of the events",
                 };
                 let hint = if problem.contains("timing") {
-                    "; make both with EventOptions(timing_enabled=True)"
+                    "; create both with EventOptions(timing_enabled=True)"
                 } else {
                     ""
                 };
@@ -534,7 +540,7 @@ impl Method<0> for Close {
     const TEXT: &'static CStr = c"close($self, /)
 --
 
-Lets go of the event: it is destroyed when nothing uses it any more.";
+Releases the event: it is destroyed when no other object uses it.";
     const NAMES: [&'static str; 0] = [];
 
     fn known() -> &'static PyOnceLock<[Py<PyString>; 0]> {
@@ -545,12 +551,11 @@ Lets go of the event: it is destroyed when nothing uses it any more.";
     #[inline]
     fn call(slf: &Bound<'_, PyEvent>, []: [Option<&Bound<'_, PyAny>>; 0]) -> PyResult<Py<PyAny>> {
         let py = slf.py();
-        match slf.get().slot.close(py) {
-            // Most events: as `drop_detached` does it, in fewer steps.
-            Some(Owned::Alone(event)) => {
-                // SAFETY: nothing but the driver is called.
-                let _detached = unsafe { Detached::new(py) };
-                event.destroy();
+        match slf.get().cell.close(py) {
+            // Common case: equivalent to `drop_detached`, with fewer steps.
+            Some(EventHandle::Unique(event)) => {
+                // SAFETY: calls only the driver.
+                unsafe { cpython::detached(|| event.destroy()) };
             }
             Some(event) => drop_detached(event),
             None => {}
@@ -563,7 +568,8 @@ fn deprecated(py: Python<'_>, text: &CStr) -> PyResult<()> {
     PyErr::warn(py, &py.get_type::<PyDeprecationWarning>(), text, 1)
 }
 
-/// What another process opens an :class:`Event` with. It comes from :attr:`Event.ipc_descriptor` and can be pickled.
+/// Descriptor with which another process opens an :class:`Event`. It comes from :attr:`Event.ipc_descriptor` and can be
+/// pickled.
 #[pyclass(frozen, module = "cuda.core._event", name = "IPCEventDescriptor")]
 pub struct PyIpcEventDescriptor {
     handle: IpcEventHandle,
@@ -579,11 +585,11 @@ impl PyIpcEventDescriptor {
         _kwargs: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<PyIpcEventDescriptor> {
         Err(PyRuntimeError::new_err(
-            "an IPCEventDescriptor is not made directly: take Event.ipc_descriptor",
+            "IPCEventDescriptor cannot be instantiated; use Event.ipc_descriptor",
         ))
     }
 
-    /// The descriptor with these bytes: what pickling calls.
+    /// Unpickles a descriptor.
     #[classmethod]
     fn _restore(
         _class: &Bound<'_, PyType>,
@@ -592,7 +598,7 @@ impl PyIpcEventDescriptor {
     ) -> PyResult<PyIpcEventDescriptor> {
         let bytes = reserved.try_into().map_err(|_| {
             PyValueError::new_err(format!(
-                "an IPCEventDescriptor has 64 bytes, not {}",
+                "IPCEventDescriptor is corrupt: expected 64 bytes, got {}",
                 reserved.len()
             ))
         })?;
@@ -626,7 +632,7 @@ impl PyIpcEventDescriptor {
 pub fn init(core: &Bound<'_, PyModule>) -> PyResult<()> {
     core.add_class::<PyEvent>()?;
     method::add::<Close, 0>(core.py())?;
-    // `a -= b` makes a float of `a`. What is written as `__isub__` could only change the event itself.
+    // `a -= b` binds a float to `a`. A Rust `__isub__` could only modify the event.
     let class = core.py().get_type::<PyEvent>();
     class.setattr("__isub__", class.getattr("__sub__")?)?;
     core.add_class::<PyIpcEventDescriptor>()

@@ -1,10 +1,11 @@
-//! The classes of `cuda.core`: shells around the types of the crate [`cupyrite`].
+//! The classes of `cuda.core`, thin wrappers of the types of crate [`cupyrite`].
 //!
-//! Belongs here: turning Python's arguments into that crate's, its results and errors into Python's, and what only
-//! Python has (protocols, pickling, `repr`). Does not belong here: any rule about devices, ownership or compilation;
-//! those are the crate's, so that Rust programs have them too.
+//! Belongs here: conversion of Python arguments, results and errors, and Python protocols (pickling, `repr`, garbage
+//! collection). Does not belong here: rules about devices, ownership or compilation. Those are in crate `cupyrite`, so
+//! that Rust programs have them too.
 //!
-//! The module `cupyrite._native.core` holds the classes; the modules of `cuda.core` give them their public names.
+//! The module `cupyrite._native.core` defines the classes; the modules of `cuda.core` re-export them under their public
+//! names.
 
 pub mod closable;
 pub mod context;
@@ -44,7 +45,7 @@ use crate::core::view::layout;
 ///
 /// # Errors
 ///
-/// Whatever Python raises.
+/// Python errors.
 pub fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
     let core = PyModule::new(module.py(), "core")?;
     errors::init(&core)?;
@@ -69,7 +70,7 @@ pub fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
     layout::init(&core)?;
     view::init(&core)?;
     ipc::init(&core)?;
-    // So that `from cupyrite._native.core import ...` finds it: `_native` is a file, not a package with a path.
+    // Makes `from cupyrite._native.core import ...` work: `_native` is not a package.
     let modules = PyModule::import(module.py(), "sys")?.getattr("modules")?;
     modules.set_item("cupyrite._native.core", &core)?;
     module.add("core", core)

@@ -1,4 +1,4 @@
-//! Arguments that are sizes, addresses and patterns.
+//! Conversion of sizes, addresses and fill patterns.
 
 use cupyrite::FillPattern;
 use pyo3::exceptions::{PyOverflowError, PyTypeError, PyValueError};
@@ -9,37 +9,37 @@ use pyo3::types::{PyFloat, PyInt};
 
 use crate::core::memory::copy_operand;
 
-/// A value as messages show it. Python refuses to print numbers of thousands of digits, and a `repr` may raise.
+/// Short `repr` of a value for messages. Python refuses to print ints of thousands of digits, and a `repr` may raise.
 #[cold]
-pub fn shown(value: &Bound<'_, PyAny>) -> String {
+pub fn short_repr(value: &Bound<'_, PyAny>) -> String {
     match value.repr() {
         Ok(text) if text.len().is_ok_and(|len| len <= 80) => text.to_string_lossy().into_owned(),
-        _ => "a value that is too long to print".to_owned(),
+        _ => "a value with a long repr".to_owned(),
     }
 }
 
-/// What `__index__` says; `None` for what has none, or says by a `TypeError` that it is no integer (as arrays do).
+/// Converts an object with `__index__` to an int; `None` for other objects and for a `TypeError` (raised by arrays).
 ///
 /// # Errors
 ///
-/// What else `__index__` raises.
+/// Other errors of `__index__`.
 pub fn index<'py>(given: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, PyAny>>> {
     if !has_index(given) {
         return Ok(None);
     }
-    // SAFETY: a live object; a new reference or null with an exception.
-    let made =
+    // SAFETY: a live object; a new reference, or null with an exception.
+    let created =
         unsafe { Bound::from_owned_ptr_or_err(given.py(), ffi::PyNumber_Index(given.as_ptr())) };
-    unless_no_number(given.py(), made)
+    none_on_type_error(given.py(), created)
 }
 
-fn unless_no_number<'py>(
+fn none_on_type_error<'py>(
     py: Python<'py>,
-    made: PyResult<Bound<'py, PyAny>>,
+    created: PyResult<Bound<'py, PyAny>>,
 ) -> PyResult<Option<Bound<'py, PyAny>>> {
-    match made {
+    match created {
         Err(error) if error.is_instance_of::<PyTypeError>(py) => Ok(None),
-        made => made.map(Some),
+        created => created.map(Some),
     }
 }
 
@@ -48,17 +48,17 @@ fn has_index(given: &Bound<'_, PyAny>) -> bool {
     unsafe { ffi::PyIndex_Check(given.as_ptr()) != 0 }
 }
 
-/// A number of bytes.
+/// Converts a size in bytes.
 ///
 /// # Errors
 ///
-/// `TypeError` for what is no integer, `OverflowError` for negative and too large ones.
+/// `TypeError` for other types, `OverflowError` for negative or too large ints.
 #[inline(always)]
 pub fn size_argument(given: &Bound<'_, PyAny>, function: &str) -> PyResult<usize> {
     bytes_argument(given, function, "size")
 }
 
-/// The same, for an argument that may be None, which is wrong too.
+/// As [`size_argument`], for a missing argument.
 ///
 /// # Errors
 ///
@@ -71,11 +71,11 @@ pub fn size_or_none(
 ) -> PyResult<usize> {
     match given {
         Some(given) => size_argument(given, function),
-        None => bytes_otherwise(&py.None().into_bound(py), function, "size"),
+        None => bytes_general(&py.None().into_bound(py), function, "size"),
     }
 }
 
-/// A number of bytes, in an argument of another name.
+/// As [`size_argument`], for a parameter with another name.
 ///
 /// # Errors
 ///
@@ -87,41 +87,40 @@ pub fn bytes_argument(
     parameter: &str,
 ) -> PyResult<usize> {
     if std::ptr::eq(given.get_type_ptr(), &raw mut ffi::PyLong_Type) {
-        // SAFETY: a live int; the largest number also stands for an exception, which is looked at below.
+        // SAFETY: a live int; `usize::MAX` may indicate an exception, which is handled below.
         let size = unsafe { ffi::PyLong_AsSize_t(given.as_ptr()) };
         if size != usize::MAX {
             return Ok(size);
         }
     }
     cupyrite::hint::cold_path();
-    bytes_otherwise(given, function, parameter)
+    bytes_general(given, function, parameter)
 }
 
-/// The same for what is no plain int, or is wrong.
+/// Slow path, for other types and invalid values.
 #[inline(never)]
-fn bytes_otherwise(given: &Bound<'_, PyAny>, function: &str, parameter: &str) -> PyResult<usize> {
-    // Said below, if it is wrong.
+fn bytes_general(given: &Bound<'_, PyAny>, function: &str, parameter: &str) -> PyResult<usize> {
+    // Replaced by the errors below.
     drop(PyErr::take(given.py()));
     let Some(index) = index(given)? else {
         return Err(PyTypeError::new_err(format!(
-            "{function}() argument '{parameter}' is of type {}; expected an int, the number of bytes",
+            "{function}() argument '{parameter}' is of type {}; expected a number of bytes as int",
             given.get_type().name()?
         )));
     };
     index.extract::<usize>().map_err(|_| {
         PyOverflowError::new_err(format!(
             "{function}() argument '{parameter}' is {}; expected a number of bytes from 0 to 2**64-1",
-            shown(&index)
+            short_repr(&index)
         ))
     })
 }
 
-/// What a number is as a whole one; `None` for what is no number. Texts and bytes, which `int()` reads, are none, nor are
-/// floats; nor is what says so by a `TypeError`.
+/// Converts a number to an int; `None` for other objects, for text, bytes and floats, and for a `TypeError`.
 ///
 /// # Errors
 ///
-/// What else the number raises when it is asked.
+/// Other errors of the conversion.
 pub fn whole_number<'py>(given: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, PyAny>>> {
     let py = given.py();
     let is_number = !given.is_instance_of::<PyFloat>()
@@ -129,12 +128,12 @@ pub fn whole_number<'py>(given: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py
     if !is_number {
         return Ok(None);
     }
-    // SAFETY: a live object; a new reference or null with an exception.
-    let made = unsafe { Bound::from_owned_ptr_or_err(py, ffi::PyNumber_Long(given.as_ptr())) };
-    unless_no_number(py, made)
+    // SAFETY: a live object; a new reference, or null with an exception.
+    let created = unsafe { Bound::from_owned_ptr_or_err(py, ffi::PyNumber_Long(given.as_ptr())) };
+    none_on_type_error(py, created)
 }
 
-/// An address: a handle object of the bindings, or anything that is a whole number.
+/// Converts an address: a handle object of the bindings or an integral number.
 ///
 /// # Errors
 ///
@@ -152,23 +151,23 @@ pub fn address_argument(given: &Bound<'_, PyAny>, function: &str) -> PyResult<u6
     number.extract::<u64>().map_err(|_| {
         PyOverflowError::new_err(format!(
             "{function}() argument 'ptr' is {}; expected an address from 0 to 2**64-1",
-            shown(&number)
+            short_repr(&number)
         ))
     })
 }
 
-/// What a buffer is filled with.
+/// Converts a fill pattern.
 ///
 /// # Errors
 ///
-/// `TypeError`, `ValueError` and `OverflowError`, which name what is wrong.
+/// `TypeError`, `ValueError` and `OverflowError`.
 pub fn pattern(value: &Bound<'_, PyAny>) -> PyResult<FillPattern> {
     if value.is_instance_of::<PyInt>() {
         let byte = value.extract::<u8>().map_err(|_| {
             PyOverflowError::new_err(format!(
-                "Buffer.fill() argument 'value' is {}; an int is one byte, from 0 to 255, and longer patterns are \
-                 given as bytes or as a NumPy scalar",
-                shown(value)
+                "Buffer.fill() argument 'value' is {}; an int is one byte, from 0 to 255; pass a longer pattern as bytes \
+                 or as a NumPy scalar",
+                short_repr(value)
             ))
         })?;
         return Ok(FillPattern::U8(byte));

@@ -1,30 +1,30 @@
-//! How many hold on to something that another thread may close.
+//! Pin counts of closable objects.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use pyo3::prelude::*;
 
-/// A count of holders, and whether the thing was closed: whoever is the last of them after that ends it.
+/// A pin count and a closed flag: the last unpin of a closed object releases it.
 ///
-/// Launches count their buffers, so this costs a few plain instructions: the thread is attached, which with the GIL means
-/// that no other thread counts at the same time. Without the GIL the same steps are atomic ones.
+/// Launches pin their buffers, so a pin is a few plain instructions. Callers are attached; with the GIL no other thread
+/// counts concurrently. Without the GIL the operations are atomic.
 #[derive(Debug)]
-pub struct Uses(AtomicUsize);
+pub struct PinCount(AtomicUsize);
 
-/// Set once it was closed; undone only by who had it suspended.
+/// Set by `close` and `close_if_unpinned`; cleared only by `reopen`.
 const CLOSED: usize = 1;
-/// What a holder adds.
-const ONE: usize = 2;
+/// Increment per pin.
+const PIN: usize = 2;
 
-impl Uses {
-    /// Open, and held by nobody.
-    pub const fn new() -> Uses {
-        Uses(AtomicUsize::new(0))
+impl PinCount {
+    /// Open, without pins.
+    pub const fn new() -> PinCount {
+        PinCount(AtomicUsize::new(0))
     }
 
-    /// One step, unless `next` has none; what was there before.
+    /// Updates the count unless `next` returns `None`; returns the previous value.
     #[inline(always)]
-    fn step(
+    fn update(
         &self,
         _attached: Python<'_>,
         next: impl Fn(usize) -> Option<usize>,
@@ -35,7 +35,7 @@ impl Uses {
             .fetch_update(Ordering::AcqRel, Ordering::Acquire, next);
         #[cfg(not(Py_GIL_DISABLED))]
         {
-            // The GIL orders these steps, and is not let go of between the two halves of one.
+            // The GIL makes the load and the store atomic: the thread stays attached between them.
             let before = self.0.load(Ordering::Relaxed);
             match next(before) {
                 Some(after) => {
@@ -47,50 +47,50 @@ impl Uses {
         }
     }
 
-    /// Whether it is open.
+    /// Whether the object is open.
     #[inline(always)]
     pub fn is_open(&self) -> bool {
         self.0.load(Ordering::Acquire) & CLOSED == 0
     }
 
-    /// Adds a holder; false, and nothing added, where it was closed.
+    /// Adds a pin; false, without a pin, if closed.
     #[inline(always)]
     #[must_use]
-    pub fn begin(&self, py: Python<'_>) -> bool {
-        self.step(py, |uses| (uses & CLOSED == 0).then(|| uses + ONE))
+    pub fn try_pin(&self, py: Python<'_>) -> bool {
+        self.update(py, |pins| (pins & CLOSED == 0).then(|| pins + PIN))
             .is_ok()
     }
 
-    /// Adds a holder to what somebody holds, and so cannot end meanwhile, also where it was closed.
-    pub fn share(&self, py: Python<'_>) {
-        // It always has a step.
-        let _ = self.step(py, |uses| Some(uses + ONE));
+    /// Adds a pin to an object that is already pinned, also if it was closed.
+    pub fn pin_again(&self, py: Python<'_>) {
+        // Cannot fail.
+        let _ = self.update(py, |pins| Some(pins + PIN));
     }
 
-    /// Takes one holder away that [`Uses::begin`] added; true for the last one after it was closed, who has to end it.
+    /// Releases a pin; true for the last pin of a closed object, which the caller must release.
     #[inline(always)]
     #[must_use]
-    pub fn end(&self, py: Python<'_>) -> bool {
-        // Who ends without having begun would be a mistake of this crate's: the count stays what it is.
-        self.step(py, |uses| uses.checked_sub(ONE)) == Ok(ONE | CLOSED)
+    pub fn unpin(&self, py: Python<'_>) -> bool {
+        // An unpin without a pin would be a bug: the count stays unchanged.
+        self.update(py, |pins| pins.checked_sub(PIN)) == Ok(PIN | CLOSED)
     }
 
-    /// Closes it for a while, where nobody holds it and it is open; false where that is not so. Others find it closed until
-    /// [`Uses::resume`].
+    /// Closes an open object without pins; otherwise returns false. Undone by [`PinCount::reopen`].
     #[must_use]
-    pub fn suspend(&self, py: Python<'_>) -> bool {
-        self.step(py, |uses| (uses == 0).then_some(CLOSED)).is_ok()
+    pub fn close_if_unpinned(&self, py: Python<'_>) -> bool {
+        self.update(py, |pins| (pins == 0).then_some(CLOSED))
+            .is_ok()
     }
 
-    /// Undoes [`Uses::suspend`].
-    pub fn resume(&self, py: Python<'_>) {
-        // Nobody can have begun meanwhile.
-        let _ = self.step(py, |uses| Some(uses & !CLOSED));
+    /// Undoes [`PinCount::close_if_unpinned`].
+    pub fn reopen(&self, py: Python<'_>) {
+        // No pin can have been added meanwhile.
+        let _ = self.update(py, |pins| Some(pins & !CLOSED));
     }
 
-    /// Closes it, once; true where nobody holds it, so that who closes has to end it.
+    /// Closes the object; true if it was open and has no pins, so that the caller must release it.
     #[must_use]
     pub fn close(&self, py: Python<'_>) -> bool {
-        self.step(py, |uses| (uses & CLOSED == 0).then_some(uses | CLOSED)) == Ok(0)
+        self.update(py, |pins| (pins & CLOSED == 0).then_some(pins | CLOSED)) == Ok(0)
     }
 }

@@ -1,4 +1,4 @@
-//! What was found out of objects that are asked about again and again: classes, types of elements.
+//! Small caches of facts about Python objects, such as classes and dtypes.
 
 use std::cell::UnsafeCell;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -8,27 +8,27 @@ use pyo3::prelude::*;
 
 use crate::cpython;
 
-/// Facts of up to `N` objects, the latest ones. The objects are kept, so that no other one gets the address of one of them.
+/// Facts about the `N` most recently inserted objects. Holds references, so that an address identifies an object.
 ///
-/// Who asks is attached. With a GIL that is enough: neither looking nor putting calls anything meanwhile. Without one there is
-/// a lock, which would cost more than the look.
-pub struct Recent<V, const N: usize> {
+/// Callers are attached. With a GIL that suffices, since lookup and insertion call no Python code; without a GIL a lock
+/// is used, which costs more than the lookup.
+pub struct RecentCache<V, const N: usize> {
     rows: UnsafeCell<Rows<V, N>>,
     lock: Mutex<()>,
 }
 
-// SAFETY: used with the GIL held, or else under the lock; the values go from one thread to another.
-unsafe impl<V: Send, const N: usize> Sync for Recent<V, N> {}
+// SAFETY: accessed with the GIL held, or else under the lock; values may be sent between threads.
+unsafe impl<V: Send, const N: usize> Sync for RecentCache<V, N> {}
 
 struct Rows<V, const N: usize> {
     rows: [Option<(Py<PyAny>, V)>; N],
     next: usize,
 }
 
-impl<V: Copy, const N: usize> Recent<V, N> {
-    /// Nothing is known yet.
-    pub const fn new() -> Recent<V, N> {
-        Recent {
+impl<V: Copy, const N: usize> RecentCache<V, N> {
+    /// An empty cache.
+    pub const fn new() -> RecentCache<V, N> {
+        RecentCache {
             rows: UnsafeCell::new(Rows {
                 rows: [const { None }; N],
                 next: 0,
@@ -42,34 +42,34 @@ impl<V: Copy, const N: usize> Recent<V, N> {
         (!cpython::GIL).then(|| self.lock.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// What is known of an object.
+    /// The fact about an object, if cached.
     #[inline]
     pub fn get(&self, _py: Python<'_>, of: *mut ffi::PyObject) -> Option<V> {
         let _locked = self.locked();
-        // SAFETY: attached or locked, and nobody else is; the reference ends before that does.
+        // SAFETY: exclusive by the GIL or the lock; the reference ends before it is released.
         let known = unsafe { &*self.rows.get() };
         for row in &known.rows {
             match row {
                 Some((kept, value)) if std::ptr::eq(kept.as_ptr(), of) => return Some(*value),
                 Some(_) => {}
-                // They are filled from the front.
+                // Filled from the front.
                 None => return None,
             }
         }
         None
     }
 
-    /// Remembers it.
-    pub fn put(&self, _py: Python<'_>, of: Py<PyAny>, value: V) {
-        let former = {
+    /// Inserts a fact; evicts the oldest one.
+    pub fn insert(&self, _py: Python<'_>, of: Py<PyAny>, value: V) {
+        let previous = {
             let _locked = self.locked();
-            // SAFETY: as above; nothing here calls Python.
+            // SAFETY: as above; calls no Python code.
             let known = unsafe { &mut *self.rows.get() };
             let place = known.next;
             known.next = (place + 1) % N;
             known.rows[place].replace((of, value))
         };
-        // When all is done: an object that nobody else has ends here, which may call anything.
-        drop(former);
+        // Dropped last: this may deallocate the object, which may call Python.
+        drop(previous);
     }
 }

@@ -1,4 +1,4 @@
-//! `Stream`, the default streams, and the protocol `__cuda_stream__`.
+//! `Stream`, the default streams, and the `__cuda_stream__` protocol.
 
 use std::sync::atomic::{AtomicPtr, Ordering};
 
@@ -12,7 +12,7 @@ use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyList, PyTuple};
 use pyo3::{PyTraverseError, PyVisit, intern};
 
-use crate::core::closable::{Lent, Slot, closed, drop_detached};
+use crate::core::closable::{Closable, Lent, closed, drop_detached};
 use crate::core::context::{PyContext, handle_object};
 use crate::core::device;
 use crate::core::device::PyDevice;
@@ -24,18 +24,18 @@ use crate::core::numbers;
 use crate::core::options::{OptionClass, Options};
 use crate::generated::ids::class::driver as class;
 
-/// A queue of work on a device: what is queued runs in order, and independently of other streams.
+/// A CUDA stream: work queued in a stream runs in order, and independently of other streams.
 ///
-/// Streams come from :meth:`Device.create_stream`, from ``Stream()``, which is the same for the current device, and from
-/// :meth:`Stream.from_handle`. A stream is destroyed when it was closed, or forgotten, and nothing else uses it any more;
-/// work that is already queued still completes. ``with Stream() as stream:`` closes it at the end.
+/// Streams come from :meth:`Device.create_stream`, from ``Stream()``, which creates one on the current device, and from
+/// :meth:`Stream.from_handle`. A stream is destroyed when it is closed or garbage-collected and no other object uses
+/// it; queued work still completes. ``with Stream() as stream:`` closes the stream.
 ///
 /// Parameters
 /// ----------
 /// obj : object, optional
-///     An object with ``__cuda_stream__``: the stream is that object's, which is kept for as long as it is used.
+///     An object with ``__cuda_stream__``: wraps the object's stream and keeps the object alive.
 /// options : StreamOptions or dict, optional
-///     How a new stream is made; not together with `obj`.
+///     Options of a new stream. Excludes `obj`.
 ///
 /// See `Stream management <https://docs.nvidia.com/cuda/cuda-driver-api/group__CUDA__STREAM.html>`_.
 #[pyclass(
@@ -46,49 +46,49 @@ use crate::generated::ids::class::driver as class;
     name = "Stream"
 )]
 pub struct PyStream {
-    slot: Slot<Kept>,
+    cell: Closable<StreamContents>,
 }
 
-/// What a stream's shell has.
+/// Contents of a stream object.
 ///
-/// Memory from a pool owns a clone of its stream, and most of it is freed on that very stream: that clone is kept for the next
-/// memory then. Counting clones takes two atomic steps, which cost more than all else that allocating does beside the
-/// driver's call. The spare clone goes with the one in the shell, so that the stream ends when it would without it.
+/// Pool memory owns a clone of its stream, and is mostly freed on that stream: the clone is then kept as a spare for
+/// the next allocation. Counting clones costs two atomic operations, more than the rest of an allocation apart from the
+/// driver call. The spare is dropped with the stream, so it does not extend the stream's lifetime.
 #[derive(Debug)]
-struct Kept {
+struct StreamContents {
     stream: Stream,
-    /// Another clone of the same stream.
+    /// A spare clone of the stream.
     spare: Option<Stream>,
 }
 
-impl Kept {
+impl StreamContents {
     #[inline]
-    fn new(stream: Stream) -> Kept {
-        Kept {
+    fn new(stream: Stream) -> StreamContents {
+        StreamContents {
             stream,
             spare: None,
         }
     }
 
-    /// The stream alone.
+    /// Returns the stream without the spare clone.
     fn into_stream(self) -> Stream {
-        // Not the last one: that is returned.
+        // Not the last clone: that is returned.
         drop(self.spare);
         self.stream
     }
 }
 
 impl PyStream {
-    /// The shell of a stream.
+    /// Creates the Python object of a stream.
     ///
     /// # Errors
     ///
-    /// Memory.
+    /// `MemoryError`.
     pub fn wrap(py: Python<'_>, stream: Stream) -> PyResult<Py<PyStream>> {
         Py::new(
             py,
             PyStream {
-                slot: Slot::new(Kept::new(stream)),
+                cell: Closable::new(StreamContents::new(stream)),
             },
         )
     }
@@ -97,16 +97,16 @@ impl PyStream {
     ///
     /// # Errors
     ///
-    /// `RuntimeError` where it was closed.
+    /// `RuntimeError` for a closed stream.
     #[inline]
     pub fn get(&self, py: Python<'_>) -> PyResult<Stream> {
-        match self.slot.read(py, |kept| kept.stream.clone()) {
+        match self.cell.read(py, |contents| contents.stream.clone()) {
             Some(stream) => Ok(stream),
             None => Err(closed("Stream")),
         }
     }
 
-    /// The stream, for the time of a call.
+    /// The stream, lent for a call.
     ///
     /// # Errors
     ///
@@ -116,53 +116,56 @@ impl PyStream {
         Ok(Lent::new(py, self.get(py)?))
     }
 
-    /// Whether it is open, and `is` holds for it, which is short and calls nobody.
+    /// Whether the stream is open and satisfies a predicate, which is short and calls no foreign code.
     #[inline(always)]
     pub fn is(&self, py: Python<'_>, is: impl FnOnce(&Stream) -> bool) -> bool {
-        self.slot.read(py, |kept| is(&kept.stream)).unwrap_or(false)
+        self.cell
+            .read(py, |contents| is(&contents.stream))
+            .unwrap_or(false)
     }
 
-    /// A clone for memory, the spare one where there is one; `None` where the stream was closed.
+    /// A clone for an allocation, preferably the spare one; `None` for a closed stream.
     #[inline(always)]
-    fn take(&self, py: Python<'_>) -> Option<Stream> {
-        self.slot.change(py, |kept| match kept.spare.take() {
-            Some(spare) => spare,
-            None => kept.stream.clone(),
-        })
+    fn clone_for_memory(&self, py: Python<'_>) -> Option<Stream> {
+        self.cell
+            .read_mut(py, |contents| match contents.spare.take() {
+                Some(spare) => spare,
+                None => contents.stream.clone(),
+            })
     }
 
-    /// Lets go of a clone that [`accept_for_memory`] gave, once the memory is gone: it is kept as the spare one, where it is
-    /// one of this stream, which is open.
+    /// Returns a clone obtained from [`accept_for_memory`] after the memory was freed. Kept as the spare clone if it
+    /// belongs to this stream, which is open.
     #[inline(always)]
     pub fn give_back(&self, py: Python<'_>, clone: Stream) {
         let mut clone = Some(clone);
-        self.slot.change(py, |kept| {
-            if kept.spare.is_none()
+        self.cell.read_mut(py, |contents| {
+            if contents.spare.is_none()
                 && let Some(given) = &clone
-                && given.is_clone_of(&kept.stream)
+                && given.is_clone_of(&contents.stream)
             {
-                kept.spare = clone.take();
+                contents.spare = clone.take();
             }
         });
         if let Some(other) = clone {
             cupyrite::hint::cold_path();
-            let_go(py, other);
+            drop_clone(py, other);
         }
     }
 
     fn address(&self, py: Python<'_>) -> usize {
-        self.slot
-            .read(py, |kept| kept.stream.handle().addr())
+        self.cell
+            .read(py, |contents| contents.stream.handle().addr())
             .unwrap_or(0)
     }
 }
 
 impl Drop for PyStream {
     fn drop(&mut self) {
-        if let Some(kept) = self.slot.end()
-            && kept.stream.is_owned()
+        if let Some(contents) = self.cell.take()
+            && contents.stream.is_owned()
         {
-            drop_detached(kept);
+            drop_detached(contents);
         }
     }
 }
@@ -183,84 +186,84 @@ impl PyStream {
                 ));
             }
             return Ok(PyStream {
-                slot: Slot::new(Kept::new(accept(obj, "Stream", "obj", true)?)),
+                cell: Closable::new(StreamContents::new(accept(obj, "Stream", "obj", true)?)),
             });
         }
         let stream = create(device::current(py)?, "Stream", options, py)?;
         Ok(PyStream {
-            slot: Slot::new(Kept::new(stream)),
+            cell: Closable::new(StreamContents::new(stream)),
         })
     }
 
-    /// The driver's handle, a ``cuda.bindings.driver.CUstream``; 0 once the stream was closed.
+    /// Driver handle, a ``cuda.bindings.driver.CUstream``; 0 if the stream was closed.
     #[getter]
     fn handle(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
         handle_object(py, class::CUstream, self.address(py))
     }
 
-    /// Whether :meth:`close` was called. Default streams are never closed.
+    /// Whether :meth:`close` was called. Default streams cannot be closed.
     #[getter]
     fn is_closed(&self, py: Python<'_>) -> bool {
-        self.slot.is_closed(py)
+        self.cell.is_closed(py)
     }
 
-    /// Whether the stream's work runs without waiting for the legacy default stream.
+    /// Whether the stream does not synchronize with the legacy default stream.
     #[getter]
     fn is_nonblocking(&self, py: Python<'_>) -> PyResult<bool> {
         self.lend(py)?.is_nonblocking().or_raise(py)
     }
 
-    /// The stream's priority; lower numbers run first.
+    /// Priority of the stream; lower numbers have higher priority.
     #[getter]
     fn priority(&self, py: Python<'_>) -> PyResult<i32> {
         self.lend(py)?.priority().or_raise(py)
     }
 
-    /// The device that the stream's work runs on. For a default stream, the device of the current context.
+    /// Device of the stream; for a default stream, the device of the current context.
     #[getter]
     fn device(&self, py: Python<'_>) -> PyResult<Py<PyDevice>> {
         let context = self.lend(py)?.context().or_raise(py)?;
         device::object(py, context.device())
     }
 
-    /// The context that the stream belongs to. For a default stream, the current one.
+    /// Context of the stream; for a default stream, the current context.
     #[getter]
     fn context(&self, py: Python<'_>) -> PyResult<Py<PyContext>> {
         let context = self.lend(py)?.context().or_raise(py)?;
         PyContext::wrap(py, context)
     }
 
-    /// ``(0, handle)``: the protocol by which libraries take each other's streams.
+    /// ``(0, handle)``: the protocol by which libraries exchange streams.
     fn __cuda_stream__(&self, py: Python<'_>) -> PyResult<(u32, u64)> {
         Ok((0, self.lend(py)?.handle().addr() as u64))
     }
 
-    /// Waits until everything queued so far is done.
+    /// Waits for all queued work.
     ///
     /// Raises
     /// ------
     /// CUDAError
-    ///     What the queued work raised.
+    ///     Error of the completed work.
     fn sync(&self, py: Python<'_>) -> PyResult<()> {
         let stream = self.lend(py)?;
         py.detach(|| stream.synchronize()).or_raise(py)?;
-        copy_operand::reap(py);
+        copy_operand::drop_completed(py);
         Ok(())
     }
 
-    /// Marks the stream's present end with an event.
+    /// Records an event after the queued work.
     ///
     /// Parameters
     /// ----------
     /// event : Event, optional
-    ///     The event to record; a new one by default.
+    ///     The event to record. Default: a new event.
     /// options : EventOptions or dict, optional
-    ///     How a new event is made; of no use with `event`.
+    ///     Options of a new event; ignored with `event`.
     ///
     /// Returns
     /// -------
     /// Event
-    ///     `event`, or the new one.
+    ///     `event`, or the new event.
     #[pyo3(signature = (event=None, options=None))]
     fn record(
         &self,
@@ -278,17 +281,16 @@ impl PyStream {
             return Ok(given.clone().unbind());
         }
         let options = event::event_options("Stream.record", options)?;
-        let made = py.detach(|| stream.record_with(&options)).or_raise(py)?;
-        PyEvent::wrap(py, made)
+        let created = py.detach(|| stream.record_with(&options)).or_raise(py)?;
+        PyEvent::wrap(py, created)
     }
 
-    /// Makes the stream's later work wait, on the device: this call returns at once.
+    /// Makes the stream's later work wait on the device; returns at once.
     ///
     /// Parameters
     /// ----------
     /// event_or_stream : Event or Stream
-    ///     What to wait for: an event, or everything queued so far in another stream, which may be any object with
-    ///     ``__cuda_stream__``.
+    ///     An event, or a stream whose queued work to wait for, which may be any object with ``__cuda_stream__``.
     fn wait(&self, py: Python<'_>, event_or_stream: &Bound<'_, PyAny>) -> PyResult<()> {
         let stream = self.lend(py)?;
         if let Ok(event) = event_or_stream.cast::<PyEvent>() {
@@ -298,7 +300,7 @@ impl PyStream {
         let other = if let Ok(other) = event_or_stream.cast::<PyStream>() {
             other.get().lend(py)?
         } else if event_or_stream.hasattr("__cuda_stream__")? {
-            Lent::new(py, foreign(event_or_stream)?)
+            Lent::new(py, stream_from_protocol(event_or_stream)?)
         } else {
             return Err(PyValueError::new_err(format!(
                 "Stream.wait() argument 'event_or_stream' is of type {}; expected an Event, a Stream, or an object \
@@ -309,14 +311,14 @@ impl PyStream {
         py.detach(|| stream.wait_for_stream(&other)).or_raise(py)
     }
 
-    /// Lets go of the stream: it is destroyed when its queued work is done and nothing else uses it. A stream that came
-    /// from elsewhere is not destroyed, and closing a default stream changes nothing.
+    /// Releases the stream: it is destroyed when its queued work has completed and no other object uses it. A foreign
+    /// stream is not destroyed; closing a default stream has no effect.
     fn close(&self, py: Python<'_>) {
-        if self.slot.read(py, |kept| kept.stream.is_default()) == Some(false)
-            && let Some(kept) = self.slot.close(py)
-            && kept.stream.is_owned()
+        if self.cell.read(py, |contents| contents.stream.is_default()) == Some(false)
+            && let Some(contents) = self.cell.close(py)
+            && contents.stream.is_owned()
         {
-            py.detach(|| drop(kept));
+            py.detach(|| drop(contents));
         }
     }
 
@@ -329,16 +331,16 @@ impl PyStream {
         self.close(py);
     }
 
-    /// A stream that somebody else made and will destroy.
+    /// Wraps a stream owned by other code.
     ///
     /// Parameters
     /// ----------
     /// handle : int or cuda.bindings.driver.CUstream
-    ///     The ``cudaStream_t`` or ``CUstream``. It must stay valid for as long as the stream is used.
+    ///     The ``cudaStream_t`` or ``CUstream``. It must stay valid while the stream is used.
     #[staticmethod]
     fn from_handle(py: Python<'_>, handle: &Bound<'_, PyAny>) -> PyResult<Py<PyStream>> {
         let address = address_of(handle, "Stream.from_handle() argument 'handle'")?;
-        // SAFETY: that the handle is valid is what this method asks of its caller.
+        // SAFETY: the caller guarantees a valid handle.
         let stream = unsafe { Stream::from_handle(std::ptr::with_exposed_provenance_mut(address)) };
         PyStream::wrap(py, stream)
     }
@@ -355,15 +357,16 @@ impl PyStream {
     }
 
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
-        // The owner of a foreign stream belongs to the stream, which others may hold as well: then it is theirs too, and
-        // the collector must not take it for garbage. A slot that is busy belongs to an object in use.
-        if let Some(Some(owner)) = self.slot.peek(|kept| {
-            kept.stream
+        // The owner of a foreign stream is traversed only if this object is its sole owner; otherwise the collector
+        // could take it for garbage. A locked cell belongs to an object in use.
+        if let Some(Some(owner)) = self.cell.peek(|contents| {
+            contents
+                .stream
                 .unique_owner()
                 .and_then(|owner| owner.downcast_ref::<Py<PyAny>>())
                 .map(std::ptr::from_ref)
         }) {
-            // SAFETY: the stream is in the slot and so is its owner: nobody runs while the collector does.
+            // SAFETY: the cell keeps stream and owner alive: other threads are suspended during collection.
             visit.call(unsafe { &*owner })?;
         }
         Ok(())
@@ -373,9 +376,9 @@ impl PyStream {
         // SAFETY: the collector runs on an attached thread.
         let py = unsafe { Python::assume_attached() };
         drop(
-            self.slot
+            self.cell
                 .close(py)
-                .map(|kept| Lent::new(py, kept.into_stream())),
+                .map(|contents| Lent::new(py, contents.into_stream())),
         );
     }
 
@@ -383,7 +386,7 @@ impl PyStream {
         let Ok(stream) = self.lend(py) else {
             return "<Stream handle=0x0 context=0x0>".to_owned();
         };
-        // Showing an object never fails: where the driver does not tell the context, it is not shown.
+        // A repr does not raise: an unavailable context is shown as 0.
         let context = stream
             .context()
             .map_or(0, |context| context.handle().addr());
@@ -394,7 +397,7 @@ impl PyStream {
     }
 }
 
-/// An address from an int or a handle of the bindings.
+/// Converts an int or a handle of the bindings to an address.
 fn address_of(given: &Bound<'_, PyAny>, what: &str) -> PyResult<usize> {
     if given.is_instance_of::<PyStream>() {
         return Err(PyTypeError::new_err(format!(
@@ -408,7 +411,7 @@ fn address_of(given: &Bound<'_, PyAny>, what: &str) -> PyResult<usize> {
         let error: PyErr = error;
         if error.is_instance_of::<PyOverflowError>(given.py()) {
             return PyOverflowError::new_err(format!(
-                "{what} is not the address of a stream: it does not fit 64 bits"
+                "{what} is not a stream handle: it exceeds 64 bits"
             ));
         }
         PyTypeError::new_err(format!(
@@ -421,8 +424,8 @@ fn address_of(given: &Bound<'_, PyAny>, what: &str) -> PyResult<usize> {
     })
 }
 
-/// The stream of an object with `__cuda_stream__`; it keeps the object.
-fn foreign(given: &Bound<'_, PyAny>) -> PyResult<Stream> {
+/// The stream of an object with `__cuda_stream__`, which it keeps alive.
+fn stream_from_protocol(given: &Bound<'_, PyAny>) -> PyResult<Stream> {
     let py = given.py();
     let class = || -> PyResult<String> { Ok(given.get_type().name()?.to_string()) };
     let method = given.getattr("__cuda_stream__")?;
@@ -433,7 +436,7 @@ fn foreign(given: &Bound<'_, PyAny>) -> PyResult<Stream> {
         PyErr::warn(
             py,
             &category,
-            c"__cuda_stream__ is an attribute of this object; it should be a method",
+            c"__cuda_stream__ of this object is an attribute, which is deprecated; it should be a method",
             2,
         )?;
         method
@@ -444,28 +447,28 @@ fn foreign(given: &Bound<'_, PyAny>) -> PyResult<Stream> {
         list.iter().collect()
     } else {
         return Err(PyRuntimeError::new_err(format!(
-            "{}.__cuda_stream__() returned an object of type {}; it must return (0, handle)",
+            "{}.__cuda_stream__() returned an object of type {}; expected (0, handle)",
             class()?,
             answer.get_type().name()?
         )));
     };
     let [version, handle] = pair.as_slice() else {
         return Err(PyRuntimeError::new_err(format!(
-            "{}.__cuda_stream__() returned {} values; it must return (0, handle)",
+            "{}.__cuda_stream__() returned {} values; expected (0, handle)",
             class()?,
             pair.len()
         )));
     };
     if !version.extract::<i64>().is_ok_and(|version| version == 0) {
         return Err(PyRuntimeError::new_err(format!(
-            "{}.__cuda_stream__() speaks version {} of the protocol; this package speaks version 0",
+            "{}.__cuda_stream__() implements protocol version {}; expected version 0",
             class()?,
             version.repr()?
         )));
     }
     let what = format!("the handle that {}.__cuda_stream__() returned", class()?);
     let address = address_of(handle, &what)?;
-    // SAFETY: the protocol promises a stream that lives as long as its object, which is kept.
+    // SAFETY: the protocol guarantees a stream that lives as long as its object, which is kept alive.
     Ok(unsafe {
         Stream::from_handle_with_owner(
             std::ptr::with_exposed_provenance_mut(address),
@@ -474,11 +477,11 @@ fn foreign(given: &Bound<'_, PyAny>) -> PyResult<Stream> {
     })
 }
 
-/// The stream that an argument stands for: a `Stream`, or where `protocol` is true any object with `__cuda_stream__`.
+/// Converts an argument to a stream: a `Stream`, or with `protocol` any object with `__cuda_stream__`.
 ///
 /// # Errors
 ///
-/// `TypeError` for anything else, `RuntimeError` for a closed stream or a wrong answer to the protocol.
+/// `TypeError` for other objects, `RuntimeError` for a closed stream or a protocol violation.
 #[inline(always)]
 pub fn accept(
     given: &Bound<'_, PyAny>,
@@ -486,15 +489,29 @@ pub fn accept(
     parameter: &str,
     protocol: bool,
 ) -> PyResult<Stream> {
-    if let Some(stream) = exact(given)
-        && let Some(stream) = stream.slot.read(given.py(), |kept| kept.stream.clone())
+    if let Some(stream) = cast_exact(given)
+        && let Some(stream) = stream
+            .cell
+            .read(given.py(), |contents| contents.stream.clone())
     {
         return Ok(stream);
     }
     accept_any(given, function, parameter, protocol)
 }
 
-/// As [`accept`], without the protocol, for memory that owns the stream and gives it back: [`PyStream::give_back`].
+/// Converts an optional argument 'stream'; `None` selects the default stream.
+///
+/// # Errors
+///
+/// As [`accept`].
+pub fn accept_or_default(given: Option<&Bound<'_, PyAny>>, function: &str) -> PyResult<Stream> {
+    match given {
+        Some(given) => accept(given, function, "stream", false),
+        None => Ok(Stream::default_stream()),
+    }
+}
+
+/// As [`accept`], without the protocol, for memory that owns the stream and returns it with [`PyStream::give_back`].
 ///
 /// # Errors
 ///
@@ -505,8 +522,8 @@ pub fn accept_for_memory(
     function: &str,
     parameter: &str,
 ) -> PyResult<Stream> {
-    if let Some(stream) = exact(given)
-        && let Some(stream) = stream.take(given.py())
+    if let Some(stream) = cast_exact(given)
+        && let Some(stream) = stream.clone_for_memory(given.py())
     {
         return Ok(stream);
     }
@@ -514,21 +531,21 @@ pub fn accept_for_memory(
     accept_any(given, function, parameter, false)
 }
 
-/// Lets go of a clone of a stream, attached: where it is the last one the stream is destroyed without the GIL.
+/// Drops a clone of a stream; the last clone destroys the stream without the GIL.
 #[inline]
-pub fn let_go(py: Python<'_>, clone: Stream) {
+pub fn drop_clone(py: Python<'_>, clone: Stream) {
     drop(Lent::new(py, clone));
 }
 
 static CLASS: AtomicPtr<ffi::PyTypeObject> = AtomicPtr::new(std::ptr::null_mut());
 
-/// A `Stream`, not of a derived class.
+/// An instance of exactly `Stream`.
 #[inline(always)]
-pub fn exact<'a>(given: &'a Bound<'_, PyAny>) -> Option<&'a PyStream> {
+pub fn cast_exact<'a>(given: &'a Bound<'_, PyAny>) -> Option<&'a PyStream> {
     if !std::ptr::eq(given.get_type_ptr(), CLASS.load(Ordering::Relaxed)) {
         return None;
     }
-    // SAFETY: the class that `init` saw, which is that of `PyStream` and lives for ever.
+    // SAFETY: the static class of `PyStream`, stored by `init`.
     Some(unsafe { given.cast_unchecked::<PyStream>() }.get())
 }
 
@@ -541,11 +558,11 @@ fn accept_any(
 ) -> PyResult<Stream> {
     match given.cast::<PyStream>() {
         Ok(stream) => stream.get().get(given.py()),
-        Err(_) => accept_other(given, function, parameter, protocol),
+        Err(_) => accept_protocol(given, function, parameter, protocol),
     }
 }
 
-/// As [`accept`], for the time of a call.
+/// As [`accept`], lent for a call.
 ///
 /// # Errors
 ///
@@ -561,14 +578,14 @@ pub fn lend<'py>(
 }
 
 #[cold]
-fn accept_other(
+fn accept_protocol(
     given: &Bound<'_, PyAny>,
     function: &str,
     parameter: &str,
     protocol: bool,
 ) -> PyResult<Stream> {
     if protocol && given.hasattr("__cuda_stream__")? {
-        return foreign(given);
+        return stream_from_protocol(given);
     }
     Err(PyTypeError::new_err(format!(
         "{function}() argument '{parameter}' is of type {}; expected a Stream{}",
@@ -583,11 +600,11 @@ fn accept_other(
 
 static OPTIONS: OptionClass = OptionClass::new("cuda.core._stream", "StreamOptions");
 
-/// A new stream of a device, with `StreamOptions` as given to `function`.
+/// Creates a stream of a device with `StreamOptions` given to `function`.
 ///
 /// # Errors
 ///
-/// `TypeError` or `ValueError`, which name what is wrong; otherwise what the driver says.
+/// `TypeError` or `ValueError` for invalid options; driver errors.
 pub fn create(
     device: Device,
     function: &str,
@@ -601,43 +618,44 @@ pub fn create(
         None => None,
         Some(value) => Some(match value.extract::<i32>() {
             Ok(priority) => priority,
-            // No device has this priority: what is wrong is said below, with those that it has.
+            // An invalid priority; the error below lists the valid ones.
             Err(error) if error.is_instance_of::<PyOverflowError>(py) => i32::MAX,
             Err(error) => return Err(options.wrong(field, value, "an int or None", error)),
         }),
     };
     let chosen = StreamOptions {
-        // None has always counted as false here.
+        // None has always counted as false.
         nonblocking: match given {
             Some(given) if !given.is_none() => options.flag(intern!(py, "nonblocking"), false)?,
             _ => true,
         },
         priority,
     };
-    let made = py.detach(|| device.create_stream_with(&chosen));
-    if let (Err(Error::InvalidArgument { parameter, .. }), Some(value)) = (&made, &given_priority)
+    let created = py.detach(|| device.create_stream_with(&chosen));
+    if let (Err(Error::InvalidArgument { parameter, .. }), Some(value)) =
+        (&created, &given_priority)
         && parameter == "priority"
     {
         let (least, greatest) = py
             .detach(|| Stream::priority_range(&device.active_context()?))
             .or_raise(py)?;
         return Err(PyValueError::new_err(format!(
-            "StreamOptions.priority is {}; this device has priorities from {greatest} (first) to {least} (last)",
-            numbers::shown(value)
+            "StreamOptions.priority is {}; this device has priorities from {greatest} (highest) to {least} (lowest)",
+            numbers::short_repr(value)
         )));
     }
-    made.or_raise(py)
+    created.or_raise(py)
 }
 
-/// The default stream objects, one each.
+/// The objects of the default streams.
 static LEGACY: PyOnceLock<Py<PyStream>> = PyOnceLock::new();
 static PER_THREAD: PyOnceLock<Py<PyStream>> = PyOnceLock::new();
 
-/// The object of the default stream that `CUDA_PYTHON_CUDA_PER_THREAD_DEFAULT_STREAM` chooses.
+/// The object of the default stream selected by `CUDA_PYTHON_CUDA_PER_THREAD_DEFAULT_STREAM`.
 ///
 /// # Errors
 ///
-/// Memory.
+/// `MemoryError`.
 pub fn default_object(py: Python<'_>) -> PyResult<Py<PyStream>> {
     let chosen = Stream::default_stream();
     let place = if chosen == Stream::per_thread_default() {
@@ -650,21 +668,21 @@ pub fn default_object(py: Python<'_>) -> PyResult<Py<PyStream>> {
         .map(|object| object.clone_ref(py))
 }
 
-/// The default stream: the legacy one, or the calling thread's own where the variable
-/// ``CUDA_PYTHON_CUDA_PER_THREAD_DEFAULT_STREAM`` is a number other than 0 when it is first asked for.
+/// The default stream: the legacy default stream, or the per-thread default stream if the environment variable
+/// ``CUDA_PYTHON_CUDA_PER_THREAD_DEFAULT_STREAM`` selects it on first use.
 #[pyfunction]
 fn default_stream(py: Python<'_>) -> PyResult<Py<PyStream>> {
     default_object(py)
 }
 
-/// The stream that `arg` stands for.
+/// Converts an argument to a stream.
 ///
 /// Parameters
 /// ----------
 /// arg : Stream
-///     A stream; with `allow_stream_protocol` also an object with ``__cuda_stream__``.
+///     A stream, or with `allow_stream_protocol` an object with ``__cuda_stream__``.
 /// allow_stream_protocol : bool
-///     Whether the protocol counts.
+///     Whether to accept objects with ``__cuda_stream__``.
 #[pyfunction]
 #[pyo3(name = "Stream_accept", signature = (arg, allow_stream_protocol=false))]
 fn stream_accept(arg: &Bound<'_, PyAny>, allow_stream_protocol: bool) -> PyResult<Py<PyStream>> {
@@ -683,7 +701,7 @@ fn stream_accept(arg: &Bound<'_, PyAny>, allow_stream_protocol: bool) -> PyResul
 pub fn init(core: &Bound<'_, PyModule>) -> PyResult<()> {
     let py = core.py();
     core.add_class::<PyStream>()?;
-    // The crate keeps the class for as long as the process lives.
+    // The crate keeps the class for the lifetime of the process.
     let class = core.py().get_type::<PyStream>();
     CLASS.store(class.as_type_ptr(), Ordering::Relaxed);
     core.add_function(wrap_pyfunction!(default_stream, core)?)?;

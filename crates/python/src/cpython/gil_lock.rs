@@ -1,4 +1,4 @@
-//! A lock for what Python objects hold, which costs two plain instructions where the GIL is the lock.
+//! Mutex for state inside Python objects. With the GIL it is a flag check; without the GIL, an atomic exchange.
 
 use std::cell::UnsafeCell;
 use std::marker::PhantomData;
@@ -7,107 +7,107 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use pyo3::prelude::*;
 
-/// A value that attached threads read and change, one at a time.
+/// Mutex that only attached threads lock.
 ///
-/// Whoever takes it is attached, so that with the GIL no other thread runs meanwhile; that one who has it lets go of the
-/// GIL nevertheless (the driver may call Python back) is told by a flag, and the others wait. Without the GIL the flag is
-/// taken by an atomic exchange. It is held for a few instructions that neither panic nor call Python.
+/// With the GIL, no other thread runs while the holder is attached. If the holder detaches nevertheless (the driver may
+/// call Python back), the flag is set and other threads wait. Without the GIL the flag is set by an atomic exchange.
+/// Critical sections are a few instructions that neither panic nor call Python.
 #[derive(Debug, Default)]
-pub struct Held<T> {
-    taken: AtomicBool,
+pub struct GilLock<T> {
+    locked: AtomicBool,
     value: UnsafeCell<T>,
 }
 
-// SAFETY: one thread at a time has the value, which may be sent from one to the next.
-unsafe impl<T: Send> Sync for Held<T> {}
+// SAFETY: one thread at a time accesses the value, which can be sent between threads.
+unsafe impl<T: Send> Sync for GilLock<T> {}
 
-impl<T> Held<T> {
-    /// A value that nobody has.
-    pub const fn new(value: T) -> Held<T> {
-        Held {
-            taken: AtomicBool::new(false),
+impl<T> GilLock<T> {
+    /// An unlocked value.
+    pub const fn new(value: T) -> GilLock<T> {
+        GilLock {
+            locked: AtomicBool::new(false),
             value: UnsafeCell::new(value),
         }
     }
 
     #[inline(always)]
-    fn take(&self) -> bool {
+    fn try_acquire(&self) -> bool {
         #[cfg(Py_GIL_DISABLED)]
-        return !self.taken.swap(true, Ordering::Acquire);
+        return !self.locked.swap(true, Ordering::Acquire);
         #[cfg(not(Py_GIL_DISABLED))]
         {
-            // The GIL orders these two steps, and is not let go of between them.
-            let free = !self.taken.load(Ordering::Relaxed);
+            // The GIL makes these two steps atomic: the thread stays attached between them.
+            let free = !self.locked.load(Ordering::Relaxed);
             if free {
-                self.taken.store(true, Ordering::Relaxed);
+                self.locked.store(true, Ordering::Relaxed);
             }
             free
         }
     }
 
-    /// The value, once nobody else has it.
+    /// Locks the value.
     #[inline(always)]
-    pub fn lock<'a>(&'a self, py: Python<'a>) -> Guard<'a, T> {
-        if !self.take() {
+    pub fn lock<'a>(&'a self, py: Python<'a>) -> GilLockGuard<'a, T> {
+        if !self.try_acquire() {
             self.wait(py);
         }
-        Guard {
-            held: self,
+        GilLockGuard {
+            lock: self,
             attached: PhantomData,
         }
     }
 
     #[cold]
     fn wait(&self, py: Python<'_>) {
-        while !self.take() {
+        while !self.try_acquire() {
             py.detach(std::thread::yield_now);
         }
     }
 
-    /// The value, unless somebody has it now.
+    /// Locks the value if it is unlocked.
     #[inline]
-    pub fn try_lock<'a>(&'a self, _attached: Python<'a>) -> Option<Guard<'a, T>> {
-        self.take().then_some(Guard {
-            held: self,
+    pub fn try_lock<'a>(&'a self, _attached: Python<'a>) -> Option<GilLockGuard<'a, T>> {
+        self.try_acquire().then_some(GilLockGuard {
+            lock: self,
             attached: PhantomData,
         })
     }
 
-    /// The value of who is alone with it.
+    /// The value, without locking; requires `&mut self`.
     #[inline(always)]
     pub fn get_mut(&mut self) -> &mut T {
         self.value.get_mut()
     }
 }
 
-/// The value of a [`Held`], for as long as this lives; it stays on its thread.
+/// Access to the value of a [`GilLock`]; not `Send`.
 #[derive(Debug)]
-pub struct Guard<'a, T> {
-    held: &'a Held<T>,
+pub struct GilLockGuard<'a, T> {
+    lock: &'a GilLock<T>,
     attached: PhantomData<Python<'a>>,
 }
 
-impl<T> Deref for Guard<'_, T> {
+impl<T> Deref for GilLockGuard<'_, T> {
     type Target = T;
 
     #[inline(always)]
     fn deref(&self) -> &T {
-        // SAFETY: the flag is this guard's, so that nobody else refers to the value.
-        unsafe { &*self.held.value.get() }
+        // SAFETY: this guard has set the flag, so there is no other reference.
+        unsafe { &*self.lock.value.get() }
     }
 }
 
-impl<T> DerefMut for Guard<'_, T> {
+impl<T> DerefMut for GilLockGuard<'_, T> {
     #[inline(always)]
     fn deref_mut(&mut self) -> &mut T {
         // SAFETY: as above.
-        unsafe { &mut *self.held.value.get() }
+        unsafe { &mut *self.lock.value.get() }
     }
 }
 
-impl<T> Drop for Guard<'_, T> {
+impl<T> Drop for GilLockGuard<'_, T> {
     #[inline(always)]
     fn drop(&mut self) {
-        self.held.taken.store(false, Ordering::Release);
+        self.lock.locked.store(false, Ordering::Release);
     }
 }

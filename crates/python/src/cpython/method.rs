@@ -1,5 +1,5 @@
-//! Methods as plain C functions of Python's, for the calls that programs make in their inner loops: PyO3's reading of
-//! arguments compares the names' texts, and costs as much as all else that such a method does.
+//! `METH_FASTCALL` methods that bypass PyO3's argument parser, for calls in inner loops. The parser compares parameter
+//! names as text, which costs as much as the rest of such a method.
 
 use std::ffi::CStr;
 
@@ -12,31 +12,32 @@ use pyo3::types::{PyString, PyType};
 
 use crate::bindings::function::guard_here;
 use crate::cpython;
-use crate::cpython::{Obj, Owned, known_len, tuple_items};
+use crate::cpython::internals::tuple;
+use crate::cpython::{Obj, Owned};
 
-/// A method with `N` parameters, which may be given by place or by name; their default is None.
+/// A method with `N` parameters, accepted by position or keyword; the default is None.
 pub trait Method<const N: usize> {
-    /// Whose it is.
+    /// Class of the method.
     type Class: PyClass;
-    /// Class and method, for messages.
+    /// Qualified name, for messages.
     const FUNCTION: &'static str;
-    /// The method's own name.
+    /// Name of the method.
     const NAME: &'static CStr;
-    /// The documentation, signature first.
+    /// Docstring with the signature.
     const TEXT: &'static CStr;
-    /// The parameters' names.
+    /// Parameter names.
     const NAMES: [&'static str; N];
-    /// How many of them have to be given.
+    /// Number of required parameters.
     const REQUIRED: usize = 0;
 
-    /// The same as objects: the names in a call are the very ones where its text is part of a program.
+    /// The parameter names as interned strings, to which call-site names are identical.
     fn known() -> &'static PyOnceLock<[Py<PyString>; N]>;
 
-    /// Does what the method does.
+    /// Implements the method.
     ///
     /// # Errors
     ///
-    /// What the method raises.
+    /// Errors of the method.
     fn call<'py>(
         slf: &Bound<'py, Self::Class>,
         given: [Option<&Bound<'py, PyAny>>; N],
@@ -50,8 +51,8 @@ unsafe extern "C" fn entry<M: Method<N>, const N: usize>(
     keywords: *mut ffi::PyObject,
 ) -> *mut ffi::PyObject {
     guard_here(|| {
-        // SAFETY: the protocol gives as many borrowed references as it says, on an attached thread; the descriptor that
-        // calls this has checked the class of the first.
+        // SAFETY: the calling convention guarantees the stated number of borrowed references and an attached thread;
+        // the method descriptor has checked the class of `slf`.
         unsafe {
             let py = Python::assume_attached();
             let count = count.cast_unsigned();
@@ -65,14 +66,15 @@ unsafe extern "C" fn entry<M: Method<N>, const N: usize>(
             let given = given
                 .each_ref()
                 .map(|object| object.as_deref().filter(|object| !object.is_none()));
-            let made = M::call(&slf.cast_unchecked::<M::Class>(), given).map_err(cpython::set)?;
-            Owned::take(made.into_ptr())
+            let created =
+                M::call(&slf.cast_unchecked::<M::Class>(), given).map_err(cpython::set)?;
+            Owned::take(created.into_ptr())
         }
     })
 }
 
-/// The arguments where those that are given by name have the very objects of [`Method::known`] as their names; null for those
-/// that are not given. `None` where that is not so or anything is wrong.
+/// Binds the arguments if all keywords are the interned strings of [`Method::known`]; null for missing arguments.
+/// `None` if a keyword is not interned or the call is invalid.
 ///
 /// # Safety
 ///
@@ -88,7 +90,7 @@ unsafe fn sort_known<M: Method<N>, const N: usize>(
         return None;
     }
     let mut given = [std::ptr::null_mut(); N];
-    // SAFETY: as the caller promises; of the tuple only items that it has are read, and there is a value for each name.
+    // SAFETY: guaranteed by the caller; the tuple is read within bounds, and there is a value for each name.
     unsafe {
         for (place, found) in given.iter_mut().enumerate() {
             if place < count {
@@ -96,9 +98,9 @@ unsafe fn sort_known<M: Method<N>, const N: usize>(
             }
         }
         if !keywords.is_null() {
-            let items = tuple_items(Obj::new(keywords))?;
+            let items = tuple::items(Obj::new(keywords))?;
             let known = M::known().get(py)?;
-            let more = known_len(Obj::new(keywords));
+            let more = tuple::known_len(Obj::new(keywords));
             for place in 0..more {
                 let name = *items.add(place);
                 let which = known
@@ -119,11 +121,11 @@ unsafe fn sort_known<M: Method<N>, const N: usize>(
         .then_some(given)
 }
 
-/// The arguments where some are given by name, are too many, or are missing.
+/// Binds the arguments in the general case; raises for invalid calls.
 ///
 /// # Safety
 ///
-/// `args` are `count` objects and then one for each of `keywords`, which is null or a tuple of names.
+/// `args` are `count` objects followed by one object for each of `keywords`, which is null or a tuple of names.
 #[cold]
 #[inline(never)]
 unsafe fn sort<M: Method<N>, const N: usize>(
@@ -140,7 +142,7 @@ unsafe fn sort<M: Method<N>, const N: usize>(
             M::NAMES.join(", ")
         )));
     }
-    // SAFETY: as the caller promises; of the tuple only places that it has are read, and there is a value for each name.
+    // SAFETY: guaranteed by the caller; the tuple is read within bounds, and there is a value for each name.
     unsafe {
         for (place, found) in given.iter_mut().enumerate().take(count) {
             *found = *args.add(place);
@@ -170,7 +172,7 @@ unsafe fn sort<M: Method<N>, const N: usize>(
     match given[..M::REQUIRED].iter().position(|one| one.is_null()) {
         None => Ok(given),
         Some(missing) => Err(PyTypeError::new_err(format!(
-            "{}() misses the required argument '{}'",
+            "{}() missing required argument: '{}'",
             M::FUNCTION,
             M::NAMES[missing]
         ))),
@@ -183,7 +185,7 @@ fn names<M: Method<N>, const N: usize>(py: Python<'_>) -> &'static [Py<PyString>
     })
 }
 
-/// Which parameter a text names that is not the very object.
+/// Parameter with this name, for names that are not interned.
 #[cold]
 fn by_text<M: Method<N>, const N: usize>(name: &Bound<'_, PyAny>) -> PyResult<usize> {
     let text = name.str()?;
@@ -204,14 +206,14 @@ fn by_text<M: Method<N>, const N: usize>(name: &Bound<'_, PyAny>) -> PyResult<us
         })
 }
 
-/// Gives a class its method.
+/// Adds the method to its class.
 ///
 /// # Errors
 ///
-/// Whatever Python raises.
+/// Python errors.
 pub fn add<M: Method<N>, const N: usize>(py: Python<'_>) -> PyResult<()> {
     names::<M, N>(py);
-    // The descriptor points to the definition for as long as the class lives.
+    // The descriptor refers to the definition for the lifetime of the class.
     let definition = Box::leak(Box::new(ffi::PyMethodDef {
         ml_name: M::NAME.as_ptr(),
         ml_meth: ffi::PyMethodDefPointer {
@@ -221,11 +223,11 @@ pub fn add<M: Method<N>, const N: usize>(py: Python<'_>) -> PyResult<()> {
         ml_doc: M::TEXT.as_ptr(),
     }));
     let class: Bound<'_, PyType> = py.get_type::<M::Class>();
-    // SAFETY: a live class; the definition is complete and stays.
-    let made = unsafe {
-        let made = ffi::PyDescr_NewMethod(class.as_type_ptr(), definition);
-        Bound::from_owned_ptr_or_err(py, made)?
+    // SAFETY: a live class and a static definition.
+    let created = unsafe {
+        let created = ffi::PyDescr_NewMethod(class.as_type_ptr(), definition);
+        Bound::from_owned_ptr_or_err(py, created)?
     };
     let name = PyString::intern(py, M::NAME.to_str().unwrap_or_default());
-    class.setattr(name, made)
+    class.setattr(name, created)
 }

@@ -1,33 +1,35 @@
-//! How views and buffers end: what they keep may be a view, a buffer, or an array over one, thousands of times over.
+//! Bounded-depth destruction of chains of views and buffers, which may be thousands of objects long. Compare CPython's
+//! trashcan.
 
 use std::cell::{Cell, RefCell};
 
 use pyo3::prelude::*;
 
-use crate::core::view::import::Keep;
+use crate::core::view::import::MemoryOwner;
 
-/// How many of them may end inside of one another.
-const DEEPEST: u32 = 50;
+/// Maximum depth of nested deallocations.
+const MAX_DEPTH: u32 = 50;
 
-type Kept = (Option<Py<PyAny>>, Keep);
+type References = (Option<Py<PyAny>>, MemoryOwner);
 
 thread_local! {
     static DEPTH: Cell<u32> = const { Cell::new(0) };
-    static LATER: RefCell<Vec<Kept>> = const { RefCell::new(Vec::new()) };
+    static DEFERRED: RefCell<Vec<References>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Lets go of what one of them kept: at once, or where too many are ending around this call when the outermost is done.
-pub fn end(exporting: Option<Py<PyAny>>, keep: Keep) {
+/// Drops the references of a view or buffer: immediately, or after the outermost deallocation if the nesting is too
+/// deep.
+pub fn drop_bounded(exporting: Option<Py<PyAny>>, owner: MemoryOwner) {
     let depth = DEPTH.get();
-    if depth >= DEEPEST {
-        LATER.with_borrow_mut(|later| later.push((exporting, keep)));
+    if depth >= MAX_DEPTH {
+        DEFERRED.with_borrow_mut(|deferred| deferred.push((exporting, owner)));
         return;
     }
     DEPTH.set(depth + 1);
-    drop((exporting, keep));
+    drop((exporting, owner));
     if depth == 0 {
-        // What ends here may put off more.
-        while let Some(next) = LATER.with_borrow_mut(Vec::pop) {
+        // Dropping these may defer further objects.
+        while let Some(next) = DEFERRED.with_borrow_mut(Vec::pop) {
             drop(next);
         }
     }

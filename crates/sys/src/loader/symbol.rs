@@ -162,6 +162,7 @@ impl SymbolTable {
             }
             _ => address,
         };
+        let address = crate::destroyed::wrap(self.library, symbol.name, address);
         self.slots[index]
             .0
             .store(address.cast_mut(), Ordering::Release);

@@ -22,7 +22,7 @@ _D = TypeVar("_D", bound=Buffer | _Array)
 
 @disjoint_base
 class Buffer:
-    """Memory that a memory resource allocated, or that somebody else owns."""
+    """Memory allocated by a memory resource or owned by another object."""
 
     def __new__(cls, *_args: Any, **_kwargs: Any) -> Buffer: ...
     @staticmethod
@@ -34,58 +34,60 @@ class Buffer:
         *,
         stream: Stream | None = None,
     ) -> Buffer:
-        """A buffer of memory that exists."""
+        """Wraps existing memory."""
     @classmethod
     def from_ipc_descriptor(
         cls, mr: MemoryResource, ipc_descriptor: IPCBufferDescriptor, *, stream: Stream
     ) -> Buffer:
-        """A buffer of another process's memory."""
+        """Imports a buffer of another process. The imported buffer must be closed before the exporting process frees
+        the memory."""
     @property
     def ipc_descriptor(self) -> IPCBufferDescriptor:
-        """What another process needs to use the memory."""
+        """Descriptor with which another process imports the memory by :meth:`from_ipc_descriptor`: a picklable
+        ``IPCBufferDescriptor``."""
     @property
     def handle(self) -> int:
-        """The address; 0 once the buffer was closed."""
+        """Address of the memory; 0 if the buffer was closed."""
     @property
     def size(self) -> int:
-        """Bytes; 0 once the buffer was closed."""
+        """Size in bytes; 0 if the buffer was closed."""
     @property
     def is_closed(self) -> bool:
-        """Whether `close` was called."""
+        """Whether :meth:`close` was called."""
     @property
     def device_id(self) -> int:
-        """The number of the device that the memory belongs to; -1 for memory that CUDA does not know."""
+        """Device number of the memory; -1 for memory unknown to CUDA."""
     @property
     def is_device_accessible(self) -> bool:
-        """Whether kernels can use the memory."""
+        """Whether kernels can access the memory."""
     @property
     def is_host_accessible(self) -> bool:
-        """Whether the host can use the memory."""
+        """Whether the host can access the memory."""
     @property
     def is_managed(self) -> bool:
-        """Whether the memory is managed."""
+        """Whether the memory is managed (unified) memory."""
     @property
     def is_mapped(self) -> bool:
-        """Whether the memory is another process's."""
+        """Whether the memory was imported from another process."""
     @property
     def memory_resource(self) -> MemoryResource | None:
-        """The memory resource that the memory is of."""
+        """The memory resource; None if there is none or the buffer was closed."""
     @property
     def owner(self) -> Any:
-        """The object that was given as the memory's owner."""
+        """The owner given to :meth:`from_handle`; None if there is none or the buffer was closed."""
     def close(self, stream: Stream | None = None) -> None:
-        """Frees the memory in the order of a stream."""
+        """Frees the memory, stream-ordered after the stream's current work. Further calls do nothing."""
     def set_deallocation_stream(self, stream: Stream) -> None:
-        """Has the memory freed in the order of another stream."""
+        """Sets the stream on which the memory is freed."""
     @overload
     def copy_to(self, dst: None = None, *, stream: Stream, options: CopyOptions | None = None) -> Buffer:
-        """Copies the whole buffer, in the order of a stream."""
+        """Copies the whole buffer, stream-ordered."""
     @overload
     def copy_to(self, dst: _D, *, stream: Stream, options: CopyOptions | None = None) -> _D: ...
     def copy_from(self, src: Buffer | _Array, *, stream: Stream, options: CopyOptions | None = None) -> None:
-        """Copies something into the buffer, in the order of a stream."""
+        """Copies into the buffer, stream-ordered."""
     def fill(self, value: int | _BufferProtocol, *, stream: Stream) -> None:
-        """Fills the buffer with a pattern, in the order of a stream."""
+        """Fills the buffer with a pattern, stream-ordered."""
     def __dlpack__(
         self,
         *,
@@ -94,17 +96,18 @@ class Buffer:
         dl_device: tuple[int, int] | None = None,
         copy: bool | None = None,
     ) -> Any:
-        """Exports the memory by DLPack."""
+        """Exports the memory by DLPack, as a one-dimensional array of 8-bit integers."""
     def __dlpack_device__(self) -> tuple[int, int]:
-        """Where the memory is, as DLPack numbers it."""
+        """``(device type, device number)`` as defined by DLPack."""
     def __getitem__(self, key: slice, /) -> Buffer:
-        """A part of the buffer, which shares its memory."""
+        """Return self[key]."""
     @property
     def __cuda_array_interface__(self) -> dict[str, Any]:
-        """Address and size as bytes, where a device can use the memory."""
+        """CUDA array interface (version 3) of the memory as bytes; only for device-accessible memory. Its stream is
+        ordered after all known uses of the memory."""
     @property
     def __array_interface__(self) -> dict[str, Any]:
-        """Address and size as bytes, where the host can use the memory."""
+        """NumPy array interface (version 3) of the memory as bytes; only for host-accessible memory."""
     def __buffer__(self, flags: int, /) -> memoryview: ...
     def __release_buffer__(self, buffer: memoryview, /) -> None: ...
     def __enter__(self) -> Self: ...
@@ -116,22 +119,22 @@ class Buffer:
 
 @disjoint_base
 class MemoryResource:
-    """Where buffers get their memory; the base class of all memory resources."""
+    """Base class of all memory resources."""
 
     def __new__(cls, *_args: Any, **_kwargs: Any) -> MemoryResource: ...
     def allocate(self, size: int, *, stream: Stream) -> Buffer:
-        """Allocates memory; derived classes implement it."""
+        """Allocates memory; implemented by subclasses."""
     def deallocate(self, ptr: int, size: int, *, stream: Stream) -> None:
-        """Frees memory that this resource allocated; derived classes implement it."""
+        """Frees memory that this resource allocated; implemented by subclasses."""
     @property
     def is_device_accessible(self) -> bool:
-        """Whether kernels can use the memory."""
+        """Whether kernels can access the memory; implemented by subclasses."""
     @property
     def is_host_accessible(self) -> bool:
-        """Whether the host can use the memory."""
+        """Whether the host can access the memory; implemented by subclasses."""
     @property
     def is_managed(self) -> bool:
-        """Whether the memory is managed."""
+        """False."""
     @property
     def device_id(self) -> int:
-        """The number of the device that the memory belongs to."""
+        """Device number of the memory; implemented by subclasses."""

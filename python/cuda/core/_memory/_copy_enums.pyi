@@ -6,20 +6,20 @@ from cuda.core._host import Host
 __all__ = ["CopyOptions", "MemcpyOverlapMode", "MemcpySrcAccessOrder"]
 
 class MemcpySrcAccessOrder(StrEnum):
-    """When a copy may read its source."""
+    """When a copy may read its source (``CUmemcpySrcAccessOrder``)."""
 
     STREAM = "stream"
     DURING_API_CALL = "during_api_call"
     ANY = "any"
 
 class MemcpyOverlapMode(StrEnum):
-    """Whether a copy makes room for kernels."""
+    """Whether a copy should overlap with compute (``CUmemcpyFlags``)."""
 
     DEFAULT = "default"
     PREFER_OVERLAP_WITH_COMPUTE = "prefer_overlap_with_compute"
 
 class CopyOptions:
-    """How a copy is made."""
+    """Options of a copy (``CUmemcpyAttributes``)."""
 
     src_access_order: MemcpySrcAccessOrder | str
     src_location_hint: Device | Host | None

@@ -13,4 +13,4 @@ def copy_batch(
     *,
     options: CopyOptions | Sequence[CopyOptions] | None = None,
 ) -> None:
-    """Copies buffers into others, in the order of a stream."""
+    """Copies buffers into buffers, stream-ordered. The copies of one batch are not ordered among themselves."""

@@ -11,7 +11,7 @@ from typing_extensions import Self
 __all__ = ["DMR_mempool_get_access", "DeviceMemoryResource", "DeviceMemoryResourceOptions"]
 
 class DeviceMemoryResourceOptions:
-    """How the pool of a `DeviceMemoryResource` is made."""
+    """Options of the pool of a :class:`DeviceMemoryResource`."""
 
     ipc_enabled: bool
     max_size: int
@@ -22,7 +22,7 @@ class DeviceMemoryResourceOptions:
     def __post_init__(self) -> None: ...
 
 class DeviceMemoryResource(_MemPool):
-    """Memory of a device, from a pool of the driver's, allocated and freed in the order of streams."""
+    """Device memory from a driver memory pool; stream-ordered allocation and deallocation."""
 
     def __init__(
         self,
@@ -31,23 +31,25 @@ class DeviceMemoryResource(_MemPool):
     ) -> None: ...
     @property
     def peer_accessible_by(self) -> PeerAccessibleBySetProxy:
-        """The devices, other than the resource's own, whose kernels can use the memory."""
+        """Peer devices with access to the memory: a mutable set of :class:`Device`, which can also be assigned."""
     @peer_accessible_by.setter
     def peer_accessible_by(self, value: Iterable[Device | int]) -> None: ...
     @property
     def allocation_handle(self) -> IPCAllocationHandle:
-        """What another process needs to use the pool."""
+        """Handle with which another process imports the pool by :meth:`from_allocation_handle`: an
+        ``IPCAllocationHandle``."""
     def register(self, uuid: UUID) -> DeviceMemoryResource:
-        """Registers the resource under a UUID."""
+        """Registers the resource under its UUID, so that buffers received from other processes find it."""
     @staticmethod
     def from_registry(uuid: UUID) -> DeviceMemoryResource:
-        """The resource that was registered under a UUID."""
+        """The resource registered under a UUID. Imported resources are registered on creation."""
     @classmethod
     def from_allocation_handle(
         cls, device_id: Device | int | None, alloc_handle: IPCAllocationHandle | SupportsInt
     ) -> Self:
-        """A resource over another process's pool."""
+        """Creates a resource over another process's pool. It cannot allocate; its buffers come from
+        :meth:`Buffer.from_ipc_descriptor`."""
     def __reduce__(self) -> Any: ...
 
 def DMR_mempool_get_access(dmr: DeviceMemoryResource, device_id: int) -> str:
-    """What a device may do with the memory of a resource."""
+    """Access rights of a device to the memory of a resource: ``"rw"``, ``"r"`` or ``""`` (none)."""

@@ -10,7 +10,7 @@ __all__ = ["LegacyPinnedMemoryResource", "_SynchronousMemoryResource"]
 
 @disjoint_base
 class _SynchronousMemoryResource(MemoryResource):
-    """Memory of a device, allocated at once: for devices without memory pools."""
+    """Device memory by synchronous allocation (``cuMemAlloc``), for devices without memory pools."""
 
     def __new__(cls, device_id: Device | int) -> _SynchronousMemoryResource: ...
     def allocate(self, size: SupportsIndex, *, stream: Stream | None = None) -> Buffer:
@@ -18,11 +18,12 @@ class _SynchronousMemoryResource(MemoryResource):
     def deallocate(
         self, ptr: int | CUdeviceptr | SupportsInt, size: SupportsIndex, *, stream: Stream | None = None
     ) -> None:
-        """Frees memory by its address, once the stream has done its work."""
+        """Frees memory by address after the stream's work has completed. Buffers free their memory themselves."""
 
 @disjoint_base
 class LegacyPinnedMemoryResource(MemoryResource):
-    """Page-locked memory of the host, allocated at once."""
+    """Page-locked host memory by synchronous allocation (``cuMemHostAlloc``). Accessible to the host and all devices.
+    """
 
     def __new__(cls) -> LegacyPinnedMemoryResource: ...
     def allocate(self, size: SupportsIndex, *, stream: Stream | None = None) -> Buffer:
@@ -30,4 +31,4 @@ class LegacyPinnedMemoryResource(MemoryResource):
     def deallocate(
         self, ptr: int | CUdeviceptr | SupportsInt, size: SupportsIndex, *, stream: Stream | None = None
     ) -> None:
-        """Frees memory by its address, once the stream has done its work."""
+        """Frees memory by address after the stream's work has completed. Buffers free their memory themselves."""

@@ -12,7 +12,7 @@ __all__ = ["AccessedBySetProxy", "ManagedBuffer"]
 
 @disjoint_base
 class ManagedBuffer(Buffer):
-    """A buffer of managed memory: it moves to whoever uses it, the host or a device."""
+    """A buffer of managed memory, which migrates between the host and devices."""
 
     def __new__(cls, *args: Any, **_kwargs: Any) -> ManagedBuffer: ...
     @classmethod
@@ -25,34 +25,37 @@ class ManagedBuffer(Buffer):
         *,
         stream: Stream | None = None,
     ) -> Self:
-        """A buffer of managed memory that exists."""
+        """Wraps existing managed memory; see :meth:`Buffer.from_handle`. Operations that require managed memory check
+        for it."""
     def __getitem__(self, key: slice, /) -> ManagedBuffer: ...
     @property
     def read_mostly(self) -> bool:
-        """Whether the memory is read far more often than written."""
+        """Read-mostly advice: readers get copies of their own. Settable."""
     @read_mostly.setter
     def read_mostly(self, value: object) -> None: ...
     @property
     def preferred_location(self) -> Device | Host | None:
-        """Where the memory should rather stay."""
+        """Preferred location: a :class:`Device`, a :class:`Host`, or None. Settable."""
     @preferred_location.setter
     def preferred_location(self, value: Device | Host | None) -> None: ...
     @property
     def accessed_by(self) -> AccessedBySetProxy:
-        """Who will use the memory and should have it mapped at all times."""
+        """Locations with the accessed-by advice: a mutable set of :class:`Device` and :class:`Host`, which can also be
+        assigned."""
     @accessed_by.setter
     def accessed_by(self, value: Iterable[Device | Host]) -> None: ...
     def _accessed_by(self) -> list[Device | Host]: ...
     def _set_accessed_by(self, place: Device | Host, used: bool) -> None: ...
     def prefetch(self, location: Device | Host, *, stream: Stream) -> None:
-        """Moves the memory, in the order of a stream."""
+        """Prefetches the memory, stream-ordered."""
     def discard(self, *, stream: Stream) -> None:
-        """Gives up the contents, in the order of a stream."""
+        """Discards the contents, stream-ordered: they are undefined until written again, and need not be migrated. The
+        legacy default stream is not supported (``CUDA_ERROR_INVALID_VALUE``)."""
     def discard_prefetch(self, location: Device | Host, *, stream: Stream) -> None:
-        """`discard` and `prefetch` in one."""
+        """Combines :meth:`discard` and :meth:`prefetch`, for memory that is about to be overwritten at the target."""
 
 class AccessedBySetProxy(MutableSet[Device | Host]):
-    """Who will use the memory of a `ManagedBuffer`."""
+    """Locations with the accessed-by advice of a :class:`ManagedBuffer` (``CU_MEM_ADVISE_SET_ACCESSED_BY``)."""
 
     __slots__ = ("_buf",)
 
@@ -61,6 +64,6 @@ class AccessedBySetProxy(MutableSet[Device | Host]):
     def __iter__(self) -> Iterator[Device | Host]: ...
     def __len__(self) -> int: ...
     def add(self, location: Device | Host) -> None:
-        """Says that a device, or the host, will use the memory."""
+        """Apply the accessed-by advice for a device or the host."""
     def discard(self, location: Device | Host) -> None:
-        """Takes that back, if it was said."""
+        """Remove the accessed-by advice for a location, if set."""

@@ -10,12 +10,13 @@ __all__ = ["discard_batch", "discard_prefetch_batch", "prefetch_batch"]
 def prefetch_batch(
     stream: Stream, buffers: Sequence[Buffer], locations: Device | Host | Sequence[Device | Host]
 ) -> None:
-    """Moves managed memory, in the order of a stream."""
+    """Prefetches managed memory, stream-ordered."""
 
 def discard_batch(stream: Stream, buffers: Sequence[Buffer]) -> None:
-    """Gives up the contents of managed memory, in the order of a stream."""
+    """Discards the contents of managed memory, stream-ordered: they are undefined until written again, and need not be
+    migrated."""
 
 def discard_prefetch_batch(
     stream: Stream, buffers: Sequence[Buffer], locations: Device | Host | Sequence[Device | Host]
 ) -> None:
-    """`discard_batch` and `prefetch_batch` in one."""
+    """Combines `discard_batch` and `prefetch_batch`, for memory that is about to be overwritten at the target."""

@@ -9,7 +9,7 @@ from cuda.core.typing import ManagedMemoryLocationType
 __all__ = ["ManagedMemoryResource", "ManagedMemoryResourceOptions", "reset_concurrent_access_warning"]
 
 class ManagedMemoryResourceOptions:
-    """How the pool of a `ManagedMemoryResource` is made."""
+    """Options of the pool of a :class:`ManagedMemoryResource`."""
 
     preferred_location: int | None
     preferred_location_type: ManagedMemoryLocationType | str | None
@@ -24,14 +24,15 @@ class ManagedMemoryResourceOptions:
     def __post_init__(self) -> None: ...
 
 class ManagedMemoryResource(_MemPool):
-    """Managed memory, from a pool of the driver's, allocated and freed in the order of streams."""
+    """Managed memory from a driver memory pool (CUDA 13); stream-ordered allocation and deallocation."""
 
     def __init__(self, options: ManagedMemoryResourceOptions | dict[str, Any] | None = None) -> None: ...
     def allocate(self, size: SupportsIndex, *, stream: Stream) -> ManagedBuffer:
-        """Allocates managed memory, in the order of a stream."""
+        """Allocates managed memory, stream-ordered."""
     @property
     def preferred_location(self) -> tuple[ManagedMemoryLocationType, int | None] | None:
-        """Where the memory should rather be."""
+        """None, or a :class:`~cuda.core.typing.ManagedMemoryLocationType` and the number of the device or NUMA node
+        (None for the host as a whole)."""
 
 def reset_concurrent_access_warning() -> None:
-    """Has the warning about devices without concurrent access to managed memory given once more."""
+    """Re-arms the warning about devices without concurrent managed access."""

@@ -10,63 +10,65 @@ __all__ = ["_MemPool", "_MemPoolAttributes"]
 
 @disjoint_base
 class _MemPool(MemoryResource):
-    """What memory resources over a pool of the driver's have in common."""
+    """Base class of memory resources over a driver memory pool."""
 
     def __new__(cls, *_args: Any, **_kwargs: Any) -> _MemPool: ...
     def allocate(self, size: SupportsIndex, *, stream: Stream) -> Buffer:
-        """Allocates memory from the pool, in the order of a stream."""
+        """Allocates memory from the pool, stream-ordered."""
     def deallocate(self, ptr: int | CUdeviceptr | SupportsInt, size: SupportsIndex, *, stream: Stream) -> None:
-        """Frees memory of the pool by its address, in the order of a stream."""
+        """Frees memory of the pool by address, stream-ordered. Buffers free their memory themselves."""
     def close(self) -> None:
-        """Lets go of the pool."""
+        """Releases the pool. A pool created by the resource is destroyed when its last buffer is freed; the device's
+        current pool is kept. Buffers stay valid."""
     @property
     def handle(self) -> CUmemoryPool:
-        """The driver's handle; 0 once the resource was closed."""
+        """Driver handle, a ``cuda.bindings.driver.CUmemoryPool``; 0 if the resource was closed."""
     @property
     def is_closed(self) -> bool:
-        """Whether `close` was called."""
+        """Whether :meth:`close` was called."""
     @property
     def is_handle_owned(self) -> bool:
-        """Whether the pool was made by this resource."""
+        """Whether the resource created the pool, rather than using the device's current pool."""
     @property
     def is_ipc_enabled(self) -> bool:
         """Whether the memory can be shared with other processes."""
     @property
     def is_mapped(self) -> bool:
-        """Whether the pool is another process's."""
+        """Whether the pool was imported from another process."""
     @property
     def uuid(self) -> UUID | None:
-        """What identifies the pool among processes."""
+        """UUID that identifies the pool across processes, a ``uuid.UUID``; None if the pool is not IPC-enabled or was
+        imported from a file descriptor."""
     @property
     def attributes(self) -> _MemPoolAttributes:
-        """The pool's attributes."""
+        """Attributes of the pool."""
 
 @final
 class _MemPoolAttributes:
-    """The attributes of a memory pool, as they are when they are read."""
+    """Attributes of a memory pool, read from the driver on each access."""
 
     def __new__(cls, *_args: Any, **_kwargs: Any) -> _MemPoolAttributes: ...
     @property
     def reuse_follow_event_dependencies(self) -> bool:
-        """Whether memory freed in one stream is given to another one that waited for it by an event."""
+        """Whether memory freed in one stream is reused in another stream that waited for it by an event."""
     @property
     def reuse_allow_opportunistic(self) -> bool:
-        """Whether memory is reused across streams where the free happens to be done already."""
+        """Whether memory is reused across streams if its deallocation has already completed."""
     @property
     def reuse_allow_internal_dependencies(self) -> bool:
-        """Whether the driver may make a stream wait for another one so that memory can be reused."""
+        """Whether the driver may insert dependencies between streams to reuse memory."""
     @property
     def release_threshold(self) -> int:
-        """Bytes that the pool keeps, though unused."""
+        """Bytes of unused memory that the pool retains at synchronization."""
     @property
     def reserved_mem_current(self) -> int:
-        """Bytes of the device's memory that the pool holds."""
+        """Bytes of memory reserved by the pool."""
     @property
     def reserved_mem_high(self) -> int:
-        """The most bytes that the pool ever held."""
+        """High watermark of reserved bytes."""
     @property
     def used_mem_current(self) -> int:
-        """Bytes that are allocated from the pool."""
+        """Bytes allocated from the pool."""
     @property
     def used_mem_high(self) -> int:
-        """The most bytes that were ever allocated from the pool."""
+        """High watermark of allocated bytes."""

@@ -8,10 +8,10 @@ from cuda.core._memory._device_memory_resource import DeviceMemoryResource
 __all__ = ["PeerAccessibleBySetProxy", "replace_peer_accessible_by"]
 
 def replace_peer_accessible_by(mr: DeviceMemoryResource, devices: Iterable[Device | int]) -> None:
-    """Lets exactly these devices, and the resource's own, use the memory of a resource."""
+    """Grant exactly these peer devices access to the memory of a resource; all changes are applied or none."""
 
 class PeerAccessibleBySetProxy(MutableSet[Device | int]):
-    """The devices, other than its own, that can use the memory of a `DeviceMemoryResource`."""
+    """Peer devices with access to the memory of a :class:`DeviceMemoryResource`."""
 
     __slots__ = ("_mr",)
 
@@ -20,19 +20,19 @@ class PeerAccessibleBySetProxy(MutableSet[Device | int]):
     def __iter__(self) -> Iterator[Device]: ...
     def __len__(self) -> int: ...
     def add(self, value: Device | int) -> None:
-        """Lets a device use the memory."""
+        """Grant a device access."""
     def discard(self, value: Device | int) -> None:
-        """Takes the access of a device, if it has it."""
+        """Revoke the access of a device, if it has any."""
     def clear(self) -> None:
-        """Takes the access of all devices but the resource's own."""
+        """Revoke the access of all peer devices."""
     def update(self, *others: Iterable[Device | int]) -> None:
-        """Lets all devices of some iterables use the memory."""
+        """Grant all devices of the given iterables access."""
     def difference_update(self, *others: Iterable[Device | int]) -> None:
-        """Takes the access of all devices of some iterables."""
+        """Revoke the access of all devices of the given iterables."""
     def intersection_update(self, *others: Iterable[Device | int]) -> None:
-        """Takes the access of devices that are not in all of some iterables."""
+        """Revoke the access of devices that are not in all of the given iterables."""
     def symmetric_difference_update(self, other: Iterable[Device | int]) -> None:
-        """Takes the access of those devices of an iterable that have it, and lets the others use the memory."""
+        """Revoke the access of devices of an iterable that have it, and grant it to the others."""
     def __ior__(self, other: AbstractSet[Device | int]) -> PeerAccessibleBySetProxy: ...  # type: ignore[override,misc]
     def __iand__(self, other: AbstractSet[Any]) -> PeerAccessibleBySetProxy: ...
     def __isub__(self, other: AbstractSet[Any]) -> PeerAccessibleBySetProxy: ...

@@ -8,7 +8,7 @@ from typing_extensions import Self
 __all__ = ["PinnedMemoryResource", "PinnedMemoryResourceOptions"]
 
 class PinnedMemoryResourceOptions:
-    """How the pool of a `PinnedMemoryResource` is made."""
+    """Options of the pool of a :class:`PinnedMemoryResource`."""
 
     ipc_enabled: bool
     max_size: int
@@ -20,21 +20,24 @@ class PinnedMemoryResourceOptions:
     def __post_init__(self) -> None: ...
 
 class PinnedMemoryResource(_MemPool):
-    """Page-locked memory of the host, from a pool of the driver's, allocated and freed in the order of streams."""
+    """Page-locked host memory from a driver memory pool; stream-ordered allocation and deallocation. Accessible to the
+    host and all devices."""
 
     def __init__(self, options: PinnedMemoryResourceOptions | dict[str, Any] | None = None) -> None: ...
     @property
     def numa_id(self) -> int:
-        """The NUMA node of the memory; -1 where the system chooses."""
+        """NUMA node of the memory; -1 if the system chooses."""
     @property
     def allocation_handle(self) -> IPCAllocationHandle:
-        """What another process needs to use the pool."""
+        """Handle with which another process imports the pool by :meth:`from_allocation_handle`: an
+        ``IPCAllocationHandle``."""
     def register(self, uuid: UUID) -> PinnedMemoryResource:
-        """Registers the resource under a UUID."""
+        """Registers the resource under its UUID, so that buffers received from other processes find it."""
     @staticmethod
     def from_registry(uuid: UUID) -> PinnedMemoryResource:
-        """The resource that was registered under a UUID."""
+        """The resource registered under a UUID. Imported resources are registered on creation."""
     @classmethod
     def from_allocation_handle(cls, alloc_handle: IPCAllocationHandle | SupportsInt) -> Self:
-        """A resource over another process's pool."""
+        """Creates a resource over another process's pool. It cannot allocate; its buffers come from
+        :meth:`Buffer.from_ipc_descriptor`."""
     def __reduce__(self) -> Any: ...

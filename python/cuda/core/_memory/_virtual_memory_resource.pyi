@@ -17,7 +17,7 @@ from typing_extensions import disjoint_base
 __all__ = ["VirtualMemoryResource", "VirtualMemoryResourceOptions"]
 
 class VirtualMemoryResourceOptions:
-    """How a `VirtualMemoryResource` creates and maps memory."""
+    """Options of a :class:`VirtualMemoryResource`."""
 
     allocation_type: VirtualMemoryAllocationType | str
     location_type: VirtualMemoryLocationType | str
@@ -59,7 +59,7 @@ class VirtualMemoryResourceOptions:
 
 @disjoint_base
 class VirtualMemoryResource(MemoryResource):
-    """Memory whose addresses and physical pieces are managed apart, so that an allocation can grow."""
+    """Memory with separately managed addresses and physical allocations, so that it can grow."""
 
     def __new__(cls, *_args: Any, **_kwargs: Any) -> VirtualMemoryResource: ...
     def __init__(
@@ -72,17 +72,17 @@ class VirtualMemoryResource(MemoryResource):
     def deallocate(
         self, ptr: int | CUdeviceptr | SupportsInt, size: SupportsIndex, *, stream: Stream | None = None
     ) -> None:
-        """Frees memory by its address, once the stream has done its work."""
+        """Frees memory by address after the stream's work has completed. Buffers free their memory themselves."""
     def modify_allocation(
         self,
         buf: Buffer,
         new_size: SupportsIndex,
         config: VirtualMemoryResourceOptions | dict[str, Any] | None = None,
     ) -> Buffer:
-        """Lets a buffer of this resource grow."""
+        """Grows a buffer of this resource and preserves its contents. Buffers cannot shrink."""
     @property
     def device(self) -> Device | None:
-        """The device; None for memory of the host."""
+        """The device, a :class:`Device`; None for host memory."""
     @property
     def config(self) -> VirtualMemoryResourceOptions:
-        """How memory is created and mapped."""
+        """Options of the memory."""

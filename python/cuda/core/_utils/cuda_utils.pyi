@@ -1,4 +1,4 @@
-"""Errors, and the helpers that other packages import from here."""
+"""Exceptions and helpers that clients import (docs/clients.md)."""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple, ParamSpec, TypeVar
@@ -24,52 +24,52 @@ _P = ParamSpec("_P")
 _R = TypeVar("_R")
 
 class CUDAError(Exception):
-    """A call of the CUDA driver failed."""
+    """A call of the CUDA driver failed. The message begins with the name of the status and names the function."""
 
 class NVRTCError(CUDAError):
-    """A call of the run-time compiler failed."""
+    """A call of NVRTC failed. The message contains the compilation log."""
 
 class ComputeCapability(NamedTuple):
-    """A device's compute capability: the numbers before and after the point."""
+    """Compute capability of a device: major and minor version."""
 
     major: int
     minor: int
 
 def handle_return(result: tuple[Any, ...], handle: object | None = None) -> Any:
-    """What a function of ``cuda.bindings`` returned, without its status."""
+    """Check the status of a ``cuda.bindings`` call and return its outputs."""
 
 def check_or_create_options(
     cls: type, options: object, options_description: str = "", keep_none: bool = False
 ) -> object:
-    """Options as an instance of their class."""
+    """Convert options to an instance of their class."""
 
 def cast_to_3_tuple(label: str, cfg: int | tuple[int, ...]) -> tuple[int, int, int]:
-    """Up to three numbers, each at least 1, filled up with ones."""
+    """Pad up to three positive ints with ones to a 3-tuple."""
 
 def is_sequence(obj: object) -> bool:
-    """Whether an object is a sequence, as ``collections.abc.Sequence`` sees it."""
+    """Whether an object is a ``collections.abc.Sequence``."""
 
 def is_nested_sequence(obj: object) -> bool:
-    """Whether an object is a sequence with a sequence in it."""
+    """Whether an object is a sequence that contains a sequence."""
 
 def precondition(
     checker: Callable[..., None], what: str = ""
 ) -> Callable[[Callable[_P, _R]], Callable[_P, _R]]:
-    """A decorator that calls `checker` before the function."""
+    """Decorator that calls `checker` before the function."""
 
 class Transaction:
-    """Steps that are undone unless all of them succeed."""
+    """Rolls back completed steps on leaving a ``with`` block, unless committed."""
 
     def __init__(self) -> None: ...
     def __enter__(self) -> Self: ...
     def __exit__(self, exc_type: object, exc: object, traceback: object) -> bool: ...
     def append(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> None:
-        """Adds what undoes a step."""
+        """Register a rollback function and its arguments."""
     def commit(self) -> None:
-        """All steps so far stay."""
+        """Discard the rollback functions registered so far."""
 
 def check_multiprocessing_start_method() -> None:
-    """Warns, once a process, where ``multiprocessing`` forks."""
+    """Warn, once per process, if the ``multiprocessing`` start method is fork: CUDA does not survive a fork."""
 
 def reset_fork_warning() -> None:
-    """Lets :func:`check_multiprocessing_start_method` warn again."""
+    """Re-arm the warning of :func:`check_multiprocessing_start_method`."""

@@ -1,9 +1,9 @@
-"""Versions, as triples that compare."""
+"""Versions as comparable triples."""
 
 __all__ = ["binding_version", "driver_version"]
 
 def binding_version() -> tuple[int, int, int]:
-    """The version of ``cuda.bindings`` that this package implements."""
+    """Version of ``cuda.bindings``."""
 
 def driver_version() -> tuple[int, int, int]:
-    """The CUDA version that the driver speaks."""
+    """Highest CUDA version that the driver supports."""

@@ -1,4 +1,4 @@
-"""Utilities: views of everyone's arrays, caches of compiled programs, copies and moves of several buffers at once."""
+"""Utilities: strided memory views, program caches, batched copies and prefetches."""
 
 from .._memory._copy_enums import (
     CopyOptions as CopyOptions,

@@ -611,7 +611,8 @@ impl MemoryPool {
         bytes: usize,
         stream: &Stream,
     ) -> std::result::Result<RawAllocation, Box<Error>> {
-        debug_assert!(stream.is_owned(), "fast_allocation_device() says so");
+        debug_assert!(stream.is_owned(), "fast_allocation_device() requires it");
+        stream.check_live().map_err(Box::new)?;
         let mut address: CUdeviceptr = 0;
         let (pool, handle) = (self.handle(), stream.handle());
         let place = &raw mut address;

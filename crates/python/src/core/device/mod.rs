@@ -1,4 +1,4 @@
-//! `Device`: one object a device and thread.
+//! `Device`: one object per device and thread.
 
 pub mod properties;
 
@@ -13,7 +13,6 @@ use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyString, PyTuple, PyType};
 use pyo3::{PyTraverseError, PyVisit, intern};
 
-use crate::core::closable::Detached;
 use crate::core::context::PyContext;
 use crate::core::device::properties::PyDeviceProperties;
 use crate::core::errors::OrRaise;
@@ -26,23 +25,24 @@ use crate::core::numbers;
 use crate::core::options::{OptionClass, Options};
 use crate::core::stream;
 use crate::core::stream::PyStream;
-use crate::cpython::gil_lock::Held;
+use crate::cpython;
+use crate::cpython::gil_lock::GilLock;
 use crate::cpython::method;
 use crate::cpython::method::Method;
 
-/// A device of this machine.
+/// A CUDA device.
 ///
-/// Within a thread there is one object a device: ``Device(0) is Device(0)``. ``Device()`` is the device of the thread's
-/// current context, or device 0 where it has none. Making one initialises the driver and nothing else.
+/// Each thread has one object per device: ``Device(0) is Device(0)``. ``Device()`` is the device of the thread's
+/// current context, or device 0 if there is none. Creating a device object initializes the driver and nothing else.
 ///
-/// A device needs no preparation: whatever needs a context takes the thread's current one if it is of this device, and
-/// the device's primary context otherwise. :meth:`set_current` and ``with device:`` are for work that goes by the current
-/// context: default streams, and other libraries.
+/// A device needs no setup: operations that need a context use the thread's current context if it belongs to this
+/// device, and the device's primary context otherwise. :meth:`set_current` and ``with device:`` are for code that
+/// depends on the current context: default streams, and other libraries.
 ///
 /// Parameters
 /// ----------
 /// device_id : int or Device, optional
-///     The device's number, counted from 0; the current device by default.
+///     Device number, counted from 0. Default: the current device.
 ///
 /// See `Device management <https://docs.nvidia.com/cuda/cuda-driver-api/group__CUDA__DEVICE.html>`_.
 #[pyclass(
@@ -54,22 +54,22 @@ use crate::cpython::method::Method;
 )]
 pub struct PyDevice {
     device: Device,
-    context: Held<Option<Py<PyContext>>>,
+    context: GilLock<Option<Py<PyContext>>>,
     properties: PyOnceLock<Py<PyDeviceProperties>>,
     capability: PyOnceLock<Py<PyAny>>,
     name: PyOnceLock<String>,
-    memory_resource: Held<Option<Py<PyAny>>>,
+    memory_resource: GilLock<Option<Py<PyAny>>>,
 }
 
 impl PyDevice {
     fn make(device: Device) -> PyDevice {
         PyDevice {
             device,
-            context: Held::new(None),
+            context: GilLock::new(None),
             properties: PyOnceLock::new(),
             capability: PyOnceLock::new(),
             name: PyOnceLock::new(),
-            memory_resource: Held::new(None),
+            memory_resource: GilLock::new(None),
         }
     }
 
@@ -90,15 +90,15 @@ impl PyDevice {
         if let Some(known) = &*self.memory_resource.lock(py) {
             return Ok(known.clone_ref(py));
         }
-        let made = resource::default_for(py, slf)?;
-        // Another thread may have been first: then that one stays. This one goes when the lock is free, for it lets go of the
-        // interpreter, and whoever has that then may want the lock.
+        let created = resource::default_for(py, slf)?;
+        // Another thread may have been faster; its resource stays. This one is dropped after the lock is released,
+        // since dropping it detaches the thread and another thread may then wait for the lock.
         let kept = self
             .memory_resource
             .lock(py)
-            .get_or_insert_with(|| made.clone_ref(py))
+            .get_or_insert_with(|| created.clone_ref(py))
             .clone_ref(py);
-        drop(made);
+        drop(created);
         Ok(kept)
     }
 }
@@ -106,8 +106,8 @@ impl PyDevice {
 // ---------------------------------------------------------------------------------------------------------
 // One object a device and thread
 
-/// The devices of a thread. The dictionary of the thread's state owns it, so that it goes when the interpreter lets go
-/// of the thread, and never later: nothing of Python's hangs on the operating system's own thread-local destructors.
+/// The device objects of a thread. Owned by the thread state's dictionary, which CPython clears when it deletes the
+/// thread state. Native thread-local destructors never touch Python objects.
 #[pyclass(frozen, module = "cupyrite._native.core", name = "_ThreadDevices")]
 struct ThreadDevices {
     devices: Box<[PyOnceLock<Py<PyDevice>>]>,
@@ -115,25 +115,25 @@ struct ThreadDevices {
 
 impl Drop for ThreadDevices {
     fn drop(&mut self) {
-        // What else the dictionary held may still ask for a device while it is cleared.
-        let _ = MINE.try_with(|mine| {
-            if std::ptr::eq(mine.devices.get(), self) {
-                mine.thread.set(-1);
-                mine.devices.set(std::ptr::null());
+        // Other objects of the dictionary may use a device while it is cleared.
+        let _ = THREAD_CACHE.try_with(|cache| {
+            if std::ptr::eq(cache.devices.get(), self) {
+                cache.thread.set(-1);
+                cache.devices.set(std::ptr::null());
             }
         });
     }
 }
 
-struct Mine {
-    /// The number of the interpreter's thread that `devices` belongs to. Numbers are never used twice.
+struct ThreadCache {
+    /// ID of the Python thread state that owns `devices`. IDs are not reused.
     thread: Cell<i64>,
     devices: Cell<*const ThreadDevices>,
 }
 
 thread_local! {
-    static MINE: Mine = const {
-        Mine {
+    static THREAD_CACHE: ThreadCache = const {
+        ThreadCache {
             thread: Cell::new(-1),
             devices: Cell::new(std::ptr::null()),
         }
@@ -144,19 +144,19 @@ thread_local! {
 ///
 /// # Errors
 ///
-/// Memory.
+/// `MemoryError`.
 #[inline]
 pub fn object(py: Python<'_>, device: Device) -> PyResult<Py<PyDevice>> {
-    // SAFETY: attached to the interpreter, so the thread has a state.
+    // SAFETY: attached, so the thread has a state.
     let thread = unsafe { ffi::PyThreadState_GetID(ffi::PyThreadState_Get()) };
-    let devices = MINE.with(|mine| {
-        if mine.thread.get() == thread {
-            Ok(mine.devices.get())
+    let devices = THREAD_CACHE.with(|cache| {
+        if cache.thread.get() == thread {
+            Ok(cache.devices.get())
         } else {
-            thread_devices(py, mine, thread)
+            thread_devices(py, cache, thread)
         }
     })?;
-    // SAFETY: it belongs to the state of this very thread, whose dictionary owns it and lives while the thread is attached.
+    // SAFETY: owned by the dictionary of this thread's state, which lives while the thread is attached.
     let devices = unsafe { &*devices };
     let place = &devices.devices[device.ordinal()];
     if let Some(known) = place.get(py) {
@@ -168,32 +168,36 @@ pub fn object(py: Python<'_>, device: Device) -> PyResult<Py<PyDevice>> {
 }
 
 #[cold]
-fn thread_devices(py: Python<'_>, mine: &Mine, thread: i64) -> PyResult<*const ThreadDevices> {
-    // SAFETY: attached; a borrowed reference, or null where the thread can have no dictionary.
+fn thread_devices(
+    py: Python<'_>,
+    cache: &ThreadCache,
+    thread: i64,
+) -> PyResult<*const ThreadDevices> {
+    // SAFETY: attached; a borrowed reference, or null if the thread state has no dictionary.
     let Some(dict) = (unsafe { Bound::from_borrowed_ptr_or_opt(py, ffi::PyThreadState_GetDict()) })
     else {
-        return Err(PyRuntimeError::new_err("this thread is ending"));
+        return Err(PyRuntimeError::new_err("this thread is shutting down"));
     };
     let dict = dict.cast_into::<PyDict>()?;
     let key = intern!(py, "cuda.core.devices");
-    let made = match dict.get_item(key)? {
+    let created = match dict.get_item(key)? {
         Some(known) => known.cast_into::<ThreadDevices>()?.unbind(),
         None => {
             let count = Device::count().or_raise(py)?;
-            let made = Py::new(
+            let created = Py::new(
                 py,
                 ThreadDevices {
                     devices: (0..count).map(|_| PyOnceLock::new()).collect(),
                 },
             )?;
-            dict.set_item(key, &made)?;
-            made
+            dict.set_item(key, &created)?;
+            created
         }
     };
-    // The class is frozen: its contents stay where they are.
-    let devices: *const ThreadDevices = made.get();
-    mine.devices.set(devices);
-    mine.thread.set(thread);
+    // The class is frozen: its contents do not move.
+    let devices: *const ThreadDevices = created.get();
+    cache.devices.set(devices);
+    cache.thread.set(thread);
     Ok(devices)
 }
 
@@ -201,7 +205,7 @@ fn thread_devices(py: Python<'_>, mine: &Mine, thread: i64) -> PyResult<*const T
 ///
 /// # Errors
 ///
-/// What the driver's initialisation says.
+/// Errors of the driver's initialization.
 #[inline]
 pub fn current(py: Python<'_>) -> PyResult<Device> {
     match Device::current() {
@@ -210,11 +214,11 @@ pub fn current(py: Python<'_>) -> PyResult<Device> {
     }
 }
 
-/// The device that an argument stands for: a `Device`, or a number.
+/// Converts an argument to a device: a `Device` or a device number.
 ///
 /// # Errors
 ///
-/// `TypeError`, or `ValueError` that says which devices there are.
+/// `TypeError`; `ValueError` or `OverflowError` for a number without a device.
 pub fn accept(given: &Bound<'_, PyAny>, function: &str, parameter: &str) -> PyResult<Device> {
     if let Ok(device) = given.cast::<PyDevice>() {
         return Ok(device.get().device);
@@ -228,8 +232,8 @@ pub fn accept(given: &Bound<'_, PyAny>, function: &str, parameter: &str) -> PyRe
     };
     let Ok(ordinal) = index.extract::<i32>() else {
         return Err(PyOverflowError::new_err(format!(
-            "{function}() argument '{parameter}' is {}, which is the number of no device",
-            numbers::shown(&index)
+            "{function}() argument '{parameter}' is {}, which is not a device number",
+            numbers::short_repr(&index)
         )));
     };
     let count = Device::count().or_raise(py)?;
@@ -238,11 +242,28 @@ pub fn accept(given: &Bound<'_, PyAny>, function: &str, parameter: &str) -> PyRe
         _ => Err(PyValueError::new_err(format!(
             "{function}() argument '{parameter}' is {ordinal}; {}",
             match count {
-                0 => "there is no device".to_owned(),
+                0 => "there are no devices".to_owned(),
                 1 => "there is one device, number 0".to_owned(),
                 n => format!("there are {n} devices, numbers 0 to {}", n - 1),
             }
         ))),
+    }
+}
+
+/// As [`accept`], where None selects the current device.
+///
+/// # Errors
+///
+/// As [`accept`]; errors of the driver's initialization.
+pub fn accept_or_current(
+    given: &Bound<'_, PyAny>,
+    function: &str,
+    parameter: &str,
+) -> PyResult<Device> {
+    if given.is_none() {
+        current(given.py())
+    } else {
+        accept(given, function, parameter)
     }
 }
 
@@ -260,7 +281,7 @@ impl PyDevice {
         object(py, device)
     }
 
-    /// All devices, in the order of their numbers.
+    /// All devices, ordered by number.
     #[classmethod]
     fn get_all_devices(_class: &Bound<'_, PyType>, py: Python<'_>) -> PyResult<Py<PyTuple>> {
         let devices = Device::all()
@@ -271,19 +292,19 @@ impl PyDevice {
         PyTuple::new(py, devices).map(Bound::unbind)
     }
 
-    /// The device's number, counted from 0.
+    /// Device number, counted from 0.
     #[getter]
     fn device_id(&self) -> usize {
         self.device.ordinal()
     }
 
-    /// Where the device is on the PCI bus: ``domain:bus:device.function`` in hexadecimal.
+    /// PCI bus ID, ``domain:bus:device.function`` in hexadecimal.
     #[getter]
     fn pci_bus_id(&self, py: Python<'_>) -> PyResult<String> {
         self.device.pci_bus_id().or_raise(py)
     }
 
-    /// The device's UUID: 32 hexadecimal digits in five groups, without the prefix ``GPU-``.
+    /// UUID: 32 hexadecimal digits in five groups, without the prefix ``GPU-``.
     #[getter]
     fn uuid(&self, py: Python<'_>) -> PyResult<String> {
         let bytes = self.device.uuid().or_raise(py)?;
@@ -297,26 +318,26 @@ impl PyDevice {
         Ok(text)
     }
 
-    /// The device's name; that of the CPU device begins with ``CPU``.
+    /// Device name; the CPU device's name begins with ``CPU``.
     #[getter]
     fn name(&self, py: Python<'_>) -> PyResult<&str> {
         self.name_text(py)
     }
 
-    /// Bytes of memory that the device has.
+    /// Total memory in bytes.
     #[getter]
     fn total_memory(&self, py: Python<'_>) -> PyResult<usize> {
         self.device.total_memory().or_raise(py)
     }
 
-    /// The compute capability without the point, as compilers want it: ``'90'``.
+    /// Compute capability without the point, as in compiler options: ``'90'``.
     #[getter]
     fn arch(&self, py: Python<'_>) -> PyResult<String> {
         let capability = self.device.compute_capability().or_raise(py)?;
         Ok(format!("{}{}", capability.major, capability.minor))
     }
 
-    /// The compute capability, a named tuple ``(major, minor)``.
+    /// Compute capability, a named tuple ``(major, minor)``.
     #[getter]
     fn compute_capability(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
         self.capability
@@ -330,7 +351,7 @@ impl PyDevice {
             .map(|value| value.clone_ref(py))
     }
 
-    /// What the device can do and how much of everything it has.
+    /// Attributes of the device.
     #[getter]
     fn properties(&self, py: Python<'_>) -> PyResult<Py<PyDeviceProperties>> {
         self.properties
@@ -338,22 +359,22 @@ impl PyDevice {
             .map(|value| value.clone_ref(py))
     }
 
-    /// The context that this device's work goes to on the calling thread: the current one if it is of this device, else
-    /// the primary one.
+    /// The context used for this device on the calling thread: the current context if it belongs to this device, else
+    /// the primary context.
     #[getter]
     fn context(&self, py: Python<'_>) -> PyResult<Py<PyContext>> {
         let context = py.detach(|| self.device.active_context()).or_raise(py)?;
         self.context_object(py, context)
     }
 
-    /// The default stream: :data:`LEGACY_DEFAULT_STREAM`, or :data:`PER_THREAD_DEFAULT_STREAM` where the variable
-    /// ``CUDA_PYTHON_CUDA_PER_THREAD_DEFAULT_STREAM`` says so.
+    /// The default stream: :data:`LEGACY_DEFAULT_STREAM`, or :data:`PER_THREAD_DEFAULT_STREAM` if the environment
+    /// variable ``CUDA_PYTHON_CUDA_PER_THREAD_DEFAULT_STREAM`` selects it.
     #[getter]
     fn default_stream(&self, py: Python<'_>) -> PyResult<Py<PyStream>> {
         stream::default_object(py)
     }
 
-    /// Where :meth:`allocate` gets its memory. By default a :class:`DeviceMemoryResource` of this device.
+    /// Memory resource of :meth:`allocate`. Default: a :class:`DeviceMemoryResource` of this device.
     #[getter]
     fn memory_resource(slf: &Bound<'_, Self>) -> PyResult<Py<PyAny>> {
         slf.get().resource(slf)
@@ -368,17 +389,17 @@ impl PyDevice {
                 mr.get_type().name()?
             )));
         }
-        let former = self.memory_resource.lock(py).replace(mr.clone().unbind());
-        drop(former);
+        let previous = self.memory_resource.lock(py).replace(mr.clone().unbind());
+        drop(previous);
         Ok(())
     }
 
-    /// Whether kernels of this device can reach the memory of another one.
+    /// Whether kernels of this device can access the memory of another device.
     ///
     /// Parameters
     /// ----------
     /// peer : Device or int
-    ///     The other device. A device reaches its own memory.
+    ///     The other device. A device can access its own memory.
     fn can_access_peer(&self, py: Python<'_>, peer: &Bound<'_, PyAny>) -> PyResult<bool> {
         let peer = accept(peer, "Device.can_access_peer", "peer")?;
         if peer == self.device {
@@ -387,17 +408,17 @@ impl PyDevice {
         self.device.can_access_peer(peer).or_raise(py)
     }
 
-    /// Makes the device current on the calling thread: default streams and other libraries then use it.
+    /// Makes the device current on the calling thread, for default streams and other libraries.
     ///
     /// Parameters
     /// ----------
     /// ctx : Context, optional
-    ///     A context of this device; its primary one by default.
+    ///     A context of this device. Default: the primary context.
     ///
     /// Returns
     /// -------
     /// Context or None
-    ///     Where `ctx` was given, the context that was current before, if there was one.
+    ///     If `ctx` was given, the previously current context, if any.
     #[pyo3(signature = (ctx=None))]
     fn set_current(
         &self,
@@ -429,19 +450,21 @@ impl PyDevice {
                 self.device.ordinal()
             )));
         }
-        let former = py
+        let previous = py
             .detach(|| {
-                let former = Context::current()?;
+                let previous = Context::current()?;
                 context.set_current()?;
-                Ok(former)
+                Ok(previous)
             })
             .or_raise(py)?;
         let replaced = self.context.lock(py).replace(given.clone().unbind());
         drop(replaced);
-        former.map(|former| PyContext::wrap(py, former)).transpose()
+        previous
+            .map(|previous| PyContext::wrap(py, previous))
+            .transpose()
     }
 
-    /// Makes the device current until the end of the ``with`` statement; what was current before is restored then.
+    /// Makes the device current within the ``with`` statement; the previous context is restored at its end.
     fn __enter__(slf: Bound<'_, Self>) -> PyResult<Bound<'_, Self>> {
         let py = slf.py();
         let device = slf.get().device;
@@ -454,12 +477,12 @@ impl PyDevice {
         py.detach(Context::pop).or_raise(py).map(drop)
     }
 
-    /// Makes a green context, which owns a part of the device.
+    /// Creates a green context, which owns a part of the device.
     ///
     /// Parameters
     /// ----------
     /// options : ContextOptions or dict
-    ///     Which parts.
+    ///     The resources of the context.
     ///
     /// Returns
     /// -------
@@ -468,41 +491,41 @@ impl PyDevice {
     /// Raises
     /// ------
     /// ValueError
-    ///     No resources are given. The primary context needs none: it is :attr:`context`.
+    ///     No resources are given. The primary context needs none; use :attr:`context`.
     /// TypeError
-    ///     A resource is of a kind that no context is made of.
+    ///     An object is not a device resource.
     #[pyo3(signature = (options=None))]
     fn create_context(
         &self,
         py: Python<'_>,
         options: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<Py<PyContext>> {
-        const NONE: &str = "Device.create_context() makes a green context, which needs the resources that it is to own \
+        const NONE: &str = "Device.create_context() creates a green context, which requires resources \
                             (ContextOptions.resources); the device's primary context is Device.context";
         static OPTIONS: OptionClass = OptionClass::new("cuda.core._context", "ContextOptions");
         let accepted = Options::accept("Device.create_context", &OPTIONS, options)?;
         let Some(resources) = accepted.value(intern!(py, "resources"))? else {
             return Err(PyValueError::new_err(NONE));
         };
-        // A single resource is not a sequence of one, as nothing else is.
+        // Like any other object, a single resource is not iterable.
         match resources.try_iter()?.next() {
             None => Err(PyValueError::new_err(NONE)),
-            // This version makes no objects that stand for parts of a device, so none can be given.
+            // This version creates no resource objects, so no element can be valid.
             Some(resource) => Err(PyTypeError::new_err(format!(
-                "ContextOptions.resources holds an object of type {}, which is no resource of a device",
+                "ContextOptions.resources contains an object of type {}; expected device resources",
                 resource?.get_type().name()?
             ))),
         }
     }
 
-    /// Makes a stream.
+    /// Creates a stream.
     ///
     /// Parameters
     /// ----------
     /// obj : object, optional
-    ///     An object with ``__cuda_stream__``: the stream is that object's, which is kept for as long as it is used.
+    ///     An object with ``__cuda_stream__``: wraps the object's stream and keeps the object alive.
     /// options : StreamOptions or dict, optional
-    ///     How a new stream is made; not together with `obj`.
+    ///     Options of a new stream. Excludes `obj`.
     ///
     /// Returns
     /// -------
@@ -517,25 +540,25 @@ impl PyDevice {
         if let Some(obj) = obj.filter(|obj| !obj.is_none()) {
             if options.is_some_and(|options| !options.is_none()) {
                 return Err(PyValueError::new_err(
-                    "Device.create_stream() takes 'obj', whose stream exists, or 'options' for a new one, not both",
+                    "Device.create_stream() takes 'obj' (wrap its stream) or 'options' (create a stream), not both",
                 ));
             }
             let stream = stream::accept(obj, "Device.create_stream", "obj", true)?;
             return PyStream::wrap(py, stream);
         }
-        let made = stream::create(self.device, "Device.create_stream", options, py)?;
-        PyStream::wrap(py, made)
+        let created = stream::create(self.device, "Device.create_stream", options, py)?;
+        PyStream::wrap(py, created)
     }
 
-    /// Waits until all work of the device is done.
+    /// Waits for all work of the device.
     ///
     /// Raises
     /// ------
     /// CUDAError
-    ///     What the work raised.
+    ///     Error of the completed work.
     fn sync(&self, py: Python<'_>) -> PyResult<()> {
         py.detach(|| self.device.synchronize()).or_raise(py)?;
-        copy_operand::reap(py);
+        copy_operand::drop_completed(py);
         Ok(())
     }
 
@@ -569,7 +592,7 @@ impl PyDevice {
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
         // SAFETY: the collector runs on an attached thread.
         let py = unsafe { Python::assume_attached() };
-        // A lock that is held now is held by a thread that the collector has stopped: its object is alive.
+        // A held lock belongs to a thread that the collector has suspended, so the object is alive.
         if let Some(resource) = self.memory_resource.try_lock(py) {
             visit.call(&*resource)?;
         }
@@ -588,23 +611,23 @@ impl PyDevice {
 }
 
 impl PyDevice {
-    /// The object of a context: the one that was given out last, where it is of the same context.
+    /// The Python object of a context; reuses the most recent object if it has the same context.
     fn context_object(&self, py: Python<'_>, context: Context) -> PyResult<Py<PyContext>> {
         let known = self
             .context
             .lock(py)
             .as_ref()
             .map(|known| known.clone_ref(py));
-        // Asked without the lock, since asking may let other threads run.
+        // Compared without the lock, since the comparison may switch threads.
         if let Some(known) = known
             && known.get().get(py).is_ok_and(|known| known == context)
         {
             return Ok(known);
         }
-        let made = PyContext::wrap(py, context)?;
-        let former = self.context.lock(py).replace(made.clone_ref(py));
-        drop(former);
-        Ok(made)
+        let created = PyContext::wrap(py, context)?;
+        let previous = self.context.lock(py).replace(created.clone_ref(py));
+        drop(previous);
+        Ok(created)
     }
 }
 
@@ -618,12 +641,12 @@ impl Method<1> for CreateEvent {
     const TEXT: &'static CStr = c"create_event($self, /, options=None)
 --
 
-Makes an event that is not recorded yet.
+Creates an event, not yet recorded.
 
 Parameters
 ----------
 options : EventOptions or dict, optional
-    How it is made.
+    Options of the event.
 
 Returns
 -------
@@ -643,16 +666,13 @@ Event";
         let py = slf.py();
         let device = slf.get().device;
         let options = event::event_options(Self::FUNCTION, options)?;
-        let made = {
-            // SAFETY: nothing but the driver is called.
-            let _detached = unsafe { Detached::new(py) };
-            device.create_unique_event(&options)
-        };
-        PyEvent::wrap_unrecorded(py, made.or_raise(py)?).map(Py::into_any)
+        // SAFETY: calls only the driver.
+        let created = unsafe { cpython::detached(|| device.create_unique_event(&options)) };
+        PyEvent::wrap_unrecorded(py, created.or_raise(py)?).map(Py::into_any)
     }
 }
 
-/// `Device.allocate(size, *, stream=None)`. The stream may also be given by place.
+/// `Device.allocate(size, *, stream=None)`. `stream` is also accepted by position.
 struct Allocate;
 
 impl Method<2> for Allocate {
@@ -662,14 +682,14 @@ impl Method<2> for Allocate {
     const TEXT: &'static CStr = c"allocate($self, size, *, stream=None)
 --
 
-Allocates memory of the device.
+Allocates device memory.
 
 Parameters
 ----------
 size : int
-    Bytes.
+    Size in bytes.
 stream : Stream, optional
-    The stream in whose order the memory is there; the default stream by default.
+    Stream of the stream-ordered allocation. Default: the default stream.
 
 Returns
 -------
@@ -689,16 +709,16 @@ Buffer";
     ) -> PyResult<Py<PyAny>> {
         let py = slf.py();
         let this = slf.get();
-        // Bound, as all of Python's here: PyO3 would put off giving others back, where it was not told that the thread is
-        // attached.
+        // `Bound`, as all references on this path: PyO3 would defer the drop of a `Py` unless it is attached
+        // explicitly.
         let resource = this.resource(slf)?.into_bound(py);
         let size = numbers::size_or_none(py, size, Self::FUNCTION)?;
-        let made;
+        let created;
         let stream = match stream {
             Some(stream) => stream,
             None => {
-                made = stream::default_object(py)?.into_bound(py).into_any();
-                &made
+                created = stream::default_object(py)?.into_bound(py).into_any();
+                &created
             }
         };
         resource::allocate(&resource, size, stream, this.device).map(Bound::unbind)

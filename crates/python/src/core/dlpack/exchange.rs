@@ -1,5 +1,5 @@
-//! DLPack between classes in C: functions that a class of arrays has in a capsule, its attribute
-//! `__dlpack_c_exchange_api__`. They make no Python calls, so an export costs a tenth of one by `__dlpack__`.
+//! The DLPack C exchange API: a table of C functions in the attribute `__dlpack_c_exchange_api__` of an array class.
+//! The functions run no Python code; an export costs a tenth of a call of `__dlpack__`.
 
 use std::ffi::{c_char, c_int, c_void};
 
@@ -18,16 +18,16 @@ use crate::core::view::PyView;
 use crate::core::view::dlpack::{Managed, of_versioned};
 use crate::cpython;
 
-/// The functions of a class, good for as long as the class lives.
+/// Exchange API of a class; valid as long as the class.
 #[derive(Clone, Copy)]
 pub struct Api(*const ExchangeApi);
 
-// SAFETY: DLPack has the functions live as long as the class and callable by any thread that is attached.
+// SAFETY: DLPack guarantees that the functions live as long as the class and can be called by any attached thread.
 unsafe impl Send for Api {}
 
-/// The functions in a capsule, of the version that we know; `None` for anything else.
-pub fn usable(capsule: &Bound<'_, PyAny>) -> Option<Api> {
-    // SAFETY: a live object; the name ends with a nul.
+/// The exchange API in a capsule, if its major version is supported.
+pub fn find_supported(capsule: &Bound<'_, PyAny>) -> Option<Api> {
+    // SAFETY: a live object and a NUL-terminated name.
     let mut header = unsafe {
         if ffi::PyCapsule_IsValid(capsule.as_ptr(), EXCHANGE_API.as_ptr()) == 0 {
             return None;
@@ -37,11 +37,11 @@ pub fn usable(capsule: &Bound<'_, PyAny>) -> Option<Api> {
             .cast_const()
     };
     while !header.is_null() && header.is_aligned() {
-        // SAFETY: the header is the same in all versions; it lives as long as the class.
+        // SAFETY: the header has the same layout in all versions, and lives as long as the class.
         let ExchangeApiHeader { version, previous } = unsafe { &*header };
         if version.major == VERSION.major {
             let api = header.cast::<ExchangeApi>();
-            // SAFETY: functions of this version.
+            // SAFETY: the table has this version.
             return unsafe { (*api).export }.map(|_| Api(api));
         }
         header = previous.cast_const();
@@ -50,15 +50,15 @@ pub fn usable(capsule: &Bound<'_, PyAny>) -> Option<Api> {
 }
 
 impl Api {
-    /// Exports an object of the class that these functions are of.
+    /// Exports an object of the class.
     ///
     /// # Errors
     ///
-    /// What the exporter raised.
+    /// Errors of the exporter.
     pub fn export(self, obj: &Bound<'_, PyAny>) -> PyResult<Managed<ManagedTensorVersioned>> {
         let py = obj.py();
         let mut managed: *mut ManagedTensorVersioned = std::ptr::null_mut();
-        // SAFETY: the functions live as long as the class, of which there is an object.
+        // SAFETY: the functions live as long as the class, of which `obj` is an instance.
         let status = unsafe {
             match (*self.0).export {
                 Some(export) => export(obj.as_ptr().cast(), &raw mut managed),
@@ -66,54 +66,54 @@ impl Api {
             }
         };
         if status != 0 || managed.is_null() {
-            return Err(failed(py, "export"));
+            return Err(api_error(py, "export"));
         }
-        // SAFETY: made for us, and given back should there be an exception all the same.
+        // SAFETY: exported for the caller; released if an exception is pending nevertheless.
         let managed = unsafe { Managed::own(managed) };
-        answered(py, status, "export")?;
+        check_result(py, status, "export")?;
         Ok(managed)
     }
 
-    /// The address of the stream that the library works on.
+    /// Handle of the library's current stream.
     ///
     /// # Errors
     ///
-    /// What the exporter raised.
+    /// Errors of the exporter.
     pub fn current_stream(self, py: Python<'_>, device: DlDevice) -> PyResult<usize> {
         let mut stream: *mut c_void = std::ptr::null_mut();
         // SAFETY: as above.
         let status = unsafe {
             match (*self.0).current_stream {
                 Some(current) => current(device.kind, device.number, &raw mut stream),
-                // Without the function the legacy default stream is the one to be in order with.
+                // Without the function, synchronize with the legacy default stream.
                 None => 0,
             }
         };
-        answered(py, status, "current_work_stream")?;
+        check_result(py, status, "current_work_stream")?;
         Ok(stream.expose_provenance())
     }
 }
 
-/// What a function answered: a status, and perhaps an exception, which counts whatever the status.
-fn answered(py: Python<'_>, status: c_int, what: &str) -> PyResult<()> {
+/// Result of an API function: a pending exception is an error, regardless of the status.
+fn check_result(py: Python<'_>, status: c_int, what: &str) -> PyResult<()> {
     // SAFETY: attached.
     if status != 0 || !unsafe { ffi::PyErr_Occurred() }.is_null() {
-        return Err(failed(py, what));
+        return Err(api_error(py, what));
     }
     Ok(())
 }
 
 #[cold]
-fn failed(py: Python<'_>, what: &str) -> PyErr {
+fn api_error(py: Python<'_>, what: &str) -> PyErr {
     PyErr::take(py).unwrap_or_else(|| {
         PyBufferError::new_err(format!(
-            "__dlpack_c_exchange_api__: {what} failed and did not say why"
+            "__dlpack_c_exchange_api__: {what} failed without an exception"
         ))
     })
 }
 
-/// Our own functions, of `StridedMemoryView`.
-static OURS: Table = Table(ExchangeApi {
+/// Exchange API of `StridedMemoryView`.
+static VIEW_API: StaticApi = StaticApi(ExchangeApi {
     header: ExchangeApiHeader {
         version: VERSION,
         previous: std::ptr::null_mut(),
@@ -125,48 +125,50 @@ static OURS: Table = Table(ExchangeApi {
     current_stream: Some(current_stream),
 });
 
-struct Table(ExchangeApi);
+struct StaticApi(ExchangeApi);
 
-// SAFETY: nobody writes to it, and the pointer in it is null.
-unsafe impl Sync for Table {}
+// SAFETY: never written; the pointer in it is null.
+unsafe impl Sync for StaticApi {}
 
-/// The capsule of our functions.
+/// Capsule of the exchange API of `StridedMemoryView`.
 ///
 /// # Errors
 ///
-/// Memory.
-pub fn ours(py: Python<'_>) -> PyResult<Py<PyAny>> {
+/// `MemoryError`.
+pub fn view_api_capsule(py: Python<'_>) -> PyResult<Py<PyAny>> {
     static CAPSULE: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
-    let made = || {
-        let table = (&raw const OURS.0).cast_mut().cast();
-        // SAFETY: table and name live for ever.
+    let created = || {
+        let table = (&raw const VIEW_API.0).cast_mut().cast();
+        // SAFETY: table and name are static.
         unsafe {
             let capsule = ffi::PyCapsule_New(table, EXCHANGE_API.as_ptr(), None);
             Bound::from_owned_ptr_or_err(py, capsule).map(Bound::unbind)
         }
     };
-    Ok(CAPSULE.get_or_try_init(py, made)?.clone_ref(py))
+    Ok(CAPSULE.get_or_try_init(py, created)?.clone_ref(py))
 }
 
-/// Runs one of our functions: an exception is set where it fails.
+/// Runs an API function: sets an exception on failure.
 ///
 /// # Safety
 ///
-/// The thread is attached, as DLPack has it for these functions.
-unsafe fn answer(body: impl FnOnce(Python<'_>) -> PyResult<()>) -> c_int {
+/// The thread is attached, as DLPack requires of the caller.
+unsafe fn run_api(body: impl FnOnce(Python<'_>) -> PyResult<()>) -> c_int {
     // SAFETY: the caller's.
     let py = unsafe { Python::assume_attached() };
     let done = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| body(py)));
     let error = match done {
         Ok(Ok(())) => return 0,
         Ok(Err(error)) => error,
-        Err(_) => PyBufferError::new_err("an internal error; please report it"),
+        Err(_) => {
+            PyBufferError::new_err("internal error in the DLPack exchange API; please report it")
+        }
     };
     cpython::set(error);
     -1
 }
 
-/// The view behind a pointer that C passed.
+/// The view passed by a C caller.
 ///
 /// # Safety
 ///
@@ -179,10 +181,10 @@ unsafe fn view_of<'py>(py: Python<'py>, obj: *mut c_void) -> PyResult<Bound<'py,
 }
 
 unsafe extern "C" fn export(obj: *mut c_void, out: *mut *mut ManagedTensorVersioned) -> c_int {
-    // SAFETY: attached; a live object and a place, says the caller.
+    // SAFETY: the caller guarantees an attached thread, a live object and a valid `out`.
     unsafe {
-        answer(|py| {
-            *out = dlpack::managed(&view_of(py, obj)?)?;
+        run_api(|py| {
+            *out = dlpack::export_managed(&view_of(py, obj)?)?;
             Ok(())
         })
     }
@@ -191,19 +193,19 @@ unsafe extern "C" fn export(obj: *mut c_void, out: *mut *mut ManagedTensorVersio
 unsafe extern "C" fn describe(obj: *mut c_void, out: *mut Tensor) -> c_int {
     // SAFETY: as above.
     unsafe {
-        answer(|py| {
-            out.write(dlpack::describe(&view_of(py, obj)?)?);
+        run_api(|py| {
+            out.write(dlpack::view_tensor(&view_of(py, obj)?)?);
             Ok(())
         })
     }
 }
 
 unsafe extern "C" fn import(managed: *mut ManagedTensorVersioned, out: *mut *mut c_void) -> c_int {
-    // SAFETY: attached; an export that becomes ours, and a place, says the caller.
+    // SAFETY: the caller guarantees an attached thread and a valid `out`, and transfers ownership of the export.
     unsafe {
-        answer(|py| {
+        run_api(|py| {
             if managed.is_null() {
-                return Err(PyTypeError::new_err("expected a DLPack tensor, not null"));
+                return Err(PyTypeError::new_err("expected a DLPack tensor, got null"));
             }
             let owned = Managed::own(managed);
             let none = py.None().into_bound(py);
@@ -214,7 +216,7 @@ unsafe extern "C" fn import(managed: *mut ManagedTensorVersioned, out: *mut *mut
     }
 }
 
-/// Views have no memory of their own to make arrays of.
+/// Not supported: a view owns no memory.
 unsafe extern "C" fn allocate(
     _prototype: *mut Tensor,
     _out: *mut *mut ManagedTensorVersioned,
@@ -222,22 +224,22 @@ unsafe extern "C" fn allocate(
     set_error: Option<SetError>,
 ) -> c_int {
     const TEXT: *const c_char =
-        c"StridedMemoryView does not allocate; allocate with a memory resource and export that buffer"
+        c"StridedMemoryView cannot allocate; allocate with a memory resource and export that buffer"
             .as_ptr();
     if let Some(set_error) = set_error {
-        // SAFETY: the function is given for this, with its first argument.
+        // SAFETY: `set_error` is called with its own context.
         unsafe { set_error(context, c"NotImplementedError".as_ptr(), TEXT) };
     }
     -1
 }
 
-/// A view is used on whatever stream its user chose: there is no current one, which is the legacy default stream for C.
+/// A view has no current stream; null is the legacy default stream.
 unsafe extern "C" fn current_stream(
     _kind: DeviceType,
     _number: i32,
     out: *mut *mut c_void,
 ) -> c_int {
-    // SAFETY: a place, says the caller.
+    // SAFETY: the caller guarantees a valid `out`.
     unsafe { *out = std::ptr::null_mut() };
     0
 }

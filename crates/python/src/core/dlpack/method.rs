@@ -1,5 +1,5 @@
-//! The method `__dlpack__` as a plain C function of Python's: consumers name its arguments, and finding four names by
-//! comparing texts took as long as the export.
+//! `__dlpack__` as a `METH_FASTCALL` method. Consumers pass keyword arguments, and comparing four names as text cost as
+//! much as the export.
 
 use pyo3::PyClass;
 use pyo3::exceptions::PyTypeError;
@@ -10,57 +10,58 @@ use pyo3::types::{PyString, PyType};
 
 use crate::bindings::function::guard;
 use crate::core::dlpack;
-use crate::core::dlpack::Request;
+use crate::core::dlpack::ExportRequest;
 use crate::core::memory::buffer::PyBuffer;
 use crate::core::view::PyView;
 use crate::cpython;
 use crate::cpython::Owned;
 
-/// The names, in the order of [`Arguments`].
+/// Parameter names, in the order of [`Arguments`].
 const NAMES: [&str; 4] = ["stream", "max_version", "dl_device", "copy"];
 
 type Arguments = [*mut ffi::PyObject; 4];
 
-/// The same as objects: the names in a call are the very ones where its text is part of a program.
+/// The parameter names as interned strings, to which call-site names are identical.
 fn names(py: Python<'_>) -> &[Py<PyString>; 4] {
     static KNOWN: PyOnceLock<[Py<PyString>; 4]> = PyOnceLock::new();
     KNOWN.get_or_init(py, || NAMES.map(|name| PyString::intern(py, name).unbind()))
 }
 
-/// A class with the method.
+/// A class with the method `__dlpack__`.
 pub trait Exports: PyClass {
-    /// What messages call it.
+    /// Class name in messages.
     const CLASS: &'static str;
-    /// The documentation, signature first.
+    /// Docstring with the signature.
     const TEXT: &'static std::ffi::CStr;
-    /// Makes the capsule.
+    /// Exports the capsule.
     ///
     /// # Errors
     ///
     /// As [`dlpack::export`].
     fn export<'py>(
         slf: &Bound<'py, Self>,
-        request: &Request<'_, 'py>,
+        request: &ExportRequest<'_, 'py>,
     ) -> PyResult<Bound<'py, PyAny>>;
 }
 
 impl Exports for PyBuffer {
     const CLASS: &'static str = "Buffer";
-    const TEXT: &'static std::ffi::CStr = c"__dlpack__($self, /, *, stream=None, max_version=None, dl_device=None, copy=None)
+    const TEXT: &'static std::ffi::CStr =
+        c"__dlpack__($self, /, *, stream=None, max_version=None, dl_device=None, copy=None)
 --
 
-Exports the memory by DLPack, as one dimension of 8-bit integers.
+Exports the memory by DLPack, as a one-dimensional array of 8-bit integers.
 
 Parameters
 ----------
 stream : int, optional
-    The consumer's stream, which waits for the streams that are known to use the memory; -1 for no waiting.
+    The consumer's stream, which waits for the known uses of the memory; -1: no synchronization.
 max_version : tuple of int, optional
-    The newest version that the consumer understands; from (1, 0) on it gets a versioned capsule.
+    Newest version supported by the consumer; from (1, 0) on, the capsule is versioned.
 dl_device : tuple of int, optional
-    The device wanted; only where the memory is.
+    Requested device; must be the device of the memory.
 copy : bool, optional
-    True is refused: the memory itself is exported.
+    True is refused: the export shares the memory.
 
 Returns
 -------
@@ -68,7 +69,7 @@ capsule";
 
     fn export<'py>(
         slf: &Bound<'py, Self>,
-        request: &Request<'_, 'py>,
+        request: &ExportRequest<'_, 'py>,
     ) -> PyResult<Bound<'py, PyAny>> {
         dlpack::export(slf, request)
     }
@@ -84,15 +85,14 @@ Exports the memory by DLPack.
 Parameters
 ----------
 stream : int, optional
-    The consumer's stream. It waits for the streams that are known to use a Buffer's memory; of other arrays the order
-    is that of the stream that the view was made for.
+    The consumer's stream, which waits for the known uses of a Buffer's memory. Other memory is ordered with the stream
+    that the view was created for; -1: no synchronization.
 max_version : tuple of int, optional
-    The newest version that the consumer understands; from (1, 0) on it gets a versioned capsule, which also says
-    whether the memory is read-only.
+    Newest version supported by the consumer; from (1, 0) on, the capsule is versioned, and carries the read-only flag.
 dl_device : tuple of int, optional
-    The device wanted; only where the memory is.
+    Requested device; must be the device of the memory.
 copy : bool, optional
-    True is refused: the memory itself is exported.
+    True is refused: the export shares the memory.
 
 Returns
 -------
@@ -100,7 +100,7 @@ capsule";
 
     fn export<'py>(
         slf: &Bound<'py, Self>,
-        request: &Request<'_, 'py>,
+        request: &ExportRequest<'_, 'py>,
     ) -> PyResult<Bound<'py, PyAny>> {
         dlpack::export_view(slf, request)
     }
@@ -113,23 +113,23 @@ unsafe extern "C" fn method<T: Exports>(
     keywords: *mut ffi::PyObject,
 ) -> *mut ffi::PyObject {
     guard(|| {
-        // SAFETY: the protocol gives as many borrowed references as it says, on an attached thread; the descriptor that
-        // calls this has checked the class of the first.
+        // SAFETY: the calling convention guarantees the stated number of borrowed references and an attached thread;
+        // the method descriptor has checked the class of `slf`.
         unsafe {
             let py = Python::assume_attached();
             let given = arguments::<T>(py, args, count, keywords).map_err(cpython::set)?;
             let slf = Borrowed::from_ptr(py, slf);
-            let made = call::<T>(&slf.cast_unchecked::<T>(), given).map_err(cpython::set)?;
-            Owned::take(made.into_ptr())
+            let created = call::<T>(&slf.cast_unchecked::<T>(), given).map_err(cpython::set)?;
+            Owned::take(created.into_ptr())
         }
     })
 }
 
-/// The arguments; null where one was not given.
+/// The arguments; null if not given.
 ///
 /// # Safety
 ///
-/// `args` are `count` objects and then one for each of `keywords`, which is null or a tuple of names.
+/// `args` are `count` objects followed by one object for each of `keywords`, which is null or a tuple of names.
 #[inline]
 unsafe fn arguments<T: Exports>(
     py: Python<'_>,
@@ -140,7 +140,7 @@ unsafe fn arguments<T: Exports>(
     let mut found: Arguments = [std::ptr::null_mut(); 4];
     if count != 0 {
         return Err(PyTypeError::new_err(format!(
-            "{}.__dlpack__() takes its arguments by name only: {}",
+            "{}.__dlpack__() takes keyword arguments only: {}",
             T::CLASS,
             NAMES.join(", ")
         )));
@@ -149,7 +149,7 @@ unsafe fn arguments<T: Exports>(
         return Ok(found);
     }
     let known = names(py);
-    // SAFETY: a live tuple, of which only places that it has are read; there is a value for each name.
+    // SAFETY: a live tuple, read within bounds; `args` has a value for each name.
     unsafe {
         for place in 0..ffi::PyTuple_Size(keywords) {
             let name = ffi::PyTuple_GetItem(keywords, place);
@@ -166,7 +166,7 @@ unsafe fn arguments<T: Exports>(
     Ok(found)
 }
 
-/// Which argument a text names that is not the very object.
+/// Parameter with this name, for names that are not interned.
 #[cold]
 fn by_text<T: Exports>(name: &Bound<'_, PyAny>) -> PyResult<usize> {
     let text = name.str()?;
@@ -176,14 +176,14 @@ fn by_text<T: Exports>(name: &Bound<'_, PyAny>) -> PyResult<usize> {
         .position(|known| *known == text)
         .ok_or_else(|| {
             PyTypeError::new_err(format!(
-                "{}.__dlpack__() got an unexpected keyword argument '{text}'; it has {}",
+                "{}.__dlpack__() got an unexpected keyword argument '{text}'; expected one of {}",
                 T::CLASS,
                 NAMES.join(", ")
             ))
         })
 }
 
-/// Calls the export with what was given.
+/// Calls the export with the given arguments.
 ///
 /// # Safety
 ///
@@ -194,14 +194,14 @@ unsafe fn call<'py, T: Exports>(
     given: Arguments,
 ) -> PyResult<Bound<'py, PyAny>> {
     let py = slf.py();
-    // SAFETY: live objects, which the caller of the method holds; null is none.
+    // SAFETY: live objects held by the method's caller, or null.
     let given = given.map(|object| unsafe {
         Bound::from_borrowed_ptr_or_opt(py, object).filter(|object| !object.is_none())
     });
     let [stream, max_version, dl_device, copy] = &given;
     T::export(
         slf,
-        &Request {
+        &ExportRequest {
             class: T::CLASS,
             stream: stream.as_ref(),
             max_version: max_version.as_ref(),
@@ -211,14 +211,14 @@ unsafe fn call<'py, T: Exports>(
     )
 }
 
-/// Gives the class its method.
+/// Adds the method to the class.
 ///
 /// # Errors
 ///
-/// Whatever Python raises.
+/// Python errors.
 pub fn add<T: Exports>(py: Python<'_>) -> PyResult<()> {
     names(py);
-    // The descriptor points to the definition for as long as the class lives.
+    // The descriptor refers to the definition for the lifetime of the class.
     let definition = Box::leak(Box::new(ffi::PyMethodDef {
         ml_name: c"__dlpack__".as_ptr(),
         ml_meth: ffi::PyMethodDefPointer {
@@ -228,10 +228,10 @@ pub fn add<T: Exports>(py: Python<'_>) -> PyResult<()> {
         ml_doc: T::TEXT.as_ptr(),
     }));
     let class: Bound<'_, PyType> = py.get_type::<T>();
-    // SAFETY: a live class; the definition is complete and stays.
-    let made = unsafe {
-        let made = ffi::PyDescr_NewMethod(class.as_type_ptr(), definition);
-        Bound::from_owned_ptr_or_err(py, made)?
+    // SAFETY: a live class and a static definition.
+    let created = unsafe {
+        let created = ffi::PyDescr_NewMethod(class.as_type_ptr(), definition);
+        Bound::from_owned_ptr_or_err(py, created)?
     };
-    class.setattr("__dlpack__", made)
+    class.setattr("__dlpack__", created)
 }

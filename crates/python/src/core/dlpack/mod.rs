@@ -1,4 +1,4 @@
-//! Export of buffers by DLPack (`dlpack.h`, versions 0 and 1).
+//! DLPack export of buffers and views (`dlpack.h`, versions 0 and 1).
 
 pub mod exchange;
 pub mod method;
@@ -22,20 +22,20 @@ use crate::core::view::PyView;
 use crate::cpython;
 use crate::cpython::Obj;
 
-/// The name of capsules of version 0.
+/// Name of an unversioned capsule.
 pub const NAME: &CStr = c"dltensor";
-/// The name of capsules of version 1.
+/// Name of a versioned capsule.
 pub const NAME_VERSIONED: &CStr = c"dltensor_versioned";
 
-/// Whose memory an export is; it stays for as long as the export lives.
+/// Owner of exported memory; lives as long as the export.
 enum Owner {
-    /// A buffer with a pin.
+    /// A pinned buffer.
     Buffer(Py<PyBuffer>),
-    /// A view, which keeps what it views.
+    /// A view, which owns its source.
     View(Py<PyView>),
 }
 
-/// One export: the structure that the consumer gets, and what it points to.
+/// One export: the structure given to the consumer, and the data it points to.
 struct Export<M> {
     managed: M,
     shape: i64,
@@ -43,8 +43,8 @@ struct Export<M> {
     owner: Owner,
 }
 
-/// A structure of the consumer's kind around a tensor.
-trait Kind: Sized {
+/// An exported structure that contains a tensor.
+trait ManagedStruct: Sized {
     const NAME: &'static CStr;
     fn wrap(tensor: Tensor, readonly: bool) -> Self;
     fn tensor(&mut self) -> &mut Tensor;
@@ -52,7 +52,7 @@ trait Kind: Sized {
     fn context(&self) -> *mut c_void;
 }
 
-impl Kind for ManagedTensor {
+impl ManagedStruct for ManagedTensor {
     const NAME: &'static CStr = NAME;
 
     fn wrap(tensor: Tensor, _readonly: bool) -> Self {
@@ -73,7 +73,7 @@ impl Kind for ManagedTensor {
     }
 }
 
-impl Kind for ManagedTensorVersioned {
+impl ManagedStruct for ManagedTensorVersioned {
     const NAME: &'static CStr = NAME_VERSIONED;
 
     fn wrap(tensor: Tensor, readonly: bool) -> Self {
@@ -96,18 +96,18 @@ impl Kind for ManagedTensorVersioned {
     }
 }
 
-/// The consumer is done with the export.
+/// Deleter of an export, called by the consumer.
 ///
 /// # Safety
 ///
-/// As DLPack has it: called once, with the structure that was exported. Any thread may call it.
-unsafe extern "C" fn delete<M: Kind>(managed: *mut M) {
+/// Called once with the exported structure, from any thread, as DLPack specifies.
+unsafe extern "C" fn delete<M: ManagedStruct>(managed: *mut M) {
     if managed.is_null() {
         return;
     }
-    // SAFETY: an export of ours, which the consumer gives back.
+    // SAFETY: an export of this module, returned by its consumer.
     let export = unsafe { Box::from_raw((*managed).context().cast::<Export<M>>()) };
-    // At the end of the process there may be no interpreter to be had: then nothing needs to be released any more.
+    // Attaching fails during interpreter shutdown; the export is then leaked.
     let mut export = Some(export);
     let _ = Python::try_attach(|py| {
         if let Some(export) = export.take() {
@@ -117,7 +117,8 @@ unsafe extern "C" fn delete<M: Kind>(managed: *mut M) {
     std::mem::forget(export);
 }
 
-/// Lets an export's owner go, at once: PyO3 would put off giving a `Py` back in a destructor, which Python calls without it.
+/// Releases the owner immediately: PyO3 would defer dropping a `Py` in a capsule destructor, which Python calls without
+/// PyO3.
 fn release<M>(py: Python<'_>, export: Export<M>) {
     match export.owner {
         Owner::Buffer(buffer) => {
@@ -128,11 +129,11 @@ fn release<M>(py: Python<'_>, export: Export<M>) {
     }
 }
 
-/// The destructor of capsules that nobody consumed; a consumer renames them.
-unsafe extern "C" fn forget_capsule<M: Kind>(capsule: *mut ffi::PyObject) {
-    // SAFETY: Python passes the capsule; a pointer is there under this name as long as nobody took it.
+/// Destructor of capsules that were not consumed; a consumer renames the capsule.
+unsafe extern "C" fn destroy_capsule<M: ManagedStruct>(capsule: *mut ffi::PyObject) {
+    // SAFETY: Python passes the capsule; an unconsumed capsule holds a pointer under this name.
     unsafe {
-        // Nobody renamed it if the name is the very text; what was renamed back has another one.
+        // The name's address identifies a capsule that was never renamed; a capsule renamed back has another address.
         if !std::ptr::eq(ffi::PyCapsule_GetName(capsule), M::NAME.as_ptr())
             && ffi::PyCapsule_IsValid(capsule, M::NAME.as_ptr()) == 0
         {
@@ -142,17 +143,17 @@ unsafe extern "C" fn forget_capsule<M: Kind>(capsule: *mut ffi::PyObject) {
         if managed.is_null() {
             return;
         }
-        // Capsules with this destructor hold exports of ours, and end attached.
+        // Only exports of this module have this destructor, which runs attached.
         let export = Box::from_raw((*managed).context().cast::<Export<M>>());
         release(Python::assume_attached(), *export);
     }
 }
 
-/// Where a buffer's memory is, as DLPack numbers devices.
+/// DLPack device of a buffer's memory.
 ///
 /// # Errors
 ///
-/// `RuntimeError` where it was closed, `BufferError` where neither host nor device can use it.
+/// `RuntimeError` for a closed buffer, `BufferError` if neither host nor device can access the memory.
 pub fn device(buffer: &PyBuffer, py: Python<'_>) -> PyResult<DlDevice> {
     buffer.dl_device(|| find_device(buffer, py))
 }
@@ -169,24 +170,24 @@ fn find_device(buffer: &PyBuffer, py: Python<'_>) -> PyResult<DlDevice> {
         (false, true) => (DeviceType::CPU, 0),
         (false, false) => {
             return Err(PyBufferError::new_err(
-                "neither the host nor a device can use the memory of this buffer: its memory resource says so",
+                "this Buffer is neither host-accessible nor device-accessible according to its memory resource",
             ));
         }
     };
     Ok(DlDevice { kind, number })
 }
 
-/// An int of 64 bits; `None` for larger ones. `extract` would fetch the exception that -1 may stand for.
+/// Value of an int of at most 64 bits, else `None`. `extract` would fetch an exception for -1.
 #[inline]
-pub fn number_of(number: &Bound<'_, PyInt>) -> Option<i64> {
-    // SAFETY: a live object, which the caller holds.
+pub fn as_i64(number: &Bound<'_, PyInt>) -> Option<i64> {
+    // SAFETY: a live object held by the caller.
     cpython::as_i64_if_fits(unsafe { Obj::new(number.as_ptr()) })
 }
 
-/// The numbers of a tuple of two.
+/// Both ints of a 2-tuple.
 #[inline]
-pub fn two(pair: &Bound<'_, PyTuple>) -> Option<(i64, i64)> {
-    // SAFETY: a live tuple, of which only places that it has are read, and those of ints.
+pub fn int_pair(pair: &Bound<'_, PyTuple>) -> Option<(i64, i64)> {
+    // SAFETY: a live tuple; only existing items are read, and converted only if they are ints.
     unsafe {
         if ffi::PyTuple_Size(pair.as_ptr()) != 2 {
             return None;
@@ -202,26 +203,26 @@ pub fn two(pair: &Bound<'_, PyTuple>) -> Option<(i64, i64)> {
     }
 }
 
-/// What a consumer asked `__dlpack__` for.
-pub struct Request<'a, 'py> {
-    /// `Buffer` or `StridedMemoryView`.
+/// Arguments of `__dlpack__`.
+pub struct ExportRequest<'a, 'py> {
+    /// Name of the exporting class, for messages.
     pub class: &'static str,
-    /// The arguments of `__dlpack__`.
+    /// As in `__dlpack__`.
     pub stream: Option<&'a Bound<'py, PyAny>>,
-    /// See there.
+    /// As in `__dlpack__`.
     pub max_version: Option<&'a Bound<'py, PyAny>>,
-    /// See there.
+    /// As in `__dlpack__`.
     pub dl_device: Option<&'a Bound<'py, PyAny>>,
-    /// See there.
+    /// As in `__dlpack__`.
     pub copy: Option<&'a Bound<'py, PyAny>>,
 }
 
-impl Request<'_, '_> {
-    /// Whether a versioned capsule is wanted, and on which stream the consumer is; -1 for one that waits for nothing.
+impl ExportRequest<'_, '_> {
+    /// Returns whether to export a versioned capsule, and the consumer's stream; -1: no synchronization.
     ///
     /// # Errors
     ///
-    /// `BufferError` for what cannot be exported as asked, `TypeError` for arguments of the wrong type.
+    /// `BufferError` for an unsupported request, `TypeError` for arguments of the wrong type.
     fn check(&self, here: DlDevice) -> PyResult<(bool, i64)> {
         let class = self.class;
         if let Some(wanted) = self.dl_device {
@@ -231,10 +232,10 @@ impl Request<'_, '_> {
                     wanted.get_type().name()?
                 )));
             };
-            if two(pair) != Some((here.kind.0.into(), here.number.into())) {
+            if int_pair(pair) != Some((here.kind.0.into(), here.number.into())) {
                 return Err(PyBufferError::new_err(format!(
-                    "{class}.__dlpack__() argument 'dl_device' is {}; the memory is on ({}, {}) and is not moved",
-                    numbers::shown(wanted),
+                    "{class}.__dlpack__() argument 'dl_device' is {}; the memory is on ({}, {}), and the export does not copy it",
+                    numbers::short_repr(wanted),
                     here.kind.0,
                     here.number
                 )));
@@ -250,7 +251,7 @@ impl Request<'_, '_> {
         }
         if self.copy.map_or(Ok(false), Bound::is_truthy)? {
             return Err(PyBufferError::new_err(format!(
-                "{class}.__dlpack__() argument 'copy' is true; a {class} exports its memory and makes no copies"
+                "{class}.__dlpack__() argument 'copy' is true; a {class} exports its own memory without copying"
             )));
         }
         let versioned = match self.max_version {
@@ -262,25 +263,25 @@ impl Request<'_, '_> {
                         given.get_type().name()?
                     )));
                 };
-                let Some((major, _)) = two(pair) else {
+                let Some((major, _)) = int_pair(pair) else {
                     return Err(PyBufferError::new_err(format!(
                         "{class}.__dlpack__() argument 'max_version' is {}; expected (major, minor)",
-                        numbers::shown(given)
+                        numbers::short_repr(given)
                     )));
                 };
                 major >= 1
             }
         };
         let stream = match self.stream {
-            // Without a stream a consumer is on the legacy default stream (Python array API, `__dlpack__`).
+            // The array API standard specifies the legacy default stream for a missing `stream`.
             None => 1,
             Some(given) => {
-                let number = given.cast::<PyInt>().ok().and_then(number_of);
+                let number = given.cast::<PyInt>().ok().and_then(as_i64);
                 let Some(number) = number.filter(|&n| n >= -1) else {
                     return Err(PyTypeError::new_err(format!(
-                        "{class}.__dlpack__() argument 'stream' is {}; expected the address of a stream, 1 or 2 for the \
-                         default streams, -1 for no waiting, or None",
-                        numbers::shown(given)
+                        "{class}.__dlpack__() argument 'stream' is {}; expected a stream handle, 1 or 2 for the default \
+                         streams, -1 for no synchronization, or None",
+                        numbers::short_repr(given)
                     )));
                 };
                 number
@@ -290,19 +291,19 @@ impl Request<'_, '_> {
     }
 }
 
-/// A capsule of the whole buffer; see `Buffer.__dlpack__`.
+/// Exports a buffer as a capsule; see `Buffer.__dlpack__`.
 ///
 /// # Errors
 ///
-/// `BufferError` for what cannot be exported as asked, `TypeError` for arguments of the wrong type.
+/// `BufferError` for an unsupported request, `TypeError` for arguments of the wrong type.
 pub fn export<'py>(
     buffer: &Bound<'py, PyBuffer>,
-    request: &Request<'_, 'py>,
+    request: &ExportRequest<'_, 'py>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let py = buffer.py();
     let here = device(buffer.get(), py)?;
     let (versioned, stream) = request.check(here)?;
-    order(buffer.get(), py, stream, here.kind)?;
+    synchronize_consumer(buffer.get(), py, stream, here.kind)?;
     if versioned {
         capsule(py, of_buffer::<ManagedTensorVersioned>(buffer, here)?)
     } else {
@@ -310,22 +311,22 @@ pub fn export<'py>(
     }
 }
 
-/// A capsule of a view; see `StridedMemoryView.__dlpack__`.
+/// Exports a view as a capsule; see `StridedMemoryView.__dlpack__`.
 ///
 /// # Errors
 ///
-/// As [`export`]; `BufferError` for elements that DLPack has no type for.
+/// As [`export`]; `BufferError` for element types unknown to DLPack.
 pub fn export_view<'py>(
     view: &Bound<'py, PyView>,
-    request: &Request<'_, 'py>,
+    request: &ExportRequest<'_, 'py>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let py = view.py();
     let here = view.get().device();
     let (versioned, stream) = request.check(here)?;
     if let Some(buffer) = view.get().buffer(py) {
-        order(buffer.get(), py, stream, here.kind)?;
+        synchronize_consumer(buffer.get(), py, stream, here.kind)?;
     }
-    let tensor = describe(view)?;
+    let tensor = view_tensor(view)?;
     if versioned {
         capsule(py, of_view::<ManagedTensorVersioned>(view, tensor))
     } else {
@@ -333,21 +334,21 @@ pub fn export_view<'py>(
     }
 }
 
-/// An export of a view for C, with nothing waited for.
+/// Exports a view through the C exchange API, without synchronization.
 ///
 /// # Errors
 ///
-/// `BufferError` for elements that DLPack has no type for.
-pub fn managed(view: &Bound<'_, PyView>) -> PyResult<*mut ManagedTensorVersioned> {
-    Ok(of_view(view, describe(view)?))
+/// `BufferError` for element types unknown to DLPack.
+pub fn export_managed(view: &Bound<'_, PyView>) -> PyResult<*mut ManagedTensorVersioned> {
+    Ok(of_view(view, view_tensor(view)?))
 }
 
-/// The view as a tensor, whose numbers live as long as the view.
+/// The view as a tensor, which borrows shape and strides from the view.
 ///
 /// # Errors
 ///
-/// As [`managed`].
-pub fn describe(view: &Bound<'_, PyView>) -> PyResult<Tensor> {
+/// As [`export_managed`].
+pub fn view_tensor(view: &Bound<'_, PyView>) -> PyResult<Tensor> {
     let py = view.py();
     let view = view.get();
     let layout = view.layout();
@@ -364,12 +365,17 @@ pub fn describe(view: &Bound<'_, PyView>) -> PyResult<Tensor> {
     })
 }
 
-/// Makes the consumer's stream wait for the work that is known to use the memory; -1 is none.
+/// Makes the consumer's stream wait for the known uses of the memory; -1: no synchronization.
 ///
 /// # Errors
 ///
-/// What the driver says.
-pub fn order(buffer: &PyBuffer, py: Python<'_>, handle: i64, kind: DeviceType) -> PyResult<()> {
+/// Driver errors.
+pub fn synchronize_consumer(
+    buffer: &PyBuffer,
+    py: Python<'_>,
+    handle: i64,
+    kind: DeviceType,
+) -> PyResult<()> {
     if handle == -1 || kind != DeviceType::CUDA {
         return Ok(());
     }
@@ -377,9 +383,9 @@ pub fn order(buffer: &PyBuffer, py: Python<'_>, handle: i64, kind: DeviceType) -
         return Ok(());
     };
     let handle = usize::try_from(handle.max(1)).unwrap_or(1);
-    // SAFETY: the consumer says that it is a stream of its own.
+    // SAFETY: the consumer guarantees a valid stream handle.
     let consumer = unsafe { Stream::from_handle(std::ptr::with_exposed_provenance_mut(handle)) };
-    // The last reference to one of them may go here, which destroys it: detached, too.
+    // Detached: may drop the last reference to a stream, which destroys it.
     let waited = py.detach(move || wait_for_all(device, &consumer, streams));
     waited.or_raise(py)
 }
@@ -394,7 +400,7 @@ fn wait_for_all(
         return Ok(());
     }
     let relaxed = RelaxedCapture::enter();
-    // Asking costs less than an event. A stream that is being captured must not be asked, nor a default one while any is.
+    // A query costs less than an event. Capturing streams must not be queried, nor default streams during a capture.
     let is_idle = |stream: &Stream| {
         !stream.is_default()
             && matches!(cupyrite::is_capturing(stream), Ok(false))
@@ -409,17 +415,17 @@ fn wait_for_all(
     cupyrite::wait_for_streams(consumer, &streams)
 }
 
-/// Puts an export on the heap, where it lives until its deleter is called.
-fn publish<M: Kind>(export: Export<M>) -> *mut M {
+/// Moves an export to the heap, where it lives until its deleter is called.
+fn publish<M: ManagedStruct>(export: Export<M>) -> *mut M {
     let export = Box::into_raw(Box::new(export));
-    // SAFETY: fresh and nobody else's yet.
+    // SAFETY: newly allocated and not shared yet.
     unsafe {
         (*export).managed.set_context(export.cast());
         &raw mut (*export).managed
     }
 }
 
-fn of_view<M: Kind>(view: &Bound<'_, PyView>, tensor: Tensor) -> *mut M {
+fn of_view<M: ManagedStruct>(view: &Bound<'_, PyView>, tensor: Tensor) -> *mut M {
     publish(Export {
         managed: M::wrap(tensor, view.get().is_readonly()),
         shape: 0,
@@ -428,20 +434,20 @@ fn of_view<M: Kind>(view: &Bound<'_, PyView>, tensor: Tensor) -> *mut M {
     })
 }
 
-/// The bytes of a buffer as DLPack counts them.
+/// Size of a buffer as a DLPack extent.
 ///
 /// # Errors
 ///
-/// `BufferError` for more than it can count.
-pub fn extent(bytes: usize) -> PyResult<i64> {
+/// `BufferError` for sizes beyond 2**63 - 1.
+pub fn dl_extent(bytes: usize) -> PyResult<i64> {
     i64::try_from(bytes).map_err(|_| {
         PyBufferError::new_err(format!(
-            "this Buffer has {bytes} bytes; DLPack counts to 2**63 - 1"
+            "this Buffer has {bytes} bytes; DLPack supports at most 2**63 - 1"
         ))
     })
 }
 
-fn of_buffer<M: Kind>(buffer: &Bound<'_, PyBuffer>, here: DlDevice) -> PyResult<*mut M> {
+fn of_buffer<M: ManagedStruct>(buffer: &Bound<'_, PyBuffer>, here: DlDevice) -> PyResult<*mut M> {
     let pinned = buffer.get().pin(buffer.py())?;
     let tensor = Tensor {
         data: std::ptr::with_exposed_provenance_mut(pinned.address as usize),
@@ -452,8 +458,8 @@ fn of_buffer<M: Kind>(buffer: &Bound<'_, PyBuffer>, here: DlDevice) -> PyResult<
         strides: std::ptr::null_mut(),
         byte_offset: 0,
     };
-    let shape = extent(pinned.size)?;
-    // The export undoes the pin.
+    let shape = dl_extent(pinned.size)?;
+    // The export releases the pin.
     std::mem::forget(pinned);
     let managed = publish(Export {
         managed: M::wrap(tensor, false),
@@ -461,7 +467,7 @@ fn of_buffer<M: Kind>(buffer: &Bound<'_, PyBuffer>, here: DlDevice) -> PyResult<
         stride: 1,
         owner: Owner::Buffer(buffer.clone().unbind()),
     });
-    // SAFETY: made just now, and it stays where it is.
+    // SAFETY: allocated above; its address is stable.
     unsafe {
         let export = (*managed).context().cast::<Export<M>>();
         let (shape, stride) = (&raw mut (*export).shape, &raw mut (*export).stride);
@@ -472,11 +478,11 @@ fn of_buffer<M: Kind>(buffer: &Bound<'_, PyBuffer>, here: DlDevice) -> PyResult<
     Ok(managed)
 }
 
-fn capsule<M: Kind>(py: Python<'_>, managed: *mut M) -> PyResult<Bound<'_, PyAny>> {
-    // SAFETY: the export lives until its deleter is called, by the consumer or by the capsule's destructor.
+fn capsule<M: ManagedStruct>(py: Python<'_>, managed: *mut M) -> PyResult<Bound<'_, PyAny>> {
+    // SAFETY: the export lives until its deleter is called, by the consumer or the capsule's destructor.
     unsafe {
         let capsule =
-            ffi::PyCapsule_New(managed.cast(), M::NAME.as_ptr(), Some(forget_capsule::<M>));
+            ffi::PyCapsule_New(managed.cast(), M::NAME.as_ptr(), Some(destroy_capsule::<M>));
         if capsule.is_null() {
             let error = PyErr::fetch(py);
             delete::<M>(managed);

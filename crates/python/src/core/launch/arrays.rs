@@ -1,4 +1,4 @@
-//! Memory of other packages as kernel arguments: the CUDA array interface and DLPack.
+//! Device memory of other libraries as kernel arguments: CUDA array interface and DLPack.
 //!
 //! See <https://numba.readthedocs.io/en/stable/cuda/cuda_array_interface.html> and
 //! <https://dmlc.github.io/dlpack/latest/python_spec.html>.
@@ -6,6 +6,7 @@
 use std::ffi::{CStr, c_void};
 
 use cupyrite::Stream;
+use cupyrite::dlpack::{DeviceType, ManagedTensor};
 use pyo3::ffi;
 use pyo3::prelude::*;
 
@@ -16,22 +17,22 @@ use crate::core::launch::packing::full_name;
 use crate::cpython;
 use crate::cpython::{Obj, Owned, R, Raised};
 
-/// The address of the first element of an array on the device; `None` for what is no array.
+/// Address of the first element of a device array; `None` for other objects.
 ///
-/// Where the array says which stream last wrote it, `stream` waits for that one. `keep` gets what must stay until the
-/// kernel is queued.
+/// If the array names the stream that last wrote it, `stream` waits for that stream. Objects that must outlive the
+/// launch are added to `keep`.
 ///
 /// # Errors
 ///
-/// `TypeError` for an array in other memory, `ValueError` for one that breaks its protocol's rules; what its methods and
-/// the driver raise. `name` begins the message.
+/// `TypeError` for an array in memory that kernels cannot access, `ValueError` for a protocol violation; errors of the
+/// array's methods and of the driver. `name` begins the message.
 pub fn address(
     value: Obj<'_>,
     stream: Option<&Stream>,
     name: impl Fn() -> String,
     keep: &mut Vec<Owned>,
 ) -> R<Option<u64>> {
-    // A class has the attributes of its instances, which is not what is meant.
+    // A class has its instances' attributes, but is not an array.
     // SAFETY: the object is live.
     if unsafe { ffi::PyType_Check(value.ptr()) } != 0 {
         return Ok(None);
@@ -45,7 +46,7 @@ pub fn address(
     dlpack(value, &device, stream, &name, keep).map(Some)
 }
 
-/// What an array's protocol requires is not so.
+/// Error for a violation of an array protocol.
 #[cold]
 fn broken(value: Obj<'_>, name: &impl Fn() -> String, problem: &str) -> Raised {
     let message = format!("{} has the type {}, {problem}", name(), full_name(value));
@@ -53,8 +54,8 @@ fn broken(value: Obj<'_>, name: &impl Fn() -> String, problem: &str) -> Raised {
 }
 
 fn item(dict: &Owned, key: &CStr) -> Option<Obj<'static>> {
-    // SAFETY: the object is live, which makes the borrowed item live as long as the dictionary is unchanged; it is
-    // looked at before anything else runs. What is no dictionary gives null.
+    // SAFETY: the object is live. The borrowed item lives as long as the dictionary is unchanged; callers use it before
+    // running other code. Objects other than dictionaries yield null.
     unsafe {
         let found = ffi::PyDict_GetItemString(dict.ptr(), key.as_ptr());
         (!found.is_null() && found != ffi::Py_None()).then(|| Obj::new(found))
@@ -71,34 +72,34 @@ fn cuda_array(
     let say = |problem: &str| broken(value, name, &format!("{WHAT} {problem}"));
     // SAFETY: the object is live.
     if unsafe { ffi::PyDict_Check(interface.ptr()) } == 0 {
-        return Err(say("is no dict"));
+        return Err(say("is not a dict"));
     }
     if item(interface, c"mask").is_some() {
-        return Err(say("has a mask, which a kernel cannot be given"));
+        return Err(say("has a mask, which kernels do not support"));
     }
     let first = item(interface, c"data")
         .filter(|data| data.is_tuple())
-        // SAFETY: a tuple, which holds its items; null (with an exception, cleared below) where it has none.
+        // SAFETY: a tuple, which owns its items; null with an exception (cleared below) if it is empty.
         .map(|data| unsafe { ffi::PyTuple_GetItem(data.ptr(), 0) })
         .filter(|first| !first.is_null());
     let Some(first) = first else {
         cpython::clear();
-        return Err(say("has no 'data' of the form (address, read-only)"));
+        return Err(say("has no 'data' of the form (address, readonly)"));
     };
     // SAFETY: as above.
     let first = unsafe { Obj::new(first) };
     let address = if first.is_none() {
         0
     } else {
-        word(first).ok_or_else(|| say("has an address that is no int of 64 bits"))?
+        word(first).ok_or_else(|| say("has an address that is not a 64-bit int"))?
     };
     if let Some(given) = item(interface, c"stream") {
         let Some(producer) = word(given) else {
-            return Err(say("has a 'stream' that is no handle"));
+            return Err(say("has a 'stream' that is not a stream handle"));
         };
         if producer == 0 {
             return Err(say(
-                "has the stream 0, which is ambiguous: 1 is the legacy default stream, 2 the per-thread one",
+                "has stream 0, which is ambiguous: 1 is the legacy default stream, 2 the per-thread default stream",
             ));
         }
         if let Some(stream) = stream {
@@ -108,7 +109,7 @@ fn cuda_array(
     Ok(address)
 }
 
-/// An int of 64 bits without sign; `None` (and no exception) for anything else.
+/// Value of an unsigned 64-bit int; `None`, without an exception, for other objects.
 fn word(value: Obj<'_>) -> Option<u64> {
     if !value.is_int() {
         return None;
@@ -122,44 +123,24 @@ fn word(value: Obj<'_>) -> Option<u64> {
     Some(word)
 }
 
-/// Makes `stream` wait for what is in the stream with the handle `producer`.
+/// Makes `stream` wait for the current work of the stream with handle `producer`.
 fn order(producer: u64, stream: &Stream) -> R<()> {
     if same(producer, stream) {
         return Ok(());
     }
     let handle = std::ptr::with_exposed_provenance_mut::<c_void>(producer as usize);
-    // SAFETY: the array's owner promises that this is a stream of the process, alive while the array is.
+    // SAFETY: the array's owner guarantees a stream that lives as long as the array.
     let producer = unsafe { Stream::from_handle(handle.cast()) };
-    // SAFETY: called with the interpreter's lock: conversions run on attached threads only.
+    // SAFETY: arguments are converted on attached threads only.
     let py = unsafe { Python::assume_attached() };
     py.detach(|| stream.wait_for_stream(&producer))
         .map_err(|error| cpython::set(to_python(py, &error)))
 }
 
-/// Whether a handle is this stream's. The legacy default stream has two.
+/// Whether a handle denotes this stream. The legacy default stream has two handles.
 fn same(producer: u64, stream: &Stream) -> bool {
     let ours = stream.handle().expose_provenance() as u64;
     producer == ours || (producer == 1 && ours == 0)
-}
-
-/// DLPack's device types whose memory a kernel can reach (`DLDeviceType`): a GPU's, pinned host memory, managed memory.
-const CUDA: i64 = 2;
-const CUDA_HOST: i64 = 3;
-const CUDA_MANAGED: i64 = 13;
-
-/// `DLTensor`, up to what is needed of it. `DLManagedTensor` begins with it.
-#[repr(C)]
-struct Tensor {
-    data: *mut c_void,
-    device_type: i32,
-    device_id: i32,
-    ndim: i32,
-    code: u8,
-    bits: u8,
-    lanes: u16,
-    shape: *const i64,
-    strides: *const i64,
-    byte_offset: u64,
 }
 
 fn dlpack(
@@ -175,19 +156,20 @@ fn dlpack(
         return Err(broken(
             value,
             name,
-            "whose __dlpack_device__() gave no pair of ints",
+            "whose __dlpack_device__() did not return a pair of ints",
         ));
     }
-    // SAFETY: the object is an int; a number out of range gives -1, which is no device type, and an exception.
-    let kind = unsafe { ffi::PyLong_AsLongLong(pair.get(0).ptr()) };
+    // SAFETY: the object is an int; out of range yields -1, which is not a device type, and an exception.
+    let number = unsafe { ffi::PyLong_AsLongLong(pair.get(0).ptr()) };
     cpython::clear();
-    if ![CUDA, CUDA_HOST, CUDA_MANAGED].contains(&kind) {
-        let place = match kind {
-            1 => "memory of the host".to_owned(),
-            _ => format!("memory of DLPack's device type {kind}"),
+    let device_type = DeviceType(i32::try_from(number).unwrap_or(-1));
+    if !device_type.is_device_accessible() {
+        let location = match device_type {
+            DeviceType::CPU => "host memory".to_owned(),
+            _ => format!("memory of DLPack device type {number}"),
         };
         let message = format!(
-            "{} is of type {}, in {place}, which a kernel cannot reach; copy it to the device first \
+            "{} is of type {} in {location}, which kernels cannot access; copy it to the device first \
              (Buffer.copy_from)",
             name(),
             full_name(value)
@@ -197,40 +179,41 @@ fn dlpack(
     let Some(method) = value.attribute(c"__dlpack__")? else {
         return Err(broken(value, name, "which has no __dlpack__"));
     };
-    let capsule = export(&method, kind, stream)?;
-    let tensor: *mut Tensor =
-        // SAFETY: a capsule of this name holds a DLManagedTensor, by the protocol; another object gives null.
+    let capsule = export(&method, device_type, stream)?;
+    let managed: *mut ManagedTensor =
+        // SAFETY: by the protocol, a capsule of this name holds a DLManagedTensor; other objects yield null.
         unsafe { ffi::PyCapsule_GetPointer(capsule.ptr(), c"dltensor".as_ptr()) }.cast();
-    if tensor.is_null() {
+    if managed.is_null() {
         cpython::clear();
         return Err(broken(
             value,
             name,
-            "whose __dlpack__() gave no capsule called 'dltensor'",
+            "whose __dlpack__() did not return a capsule named 'dltensor'",
         ));
     }
-    // SAFETY: as above; the capsule keeps the tensor.
-    let address = unsafe { ((*tensor).data.addr() as u64).wrapping_add((*tensor).byte_offset) };
-    // Not consumed: the capsule gives the tensor back when it goes, which is when the kernel has been queued.
+    // SAFETY: as above; the capsule owns the tensor.
+    let tensor = unsafe { &(*managed).tensor };
+    let address = (tensor.data.addr() as u64).wrapping_add(tensor.byte_offset);
+    // Not consumed: the capsule's destructor deletes the tensor after the kernel was queued.
     keep.push(capsule);
     Ok(address)
 }
 
-/// Calls `__dlpack__`, with the stream that is going to use the memory: its owner makes that one wait.
-fn export(method: &Owned, kind: i64, stream: Option<&Stream>) -> R<Owned> {
+/// Calls `__dlpack__` with the launch's stream, which then waits for the producer.
+fn export(method: &Owned, device_type: DeviceType, stream: Option<&Stream>) -> R<Owned> {
     // SAFETY: no preconditions.
     let none = Owned::take(unsafe { ffi::PyTuple_New(0) })?;
-    if kind == CUDA_HOST {
+    if device_type == DeviceType::CUDA_HOST {
         return method.obj().call0();
     }
     let number = match stream {
-        None => -1, // The order is the caller's business.
+        None => -1, // No synchronization: the caller orders the work.
         Some(stream) => match stream.handle().expose_provenance() {
-            0 => 1, // The legacy default stream, by the number that DLPack has for it.
+            0 => 1, // DLPack's number of the legacy default stream.
             handle => handle.cast_signed() as i64,
         },
     };
-    // SAFETY: fresh and live objects; the dictionary takes references of its own.
+    // SAFETY: new and live objects; the dictionary takes its own references.
     unsafe {
         let keywords = Owned::take(ffi::PyDict_New())?;
         let number = cpython::from_i64(number)?;

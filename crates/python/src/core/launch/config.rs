@@ -9,10 +9,10 @@ use pyo3::prelude::*;
 use pyo3::types::{PyInt, PyList, PyTuple};
 
 use crate::core::device;
-use crate::core::errors::{Class, OrRaise};
+use crate::core::errors::{ExceptionClass, OrRaise};
 use crate::core::numbers;
 
-/// Three dimensions that may change while another thread launches: it then sees some mixture, none of which is unsafe.
+/// Three dimensions. A concurrent launch may read a mixture of old and new values, which is safe.
 #[derive(Default)]
 struct Dims([AtomicU32; 3]);
 
@@ -33,32 +33,32 @@ impl Dims {
     }
 }
 
-/// The shape of a launch: how many blocks of how many threads, and what else the driver may know.
+/// Configuration of a launch: grid, blocks and launch attributes.
 ///
 /// Parameters
 /// ----------
 /// grid : int or tuple of up to three ints
-///     Blocks in x, y and z; with a cluster, clusters in x, y and z: ``grid=4, cluster=2`` are 8 blocks.
+///     Grid dimensions in blocks; with a cluster, in clusters: ``grid=4, cluster=2`` launches 8 blocks.
 /// cluster : int or tuple of up to three ints, optional
-///     Blocks of a cluster in x, y and z. They run at the same time and reach each other's shared memory. Needs a device
-///     of compute capability 9.0.
+///     Cluster dimensions in blocks. The blocks of a cluster are co-scheduled and access each other's shared memory.
+///     Requires compute capability 9.0.
 /// block : int or tuple of up to three ints
-///     Threads of a block in x, y and z.
+///     Block dimensions in threads.
 /// shmem_size : int, optional
-///     Bytes of dynamic shared memory of a block (0).
+///     Bytes of dynamic shared memory per block. Default: 0.
 /// is_cooperative : bool
-///     Whether all blocks are on the device at the same time, so that the grid can synchronise.
+///     Whether the launch is cooperative: all blocks are resident at once, so the grid can synchronize.
 /// programmatic_stream_serialization : bool
-///     Whether the kernel may begin before the one ahead of it in the stream has ended.
+///     Whether the kernel may start before the preceding kernel in the stream has completed.
 ///
-/// The keyword ``cooperative_launch`` of the 0.x versions is taken too, and deprecated.
+/// The keyword ``cooperative_launch`` of cuda.core 0.x is accepted and deprecated.
 ///
 /// Raises
 /// ------
 /// ValueError
-///     For a grid or block that is missing or of another form, and for dimensions below 1 or beyond 32 bits.
+///     Missing or malformed grid or block, dimensions below 1 or beyond 32 bits.
 /// CUDAError
-///     For a cluster where the device has none.
+///     The device does not support clusters.
 ///
 /// See `cuLaunchKernelEx <https://docs.nvidia.com/cuda/cuda-driver-api/group__CUDA__EXEC.html>`_.
 #[pyclass(
@@ -71,15 +71,15 @@ impl Dims {
 pub struct PyLaunchConfig {
     grid: Dims,
     block: Dims,
-    /// All zero where there is none.
+    /// All zero for no cluster.
     cluster: Dims,
     shared_bytes: AtomicU32,
     cooperative: AtomicBool,
-    overlapping: AtomicBool,
+    programmatic_serialization: AtomicBool,
 }
 
 impl PyLaunchConfig {
-    /// The configuration as it is now.
+    /// The current configuration.
     #[inline(always)]
     pub fn get(&self) -> LaunchConfig {
         let mut config = LaunchConfig::new(self.grid.get(), self.block.get());
@@ -89,7 +89,8 @@ impl PyLaunchConfig {
         }
         config.shared_bytes = self.shared_bytes.load(Ordering::Relaxed);
         config.cooperative = self.cooperative.load(Ordering::Relaxed);
-        config.programmatic_stream_serialization = self.overlapping.load(Ordering::Relaxed);
+        config.programmatic_stream_serialization =
+            self.programmatic_serialization.load(Ordering::Relaxed);
         config
     }
 }
@@ -103,7 +104,7 @@ impl PyLaunchConfig {
         text_signature = "(grid=None, cluster=None, block=None, shmem_size=None, is_cooperative=False, \
                             programmatic_stream_serialization=False)"
     )]
-    #[allow(clippy::too_many_arguments)] // those of Python's constructor
+    #[allow(clippy::too_many_arguments)] // parameters of the Python constructor
     fn new(
         py: Python<'_>,
         grid: Option<&Bound<'_, PyAny>>,
@@ -116,9 +117,9 @@ impl PyLaunchConfig {
     ) -> PyResult<PyLaunchConfig> {
         let flag = |value: Option<&Bound<'_, PyAny>>| value.map_or(Ok(false), |v| v.is_truthy());
         let needed = |field: &str, value: Option<&Bound<'_, PyAny>>| match value {
-            Some(value) => dims(field, value, Wrong::Value),
+            Some(value) => dims(field, value, DimsError::Value),
             None => Err(PyValueError::new_err(format!(
-                "LaunchConfig.{field} is needed: an int, or a tuple of up to three ints"
+                "LaunchConfig.{field} is required: an int or a tuple of up to three ints"
             ))),
         };
         let grid = needed("grid", grid)?;
@@ -126,7 +127,7 @@ impl PyLaunchConfig {
         let cluster = cluster
             .map(|value| {
                 supports_clusters(py)?;
-                dims("cluster", value, Wrong::Value)
+                dims("cluster", value, DimsError::Value)
             })
             .transpose()?;
         let mut cooperative = flag(is_cooperative)?;
@@ -134,12 +135,12 @@ impl PyLaunchConfig {
             PyErr::warn(
                 py,
                 &py.get_type::<PyDeprecationWarning>(),
-                c"LaunchConfig(cooperative_launch=...) is deprecated; its name is is_cooperative",
+                c"LaunchConfig(cooperative_launch=...) is deprecated; use is_cooperative",
                 1,
             )?;
             if is_cooperative.is_some() {
                 return Err(PyTypeError::new_err(
-                    "LaunchConfig: is_cooperative and cooperative_launch are one parameter; give one of them",
+                    "LaunchConfig: is_cooperative and cooperative_launch are one parameter; pass one of them",
                 ));
             }
             cooperative = value.is_truthy()?;
@@ -150,11 +151,11 @@ impl PyLaunchConfig {
             cluster: Dims::new(cluster.unwrap_or_default()),
             shared_bytes: AtomicU32::new(shmem_size.map_or(Ok(0), |value| shared_bytes(value))?),
             cooperative: AtomicBool::new(cooperative),
-            overlapping: AtomicBool::new(flag(programmatic_stream_serialization)?),
+            programmatic_serialization: AtomicBool::new(flag(programmatic_stream_serialization)?),
         })
     }
 
-    /// Blocks in x, y and z; with a cluster, clusters in x, y and z. May be set to an int or a tuple of up to three.
+    /// Grid dimensions in blocks; with a cluster, in clusters. Accepts an int or a tuple of up to three ints.
     #[getter]
     fn grid(&self) -> (u32, u32, u32) {
         self.grid.get().into()
@@ -162,11 +163,11 @@ impl PyLaunchConfig {
 
     #[setter]
     fn set_grid(&self, value: &Bound<'_, PyAny>) -> PyResult<()> {
-        self.grid.set(dims("grid", value, Wrong::Type)?);
+        self.grid.set(dims("grid", value, DimsError::Type)?);
         Ok(())
     }
 
-    /// Threads of a block in x, y and z. May be set to an int or a tuple of up to three.
+    /// Block dimensions in threads. Accepts an int or a tuple of up to three ints.
     #[getter]
     fn block(&self) -> (u32, u32, u32) {
         self.block.get().into()
@@ -174,11 +175,11 @@ impl PyLaunchConfig {
 
     #[setter]
     fn set_block(&self, value: &Bound<'_, PyAny>) -> PyResult<()> {
-        self.block.set(dims("block", value, Wrong::Type)?);
+        self.block.set(dims("block", value, DimsError::Type)?);
         Ok(())
     }
 
-    /// Blocks of a cluster in x, y and z, or None. May be set to None, an int or a tuple of up to three.
+    /// Cluster dimensions in blocks, or None. Accepts None, an int or a tuple of up to three ints.
     #[getter]
     fn cluster(&self) -> Option<(u32, u32, u32)> {
         let cluster = self.cluster.get();
@@ -189,13 +190,13 @@ impl PyLaunchConfig {
     fn set_cluster(&self, value: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
         let cluster = value.map(|value| {
             supports_clusters(value.py())?;
-            dims("cluster", value, Wrong::Type)
+            dims("cluster", value, DimsError::Type)
         });
         self.cluster.set(cluster.transpose()?.unwrap_or_default());
         Ok(())
     }
 
-    /// Bytes of dynamic shared memory of a block.
+    /// Bytes of dynamic shared memory per block.
     #[getter]
     fn shmem_size(&self) -> u32 {
         self.shared_bytes.load(Ordering::Relaxed)
@@ -208,7 +209,7 @@ impl PyLaunchConfig {
         Ok(())
     }
 
-    /// Whether all blocks are on the device at the same time.
+    /// Whether the launch is cooperative.
     #[getter]
     fn is_cooperative(&self) -> bool {
         self.cooperative.load(Ordering::Relaxed)
@@ -221,15 +222,15 @@ impl PyLaunchConfig {
         Ok(())
     }
 
-    /// Whether the kernel may begin before the one ahead of it in the stream has ended.
+    /// Whether the kernel may start before the preceding kernel in the stream has completed.
     #[getter]
     fn programmatic_stream_serialization(&self) -> bool {
-        self.overlapping.load(Ordering::Relaxed)
+        self.programmatic_serialization.load(Ordering::Relaxed)
     }
 
     #[setter]
     fn set_programmatic_stream_serialization(&self, value: &Bound<'_, PyAny>) -> PyResult<()> {
-        self.overlapping
+        self.programmatic_serialization
             .store(value.is_truthy()?, Ordering::Relaxed);
         Ok(())
     }
@@ -276,25 +277,25 @@ impl PyLaunchConfig {
     }
 }
 
-/// Which exception a value of the wrong form is.
+/// Exception type for malformed dimensions.
 #[derive(Clone, Copy)]
-enum Wrong {
+enum DimsError {
     /// In the constructor.
     Value,
-    /// Of an attribute.
+    /// On attribute assignment.
     Type,
 }
 
-/// A number of blocks or threads a dimension: an int, or a tuple or list of up to three; what is missing is 1.
-fn dims(field: &str, value: &Bound<'_, PyAny>, wrong: Wrong) -> PyResult<[u32; 3]> {
+/// Converts dimensions: an int, or a tuple or list of up to three; missing dimensions are 1.
+fn dims(field: &str, value: &Bound<'_, PyAny>, error_type: DimsError) -> PyResult<[u32; 3]> {
     let refuse = |problem: &str| {
-        let shown = numbers::shown(value);
+        let shown = numbers::short_repr(value);
         let text = format!(
             "LaunchConfig.{field} is {shown}{problem}; expected an int, or a tuple of up to three ints"
         );
-        match wrong {
-            Wrong::Value => PyValueError::new_err(text),
-            Wrong::Type => PyTypeError::new_err(text),
+        match error_type {
+            DimsError::Value => PyValueError::new_err(text),
+            DimsError::Type => PyTypeError::new_err(text),
         }
     };
     let mut dims = [1; 3];
@@ -316,10 +317,10 @@ fn dims(field: &str, value: &Bound<'_, PyAny>, wrong: Wrong) -> PyResult<[u32; 3
         *dim = match number.map(u32::try_from) {
             Some(Ok(number)) if number >= 1 => number,
             _ => {
-                let range = "each dimension is at least 1 and at most 2**32 - 1";
+                let range = "expected dimensions from 1 to 2**32 - 1";
                 return Err(PyValueError::new_err(format!(
                     "LaunchConfig.{field} is {}; {range}",
-                    numbers::shown(value)
+                    numbers::short_repr(value)
                 )));
             }
         };
@@ -327,7 +328,7 @@ fn dims(field: &str, value: &Bound<'_, PyAny>, wrong: Wrong) -> PyResult<[u32; 3
     Ok(dims)
 }
 
-/// An integer of any kind as `int`; `None` for everything else.
+/// Converts an object with `__index__` to an int; `None` for other objects.
 fn index<'py>(value: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, PyInt>>> {
     if let Ok(number) = value.cast::<PyInt>() {
         return Ok(Some(number.clone()));
@@ -337,7 +338,7 @@ fn index<'py>(value: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, PyInt>>> 
     };
     match method.call0() {
         Ok(number) => Ok(number.cast_into().ok()),
-        // An array of several elements has the method, and refuses.
+        // Arrays of several elements have the method and raise.
         Err(error) if error.is_instance_of::<PyTypeError>(value.py()) => Ok(None),
         Err(error) => Err(error),
     }
@@ -347,7 +348,7 @@ fn shared_bytes(value: &Bound<'_, PyAny>) -> PyResult<u32> {
     let Some(number) = index(value)? else {
         return Err(PyTypeError::new_err(format!(
             "LaunchConfig.shmem_size is {}; expected a number of bytes as int",
-            numbers::shown(value)
+            numbers::short_repr(value)
         )));
     };
     match number.extract::<i64>() {
@@ -357,22 +358,21 @@ fn shared_bytes(value: &Bound<'_, PyAny>) -> PyResult<u32> {
         Ok(bytes) if bytes <= i64::from(i32::MAX) => Ok(bytes as u32),
         _ => Err(PyOverflowError::new_err(format!(
             "LaunchConfig.shmem_size is {}; expected a number of bytes below 2**31",
-            numbers::shown(value)
+            numbers::short_repr(value)
         ))),
     }
 }
 
-/// Refuses clusters where the current device has none.
+/// Raises if the current device does not support clusters.
 fn supports_clusters(py: Python<'_>) -> PyResult<()> {
     let capability = device::current(py)?.compute_capability().or_raise(py)?;
     if capability.major >= 9 {
         return Ok(());
     }
-    Err(Class::Cuda.error(
+    Err(ExceptionClass::Cuda.error(
         py,
         format!(
-            "LaunchConfig.cluster: clusters of blocks need a device of compute capability 9.0 or higher; the current \
-             one has {capability}"
+            "LaunchConfig.cluster requires a device of compute capability 9.0; the current device has {capability}"
         ),
     ))
 }

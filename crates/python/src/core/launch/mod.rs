@@ -1,12 +1,11 @@
 //! `launch`, its configuration, and `ParamHolder`.
 //!
-//! A launch is the hottest call there is: its function is a plain C function of Python's, its objects are recognised by
-//! their types' addresses, its arguments are packed on the stack.
+//! Launches are the hottest calls: `launch` is a `METH_FASTCALL` function, argument types are recognized by address,
+//! and arguments are packed on the stack.
 
 pub mod arrays;
 pub mod config;
 pub mod packing;
-pub mod scalar_types;
 
 use std::ffi::c_void;
 
@@ -19,7 +18,6 @@ use crate::bindings::errors;
 use crate::bindings::errors::Kind;
 use crate::bindings::function::guard;
 use crate::bindings::symbols;
-use crate::core::closable::Detached;
 use crate::core::errors::to_python;
 pub use crate::core::launch::config::PyLaunchConfig;
 pub use crate::core::launch::packing::{Args, Hold, Kept, Packer, Pins, Target};
@@ -29,7 +27,7 @@ use crate::core::stream::PyStream;
 use crate::cpython;
 use crate::cpython::{Obj, Owned, R, Raised};
 
-/// The names of the first parameters.
+/// Names of the leading parameters.
 const NAMES: [&str; 3] = ["stream", "config", "kernel"];
 
 /// `launch(stream, config, kernel, *kernel_args)`.
@@ -40,7 +38,7 @@ unsafe extern "C" fn launch(
     names: *mut ffi::PyObject,
 ) -> *mut ffi::PyObject {
     guard(|| {
-        // SAFETY: the protocol gives as many borrowed references as it says, on an attached thread.
+        // SAFETY: the calling convention guarantees the stated number of borrowed references and an attached thread.
         unsafe {
             let first = args;
             let args = if count > 0 {
@@ -59,12 +57,12 @@ unsafe extern "C" fn launch(
     })
 }
 
-/// The first three arguments where some are given by name, or are missing.
+/// Binds the first three arguments if some are given by keyword or missing.
 ///
 /// # Safety
 ///
-/// `args` are the positional arguments, `values` points to those of the keywords, one for each of `names`, which is null
-/// or a tuple. All are live.
+/// `args` are the positional arguments and `values` the keyword arguments, one for each of `names`, which is null or a
+/// tuple. All are live.
 #[cold]
 unsafe fn named(
     args: &[*mut ffi::PyObject],
@@ -94,7 +92,7 @@ unsafe fn named(
     }
     if let Some(missing) = found.iter().position(|value| value.is_null()) {
         let message = format!(
-            "launch() misses the argument '{}'; it is launch(stream, config, kernel, *kernel_args)",
+            "launch() missing 1 required argument: '{}'; expected launch(stream, config, kernel, *kernel_args)",
             NAMES[missing]
         );
         return Err(errors::raise(Kind::Type, &message));
@@ -106,7 +104,7 @@ unsafe fn named(
 ///
 /// # Safety
 ///
-/// All are live objects, held by the caller; the thread is attached.
+/// All are live objects held by the caller; the thread is attached.
 #[inline(always)]
 unsafe fn queue(
     stream: *mut ffi::PyObject,
@@ -137,13 +135,13 @@ unsafe fn queue(
         }));
     };
     let config = config.get().get();
-    // SAFETY: as above; the caller holds the kernel until this returns.
+    // SAFETY: as above; the caller holds the kernel during this call.
     let Some(kernel) = (unsafe { kernel::borrow(py, kernel) }) else {
         // SAFETY: as above.
         return Err(wrong("kernel", "a Kernel", unsafe { Obj::new(kernel) }));
     };
     let mut packer = Packer::new();
-    // Dropped when the thread is attached again.
+    // Dropped after the thread is attached again.
     let pins = Pins::new(args, &stream);
     let target = Target {
         function: "launch",
@@ -155,14 +153,10 @@ unsafe fn queue(
         hold: Hold::Launch(&pins),
     };
     let params = packer.pack(args, &target)?;
-    let launched = {
-        // The driver may wait for room in the stream's queue.
-        // SAFETY: nothing of Python's is touched until it is dropped.
-        let _detached = unsafe { Detached::new(py) };
-        // SAFETY: an address for each argument. Their number and sizes are the kernel's where the driver tells them;
-        // what they mean to the kernel is the program's promise, as with every launch.
-        unsafe { kernel.launch_raw(&stream, &config, params) }
-    };
+    // Detached: the driver may wait for room in the stream's queue.
+    // SAFETY: the call touches no Python object. One address per argument; number and sizes match the kernel's parameters
+    // where the driver reports them, and the caller guarantees their meaning, as for every launch.
+    let launched = unsafe { cpython::detached(|| kernel.launch_raw(&stream, &config, params)) };
     match launched {
         Ok(()) => {
             symbols::check_interrupt()?;
@@ -172,8 +166,8 @@ unsafe fn queue(
     }
 }
 
-/// The kernel's parameters, when it is first launched: the driver may compile and load its code for that, and wait for other
-/// threads meanwhile.
+/// The kernel's parameters on its first launch. Detached: the driver may compile and load the code and wait for other
+/// threads.
 #[cold]
 fn ask_for_params<'a>(
     py: Python<'_>,
@@ -182,13 +176,13 @@ fn ask_for_params<'a>(
     py.detach(|| kernel.params())
 }
 
-/// Warns of a stream of another package.
+/// Warns about a stream of another library.
 #[cold]
 fn discourage(py: Python<'_>) -> PyResult<()> {
     PyErr::warn(
         py,
         &py.get_type::<PyDeprecationWarning>(),
-        c"launch() was given another package's stream, which is deprecated: make a Stream of it once, with \
+        c"launch() with a foreign stream object is deprecated; create a Stream from it once with \
           Device.create_stream(obj)",
         1,
     )
@@ -203,16 +197,17 @@ fn wrong(parameter: &'static str, wanted: &str, got: Obj<'_>) -> Raised {
     errors::wrong_type(site, wanted, got)
 }
 
-/// Kernel arguments as C takes them: packed once, for the functions of ``cuda.bindings`` that take ``kernelParams``.
+/// Packed kernel arguments for functions of ``cuda.bindings`` that take ``kernelParams``.
 ///
-/// The object holds its arguments, and their bytes, for as long as it lives. The memory of its buffers stays as long, also
-/// when they are closed; it is freed in the order of their streams then, so let the object live until its kernels are
-/// queued, and close a buffer with ``buffer.close(stream)`` where they are queued in another stream.
+/// The object holds its arguments and their bytes for its lifetime. The memory of its buffers stays valid as long, even
+/// if they are closed; it is then freed stream-ordered on the buffers' streams. Keep the object alive until its kernels
+/// are queued, and close buffers used in another stream with ``buffer.close(stream)``.
 ///
 /// Parameters
 /// ----------
 /// kernel_args : sequence
-///     The arguments, of the kinds that :func:`cuda.core.launch` takes. An int has 8 bytes and a bool one: no kernel says
+///     Arguments of the types accepted by :func:`cuda.core.launch`. Without a kernel, an int has 8 bytes and a bool
+///     one.
 ///     otherwise here.
 #[pyclass(
     frozen,
@@ -225,15 +220,15 @@ pub struct ParamHolder {
     packed: Packed,
 }
 
-/// Packed arguments and where they are.
+/// Packed arguments and the address of their pointer array.
 struct Packed {
-    /// Boxed: pointers lead into it.
+    /// Boxed: the pointers refer to its contents.
     _packer: Box<Packer>,
     address: *mut *mut c_void,
 }
 
-// SAFETY: nothing changes after it was made; what it holds of Python is let go on an attached thread, as with every
-// object of Python.
+// SAFETY: immutable after construction; its Python objects are dropped on an attached thread, as all contents of Python
+// objects.
 unsafe impl Send for Packed {}
 // SAFETY: as above.
 unsafe impl Sync for Packed {}
@@ -246,7 +241,7 @@ impl ParamHolder {
         // SAFETY: the object is live.
         if unsafe { ffi::PySequence_Check(kernel_args.as_ptr()) } == 0 {
             return Err(PyTypeError::new_err(format!(
-                "ParamHolder() argument 'kernel_args' must be a sequence, such as a tuple, not {}",
+                "ParamHolder() argument 'kernel_args' must be a sequence such as a tuple, not {}",
                 kernel_args.get_type().name()?
             )));
         }
@@ -264,7 +259,7 @@ impl ParamHolder {
             params: None,
             hold: Hold::Kept(&kept),
         };
-        // SAFETY: the tuple holds its items.
+        // SAFETY: the tuple owns its items.
         let address = packer
             .pack(unsafe { Args::new(&items) }, &target)
             .map_err(|Raised| PyErr::fetch(py))?;
@@ -277,7 +272,7 @@ impl ParamHolder {
         })
     }
 
-    /// The address of the array of pointers to the arguments (``void **``), as int; 0 if there are none.
+    /// Address of the array of argument pointers (``void **``) as an int; 0 if there are no arguments.
     #[getter]
     fn ptr(&self) -> usize {
         self.packed.address.expose_provenance()
@@ -293,40 +288,40 @@ const DOC: &std::ffi::CStr = c"launch(stream, config, kernel, *kernel_args)
 
 Queues a kernel in a stream.
 
-Number and sizes of the arguments are compared with the kernel's parameters where the driver tells them (since CUDA 12.4).
+The number and sizes of the arguments are checked against the kernel's parameters if the driver reports them (CUDA 12.4).
 
 Parameters
 ----------
 stream : Stream or GraphBuilder
-    Where the kernel is queued; other objects with ``__cuda_stream__`` are taken too, which is deprecated.
+    The stream. Other objects with ``__cuda_stream__`` are accepted and deprecated.
 config : LaunchConfig
-    The shape of the launch.
+    The launch configuration.
 kernel : Kernel
-    What is launched.
+    The kernel.
 *kernel_args
-    One value for each parameter of the kernel:
+    One value per kernel parameter:
 
     ====================================================  ==========================================================
     bool, int                                             an integer of the parameter's size, or an address
     float; complex                                        a double; two doubles
-    NumPy's scalars, simple types of ctypes               their own bytes
-    NumPy's structured scalars, Structure, Union, Array   a structure by value
-    Buffer, ``__cuda_array_interface__``, DLPack          the address of the memory on the device
+    NumPy scalars, simple ctypes types                    their bytes
+    NumPy structured scalars, Structure, Union, Array     a structure by value
+    Buffer, ``__cuda_array_interface__``, DLPack          the address of device memory
     handles and structures of ``cuda.bindings``           their value
     ====================================================  ==========================================================
 
 Raises
 ------
 TypeError
-    An argument is of the wrong kind or size, or their number is wrong. The message names its position, counted from 0.
+    An argument has the wrong type or size, or their number is wrong. The message names the position, counted from 0.
 OverflowError
-    An int does not fit in its parameter.
+    An int does not fit its parameter.
 ValueError
-    A cooperative launch has more blocks than the device can hold at once.
+    A cooperative launch has more blocks than can be resident at once.
 RuntimeError
     The stream or a buffer was closed.
 CUDAError
-    What the driver answers. What the kernel itself does wrong shows at a later call, such as ``stream.sync()``.
+    Driver errors. Errors of the kernel itself are reported by a later call, such as ``stream.sync()``.
 
 See `cuLaunchKernelEx <https://docs.nvidia.com/cuda/cuda-driver-api/group__CUDA__EXEC.html>`_.";
 
@@ -339,7 +334,7 @@ pub fn init(core: &Bound<'_, PyModule>) -> PyResult<()> {
     core.add_class::<PyLaunchConfig>()?;
     core.add_class::<ParamHolder>()?;
     let py = core.py();
-    // The function points to its definition for as long as the process lives.
+    // The function refers to its definition for the lifetime of the process.
     let definition = Box::leak(Box::new(ffi::PyMethodDef {
         ml_name: c"launch".as_ptr(),
         ml_meth: ffi::PyMethodDefPointer {
@@ -349,10 +344,10 @@ pub fn init(core: &Bound<'_, PyModule>) -> PyResult<()> {
         ml_doc: DOC.as_ptr(),
     }));
     let home = pyo3::types::PyString::new(py, "cuda.core._launcher");
-    // SAFETY: the definition is complete and stays; the name is live.
+    // SAFETY: a complete, static definition and a live name.
     let function = unsafe {
-        let made = ffi::PyCFunction_NewEx(definition, std::ptr::null_mut(), home.as_ptr());
-        Bound::from_owned_ptr_or_err(py, made)?
+        let created = ffi::PyCFunction_NewEx(definition, std::ptr::null_mut(), home.as_ptr());
+        Bound::from_owned_ptr_or_err(py, created)?
     };
     core.add("launch", function)
 }

@@ -1,10 +1,10 @@
-//! Kernel arguments: Python's values as the bytes that a kernel's parameters are made of.
+//! Packing of kernel arguments: conversion of Python values to the bytes of kernel parameters.
 //!
-//! What a value becomes is a matter of its type: a Python `int` is an integer or an address of the size that the
-//! parameter has, a `float` a double, a NumPy or ctypes value its own bytes, memory of a device its address. Where the
-//! driver tells the kernel's parameters, number and sizes are compared with them before anything is queued.
+//! The type of a value determines its bytes: a Python `int` is an integer or an address of the parameter's size, a
+//! `float` a double, a NumPy or ctypes value its own bytes, device memory its address. If the driver reports the
+//! kernel's parameters, number and sizes are checked before anything is queued.
 //!
-//! Up to [`INLINE`] arguments need no memory from the heap, unless structures by value are large.
+//! Up to [`INLINE`] arguments are packed without heap allocation, unless structures by value are large.
 
 use std::cell::Cell;
 use std::ffi::c_void;
@@ -18,43 +18,38 @@ use pyo3::types::PyTuple;
 
 use crate::bindings::errors;
 use crate::bindings::errors::Kind as Exc;
+use crate::bindings::parameter_arena::{INLINE, ParameterArena};
 use crate::core::launch::arrays;
-use crate::core::launch::scalar_types;
-use crate::core::launch::scalar_types::{HEAD, Kind};
 use crate::core::memory::buffer::PyBuffer;
 use crate::cpython;
+use crate::cpython::internals::scalar_values;
+use crate::cpython::internals::scalar_values::{HEAD, ScalarBytes};
 use crate::cpython::{Buffer, Obj, Owned, R, Raised};
 use crate::types;
 
-/// Arguments whose pointers need no memory from the heap.
-pub const INLINE: usize = 32;
-
-/// 16-byte pieces of values that need none.
-const PIECES: usize = 64;
-
-/// What the arguments are for.
+/// Purpose of the arguments.
 pub struct Target<'a> {
-    /// The Python function or class, for messages.
+    /// Python function or class, for messages.
     pub function: &'static str,
-    /// The kernel, for messages.
+    /// Kernel, for messages.
     pub kernel: Option<&'a cupyrite::Kernel>,
-    /// The kernel's parameters, where the driver tells them.
+    /// The kernel's parameters, if the driver reports them.
     pub params: Option<&'a [ParamInfo]>,
-    /// What holds the buffers.
+    /// Owner of the buffer pins.
     pub hold: Hold<'a>,
 }
 
-/// What holds the buffers among the arguments, so that an address that was read stays theirs.
+/// Owner of the pins of buffer arguments, which keep the packed addresses valid.
 #[derive(Clone, Copy)]
 pub enum Hold<'a> {
-    /// For a launch, until the kernel is queued in its stream.
+    /// For a launch: pinned until the kernel is queued.
     Launch(&'a Pins<'a>),
-    /// For arguments that are kept, and launched by somebody else.
+    /// For kept arguments, which another call launches.
     Kept(&'a Kept),
 }
 
 impl<'a> Hold<'a> {
-    /// The stream of the launch, where there is one.
+    /// The stream of the launch, if any.
     fn stream(self) -> Option<&'a Stream> {
         match self {
             Hold::Launch(pins) => Some(pins.stream),
@@ -63,15 +58,15 @@ impl<'a> Hold<'a> {
     }
 }
 
-/// Arguments that are kept, and the buffers among them: their memory stays until this ends, also should they be closed.
+/// Kept arguments and their pinned buffers, whose memory stays valid while this lives.
 pub struct Kept {
     args: Py<PyTuple>,
-    /// Positions of the buffers that are held.
+    /// Positions of the pinned buffers.
     held: Mutex<Vec<usize>>,
 }
 
 impl Kept {
-    /// Keeps the arguments; holds no buffer yet.
+    /// Keeps the arguments, without pins.
     pub const fn new(args: Py<PyTuple>) -> Kept {
         Kept {
             args,
@@ -84,13 +79,13 @@ impl Kept {
         &self.args
     }
 
-    /// Holds the buffer at this position; its address, or `None` where it was closed.
+    /// Pins the buffer at this position and returns its address; `None` for a closed buffer.
     fn hold(&self, buffer: &PyBuffer, index: usize) -> R<Option<u64>> {
         let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
         if held.try_reserve(1).is_err() {
             return Err(errors::no_memory());
         }
-        // SAFETY: arguments are converted by attached threads only.
+        // SAFETY: arguments are converted on attached threads only.
         let address = buffer.begin_launch(unsafe { Python::assume_attached() });
         if address.is_some() {
             held.push(index);
@@ -101,7 +96,7 @@ impl Kept {
 
 impl Drop for Kept {
     fn drop(&mut self) {
-        // SAFETY: this is part of a Python object, or of one that is being made: it ends on an attached thread.
+        // SAFETY: part of a Python object, or of a failed construction: dropped on an attached thread.
         let py = unsafe { Python::assume_attached() };
         let held = self.held.get_mut().unwrap_or_else(PoisonError::into_inner);
         for &index in held.iter() {
@@ -114,20 +109,20 @@ impl Drop for Kept {
     }
 }
 
-/// The buffers among a launch's arguments, held until the kernel is queued: should another thread close one of them after
-/// its address was read, it is freed after that, in the order of the stream too.
+/// Pins of buffer arguments during a launch. A buffer that another thread closes after its address was read is freed
+/// after the launch, ordered after the stream's work.
 pub struct Pins<'a> {
     args: Args<'a>,
     stream: &'a Stream,
-    /// The first buffers that are held, as many as `count`.
+    /// The first `count` pinned buffers.
     first: [Cell<MaybeUninit<*const PyBuffer>>; INLINE],
     count: Cell<usize>,
-    /// Where there are more: every buffer among these arguments is held, too.
+    /// Index range of further arguments, in which every buffer is pinned.
     more: Cell<(usize, usize)>,
 }
 
 impl<'a> Pins<'a> {
-    /// Holds nothing yet.
+    /// No pins.
     #[inline(always)]
     pub const fn new(args: Args<'a>, stream: &'a Stream) -> Pins<'a> {
         Pins {
@@ -139,11 +134,11 @@ impl<'a> Pins<'a> {
         }
     }
 
-    /// Holds the buffer that is this argument; its address, or `None` where it was closed. Called in the order of the
+    /// Pins the buffer at this position and returns its address; `None` for a closed buffer. Called in the order of the
     /// arguments.
     #[inline(always)]
     fn hold(&self, buffer: &PyBuffer, index: usize) -> Option<u64> {
-        // SAFETY: arguments are converted by attached threads only.
+        // SAFETY: arguments are converted on attached threads only.
         let address = buffer.begin_launch(unsafe { Python::assume_attached() })?;
         let count = self.count.get();
         match self.first.get(count) {
@@ -178,10 +173,10 @@ impl<'a> Pins<'a> {
 impl Drop for Pins<'_> {
     #[inline(always)]
     fn drop(&mut self) {
-        // SAFETY: launches begin and end on attached threads.
+        // SAFETY: launches start and end on attached threads.
         let py = unsafe { Python::assume_attached() };
         for place in self.first.iter().take(self.count.get()) {
-            // SAFETY: `hold` wrote as many addresses of buffers; the arguments hold these.
+            // SAFETY: `hold` wrote `count` buffer addresses; the arguments keep these buffers alive.
             let buffer = unsafe { &*place.get().assume_init() };
             buffer.end_launch(py, self.stream);
         }
@@ -191,50 +186,33 @@ impl Drop for Pins<'_> {
     }
 }
 
-/// Room for the packed arguments of one launch. It must not move between [`Packer::pack`] and the end of the C call.
+/// The packed arguments of one launch. Must not move between [`Packer::pack`] and the end of the C call.
 pub struct Packer {
-    pointers: MaybeUninit<[*mut c_void; INLINE]>,
-    values: MaybeUninit<[u128; PIECES]>,
-    /// Pieces of `values` that are taken.
-    used: usize,
-    more: Option<Box<More>>,
-}
-
-/// What few launches need.
-#[derive(Default)]
-struct More {
-    pointers: Vec<*mut c_void>,
-    values: Vec<Box<[u128]>>,
-    /// What must stay until the kernel is queued.
+    arena: ParameterArena,
+    /// Objects that must live until the kernel is queued.
     keep: Vec<Owned>,
 }
 
 impl Packer {
-    /// Empty; costs nothing.
+    /// Creates an empty packer; costs nothing.
     #[inline(always)]
     pub const fn new() -> Packer {
         Packer {
-            pointers: MaybeUninit::uninit(),
-            values: MaybeUninit::uninit(),
-            used: 0,
-            more: None,
+            arena: ParameterArena::new(),
+            keep: Vec::new(),
         }
     }
 
-    #[cold]
-    fn more(&mut self) -> &mut More {
-        self.more.get_or_insert_default()
-    }
-
-    /// Packs the arguments and gives the array of their addresses, as `cuLaunchKernel` takes it. Null for none.
+    /// Packs the arguments and returns the array of their addresses as taken by `cuLaunchKernel`; null for no
+    /// arguments.
     ///
-    /// The bytes may lie in the objects themselves, which the caller keeps alive until the call is over.
+    /// The bytes may lie in the argument objects, which the caller keeps alive during the call.
     ///
     /// # Errors
     ///
-    /// `TypeError` for another number of arguments than the kernel has parameters, for one of another size than its
-    /// parameter and for what is no kernel argument; `OverflowError` for an integer that its parameter cannot hold;
-    /// `RuntimeError` for a buffer that was closed. Each names the position.
+    /// `TypeError` for a wrong number of arguments, a size that differs from the parameter's, and unsupported types;
+    /// `OverflowError` for an integer that does not fit its parameter; `RuntimeError` for a closed buffer. The message
+    /// names the position.
     #[inline]
     pub fn pack(&mut self, args: Args<'_>, target: &Target<'_>) -> R<*mut *mut c_void> {
         let count = args.len();
@@ -246,15 +224,7 @@ impl Packer {
         if count == 0 {
             return Ok(std::ptr::null_mut());
         }
-        let pointers: *mut *mut c_void = if count <= INLINE {
-            self.pointers.as_mut_ptr().cast()
-        } else {
-            let pointers = &mut self.more().pointers;
-            if pointers.try_reserve_exact(count).is_err() {
-                return Err(errors::no_memory());
-            }
-            pointers.as_mut_ptr()
-        };
+        let pointers = self.arena.begin(count)?;
         for index in 0..count {
             let size = match target.params {
                 Some(params) => params[index].size,
@@ -272,20 +242,20 @@ impl Packer {
         Ok(pointers)
     }
 
-    /// Where one argument's bytes are.
+    /// Address of one argument's bytes.
     #[inline(always)]
     fn one(&mut self, value: Obj<'_>, place: Place<'_>) -> R<*mut c_void> {
         let ty = value.ty();
         if std::ptr::eq(ty, &raw mut ffi::PyLong_Type) {
             let word = integer(value, place)?;
-            return self.word(word);
+            return self.arena.word(word);
         }
-        if let Some(kind) = scalar_types::exact(ty) {
+        if let Some(kind) = scalar_values::exact(ty) {
             return self.number(value, kind, place);
         }
         if let Ok(buffer) = bound(value).cast::<PyBuffer>() {
             let address = place.address_of(buffer.get(), value)?;
-            return self.word(address);
+            return self.arena.word(address);
         }
         if std::ptr::eq(ty, &raw mut ffi::PyFloat_Type) {
             return self.double(value, place);
@@ -293,66 +263,22 @@ impl Packer {
         self.other(value, place)
     }
 
-    /// A value of 8 bytes.
+    /// Packs a NumPy scalar or a simple ctypes value.
     #[inline(always)]
-    fn word(&mut self, word: u64) -> R<*mut c_void> {
-        let room = self.room(8)?;
-        // SAFETY: there is room for 8 aligned bytes.
-        unsafe { room.cast::<u64>().write(word) };
-        Ok(room.cast())
-    }
-
-    /// Room for a value, 16-byte aligned.
-    #[inline(always)]
-    fn room(&mut self, size: usize) -> R<*mut u8> {
-        let pieces = size.div_ceil(16);
-        if pieces <= PIECES - self.used {
-            // SAFETY: the pieces from `used` on are free.
-            let at = unsafe { self.values.as_mut_ptr().cast::<u128>().add(self.used) };
-            self.used += pieces;
-            return Ok(at.cast());
-        }
-        self.large_room(pieces)
-    }
-
-    #[cold]
-    fn large_room(&mut self, pieces: usize) -> R<*mut u8> {
-        let mut memory: Vec<u128> = Vec::new();
-        if memory.try_reserve_exact(pieces).is_err() {
-            return Err(errors::no_memory());
-        }
-        memory.resize(pieces, 0);
-        let mut memory = memory.into_boxed_slice();
-        let at = memory.as_mut_ptr().cast();
-        // The slice's memory stays where it is when the box moves.
-        self.more().values.push(memory);
-        Ok(at)
-    }
-
-    /// A copy of bytes.
-    fn bytes(&mut self, bytes: &[u8]) -> R<*mut c_void> {
-        let room = self.room(bytes.len())?;
-        // SAFETY: there is room for as many bytes, in memory of our own.
-        unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), room, bytes.len()) };
-        Ok(room.cast())
-    }
-
-    /// A number of NumPy's or of ctypes.
-    #[inline(always)]
-    fn number(&mut self, value: Obj<'_>, kind: Kind, place: Place<'_>) -> R<*mut c_void> {
-        // SAFETY: the table has looked at an instance of the type: the bytes, or their address, follow the head.
+    fn number(&mut self, value: Obj<'_>, kind: ScalarBytes, place: Place<'_>) -> R<*mut c_void> {
+        // SAFETY: an instance of the type confirmed that the bytes, or their address, follow the head.
         let inside = unsafe { value.ptr().cast::<u8>().add(HEAD) };
         match kind {
-            // They never change, and the arguments hold the object.
-            Kind::Inside(size) => {
+            // Immutable, and the arguments keep the object alive.
+            ScalarBytes::Inside(size) => {
                 place.check(size, value)?;
                 Ok(inside.cast())
             }
-            // They may change, and their place too (`ctypes.resize`), once others run.
-            Kind::Behind(size) => {
+            // Copied: value and address (`ctypes.resize`) may change while other threads run.
+            ScalarBytes::Behind(size) => {
                 place.check(size, value)?;
-                let room = self.room(size)?;
-                // SAFETY: the object's first word is the address of `size` bytes; there is room for as many.
+                let room = self.arena.room(size)?;
+                // SAFETY: the first word is the address of `size` bytes; there is room for them.
                 unsafe {
                     let from = inside.cast::<*const u8>().read();
                     std::ptr::copy_nonoverlapping(from, room, size);
@@ -369,25 +295,25 @@ impl Packer {
         if number == -1.0 && cpython::raised() {
             return Err(Raised);
         }
-        self.word(number.to_bits())
+        self.arena.word(number.to_bits())
     }
 
-    /// Everything that is not met in every launch.
+    /// Packs values of less common types.
     #[inline(never)]
     fn other(&mut self, value: Obj<'_>, place: Place<'_>) -> R<*mut c_void> {
         if std::ptr::eq(value.ty(), &raw mut ffi::PyBool_Type) && place.size == UNKNOWN {
-            // Without a parameter to go by, a truth value is C's `bool`.
-            // SAFETY: `True` is one object.
+            // Without a parameter size, a Python bool is packed as a C `bool`.
+            // SAFETY: `True` is a singleton.
             let truth = std::ptr::eq(value.ptr(), unsafe { ffi::Py_True() });
-            return self.word(truth.into());
+            return self.arena.word(truth.into());
         }
         if value.is_int() {
             let word = integer(value, place)?;
-            return self.word(word);
+            return self.arena.word(word);
         }
         if let Some(number) = types::handle_value(value.ptr()) {
             place.check(types::handle_size(value.ptr()), value)?;
-            return self.word(number);
+            return self.arena.word(number);
         }
         if let Some(address) = types::any_struct_ptr(value.ptr()) {
             place.check(types::any_struct_size(value.ptr()), value)?;
@@ -396,7 +322,7 @@ impl Packer {
             }
             return Ok(address.cast());
         }
-        if let Some(kind) = scalar_types::find(value)? {
+        if let Some(kind) = scalar_values::find(value)? {
             return self.number(value, kind, place);
         }
         if value.instance_of_type(&raw mut ffi::PyFloat_Type) {
@@ -417,7 +343,7 @@ impl Packer {
             let mut bytes = [0; 16];
             bytes[..8].copy_from_slice(&re.to_le_bytes());
             bytes[8..].copy_from_slice(&im.to_le_bytes());
-            return self.bytes(&bytes);
+            return self.arena.bytes(&bytes);
         }
         if let Some(at) = self.numpy_scalar(value, place)? {
             return Ok(at);
@@ -427,19 +353,19 @@ impl Packer {
         }
         let stream = place.target.hold.stream();
         let here = || place.name();
-        match arrays::address(value, stream, here, &mut self.more().keep) {
+        match arrays::address(value, stream, here, &mut self.keep) {
             Ok(Some(address)) => {
                 place.check(8, value)?;
-                self.word(address)
+                self.arena.word(address)
             }
             Ok(None) => Err(refuse(value, place)),
             Err(Raised) => Err(Raised),
         }
     }
 
-    /// A scalar of NumPy's that is no plain number: a structure by value, a date, a type that another package adds.
+    /// Packs other NumPy scalars: structured scalars, dates, types of extension packages.
     fn numpy_scalar(&mut self, value: Obj<'_>, place: Place<'_>) -> R<Option<*mut c_void>> {
-        let Some(numpy) = scalar_types::imported(c"numpy")? else {
+        let Some(numpy) = scalar_values::imported(c"numpy")? else {
             return Ok(None);
         };
         let Some(generic) = numpy.obj().attribute(c"generic")? else {
@@ -463,8 +389,8 @@ impl Packer {
         }
         if matches!(text(c"char")?.as_str(), "g" | "G") {
             let message = format!(
-                "{} is of type {}, which has no counterpart on a device: there, long double is double (pass a numpy.float64 \
-                 or a numpy.complex128)",
+                "{} is of type {}, which devices do not support: long double is double on a device (pass a numpy.float64 \
+                 or numpy.complex128)",
                 place.name(),
                 full_name(value)
             );
@@ -479,14 +405,15 @@ impl Packer {
             return Ok(None);
         }
         place.check(len, value)?;
-        // SAFETY: a bytes object that is held here, with `len` bytes.
-        self.bytes(unsafe { std::slice::from_raw_parts(data, len) })
+        // SAFETY: a bytes object owned here, with `len` bytes.
+        self.arena
+            .bytes(unsafe { std::slice::from_raw_parts(data, len) })
             .map(Some)
     }
 
-    /// A structure, union, array or pointer of ctypes, by value.
+    /// Packs a ctypes structure, union, array or pointer by value.
     fn ctypes_value(&mut self, value: Obj<'_>, place: Place<'_>) -> R<Option<*mut c_void>> {
-        let Some(ctypes) = scalar_types::imported(c"_ctypes")? else {
+        let Some(ctypes) = scalar_values::imported(c"_ctypes")? else {
             return Ok(None);
         };
         let is = |name| -> R<bool> {
@@ -494,19 +421,21 @@ impl Packer {
             Ok(class.is_some_and(|class| value.instance_of_type(class.ptr().cast())))
         };
         if is(c"_SimpleCData")? {
-            // The others hold an object, a string of this process's, or a type that only hosts have.
+            // Numbers arrive here if they are not read in place. Other simple types hold an object, a host string, or a type
+            // without device counterpart.
             let swapped = value.attribute(c"__ctype_le__")?;
             let same = swapped.is_none_or(|t| std::ptr::eq(t.ptr().cast(), value.ty()));
             let letter = value.attribute(c"_type_")?;
             let letter = letter.and_then(|l| l.obj().text()).unwrap_or_default();
-            if !same || !matches!(letter.as_str(), "z" | "Z" | "F" | "D") {
+            let number = letter.len() == 1 && "?cubBhHiIlLqQfdPzZFD".contains(&letter);
+            if !same || !number {
                 return Ok(None);
             }
         } else if !(is(c"Structure")? || is(c"Union")? || is(c"Array")? || is(c"_Pointer")?) {
             return Ok(None);
         } else if value.attribute(c"_swappedbytes_")?.is_some() {
             let message = format!(
-                "{} is of type {}, of swapped byte order; devices are little-endian",
+                "{} is of type {} with swapped byte order; devices are little-endian",
                 place.name(),
                 full_name(value)
             );
@@ -516,14 +445,14 @@ impl Packer {
             return Ok(None);
         };
         place.check(view.len(), value)?;
-        // A copy: the object may be changed, and its memory moved, while the driver reads.
-        // SAFETY: the view holds as many bytes.
+        // Copied: the object may change, and its memory move, while the driver reads.
+        // SAFETY: the view has this many bytes.
         let bytes = unsafe { std::slice::from_raw_parts(view.address() as *const u8, view.len()) };
-        self.bytes(bytes).map(Some)
+        self.arena.bytes(bytes).map(Some)
     }
 }
 
-/// The arguments as C hands them to a function: borrowed references, all live.
+/// Arguments of the C calling convention: live borrowed references.
 #[derive(Clone, Copy)]
 pub struct Args<'a>(&'a [*mut ffi::PyObject]);
 
@@ -532,12 +461,12 @@ impl<'a> Args<'a> {
     ///
     /// # Safety
     ///
-    /// Each is a live object for `'a`, on a thread that is attached to the interpreter.
+    /// Each is a live object for `'a`, and the thread is attached.
     pub unsafe fn new(args: &'a [*mut ffi::PyObject]) -> Args<'a> {
         Args(args)
     }
 
-    /// How many.
+    /// Number of arguments.
     pub fn len(self) -> usize {
         self.0.len()
     }
@@ -549,27 +478,27 @@ impl<'a> Args<'a> {
     }
 }
 
-/// The same object as PyO3 has it.
+/// The object as a PyO3 reference.
 #[inline(always)]
 fn bound(value: Obj<'_>) -> Borrowed<'_, '_, PyAny> {
-    // SAFETY: the object is live, and conversions run on attached threads only.
+    // SAFETY: live, and arguments are converted on attached threads only.
     unsafe { Borrowed::from_ptr(Python::assume_attached(), value.ptr()) }
 }
 
-/// One argument's position, and the parameter it is for.
+/// Position of an argument and its parameter.
 #[derive(Clone, Copy)]
 struct Place<'a> {
     index: usize,
-    /// Bytes of the parameter, or `UNKNOWN`.
+    /// Size of the parameter in bytes, or `UNKNOWN`.
     size: usize,
     target: &'a Target<'a>,
 }
 
-/// The size of a parameter that the driver does not tell.
+/// Size of a parameter that the driver does not report.
 const UNKNOWN: usize = usize::MAX;
 
 impl Place<'_> {
-    /// How messages begin.
+    /// Prefix of messages.
     #[cold]
     fn name(self) -> String {
         format!(
@@ -578,7 +507,7 @@ impl Place<'_> {
         )
     }
 
-    /// The parameter, for messages.
+    /// Description of the parameter in messages.
     #[cold]
     fn parameter(self) -> String {
         let size = match self.size {
@@ -596,7 +525,7 @@ impl Place<'_> {
         }
     }
 
-    /// The address of a buffer, which is held from here on.
+    /// Address of a buffer, which is pinned.
     #[inline(always)]
     fn address_of(self, buffer: &PyBuffer, value: Obj<'_>) -> R<u64> {
         let address = match self.target.hold {
@@ -609,7 +538,7 @@ impl Place<'_> {
         }
     }
 
-    /// Refuses a value of another size than the parameter.
+    /// Raises if the size differs from the parameter's.
     #[inline(always)]
     fn check(self, size: usize, value: Obj<'_>) -> R<()> {
         if size == self.size || self.size == UNKNOWN {
@@ -619,8 +548,7 @@ impl Place<'_> {
     }
 }
 
-/// An `int`: the low bytes of the word are the value. It has the size of its parameter, and 8 bytes where that is not
-/// known.
+/// Converts an `int`: the low bytes of the result are the value. It has the size of its parameter, 8 bytes if unknown.
 #[inline(always)]
 fn integer(value: Obj<'_>, place: Place<'_>) -> R<u64> {
     let mut overflow = 0;
@@ -646,7 +574,7 @@ fn integer_slow(value: Obj<'_>, number: i64, overflow: i32, place: Place<'_>) ->
     }
     if !matches!(size, 1 | 2 | 4 | 8) {
         let message = format!(
-            "{} is {}, which stands for an integer or an address of up to 8 bytes, but goes to {}",
+            "{} is {}, an integer or address of up to 8 bytes, but {} expects another size",
             place.name(),
             described(value),
             place.parameter()
@@ -654,7 +582,7 @@ fn integer_slow(value: Obj<'_>, number: i64, overflow: i32, place: Place<'_>) ->
         return Err(errors::raise(Exc::Type, &message));
     }
     let bits = 8 * size as u32;
-    // As a signed or as an unsigned number: the driver does not tell which the parameter is.
+    // Signed or unsigned: the driver does not report the parameter's type.
     let fits =
         overflow == 0 && (bits == 64 || (-(1i64 << (bits - 1))..(1i64 << bits)).contains(&number));
     if !fits {
@@ -678,10 +606,10 @@ fn too_large(value: Obj<'_>, place: Place<'_>) -> Raised {
     errors::raise(Exc::Overflow, &message)
 }
 
-/// An integer as text; very large ones by their kind only.
+/// Text of an integer; large integers are abbreviated.
 #[cold]
 fn described(value: Obj<'_>) -> String {
-    // SAFETY: the object is live; a failure (too many digits) is replaced by our words.
+    // SAFETY: live; a failure (too many digits) is replaced.
     match Owned::take(unsafe { ffi::PyObject_Str(value.ptr()) }) {
         Ok(text) => {
             let text = text.obj().text().unwrap_or_default();
@@ -722,7 +650,7 @@ fn wrong_count(given: usize, params: &[ParamInfo], target: &Target<'_>) -> Raise
 #[cold]
 fn wrong_size(value: Obj<'_>, size: usize, wanted: usize, place: Place<'_>) -> Raised {
     let is = |ty: *mut ffi::PyTypeObject| value.instance_of_type(ty);
-    let hint = if is(&raw mut ffi::PyFloat_Type) && scalar_types::exact(value.ty()).is_none() {
+    let hint = if is(&raw mut ffi::PyFloat_Type) && scalar_values::exact(value.ty()).is_none() {
         match wanted {
             2 => "; a Python float is a double: pass numpy.float16(x) for a half",
             4 => {
@@ -731,7 +659,7 @@ fn wrong_size(value: Obj<'_>, size: usize, wanted: usize, place: Place<'_>) -> R
             _ => "",
         }
     } else if is(&raw mut ffi::PyComplex_Type)
-        && scalar_types::exact(value.ty()).is_none()
+        && scalar_values::exact(value.ty()).is_none()
         && wanted == 8
     {
         "; a Python complex is two doubles: pass numpy.complex64(x) for two floats"
@@ -750,7 +678,7 @@ fn wrong_size(value: Obj<'_>, size: usize, wanted: usize, place: Place<'_>) -> R
 
 #[cold]
 fn closed(place: Place<'_>) -> Raised {
-    let message = format!("{} is a Buffer that was closed", place.name());
+    let message = format!("{} is a closed Buffer", place.name());
     errors::raise(Exc::Runtime, &message)
 }
 
@@ -760,8 +688,8 @@ fn refuse(value: Obj<'_>, place: Place<'_>) -> Raised {
         format!("{} is None; pass 0 for a null pointer", place.name())
     } else {
         format!(
-            "{} is of type {}; kernels take Python, NumPy and ctypes numbers, structures of NumPy and ctypes by value, \
-             buffers and other memory of the device, addresses as int, and handles",
+            "{} is of type {}; expected a Python, NumPy or ctypes number, a NumPy or ctypes structure, a buffer or other \
+             device memory, an address as int, or a handle",
             place.name(),
             full_name(value)
         )
@@ -769,7 +697,7 @@ fn refuse(value: Obj<'_>, place: Place<'_>) -> Raised {
     errors::raise(Exc::Type, &message)
 }
 
-/// A type's name with its module, as in `numpy.float64`.
+/// Qualified type name, as in `numpy.float64`.
 #[cold]
 pub fn full_name(value: Obj<'_>) -> String {
     let name = value.type_name();

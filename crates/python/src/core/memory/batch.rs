@@ -1,4 +1,4 @@
-//! Several buffers at once: `copy_batch`, `prefetch_batch`, `discard_batch`, `discard_prefetch_batch`.
+//! Batched operations on buffers: `copy_batch`, `prefetch_batch`, `discard_batch`, `discard_prefetch_batch`.
 
 use cupyrite::managed::{self, MemoryRange};
 use cupyrite::{
@@ -16,7 +16,7 @@ use crate::core::memory::location;
 use crate::core::memory::managed::not_managed;
 use crate::core::{device, stream};
 
-/// The elements of a sequence.
+/// The elements of a sequence argument.
 fn elements<'py>(
     given: &Bound<'py, PyAny>,
     what: &dyn Fn() -> String,
@@ -35,7 +35,7 @@ fn elements<'py>(
     given.try_iter()?.collect()
 }
 
-/// The buffers of an argument, whose memory stays for as long as the result lives.
+/// The buffers of an argument, pinned for the lifetime of the result.
 fn buffers<'py>(
     given: &Bound<'py, PyAny>,
     function: &str,
@@ -60,14 +60,14 @@ fn buffers<'py>(
     given.iter().enumerate().map(one).collect()
 }
 
-/// Runs something on the memory of buffers, in the order of a stream, which is noted.
+/// Runs a stream-ordered operation on the memory of buffers and records the stream as a user.
 fn run(
     py: Python<'_>,
     operands: &[&Operand<'_>],
     stream: &Stream,
     body: impl FnOnce() -> cupyrite::Result<()> + Send,
 ) -> PyResult<()> {
-    copy_operand::reap(py);
+    copy_operand::drop_completed(py);
     let device = if stream.is_default() {
         let known = operands
             .iter()
@@ -81,7 +81,7 @@ fn run(
     };
     for operand in operands {
         if let Some(buffer) = operand.buffer() {
-            buffer.used_in(py, stream, device);
+            buffer.note_use_on(py, stream, device);
         }
     }
     py.detach(|| {
@@ -93,21 +93,21 @@ fn run(
     .or_raise(py)
 }
 
-/// Copies buffers into others, in the order of a stream; among themselves the copies may be made in any order.
+/// Copies buffers into buffers, stream-ordered. The copies of one batch are not ordered among themselves.
 ///
 /// Parameters
 /// ----------
 /// stream : Stream
-///     In whose order.
+///     The stream.
 /// srcs : sequence of Buffer
-///     Where from.
+///     The sources.
 /// dsts : sequence of Buffer
-///     Where to: as many, each of the size of its source.
+///     The destinations, one of equal size for each source.
 /// options : CopyOptions or sequence of CopyOptions, optional
-///     How: one for all copies, or one for each.
+///     Options for all copies, or one per copy.
 ///
-/// See `cuMemcpyBatchAsync <https://docs.nvidia.com/cuda/cuda-driver-api/group__CUDA__MEM.html>`_. Where the driver has no
-/// such call, and for the default streams, the copies are made one by one.
+/// See `cuMemcpyBatchAsync <https://docs.nvidia.com/cuda/cuda-driver-api/group__CUDA__MEM.html>`_. Drivers without this
+/// function and default streams copy one buffer at a time.
 #[pyfunction]
 #[pyo3(signature = (stream, srcs, dsts, *, options=None))]
 fn copy_batch<'py>(
@@ -123,7 +123,7 @@ fn copy_batch<'py>(
     let destinations = buffers(dsts, FUNCTION, "dsts")?;
     if sources.len() != destinations.len() {
         return Err(PyValueError::new_err(format!(
-            "copy_batch(): 'srcs' has {} buffers, 'dsts' {}; expected as many of both",
+            "copy_batch(): 'srcs' has {} buffers, 'dsts' {}; expected equal numbers",
             sources.len(),
             destinations.len()
         )));
@@ -143,8 +143,8 @@ fn copy_batch<'py>(
         .collect();
     let all: Vec<&Operand<'_>> = sources.iter().chain(&destinations).collect();
     run(py, &all, &stream, || {
-        // SAFETY: both sides are pinned now and freed after this work, see `used_by`. That an address which somebody else
-        // gave is good for its bytes is what `from_handle` asks of its caller; overlapping copies have no defined order.
+        // SAFETY: both sides are pinned for the call and freed after this work (`note_use`). The caller of
+        // `from_handle` guarantees that its memory is valid; overlapping copies are documented as unordered.
         unsafe { copy_batch_async(&copies, &options, &stream) }
     })
 }
@@ -160,7 +160,7 @@ fn batch_options(given: Option<&Bound<'_, PyAny>>, count: usize) -> PyResult<Vec
     let given = elements(given, &what, "CopyOptions")?;
     if given.len() != count {
         return Err(PyValueError::new_err(format!(
-            "{} has {} elements for {count} buffers; expected one CopyOptions, or as many",
+            "{} has {} elements for {count} buffers; expected one CopyOptions, or one per buffer",
             what(),
             given.len()
         )));
@@ -177,7 +177,7 @@ fn batch_options(given: Option<&Bound<'_, PyAny>>, count: usize) -> PyResult<Vec
     given.iter().map(one).collect()
 }
 
-/// Buffers of managed memory, and their ranges.
+/// Managed-memory buffers of an argument, and their ranges.
 fn managed_buffers<'py>(
     given: &Bound<'py, PyAny>,
     function: &str,
@@ -194,12 +194,12 @@ fn managed_buffers<'py>(
     Ok((operands, ranges))
 }
 
-/// What messages call the places.
+/// Name of the locations argument in messages.
 fn locations_of(function: &str) -> String {
     format!("{function}() argument 'locations'")
 }
 
-/// One place for all buffers, or one for each.
+/// One location for all buffers, or one per buffer.
 fn places(given: &Bound<'_, PyAny>, function: &str, count: usize) -> PyResult<Vec<MemoryLocation>> {
     let what = || locations_of(function);
     if given.cast::<PySequence>().is_err() {
@@ -208,7 +208,7 @@ fn places(given: &Bound<'_, PyAny>, function: &str, count: usize) -> PyResult<Ve
     let given = elements(given, &what, "Devices and Hosts")?;
     if given.len() != count {
         return Err(PyValueError::new_err(format!(
-            "{} has {} places for {count} buffers; expected one place, or as many",
+            "{} has {} locations for {count} buffers; expected one location, or one per buffer",
             what(),
             given.len()
         )));
@@ -220,19 +220,19 @@ fn places(given: &Bound<'_, PyAny>, function: &str, count: usize) -> PyResult<Ve
         .collect()
 }
 
-/// Moves managed memory, in the order of a stream.
+/// Prefetches managed memory, stream-ordered.
 ///
 /// Parameters
 /// ----------
 /// stream : Stream
-///     In whose order.
+///     The stream.
 /// buffers : sequence of Buffer
-///     What; all of managed memory.
+///     Buffers of managed memory.
 /// locations : Device, Host or a sequence of them
-///     Where to: one place for all buffers, or one for each.
+///     The target: one location for all buffers, or one per buffer.
 ///
-/// See `cuMemPrefetchBatchAsync <https://docs.nvidia.com/cuda/cuda-driver-api/group__CUDA__UNIFIED.html>`_. Where the driver
-/// has no such call, and for the default streams, the buffers are moved one by one.
+/// See `cuMemPrefetchBatchAsync <https://docs.nvidia.com/cuda/cuda-driver-api/group__CUDA__UNIFIED.html>`_. Drivers
+/// without this function and default streams prefetch one buffer at a time.
 #[pyfunction]
 fn prefetch_batch<'py>(
     stream: &Bound<'py, PyAny>,
@@ -251,15 +251,15 @@ fn prefetch_batch<'py>(
     })
 }
 
-/// Gives up the contents of managed memory, in the order of a stream: they are undefined until they are written again, and
-/// nothing has to be moved for them.
+/// Discards the contents of managed memory, stream-ordered: they are undefined until written again, and need not be
+/// migrated.
 ///
 /// Parameters
 /// ----------
 /// stream : Stream
-///     In whose order; not the legacy default stream (``CUDA_ERROR_INVALID_VALUE``).
+///     The stream; not the legacy default stream (``CUDA_ERROR_INVALID_VALUE``).
 /// buffers : sequence of Buffer
-///     What; all of managed memory.
+///     Buffers of managed memory.
 ///
 /// See `cuMemDiscardBatchAsync <https://docs.nvidia.com/cuda/cuda-driver-api/group__CUDA__UNIFIED.html>`_.
 #[pyfunction]
@@ -270,21 +270,21 @@ fn discard_batch<'py>(stream: &Bound<'py, PyAny>, buffers: &Bound<'py, PyAny>) -
     let (operands, ranges) = managed_buffers(buffers, FUNCTION)?;
     let all: Vec<&Operand<'_>> = operands.iter().collect();
     run(py, &all, &stream, || {
-        // SAFETY: the caller has been told that the contents are gone.
+        // SAFETY: the documentation tells the caller that the contents become undefined.
         unsafe { managed::discard_async(&ranges, &stream) }
     })
 }
 
-/// `discard_batch` and `prefetch_batch` in one, for memory that is about to be written somewhere.
+/// Combines `discard_batch` and `prefetch_batch`, for memory that is about to be overwritten at the target.
 ///
 /// Parameters
 /// ----------
 /// stream : Stream
-///     In whose order; not the legacy default stream (``CUDA_ERROR_INVALID_VALUE``).
+///     The stream; not the legacy default stream (``CUDA_ERROR_INVALID_VALUE``).
 /// buffers : sequence of Buffer
-///     What; all of managed memory.
+///     Buffers of managed memory.
 /// locations : Device, Host or a sequence of them
-///     Where to: one place for all buffers, or one for each.
+///     The target: one location for all buffers, or one per buffer.
 ///
 /// See `cuMemDiscardAndPrefetchBatchAsync <https://docs.nvidia.com/cuda/cuda-driver-api/group__CUDA__UNIFIED.html>`_.
 #[pyfunction]

@@ -1,4 +1,4 @@
-//! The two sides of a copy: buffers, arrays of the host and arrays of other libraries.
+//! Operands of a copy: buffers, host arrays and device arrays of other libraries.
 
 use std::mem::ManuallyDrop;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -21,18 +21,18 @@ use crate::core::memory::buffer::PyBuffer;
 use crate::core::memory::location;
 use crate::core::view::dtype::Typestr;
 
-/// Memory that one side of a copy stands for, kept for as long as this lives.
+/// Memory of one operand of a copy, kept alive for its lifetime.
 pub struct Operand<'py> {
     address: u64,
     size: usize,
-    keep: Keep<'py>,
+    owner: OperandOwner<'py>,
 }
 
-enum Keep<'py> {
+enum OperandOwner<'py> {
     Buffer(PinnedBuffer<'py>),
-    /// Memory of the host that an object shows by the buffer protocol.
-    View(View),
-    /// What else owns memory, with the stream that is to be waited for first.
+    /// Host memory exported by the buffer protocol.
+    View(BufferView),
+    /// Another owner, with the stream to wait for first.
     Object(Bound<'py, PyAny>, Option<Stream>),
 }
 
@@ -44,45 +44,45 @@ impl Drop for PinnedBuffer<'_> {
     }
 }
 
-/// A view by the buffer protocol; dropped where Python may be called.
-pub struct View(Box<ffi::Py_buffer>);
+/// A buffer-protocol view; dropped where Python may be called.
+pub struct BufferView(Box<ffi::Py_buffer>);
 
-// SAFETY: a view may be released by another thread than the one that took it, if it is attached (Python/C API, "Buffer
-// Protocol"); views are dropped by attached threads only.
-unsafe impl Send for View {}
+// SAFETY: any attached thread may release a view (Python/C API, "Buffer Protocol"), and views are dropped on attached
+// threads only.
+unsafe impl Send for BufferView {}
 // SAFETY: shared references only read what the exporter filled in.
-unsafe impl Sync for View {}
+unsafe impl Sync for BufferView {}
 
-impl Drop for View {
+impl Drop for BufferView {
     fn drop(&mut self) {
         // SAFETY: filled by `PyObject_GetBuffer`, released once, attached.
         unsafe { ffi::PyBuffer_Release(&raw mut *self.0) };
     }
 }
 
-impl View {
-    /// The view of an object, with these flags.
+impl BufferView {
+    /// Requests a view of an object with these flags.
     ///
     /// # Errors
     ///
-    /// The exporter's.
-    pub fn take(given: &Bound<'_, PyAny>, flags: std::ffi::c_int) -> PyResult<View> {
+    /// Errors of the exporter.
+    pub fn take(given: &Bound<'_, PyAny>, flags: std::ffi::c_int) -> PyResult<BufferView> {
         let mut view = Box::new(ffi::Py_buffer::new());
-        // SAFETY: a live object and a valid place, which stays where it is until it is released.
+        // SAFETY: a live object and a valid view with a stable address.
         if unsafe { ffi::PyObject_GetBuffer(given.as_ptr(), &raw mut *view, flags) } != 0 {
             return Err(PyErr::fetch(given.py()));
         }
-        Ok(View(view))
+        Ok(BufferView(view))
     }
 
-    /// Shows the collector the object that the view holds.
+    /// Reports the exporter to the garbage collector.
     ///
     /// # Errors
     ///
-    /// The collector's.
+    /// Errors of the collector.
     pub fn traverse(&self, visit: &PyVisit<'_>) -> Result<(), PyTraverseError> {
-        // SAFETY: a filled view has a reference to an object, or none. It is looked at and stays the view's: what is made of
-        // it is never dropped.
+        // SAFETY: a filled view owns a reference to its exporter, or none. The temporary is never dropped, so the
+        // reference stays with the view.
         let obj = unsafe {
             let py = Python::assume_attached();
             Bound::<PyAny>::from_owned_ptr_or_opt(py, self.0.obj)
@@ -94,25 +94,25 @@ impl View {
         }
     }
 
-    /// Where the first element is.
+    /// Address of the first element.
     pub fn address(&self) -> usize {
         self.0.buf.expose_provenance()
     }
 
-    /// Whether nobody may write to it.
+    /// Whether the memory is read-only.
     pub fn readonly(&self) -> bool {
         self.0.readonly != 0
     }
 
-    /// Shape, strides in bytes where there are some, and bytes of an element.
+    /// Shape, strides in bytes if present, and element size.
     ///
     /// # Errors
     ///
-    /// `BufferError` for memory that is reached through pointers.
+    /// `BufferError` for memory with suboffsets.
     pub fn extents(&self) -> PyResult<(Vec<i64>, Option<Vec<i64>>, usize)> {
         if !self.0.suboffsets.is_null() {
             return Err(PyBufferError::new_err(
-                "the memory is reached through pointers (it has suboffsets), which a view cannot describe",
+                "the buffer has suboffsets, which views do not support",
             ));
         }
         let item = self.0.itemsize.max(1).cast_unsigned();
@@ -123,7 +123,7 @@ impl View {
         if self.0.shape.is_null() {
             return Ok((vec![(self.len() / item) as i64], None, item));
         }
-        // SAFETY: the exporter filled in as many numbers as there are dimensions.
+        // SAFETY: the exporter filled in one number per dimension.
         let numbers = |from: *mut ffi::Py_ssize_t| unsafe {
             std::slice::from_raw_parts(from, dims)
                 .iter()
@@ -134,16 +134,16 @@ impl View {
         Ok((numbers(self.0.shape), strides, item))
     }
 
-    /// What the elements are, as module `struct` names it.
+    /// Element format in the syntax of module `struct`.
     pub fn format(&self) -> &[u8] {
         if self.0.format.is_null() {
             return b"B";
         }
-        // SAFETY: a string of the exporter's that lives as long as the view.
+        // SAFETY: a string of the exporter that lives as long as the view.
         unsafe { std::ffi::CStr::from_ptr(self.0.format) }.to_bytes()
     }
 
-    /// Bytes.
+    /// Size in bytes.
     pub fn len(&self) -> usize {
         self.0.len.max(0).cast_unsigned()
     }
@@ -154,25 +154,25 @@ fn has_buffer(given: &Bound<'_, PyAny>) -> bool {
     unsafe { ffi::PyObject_CheckBuffer(given.as_ptr()) != 0 }
 }
 
-/// Whether a format (of module `struct`, as the buffer protocol extends it) has references to Python objects.
+/// Whether a format (module `struct`, with the extensions of the buffer protocol) contains Python object references.
 fn has_objects(format: &[u8]) -> bool {
-    // Names of fields stand between colons.
+    // Field names are enclosed in colons.
     format
         .split(|&c| c == b':')
         .step_by(2)
         .any(|part| part.contains(&b'O'))
 }
 
-/// The first bytes of a contiguous object with the buffer protocol, and how many there are; `None` for other objects.
+/// Size and first bytes of a contiguous object with the buffer protocol; `None` for other objects.
 ///
 /// # Errors
 ///
-/// The exporter's, for one that is not contiguous.
+/// Errors of the exporter, also for non-contiguous objects.
 pub fn small_bytes(given: &Bound<'_, PyAny>) -> PyResult<Option<(usize, [u8; 4])>> {
     if !has_buffer(given) {
         return Ok(None);
     }
-    let view = View::take(given, ffi::PyBUF_SIMPLE)?;
+    let view = BufferView::take(given, ffi::PyBUF_SIMPLE)?;
     let (len, mut bytes) = (view.len(), [0; 4]);
     let first = len.min(bytes.len());
     // SAFETY: the view has `len` bytes.
@@ -187,36 +187,36 @@ impl<'py> Operand<'py> {
     ///
     /// # Errors
     ///
-    /// `RuntimeError` where it was closed.
+    /// `RuntimeError` for a closed buffer.
     pub fn of_buffer(buffer: &Bound<'py, PyBuffer>) -> PyResult<Operand<'py>> {
         let pinned = buffer.get().pin(buffer.py())?;
         let (address, size) = (pinned.address, pinned.size);
-        // The operand undoes the pin.
+        // The operand releases the pin.
         std::mem::forget(pinned);
         Ok(Operand {
             address,
             size,
-            keep: Keep::Buffer(PinnedBuffer(buffer.clone())),
+            owner: OperandOwner::Buffer(PinnedBuffer(buffer.clone())),
         })
     }
 
-    /// The address.
+    /// Address of the memory.
     pub fn address(&self) -> u64 {
         self.address
     }
 
-    /// Bytes.
+    /// Size in bytes.
     pub fn size(&self) -> usize {
         self.size
     }
 
-    /// A buffer, or any object with the buffer protocol or an array interface that is contiguous and, where it is to be
-    /// written, writable.
+    /// Converts a buffer, or a C-contiguous object with the buffer protocol or an array interface, which must be
+    /// writable for a destination.
     ///
     /// # Errors
     ///
-    /// `TypeError` for other objects and for arrays of Python objects, `BufferError` for what is not contiguous or
-    /// read-only.
+    /// `TypeError` for other objects and arrays of Python objects, `BufferError` for non-contiguous or read-only
+    /// memory.
     pub fn accept(
         given: &Bound<'py, PyAny>,
         function: &str,
@@ -238,7 +238,7 @@ impl<'py> Operand<'py> {
             if let Some(interface) = given.getattr_opt(name)? {
                 let what = || format!("{}: {name}", what());
                 let Ok(interface) = interface.cast_into::<PyDict>() else {
-                    return Err(PyTypeError::new_err(format!("{} is no dictionary", what())));
+                    return Err(PyTypeError::new_err(format!("{} is not a dict", what())));
                 };
                 return Self::of_interface(given, &interface, &what, writable, on_device);
             }
@@ -257,15 +257,15 @@ impl<'py> Operand<'py> {
         writable: bool,
     ) -> PyResult<Operand<'py>> {
         let py = given.py();
-        // The format says whether there are references in it. Some types have none that the protocol could name (dates of
-        // NumPy's, for one); those hold plain bytes.
-        let view = match View::take(given, ffi::PyBUF_STRIDES | ffi::PyBUF_FORMAT) {
+        // The format shows object references. Some types, such as NumPy dates, have no format in the protocol; they
+        // hold plain bytes.
+        let view = match BufferView::take(given, ffi::PyBUF_STRIDES | ffi::PyBUF_FORMAT) {
             Ok(view) => view,
-            Err(_) => View::take(given, ffi::PyBUF_STRIDES)?,
+            Err(_) => BufferView::take(given, ffi::PyBUF_STRIDES)?,
         };
         if has_objects(view.format()) {
             return Err(PyTypeError::new_err(format!(
-                "{} holds references to Python objects, which mean nothing on a device",
+                "{} contains references to Python objects, which cannot be copied to a device",
                 what()
             )));
         }
@@ -277,9 +277,9 @@ impl<'py> Operand<'py> {
         if writable && view.0.readonly != 0 {
             return Err(read_only(what));
         }
-        // Some exporters want to be told that somebody is going to write.
+        // Some exporters track writers.
         let view = if writable {
-            View::take(given, ffi::PyBUF_STRIDES | ffi::PyBUF_WRITABLE).map_err(|error| {
+            BufferView::take(given, ffi::PyBUF_STRIDES | ffi::PyBUF_WRITABLE).map_err(|error| {
                 let wrong = read_only(what);
                 wrong.set_cause(py, Some(error));
                 wrong
@@ -290,11 +290,11 @@ impl<'py> Operand<'py> {
         Ok(Operand {
             address: view.0.buf.expose_provenance() as u64,
             size: view.len(),
-            keep: Keep::View(view),
+            owner: OperandOwner::View(view),
         })
     }
 
-    /// What an array interface describes: `data`, `shape`, `typestr`, `strides`, and for devices `stream`.
+    /// Parses an array interface: `data`, `shape`, `typestr`, `strides`, and `stream` of the CUDA array interface.
     fn of_interface(
         given: &Bound<'py, PyAny>,
         interface: &Bound<'py, PyDict>,
@@ -319,7 +319,7 @@ impl<'py> Operand<'py> {
         let parsed = Typestr::parse(&typestr).ok_or_else(|| wrong("typestr", None))?;
         if parsed.kind == b'O' {
             return Err(PyTypeError::new_err(format!(
-                "{} holds references to Python objects, which mean nothing on a device",
+                "{} contains references to Python objects, which cannot be copied to a device",
                 what()
             )));
         }
@@ -347,7 +347,7 @@ impl<'py> Operand<'py> {
         }
         let data = match get("data")? {
             Some(data) => data,
-            // The host's interface may leave the memory to the buffer protocol, which this object does not have.
+            // The host interface may defer to the buffer protocol, which this object does not support.
             None => return Err(wrong("data", None)),
         };
         let (address, readonly) = match data.cast::<PyTuple>() {
@@ -381,10 +381,10 @@ impl<'py> Operand<'py> {
             Some(stream) if on_device => {
                 let handle: usize = stream.extract().map_err(|e| wrong("stream", Some(e)))?;
                 if handle == 0 {
-                    // Reserved: it would be either default stream.
+                    // Reserved: ambiguous between the two default streams.
                     return Err(wrong("stream", None));
                 }
-                // SAFETY: the interface says that this is a stream of the object's, which is kept during the copy.
+                // SAFETY: the interface guarantees a valid stream of the object, which is kept alive during the copy.
                 Some(unsafe { Stream::from_handle(std::ptr::with_exposed_provenance_mut(handle)) })
             }
             _ => None,
@@ -392,43 +392,46 @@ impl<'py> Operand<'py> {
         Ok(Operand {
             address,
             size,
-            keep: Keep::Object(given.clone(), stream),
+            owner: OperandOwner::Object(given.clone(), stream),
         })
     }
 
-    /// The buffer, where it is one.
+    /// The buffer, if the operand is one.
     pub fn buffer(&self) -> Option<&PyBuffer> {
-        match &self.keep {
-            Keep::Buffer(buffer) => Some(buffer.0.get()),
+        match &self.owner {
+            OperandOwner::Buffer(buffer) => Some(buffer.0.get()),
             _ => None,
         }
     }
 
-    /// What has to be kept until the copy is done; `None` where a buffer keeps itself, or where the driver is done with the
-    /// memory when the call returns.
-    fn hold(self, device: Option<Device>) -> Option<Hold> {
-        match self.keep {
-            Keep::Buffer(_) => None,
-            Keep::View(view) => {
-                (!is_staged(self.address, self.size, device)).then_some(Hold::View(view))
+    /// Objects to keep alive until the copy completes; `None` for a buffer, which keeps itself, and for memory that the
+    /// driver no longer needs when the call returns.
+    fn into_keep_alive(self, device: Option<Device>) -> Option<KeepAlive> {
+        match self.owner {
+            OperandOwner::Buffer(_) => None,
+            OperandOwner::View(view) => {
+                (!is_staged(self.address, self.size, device)).then_some(KeepAlive::View(view))
             }
-            Keep::Object(object, _) => Some(Hold::Object(object.unbind())),
+            OperandOwner::Object(object, _) => Some(KeepAlive::Object(object.unbind())),
         }
     }
 }
 
 fn not_contiguous(what: &dyn Fn() -> String) -> PyErr {
     PyBufferError::new_err(format!(
-        "{} is not contiguous in C order; copy it into an array that is, by numpy.ascontiguousarray() for one",
+        "{} is not C-contiguous; make a contiguous copy, for example with numpy.ascontiguousarray()",
         what()
     ))
 }
 
 fn read_only(what: &dyn Fn() -> String) -> PyErr {
-    PyBufferError::new_err(format!("{} is read-only; it cannot be copied to", what()))
+    PyBufferError::new_err(format!(
+        "{} is read-only and cannot be the destination of a copy",
+        what()
+    ))
 }
 
-/// Whether the memory is pageable memory of the host that the device cannot read by itself: the driver has then read or
+/// Whether the memory is pageable host memory that the device cannot access directly. The driver has then read or
 /// written it when the call returns (CUDA Driver API, "API synchronization behavior").
 fn is_staged(address: u64, size: usize, device: Option<Device>) -> bool {
     let unknown =
@@ -439,43 +442,44 @@ fn is_staged(address: u64, size: usize, device: Option<Device>) -> bool {
         && unknown(address.wrapping_add(size as u64).wrapping_sub(1))
 }
 
-/// What a copy needs until it is done.
-#[expect(dead_code, reason = "it is kept, not read")]
-enum Hold {
-    View(View),
+/// Keeps an operand alive until its copy completes.
+#[expect(dead_code, reason = "held for its destructor")]
+enum KeepAlive {
+    View(BufferView),
     Object(Py<PyAny>),
 }
 
 struct Pending {
     done: Event,
     generation: ForkGeneration,
-    hold: Hold,
+    hold: KeepAlive,
 }
 
-/// Copies that were queued, with what they need.
+/// Queued copies and the objects they need.
 static PENDING: Mutex<Vec<Pending>> = Mutex::new(Vec::new());
-/// How many there are, so that nobody locks for none.
+/// Number of queued copies; avoids locking if there are none.
 static COUNT: AtomicUsize = AtomicUsize::new(0);
 
-/// Lets go of what copies needed that are done by now.
+/// Drops the objects of completed copies.
 ///
-/// This is called wherever copies are queued or waited for. It is not done by a callback of the stream's: that would want
-/// the interpreter from a thread of the driver's, which a program that waits for the driver may hold.
-pub fn reap(py: Python<'_>) {
+/// Called wherever copies are queued or waited for. A stream callback cannot do this: it would need the GIL on a driver
+/// thread, while a program that waits for the driver may hold it.
+pub fn drop_completed(py: Python<'_>) {
     if COUNT.load(Ordering::Relaxed) == 0 {
         return;
     }
     let lock = || PENDING.lock().unwrap_or_else(PoisonError::into_inner);
     let pending = std::mem::take(&mut *lock());
-    // Calls of the driver may wait for other threads. What failed is over, too. A forked child cannot ask; it keeps what its
-    // parent's copies needed.
+    // Detached: driver calls may wait for other threads. A failed copy counts as completed. A forked child cannot
+    // query, and keeps the objects of its parent's copies.
     let (done, waiting) = py.detach(|| {
-        // Nobody asked for this: a capture goes on, and what it would refuse to tell is not over.
+        // These queries are implicit: they must not invalidate a capture. A query refused during a capture counts as
+        // pending.
         let _relaxed = RelaxedCapture::enter();
         let (done, waiting): (Vec<Pending>, Vec<Pending>) = pending
             .into_iter()
             .partition(|copy| copy.generation.is_current() && copy.done.is_done().unwrap_or(true));
-        let done: Vec<Hold> = done.into_iter().map(|copy| copy.hold).collect();
+        let done: Vec<KeepAlive> = done.into_iter().map(|copy| copy.hold).collect();
         (done, waiting)
     });
     COUNT.fetch_sub(done.len(), Ordering::Relaxed);
@@ -483,12 +487,11 @@ pub fn reap(py: Python<'_>) {
     drop(done);
 }
 
-/// Queues a copy of as many bytes as both sides have.
+/// Queues a copy between operands of equal size.
 ///
 /// # Errors
 ///
-/// `ValueError` if they do not have the same size, `RuntimeError` for arrays in a stream that is being captured, what the
-/// driver says.
+/// `ValueError` for different sizes, `RuntimeError` for arrays in a capturing stream, driver errors.
 pub fn copy(
     py: Python<'_>,
     function: &str,
@@ -503,7 +506,7 @@ pub fn copy(
             source.size, destination.size
         )));
     }
-    reap(py);
+    drop_completed(py);
     let size = source.size;
     if size == 0 {
         return Ok(());
@@ -511,8 +514,8 @@ pub fn copy(
     let plain = destination.buffer().is_some() && source.buffer().is_some();
     if !plain && is_capturing(stream).or_raise(py)? {
         return Err(PyRuntimeError::new_err(format!(
-            "{function}(): the stream is being captured, and a graph that runs later cannot keep an array alive; use a \
-             Buffer (Buffer.from_handle() makes one of memory that exists)"
+            "{function}(): the stream is being captured, and the resulting graph cannot keep an array alive; use a Buffer \
+             (Buffer.from_handle() wraps existing memory)"
         )));
     }
     let sides = [&destination, &source];
@@ -522,13 +525,13 @@ pub fn copy(
         .find_map(|buffer| buffer.device(py));
     for side in sides {
         if let Some(buffer) = side.buffer() {
-            buffer.used_in(py, stream, device);
+            buffer.note_use_on(py, stream, device);
         }
     }
     let producers: Vec<&Stream> = sides
         .iter()
-        .filter_map(|side| match &side.keep {
-            Keep::Object(_, producer) => producer.as_ref(),
+        .filter_map(|side| match &side.owner {
+            OperandOwner::Object(_, producer) => producer.as_ref(),
             _ => None,
         })
         .filter(|producer| producer.handle() != stream.handle())
@@ -541,50 +544,55 @@ pub fn copy(
         for producer in producers {
             stream.wait_for_stream(producer)?;
         }
-        // SAFETY: both sides are kept: by their pins now, and until the copy is done by `used_by` or by what is held below.
-        // That addresses given as numbers are good for their sizes is what those who take them ask of their callers.
+        // SAFETY: both operands are pinned for the call, and kept until the copy completes by `note_use` or the objects
+        // held below. Whoever passed an address guarantees its size.
         unsafe { copy_async(to, from, size, stream, options) }
     })
     .or_raise(py)?;
-    let holds: Vec<Hold> = [destination, source]
+    let kept: Vec<KeepAlive> = [destination, source]
         .into_iter()
-        .filter_map(|side| side.hold(device))
+        .filter_map(|side| side.into_keep_alive(device))
         .collect();
-    if holds.is_empty() {
+    if kept.is_empty() {
         return Ok(());
     }
-    hold(py, device, stream, holds)
+    register_pending(py, device, stream, kept)
 }
 
-/// Keeps objects until the stream has done what it holds now.
+/// Keeps objects alive until the stream has completed its current work.
 ///
 /// # Errors
 ///
-/// What the driver says; nothing runs any more then.
+/// Driver errors; the stream is then idle.
 pub fn keep_until_done(
     py: Python<'_>,
     device: Option<Device>,
     stream: &Stream,
     objects: Vec<Py<PyAny>>,
 ) -> PyResult<()> {
-    reap(py);
-    hold(
+    drop_completed(py);
+    register_pending(
         py,
         device,
         stream,
-        objects.into_iter().map(Hold::Object).collect(),
+        objects.into_iter().map(KeepAlive::Object).collect(),
     )
 }
 
-fn hold(py: Python<'_>, device: Option<Device>, stream: &Stream, holds: Vec<Hold>) -> PyResult<()> {
-    let count = holds.len();
+fn register_pending(
+    py: Python<'_>,
+    device: Option<Device>,
+    stream: &Stream,
+    kept: Vec<KeepAlive>,
+) -> PyResult<()> {
+    let count = kept.len();
     let marks = py.detach(|| {
         let _entered = device
             .map(|device| enter_for_default_stream(stream, device))
             .transpose()?;
         let mark = || stream.record_with(&EventOptions::default());
         let marks: cupyrite::Result<Vec<Event>> = (0..count).map(|_| mark()).collect();
-        // Without a mark nobody knows when the copy is done, so it is waited for. If that fails nothing runs any more.
+        // Without an event the completion is unknown, so wait for the stream. If that fails too, the work has ended.
         marks.or_else(|_| stream.synchronize().map(|()| Vec::new()))
     });
     let marks = marks.or_raise(py)?;
@@ -593,7 +601,7 @@ fn hold(py: Python<'_>, device: Option<Device>, stream: &Stream, holds: Vec<Hold
         PENDING
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
-            .extend(marks.into_iter().zip(holds).map(|(done, hold)| Pending {
+            .extend(marks.into_iter().zip(kept).map(|(done, hold)| Pending {
                 done,
                 generation: ForkGeneration::current(),
                 hold,
@@ -602,11 +610,11 @@ fn hold(py: Python<'_>, device: Option<Device>, stream: &Stream, holds: Vec<Hold
     Ok(())
 }
 
-/// `CopyOptions` as Python has them.
+/// Converts `CopyOptions`.
 ///
 /// # Errors
 ///
-/// `TypeError` for anything else.
+/// `TypeError` for other types.
 pub fn copy_options(function: &str, given: Option<&Bound<'_, PyAny>>) -> PyResult<CopyOptions> {
     let mut options = CopyOptions::default();
     let Some(given) = given else {

@@ -1,4 +1,4 @@
-//! What processes tell each other about memory: handles of pools and descriptors of buffers.
+//! Interprocess sharing of memory: allocation handles of pools and descriptors of buffers.
 
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
@@ -9,25 +9,25 @@ use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyString, PyTuple, PyType};
 
-use crate::core::closable::{Lent, Slot};
+use crate::core::closable::{Closable, Lent};
 use crate::core::errors::OrRaise;
 use crate::core::memory::resource::PyMemPool;
-use crate::core::numbers::{shown, size_argument, whole_number};
+use crate::core::numbers::{short_repr, size_argument, whole_number};
 
-/// Python's part of this: the registry of memory resources, and how ``multiprocessing`` pickles.
+/// The Python module with the registry of memory resources and the ``multiprocessing`` reducers.
 ///
 /// # Errors
 ///
-/// What importing it raises.
+/// Errors of the import.
 pub fn module(py: Python<'_>) -> PyResult<Bound<'_, PyModule>> {
     PyModule::import(py, intern!(py, "cuda.core._memory._ipc"))
 }
 
-/// What other processes know a new pool by: the handle to import it with, and its UUID.
+/// Exports a new pool: an allocation handle and a UUID.
 ///
 /// # Errors
 ///
-/// What the driver says.
+/// Driver errors.
 pub fn share(py: Python<'_>, pool: &MemoryPool) -> PyResult<(Py<PyAllocationHandle>, Py<PyAny>)> {
     let uuid = module(py)?.call_method0(intern!(py, "_fresh_uuid"))?;
     let file = py.detach(|| pool.export()).or_raise(py)?;
@@ -36,12 +36,12 @@ pub fn share(py: Python<'_>, pool: &MemoryPool) -> PyResult<(Py<PyAllocationHand
     Ok((handle, uuid.unbind()))
 }
 
-/// `register` of a memory resource.
+/// Implements `register` of memory resources.
 ///
 /// # Errors
 ///
-/// `RuntimeError` where other processes cannot use it, or it was closed; `TypeError` for what is no UUID, `ValueError` for
-/// that of another pool.
+/// `RuntimeError` for a closed resource or one that is not IPC-enabled; `TypeError` for an invalid UUID, `ValueError`
+/// for the UUID of another pool.
 pub fn register<'py>(
     resource: &Bound<'py, PyMemPool>,
     uuid: &Bound<'py, PyAny>,
@@ -51,18 +51,18 @@ pub fn register<'py>(
     module(py)?.call_method1(intern!(py, "_register"), (resource, uuid))
 }
 
-/// `from_registry` of the classes of memory resources.
+/// Implements `from_registry` of memory resource classes.
 ///
 /// # Errors
 ///
-/// `RuntimeError` where there is none.
+/// `RuntimeError` if no resource is registered.
 pub fn from_registry<'py>(uuid: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
     let py = uuid.py();
     module(py)?.call_method1(intern!(py, "_from_registry"), (uuid,))
 }
 
-/// `__reduce__` of memory resources: the UUID, by which the process that loads it has to know the pool. `class` is what
-/// unpickles it.
+/// Implements `__reduce__` of memory resources: pickles the UUID, under which the unpickling process must have
+/// registered the pool. `class` unpickles it.
 ///
 /// # Errors
 ///
@@ -79,12 +79,12 @@ pub fn reduce<'py>(
         .into_any())
 }
 
-/// `from_allocation_handle` of `class`, which is `base` or derived from it: the resource that is registered for the pool of
-/// the handle, or a new one. `name` is what the base is called in messages.
+/// Implements `from_allocation_handle` of `class`, which is `base` or a subclass: returns the resource registered for
+/// the handle's pool, or a new one. `name` is the name of the base class in messages.
 ///
 /// # Errors
 ///
-/// `TypeError` where the pool is known as a resource of another class; what [`accept_handle`] raises; what the driver says.
+/// `TypeError` if the pool is registered with another class; the errors of [`accept_handle`]; driver errors.
 pub fn import<'py>(
     class: &Bound<'py, PyType>,
     base: &Bound<'py, PyType>,
@@ -103,38 +103,41 @@ pub fn import<'py>(
             .detach(|| MemoryPool::import_with_kind(kind, file.as_fd()))
             .or_raise(py)?;
         let pool = Lent::new(py, pool);
-        let made = class.call_method1(intern!(py, "__new__"), (class,))?;
-        if !made.is_instance(base)? {
+        let created = class.call_method1(intern!(py, "__new__"), (class,))?;
+        if !created.is_instance(base)? {
             return Err(PyTypeError::new_err(format!(
                 "{}.__new__() returned a {}; expected a {name}",
                 class.name()?,
-                made.get_type().name()?
+                created.get_type().name()?
             )));
         }
         let uuid = handle.get().uuid_of(py);
         let shared = Some(handle.clone().unbind());
-        made.cast::<PyMemPool>()?
+        created
+            .cast::<PyMemPool>()?
             .get()
             .fill(py, pool.clone(), name, shared, uuid);
-        Ok(made)
+        Ok(created)
     };
     let Some(uuid) = handle.get().uuid_of(py) else {
         return make();
     };
-    // Threads to which the same handle came import it one after the other: drivers may give a pool one handle however often
-    // it is imported, and then the second resource would destroy the first one's.
+    // Serializes imports of the same handle: the driver may return one pool handle for several imports, and dropping
+    // the second resource would then destroy the pool of the first.
     let lock = module(py)?.getattr(intern!(py, "_lock"))?;
     lock.call_method0(intern!(py, "acquire"))?;
-    let made = match registered(given, class) {
-        Ok(None) => make().and_then(|made| register(made.cast::<PyMemPool>()?, uuid.bind(py))),
+    let created = match registered(given, class) {
+        Ok(None) => {
+            make().and_then(|created| register(created.cast::<PyMemPool>()?, uuid.bind(py)))
+        }
         Ok(Some(known)) => Ok(known),
         Err(error) => Err(error),
     };
     lock.call_method0(intern!(py, "release"))?;
-    made
+    created
 }
 
-/// Whether a resource is one over a pool that other processes can use.
+/// Whether a resource is IPC-enabled.
 pub fn is_shared(py: Python<'_>, resource: Option<&Py<PyAny>>) -> bool {
     resource.is_some_and(|r| {
         r.bind(py)
@@ -143,49 +146,49 @@ pub fn is_shared(py: Python<'_>, resource: Option<&Py<PyAny>>) -> bool {
     })
 }
 
-/// What another process needs to use a memory pool: a file descriptor, and a UUID to know the pool by.
+/// Handle with which another process imports a memory pool: a file descriptor and the pool's UUID.
 ///
-/// It is the ``allocation_handle`` of a memory resource. ``multiprocessing`` can send it, plain pickling cannot: a
-/// descriptor means nothing in another process.
+/// It is the ``allocation_handle`` of a memory resource. ``multiprocessing`` can send it; plain pickling cannot, since
+/// a file descriptor is local to its process.
 #[pyclass(
     frozen,
     module = "cuda.core._memory._ipc",
     name = "IPCAllocationHandle"
 )]
 pub struct PyAllocationHandle {
-    file: Slot<Arc<OwnedFd>>,
+    file: Closable<Arc<OwnedFd>>,
     uuid: Option<Py<PyAny>>,
 }
 
 impl PyAllocationHandle {
-    /// A handle that owns its descriptor.
+    /// Creates a handle that owns its file descriptor.
     pub fn new_of(file: OwnedFd, uuid: Option<Py<PyAny>>) -> PyAllocationHandle {
         PyAllocationHandle {
-            file: Slot::new(Arc::new(file)),
+            file: Closable::new(Arc::new(file)),
             uuid,
         }
     }
 
-    /// The descriptor, which stays open for as long as somebody has this.
+    /// The file descriptor, which stays open while the result is alive.
     ///
     /// # Errors
     ///
-    /// `RuntimeError` where it was closed.
+    /// `RuntimeError` for a closed handle.
     pub fn file(&self, py: Python<'_>) -> PyResult<Arc<OwnedFd>> {
         self.file.get(py, "IPCAllocationHandle")
     }
 
-    /// The UUID of the pool.
+    /// UUID of the pool.
     pub fn uuid_of(&self, py: Python<'_>) -> Option<Py<PyAny>> {
         self.uuid.as_ref().map(|uuid| uuid.clone_ref(py))
     }
 }
 
-/// The resource that is registered for the pool of a handle.
+/// The resource registered for a handle's pool.
 ///
 /// # Errors
 ///
-/// `TypeError` where that is one of another class; `RuntimeError` for a closed handle.
+/// `TypeError` if its class differs; `RuntimeError` for a closed handle.
 fn registered<'py>(
     handle: &Bound<'py, PyAny>,
     class: &Bound<'py, PyType>,
@@ -204,7 +207,7 @@ fn registered<'py>(
     }
     if !known.is_instance(class)? {
         return Err(PyTypeError::new_err(format!(
-            "the pool of the handle is known as a {}, not as a {}",
+            "the pool of the handle is registered as a {}, not as a {}",
             known.get_type().name()?,
             class.name()?
         )));
@@ -212,11 +215,11 @@ fn registered<'py>(
     Ok(Some(known))
 }
 
-/// A handle, or a descriptor's number, of which a copy is made.
+/// Converts an argument to a handle; duplicates a file descriptor given as an int.
 ///
 /// # Errors
 ///
-/// `TypeError` and `ValueError` for what is no number, `OSError` for one that is no descriptor.
+/// `TypeError` and `ValueError` for arguments of the wrong type, `OSError` for an invalid file descriptor.
 fn accept_handle<'py>(
     given: &Bound<'py, PyAny>,
     function: &str,
@@ -228,7 +231,7 @@ fn accept_handle<'py>(
     let bad = || {
         PyOSError::new_err((
             libc::EBADF,
-            format!("{} is no file descriptor", shown(given)),
+            format!("{} is not a file descriptor", short_repr(given)),
         ))
     };
     if given.is_none() {
@@ -241,7 +244,7 @@ fn accept_handle<'py>(
             "{function}() argument 'alloc_handle' is of type {}; expected an IPCAllocationHandle or a file descriptor",
             given.get_type().name()?
         );
-        // A text might have been a number's.
+        // Text could be parsed as a number.
         return Err(if given.is_instance_of::<PyString>() {
             PyValueError::new_err(text)
         } else {
@@ -249,11 +252,11 @@ fn accept_handle<'py>(
         });
     };
     let number: i32 = number.extract().map_err(|_| bad())?;
-    // SAFETY: asks for the flags of a number that may be no descriptor, which the system says.
+    // SAFETY: queries flags; the system reports an invalid descriptor.
     if number < 0 || unsafe { libc::fcntl(number, libc::F_GETFD) } < 0 {
         return Err(bad());
     }
-    // SAFETY: it was open a moment ago; if the caller closes it meanwhile the copy fails.
+    // SAFETY: open as checked above; if the caller closes it concurrently, duplication fails.
     let theirs = unsafe { BorrowedFd::borrow_raw(number) };
     let file = theirs.try_clone_to_owned()?;
     Bound::new(py, PyAllocationHandle::new_of(file, None))
@@ -268,11 +271,11 @@ impl PyAllocationHandle {
         _kwargs: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<PyAllocationHandle> {
         Err(PyRuntimeError::new_err(
-            "an IPCAllocationHandle is not made directly: it is the allocation_handle of an IPC-enabled memory resource",
+            "IPCAllocationHandle cannot be instantiated; use the allocation_handle of an IPC-enabled memory resource",
         ))
     }
 
-    /// The handle with this descriptor, which it closes: what ``multiprocessing`` calls.
+    /// Creates a handle that owns this file descriptor; called by ``multiprocessing``.
     #[classmethod]
     fn _restore(
         _class: &Bound<'_, PyType>,
@@ -281,25 +284,25 @@ impl PyAllocationHandle {
     ) -> PyResult<PyAllocationHandle> {
         use std::os::fd::FromRawFd;
         let number: i32 = fd.extract()?;
-        // SAFETY: asks for the flags of a number that may be no descriptor, which the system says.
+        // SAFETY: queries flags; the system reports an invalid descriptor.
         if number < 0 || unsafe { libc::fcntl(number, libc::F_GETFD) } < 0 {
             return Err(PyOSError::new_err((
                 libc::EBADF,
-                format!("{number} is no file descriptor"),
+                format!("{number} is not a file descriptor"),
             )));
         }
-        // SAFETY: `multiprocessing` has made the descriptor for this process and leaves it to its receiver.
+        // SAFETY: `multiprocessing` duplicated the descriptor for this process and transfers ownership.
         let file = unsafe { OwnedFd::from_raw_fd(number) };
         Ok(PyAllocationHandle::new_of(file, uuid))
     }
 
-    /// The file descriptor; -1 once the handle was closed.
+    /// File descriptor; -1 if the handle was closed.
     #[getter]
     fn handle(&self, py: Python<'_>) -> i32 {
         self.file.read(py, |file| file.as_raw_fd()).unwrap_or(-1)
     }
 
-    /// What identifies the pool among processes; None where that is not known.
+    /// UUID of the pool; None if unknown.
     #[getter]
     fn uuid(&self, py: Python<'_>) -> Option<Py<PyAny>> {
         self.uuid_of(py)
@@ -311,8 +314,8 @@ impl PyAllocationHandle {
         self.file.is_closed(py)
     }
 
-    /// Closes the descriptor. Pools that were imported by it stay; the memory resource whose handle this is can no longer be
-    /// sent to other processes. Later calls do nothing.
+    /// Closes the file descriptor. Pools imported with it stay valid; the memory resource of this handle can no longer
+    /// be sent to other processes. Further calls do nothing.
     fn close(&self, py: Python<'_>) {
         drop(self.file.close(py));
     }
@@ -320,18 +323,18 @@ impl PyAllocationHandle {
     fn __int__(&self, py: Python<'_>) -> PyResult<i32> {
         let number = self.file.read(py, |file| file.as_raw_fd());
         number.ok_or_else(|| {
-            PyValueError::new_err("this IPCAllocationHandle was closed: it has no file descriptor")
+            PyValueError::new_err("this IPCAllocationHandle was closed and has no file descriptor")
         })
     }
 
     fn __reduce__(&self) -> PyResult<()> {
         Err(PyTypeError::new_err(
-            "an IPCAllocationHandle cannot be pickled: its file descriptor goes to other processes by multiprocessing only",
+            "IPCAllocationHandle cannot be pickled; send it to another process with multiprocessing",
         ))
     }
 }
 
-/// What another process needs to use a :class:`Buffer` of an IPC-enabled memory resource. It comes from
+/// Descriptor with which another process imports a :class:`Buffer` of an IPC-enabled memory resource. It comes from
 /// :attr:`Buffer.ipc_descriptor` and can be pickled.
 #[pyclass(
     frozen,
@@ -344,7 +347,7 @@ pub struct PyBufferDescriptor {
 }
 
 impl PyBufferDescriptor {
-    /// The object of a descriptor.
+    /// Creates the Python object of a descriptor.
     pub fn new_of(descriptor: BufferDescriptor) -> PyBufferDescriptor {
         PyBufferDescriptor {
             bytes: descriptor.bytes.to_vec(),
@@ -356,11 +359,11 @@ impl PyBufferDescriptor {
     ///
     /// # Errors
     ///
-    /// `ValueError` where it came without all its bytes.
+    /// `ValueError` if it is incomplete.
     pub fn described(&self) -> PyResult<BufferDescriptor> {
         let Some(bytes) = self.bytes.first_chunk::<64>() else {
             return Err(PyValueError::new_err(format!(
-                "the IPCBufferDescriptor is damaged: it has {} bytes, expected 64",
+                "IPCBufferDescriptor is corrupt: expected 64 bytes, got {}",
                 self.bytes.len()
             )));
         };
@@ -380,11 +383,11 @@ impl PyBufferDescriptor {
         _kwargs: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<PyBufferDescriptor> {
         Err(PyRuntimeError::new_err(
-            "an IPCBufferDescriptor is not made directly: take Buffer.ipc_descriptor",
+            "IPCBufferDescriptor cannot be instantiated; use Buffer.ipc_descriptor",
         ))
     }
 
-    /// The descriptor with these bytes: what unpickling calls.
+    /// Unpickles a descriptor.
     #[classmethod]
     fn _init(
         _class: &Bound<'_, PyType>,
@@ -397,7 +400,7 @@ impl PyBufferDescriptor {
         })
     }
 
-    /// Bytes of the buffer.
+    /// Size of the buffer in bytes.
     #[getter]
     fn size(&self) -> usize {
         self.size

@@ -1,4 +1,4 @@
-//! Places for memory, as Python has them: `Device` and `Host`.
+//! Conversion of memory locations: `Device` and `Host`.
 
 use cupyrite::sys::driver::CUresult;
 use cupyrite::{Device, Error, MemoryLocation};
@@ -8,11 +8,11 @@ use pyo3::prelude::*;
 
 use crate::core::device::PyDevice;
 
-/// A `Device`, a `Host` or None; `what` is what the message calls it.
+/// Converts a `Device`, a `Host` or None; `what` names the value in messages.
 ///
 /// # Errors
 ///
-/// `TypeError` for anything else, `OverflowError` for a NUMA node whose number no driver takes.
+/// `TypeError` for other types, `OverflowError` for a NUMA node beyond 32 bits.
 pub fn accept(
     given: &Bound<'_, PyAny>,
     what: impl Fn() -> String,
@@ -39,7 +39,7 @@ pub fn accept(
     let node = given.getattr(intern!(py, "numa_id"))?;
     let node: Option<i32> = node.extract().map_err(|_| {
         PyOverflowError::new_err(format!(
-            "{} is Host(numa_id={node}), which is the number of no NUMA node",
+            "{} is Host(numa_id={node}), which is not a NUMA node number",
             what()
         ))
     })?;
@@ -48,19 +48,19 @@ pub fn accept(
     ))
 }
 
-/// As [`accept`], where there has to be a place.
+/// As [`accept`], without None.
 ///
 /// # Errors
 ///
-/// `ValueError` for None, too.
+/// `ValueError` for None.
 pub fn required(given: &Bound<'_, PyAny>, what: impl Fn() -> String) -> PyResult<MemoryLocation> {
     accept(given, &what)?.ok_or_else(|| {
         PyValueError::new_err(format!("{} is None; expected a Device or a Host", what()))
     })
 }
 
-/// A refusal of the driver's, with the place that made it where there is none such: the driver speaks of a value or a device
-/// only. `what` is what the message calls it.
+/// Adds to a driver error which location does not exist: the driver only reports an invalid value or device. `what`
+/// names the value in messages.
 pub fn explain(mut error: Error, places: &[MemoryLocation], what: &str) -> Error {
     let Error::Driver {
         status: CUresult::CUDA_ERROR_INVALID_VALUE | CUresult::CUDA_ERROR_INVALID_DEVICE,
@@ -79,22 +79,22 @@ pub fn explain(mut error: Error, places: &[MemoryLocation], what: &str) -> Error
     error
 }
 
-/// What is wrong with a place that this machine does not have.
+/// Describes a location that this machine does not have.
 fn missing(place: MemoryLocation) -> Option<String> {
     match place {
         MemoryLocation::HostNuma(node) => {
             let nodes = std::path::Path::new("/sys/devices/system/node");
-            // A system without NUMA tells of none.
+            // A system without NUMA reports no nodes.
             let online = std::fs::read_to_string(nodes.join("online")).ok()?;
             (!nodes.join(format!("node{node}")).exists()).then(|| {
                 let online = online.trim();
-                format!("the NUMA node {node} of the host; this machine has the nodes {online}")
+                format!("NUMA node {node} of the host; this machine has nodes {online}")
             })
         }
         MemoryLocation::Device(ordinal) => {
             let count = Device::count().ok()?;
             (ordinal >= count)
-                .then(|| format!("the device {ordinal}; there are {count}, counted from 0"))
+                .then(|| format!("device {ordinal}; there are {count} devices, counted from 0"))
         }
         _ => None,
     }
@@ -104,11 +104,11 @@ fn host_class(py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
     PyModule::import(py, intern!(py, "cuda.core._host"))?.getattr(intern!(py, "Host"))
 }
 
-/// The object of a place; None for no place.
+/// The Python object of a location; None for no location.
 ///
 /// # Errors
 ///
-/// Memory.
+/// `MemoryError`.
 pub fn object(py: Python<'_>, place: Option<MemoryLocation>) -> PyResult<Bound<'_, PyAny>> {
     match place {
         Some(MemoryLocation::Device(ordinal)) => py.get_type::<PyDevice>().call1((ordinal,)),
@@ -117,7 +117,7 @@ pub fn object(py: Python<'_>, place: Option<MemoryLocation>) -> PyResult<Bound<'
         Some(MemoryLocation::HostNumaCurrent) => {
             host_class(py)?.call_method0(intern!(py, "numa_current"))
         }
-        // No other kind of place is told by the driver yet.
+        // The driver reports no other location types.
         _ => Ok(py.None().into_bound(py)),
     }
 }

@@ -1,4 +1,4 @@
-//! `ManagedBuffer` and `ManagedMemoryResource`: memory that moves to whoever uses it.
+//! `ManagedBuffer` and `ManagedMemoryResource`: managed (unified) memory.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -16,15 +16,16 @@ use pyo3::types::{PyDict, PyList, PyTuple, PyType};
 use crate::core::errors::OrRaise;
 use crate::core::memory::buffer::{Backing, Pinned, PyBuffer};
 use crate::core::memory::location;
-use crate::core::memory::resource::{PyMemPool, stream_or_default};
-use crate::core::numbers::{shown, size_argument};
+use crate::core::memory::resource::base::stream_or_default;
+use crate::core::memory::resource::pool::PyMemPool;
+use crate::core::numbers::{short_repr, size_argument};
 use crate::core::options::{OptionClass, Options};
 use crate::core::stream;
 
-/// A buffer of managed memory: it moves to whoever uses it, the host or a device.
+/// A buffer of managed memory, which migrates between the host and devices.
 ///
-/// What is said about a range holds for its pages. Buffers of this kind come from :class:`ManagedMemoryResource`, and from
-/// :meth:`from_handle` for managed memory that exists.
+/// Advice applies to the pages of the buffer's range. Managed buffers come from :class:`ManagedMemoryResource`, and
+/// from :meth:`from_handle` for existing managed memory.
 ///
 /// See `Unified memory <https://docs.nvidia.com/cuda/cuda-driver-api/group__CUDA__UNIFIED.html>`_.
 #[pyclass(
@@ -37,18 +38,18 @@ use crate::core::stream;
 )]
 pub struct PyManagedBuffer;
 
-/// What an object that is being made will hold: the only argument that the class's `__new__` takes, so that only this module
-/// makes objects, and derived classes get theirs.
-#[pyclass(frozen, module = "cupyrite._native.core", name = "_Making")]
-struct Making(Mutex<Option<PyBuffer>>);
+/// Argument of the class's `__new__` that carries the value of a new object. Only this module can create one; it
+/// supports subclasses.
+#[pyclass(frozen, module = "cupyrite._native.core", name = "_PendingBuffer")]
+struct PendingBuffer(Mutex<Option<PyBuffer>>);
 
 impl PyManagedBuffer {
-    /// The object of a buffer.
+    /// Creates the Python object of a managed buffer.
     ///
     /// # Errors
     ///
-    /// Memory.
-    pub fn make(py: Python<'_>, shell: PyBuffer) -> PyResult<Py<PyManagedBuffer>> {
+    /// `MemoryError`.
+    pub fn create(py: Python<'_>, shell: PyBuffer) -> PyResult<Py<PyManagedBuffer>> {
         Py::new(
             py,
             PyClassInitializer::from(shell).add_subclass(PyManagedBuffer),
@@ -61,7 +62,7 @@ impl PyManagedBuffer {
         Ok((pinned, range))
     }
 
-    /// The range of memory that is managed, as it has to be.
+    /// Pins the memory and checks that it is managed.
     fn managed<'a>(slf: &'a Bound<'a, Self>, what: &str) -> PyResult<(Pinned<'a>, MemoryRange)> {
         let (pinned, range) = Self::range(slf)?;
         let (_, _, managed) = slf.as_super().get().accessible(slf.py())?;
@@ -85,7 +86,7 @@ impl PyManagedBuffer {
             .or_raise(slf.py())
     }
 
-    /// Runs something on the range in the order of a stream.
+    /// Runs a stream-ordered operation on the range.
     fn queue(
         slf: &Bound<'_, Self>,
         what: &str,
@@ -100,18 +101,18 @@ impl PyManagedBuffer {
     }
 }
 
-/// Runs something on a buffer's memory in the order of a stream, which is noted.
+/// Runs a stream-ordered operation on a buffer's memory and records the stream as a user.
 ///
 /// # Errors
 ///
-/// What the driver says.
+/// Driver errors.
 pub fn run(
     py: Python<'_>,
     buffer: &PyBuffer,
     stream: &Stream,
     body: impl FnOnce(&Stream) -> cupyrite::Result<()> + Send,
 ) -> PyResult<()> {
-    buffer.used_by(py, stream);
+    buffer.note_use(py, stream);
     let device = match (stream.is_default(), buffer.device(py)) {
         (false, _) => None,
         (true, Some(device)) => Some(device),
@@ -126,10 +127,10 @@ pub fn run(
     .or_raise(py)
 }
 
-/// What is raised for memory that is not managed.
+/// Error for memory that is not managed.
 pub fn not_managed(what: &str) -> PyErr {
     PyValueError::new_err(format!(
-        "{what} is for managed memory, and this buffer's is not: allocate it from a ManagedMemoryResource"
+        "{what} requires managed memory; allocate the buffer from a ManagedMemoryResource"
     ))
 }
 
@@ -141,27 +142,27 @@ impl PyManagedBuffer {
         args: &Bound<'_, PyTuple>,
         _kwargs: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<PyClassInitializer<PyManagedBuffer>> {
-        let made = args
+        let created = args
             .get_item(0)
             .ok()
-            .and_then(|first| first.cast_into::<Making>().ok())
-            .and_then(|making| making.get().0.lock().ok()?.take());
-        match made {
+            .and_then(|first| first.cast_into::<PendingBuffer>().ok())
+            .and_then(|pending| pending.get().0.lock().ok()?.take());
+        match created {
             Some(shell) => Ok(PyClassInitializer::from(shell).add_subclass(PyManagedBuffer)),
             None => Err(PyRuntimeError::new_err(
-                "a ManagedBuffer is not made by its class: allocate one from a ManagedMemoryResource, or take existing memory \
-                 with ManagedBuffer.from_handle()",
+                "ManagedBuffer cannot be instantiated; allocate from a ManagedMemoryResource or wrap existing memory with \
+                 ManagedBuffer.from_handle()",
             )),
         }
     }
 
-    /// A buffer of managed memory that exists; as :meth:`Buffer.from_handle`. Whether it is managed is looked at when it
-    /// matters.
+    /// Wraps existing managed memory; see :meth:`Buffer.from_handle`. Operations that require managed memory check for
+    /// it.
     ///
     /// Returns
     /// -------
     /// ManagedBuffer
-    ///     An object of the class that it is called on.
+    ///     An instance of the class on which the method is called.
     #[classmethod]
     #[pyo3(signature = (ptr, size, mr=None, owner=None, *, stream=None))]
     fn from_handle<'py>(
@@ -173,16 +174,16 @@ impl PyManagedBuffer {
         stream: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let py = cls.py();
-        let making = Making(Mutex::new(Some(PyBuffer::of_handle(
+        let pending = PendingBuffer(Mutex::new(Some(PyBuffer::from_arguments(
             ptr, size, mr, owner, stream,
         )?)));
-        // This class's own, so that what a derived class wants to be called with does not matter.
+        // Calls this class's own `__new__`, so that the signature of a subclass does not matter.
         py.get_type::<PyManagedBuffer>()
             .getattr(intern!(py, "__new__"))?
-            .call1((cls, Bound::new(py, making)?))
+            .call1((cls, Bound::new(py, pending)?))
     }
 
-    /// Whether the memory is read far more often than written, so that every reader may have a copy of its own. Can be set.
+    /// Read-mostly advice: readers get copies of their own. Settable.
     #[getter]
     fn read_mostly(slf: &Bound<'_, Self>) -> PyResult<bool> {
         let (_pinned, range) = Self::range(slf)?;
@@ -197,7 +198,7 @@ impl PyManagedBuffer {
         Self::advise(slf, "ManagedBuffer.read_mostly", advice)
     }
 
-    /// Where the memory should rather stay: a :class:`Device`, a :class:`Host`, or None for nowhere in particular. Can be set.
+    /// Preferred location: a :class:`Device`, a :class:`Host`, or None. Settable.
     #[getter]
     fn preferred_location<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
         let py = slf.py();
@@ -215,8 +216,8 @@ impl PyManagedBuffer {
         Self::advise(slf, what, Advice::PreferredLocation(place))
     }
 
-    /// Who will use the memory and should have it mapped at all times: a set of :class:`Device` and :class:`Host` that can be
-    /// changed, and assigned to as a whole.
+    /// Locations with the accessed-by advice: a mutable set of :class:`Device` and :class:`Host`, which can also be
+    /// assigned.
     #[getter]
     fn accessed_by<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
         let py = slf.py();
@@ -229,16 +230,16 @@ impl PyManagedBuffer {
     #[setter]
     fn set_accessed_by(slf: &Bound<'_, Self>, value: &Bound<'_, PyAny>) -> PyResult<()> {
         let what = "ManagedBuffer.accessed_by";
-        // All are looked at before anything is changed.
+        // All elements are converted before anything changes.
         let wanted = value
             .try_iter()?
-            .map(|place| user(&place?, what))
+            .map(|place| accessed_by_location(&place?, what))
             .collect::<PyResult<Vec<MemoryLocation>>>()?;
         let (_pinned, range) = Self::managed(slf, what)?;
         slf.py()
             .detach(|| {
                 let now = managed::accessed_by(range)?;
-                let gone = now
+                let removed = now
                     .iter()
                     .filter(|place| !wanted.contains(place))
                     .map(|&place| Advice::AccessedBy(place, false));
@@ -246,12 +247,13 @@ impl PyManagedBuffer {
                     .iter()
                     .filter(|place| !now.contains(place))
                     .map(|&place| Advice::AccessedBy(place, true));
-                new.chain(gone).try_for_each(|a| managed::advise(range, a))
+                new.chain(removed)
+                    .try_for_each(|a| managed::advise(range, a))
             })
             .or_raise(slf.py())
     }
 
-    /// Who is in `accessed_by`.
+    /// Locations with the accessed-by advice.
     fn _accessed_by<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyList>> {
         let py = slf.py();
         let (_pinned, range) = Self::range(slf)?;
@@ -263,25 +265,25 @@ impl PyManagedBuffer {
         PyList::new(py, objects)
     }
 
-    /// Puts a place into `accessed_by`, or takes it out.
+    /// Sets or removes the accessed-by advice for a location.
     fn _set_accessed_by(
         slf: &Bound<'_, Self>,
         place: &Bound<'_, PyAny>,
         used: bool,
     ) -> PyResult<()> {
         let what = "ManagedBuffer.accessed_by";
-        let place = user(place, what)?;
+        let place = accessed_by_location(place, what)?;
         Self::advise(slf, what, Advice::AccessedBy(place, used))
     }
 
-    /// Moves the memory, in the order of a stream.
+    /// Prefetches the memory, stream-ordered.
     ///
     /// Parameters
     /// ----------
     /// location : Device or Host
-    ///     Where to.
+    ///     The target location.
     /// stream : Stream
-    ///     In whose order.
+    ///     The stream.
     #[pyo3(signature = (location, *, stream))]
     fn prefetch(
         slf: &Bound<'_, Self>,
@@ -296,29 +298,29 @@ impl PyManagedBuffer {
         })
     }
 
-    /// Gives up the contents, in the order of a stream: they are undefined until they are written again, and nothing has to
-    /// be moved for them. The legacy default stream cannot do it (``CUDA_ERROR_INVALID_VALUE``).
+    /// Discards the contents, stream-ordered: they are undefined until written again, and need not be migrated. The
+    /// legacy default stream is not supported (``CUDA_ERROR_INVALID_VALUE``).
     ///
     /// Parameters
     /// ----------
     /// stream : Stream
-    ///     In whose order.
+    ///     The stream.
     #[pyo3(signature = (*, stream))]
     fn discard(slf: &Bound<'_, Self>, stream: &Bound<'_, PyAny>) -> PyResult<()> {
         Self::queue(slf, "ManagedBuffer.discard", stream, |range, stream| {
-            // SAFETY: the caller has been told that the contents are gone.
+            // SAFETY: the documentation tells the caller that the contents become undefined.
             unsafe { managed::discard_async(&[range], stream) }
         })
     }
 
-    /// :meth:`discard` and :meth:`prefetch` in one, for memory that is about to be written somewhere.
+    /// Combines :meth:`discard` and :meth:`prefetch`, for memory that is about to be overwritten at the target.
     ///
     /// Parameters
     /// ----------
     /// location : Device or Host
-    ///     Where to.
+    ///     The target location.
     /// stream : Stream
-    ///     In whose order.
+    ///     The stream.
     #[pyo3(signature = (location, *, stream))]
     fn discard_prefetch(
         slf: &Bound<'_, Self>,
@@ -340,14 +342,14 @@ impl PyManagedBuffer {
     }
 }
 
-/// Who can be in `accessed_by`: devices, and the host as a whole.
-fn user(given: &Bound<'_, PyAny>, what: &str) -> PyResult<MemoryLocation> {
+/// Converts a location for `accessed_by`: a device, or the host as a whole.
+fn accessed_by_location(given: &Bound<'_, PyAny>, what: &str) -> PyResult<MemoryLocation> {
     let place = location::accept(given, || format!("an element of {what}"))?;
     match place {
         Some(MemoryLocation::Device(_) | MemoryLocation::Host) => {}
         Some(_) => {
             return Err(PyValueError::new_err(format!(
-                "{what}: {} is a NUMA node; the driver knows only the host as a whole here, Host()",
+                "{what}: {} is a NUMA node; expected a Device or the host as a whole, Host()",
                 given.repr()?
             )));
         }
@@ -357,17 +359,17 @@ fn user(given: &Bound<'_, PyAny>, what: &str) -> PyResult<MemoryLocation> {
             )));
         }
     }
-    // Checked above.
-    place.ok_or_else(|| PyTypeError::new_err("no place"))
+    // Unreachable: checked above.
+    place.ok_or_else(|| PyTypeError::new_err("expected a location"))
 }
 
-/// Managed memory, from a pool of the driver's (CUDA 13), allocated and freed in the order of streams.
+/// Managed memory from a driver memory pool (CUDA 13); stream-ordered allocation and deallocation.
 ///
 /// Parameters
 /// ----------
 /// options : ManagedMemoryResourceOptions or dict, optional
-///     How a pool of the resource's own is made. Without options the resource uses the driver's pool for managed memory that
-///     has no preferred place.
+///     Options of a new pool. Without options, the resource uses the driver's current pool for managed memory without
+///     preferred location.
 ///
 /// See `Stream-ordered memory allocator <https://docs.nvidia.com/cuda/cuda-driver-api/group__CUDA__MALLOC__ASYNC.html>`_.
 #[pyclass(
@@ -386,10 +388,10 @@ static OPTIONS: OptionClass = OptionClass::new(
     "ManagedMemoryResourceOptions",
 );
 
-/// Whether a program was told about devices that do not share managed memory with the host.
+/// Whether the warning about devices without concurrent managed access was issued.
 static WARNED: AtomicBool = AtomicBool::new(false);
 
-/// Has the warning about devices without concurrent access to managed memory given once more.
+/// Re-arms the warning about devices without concurrent managed access.
 #[pyfunction]
 fn reset_concurrent_access_warning() {
     WARNED.store(false, Ordering::Relaxed);
@@ -402,8 +404,8 @@ fn warn_about_access(py: Python<'_>) -> PyResult<()> {
             return PyErr::warn(
                 py,
                 &py.get_type::<PyUserWarning>(),
-                c"a device of this system cannot use managed memory while the host does: wait for its work before the host \
-                  touches the memory",
+                c"a device of this system cannot access managed memory concurrently with the host: synchronize before the host \
+                  accesses the memory",
                 1,
             );
         }
@@ -411,24 +413,24 @@ fn warn_about_access(py: Python<'_>) -> PyResult<()> {
     Ok(())
 }
 
-/// The node of the host's memory that is nearest to the current device.
+/// NUMA node of the host nearest to the current device.
 ///
 /// # Errors
 ///
-/// `RuntimeError` where the driver names none.
+/// `RuntimeError` if the driver reports none.
 pub fn nearest_node(py: Python<'_>, option: &str) -> PyResult<i32> {
     let attribute = CUdevice_attribute::CU_DEVICE_ATTRIBUTE_HOST_NUMA_ID;
     let device = crate::core::device::current(py)?;
     match device.attribute(attribute).or_raise(py)? {
         node if node >= 0 => Ok(node),
         _ => Err(PyRuntimeError::new_err(format!(
-            "{option} is None, and the driver does not say which NUMA node is the nearest to device {}; give its number",
+            "{option} is None, and the driver does not report the NUMA node nearest to device {}; specify a node",
             device.ordinal()
         ))),
     }
 }
 
-/// What the options say about the preferred place.
+/// The preferred location given in the options.
 fn preferred(py: Python<'_>, options: &Options<'_>) -> PyResult<Option<MemoryLocation>> {
     let name = "ManagedMemoryResourceOptions.preferred_location";
     let number: Option<i32> = match options.value(intern!(py, "preferred_location"))? {
@@ -436,7 +438,7 @@ fn preferred(py: Python<'_>, options: &Options<'_>) -> PyResult<Option<MemoryLoc
         Some(number) => Some(number.extract().map_err(|_| {
             PyOverflowError::new_err(format!(
                 "{name} is {}; expected the number of a device or NUMA node, -1 or None",
-                shown(&number)
+                short_repr(&number)
             ))
         })?),
     };
@@ -482,20 +484,20 @@ fn preferred(py: Python<'_>, options: &Options<'_>) -> PyResult<Option<MemoryLoc
 
 #[pymethods]
 impl PyManagedMemoryResource {
-    // `__init__` has the parameters, so that derived classes may have others.
+    // `__init__` takes the parameters, so that subclasses can have others.
     #[new]
     #[pyo3(signature = (*_args, **_kwargs), text_signature = "(options=None)")]
     fn new(
         _args: &Bound<'_, PyTuple>,
         _kwargs: Option<&Bound<'_, PyDict>>,
     ) -> PyClassInitializer<PyManagedMemoryResource> {
-        PyMemPool::unmade().add_subclass(PyManagedMemoryResource)
+        PyMemPool::uninitialized().add_subclass(PyManagedMemoryResource)
     }
 
     #[pyo3(signature = (options=None))]
     fn __init__(slf: &Bound<'_, Self>, options: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
         let py = slf.py();
-        let made = match options.filter(|options| !options.is_none()) {
+        let created = match options.filter(|options| !options.is_none()) {
             None => py.detach(|| MemoryPool::current_for_kind(PoolKind::Managed(None))),
             given => {
                 let options = Options::accept(CLASS, &OPTIONS, given)?;
@@ -507,18 +509,18 @@ impl PyManagedMemoryResource {
                 .map_err(|error| location::explain(error, place.as_slice(), what))
             }
         };
-        slf.as_super().get().set(py, made.or_raise(py)?, CLASS);
+        slf.as_super().get().initialize(py, created, CLASS, false)?;
         warn_about_access(py)
     }
 
-    /// Allocates managed memory, in the order of a stream.
+    /// Allocates managed memory, stream-ordered.
     ///
     /// Parameters
     /// ----------
     /// size : int
-    ///     Bytes; 0 gives a buffer with the address 0.
+    ///     Size in bytes; 0 yields a buffer with address 0.
     /// stream : Stream
-    ///     In whose order the memory is there, and by default is freed.
+    ///     Stream of the allocation and, by default, of the deallocation.
     ///
     /// Returns
     /// -------
@@ -532,14 +534,14 @@ impl PyManagedMemoryResource {
         let py = slf.py();
         let size = size_argument(size, "allocate")?;
         let stream = stream_or_default(py, stream, "allocate")?;
-        let memory = slf.as_super().get().take(py, size, stream)?;
+        let memory = slf.as_super().get().allocate_memory(py, size, stream)?;
         let address = memory.address();
         let resource = Some(slf.clone().into_any().unbind());
-        let shell = PyBuffer::shell(Backing::Pool(memory), address, size, resource, None);
-        PyManagedBuffer::make(py, shell)
+        let shell = PyBuffer::new_value(Backing::Pool(memory), address, size, resource, None);
+        PyManagedBuffer::create(py, shell)
     }
 
-    /// The number of the device where the memory should rather be; -1 where that is no device.
+    /// Device number of the preferred location; -1 if it is not a device.
     #[getter]
     fn device_id(slf: &Bound<'_, Self>) -> PyResult<i64> {
         match slf.as_super().get().kind(slf.py())? {
@@ -548,26 +550,26 @@ impl PyManagedMemoryResource {
         }
     }
 
-    /// True: kernels can use the memory.
+    /// True: the memory is device-accessible.
     #[getter]
     fn is_device_accessible(&self) -> bool {
         true
     }
 
-    /// True: the host can use the memory.
+    /// True: the memory is host-accessible.
     #[getter]
     fn is_host_accessible(&self) -> bool {
         true
     }
 
-    /// True: the memory moves to whoever uses it.
+    /// True: the memory is managed.
     #[getter]
     fn is_managed(&self) -> bool {
         true
     }
 
-    /// Where the memory should rather be: None, or a :class:`~cuda.core.typing.ManagedMemoryLocationType` and the number of
-    /// the device or NUMA node, None for the host as a whole.
+    /// Preferred location: None, or a :class:`~cuda.core.typing.ManagedMemoryLocationType` and the number of the device
+    /// or NUMA node (None for the host as a whole).
     #[getter]
     fn preferred_location<'py>(slf: &Bound<'py, Self>) -> PyResult<Option<Bound<'py, PyTuple>>> {
         let py = slf.py();

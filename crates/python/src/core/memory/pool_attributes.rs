@@ -1,4 +1,4 @@
-//! The attributes of memory pools.
+//! Attributes of memory pools.
 
 use cupyrite::{MemoryPool, PoolAttribute};
 use pyo3::exceptions::PyRuntimeError;
@@ -8,26 +8,26 @@ use pyo3::types::{PyDict, PyTuple};
 use crate::core::closable::closed;
 use crate::core::errors::OrRaise;
 
-/// Lets go of a pool, which may wait for other threads.
+/// Drops a pool detached, since that may wait for other threads.
 pub fn drop_pool(pool: Option<MemoryPool>) {
-    // SAFETY: contents of Python objects are dropped by their deallocation, which runs attached.
+    // SAFETY: the contents of Python objects are dropped by their deallocator, which runs attached.
     let py = unsafe { Python::assume_attached() };
     py.detach(|| drop(pool));
 }
 
-/// The attributes of a memory pool, as they are when they are read.
+/// Attributes of a memory pool, read from the driver on each access.
 #[pyclass(
     frozen,
     module = "cuda.core._memory._memory_pool",
     name = "_MemPoolAttributes"
 )]
 pub struct PyMemPoolAttributes {
-    /// There until the object goes.
+    /// `Some` until the object is dropped.
     pool: Option<MemoryPool>,
 }
 
 impl PyMemPoolAttributes {
-    /// The attributes of a pool.
+    /// Creates the attributes object of a pool.
     pub fn new_of(pool: MemoryPool) -> PyMemPoolAttributes {
         PyMemPoolAttributes { pool: Some(pool) }
     }
@@ -53,53 +53,53 @@ impl PyMemPoolAttributes {
         _kwargs: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<PyMemPoolAttributes> {
         Err(PyRuntimeError::new_err(
-            "the attributes of a pool come from its memory resource: mr.attributes",
+            "_MemPoolAttributes cannot be instantiated; use mr.attributes of a memory resource",
         ))
     }
 
-    /// Whether memory freed in one stream is given to another one that waited for it by an event.
+    /// Whether memory freed in one stream is reused in another stream that waited for it by an event.
     #[getter]
     fn reuse_follow_event_dependencies(&self, py: Python<'_>) -> PyResult<bool> {
         self.flag(py, PoolAttribute::ReuseFollowEventDependencies)
     }
 
-    /// Whether memory is reused across streams where the free happens to be done already.
+    /// Whether memory is reused across streams if its deallocation has already completed.
     #[getter]
     fn reuse_allow_opportunistic(&self, py: Python<'_>) -> PyResult<bool> {
         self.flag(py, PoolAttribute::ReuseAllowOpportunistic)
     }
 
-    /// Whether the driver may make a stream wait for another one so that memory can be reused.
+    /// Whether the driver may insert dependencies between streams to reuse memory.
     #[getter]
     fn reuse_allow_internal_dependencies(&self, py: Python<'_>) -> PyResult<bool> {
         self.flag(py, PoolAttribute::ReuseAllowInternalDependencies)
     }
 
-    /// Bytes that the pool keeps, though unused, when a stream, event or context is waited for.
+    /// Bytes of unused memory that the pool retains at synchronization.
     #[getter]
     fn release_threshold(&self, py: Python<'_>) -> PyResult<u64> {
         self.number(py, PoolAttribute::ReleaseThreshold)
     }
 
-    /// Bytes of the device's memory that the pool holds.
+    /// Bytes of memory reserved by the pool.
     #[getter]
     fn reserved_mem_current(&self, py: Python<'_>) -> PyResult<u64> {
         self.number(py, PoolAttribute::ReservedCurrent)
     }
 
-    /// The most bytes that the pool ever held.
+    /// High watermark of reserved bytes.
     #[getter]
     fn reserved_mem_high(&self, py: Python<'_>) -> PyResult<u64> {
         self.number(py, PoolAttribute::ReservedHigh)
     }
 
-    /// Bytes that are allocated from the pool.
+    /// Bytes allocated from the pool.
     #[getter]
     fn used_mem_current(&self, py: Python<'_>) -> PyResult<u64> {
         self.number(py, PoolAttribute::UsedCurrent)
     }
 
-    /// The most bytes that were ever allocated from the pool.
+    /// High watermark of allocated bytes.
     #[getter]
     fn used_mem_high(&self, py: Python<'_>) -> PyResult<u64> {
         self.number(py, PoolAttribute::UsedHigh)

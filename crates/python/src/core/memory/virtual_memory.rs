@@ -1,12 +1,11 @@
-//! `VirtualMemoryResource`: memory that can grow.
+//! `VirtualMemoryResource`: growable memory.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use cupyrite::sys::driver::CUdevice_attribute;
 use cupyrite::{
     Device, DeviceBuffer, Granularity, MemoryAccess, MemoryLocation, MemoryResource,
-    ShareableHandleKind, Stream, VirtualAllocationKind, VirtualMemoryOptions,
-    VirtualMemoryResource,
+    ShareableHandleKind, VirtualAllocationKind, VirtualMemoryOptions, VirtualMemoryResource,
 };
 use pyo3::exceptions::{PyRuntimeError, PyTypeError, PyValueError};
 use pyo3::intern;
@@ -19,21 +18,21 @@ use crate::core::errors::OrRaise;
 use crate::core::memory::buffer::{Backing, PyBuffer};
 use crate::core::memory::managed::nearest_node;
 use crate::core::memory::resource::PyMemoryResource;
-use crate::core::numbers::{address_argument, bytes_argument, shown, size_argument};
+use crate::core::numbers::{address_argument, bytes_argument, short_repr, size_argument};
 use crate::core::options::{OptionClass, Options};
 use crate::core::stream;
 
-/// Memory whose addresses and physical pieces are managed apart, so that an allocation can grow.
+/// Memory with separately managed addresses and physical allocations, so that it can grow.
 ///
-/// Sizes are rounded up to what the driver can map, 2 MiB on most devices; ``Buffer.size`` says what there is. Allocating is
-/// immediate; freeing waits for the streams that use the memory.
+/// Sizes are rounded up to the mapping granularity, 2 MiB on most devices; ``Buffer.size`` is the actual size.
+/// Allocation is synchronous; deallocation waits for the streams that use the memory.
 ///
 /// Parameters
 /// ----------
 /// device_id : int or Device
 ///     The device.
 /// config : VirtualMemoryResourceOptions or dict, optional
-///     How memory is created and mapped.
+///     Options of the memory.
 ///
 /// See `Virtual memory management <https://docs.nvidia.com/cuda/cuda-driver-api/group__CUDA__VA.html>`_.
 #[pyclass(
@@ -45,10 +44,10 @@ use crate::core::stream;
     name = "VirtualMemoryResource"
 )]
 pub struct PyVirtualMemoryResource {
-    state: Mutex<Option<State>>,
+    state: Mutex<Option<ResourceState>>,
 }
 
-struct State {
+struct ResourceState {
     memory: Arc<VirtualMemoryResource>,
     device: Device,
     config: Py<PyAny>,
@@ -60,7 +59,7 @@ const OPTIONS: &str = "VirtualMemoryResourceOptions";
 
 static OPTION_CLASS: OptionClass = OptionClass::new(MODULE, OPTIONS);
 
-/// One of the words that an option can be.
+/// Reads an option with a fixed set of values.
 fn choice<'py, T: Copy>(
     py: Python<'py>,
     options: &Options<'py>,
@@ -83,14 +82,14 @@ fn choice<'py, T: Copy>(
                 .collect();
             Err(PyValueError::new_err(format!(
                 "{OPTIONS}.{field} is {}; expected one of {}",
-                shown(&given),
+                short_repr(&given),
                 names.join(", ")
             )))
         }
     }
 }
 
-/// An address or an alignment; 0 where there is none.
+/// Reads an address or alignment; 0 if None.
 fn number<'py>(py: Python<'py>, options: &Options<'py>, field: &str) -> PyResult<u64> {
     let field = PyString::intern(py, field);
     match options.value(&field)? {
@@ -102,14 +101,14 @@ fn number<'py>(py: Python<'py>, options: &Options<'py>, field: &str) -> PyResult
 }
 
 #[derive(Clone, Copy)]
-enum Where {
+enum LocationType {
     Device,
     Host,
     HostNuma,
     HostNumaCurrent,
 }
 
-/// The crate's options for those of Python.
+/// Converts the options.
 fn read<'py>(
     py: Python<'py>,
     device: Device,
@@ -122,56 +121,56 @@ fn read<'py>(
         &options,
         "location_type",
         &[
-            ("device", Where::Device),
-            ("host", Where::Host),
-            ("host_numa", Where::HostNuma),
-            ("host_numa_current", Where::HostNumaCurrent),
+            ("device", LocationType::Device),
+            ("host", LocationType::Host),
+            ("host_numa", LocationType::HostNuma),
+            ("host_numa_current", LocationType::HostNumaCurrent),
         ],
     )?;
-    let location = match place.unwrap_or(Where::Device) {
-        Where::Device => MemoryLocation::Device(device.ordinal()),
-        Where::Host => MemoryLocation::Host,
-        Where::HostNuma => MemoryLocation::HostNuma(nearest_node(
+    let location = match place.unwrap_or(LocationType::Device) {
+        LocationType::Device => MemoryLocation::Device(device.ordinal()),
+        LocationType::Host => MemoryLocation::Host,
+        LocationType::HostNuma => MemoryLocation::HostNuma(nearest_node(
             py,
-            "the node of VirtualMemoryResourceOptions.location_type='host_numa'",
+            "the node for VirtualMemoryResourceOptions.location_type='host_numa'",
         )?),
-        Where::HostNumaCurrent => MemoryLocation::HostNumaCurrent,
+        LocationType::HostNumaCurrent => MemoryLocation::HostNumaCurrent,
     };
-    let mut made = VirtualMemoryOptions::at(location);
+    let mut created = VirtualMemoryOptions::at(location);
     let kinds = [
         ("pinned", VirtualAllocationKind::Pinned),
         ("managed", VirtualAllocationKind::Managed),
     ];
-    made.allocation = choice(py, &options, "allocation_type", &kinds)?.unwrap_or_default();
+    created.allocation = choice(py, &options, "allocation_type", &kinds)?.unwrap_or_default();
     let handles = [
         ("posix_fd", ShareableHandleKind::PosixFd),
         ("win32_kmt", ShareableHandleKind::Win32Kmt),
         ("fabric", ShareableHandleKind::Fabric),
     ];
-    made.share =
+    created.share =
         choice(py, &options, "handle_type", &handles)?.unwrap_or(ShareableHandleKind::None);
     let units = [
         ("minimum", Granularity::Minimum),
         ("recommended", Granularity::Recommended),
     ];
-    made.granularity = choice(py, &options, "granularity", &units)?.unwrap_or_default();
-    made.gpu_direct_rdma = options.flag(intern!(py, "gpu_direct_rdma"), false)?;
-    made.address_hint = number(py, &options, "addr_hint")?;
-    made.alignment = usize::try_from(number(py, &options, "addr_align")?).unwrap_or(usize::MAX);
-    if made.alignment != 0 && !made.alignment.is_power_of_two() {
+    created.granularity = choice(py, &options, "granularity", &units)?.unwrap_or_default();
+    created.gpu_direct_rdma = options.flag(intern!(py, "gpu_direct_rdma"), false)?;
+    created.address_hint = number(py, &options, "addr_hint")?;
+    created.alignment = usize::try_from(number(py, &options, "addr_align")?).unwrap_or(usize::MAX);
+    if created.alignment != 0 && !created.alignment.is_power_of_two() {
         return Err(PyValueError::new_err(format!(
             "{OPTIONS}.addr_align is {}; expected a power of two, or None",
-            made.alignment
+            created.alignment
         )));
     }
-    // Rights on the host are those on all of it.
+    // Access rights apply to the host as a whole.
     let own = match location {
         MemoryLocation::HostNumaCurrent => MemoryLocation::Host,
         other => other,
     };
-    made.access = Vec::new();
+    created.access = Vec::new();
     if let Some(access) = choice(py, &options, "self_access", &rights)? {
-        made.access.push((own, access));
+        created.access.push((own, access));
     }
     let peer_access = choice(py, &options, "peer_access", &rights)?;
     if let Some(peers) = options.value(intern!(py, "peers"))? {
@@ -181,31 +180,31 @@ fn read<'py>(
             if place != own
                 && let Some(access) = peer_access
             {
-                made.access.push((place, access));
+                created.access.push((place, access));
             }
         }
     }
     let rdma = CUdevice_attribute::CU_DEVICE_ATTRIBUTE_GPU_DIRECT_RDMA_WITH_CUDA_VMM_SUPPORTED;
-    if made.gpu_direct_rdma && device.attribute(rdma).or_raise(py)? == 0 {
+    if created.gpu_direct_rdma && device.attribute(rdma).or_raise(py)? == 0 {
         return Err(PyRuntimeError::new_err(format!(
-            "{OPTIONS}.gpu_direct_rdma is true, and device {} does not support GPUDirect RDMA",
+            "{OPTIONS}.gpu_direct_rdma is true, but device {} does not support GPUDirect RDMA",
             device.ordinal()
         )));
     }
-    Ok(made)
+    Ok(created)
 }
 
 impl PyVirtualMemoryResource {
-    fn lock(&self) -> MutexGuard<'_, Option<State>> {
+    fn lock(&self) -> MutexGuard<'_, Option<ResourceState>> {
         // Held for a few instructions that neither panic nor call Python.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn with<T>(&self, read: impl FnOnce(&State) -> T) -> PyResult<T> {
+    fn with<T>(&self, read: impl FnOnce(&ResourceState) -> T) -> PyResult<T> {
         match &*self.lock() {
             Some(state) => Ok(read(state)),
             None => Err(PyRuntimeError::new_err(
-                "this memory resource was not made: its class's __init__() was not called",
+                "this memory resource was not initialized: its class did not call __init__()",
             )),
         }
     }
@@ -231,7 +230,7 @@ impl Drop for PyVirtualMemoryResource {
 
 #[pymethods]
 impl PyVirtualMemoryResource {
-    // `__init__` has the parameters, so that derived classes may have others.
+    // `__init__` takes the parameters, so that subclasses can have others.
     #[new]
     #[pyo3(signature = (*_args, **_kwargs), text_signature = "(device_id, config=None)")]
     fn new(
@@ -250,19 +249,15 @@ impl PyVirtualMemoryResource {
         config: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<()> {
         let py = slf.py();
-        let device = if device_id.is_none() {
-            device::current(py)?
-        } else {
-            device::accept(device_id, CLASS, "device_id")?
-        };
-        let config = made_config(py, config)?;
+        let device = device::accept_or_current(device_id, CLASS, "device_id")?;
+        let config = config_object(py, config)?;
         let memory = Arc::new(VirtualMemoryResource::new(read(py, device, &config)?));
-        let former = slf.get().lock().replace(State {
+        let previous = slf.get().lock().replace(ResourceState {
             memory,
             device,
             config: config.unbind(),
         });
-        drop(former);
+        drop(previous);
         Ok(())
     }
 
@@ -271,9 +266,9 @@ impl PyVirtualMemoryResource {
     /// Parameters
     /// ----------
     /// size : int
-    ///     Bytes, which are rounded up; 0 gives a buffer with the address 0.
+    ///     Size in bytes, rounded up; 0 yields a buffer with address 0.
     /// stream : Stream, optional
-    ///     What freeing waits for; the default stream by default. The memory is there at once.
+    ///     Stream that deallocation waits for. Default: the default stream. The allocation is synchronous.
     ///
     /// Returns
     /// -------
@@ -286,29 +281,26 @@ impl PyVirtualMemoryResource {
     ) -> PyResult<Py<PyBuffer>> {
         let py = slf.py();
         let size = size_argument(size, "allocate")?;
-        let stream = match stream {
-            Some(given) => stream::accept(given, "allocate", "stream", false)?,
-            None => Stream::default_stream(),
-        };
+        let stream = stream::accept_or_default(stream, "allocate")?;
         let resource = slf.get().memory()?;
         let memory = py
             .detach(|| DeviceBuffer::from_resource(resource, size, &stream))
             .or_raise(py)?;
         let (address, size) = (memory.address(), memory.size());
         let resource = Some(slf.clone().into_any().unbind());
-        PyBuffer::make(py, Backing::Pool(memory), address, size, resource, None)
+        PyBuffer::create(py, Backing::Pool(memory), address, size, resource, None)
     }
 
-    /// Frees memory by its address, once the stream has done its work. A buffer frees its memory itself.
+    /// Frees memory by address after the stream's work has completed. Buffers free their memory themselves.
     ///
     /// Parameters
     /// ----------
     /// ptr : int or cuda.bindings.driver.CUdeviceptr
-    ///     The address.
+    ///     Address.
     /// size : int
-    ///     Bytes.
+    ///     Size in bytes.
     /// stream : Stream, optional
-    ///     What to wait for; the default stream by default.
+    ///     Stream to wait for. Default: the default stream.
     #[pyo3(signature = (ptr, size, *, stream=None))]
     fn deallocate(
         &self,
@@ -319,33 +311,30 @@ impl PyVirtualMemoryResource {
     ) -> PyResult<()> {
         let address = address_argument(ptr, "deallocate")?;
         let size = size_argument(size, "deallocate")?;
-        let stream = match stream {
-            Some(given) => stream::accept(given, "deallocate", "stream", false)?,
-            None => Stream::default_stream(),
-        };
+        let stream = stream::accept_or_default(stream, "deallocate")?;
         let memory = self.memory()?;
-        // SAFETY: that nothing uses the memory any more is what this method asks of its caller; the resource refuses
-        // addresses that it did not give out.
+        // SAFETY: the caller guarantees that the memory is no longer used; the resource rejects addresses that it did
+        // not allocate.
         py.detach(|| unsafe { memory.deallocate(address, size, &stream) })
             .or_raise(py)
     }
 
-    /// Lets a buffer of this resource grow. Its contents stay; there is no shrinking.
+    /// Grows a buffer of this resource and preserves its contents. Buffers cannot shrink.
     ///
     /// Parameters
     /// ----------
     /// buf : Buffer
-    ///     The buffer; no part of it and no array made from it may be alive.
+    ///     The buffer; must have no slices and no exported arrays.
     /// new_size : int
-    ///     Bytes that it is to have, which are rounded up. Fewer than it has change nothing.
+    ///     New size in bytes, rounded up. A smaller size has no effect.
     /// config : VirtualMemoryResourceOptions or dict, optional
-    ///     How the memory that is added, and all that is allocated from now on, is created and mapped.
+    ///     Options of the added memory and of later allocations.
     ///
     /// Returns
     /// -------
     /// Buffer
-    ///     `buf` itself, where the addresses that follow it are free. Otherwise a new buffer with the same memory at other
-    ///     addresses: `buf` is closed then, and what it was used for was waited for.
+    ///     `buf` itself if the following addresses are free. Otherwise a new buffer with the same memory at other
+    ///     addresses; `buf` is closed after its uses have completed.
     #[pyo3(signature = (buf, new_size, config=None))]
     fn modify_allocation<'py>(
         slf: &Bound<'py, Self>,
@@ -365,7 +354,7 @@ impl PyVirtualMemoryResource {
         let device = slf.get().with(|state| state.device)?;
         let config = match config.filter(|config| !config.is_none()) {
             Some(given) => {
-                let config = made_config(py, Some(given))?;
+                let config = config_object(py, Some(given))?;
                 Some((read(py, device, &config)?, config))
             }
             None => None,
@@ -376,12 +365,12 @@ impl PyVirtualMemoryResource {
         })?;
         if let Some((options, config)) = config {
             resource.set_options(options);
-            let former = slf
+            let previous = slf
                 .get()
                 .lock()
                 .as_mut()
                 .map(|state| std::mem::replace(&mut state.config, config.unbind()));
-            drop(former);
+            drop(previous);
         }
         match moved {
             None => Ok(buffer.clone()),
@@ -389,7 +378,7 @@ impl PyVirtualMemoryResource {
         }
     }
 
-    /// The device, a :class:`Device`; None for memory of the host.
+    /// The device, a :class:`Device`; None for host memory.
     #[getter]
     fn device<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
         let place = slf.get().memory()?.options().location;
@@ -397,13 +386,13 @@ impl PyVirtualMemoryResource {
         crate::core::memory::location::object(slf.py(), place)
     }
 
-    /// How memory is created and mapped.
+    /// Options of the memory.
     #[getter]
     fn config(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
         self.with(|state| state.config.clone_ref(py))
     }
 
-    /// The number of the device; -1 for memory of the host.
+    /// Device number; -1 for host memory.
     #[getter]
     fn device_id(&self) -> PyResult<i64> {
         Ok(match self.memory()?.options().location {
@@ -412,13 +401,13 @@ impl PyVirtualMemoryResource {
         })
     }
 
-    /// Whether kernels can use the memory.
+    /// Whether kernels can access the memory.
     #[getter]
     fn is_device_accessible(&self) -> PyResult<bool> {
         Ok(self.memory()?.is_device_accessible())
     }
 
-    /// Whether the host can use the memory.
+    /// Whether the host can access the memory.
     #[getter]
     fn is_host_accessible(&self) -> PyResult<bool> {
         Ok(self.memory()?.is_host_accessible())
@@ -430,7 +419,7 @@ impl PyVirtualMemoryResource {
     }
 
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
-        // A lock that is held now is held by a thread that the collector has stopped: its object is alive.
+        // A held lock belongs to a thread that the collector has suspended, so the object is alive.
         if let Ok(state) = self.state.try_lock()
             && let Some(state) = &*state
         {
@@ -440,26 +429,15 @@ impl PyVirtualMemoryResource {
     }
 }
 
-/// The options object that is given, made of a dictionary, or the default one.
-fn made_config<'py>(
+/// Converts the options argument: an instance, a dict of fields, or None for the defaults.
+fn config_object<'py>(
     py: Python<'py>,
     given: Option<&Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let class =
-        PyModule::import(py, MODULE)?.getattr(intern!(py, "VirtualMemoryResourceOptions"))?;
-    let Some(given) = given.filter(|given| !given.is_none()) else {
-        return class.call0();
-    };
-    if let Ok(fields) = given.cast::<PyDict>() {
-        return class.call((), Some(fields));
+    match given.filter(|given| !given.is_none()) {
+        Some(given) => OPTION_CLASS.convert(CLASS, "config", given),
+        None => OPTION_CLASS.get(py)?.call0(),
     }
-    if given.is_instance(&class)? {
-        return Ok(given.clone());
-    }
-    Err(PyTypeError::new_err(format!(
-        "{CLASS}: argument 'config' is of type {}; expected {OPTIONS}, a dict of its fields, or None",
-        given.get_type().name()?
-    )))
 }
 
 /// Adds the class.

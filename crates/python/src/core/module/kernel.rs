@@ -9,7 +9,7 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyInt, PyList, PyTuple};
 
-use crate::core::closable::Unlocked;
+use crate::core::closable::DropDetached;
 use crate::core::context::handle_object;
 use crate::core::errors::OrRaise;
 use crate::core::module::kernel_attributes::PyKernelAttributes;
@@ -18,11 +18,11 @@ use crate::core::module::occupancy::PyKernelOccupancy;
 use crate::generated::ids::class::driver as class;
 use crate::types;
 
-/// A kernel of loaded code, as :meth:`ObjectCode.get_kernel` gives it.
+/// A kernel of loaded code, returned by :meth:`ObjectCode.get_kernel`.
 ///
-/// It keeps its code loaded, and belongs to no context: it runs on the device of the stream that it is launched in.
-/// Kernels are equal if they have the same handle. A kernel that came from an :class:`ObjectCode` can be pickled, and
-/// takes its code along.
+/// A kernel keeps its code loaded and is independent of contexts: it runs on the device of the stream of the launch.
+/// Kernels are equal if their handles are equal. A kernel of an :class:`ObjectCode` can be pickled, together with its
+/// code.
 #[pyclass(
     frozen,
     weakref,
@@ -31,31 +31,31 @@ use crate::types;
     name = "Kernel"
 )]
 pub struct PyKernel {
-    kernel: Unlocked<Kernel>,
+    kernel: DropDetached<Kernel>,
     code: Option<Py<PyObjectCode>>,
     attributes: PyOnceLock<Py<PyKernelAttributes>>,
     occupancy: PyOnceLock<Py<PyKernelOccupancy>>,
 }
 
-/// The kernel that an object is; None for any other object, and no exception.
+/// The kernel of a `Kernel` object; `None`, without an exception, for other objects.
 ///
 /// # Safety
 ///
-/// `object` is a live Python object, and stays alive for as long as the result is used.
+/// `object` is a live Python object that outlives the result.
 #[inline]
 pub unsafe fn borrow<'a>(py: Python<'_>, object: *mut ffi::PyObject) -> Option<&'a Kernel> {
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     let object = unsafe { Borrowed::<PyAny>::from_ptr(py, object) };
     let kernel: *const Kernel = object.cast::<PyKernel>().ok()?.get().get();
-    // SAFETY: the class is frozen, so the kernel stays where it is while the object lives, as the caller promises.
+    // SAFETY: the class is frozen, so the kernel does not move while the object lives, which the caller guarantees.
     Some(unsafe { &*kernel })
 }
 
 impl PyKernel {
-    /// The shell of a kernel, with the object code that it came from.
+    /// Creates the value of a kernel object, with the object code that defines the kernel.
     pub fn new(kernel: Kernel, code: Option<Py<PyObjectCode>>) -> PyKernel {
         PyKernel {
-            kernel: Unlocked::new(kernel),
+            kernel: DropDetached::new(kernel),
             code,
             attributes: PyOnceLock::new(),
             occupancy: PyOnceLock::new(),
@@ -68,7 +68,7 @@ impl PyKernel {
     }
 }
 
-/// The address that a `CUkernel` or an int stands for.
+/// Converts a `CUkernel` or an int to an address.
 fn address(given: &Bound<'_, PyAny>) -> PyResult<usize> {
     if let Some(address) = types::own_handle(given.as_ptr(), class::CUkernel) {
         return Ok(address as usize);
@@ -81,7 +81,7 @@ fn address(given: &Bound<'_, PyAny>) -> PyResult<usize> {
     };
     number.extract::<usize>().map_err(|_| {
         PyOverflowError::new_err(format!(
-            "from_handle() argument 'handle' is {number}, which is no address"
+            "from_handle() argument 'handle' is {number}; expected an address of at most 64 bits"
         ))
     })
 }
@@ -95,20 +95,19 @@ impl PyKernel {
         _kwargs: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<PyKernel> {
         Err(PyRuntimeError::new_err(
-            "a Kernel is not made directly: take it from an ObjectCode with get_kernel, or wrap a handle with \
-             Kernel.from_handle",
+            "Kernel cannot be instantiated; use ObjectCode.get_kernel() or wrap a handle with Kernel.from_handle()",
         ))
     }
 
-    /// A kernel that something else has loaded.
+    /// Wraps a kernel handle.
     ///
     /// Parameters
     /// ----------
     /// handle : CUkernel or int
-    ///     The driver's handle. It must be that of a kernel: the driver cannot tell, and may crash where it is not.
+    ///     Driver handle of a kernel. The driver does not validate it and may crash on an invalid handle.
     /// mod : ObjectCode, optional
-    ///     The code that it belongs to, which the kernel then keeps loaded. Without it the code must stay loaded by
-    ///     other means, unless the handle came from this package.
+    ///     Code of the kernel, which the kernel then keeps loaded. Without it, the caller keeps the code loaded, unless
+    ///     the handle came from this package.
     ///
     /// Returns
     /// -------
@@ -121,7 +120,7 @@ impl PyKernel {
     ) -> PyResult<PyKernel> {
         let address = address(handle)?;
         let library = r#mod.and_then(|code| code.get().get().loaded_library().cloned());
-        // SAFETY: that it is a kernel's handle is the caller's promise, see above.
+        // SAFETY: the caller guarantees a valid handle, see above.
         let kernel =
             unsafe { Kernel::from_handle(std::ptr::with_exposed_provenance_mut(address), library) };
         match kernel {
@@ -130,18 +129,18 @@ impl PyKernel {
                 r#mod.map(|code| code.clone().unbind()),
             )),
             Err(_) => Err(PyValueError::new_err(
-                "from_handle() argument 'handle' is 0; expected the handle of a kernel",
+                "from_handle() argument 'handle' is 0; expected a kernel handle",
             )),
         }
     }
 
-    /// CUkernel: The driver's handle; valid while this object lives.
+    /// CUkernel: Driver handle; valid for the lifetime of this object.
     #[getter]
     fn handle(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
         handle_object(py, class::CUkernel, self.kernel.handle().addr())
     }
 
-    /// int: How many parameters the kernel has.
+    /// int: Number of parameters.
     #[getter]
     fn num_arguments(&self, py: Python<'_>) -> PyResult<usize> {
         self.params(py).map(<[_]>::len)
@@ -151,32 +150,32 @@ impl PyKernel {
     #[getter]
     fn arguments_info<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
         let params = self.params(py)?;
-        let made = PyList::empty(py);
+        let created = PyList::empty(py);
         if !params.is_empty() {
             let class = PyModule::import(py, "cuda.core._module")?.getattr("ParamInfo")?;
             for param in params {
-                made.append(class.call1((param.offset, param.size))?)?;
+                created.append(class.call1((param.offset, param.size))?)?;
             }
         }
-        Ok(made)
+        Ok(created)
     }
 
-    /// KernelAttributes: What the driver knows of the kernel, on the current device or, indexed, on another one.
+    /// KernelAttributes: Driver attributes on the current device, or indexed by device.
     #[getter]
     fn attributes(&self, py: Python<'_>) -> PyResult<Py<PyKernelAttributes>> {
-        let made = self.attributes.get_or_try_init(py, || {
+        let created = self.attributes.get_or_try_init(py, || {
             Py::new(py, PyKernelAttributes::of(self.get().clone()))
         })?;
-        Ok(made.clone_ref(py))
+        Ok(created.clone_ref(py))
     }
 
-    /// KernelOccupancy: How much of the kernel fits on a device at once.
+    /// KernelOccupancy: Occupancy queries.
     #[getter]
     fn occupancy(&self, py: Python<'_>) -> PyResult<Py<PyKernelOccupancy>> {
-        let made = self.occupancy.get_or_try_init(py, || {
+        let created = self.occupancy.get_or_try_init(py, || {
             Py::new(py, PyKernelOccupancy::of(self.get().clone()))
         })?;
-        Ok(made.clone_ref(py))
+        Ok(created.clone_ref(py))
     }
 
     fn __eq__(&self, other: PyRef<'_, PyKernel>) -> bool {
@@ -184,7 +183,7 @@ impl PyKernel {
     }
 
     fn __hash__(&self) -> u64 {
-        // Handles are aligned; the low bits are the ones that dictionaries look at.
+        // Handles are aligned; dictionaries index by the low bits.
         (self.kernel.handle().addr() as u64).rotate_right(4)
     }
 
@@ -195,7 +194,7 @@ impl PyKernel {
     fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
         let Some(code) = &self.code else {
             return Err(PyTypeError::new_err(
-                "a Kernel made from a handle cannot be pickled: the code that it belongs to is not known",
+                "a Kernel created from a handle cannot be pickled: its code is unknown",
             ));
         };
         let maker = PyModule::import(py, "cuda.core._module")?.getattr("_kernel")?;
@@ -213,7 +212,7 @@ impl PyKernel {
         let params = py.detach(|| self.get().try_params()).or_raise(py)?;
         params.ok_or_else(|| {
             PyNotImplementedError::new_err(
-                "this driver does not tell a kernel's parameters; CUDA 12.4 and later do",
+                "this driver does not report kernel parameters, which requires CUDA 12.4",
             )
         })
     }

@@ -8,17 +8,17 @@ use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyTuple};
 
-use crate::core::closable::Unlocked;
+use crate::core::closable::DropDetached;
 use crate::core::device;
 use crate::core::errors::OrRaise;
 
-/// Values that never change, by device and attribute; shared by all views of one kernel.
-type Known = Arc<Mutex<HashMap<(usize, u32), i32>>>;
+/// Cache of constant attribute values by device and attribute, shared by all views of one kernel.
+type AttributeCache = Arc<Mutex<HashMap<(usize, u32), i32>>>;
 
-/// What the driver knows of a kernel, on the current device; ``attributes[device]`` is the same for another one.
+/// Driver attributes of a kernel on the current device; ``attributes[device]`` selects another device.
 ///
-/// Take it from :attr:`Kernel.attributes`. Everything here is read-only. Numbers can also be called, as cuda.core 0.x
-/// had it (``attributes.num_regs()``, ``attributes.num_regs(device)``), which is deprecated.
+/// Obtained from :attr:`Kernel.attributes`. All attributes are read-only. Integer attributes are also callable as in
+/// cuda.core 0.x (``attributes.num_regs()``, ``attributes.num_regs(device)``), which is deprecated.
 ///
 /// See `CUfunction_attribute <https://docs.nvidia.com/cuda/cuda-driver-api/group__CUDA__TYPES.html>`_.
 #[pyclass(
@@ -28,19 +28,19 @@ type Known = Arc<Mutex<HashMap<(usize, u32), i32>>>;
     name = "KernelAttributes"
 )]
 pub struct PyKernelAttributes {
-    kernel: Unlocked<Kernel>,
+    kernel: DropDetached<Kernel>,
     /// None: the device that is current when an attribute is read.
     device: Option<Device>,
-    known: Known,
+    cache: AttributeCache,
 }
 
 impl PyKernelAttributes {
     /// The attributes of a kernel on the current device.
     pub fn of(kernel: Kernel) -> PyKernelAttributes {
         PyKernelAttributes {
-            kernel: Unlocked::new(kernel),
+            kernel: DropDetached::new(kernel),
             device: None,
-            known: Known::default(),
+            cache: AttributeCache::default(),
         }
     }
 
@@ -50,21 +50,21 @@ impl PyKernelAttributes {
             None => device::current(py)?,
         };
         let key = (device.ordinal(), attribute.0);
-        let known = || self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(value) = known().get(&key) {
+        let cache = || self.cache.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(value) = cache().get(&key) {
             return Ok(*value);
         }
-        // The driver may have to load the code first.
+        // Detached: the driver may have to load the code first.
         let value = py
             .detach(|| self.kernel.attribute(&device, attribute))
             .or_raise(py)?;
-        if !CHANGING.contains(&attribute) {
-            known().insert(key, value);
+        if !SETTABLE.contains(&attribute) {
+            cache().insert(key, value);
         }
         Ok(value)
     }
 
-    /// A number that can be called, too.
+    /// An integer attribute that is also callable.
     fn number(
         slf: &Bound<'_, Self>,
         attribute: FunctionAttribute,
@@ -73,10 +73,10 @@ impl PyKernelAttributes {
         let py = slf.py();
         let value = slf.get().value(py, attribute)?;
         let class = PyModule::import(py, "cuda.core._module")?.getattr("_AttributeValue")?;
-        let made = class.call1((value,))?;
-        made.setattr("_attributes", slf)?;
-        made.setattr("_name", name)?;
-        Ok(made.unbind())
+        let created = class.call1((value,))?;
+        created.setattr("_attributes", slf)?;
+        created.setattr("_name", name)?;
+        Ok(created.unbind())
     }
 
     fn truth(&self, py: Python<'_>, attribute: FunctionAttribute) -> PyResult<Py<PyBool>> {
@@ -85,8 +85,8 @@ impl PyKernelAttributes {
     }
 }
 
-/// Attributes that programs can set, so that they are asked for anew each time.
-const CHANGING: [FunctionAttribute; 7] = [
+/// Attributes that programs can set; their values are not cached.
+const SETTABLE: [FunctionAttribute; 7] = [
     FunctionAttribute::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
     FunctionAttribute::CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT,
     FunctionAttribute::CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH,
@@ -105,7 +105,7 @@ impl PyKernelAttributes {
         _kwargs: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<PyKernelAttributes> {
         Err(PyRuntimeError::new_err(
-            "KernelAttributes are not made directly: take them from Kernel.attributes",
+            "KernelAttributes cannot be instantiated; use Kernel.attributes",
         ))
     }
 
@@ -114,7 +114,7 @@ impl PyKernelAttributes {
     /// Parameters
     /// ----------
     /// device : Device or int or None
-    ///     None is the device that is current when an attribute is read.
+    ///     None selects the device that is current when an attribute is read.
     fn __getitem__(&self, device: &Bound<'_, PyAny>) -> PyResult<PyKernelAttributes> {
         let device = if device.is_none() {
             None
@@ -126,41 +126,41 @@ impl PyKernelAttributes {
             )?)
         };
         Ok(PyKernelAttributes {
-            kernel: Unlocked::new((*self.kernel).clone()),
+            kernel: DropDetached::new((*self.kernel).clone()),
             device,
-            known: self.known.clone(),
+            cache: self.cache.clone(),
         })
     }
 
-    /// int: The most threads that a block can have.
+    /// int: Maximum number of threads per block.
     #[getter]
     fn max_threads_per_block(slf: &Bound<'_, Self>) -> PyResult<Py<PyAny>> {
         let attribute = FunctionAttribute::CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK;
         Self::number(slf, attribute, "max_threads_per_block")
     }
 
-    /// int: Bytes of static shared memory that a block needs.
+    /// int: Bytes of static shared memory per block.
     #[getter]
     fn shared_size_bytes(slf: &Bound<'_, Self>) -> PyResult<Py<PyAny>> {
         let attribute = FunctionAttribute::CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES;
         Self::number(slf, attribute, "shared_size_bytes")
     }
 
-    /// int: Bytes of constant memory that the code declares.
+    /// int: Bytes of constant memory declared by the code.
     #[getter]
     fn const_size_bytes(slf: &Bound<'_, Self>) -> PyResult<Py<PyAny>> {
         let attribute = FunctionAttribute::CU_FUNC_ATTRIBUTE_CONST_SIZE_BYTES;
         Self::number(slf, attribute, "const_size_bytes")
     }
 
-    /// int: Bytes of local memory that a thread needs.
+    /// int: Bytes of local memory per thread.
     #[getter]
     fn local_size_bytes(slf: &Bound<'_, Self>) -> PyResult<Py<PyAny>> {
         let attribute = FunctionAttribute::CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES;
         Self::number(slf, attribute, "local_size_bytes")
     }
 
-    /// int: Registers that a thread needs.
+    /// int: Registers per thread.
     #[getter]
     fn num_regs(slf: &Bound<'_, Self>) -> PyResult<Py<PyAny>> {
         Self::number(
@@ -170,7 +170,7 @@ impl PyKernelAttributes {
         )
     }
 
-    /// int: Version of the PTX that it was made from: 10 times major plus minor.
+    /// int: PTX version of the source, 10 * major + minor.
     #[getter]
     fn ptx_version(slf: &Bound<'_, Self>) -> PyResult<Py<PyAny>> {
         Self::number(
@@ -180,7 +180,7 @@ impl PyKernelAttributes {
         )
     }
 
-    /// int: Architecture of the machine code: 10 times major plus minor.
+    /// int: Architecture of the machine code, 10 * major + minor.
     #[getter]
     fn binary_version(slf: &Bound<'_, Self>) -> PyResult<Py<PyAny>> {
         Self::number(
@@ -196,21 +196,21 @@ impl PyKernelAttributes {
         self.truth(py, FunctionAttribute::CU_FUNC_ATTRIBUTE_CACHE_MODE_CA)
     }
 
-    /// int: Bytes of dynamic shared memory that a launch may ask for.
+    /// int: Maximum bytes of dynamic shared memory of a launch.
     #[getter]
     fn max_dynamic_shared_size_bytes(slf: &Bound<'_, Self>) -> PyResult<Py<PyAny>> {
         let attribute = FunctionAttribute::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
         Self::number(slf, attribute, "max_dynamic_shared_size_bytes")
     }
 
-    /// int: Per cent of the L1 cache that should be shared memory; -1: the driver decides.
+    /// int: Preferred percentage of the L1 cache used as shared memory; -1: the driver decides.
     #[getter]
     fn preferred_shared_memory_carveout(slf: &Bound<'_, Self>) -> PyResult<Py<PyAny>> {
         let attribute = FunctionAttribute::CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT;
         Self::number(slf, attribute, "preferred_shared_memory_carveout")
     }
 
-    /// bool: Whether it can only be launched in clusters.
+    /// bool: Whether the kernel can only be launched with a cluster.
     #[getter]
     fn cluster_size_must_be_set(&self, py: Python<'_>) -> PyResult<Py<PyBool>> {
         self.truth(
@@ -219,28 +219,28 @@ impl PyKernelAttributes {
         )
     }
 
-    /// int: Blocks in x of the clusters that it must be launched in; 0: any.
+    /// int: Required cluster width in blocks; 0: any.
     #[getter]
     fn required_cluster_width(slf: &Bound<'_, Self>) -> PyResult<Py<PyAny>> {
         let attribute = FunctionAttribute::CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH;
         Self::number(slf, attribute, "required_cluster_width")
     }
 
-    /// int: Blocks in y of the clusters that it must be launched in; 0: any.
+    /// int: Required cluster height in blocks; 0: any.
     #[getter]
     fn required_cluster_height(slf: &Bound<'_, Self>) -> PyResult<Py<PyAny>> {
         let attribute = FunctionAttribute::CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_HEIGHT;
         Self::number(slf, attribute, "required_cluster_height")
     }
 
-    /// int: Blocks in z of the clusters that it must be launched in; 0: any.
+    /// int: Required cluster depth in blocks; 0: any.
     #[getter]
     fn required_cluster_depth(slf: &Bound<'_, Self>) -> PyResult<Py<PyAny>> {
         let attribute = FunctionAttribute::CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_DEPTH;
         Self::number(slf, attribute, "required_cluster_depth")
     }
 
-    /// bool: Whether clusters may be larger than every device of the architecture can run.
+    /// bool: Whether clusters may exceed the portable cluster size of the architecture.
     #[getter]
     fn non_portable_cluster_size_allowed(&self, py: Python<'_>) -> PyResult<Py<PyBool>> {
         self.truth(
@@ -249,7 +249,7 @@ impl PyKernelAttributes {
         )
     }
 
-    /// int: How the blocks of a cluster are spread over the multiprocessors (``CUclusterSchedulingPolicy``).
+    /// int: Scheduling policy of the blocks of a cluster (``CUclusterSchedulingPolicy``).
     #[getter]
     fn cluster_scheduling_policy_preference(slf: &Bound<'_, Self>) -> PyResult<Py<PyAny>> {
         let attribute = FunctionAttribute::CU_FUNC_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE;

@@ -1,4 +1,4 @@
-//! `Linker`, and what its options say.
+//! `Linker` and its options.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -8,30 +8,30 @@ use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList, PyString, PyTuple};
 
-use crate::core::closable::Unlocked;
+use crate::core::closable::DropDetached;
 use crate::core::context::handle_object;
 use crate::core::errors::OrRaise;
 use crate::core::module::object_code;
 use crate::core::options::{OptionClass, Options};
 use crate::generated::ids::class::driver as class;
 
-/// Links object codes into one.
+/// Links object codes.
 ///
 /// Parameters
 /// ----------
 /// object_codes : ObjectCode
-///     What is linked: PTX, cubins, fat binaries, host objects and archives with device code, and LTO IR where the
-///     options say ``link_time_optimization``.
+///     Input: PTX, cubins, fat binaries, host objects and archives with device code; with ``link_time_optimization``
+///     also LTO IR.
 /// options : LinkerOptions or dict, optional
-///     How.
+///     Options of the linker.
 ///
 /// Raises
 /// ------
 /// cuda.bindings.nvjitlink.nvJitLinkError
-///     For a wrong option or input, with the linker's log. Where the driver links, that is a ``CUDAError``.
+///     An option or input is invalid; the message contains the linker's log. If the driver links, a ``CUDAError``.
 ///
-/// nvJitLink does the work where it is installed, else the driver; the environment variable ``CUPYRITE_LINKER``
-/// (``nvjitlink`` or ``driver``) decides otherwise.
+/// nvJitLink links if it is installed, else the driver; the environment variable ``CUPYRITE_LINKER`` (``nvjitlink`` or
+/// ``driver``) overrides the choice.
 ///
 /// See `nvJitLink <https://docs.nvidia.com/cuda/nvjitlink/>`_.
 #[pyclass(
@@ -42,11 +42,11 @@ use crate::generated::ids::class::driver as class;
     name = "Linker"
 )]
 pub struct PyLinker {
-    state: Unlocked<Mutex<State>>,
+    state: DropDetached<Mutex<LinkerState>>,
     backend: LinkerBackend,
 }
 
-enum State {
+enum LinkerState {
     Open(Linker),
     /// The logs, which outlive the linker.
     Closed {
@@ -55,7 +55,7 @@ enum State {
     },
 }
 
-/// The member of `CompilerBackendType` for a backend.
+/// The `CompilerBackendType` member of a backend.
 fn backend_type(py: Python<'_>, backend: LinkerBackend) -> PyResult<Py<PyAny>> {
     let name = match backend {
         LinkerBackend::NvJitLink => "NVJITLINK",
@@ -65,7 +65,7 @@ fn backend_type(py: Python<'_>, backend: LinkerBackend) -> PyResult<Py<PyAny>> {
     Ok(class.getattr(name)?.unbind())
 }
 
-/// A field that is one text, a list or tuple of them, or None.
+/// Reads a field with a str, a list or tuple of str, or None.
 fn texts<'py>(options: &Options<'py>, field: &Bound<'py, PyString>) -> PyResult<Vec<String>> {
     let Some(given) = options.value(field)? else {
         return Ok(Vec::new());
@@ -85,11 +85,11 @@ fn texts<'py>(options: &Options<'py>, field: &Bound<'py, PyString>) -> PyResult<
 
 static OPTIONS: OptionClass = OptionClass::new("cuda.core._linker", "LinkerOptions");
 
-/// Linker options as given to `function`: an instance of `LinkerOptions`, a dict of its fields, or None.
+/// Converts linker options given to `function`: an instance of `LinkerOptions`, a dict of fields, or None.
 ///
 /// # Errors
 ///
-/// `TypeError` or `ValueError`, which name what is wrong.
+/// `TypeError` or `ValueError` that names the field.
 pub fn accept_options(
     py: Python<'_>,
     function: &str,
@@ -98,7 +98,7 @@ pub fn accept_options(
     let options = Options::accept(function, &OPTIONS, given)?;
     if options.get::<bool>(intern!(py, "numba_debug"))?.is_some() {
         let category = py.get_type::<pyo3::exceptions::PyDeprecationWarning>();
-        let text = c"LinkerOptions.numba_debug does nothing, since no linker knows it; set ProgramOptions.numba_debug";
+        let text = c"LinkerOptions.numba_debug is deprecated and has no effect; use ProgramOptions.numba_debug";
         PyErr::warn(py, &category, text, 2)?;
     }
     Ok(LinkerOptions {
@@ -128,7 +128,7 @@ pub fn accept_options(
     })
 }
 
-/// A switch that may be left to the linker: None, or the truth of anything else.
+/// Reads an optional flag with Python truth-value semantics.
 fn truth<'py>(options: &Options<'py>, field: &Bound<'py, PyString>) -> PyResult<Option<bool>> {
     match options.value(field)? {
         None => Ok(None),
@@ -136,7 +136,7 @@ fn truth<'py>(options: &Options<'py>, field: &Bound<'py, PyString>) -> PyResult<
     }
 }
 
-/// Options as nvJitLink takes them; what `LinkerOptions.as_bytes` gives.
+/// Options as nvJitLink arguments; implements `LinkerOptions.as_bytes`.
 #[pyfunction]
 fn linker_arguments<'py>(options: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyList>> {
     let py = options.py();
@@ -149,11 +149,11 @@ fn linker_arguments<'py>(options: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyL
 }
 
 impl PyLinker {
-    fn lock(&self, py: Python<'_>) -> MutexGuard<'_, State> {
+    fn lock(&self, py: Python<'_>) -> MutexGuard<'_, LinkerState> {
         if let Ok(state) = self.state.try_lock() {
             return state;
         }
-        // Another thread is linking, and may need the GIL to end.
+        // The lock is held by a thread that links, which may need the GIL to finish.
         loop {
             py.detach(|| drop(self.state.lock().unwrap_or_else(PoisonError::into_inner)));
             if let Ok(state) = self.state.try_lock() {
@@ -174,7 +174,7 @@ impl PyLinker {
         let py = object_codes.py();
         if object_codes.is_empty() {
             return Err(PyValueError::new_err(
-                "Linker() needs at least one ObjectCode to link",
+                "Linker() requires at least one ObjectCode",
             ));
         }
         let mut codes = Vec::with_capacity(object_codes.len());
@@ -192,28 +192,28 @@ impl PyLinker {
         let linker = py.detach(|| Linker::new(&codes, &options)).or_raise(py)?;
         Ok(PyLinker {
             backend: linker.backend(),
-            state: Unlocked::new(Mutex::new(State::Open(linker))),
+            state: DropDetached::new(Mutex::new(LinkerState::Open(linker))),
         })
     }
 
-    /// Links. This can be done once.
+    /// Links the inputs. Can be called once.
     ///
     /// Parameters
     /// ----------
     /// target_type : ObjectCodeFormatType or str
-    ///     ``"cubin"``, or ``"ptx"`` where the options say ``link_time_optimization`` and ``ptx``.
+    ///     ``"cubin"``, or ``"ptx"`` if the options enable ``link_time_optimization`` and ``ptx``.
     ///
     /// Returns
     /// -------
     /// ObjectCode
-    ///     Its name is that of the options.
+    ///     Has the name given in the options.
     ///
     /// Raises
     /// ------
     /// ValueError
-    ///     For another target.
+    ///     The target is invalid.
     /// cuda.bindings.nvjitlink.nvJitLinkError
-    ///     If the codes cannot be linked, with the linker's log. Where the driver links, that is a ``CUDAError``.
+    ///     Linking failed; the message contains the linker's log. If the driver links, a ``CUDAError``.
     fn link(&self, py: Python<'_>, target_type: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
         let kind = target_type
             .cast::<PyString>()
@@ -229,8 +229,8 @@ impl PyLinker {
         let linked =
             py.detach(
                 || match &mut *self.state.lock().unwrap_or_else(PoisonError::into_inner) {
-                    State::Open(linker) => Some(linker.link(kind)),
-                    State::Closed { .. } => None,
+                    LinkerState::Open(linker) => Some(linker.link(kind)),
+                    LinkerState::Closed { .. } => None,
                 },
             );
         match linked {
@@ -239,52 +239,52 @@ impl PyLinker {
         }
     }
 
-    /// str: What the linker told so far; still there after :meth:`close`.
+    /// str: Info log of the linker; also available after :meth:`close`.
     ///
     /// Returns
     /// -------
     /// str
     fn get_info_log(&self, py: Python<'_>) -> String {
         match &*self.lock(py) {
-            State::Open(linker) => linker.info_log(),
-            State::Closed { info, .. } => info.clone(),
+            LinkerState::Open(linker) => linker.info_log(),
+            LinkerState::Closed { info, .. } => info.clone(),
         }
     }
 
-    /// str: What the linker complained of so far; still there after :meth:`close`.
+    /// str: Error log of the linker; also available after :meth:`close`.
     ///
     /// Returns
     /// -------
     /// str
     fn get_error_log(&self, py: Python<'_>) -> String {
         match &*self.lock(py) {
-            State::Open(linker) => linker.error_log(),
-            State::Closed { error, .. } => error.clone(),
+            LinkerState::Open(linker) => linker.error_log(),
+            LinkerState::Closed { error, .. } => error.clone(),
         }
     }
 
-    /// Lets go of the linker; what it linked stays. Closing again does nothing.
+    /// Releases the linker; linked code stays valid. Further calls do nothing.
     fn close(&self, py: Python<'_>) {
         let before = {
             let mut state = self.lock(py);
             let closed = match &*state {
-                State::Open(linker) => State::Closed {
+                LinkerState::Open(linker) => LinkerState::Closed {
                     info: linker.info_log(),
                     error: linker.error_log(),
                 },
-                State::Closed { .. } => return,
+                LinkerState::Closed { .. } => return,
             };
             std::mem::replace(&mut *state, closed)
         };
         py.detach(|| drop(before));
     }
 
-    /// int or CUlinkState: The handle of nvJitLink, or that of the driver; 0 once closed.
+    /// int or CUlinkState: Handle of nvJitLink or of the driver's linker; 0 if closed.
     #[getter]
     fn handle(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
         let address = match &*self.lock(py) {
-            State::Open(linker) => linker.handle().addr(),
-            State::Closed { .. } => 0,
+            LinkerState::Open(linker) => linker.handle().addr(),
+            LinkerState::Closed { .. } => 0,
         };
         match self.backend {
             LinkerBackend::NvJitLink => Ok(address.into_pyobject(py)?.into_any().unbind()),
@@ -292,19 +292,19 @@ impl PyLinker {
         }
     }
 
-    /// bool: Whether it was closed.
+    /// bool: Whether :meth:`close` was called.
     #[getter]
     fn is_closed(&self, py: Python<'_>) -> bool {
-        matches!(&*self.lock(py), State::Closed { .. })
+        matches!(&*self.lock(py), LinkerState::Closed { .. })
     }
 
-    /// CompilerBackendType: What links: ``"nvJitLink"`` or ``"driver"``.
+    /// CompilerBackendType: The linker in use: ``"nvJitLink"`` or ``"driver"``.
     #[getter]
     fn backend(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
         backend_type(py, self.backend)
     }
 
-    /// What links in a linker that is made now.
+    /// The linker that a new `Linker` would use.
     ///
     /// Returns
     /// -------

@@ -9,7 +9,7 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBytes, PyDict, PyString, PyTuple};
 
-use crate::core::closable::Unlocked;
+use crate::core::closable::DropDetached;
 use crate::core::context::handle_object;
 use crate::core::device;
 use crate::core::errors::{OrRaise, to_python};
@@ -17,15 +17,14 @@ use crate::core::module::kernel::PyKernel;
 use crate::cpython::{Buffer, Obj, Raised};
 use crate::generated::ids::class::driver as class;
 
-/// Compiled code: PTX, machine code, or something to be linked.
+/// Object code: PTX, machine code, or linker input.
 ///
 /// Object codes come from :meth:`Program.compile` and :meth:`Linker.link`, or from bytes and files through
 /// :meth:`from_cubin`, :meth:`from_ptx`, :meth:`from_ltoir`, :meth:`from_fatbin`, :meth:`from_object` and
-/// :meth:`from_library`. The driver loads the code when a kernel or the handle is first asked for, once; it is
-/// unloaded when the object and the last of its kernels are gone. Pickling carries the code, the name and the symbol
-/// mapping.
+/// :meth:`from_library`. The driver loads the code once, when a kernel or the handle is first requested, and unloads it
+/// when the object and its kernels are destroyed. Pickling preserves the code, the name and the symbol mapping.
 ///
-/// Two object codes are equal only if they are the same: each loads on its own, with variables of its own.
+/// Object codes are equal only if they are identical: each loads its own copy, with its own variables.
 ///
 /// See `Library management <https://docs.nvidia.com/cuda/cuda-driver-api/group__CUDA__LIBRARY.html>`_.
 #[pyclass(
@@ -36,18 +35,18 @@ use crate::generated::ids::class::driver as class;
     name = "ObjectCode"
 )]
 pub struct PyObjectCode {
-    code: Unlocked<ObjectCode>,
-    /// What the attribute `code` gives: bytes, or the path of the file.
+    code: DropDetached<ObjectCode>,
+    /// Value of the attribute `code`: bytes, or the path of the file.
     shown: PyOnceLock<Py<PyAny>>,
-    /// As it was given; copied for whoever asks.
+    /// As given by the program; the attribute returns copies.
     symbols: Py<PyDict>,
 }
 
-/// The Python object of an object code, for what makes such: symbols become a dict from `str` to `bytes`.
+/// Creates the Python object of an object code, with a symbol mapping from `str` to `bytes`.
 ///
 /// # Errors
 ///
-/// Memory.
+/// `MemoryError`.
 pub fn make(py: Python<'_>, code: ObjectCode) -> PyResult<Py<PyAny>> {
     let symbols = PyDict::new(py);
     for (name, lowered) in code.symbols() {
@@ -56,30 +55,30 @@ pub fn make(py: Python<'_>, code: ObjectCode) -> PyResult<Py<PyAny>> {
     make_with(py, code, symbols)
 }
 
-/// The same where the symbols have been given names of several types: `symbols` is what Python is shown.
+/// Creates the Python object of an object code, with a given symbol mapping.
 ///
 /// # Errors
 ///
-/// Memory.
+/// `MemoryError`.
 pub fn make_with(
     py: Python<'_>,
     code: ObjectCode,
     symbols: Bound<'_, PyDict>,
 ) -> PyResult<Py<PyAny>> {
-    let made = PyObjectCode {
-        code: Unlocked::new(code),
+    let created = PyObjectCode {
+        code: DropDetached::new(code),
         shown: PyOnceLock::new(),
         symbols: symbols.unbind(),
     };
-    Ok(Py::new(py, made)?.into_any())
+    Ok(Py::new(py, created)?.into_any())
 }
 
-/// The object code that an argument is; None for anything else.
+/// The object code of an argument; `None` for other objects.
 pub fn borrow<'a>(given: &'a Bound<'_, PyAny>) -> Option<&'a ObjectCode> {
     Some(&given.cast::<PyObjectCode>().ok()?.get().code)
 }
 
-/// Text of a `str` or `bytes`; None for anything else and for what is not UTF-8.
+/// Text of a `str` or `bytes`; `None` for other objects and invalid UTF-8.
 fn text_of(given: &Bound<'_, PyAny>) -> Option<String> {
     if let Ok(text) = given.cast::<PyString>() {
         return text.to_str().ok().map(str::to_owned);
@@ -99,7 +98,7 @@ fn symbols_of(
     for (key, value) in given {
         let (Some(name), Some(lowered)) = (text_of(&key), text_of(&value)) else {
             return Err(PyTypeError::new_err(format!(
-                "{function}() argument 'symbol_mapping' has {} for {}; expected str or bytes for str or bytes",
+                "{function}() argument 'symbol_mapping' maps {} to {}; expected str or bytes to str or bytes",
                 value.repr()?,
                 key.repr()?
             )));
@@ -124,7 +123,7 @@ impl PyObjectCode {
         let py = given.py();
         let function = format!("from_{kind}");
         let shown = PyOnceLock::new();
-        // SAFETY: the object is borrowed for as long as this is used.
+        // SAFETY: the object is borrowed while this reference is used.
         let raw = unsafe { Obj::new(given.as_ptr()) };
         let code = if let Ok(bytes) = given.cast::<PyBytes>() {
             let _ = shown.set(py, given.clone().unbind());
@@ -143,7 +142,7 @@ impl PyObjectCode {
                 return Err(wrong_code(&function, given)?);
             };
             let mut bytes = Vec::with_capacity(buffer.len());
-            // SAFETY: the buffer has as many bytes, and stays until it is dropped below.
+            // SAFETY: the buffer has this many bytes and stays valid until it is dropped below.
             unsafe {
                 let from = std::ptr::with_exposed_provenance::<u8>(buffer.address() as usize);
                 std::ptr::copy_nonoverlapping(from, bytes.as_mut_ptr(), buffer.len());
@@ -156,7 +155,7 @@ impl PyObjectCode {
         };
         let symbols = symbols_of(&function, symbol_mapping)?;
         Ok(PyObjectCode {
-            code: Unlocked::new(code.named(name).with_symbols(symbols)),
+            code: DropDetached::new(code.named(name).with_symbols(symbols)),
             shown,
             symbols: match symbol_mapping {
                 Some(given) => given.copy()?.unbind(),
@@ -168,7 +167,7 @@ impl PyObjectCode {
 
 fn wrong_code(function: &str, given: &Bound<'_, PyAny>) -> PyResult<PyErr> {
     Ok(PyTypeError::new_err(format!(
-        "{function}() argument 'module' is of type {}; expected bytes with the code, or the path of a file as str or \
+        "{function}() argument 'module' is of type {}; expected the code as bytes, or the path of a file as str or \
          PathLike",
         given.get_type().name()?
     )))
@@ -183,22 +182,22 @@ impl PyObjectCode {
         _kwargs: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<PyObjectCode> {
         Err(PyRuntimeError::new_err(
-            "an ObjectCode is not made directly: compile a Program, link with a Linker, or load code with \
-             ObjectCode.from_cubin, from_ptx, from_ltoir, from_fatbin, from_object or from_library",
+            "ObjectCode cannot be instantiated; use Program.compile(), Linker.link(), or ObjectCode.from_cubin(), \
+             from_ptx(), from_ltoir(), from_fatbin(), from_object() or from_library()",
         ))
     }
 
-    /// Machine code of one architecture.
+    /// Wraps machine code of one architecture.
     ///
     /// Parameters
     /// ----------
     /// module : bytes or str or PathLike
-    ///     The code itself, or the path of a file with it, which is read when the code is needed.
+    ///     The code, or the path of a file with the code, which is read when the code is loaded.
     /// name : str
-    ///     A name for messages.
+    ///     Name for messages.
     /// symbol_mapping : dict, optional
-    ///     Names by which :meth:`get_kernel` knows kernels, each with the name in the code: name expressions and their
-    ///     mangled names, say. Both are `str` or `bytes`.
+    ///     Alias of each kernel for :meth:`get_kernel`, mapped to its symbol name: for example name expressions and
+    ///     their mangled names. Keys and values are `str` or `bytes`.
     ///
     /// Returns
     /// -------
@@ -213,7 +212,7 @@ impl PyObjectCode {
         Self::from_argument(CodeKind::Cubin, module, name, symbol_mapping)
     }
 
-    /// PTX text. The parameters are those of :meth:`from_cubin`.
+    /// Wraps PTX. Parameters as for :meth:`from_cubin`.
     #[staticmethod]
     #[pyo3(signature = (module, *, name="", symbol_mapping=None))]
     fn from_ptx(
@@ -224,8 +223,7 @@ impl PyObjectCode {
         Self::from_argument(CodeKind::Ptx, module, name, symbol_mapping)
     }
 
-    /// NVVM IR for optimisation at link time, which a :class:`Linker` takes. The parameters are those of
-    /// :meth:`from_cubin`.
+    /// Wraps LTO IR, the input of a :class:`Linker`. Parameters as for :meth:`from_cubin`.
     #[staticmethod]
     #[pyo3(signature = (module, *, name="", symbol_mapping=None))]
     fn from_ltoir(
@@ -236,7 +234,7 @@ impl PyObjectCode {
         Self::from_argument(CodeKind::LtoIr, module, name, symbol_mapping)
     }
 
-    /// A fat binary: code for several architectures. The parameters are those of :meth:`from_cubin`.
+    /// Wraps a fat binary: code for several architectures. Parameters as for :meth:`from_cubin`.
     #[staticmethod]
     #[pyo3(signature = (module, *, name="", symbol_mapping=None))]
     fn from_fatbin(
@@ -247,8 +245,7 @@ impl PyObjectCode {
         Self::from_argument(CodeKind::Fatbin, module, name, symbol_mapping)
     }
 
-    /// A host object file with device code in it, which a :class:`Linker` takes. The parameters are those of
-    /// :meth:`from_cubin`.
+    /// Wraps a host object file with device code, the input of a :class:`Linker`. Parameters as for :meth:`from_cubin`.
     #[staticmethod]
     #[pyo3(signature = (module, *, name="", symbol_mapping=None))]
     fn from_object(
@@ -259,8 +256,8 @@ impl PyObjectCode {
         Self::from_argument(CodeKind::Object, module, name, symbol_mapping)
     }
 
-    /// An archive of host object files with device code in them, which a :class:`Linker` takes. The parameters are
-    /// those of :meth:`from_cubin`.
+    /// Wraps an archive of host object files with device code, the input of a :class:`Linker`. Parameters as for
+    /// :meth:`from_cubin`.
     #[staticmethod]
     #[pyo3(signature = (module, *, name="", symbol_mapping=None))]
     fn from_library(
@@ -271,13 +268,13 @@ impl PyObjectCode {
         Self::from_argument(CodeKind::Library, module, name, symbol_mapping)
     }
 
-    /// str: The name for messages; may be empty.
+    /// str: Name for messages; may be empty.
     #[getter]
     fn name(&self) -> &str {
         self.code.name()
     }
 
-    /// bytes or str: The code, or the path of the file that has it.
+    /// bytes or str: The code, or the path of its file.
     #[getter]
     fn code(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
         let shown = self.shown.get_or_try_init(py, || match self.code.code() {
@@ -289,31 +286,32 @@ impl PyObjectCode {
         Ok(shown.clone_ref(py))
     }
 
-    /// str: What the code is: ``"cubin"``, ``"ptx"``, ``"ltoir"``, ``"fatbin"``, ``"object"`` or ``"library"``.
+    /// str: Format of the code: ``"cubin"``, ``"ptx"``, ``"ltoir"``, ``"fatbin"``, ``"object"`` or ``"library"``.
     #[getter]
     fn code_type<'py>(&self, py: Python<'py>) -> Bound<'py, PyString> {
         PyString::intern(py, self.code.kind().name())
     }
 
-    /// dict: Names by which :meth:`get_kernel` knows kernels, each with the name in the code; a copy.
+    /// dict: Copy of the symbol mapping: kernel aliases and their symbol names.
     #[getter]
     fn symbol_mapping<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         self.symbols.bind(py).copy()
     }
 
-    /// CUlibrary: The loaded code; asking for it loads it. Valid while this object or one of its kernels lives.
+    /// CUlibrary: Handle of the loaded code; loads it on first use. Valid while this object or one of its kernels
+    /// lives.
     #[getter]
     fn handle(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
         let library = py.detach(|| self.get().library().cloned()).or_raise(py)?;
         handle_object(py, class::CUlibrary, library.handle().addr())
     }
 
-    /// A kernel by name; loads the code if nothing has yet.
+    /// Returns a kernel by name; loads the code on first use.
     ///
     /// Parameters
     /// ----------
     /// name : str or bytes
-    ///     The name in the code (mangled for C++ without ``extern "C"``), or one of :attr:`symbol_mapping`.
+    ///     Symbol name (mangled for C++ without ``extern "C"``), or a key of :attr:`symbol_mapping`.
     ///
     /// Returns
     /// -------
@@ -322,15 +320,15 @@ impl PyObjectCode {
     /// Raises
     /// ------
     /// CUDAError
-    ///     If the driver cannot load the code, or there is no kernel of that name; the message has the names there are.
+    ///     The driver cannot load the code, or there is no kernel of that name; the message lists the existing names.
     ///     Code that must be linked first usually cannot be loaded.
     /// RuntimeError
-    ///     For code that must be linked first, if the driver does load it.
+    ///     The code must be linked first, and the driver loaded it nevertheless.
     fn get_kernel(slf: &Bound<'_, Self>, name: &Bound<'_, PyAny>) -> PyResult<PyKernel> {
         let py = slf.py();
         let Some(name) = text_of(name) else {
             return Err(PyTypeError::new_err(format!(
-                "get_kernel() argument 'name' is {} of type {}; expected str or bytes in UTF-8",
+                "get_kernel() argument 'name' is {} of type {}; expected str or UTF-8 bytes",
                 name.repr()?,
                 name.get_type().name()?
             )));
@@ -339,7 +337,7 @@ impl PyObjectCode {
         let kernel = py
             .detach(|| code.kernel(&name))
             .map_err(|error| match error {
-                // The name was looked at: what is left is code that must be linked.
+                // The name is valid, so the error is code that must be linked.
                 cupyrite::Error::InvalidArgument { .. } if !code.kind().is_loadable() => {
                     PyRuntimeError::new_err(error.to_string())
                 }
@@ -348,8 +346,8 @@ impl PyObjectCode {
         Ok(PyKernel::new(kernel, Some(slf.clone().unbind())))
     }
 
-    /// CUmodule: The loaded code as the module that it is in the current context, or where there is none in the primary
-    /// context of the current device; valid while this object lives.
+    /// CUmodule: The loaded code as a module of the current context, or of the current device's primary context if
+    /// there is none; valid while this object lives.
     ///
     /// Returns
     /// -------
@@ -377,7 +375,7 @@ impl PyObjectCode {
     }
 
     fn __repr__(&self) -> String {
-        // Loads nothing: whoever looks at broken code wants to see it, not an exception.
+        // Does not load the code: the repr of invalid code must not raise.
         let handle = match self.code.loaded_library() {
             Some(library) => format!("{:#x}", library.handle().addr()),
             None => "None".to_owned(),

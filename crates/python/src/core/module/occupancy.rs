@@ -8,16 +8,16 @@ use pyo3::exceptions::{PyOverflowError, PyRuntimeError, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyInt, PyTuple};
 
-use crate::core::closable::Unlocked;
+use crate::core::closable::DropDetached;
 use crate::core::errors::{OrRaise, to_python};
 use crate::core::launch::config::PyLaunchConfig;
 use crate::core::{device, stream};
 use crate::generated::ids::class::driver as class;
 use crate::types;
 
-/// How much of a kernel fits on a device at once.
+/// Occupancy queries of a kernel.
 ///
-/// Take it from :attr:`Kernel.occupancy`. The device is the current one, or that of the stream.
+/// Obtained from :attr:`Kernel.occupancy`. Queries refer to the current device, or to the stream's device.
 ///
 /// See `Occupancy <https://docs.nvidia.com/cuda/cuda-driver-api/group__CUDA__OCCUPANCY.html>`_.
 #[pyclass(
@@ -27,19 +27,19 @@ use crate::types;
     name = "KernelOccupancy"
 )]
 pub struct PyKernelOccupancy {
-    kernel: Unlocked<Kernel>,
+    kernel: DropDetached<Kernel>,
 }
 
 impl PyKernelOccupancy {
-    /// The occupancy of a kernel.
+    /// Creates the occupancy object of a kernel.
     pub fn of(kernel: Kernel) -> PyKernelOccupancy {
         PyKernelOccupancy {
-            kernel: Unlocked::new(kernel),
+            kernel: DropDetached::new(kernel),
         }
     }
 }
 
-/// A count of threads or blocks; one below zero is refused as the driver would.
+/// Converts a count of threads or blocks; invalid counts raise the driver's error.
 fn count(
     py: Python<'_>,
     call: &'static str,
@@ -54,15 +54,15 @@ fn count(
             &Error::Driver {
                 call,
                 status: CUresult::CUDA_ERROR_INVALID_VALUE,
-                log: format!("{parameter} is {given}; it must be at least {least}"),
+                log: format!("{parameter} is {given}; expected at least {least}"),
             },
         )),
     }
 }
 
-/// A number of bytes.
+/// Converts a size in bytes.
 fn bytes(function: &str, parameter: &str, given: &Bound<'_, PyAny>) -> PyResult<usize> {
-    // SAFETY: a live object; a new reference or null with an exception.
+    // SAFETY: a live object; a new reference, or null with an exception.
     let index = unsafe {
         Bound::from_owned_ptr_or_err(given.py(), pyo3::ffi::PyNumber_Index(given.as_ptr()))
     };
@@ -88,18 +88,18 @@ impl PyKernelOccupancy {
         _kwargs: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<PyKernelOccupancy> {
         Err(PyRuntimeError::new_err(
-            "a KernelOccupancy is not made directly: take it from Kernel.occupancy",
+            "KernelOccupancy cannot be instantiated; use Kernel.occupancy",
         ))
     }
 
-    /// Blocks that a multiprocessor of the current device runs at the same time.
+    /// Maximum number of resident blocks per multiprocessor of the current device.
     ///
     /// Parameters
     /// ----------
     /// block_size : int
-    ///     Threads of a block.
+    ///     Threads per block.
     /// dynamic_shared_memory_size : int
-    ///     Bytes of dynamic shared memory of a block.
+    ///     Bytes of dynamic shared memory per block.
     ///
     /// Returns
     /// -------
@@ -122,21 +122,20 @@ impl PyKernelOccupancy {
         })
     }
 
-    /// The size of block with which the kernel fills the current device best.
+    /// Block size with the highest occupancy on the current device.
     ///
     /// Parameters
     /// ----------
     /// dynamic_shared_memory_needed : int or CUoccupancyB2DSize or callable
-    ///     Bytes of dynamic shared memory that a block needs; or a C function, or a Python one, which gets the threads
-    ///     of a block and answers with its bytes.
+    ///     Bytes of dynamic shared memory per block; or a C or Python function that maps a block size to these bytes.
     /// block_size_limit : int
-    ///     The most threads that a block may have; 0: as many as the device allows.
+    ///     Maximum block size; 0: the device's limit.
     ///
     /// Returns
     /// -------
     /// MaxPotentialBlockSizeOccupancyResult
-    ///     A named tuple: ``min_grid_size``, the fewest blocks that fill the device, and ``max_block_size``, the
-    ///     threads of each.
+    ///     A named tuple: ``min_grid_size``, the smallest grid with full occupancy, and ``max_block_size``, the block
+    ///     size.
     fn max_potential_block_size<'py>(
         &self,
         py: Python<'py>,
@@ -184,15 +183,15 @@ impl PyKernelOccupancy {
         class.call1((best.min_grid_size, best.max_block_size))
     }
 
-    /// Bytes of dynamic shared memory that a block may have for so many blocks to run on a multiprocessor of the current
-    /// device at the same time.
+    /// Bytes of dynamic shared memory available per block if a number of blocks is resident per multiprocessor of the
+    /// current device.
     ///
     /// Parameters
     /// ----------
     /// num_blocks_per_multiprocessor : int
-    ///     Blocks.
+    ///     Blocks per multiprocessor.
     /// block_size : int
-    ///     Threads of a block.
+    ///     Threads per block.
     ///
     /// Returns
     /// -------
@@ -217,14 +216,14 @@ impl PyKernelOccupancy {
         })
     }
 
-    /// Blocks of the largest cluster that can be launched with a configuration; its own cluster does not matter.
+    /// Maximum cluster size in blocks for a launch configuration; the configuration's own cluster is ignored.
     ///
     /// Parameters
     /// ----------
     /// config : LaunchConfig
-    ///     The launch.
+    ///     The launch configuration.
     /// stream : Stream
-    ///     Where it would be launched.
+    ///     Stream of the launch.
     ///
     /// Returns
     /// -------
@@ -243,14 +242,14 @@ impl PyKernelOccupancy {
             .or_raise(py)
     }
 
-    /// Clusters of a configuration that run on the stream's device at the same time.
+    /// Maximum number of resident clusters of a launch configuration on the stream's device.
     ///
     /// Parameters
     /// ----------
     /// config : LaunchConfig
-    ///     The launch.
+    ///     The launch configuration.
     /// stream : Stream
-    ///     Where it would be launched.
+    ///     Stream of the launch.
     ///
     /// Returns
     /// -------
@@ -314,7 +313,7 @@ impl PyKernelOccupancy {
         }
     }
 
-    /// Asks about the current device.
+    /// Runs a query for the current device.
     fn query<T: Send>(
         &self,
         py: Python<'_>,
@@ -325,7 +324,7 @@ impl PyKernelOccupancy {
     }
 }
 
-/// The configuration that an argument is.
+/// Converts a `LaunchConfig` argument.
 fn accept_config(given: &Bound<'_, PyAny>, function: &str) -> PyResult<LaunchConfig> {
     match given.cast::<PyLaunchConfig>() {
         Ok(config) => Ok(config.get().get()),

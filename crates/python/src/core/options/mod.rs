@@ -1,4 +1,4 @@
-//! Reading option objects: instances of the option classes of `cuda.core`, or dictionaries with the same keys.
+//! Reading of option objects: instances of the option classes of `cuda.core`, or dicts of their fields.
 
 pub mod flags;
 
@@ -8,9 +8,9 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyString};
 
-use crate::core::numbers::shown;
+use crate::core::numbers::short_repr;
 
-/// An option class of Python's, found once.
+/// An option class, imported once.
 pub struct OptionClass {
     module: &'static str,
     name: &'static str,
@@ -18,7 +18,7 @@ pub struct OptionClass {
 }
 
 impl OptionClass {
-    /// The class `name` of the Python module `module`, which is imported when the class is first needed.
+    /// The class `name` of the Python module `module`, imported on first use.
     pub const fn new(module: &'static str, name: &'static str) -> OptionClass {
         OptionClass {
             module,
@@ -31,22 +31,50 @@ impl OptionClass {
         PyModule::import(py, self.module)?.getattr(self.name)
     }
 
-    /// The class itself.
+    /// The class object.
     ///
     /// # Errors
     ///
-    /// What importing its module raises.
+    /// Errors of the import.
     #[inline]
     pub fn get<'py>(&self, py: Python<'py>) -> PyResult<&Bound<'py, PyAny>> {
         self.class
             .get_or_try_init(py, || self.find(py).map(Bound::unbind))
             .map(|class| class.bind(py))
     }
+
+    /// Converts an argument to an instance of the class: an instance, or a dict of its fields.
+    ///
+    /// # Errors
+    ///
+    /// `TypeError` for other types; errors of the class for unknown fields.
+    #[cold]
+    pub fn convert<'py>(
+        &self,
+        function: &str,
+        parameter: &str,
+        given: &Bound<'py, PyAny>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let py = given.py();
+        let class = self.get(py)?;
+        if let Ok(fields) = given.cast::<PyDict>() {
+            return class.call((), Some(fields));
+        }
+        // After a module reload, instances belong to a new class.
+        if given.is_instance(class)? || given.is_instance(&self.find(py)?)? {
+            return Ok(given.clone());
+        }
+        Err(PyTypeError::new_err(format!(
+            "{function}() argument '{parameter}' is of type {}; expected {}, a dict of its fields, or None",
+            given.get_type().name()?,
+            self.name
+        )))
+    }
 }
 
-/// What a field can hold.
+/// Type of a field.
 pub trait Value: for<'a, 'py> FromPyObject<'a, 'py> {
-    /// What is right, in words.
+    /// Description of valid values, for messages.
     const EXPECTED: &'static str;
 }
 
@@ -62,22 +90,22 @@ impl Value for String {
     const EXPECTED: &'static str = "a str or None";
 }
 
-/// Options as Python gave them; nothing given means every field's default.
+/// Options given by a program; absent options select the defaults of all fields.
 pub struct Options<'py> {
     class: &'static str,
     object: Option<Bound<'py, PyAny>>,
-    /// The fields of an instance of the class itself, which has them all there.
+    /// Instance dictionary of an instance of exactly the class, which contains all fields.
     fields: Option<Bound<'py, PyDict>>,
 }
 
 impl<'py> Options<'py> {
-    /// Accepts an instance of `class`, a dictionary of its fields, or nothing.
+    /// Accepts an instance of `class`, a dict of its fields, or None.
     ///
-    /// A dictionary is made into an instance, so that wrong keys are the class's own `TypeError`.
+    /// A dict is converted to an instance, so that unknown keys raise the class's own `TypeError`.
     ///
     /// # Errors
     ///
-    /// `TypeError` for anything else, with the name of the function.
+    /// `TypeError` for other types.
     #[inline]
     pub fn accept(
         function: &str,
@@ -91,7 +119,7 @@ impl<'py> Options<'py> {
                 fields = Options::fields_of(given);
                 object = Some(given.clone());
             } else {
-                object = Some(Options::convert(function, class, wanted, given)?);
+                object = Some(class.convert(function, "options", given)?);
             }
         }
         Ok(Options {
@@ -101,8 +129,7 @@ impl<'py> Options<'py> {
         })
     }
 
-    /// Fields that are True, False or None (which counts as false) of an instance of `class` itself; `None` where any of that
-    /// is not so, and the fields have to be read one by one.
+    /// Fields that are True, False or None (false) of an instance of exactly `class`; otherwise `None`.
     #[inline]
     pub fn flags<const N: usize>(
         class: &OptionClass,
@@ -116,22 +143,22 @@ impl<'py> Options<'py> {
         }
         let fields = Options::fields_of(given)?;
         if cfg!(Py_GIL_DISABLED) {
-            // Another thread could change the dictionary meanwhile.
+            // Another thread could modify the dictionary concurrently.
             return None;
         }
         let names = names.map(|name| name.as_ptr());
-        // As many different names as there are fields are all of them.
+        // A dictionary of N entries with N distinct known names contains all fields.
         // SAFETY: a live dictionary.
         if unsafe { ffi::PyDict_Size(fields.as_ptr()) } != N.cast_signed() {
             return None;
         }
-        // SAFETY: only the addresses of the singletons are taken.
+        // SAFETY: takes the addresses of singletons.
         let (yes, no, none) = unsafe { (ffi::Py_True(), ffi::Py_False(), ffi::Py_None()) };
         let (mut flags, mut place) = ([false; N], 0);
         let (mut name, mut value) = (std::ptr::null_mut(), std::ptr::null_mut());
         for number in 0..N {
-            // SAFETY: the dictionary has as many items, and nobody changes it meanwhile, for nothing of Python's runs. Names
-            // and values are borrowed, and only their addresses are looked at.
+            // SAFETY: the dictionary has this many items and is not modified, since no Python code runs. Names and
+            // values are borrowed, and only their addresses are compared.
             unsafe {
                 ffi::PyDict_Next(
                     fields.as_ptr(),
@@ -140,7 +167,7 @@ impl<'py> Options<'py> {
                     &raw mut value,
                 )
             };
-            // Names in programs are interned as these are, and the fields are in their order, unless somebody changed that.
+            // Attribute names are interned, and fields are normally in declaration order.
             let which = if std::ptr::eq(names[number], name) {
                 number
             } else {
@@ -157,11 +184,11 @@ impl<'py> Options<'py> {
         Some(flags)
     }
 
-    /// The dictionary of an instance; reading it takes half the time that reading attributes does.
+    /// Instance dictionary. Reading it takes half the time of reading attributes.
     #[inline]
     pub fn fields_of(given: &Bound<'py, PyAny>) -> Option<Bound<'py, PyDict>> {
         let py = given.py();
-        // SAFETY: a live object; a new reference or null with an exception.
+        // SAFETY: a live object; a new reference, or null with an exception.
         let dict = unsafe {
             let dict = ffi::PyObject_GenericGetDict(given.as_ptr(), std::ptr::null_mut());
             Bound::from_owned_ptr_or_opt(py, dict)
@@ -173,32 +200,11 @@ impl<'py> Options<'py> {
         dict.cast_into_exact().ok()
     }
 
-    #[cold]
-    fn convert(
-        function: &str,
-        class: &OptionClass,
-        wanted: &Bound<'py, PyAny>,
-        given: &Bound<'py, PyAny>,
-    ) -> PyResult<Bound<'py, PyAny>> {
-        if let Ok(fields) = given.cast::<PyDict>() {
-            return wanted.call((), Some(fields));
-        }
-        // Where the module was loaded again, its instances are of another class than before.
-        if given.is_instance(wanted)? || given.is_instance(&class.find(given.py())?)? {
-            return Ok(given.clone());
-        }
-        Err(PyTypeError::new_err(format!(
-            "{function}() argument 'options' is of type {}; expected {}, a dict of its fields, or None",
-            given.get_type().name()?,
-            class.name
-        )))
-    }
-
-    /// A field's value, whatever it is; `None` where nothing was given or the field holds None.
+    /// Value of a field; `None` if no options were given or the field is None.
     ///
     /// # Errors
     ///
-    /// What reading the attribute raises.
+    /// Errors of the attribute access.
     #[inline]
     pub fn value(&self, field: &Bound<'py, PyString>) -> PyResult<Option<Bound<'py, PyAny>>> {
         let Some(object) = &self.object else {
@@ -215,11 +221,11 @@ impl<'py> Options<'py> {
         Ok((!value.is_none()).then_some(value))
     }
 
-    /// A field's value; `None` where nothing was given or the field holds None.
+    /// Converted value of a field; `None` if no options were given or the field is None.
     ///
     /// # Errors
     ///
-    /// `TypeError` or `ValueError`, which name the class, the field, what it holds and what is right.
+    /// `TypeError` or `ValueError` that names the class, the field, its value and the expected type.
     #[inline]
     pub fn get<T: Value>(&self, field: &Bound<'py, PyString>) -> PyResult<Option<T>> {
         match self.value(field)? {
@@ -231,7 +237,7 @@ impl<'py> Options<'py> {
         }
     }
 
-    /// The error for a field that holds something else than is `expected`, whose conversion raised `cause`.
+    /// Error for an invalid field value, whose conversion raised `cause`.
     #[cold]
     pub fn wrong(
         &self,
@@ -241,7 +247,7 @@ impl<'py> Options<'py> {
         cause: PyErr,
     ) -> PyErr {
         let py = value.py();
-        let shown = shown(value);
+        let shown = short_repr(value);
         let text = format!("{}.{field} is {shown}; expected {expected}", self.class);
         if cause.is_instance_of::<PyOverflowError>(py) || cause.is_instance_of::<PyValueError>(py) {
             PyValueError::new_err(text)
@@ -250,11 +256,11 @@ impl<'py> Options<'py> {
         }
     }
 
-    /// Whether a field is true as Python sees it; `default` where nothing was given or the field holds None.
+    /// Truth value of a field; `default` if no options were given or the field is None.
     ///
     /// # Errors
     ///
-    /// Whatever the value's truth raises.
+    /// Errors of the truth test.
     pub fn flag(&self, field: &Bound<'py, PyString>, default: bool) -> PyResult<bool> {
         match self.value(field)? {
             None => Ok(default),

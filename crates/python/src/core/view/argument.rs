@@ -1,4 +1,4 @@
-//! Arguments that are arrays of any library, as a decorated function gets them.
+//! Array arguments of functions decorated with `args_viewable_as_strided_memory`.
 
 use pyo3::prelude::*;
 use pyo3::{PyTraverseError, PyVisit};
@@ -6,7 +6,7 @@ use pyo3::{PyTraverseError, PyVisit};
 use crate::core::view;
 use crate::core::view::import::{Consumer, Protocol};
 
-/// An argument that :func:`args_viewable_as_strided_memory` prepared: the array, and how to view it.
+/// An argument of a function decorated with :func:`args_viewable_as_strided_memory`: the array and its view protocol.
 #[pyclass(
     frozen,
     module = "cuda.core._memoryview",
@@ -33,13 +33,13 @@ impl Proxy {
         self.object.clone_ref(py)
     }
 
-    /// Whether it is viewed by DLPack.
+    /// Whether the array is viewed by DLPack.
     #[getter]
     fn has_dlpack(&self) -> bool {
         self.protocol == Protocol::DlPack
     }
 
-    /// Views the array.
+    /// Creates a view of the array.
     ///
     /// Parameters
     /// ----------

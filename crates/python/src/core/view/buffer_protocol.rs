@@ -1,4 +1,4 @@
-//! Views by the buffer protocol.
+//! Buffer-protocol export of views.
 
 use std::ffi::{CString, c_int};
 
@@ -9,23 +9,23 @@ use pyo3::prelude::*;
 
 use crate::core::view::PyView;
 
-/// What a consumer of the buffer protocol points into.
-pub struct Shown {
+/// Data of a `Py_buffer`, owned by its `internal` field.
+pub struct BufferData {
     shape: Vec<ffi::Py_ssize_t>,
     strides: Vec<ffi::Py_ssize_t>,
     format: CString,
 }
 
-/// Fills in an answer of the buffer protocol.
+/// Fills in a `Py_buffer`.
 ///
 /// # Errors
 ///
-/// `BufferError` for what the view cannot show as asked.
+/// `BufferError` for an unsupported request.
 ///
 /// # Safety
 ///
-/// `out` is a place for it, or null.
-pub unsafe fn show(
+/// `out` is valid for writes, or null.
+pub unsafe fn export(
     slf: &Bound<'_, PyView>,
     out: *mut ffi::Py_buffer,
     flags: c_int,
@@ -33,13 +33,13 @@ pub unsafe fn show(
     let (py, view) = (slf.py(), slf.get());
     let refuse = |why: &str| Err(PyBufferError::new_err(why.to_owned()));
     if out.is_null() {
-        return refuse("there is no place for the answer");
+        return refuse("the view argument is null");
     }
-    // SAFETY: a place, see above; errors leave no object in it.
+    // SAFETY: valid for writes, see above; on errors `obj` must be null.
     unsafe { (*out).obj = std::ptr::null_mut() };
     if !view.device().kind.is_host_accessible() {
         return refuse(
-            "the memory is a device's, which the buffer protocol cannot show; copy it to the host",
+            "the memory is device memory, which the buffer protocol does not support; copy it to the host",
         );
     }
     if flags & ffi::PyBUF_WRITABLE != 0 && view.is_readonly() {
@@ -53,7 +53,7 @@ pub unsafe fn show(
         || wants(ffi::PyBUF_ANY_CONTIGUOUS) && !dense && !layout.is_contiguous_f()
         || !wants(ffi::PyBUF_STRIDES) && !dense
     {
-        return refuse("the elements are not contiguous as they were asked for");
+        return refuse("the elements are not contiguous as requested");
     }
     let format = if view.has_unknown_type() {
         format!("{}s", layout.item_size())
@@ -65,47 +65,47 @@ pub unsafe fn show(
             .map(|&n| n as ffi::Py_ssize_t)
             .collect::<Vec<_>>()
     };
-    let mut shown = Box::new(Shown {
+    let mut data = Box::new(BufferData {
         shape: numbers(layout.shape()),
         strides: numbers(&layout.strides_in_bytes()),
         format: CString::new(format).unwrap_or_default(),
     });
     let none = std::ptr::null_mut();
-    // SAFETY: a place, see above. What it points to is freed when it is released; the view keeps the memory.
+    // SAFETY: valid for writes, see above. The pointed-to data is freed on release; the view keeps the memory alive.
     unsafe {
         (*out).buf = std::ptr::with_exposed_provenance_mut(view.address() as usize);
         (*out).len = (layout.volume() * layout.item_size() as i64) as ffi::Py_ssize_t;
         (*out).readonly = view.is_readonly().into();
         (*out).itemsize = layout.item_size() as ffi::Py_ssize_t;
         (*out).format = if wants(ffi::PyBUF_FORMAT) {
-            shown.format.as_ptr().cast_mut()
+            data.format.as_ptr().cast_mut()
         } else {
             none
         };
-        // Who wants no extents gets a row of elements, as from a memoryview, and looks for none.
+        // Without PyBUF_ND the consumer gets one dimension, as from a memoryview, and ignores `ndim`.
         (*out).ndim = if wants(ffi::PyBUF_ND) {
             layout.ndim()
         } else {
             layout.ndim().min(1)
         } as c_int;
         (*out).shape = if wants(ffi::PyBUF_ND) {
-            shown.shape.as_mut_ptr()
+            data.shape.as_mut_ptr()
         } else {
             std::ptr::null_mut()
         };
         (*out).strides = if wants(ffi::PyBUF_STRIDES) {
-            shown.strides.as_mut_ptr()
+            data.strides.as_mut_ptr()
         } else {
             std::ptr::null_mut()
         };
         (*out).suboffsets = std::ptr::null_mut();
-        (*out).internal = Box::into_raw(shown).cast();
+        (*out).internal = Box::into_raw(data).cast();
         (*out).obj = slf.clone().into_ptr();
     }
     Ok(())
 }
 
-/// What module `struct` calls a type.
+/// Format of a type in the syntax of module `struct`.
 fn format_of(dtype: DataType) -> PyResult<String> {
     let code = match (dtype.code, dtype.bits, dtype.lanes) {
         (DataType::INT, 8, 1) => "b",
@@ -124,7 +124,7 @@ fn format_of(dtype: DataType) -> PyResult<String> {
         (DataType::BOOL, 8, 1) => "?",
         _ => {
             return Err(PyBufferError::new_err(
-                "the buffer protocol has no name for elements of this type; view them as integers of the same size",
+                "the buffer protocol has no format for elements of this type; view them as integers of the same size",
             ));
         }
     };

@@ -1,4 +1,4 @@
-//! By what way objects of a class are viewed.
+//! Selection of the import method for a class of arrays.
 
 use pyo3::ffi;
 use pyo3::intern;
@@ -7,31 +7,31 @@ use pyo3::types::{PyDict, PyString, PyType};
 
 use crate::core::dlpack::exchange;
 use crate::core::dlpack::exchange::Api;
-use crate::core::recent_cache::Recent;
+use crate::core::recent_cache::RecentCache;
 use crate::core::view::cupy;
 
-/// What is known of a class.
+/// Import method of a class.
 #[derive(Clone, Copy)]
-pub enum Way {
-    /// It has DLPack's functions for C.
+pub enum ImportMethod {
+    /// The DLPack C exchange API.
     Exchange(Api),
-    /// It is CuPy's class of arrays.
-    Cupy(cupy::Fields),
-    /// It is NumPy's class of arrays: they have DLPack's methods, which know no streams, wherever the memory is.
+    /// CuPy's array class, read through its C fields.
+    Cupy(cupy::FieldOffsets),
+    /// A NumPy array class: its DLPack methods take no stream, wherever the memory is.
     Numpy,
-    /// Its objects have to be asked.
-    Methods,
+    /// The Python protocols of the object.
+    Protocols,
 }
 
-static CLASSES: Recent<Way, 16> = Recent::new();
+static CLASSES: RecentCache<ImportMethod, 16> = RecentCache::new();
 
-/// The way of an object's class. What a class says when it is first asked counts.
+/// The import method of an object's class, determined on first use and cached.
 ///
 /// # Errors
 ///
-/// What looking for attributes of the class raises, but for `AttributeError`.
+/// Errors of attribute lookups on the class, except `AttributeError`.
 #[inline]
-pub fn of(obj: &Bound<'_, PyAny>) -> PyResult<Way> {
+pub fn of(obj: &Bound<'_, PyAny>) -> PyResult<ImportMethod> {
     // SAFETY: a live object.
     let class = unsafe { ffi::Py_TYPE(obj.as_ptr()) };
     match CLASSES.get(obj.py(), class.cast()) {
@@ -41,24 +41,24 @@ pub fn of(obj: &Bound<'_, PyAny>) -> PyResult<Way> {
 }
 
 #[cold]
-fn find(obj: &Bound<'_, PyAny>) -> PyResult<Way> {
+fn find(obj: &Bound<'_, PyAny>) -> PyResult<ImportMethod> {
     let class = obj.get_type();
     let name = intern!(obj.py(), "__dlpack_c_exchange_api__");
     let capsule = class.getattr_opt(name)?;
-    let way = if let Some(api) = capsule.and_then(|capsule| exchange::usable(&capsule)) {
-        Way::Exchange(api)
+    let way = if let Some(api) = capsule.and_then(|capsule| exchange::find_supported(&capsule)) {
+        ImportMethod::Exchange(api)
     } else if let Some(fields) = cupy::find(&class) {
-        Way::Cupy(fields)
+        ImportMethod::Cupy(fields)
     } else if is_of(&class, "numpy", "ndarray").is_some() {
-        Way::Numpy
+        ImportMethod::Numpy
     } else {
-        Way::Methods
+        ImportMethod::Protocols
     };
-    CLASSES.put(obj.py(), class.into_any().unbind(), way);
+    CLASSES.insert(obj.py(), class.into_any().unbind(), way);
     Ok(way)
 }
 
-/// The module, if the class is the one that a module of this name, which was imported, has under this name.
+/// The imported module `module`, if `class` is its attribute `name`.
 pub fn is_of<'py>(
     class: &Bound<'py, PyType>,
     module: &str,

@@ -11,23 +11,23 @@ use crate::core::memory::resource::PyMemoryResource;
 use crate::core::stream;
 use crate::core::view::PyView;
 
-/// A view as an argument.
+/// Converts a view argument.
 ///
 /// # Errors
 ///
-/// `TypeError` for anything else.
+/// `TypeError` for other types.
 pub fn accept<'py>(function: &str, other: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyView>> {
     match other.cast::<PyView>() {
         Ok(view) => Ok(view.clone()),
         Err(_) => Err(PyTypeError::new_err(format!(
-            "{function}() argument 'other' is of type {}; expected a StridedMemoryView, which \
-             StridedMemoryView.from_any_interface() makes of an array",
+            "{function}() argument 'other' is of type {}; expected a StridedMemoryView, such as \
+             StridedMemoryView.from_any_interface() returns",
             other.get_type().name()?
         ))),
     }
 }
 
-/// Whether elements of the two views are of one type, as far as that is known.
+/// Whether the element types are equal, as far as known.
 fn same_type(py: Python<'_>, a: &PyView, b: &PyView) -> PyResult<bool> {
     if a.has_unknown_type() || b.has_unknown_type() {
         return Ok(true);
@@ -41,11 +41,11 @@ fn same_type(py: Python<'_>, a: &PyView, b: &PyView) -> PyResult<bool> {
     }
 }
 
-/// Copies in the order of a stream; None is the default stream.
+/// Copies elements, stream-ordered; `None` selects the default stream.
 ///
 /// # Errors
 ///
-/// `TypeError` and `ValueError` for arguments, `RuntimeError` where the stream is being captured, what the driver says.
+/// `TypeError` and `ValueError` for invalid arguments, `RuntimeError` for a capturing stream, driver errors.
 pub fn copy<'py>(
     function: &str,
     destination: &Bound<'py, PyView>,
@@ -83,18 +83,18 @@ pub fn copy<'py>(
     let (shape, other) = (to.layout().shape(), from.layout().shape());
     if shape != other {
         return Err(PyValueError::new_err(format!(
-            "{function}(): the source has the shape {other:?}, the destination {shape:?}; both must have the same"
+            "{function}(): the source has shape {other:?}, the destination {shape:?}; expected equal shapes"
         )));
     }
     if to.layout().item_size() != from.layout().item_size() || !same_type(py, to, from)? {
         return Err(PyValueError::new_err(format!(
-            "{function}(): source and destination have elements of different types; view() one of them as the other"
+            "{function}(): source and destination have different element types; use view() to reinterpret one of them"
         )));
     }
     for view in [from, to] {
         if view.parts().dtype.has_objects(py)? {
             return Err(PyTypeError::new_err(format!(
-                "{function}(): the elements are references to Python objects, which nobody but Python can copy"
+                "{function}(): the elements are references to Python objects, which only Python can copy"
             )));
         }
     }
@@ -108,7 +108,7 @@ pub fn copy<'py>(
     }
     if is_capturing(&stream).or_raise(py)? {
         return Err(PyRuntimeError::new_err(format!(
-            "{function}(): the stream is being captured, and a graph that runs later cannot keep an array alive; copy between \
+            "{function}(): the stream is being captured, and the resulting graph cannot keep an array alive; copy between \
              Buffers"
         )));
     }
@@ -121,7 +121,7 @@ pub fn copy<'py>(
     };
     for view in [destination, source] {
         if let Some(buffer) = view.get().buffer(py) {
-            buffer.get().used_in(py, &stream, Some(device));
+            buffer.get().note_use_on(py, &stream, Some(device));
         }
     }
     let sides = [to, from].map(|view| StridedMemory {
@@ -131,11 +131,11 @@ pub fn copy<'py>(
     });
     py.detach(|| {
         let _entered = enter_for_default_stream(&stream, device)?;
-        // SAFETY: the views keep the memory, during this call and until the copy is done by what is held below; that it is
-        // what they say is the exporters' word. That the two do not overlap is asked of the caller.
+        // SAFETY: the views keep the memory alive during this call, and the objects held below until the copy
+        // completes. The exporters guarantee its validity, the caller that the views do not overlap.
         let queued = unsafe { copy_strided(sides[0], sides[1], &stream) };
         if blocking || queued.is_err() {
-            // Part of a copy that failed may be queued all the same: nothing is held for that.
+            // A failed copy may be partially queued: wait for it, since nothing keeps the memory alive.
             let waited = stream.synchronize();
             queued.and(waited)?;
         }

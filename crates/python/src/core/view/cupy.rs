@@ -1,12 +1,13 @@
-//! CuPy's arrays, read where they keep what their attributes tell.
+//! Import of CuPy arrays through their C fields.
 //!
-//! CuPy has no functions for C (see `dlpack_exchange`): its `__dlpack__` and `__cuda_array_interface__` take some
-//! microseconds, and the attributes `shape` and `strides` alone, which make a tuple each time, more than a view may cost.
+//! CuPy does not implement the DLPack C exchange API (see `exchange`). Its `__dlpack__` and `__cuda_array_interface__`
+//! take microseconds; the attributes `shape` and `strides`, which create a tuple each, cost more than a whole view
+//! should.
 //!
-//! `cupy.ndarray` is a class of Cython's whose fields CuPy declares for others (in the .pxd files that it installs), so code
-//! that was compiled against it reads them. Where they lie is found out here when the first array comes: arrays with
-//! conspicuous numbers are made by CuPy's public constructors, and each field has to be found in all of them, once. Where
-//! anything does not agree, CuPy's arrays are viewed by DLPack like others.
+//! `cupy.ndarray` is a Cython class whose fields CuPy declares in installed .pxd files, so compiled clients read them
+//! directly. Their offsets are determined on the first array: arrays with distinctive values are created by CuPy's
+//! public constructors, and each field must be found at a unique offset in all of them. On any mismatch CuPy arrays are
+//! viewed by DLPack.
 
 use cupyrite::dlpack::{DataType, DeviceType, DlDevice};
 use cupyrite::{MAX_DIMS, MemoryKind, StridedLayout, pointer_info};
@@ -16,33 +17,34 @@ use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple, PyType};
 
-use crate::core::recent_cache::Recent;
+use crate::core::recent_cache::RecentCache;
 use crate::core::view::class;
 use crate::core::view::dtype;
 use crate::core::view::dtype::Dtype;
-use crate::core::view::import::{Consumer, Keep, Parts};
+use crate::core::view::import::{Consumer, MemoryOwner, ViewState};
+use crate::cpython::internals::{Trick, enabled};
 
-/// Where `cupy.ndarray` and `cupy.cuda.MemoryPointer` keep what a view needs: bytes from the beginning of the object.
+/// Offsets of the fields of `cupy.ndarray` and `cupy.cuda.MemoryPointer` that a view reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Fields {
-    /// A `std::vector<Py_ssize_t>`: first and last pointer.
+pub struct FieldOffsets {
+    /// A `std::vector<Py_ssize_t>`: begin and end pointers.
     shape: usize,
-    /// Another one; in bytes.
+    /// A `std::vector<Py_ssize_t>`, in bytes.
     strides: usize,
     /// A `numpy.dtype`.
     dtype: usize,
     /// A `MemoryPointer`.
     data: usize,
-    /// The class of that; it lives for ever.
+    /// Class of the `MemoryPointer`; never deallocated.
     pointer_class: usize,
-    /// The address, in the pointer.
+    /// Address, in the `MemoryPointer`.
     address: usize,
-    /// The number of the device (an `int`), in the pointer.
+    /// Device number (an `int`), in the `MemoryPointer`.
     device: usize,
 }
 
-/// What is read of an array; `shape` and `strides` are the array's own.
-struct Facts<'a> {
+/// Fields of an array; `shape` and `strides` are borrowed from it.
+struct ArrayFields<'a> {
     shape: &'a [i64],
     strides: &'a [i64],
     dtype: *mut ffi::PyObject,
@@ -54,21 +56,21 @@ struct Facts<'a> {
 ///
 /// # Safety
 ///
-/// The object has a field of this type there.
+/// The object has a field of this type at this offset.
 #[inline]
 unsafe fn field<T: Copy>(obj: *mut ffi::PyObject, at: usize) -> T {
-    // SAFETY: the caller's.
+    // SAFETY: guaranteed by the caller.
     unsafe { obj.cast::<u8>().add(at).cast::<T>().read_unaligned() }
 }
 
-/// The numbers of a vector at this place; `None` for what is none.
+/// Elements of a vector; `None` if the field is not a valid vector.
 ///
 /// # Safety
 ///
-/// The object has a vector there, and nobody changes it meanwhile (CuPy's methods run attached).
+/// The object has a vector at this offset, which is not modified concurrently (CuPy's methods run attached).
 #[inline]
 unsafe fn vector<'a>(obj: *mut ffi::PyObject, at: usize) -> Option<&'a [i64]> {
-    // SAFETY: the caller's.
+    // SAFETY: guaranteed by the caller.
     unsafe {
         let first: *const i64 = field(obj, at);
         let last: *const i64 = field(obj, at + size_of::<usize>());
@@ -84,14 +86,14 @@ unsafe fn vector<'a>(obj: *mut ffi::PyObject, at: usize) -> Option<&'a [i64]> {
     }
 }
 
-/// What an array says; `None` for one that keeps other things there.
+/// Reads an array; `None` if its fields have unexpected values.
 ///
 /// # Safety
 ///
-/// The object is an array of the class that the fields were found for, and outlives what is returned.
+/// The object has the class for which the offsets were determined, and outlives the result.
 #[inline]
-unsafe fn read<'a>(obj: *mut ffi::PyObject, fields: &Fields) -> Option<Facts<'a>> {
-    // SAFETY: the fields were found in objects of this class, which all have them.
+unsafe fn read<'a>(obj: *mut ffi::PyObject, fields: &FieldOffsets) -> Option<ArrayFields<'a>> {
+    // SAFETY: all objects of this class have these fields.
     unsafe {
         let data: *mut ffi::PyObject = field(obj, fields.data);
         let dtype: *mut ffi::PyObject = field(obj, fields.dtype);
@@ -102,7 +104,7 @@ unsafe fn read<'a>(obj: *mut ffi::PyObject, fields: &Fields) -> Option<Facts<'a>
         if shape.len() != strides.len() {
             return None;
         }
-        Some(Facts {
+        Some(ArrayFields {
             shape,
             strides,
             dtype,
@@ -112,15 +114,15 @@ unsafe fn read<'a>(obj: *mut ffi::PyObject, fields: &Fields) -> Option<Facts<'a>
     }
 }
 
-/// What elements of a `numpy.dtype` are for a view.
+/// Element size and type of a `numpy.dtype`.
 #[derive(Clone, Copy)]
 struct Element {
     size: usize,
-    /// `None` where DLPack has no such type.
+    /// `None` if DLPack has no such type.
     data_type: Option<DataType>,
 }
 
-static ELEMENTS: Recent<Element, 16> = Recent::new();
+static ELEMENTS: RecentCache<Element, 16> = RecentCache::new();
 
 fn element(dtype: &Bound<'_, PyAny>) -> PyResult<Element> {
     if let Some(known) = ELEMENTS.get(dtype.py(), dtype.as_ptr()) {
@@ -131,26 +133,26 @@ fn element(dtype: &Bound<'_, PyAny>) -> PyResult<Element> {
         .data_type(dtype.py())
         .ok();
     let element = Element { size, data_type };
-    ELEMENTS.put(dtype.py(), dtype.clone().unbind(), element);
+    ELEMENTS.insert(dtype.py(), dtype.clone().unbind(), element);
     Ok(element)
 }
 
-/// Views an array of CuPy's; `None` where it has to be viewed in another way.
+/// Views a CuPy array; `None` if it must be viewed in another way.
 ///
 /// # Errors
 ///
-/// What CuPy raises when it is asked for its stream, and the driver when it orders streams.
+/// Errors of CuPy's current-stream query, and of the driver.
 ///
 /// # Safety
 ///
-/// The object is of the class that the fields were found for.
+/// The object has the class for which the offsets were determined.
 pub unsafe fn view(
     obj: &Bound<'_, PyAny>,
-    fields: &Fields,
+    fields: &FieldOffsets,
     consumer: Consumer,
-) -> PyResult<Option<Parts>> {
+) -> PyResult<Option<ViewState>> {
     let py = obj.py();
-    // SAFETY: the caller's; arrays keep an object there, or null.
+    // SAFETY: guaranteed by the caller; the field is an object or null.
     let dtype = unsafe {
         let dtype = field::<*mut ffi::PyObject>(obj.as_ptr(), fields.dtype);
         Bound::from_borrowed_ptr_or_opt(py, dtype)
@@ -158,17 +160,21 @@ pub unsafe fn view(
     let Some(dtype) = dtype else {
         return Ok(None);
     };
-    // This may run Python code, and so other threads, which may change the array.
+    // May run Python code, and thus other threads that modify the array.
     let Element { size, data_type } = element(&dtype)?;
-    // SAFETY: as above. From here until the numbers are copied this thread stays attached and calls nobody.
-    let facts = unsafe { read(obj.as_ptr(), fields) };
-    let Some(facts) = facts.filter(|facts| std::ptr::eq(facts.dtype, dtype.as_ptr())) else {
+    // SAFETY: as above. Until the values are copied, this thread stays attached and runs no Python code.
+    let array_fields = unsafe { read(obj.as_ptr(), fields) };
+    let Some(array_fields) =
+        array_fields.filter(|array_fields| std::ptr::eq(array_fields.dtype, dtype.as_ptr()))
+    else {
         return Ok(None);
     };
-    let Ok(layout) = StridedLayout::with_byte_strides(facts.shape, facts.strides, size) else {
+    let Ok(layout) =
+        StridedLayout::with_byte_strides(array_fields.shape, array_fields.strides, size)
+    else {
         return Ok(None);
     };
-    let (base, number) = (facts.address, facts.device);
+    let (base, number) = (array_fields.address, array_fields.device);
     if base == 0 && layout.volume() != 0 {
         return Ok(None);
     }
@@ -176,9 +182,9 @@ pub unsafe fn view(
         let producer = current_stream(py, number)?;
         consumer.wait_for(py, producer, number)?;
     }
-    Ok(Some(Parts {
+    Ok(Some(ViewState {
         base,
-        room: None,
+        known_bytes: None,
         layout,
         dtype: match data_type {
             Some(known) => Dtype::DlPack(known),
@@ -191,22 +197,22 @@ pub unsafe fn view(
         device_id: number,
         readonly: false,
         exporting: Some(obj.clone().unbind()),
-        keep: Keep::Asked,
+        owner: MemoryOwner::Cupy,
     }))
 }
 
-/// Where memory is that CuPy calls a device's: asking the driver takes as long as the rest of a view.
+/// DLPack device of memory that CuPy attributes to a device. The driver query takes as long as the rest of a view.
 pub fn device(base: u64, device: DlDevice) -> DlDevice {
     let kind = match pointer_info(base).map(|info| info.kind) {
         Ok(MemoryKind::Managed) => DeviceType::CUDA_MANAGED,
         Ok(MemoryKind::Host) => DeviceType::CUDA_HOST,
-        // What the driver does not know is the device's if it is anything.
+        // Memory unknown to the driver is attributed to the device.
         _ => DeviceType::CUDA,
     };
     DlDevice { kind, ..device }
 }
 
-/// The address of the stream that CuPy works on, on this device.
+/// Handle of CuPy's current stream on this device.
 fn current_stream(py: Python<'_>, device: i32) -> PyResult<usize> {
     let stream = py
         .import(intern!(py, "cupy.cuda"))?
@@ -214,16 +220,19 @@ fn current_stream(py: Python<'_>, device: i32) -> PyResult<usize> {
     stream.getattr(intern!(py, "ptr"))?.extract()
 }
 
-/// The fields, if a class is CuPy's class of arrays and keeps them as is said above.
-pub fn find(class: &Bound<'_, PyType>) -> Option<Fields> {
+/// The field offsets, if `class` is `cupy.ndarray` with the expected layout.
+pub fn find(class: &Bound<'_, PyType>) -> Option<FieldOffsets> {
+    if !enabled(Trick::Cupy) {
+        return None;
+    }
     let cupy = class::is_of(class, "cupy", "ndarray")?;
-    // Whatever CuPy raises means that it is not the CuPy that is known here.
+    // Any exception means an unknown version of CuPy.
     Probes::make(&cupy, class)
         .and_then(|probes| probes.find())
         .ok()?
 }
 
-/// Arrays made to look for the fields in.
+/// Arrays created to determine the field offsets.
 struct Probes<'py> {
     arrays: [Bound<'py, PyAny>; 2],
     pointers: [Bound<'py, PyAny>; 2],
@@ -233,9 +242,9 @@ struct Probes<'py> {
 }
 
 const SHAPES: [&[i64]; 2] = [&[3, 5, 7], &[2, 3, 4, 5, 6]];
-/// Those of C order, and others.
+/// C-order strides, and others.
 const STRIDES: [&[i64]; 2] = [&[140, 28, 4], &[56, 64, 72, 80, 88]];
-/// Addresses that nobody uses: nothing is read or written there.
+/// Unused addresses, which are never accessed.
 const ADDRESSES: [u64; 2] = [0x1234_5600, 0x2345_6700];
 const DEVICES: [i32; 2] = [77, 76];
 
@@ -265,7 +274,7 @@ impl<'py> Probes<'py> {
             if (32..=1024).contains(&size) && size.is_multiple_of(8) {
                 Ok(size)
             } else {
-                Err(PyBufferError::new_err("a class of an odd size"))
+                Err(PyBufferError::new_err("unexpected class size"))
             }
         };
         Ok(Probes {
@@ -277,7 +286,7 @@ impl<'py> Probes<'py> {
         })
     }
 
-    /// The only place where `here` is true; `None` where there is none, or more.
+    /// The unique offset that satisfies `here`; `None` if there is none or several.
     fn only(size: usize, step: usize, here: impl Fn(usize) -> bool) -> Option<usize> {
         let head = size_of::<ffi::PyObject>();
         let mut places = (head..size).step_by(step).filter(|&at| here(at));
@@ -285,19 +294,19 @@ impl<'py> Probes<'py> {
         places.next().is_none().then_some(first)
     }
 
-    /// Where both arrays have a vector of these numbers.
+    /// Offset of a vector with these elements in both arrays.
     fn vectors(&self, numbers: [&[i64]; 2]) -> Option<usize> {
         let is_vector = |n: usize, at: usize| {
             let array = self.arrays[n].as_ptr();
-            // SAFETY: inside of the object, whose fields are words.
+            // SAFETY: inside the object, whose fields are words.
             let (first, last): (usize, usize) = unsafe { (field(array, at), field(array, at + 8)) };
-            // Anything else in the object has another length in one of the arrays.
+            // Other fields differ from this length in at least one of the arrays.
             first > 0xffff
                 && first.is_multiple_of(8)
                 && last.wrapping_sub(first) == size_of_val(numbers[n])
         };
         let has = |n: usize, at: usize| {
-            // SAFETY: two words that are as far apart as that many numbers, in both arrays: a vector.
+            // SAFETY: in both arrays, two words whose distance is the size of these elements: a vector.
             unsafe { vector(self.arrays[n].as_ptr(), at) }.is_some_and(|found| found == numbers[n])
         };
         Self::only(self.array_size - 8, 8, |at| {
@@ -305,17 +314,17 @@ impl<'py> Probes<'py> {
         })
     }
 
-    /// Where both arrays refer to these objects.
+    /// Offset of references to these objects in both arrays.
     fn references(&self, objects: &[Bound<'py, PyAny>; 2]) -> Option<usize> {
         Self::only(self.array_size, 8, |at| {
-            // SAFETY: inside of the object, whose fields are words.
+            // SAFETY: inside the object, whose fields are words.
             (0..2).all(|n| unsafe {
                 field::<usize>(self.arrays[n].as_ptr(), at) == objects[n].as_ptr().addr()
             })
         })
     }
 
-    fn find(&self) -> PyResult<Option<Fields>> {
+    fn find(&self) -> PyResult<Option<FieldOffsets>> {
         let class = self.pointers[0].get_type();
         let odd = !self.pointers[1].get_type().is(&class)
             || !self.arrays[0].get_type().is(self.arrays[1].get_type())
@@ -325,15 +334,15 @@ impl<'py> Probes<'py> {
             return Ok(None);
         }
         let pointer = |at: usize, n: usize| {
-            // SAFETY: inside of the object, whose fields are words.
+            // SAFETY: inside the object, whose fields are words.
             unsafe { field::<u64>(self.pointers[n].as_ptr(), at) }
         };
         let device = |at: usize, n: usize| {
-            // SAFETY: as above; words have two halves.
+            // SAFETY: as above; a word has two halves.
             unsafe { field::<i32>(self.pointers[n].as_ptr(), at) }
         };
         let found = || {
-            Some(Fields {
+            Some(FieldOffsets {
                 shape: self.vectors(SHAPES)?,
                 strides: self.vectors(STRIDES)?,
                 dtype: self.references(&self.dtypes)?,
@@ -349,7 +358,7 @@ impl<'py> Probes<'py> {
         };
         let fields = found();
         if fields.is_some() {
-            // There is one such class in a process.
+            // Leaked, so that its address stays unique.
             std::mem::forget(class.unbind());
         }
         Ok(fields)

@@ -1,4 +1,4 @@
-//! Arrays by DLPack: what an exporter says is checked before it is believed, and what it gave is given back to it once.
+//! DLPack import: exports are validated, and deleted exactly once.
 
 use cupyrite::dlpack::{
     DataType, DeviceType, DlDevice, ManagedTensor, ManagedTensorVersioned, READ_ONLY, Tensor,
@@ -19,32 +19,32 @@ use crate::core::memory::buffer::PyBuffer;
 use crate::core::numbers;
 use crate::core::view::PyView;
 use crate::core::view::class;
-use crate::core::view::class::Way;
+use crate::core::view::class::ImportMethod;
 use crate::core::view::cupy;
 use crate::core::view::dtype::Dtype;
-use crate::core::view::import::{Consumer, Keep, Parts, PinnedBuffer};
+use crate::core::view::import::{Consumer, MemoryOwner, PinnedBuffer, ViewState};
 
-/// An export that is ours to delete.
+/// An owned export, deleted on drop.
 pub struct Managed<T: Deleted>(*mut T);
 
-// SAFETY: DLPack lets any thread call the deleter, and nothing else of an export is used but by the thread that has it.
+// SAFETY: DLPack permits any thread to call the deleter; other fields are used only by the owning thread.
 unsafe impl<T: Deleted> Send for Managed<T> {}
 // SAFETY: as above; shared references read nothing.
 unsafe impl<T: Deleted> Sync for Managed<T> {}
 
 /// A structure with a deleter.
 pub trait Deleted {
-    /// Calls it.
+    /// Calls the deleter.
     ///
     /// # Safety
     ///
-    /// Once, by the one who owns the export.
+    /// Called once, by the owner of the export.
     unsafe fn delete(this: *mut Self);
 }
 
 impl Deleted for ManagedTensor {
     unsafe fn delete(this: *mut Self) {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe {
             if let Some(deleter) = (*this).deleter {
                 deleter(this);
@@ -55,7 +55,7 @@ impl Deleted for ManagedTensor {
 
 impl Deleted for ManagedTensorVersioned {
     unsafe fn delete(this: *mut Self) {
-        // SAFETY: the caller's. The deleter is where it is in all versions.
+        // SAFETY: guaranteed by the caller. All versions have the deleter at this offset.
         unsafe {
             if let Some(deleter) = (*this).deleter {
                 deleter(this);
@@ -65,11 +65,11 @@ impl Deleted for ManagedTensorVersioned {
 }
 
 impl<T: Deleted> Managed<T> {
-    /// Takes an export over.
+    /// Takes ownership of an export.
     ///
     /// # Safety
     ///
-    /// It is a live export that nobody else deletes.
+    /// A live export without another owner.
     pub unsafe fn own(managed: *mut T) -> Managed<T> {
         Managed(managed)
     }
@@ -77,8 +77,9 @@ impl<T: Deleted> Managed<T> {
 
 impl<T: Deleted> Drop for Managed<T> {
     fn drop(&mut self) {
-        // Deleters may run Python code, which an exception that is on its way must survive.
-        // SAFETY: views end attached; the three references are given back; the export is ours and deleted once.
+        // Deleters may run Python code; a pending exception must survive.
+        // SAFETY: views are dropped attached; the fetched references are restored; the export is owned and deleted
+        // once.
         unsafe {
             if ffi::PyErr_Occurred().is_null() {
                 T::delete(self.0);
@@ -110,15 +111,15 @@ fn device_id(device: DlDevice) -> i32 {
     }
 }
 
-/// Reads a tensor.
+/// Reads and validates a tensor.
 ///
 /// # Errors
 ///
-/// `BufferError` for one that cannot be right, `ValueError` for extents and strides that cannot be.
+/// `BufferError` for an invalid tensor, `ValueError` for invalid extents or strides.
 ///
 /// # Safety
 ///
-/// As much of it as it says is there.
+/// Shape and strides have the stated number of elements.
 unsafe fn read(py: Python<'_>, tensor: &Tensor) -> PyResult<(u64, StridedLayout)> {
     let wrong = |what: String| PyBufferError::new_err(format!("the DLPack tensor {what}"));
     let dims = usize::try_from(tensor.ndim)
@@ -132,22 +133,22 @@ unsafe fn read(py: Python<'_>, tensor: &Tensor) -> PyResult<(u64, StridedLayout)
         })?;
     let item = tensor.dtype.bytes().ok_or_else(|| {
         PyValueError::new_err(format!(
-            "the DLPack tensor has elements of {} x {} bits, which are no whole bytes",
+            "the DLPack tensor has elements of {} x {} bits; expected whole bytes",
             tensor.dtype.lanes, tensor.dtype.bits
         ))
     })?;
     let usable = |numbers: *mut i64| !numbers.is_null() && numbers.is_aligned();
     if dims != 0 && !usable(tensor.shape) {
-        return Err(wrong("has dimensions and no shape".to_owned()));
+        return Err(wrong("has dimensions but no shape".to_owned()));
     }
     if dims != 0 && !tensor.strides.is_null() && !tensor.strides.is_aligned() {
-        return Err(wrong("has strides at an odd address".to_owned()));
+        return Err(wrong("has misaligned strides".to_owned()));
     }
     let numbers = |from: *mut i64| -> &[i64] {
         if dims == 0 {
             return &[];
         }
-        // SAFETY: the exporter says that there are as many numbers; null and odd addresses were excluded.
+        // SAFETY: the exporter guarantees this many numbers; null and misaligned addresses were rejected.
         unsafe { std::slice::from_raw_parts(from, dims) }
     };
     let strides = (dims != 0 && !tensor.strides.is_null()).then(|| numbers(tensor.strides));
@@ -156,7 +157,7 @@ unsafe fn read(py: Python<'_>, tensor: &Tensor) -> PyResult<(u64, StridedLayout)
         .checked_add(tensor.byte_offset)
         .ok_or_else(|| {
             wrong(format!(
-                "begins {} bytes behind its address",
+                "has byte_offset {}, which overflows its address",
                 tensor.byte_offset
             ))
         })?;
@@ -169,24 +170,24 @@ unsafe fn read(py: Python<'_>, tensor: &Tensor) -> PyResult<(u64, StridedLayout)
     Ok((address, layout))
 }
 
-/// The parts of a view of an export.
+/// State of a view of an export.
 fn parts(
     obj: &Bound<'_, PyAny>,
     (base, layout): (u64, StridedLayout),
     tensor: (DataType, DlDevice),
     readonly: bool,
-    keep: Keep,
-) -> Parts {
-    Parts {
+    owner: MemoryOwner,
+) -> ViewState {
+    ViewState {
         base,
-        room: None,
+        known_bytes: None,
         layout,
         dtype: Dtype::DlPack(tensor.0),
         device: tensor.1,
         device_id: device_id(tensor.1),
         readonly,
         exporting: Some(obj.clone().unbind()),
-        keep,
+        owner,
     }
 }
 
@@ -196,12 +197,12 @@ fn supported(kind: DeviceType) -> bool {
 
 fn not_supported(kind: DeviceType) -> PyErr {
     PyBufferError::new_err(format!(
-        "the memory is on a device of DLPack's type {}; expected 1 (host), 2 (CUDA), 3 (page-locked host) or 13 (CUDA managed)",
+        "the memory has DLPack device type {}; expected 1 (host), 2 (CUDA), 3 (page-locked host) or 13 (CUDA managed)",
         kind.0
     ))
 }
 
-/// Views an export of version 1, which is deleted where it cannot be viewed.
+/// Views a versioned export, which is deleted on failure.
 ///
 /// # Errors
 ///
@@ -209,9 +210,9 @@ fn not_supported(kind: DeviceType) -> PyErr {
 pub fn of_versioned(
     obj: &Bound<'_, PyAny>,
     managed: Managed<ManagedTensorVersioned>,
-    says: Option<DlDevice>,
-) -> PyResult<Parts> {
-    // SAFETY: a live export; before the version is known only that is read.
+    reported: Option<DlDevice>,
+) -> PyResult<ViewState> {
+    // SAFETY: a live export; only the version is read before it is checked.
     let version = unsafe { (*managed.0).version };
     if version.major != VERSION.major {
         return Err(PyBufferError::new_err(format!(
@@ -219,83 +220,85 @@ pub fn of_versioned(
             version.major, version.minor, VERSION.major
         )));
     }
-    // SAFETY: as above, and of the version that we know.
+    // SAFETY: as above, with a known version.
     let (flags, tensor) = unsafe { ((*managed.0).flags, &(*managed.0).tensor) };
-    let device = agreed(says, tensor.device)?;
-    // SAFETY: an exporter's word.
-    let where_ = unsafe { read(obj.py(), tensor)? };
+    let device = consistent_device(reported, tensor.device)?;
+    // SAFETY: guaranteed by the exporter.
+    let location = unsafe { read(obj.py(), tensor)? };
     let dtype = tensor.dtype;
     let readonly = flags & READ_ONLY != 0;
     Ok(parts(
         obj,
-        where_,
+        location,
         (dtype, device),
         readonly,
-        Keep::Versioned(managed),
+        MemoryOwner::DlPackVersioned(managed),
     ))
 }
 
 fn of_unversioned(
     obj: &Bound<'_, PyAny>,
     managed: Managed<ManagedTensor>,
-    says: Option<DlDevice>,
-) -> PyResult<Parts> {
+    reported: Option<DlDevice>,
+) -> PyResult<ViewState> {
     // SAFETY: a live export.
     let tensor = unsafe { &(*managed.0).tensor };
-    let device = agreed(says, tensor.device)?;
-    // SAFETY: an exporter's word.
-    let where_ = unsafe { read(obj.py(), tensor)? };
+    let device = consistent_device(reported, tensor.device)?;
+    // SAFETY: guaranteed by the exporter.
+    let location = unsafe { read(obj.py(), tensor)? };
     let dtype = tensor.dtype;
     Ok(parts(
         obj,
-        where_,
+        location,
         (dtype, device),
         false,
-        Keep::Tensor(managed),
+        MemoryOwner::DlPack(managed),
     ))
 }
 
-/// Where an export is: what `__dlpack_device__` said, if anything, unless the tensor contradicts it. PyTorch says
-/// "page-locked" there and "host" here.
-fn agreed(says: Option<DlDevice>, has: DlDevice) -> PyResult<DlDevice> {
+/// Device of an export: the result of `__dlpack_device__`, if any, checked against the tensor. PyTorch reports
+/// page-locked memory by `__dlpack_device__` and host memory in the tensor.
+fn consistent_device(reported: Option<DlDevice>, has: DlDevice) -> PyResult<DlDevice> {
     if !supported(has.kind) {
         return Err(not_supported(has.kind));
     }
     if has.number < 0 && has.kind == DeviceType::CUDA {
         return Err(PyBufferError::new_err(format!(
-            "the DLPack tensor is on device {}",
+            "the DLPack tensor has device number {}",
             has.number
         )));
     }
-    let Some(says) = says else {
+    let Some(reported) = reported else {
         return Ok(has);
     };
-    let both_host = says.kind.is_host_accessible() && has.kind.is_host_accessible();
-    let both_device = says.kind.is_device_accessible() && has.kind.is_device_accessible();
+    let both_host = reported.kind.is_host_accessible() && has.kind.is_host_accessible();
+    let both_device = reported.kind.is_device_accessible() && has.kind.is_device_accessible();
     if !both_host && !both_device
-        || says.kind == DeviceType::CUDA && has.kind == says.kind && says.number != has.number
+        || reported.kind == DeviceType::CUDA
+            && has.kind == reported.kind
+            && reported.number != has.number
     {
         return Err(PyBufferError::new_err(format!(
-            "__dlpack_device__() says ({}, {}) and the tensor ({}, {})",
-            says.kind.0, says.number, has.kind.0, has.number
+            "__dlpack_device__() returned ({}, {}), but the tensor has ({}, {})",
+            reported.kind.0, reported.number, has.kind.0, has.number
         )));
     }
-    Ok(says)
+    Ok(reported)
 }
 
-/// What `__dlpack_device__` says.
-fn says(obj: &Bound<'_, PyAny>) -> PyResult<DlDevice> {
+/// Calls `__dlpack_device__`.
+fn reported(obj: &Bound<'_, PyAny>) -> PyResult<DlDevice> {
     let py = obj.py();
     let answer = obj.call_method0(intern!(py, "__dlpack_device__"))?;
     let wrong = || -> PyResult<PyErr> {
         Ok(PyTypeError::new_err(format!(
             "{}.__dlpack_device__() returned {}; expected a tuple of two ints",
             obj.get_type().name()?,
-            numbers::shown(&answer)
+            numbers::short_repr(&answer)
         )))
     };
-    // The kind may be an enumeration.
-    let pair = answer.cast::<PyTuple>().ok().and_then(dlpack::two);
+    // The device type may be an enumeration member.
+    let pair = answer.cast::<PyTuple>().ok().and_then(dlpack::int_pair);
     let numbers = pair
         .and_then(|(kind, number)| Some((i32::try_from(kind).ok()?, i32::try_from(number).ok()?)));
     let Some((kind, number)) = numbers else {
@@ -307,20 +310,20 @@ fn says(obj: &Bound<'_, PyAny>) -> PyResult<DlDevice> {
     }
     if number < 0 && kind == DeviceType::CUDA {
         return Err(PyBufferError::new_err(format!(
-            "__dlpack_device__() says that the memory is on device {number}"
+            "__dlpack_device__() returned device number {number}"
         )));
     }
     Ok(DlDevice { kind, number })
 }
 
-/// Views an object of a class that is known: our own, those with functions for C, CuPy's. `None` for all others, which have
-/// to be asked.
+/// Views an object of a known class: buffers, views, classes with the C exchange API, CuPy and NumPy arrays. `None` for
+/// other classes, which are viewed by their protocols.
 ///
 /// # Errors
 ///
 /// As [`from_dlpack`].
-pub fn by_class(obj: &Bound<'_, PyAny>, consumer: Consumer) -> PyResult<Option<Parts>> {
-    // Of our own objects all is known that their methods would say; classes derived from them have a say of their own.
+pub fn by_class(obj: &Bound<'_, PyAny>, consumer: Consumer) -> PyResult<Option<ViewState>> {
+    // The state of exact buffers and views is read directly; subclasses may override the methods.
     if let Ok(buffer) = obj.cast_exact::<PyBuffer>() {
         return of_buffer(buffer, consumer).map(Some);
     }
@@ -328,18 +331,18 @@ pub fn by_class(obj: &Bound<'_, PyAny>, consumer: Consumer) -> PyResult<Option<P
         return of_view(view, consumer).map(Some);
     }
     match class::of(obj)? {
-        Way::Exchange(api) => by_functions(obj, api, consumer).map(Some),
-        // SAFETY: found for the object's class just now.
-        Way::Cupy(fields) => unsafe { cupy::view(obj, &fields, consumer) },
-        Way::Numpy => by_methods(obj, None).map(Some),
-        Way::Methods => Ok(None),
+        ImportMethod::Exchange(api) => by_exchange_api(obj, api, consumer).map(Some),
+        // SAFETY: determined for the object's class.
+        ImportMethod::Cupy(fields) => unsafe { cupy::view(obj, &fields, consumer) },
+        ImportMethod::Numpy => by_methods(obj, None).map(Some),
+        ImportMethod::Protocols => Ok(None),
     }
 }
 
-fn by_functions(obj: &Bound<'_, PyAny>, api: Api, consumer: Consumer) -> PyResult<Parts> {
+fn by_exchange_api(obj: &Bound<'_, PyAny>, api: Api, consumer: Consumer) -> PyResult<ViewState> {
     let parts = of_versioned(obj, api.export(obj)?, None)?;
     if matches!(parts.dtype, Dtype::DlPack(dtype) if dtype.code == DataType::COMPLEX) {
-        resolved(obj)?;
+        reject_lazy_conjugate(obj)?;
     }
     if parts.device.kind.is_device_accessible()
         && parts.device.kind != DeviceType::CUDA_HOST
@@ -352,46 +355,46 @@ fn by_functions(obj: &Bound<'_, PyAny>, api: Api, consumer: Consumer) -> PyResul
     Ok(parts)
 }
 
-/// Refuses tensors of PyTorch's that are conjugates in name only: their memory holds the numbers themselves. PyTorch's
-/// `__dlpack__` refuses them, its function for C does not.
-fn resolved(obj: &Bound<'_, PyAny>) -> PyResult<()> {
+/// Rejects lazily conjugated PyTorch tensors, whose memory holds the unconjugated elements. PyTorch's `__dlpack__`
+/// rejects them, its C exchange API does not.
+fn reject_lazy_conjugate(obj: &Bound<'_, PyAny>) -> PyResult<()> {
     let py = obj.py();
     if let Some(method) = obj.getattr_opt(intern!(py, "is_conj"))?
         && method.call0()?.is_truthy()?
     {
         return Err(PyBufferError::new_err(
-            "the memory of this tensor holds the conjugates of its elements (its conjugate bit is set), which a view cannot \
-             tell; view tensor.resolve_conj()",
+            "the tensor's conjugate bit is set, so its memory holds the conjugates of its elements; view \
+             tensor.resolve_conj()",
         ));
     }
     Ok(())
 }
 
-/// Views an array by DLPack: by what is known of its class, else by its methods.
+/// Views an array by DLPack: by its class if known, else by its methods.
 ///
 /// # Errors
 ///
-/// `AttributeError` without the methods, `TypeError` for answers of the wrong type, `BufferError` for what cannot be viewed,
-/// and what the methods raise.
-pub fn from_dlpack(obj: &Bound<'_, PyAny>, consumer: Consumer) -> PyResult<Parts> {
+/// `AttributeError` without the methods, `TypeError` for results of the wrong type, `BufferError` for unsupported or
+/// invalid exports, errors of the methods.
+pub fn from_dlpack(obj: &Bound<'_, PyAny>, consumer: Consumer) -> PyResult<ViewState> {
     match by_class(obj, consumer)? {
         Some(parts) => Ok(parts),
         None => by_methods(obj, Some(consumer)),
     }
 }
 
-/// Views an array by `__dlpack_device__` and `__dlpack__`; without a consumer it is told of no stream.
+/// Views an array by `__dlpack_device__` and `__dlpack__`; without a consumer, no stream is passed.
 ///
 /// # Errors
 ///
 /// As [`from_dlpack`].
-fn by_methods(obj: &Bound<'_, PyAny>, consumer: Option<Consumer>) -> PyResult<Parts> {
+fn by_methods(obj: &Bound<'_, PyAny>, consumer: Option<Consumer>) -> PyResult<ViewState> {
     let py = obj.py();
-    let says = says(obj)?;
+    let reported = reported(obj)?;
     let keywords = PyDict::new(py);
     let stream = intern!(py, "stream");
-    // Work of the host is in order with itself, and page-locked memory is the host's to fill.
-    let knows_streams = !matches!(says.kind, DeviceType::CPU | DeviceType::CUDA_HOST);
+    // Host memory, page-locked or not, needs no stream.
+    let knows_streams = !matches!(reported.kind, DeviceType::CPU | DeviceType::CUDA_HOST);
     match consumer.filter(|_| knows_streams) {
         Some(Consumer::Ignore) => keywords.set_item(stream, -1)?,
         Some(Consumer::Stream(address)) if address != 0 => keywords.set_item(stream, address)?,
@@ -404,78 +407,78 @@ fn by_methods(obj: &Bound<'_, PyAny>, consumer: Option<Consumer>) -> PyResult<Pa
     keywords.set_item(newest, NEWEST.get_or_try_init(py, version)?)?;
     let capsule = match method.call((), Some(&keywords)) {
         Err(error) if error.is_instance_of::<PyTypeError>(py) => {
-            // Exporters of before version 1 do not know that argument.
+            // Exporters before DLPack 1 do not accept this argument.
             keywords.del_item(newest)?;
             method.call((), Some(&keywords))?
         }
         answer => answer?,
     };
-    // SAFETY: a live object; the names end with a nul.
+    // SAFETY: a live object and NUL-terminated names.
     let named = |name: &std::ffi::CStr| unsafe {
         ffi::PyCapsule_IsValid(capsule.as_ptr(), name.as_ptr()) != 0
     };
     if named(dlpack::NAME_VERSIONED) {
         let managed = consume(&capsule, dlpack::NAME_VERSIONED, c"used_dltensor_versioned")?;
-        of_versioned(obj, managed, Some(says))
+        of_versioned(obj, managed, Some(reported))
     } else if named(dlpack::NAME) {
         let managed = consume(&capsule, dlpack::NAME, c"used_dltensor")?;
-        of_unversioned(obj, managed, Some(says))
+        of_unversioned(obj, managed, Some(reported))
     } else {
         Err(not_a_tensor(obj, &capsule)?)
     }
 }
 
-/// As an export of a buffer would be viewed.
-fn of_buffer(buffer: &Bound<'_, PyBuffer>, consumer: Consumer) -> PyResult<Parts> {
+/// Views a buffer; equivalent to viewing its export.
+fn of_buffer(buffer: &Bound<'_, PyBuffer>, consumer: Consumer) -> PyResult<ViewState> {
     let py = buffer.py();
     let device = dlpack::device(buffer.get(), py)?;
-    dlpack::order(buffer.get(), py, consumer.as_number(), device.kind)?;
+    dlpack::synchronize_consumer(buffer.get(), py, consumer.as_number(), device.kind)?;
     let pinned = buffer.get().pin(py)?;
-    let size = dlpack::extent(pinned.size)?;
+    let size = dlpack::dl_extent(pinned.size)?;
     let layout = StridedLayout::new(&[size], Some(&[1]), 1).or_raise(py)?;
     let base = pinned.address;
-    // The view undoes the pin.
+    // The view releases the pin.
     std::mem::forget(pinned);
-    let keep = Keep::Buffer(PinnedBuffer(buffer.clone().unbind()));
+    let owner = MemoryOwner::Buffer(PinnedBuffer(buffer.clone().unbind()));
     let bytes = DataType::new(DataType::INT, 8);
     Ok(parts(
         buffer.as_any(),
         (base, layout),
         (bytes, device),
         false,
-        keep,
+        owner,
     ))
 }
 
-/// As an export of a view would be viewed.
-fn of_view(view: &Bound<'_, PyView>, consumer: Consumer) -> PyResult<Parts> {
+/// Views a view; equivalent to viewing its export.
+fn of_view(view: &Bound<'_, PyView>, consumer: Consumer) -> PyResult<ViewState> {
     let (py, this) = (view.py(), view.get());
     let dtype = this.data_type(py)?;
     if let Some(buffer) = this.buffer(py) {
-        dlpack::order(buffer.get(), py, consumer.as_number(), this.device().kind)?;
+        dlpack::synchronize_consumer(buffer.get(), py, consumer.as_number(), this.device().kind)?;
     }
     let old = this.layout();
-    // As `read` has it: a tensor without dimensions has no strides.
+    // As in `read`: a tensor without dimensions has no strides.
     let strides = (old.ndim() != 0).then(|| old.strides());
     let layout = StridedLayout::new(old.shape(), strides, old.item_size()).or_raise(py)?;
-    let keep = Keep::Parent(PyView::root(view));
+    let owner = MemoryOwner::RootView(PyView::root(view));
     let tensor = (dtype, this.device());
     Ok(parts(
         view.as_any(),
         (this.address(), layout),
         tensor,
         this.is_readonly(),
-        keep,
+        owner,
     ))
 }
 
-/// Takes the export out of a capsule: its new name says that it is taken.
+/// Consumes a capsule: takes the export and renames the capsule.
 fn consume<T: Deleted>(
     capsule: &Bound<'_, PyAny>,
     name: &std::ffi::CStr,
     used: &'static std::ffi::CStr,
 ) -> PyResult<Managed<T>> {
-    // SAFETY: a capsule of this name, which by DLPack holds such an export; the new name lives for ever.
+    // SAFETY: by DLPack, a capsule of this name holds such an export; the new name is static.
     unsafe {
         let managed = ffi::PyCapsule_GetPointer(capsule.as_ptr(), name.as_ptr()).cast::<T>();
         if managed.is_null() || ffi::PyCapsule_SetName(capsule.as_ptr(), used.as_ptr()) != 0 {
@@ -483,7 +486,7 @@ fn consume<T: Deleted>(
         }
         if !managed.is_aligned() {
             return Err(PyBufferError::new_err(
-                "the DLPack capsule holds an odd address",
+                "the DLPack capsule contains a misaligned address",
             ));
         }
         Ok(Managed::own(managed))
@@ -499,7 +502,7 @@ fn not_a_tensor(obj: &Bound<'_, PyAny>, answer: &Bound<'_, PyAny>) -> PyResult<P
             answer.get_type().name()?
         )));
     }
-    // SAFETY: a capsule; its name is null or ends with a nul.
+    // SAFETY: a capsule; its name is null or NUL-terminated.
     let name = unsafe {
         let name = ffi::PyCapsule_GetName(answer.as_ptr());
         if name.is_null() {
@@ -515,7 +518,7 @@ fn not_a_tensor(obj: &Bound<'_, PyAny>, answer: &Bound<'_, PyAny>) -> PyResult<P
     Ok(PyBufferError::new_err(format!(
         "{class}.__dlpack__() returned a capsule with {name}; expected 'dltensor' or 'dltensor_versioned'{}",
         if name.contains("used_") {
-            ", which a capsule has until somebody takes what it holds"
+            "; the capsule was already consumed"
         } else {
             ""
         }

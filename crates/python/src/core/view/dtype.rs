@@ -1,4 +1,4 @@
-//! What the elements of a view are: as DLPack, array interfaces and NumPy name types.
+//! Element types: conversions between DLPack, array interfaces and NumPy.
 
 use cupyrite::dlpack::DataType;
 use pyo3::exceptions::{PyBufferError, PyNotImplementedError, PyTypeError};
@@ -8,35 +8,35 @@ use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyString, PyType};
 use pyo3::{PyTraverseError, PyVisit};
 
-use crate::core::numbers::shown;
+use crate::core::numbers::short_repr;
 
-/// A type of elements, kept as it came: NumPy is imported when somebody asks for its dtype.
+/// An element type in the representation of its source. NumPy is imported only when its dtype is requested.
 pub enum Dtype {
-    /// Nobody said.
+    /// Not specified.
     Unknown,
     /// From a DLPack tensor.
     DlPack(DataType),
-    /// From an array interface: `typestr`, and `descr` where that says more.
+    /// From an array interface: `typestr`, and `descr` for structured types.
     Interface(Typestr, Py<PyString>, Option<Py<PyAny>>),
     /// A `numpy.dtype`.
     Numpy(Py<PyAny>),
-    /// What `numpy.asarray` says of this object, which shows its memory by the buffer protocol.
-    Shown(Py<PyAny>),
+    /// Determined by `numpy.asarray` from an object with the buffer protocol.
+    BufferProtocol(Py<PyAny>),
 }
 
-/// `typestr` of the array interface, taken apart.
+/// Parsed `typestr` of the array interface.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Typestr {
-    /// `i`, `f`, ...
+    /// Type character: `i`, `f`, ...
     pub kind: u8,
-    /// Whether the bytes are in the order of this machine.
+    /// Whether the byte order is native.
     pub native: bool,
-    /// Bytes of an element.
+    /// Size of an element in bytes.
     pub size: usize,
 }
 
 impl Typestr {
-    /// Takes `'<f4'` apart; `None` for what is none.
+    /// Parses a string such as `'<f4'`; `None` if it is invalid.
     pub fn parse(text: &str) -> Option<Typestr> {
         let bytes = text.as_bytes();
         let (&order, &kind) = (bytes.first()?, bytes.get(1)?);
@@ -44,13 +44,13 @@ impl Typestr {
             return None;
         }
         let rest = text.get(2..)?;
-        // Dates have their unit behind the size: '<M8[ns]'.
+        // Dates append the unit to the size: '<M8[ns]'.
         let digits = match rest.split_once('[') {
             Some((digits, unit)) if b"mM".contains(&kind) && unit.ends_with(']') => digits,
             Some(_) => return None,
             None => rest,
         };
-        // References to objects may come without the size that all of them have.
+        // Object references may omit their size, which is constant.
         let digits = match (kind, digits) {
             (b'O', "") => "8",
             _ => digits,
@@ -68,7 +68,7 @@ impl Typestr {
                     b'<'
                 }
                 || count == 1,
-            // Text is counted in characters of 4 bytes.
+            // Text sizes count characters of 4 bytes.
             size: if kind == b'U' {
                 count.checked_mul(4)?
             } else {
@@ -77,7 +77,7 @@ impl Typestr {
         })
     }
 
-    /// The same for DLPack; `None` where it has no such type.
+    /// The DLPack type; `None` if there is none.
     fn data_type(self) -> Option<DataType> {
         let bits = u8::try_from(self.size.checked_mul(8)?).ok()?;
         let code = match (self.kind, self.size) {
@@ -92,8 +92,8 @@ impl Typestr {
     }
 }
 
-/// Types that NumPy has by the package `ml_dtypes`: DLPack's code, bits, name.
-const MORE: [(u8, u8, &str); 9] = [
+/// Types that NumPy supports through the package `ml_dtypes`: DLPack code, bits, name.
+const ML_DTYPES: [(u8, u8, &str); 9] = [
     (DataType::BFLOAT, 16, "bfloat16"),
     (7, 8, "float8_e3m4"),
     (8, 8, "float8_e4m3"),
@@ -105,7 +105,7 @@ const MORE: [(u8, u8, &str); 9] = [
     (14, 8, "float8_e8m0fnu"),
 ];
 
-/// The array interface's name of a DLPack type with one lane; `None` where it has none.
+/// The `typestr` of a DLPack type with one lane; `None` if there is none.
 pub fn typestr_of(dtype: DataType) -> Option<String> {
     let kind = match (dtype.code, dtype.bits) {
         (DataType::INT, 8 | 16 | 32 | 64) => 'i',
@@ -113,7 +113,7 @@ pub fn typestr_of(dtype: DataType) -> Option<String> {
         (DataType::FLOAT, 16 | 32 | 64) => 'f',
         (DataType::COMPLEX, 64 | 128) => 'c',
         (DataType::BOOL, 8) => 'b',
-        (code, bits) if MORE.iter().any(|m| (m.0, m.1) == (code, bits)) => 'V',
+        (code, bits) if ML_DTYPES.iter().any(|m| (m.0, m.1) == (code, bits)) => 'V',
         _ => return None,
     };
     let bytes = dtype.bits / 8;
@@ -131,37 +131,37 @@ fn class(py: Python<'_>) -> PyResult<&Bound<'_, PyType>> {
     CLASS.import(py, "numpy", "dtype")
 }
 
-/// What was given as a type, as a `numpy.dtype`.
+/// Converts an argument to a `numpy.dtype`.
 ///
 /// # Errors
 ///
-/// NumPy's for what is no type; `TypeError` for types with references to Python objects, which plain memory has not.
+/// NumPy's errors for invalid types; `TypeError` for types with references to Python objects.
 pub fn accept<'py>(given: &Bound<'py, PyAny>, function: &str) -> PyResult<Bound<'py, PyAny>> {
     let class = class(given.py())?;
-    let made = if given.is_instance(class)? {
+    let created = if given.is_instance(class)? {
         given.clone()
     } else {
         class.call1((given,))?
     };
-    if has_object(&made)? {
+    if has_object(&created)? {
         return Err(PyTypeError::new_err(format!(
-            "{function}() argument 'dtype' is {}, of references to Python objects; the memory holds none",
-            shown(&made)
+            "{function}() argument 'dtype' is {}, a type of Python object references, which a view cannot have",
+            short_repr(&created)
         )));
     }
-    Ok(made)
+    Ok(created)
 }
 
-/// Whether elements of a `numpy.dtype` are references to Python objects, or have some.
+/// Whether elements of a `numpy.dtype` are or contain references to Python objects.
 fn has_object(dtype: &Bound<'_, PyAny>) -> PyResult<bool> {
     dtype.getattr(intern!(dtype.py(), "hasobject"))?.is_truthy()
 }
 
-/// Bytes of an element of a `numpy.dtype`.
+/// Size in bytes of an element of a `numpy.dtype`.
 ///
 /// # Errors
 ///
-/// Whatever Python raises.
+/// Python errors.
 pub fn item_size(dtype: &Bound<'_, PyAny>) -> PyResult<usize> {
     dtype.getattr(intern!(dtype.py(), "itemsize"))?.extract()
 }
@@ -169,11 +169,13 @@ pub fn item_size(dtype: &Bound<'_, PyAny>) -> PyResult<usize> {
 /// The NumPy type of a DLPack type.
 fn numpy_of(py: Python<'_>, dtype: DataType) -> PyResult<Bound<'_, PyAny>> {
     let one = DataType::new(dtype.code, dtype.bits);
-    let base = if let Some(&(_, _, name)) = MORE.iter().find(|m| (m.0, m.1) == (one.code, one.bits))
+    let base = if let Some(&(_, _, name)) = ML_DTYPES
+        .iter()
+        .find(|m| (m.0, m.1) == (one.code, one.bits))
     {
         let more = py.import(intern!(py, "ml_dtypes")).map_err(|cause| {
             let error = PyNotImplementedError::new_err(format!(
-                "NumPy has the type {name} only with the package 'ml_dtypes', which cannot be imported; install it"
+                "NumPy supports the type {name} only with the package 'ml_dtypes', which cannot be imported; install it"
             ));
             error.set_cause(py, Some(cause));
             error
@@ -182,7 +184,7 @@ fn numpy_of(py: Python<'_>, dtype: DataType) -> PyResult<Bound<'_, PyAny>> {
     } else {
         let Some(name) = typestr_of(one) else {
             return Err(PyTypeError::new_err(format!(
-                "NumPy has no type for elements of DLPack's type code {} with {} bits",
+                "NumPy has no type for DLPack type code {} with {} bits",
                 one.code, one.bits
             )));
         };
@@ -195,21 +197,21 @@ fn numpy_of(py: Python<'_>, dtype: DataType) -> PyResult<Bound<'_, PyAny>> {
 }
 
 impl Dtype {
-    /// Shows the collector the objects that it holds.
+    /// Reports the referenced objects to the garbage collector.
     ///
     /// # Errors
     ///
-    /// The collector's.
+    /// Errors of the collector.
     pub fn traverse(&self, visit: &PyVisit<'_>) -> Result<(), PyTraverseError> {
         match self {
             Dtype::Unknown | Dtype::DlPack(_) => Ok(()),
-            // Texts refer to nothing.
+            // Strings refer to no objects.
             Dtype::Interface(_, _, descr) => visit.call(descr),
-            Dtype::Numpy(object) | Dtype::Shown(object) => visit.call(object),
+            Dtype::Numpy(object) | Dtype::BufferProtocol(object) => visit.call(object),
         }
     }
 
-    /// Whether elements are references to Python objects, or have some: nobody but Python may write those.
+    /// Whether elements are or contain references to Python objects, which only Python may write.
     ///
     /// # Errors
     ///
@@ -225,12 +227,12 @@ impl Dtype {
         }
     }
 
-    /// The `numpy.dtype`; None where nobody said.
+    /// The `numpy.dtype`; `None` for an unspecified type.
     ///
     /// # Errors
     ///
-    /// `ImportError` without NumPy, `NotImplementedError` without a package that is needed, `TypeError` for types that
-    /// NumPy does not have.
+    /// `ImportError` without NumPy, `NotImplementedError` without a required package, `TypeError` for types unknown to
+    /// NumPy.
     pub fn numpy<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
         Ok(Some(match self {
             Dtype::Unknown => return Ok(None),
@@ -241,14 +243,14 @@ impl Dtype {
                     && parsed.kind == b'V'
                     && let Ok(dtype) = described(descr.bind(py))
                     && item_size(&dtype)? == parsed.size
-                    // Plain bytes are described by one field without a name, which is none.
+                    // Plain bytes are described by one unnamed field, which is not a field in NumPy.
                     && dtype.getattr(intern!(py, "names"))?.is_truthy()?
                 {
                     return Ok(Some(dtype));
                 }
                 class(py)?.call1((text,))?
             }
-            Dtype::Shown(object) => {
+            Dtype::BufferProtocol(object) => {
                 let memory = py
                     .import(intern!(py, "builtins"))?
                     .call_method1(intern!(py, "memoryview"), (object,))?;
@@ -259,19 +261,19 @@ impl Dtype {
         }))
     }
 
-    /// DLPack's type.
+    /// The DLPack type.
     ///
     /// # Errors
     ///
-    /// `BufferError` where it has none.
+    /// `BufferError` if there is none.
     pub fn data_type(&self, py: Python<'_>) -> PyResult<DataType> {
         let typestr = |text: &str| Typestr::parse(text);
         let (parsed, name) = match self {
             Dtype::DlPack(dtype) => return Ok(*dtype),
             Dtype::Unknown => {
                 return Err(PyBufferError::new_err(
-                    "the type of the elements is not known, which an export needs; give 'dtype' when the view is made, or \
-                     make one that has it with view(dtype=...)",
+                    "exporting requires an element type, which is unknown; specify 'dtype' when creating the view, or \
+                     create a view with view(dtype=...)",
                 ));
             }
             Dtype::Interface(parsed, text, _) if parsed.kind != b'V' => {
@@ -282,7 +284,7 @@ impl Dtype {
                     return Err(unsupported("unknown"));
                 };
                 let name: String = dtype.getattr(intern!(py, "name"))?.extract()?;
-                if let Some(&(code, bits, _)) = MORE.iter().find(|m| m.2 == name) {
+                if let Some(&(code, bits, _)) = ML_DTYPES.iter().find(|m| m.2 == name) {
                     return Ok(DataType::new(code, bits));
                 }
                 let fields = dtype.getattr(intern!(py, "names"))?;
@@ -299,19 +301,19 @@ impl Dtype {
         };
         match parsed {
             Some(parsed) if !parsed.native => Err(PyBufferError::new_err(format!(
-                "elements of type {name} are not in the byte order of this machine, and DLPack has no others"
+                "elements of type {name} have non-native byte order, which DLPack does not support"
             ))),
             Some(parsed) => parsed.data_type().ok_or_else(|| unsupported(&name)),
             None => Err(unsupported(&name)),
         }
     }
 
-    /// Whether nobody said.
+    /// Whether the type is unspecified.
     pub fn is_unknown(&self) -> bool {
         matches!(self, Dtype::Unknown)
     }
 
-    /// The same type for another view.
+    /// Clones the type for another view.
     pub fn clone_ref(&self, py: Python<'_>) -> Dtype {
         match self {
             Dtype::Unknown => Dtype::Unknown,
@@ -322,7 +324,7 @@ impl Dtype {
                 descr.as_ref().map(|d| d.clone_ref(py)),
             ),
             Dtype::Numpy(dtype) => Dtype::Numpy(dtype.clone_ref(py)),
-            Dtype::Shown(object) => Dtype::Shown(object.clone_ref(py)),
+            Dtype::BufferProtocol(object) => Dtype::BufferProtocol(object.clone_ref(py)),
         }
     }
 }
@@ -331,7 +333,7 @@ fn unsupported(name: &str) -> PyErr {
     PyBufferError::new_err(format!("DLPack has no type for elements of type {name}"))
 }
 
-/// The structured type that `descr` of the array interface describes, gaps included.
+/// The structured type described by `descr` of the array interface, including padding.
 fn described<'py>(descr: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
     let py = descr.py();
     py.import(intern!(py, "numpy.lib.format"))?

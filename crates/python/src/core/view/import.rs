@@ -1,5 +1,4 @@
-//! Everyone else's arrays: what the array interfaces and the buffer protocol say of memory, as a view has it. DLPack has a
-//! module of its own.
+//! Import of arrays by array interface and buffer protocol. DLPack import is in a module of its own.
 
 use cupyrite::dlpack::{DeviceType, DlDevice, ManagedTensor, ManagedTensorVersioned};
 use cupyrite::sys::driver::CUresult;
@@ -10,102 +9,101 @@ use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyInt, PyString, PyTuple};
 
-use crate::core::dlpack::number_of;
+use crate::core::dlpack::as_i64;
 use crate::core::errors::OrRaise;
 use crate::core::memory::buffer::PyBuffer;
-use crate::core::memory::copy_operand::View;
-use crate::core::numbers::shown;
+use crate::core::memory::copy_operand::BufferView;
+use crate::core::numbers::short_repr;
 use crate::core::stream::PyStream;
 use crate::core::view::PyView;
 use crate::core::view::class;
-use crate::core::view::class::Way;
+use crate::core::view::class::ImportMethod;
 use crate::core::view::dlpack::{Managed, by_class, from_dlpack};
 use crate::core::view::dtype::{Dtype, Typestr};
 use crate::core::view::layout::numbers;
 
-/// What a view holds.
-pub struct Parts {
-    /// The address that the layout counts from.
+/// State of a view.
+pub struct ViewState {
+    /// Base address of the layout.
     pub base: u64,
-    /// Where the elements are.
+    /// Layout of the elements.
     pub layout: StridedLayout,
-    /// What they are.
+    /// Element type.
     pub dtype: Dtype,
-    /// Whose memory it is.
+    /// Device of the memory.
     pub device: DlDevice,
-    /// The same as the property `device_id` has it: -1 for memory of the host.
+    /// Value of the property `device_id`: -1 for host memory.
     pub device_id: i32,
-    /// Whether the memory must not be written.
+    /// Whether the memory is read-only.
     pub readonly: bool,
-    /// The bytes, counted from `base`, that are known to be there; `None` stands for those of the layout, which are counted
-    /// when somebody wants to know.
-    pub room: Option<(i64, i64)>,
-    /// The object that was viewed.
+    /// Byte range of the known memory, relative to `base`; `None`: the span of the layout, computed on demand.
+    pub known_bytes: Option<(i64, i64)>,
+    /// The viewed object.
     pub exporting: Option<Py<PyAny>>,
-    /// What keeps the memory.
-    pub keep: Keep,
+    /// Owner of the memory.
+    pub owner: MemoryOwner,
 }
 
-impl Parts {
-    /// The bytes, counted from `base`, that are known to be there.
-    pub fn room(&self) -> (i64, i64) {
-        self.room.unwrap_or_else(|| room_of(&self.layout))
+impl ViewState {
+    /// Byte range of the known memory, relative to `base`.
+    pub fn known_bytes(&self) -> (i64, i64) {
+        self.known_bytes.unwrap_or_else(|| byte_span(&self.layout))
     }
 }
 
-/// What keeps the memory of a view, besides the object that was viewed.
-pub enum Keep {
-    /// Nothing else.
-    Object,
-    /// Nothing else, of a device's memory that may be managed or page-locked: it is asked when somebody wants to know.
-    Asked,
-    /// A DLPack export of version 0.
-    Tensor(Managed<ManagedTensor>),
-    /// A DLPack export of version 1.
-    Versioned(Managed<ManagedTensorVersioned>),
-    /// A buffer with a pin.
+/// Owner of a view's memory, besides the viewed object.
+pub enum MemoryOwner {
+    /// None.
+    Viewed,
+    /// None; device memory that may be managed or page-locked, which is queried on demand.
+    Cupy,
+    /// An unversioned DLPack export.
+    DlPack(Managed<ManagedTensor>),
+    /// A versioned DLPack export.
+    DlPackVersioned(Managed<ManagedTensorVersioned>),
+    /// A pinned buffer.
     Buffer(PinnedBuffer),
-    /// Memory that an object shows by the buffer protocol.
-    Shown(View),
-    /// The view that this one was made from, directly or not, and that is of another object.
-    Parent(Py<PyView>),
+    /// A buffer-protocol view.
+    BufferProtocol(BufferView),
+    /// The root of the views from which this one was derived.
+    RootView(Py<PyView>),
 }
 
-/// A pin of a buffer, undone when this is dropped, attached.
+/// A pin of a buffer, released on drop; requires an attached thread.
 pub struct PinnedBuffer(pub Py<PyBuffer>);
 
 impl Drop for PinnedBuffer {
     fn drop(&mut self) {
-        // SAFETY: views are objects, which are dropped by attached threads; as is said above.
+        // SAFETY: part of a Python object, dropped on an attached thread.
         let py = unsafe { Python::assume_attached() };
         self.0.get().unpin(py);
     }
 }
 
-/// The stream that the maker of a view works on.
+/// Stream on which a view will be used.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Consumer {
-    /// Nothing is to be waited for.
+    /// No synchronization.
     Ignore,
-    /// This one; 0 is the legacy default stream.
+    /// Handle of the stream; 0 is the legacy default stream.
     Stream(usize),
 }
 
 impl Consumer {
-    /// Reads `stream_ptr`.
+    /// Converts `stream_ptr`.
     ///
     /// # Errors
     ///
-    /// `BufferError` where it was not given, `TypeError` for what is no stream, `ValueError` for negative numbers but -1.
+    /// `BufferError` if it is missing, `TypeError` for other types, `ValueError` for negative numbers except -1.
     pub fn accept(given: Option<&Bound<'_, PyAny>>) -> PyResult<Consumer> {
         let Some(given) = given else {
             return Err(PyBufferError::new_err(
-                "argument 'stream_ptr' is needed: the address of the stream that the view will be used on, 0 for the default \
-                 stream, or -1 to wait for nothing",
+                "argument 'stream_ptr' is required: the handle of the stream on which the view will be used, 0 for the \
+                 default stream, or -1 for no synchronization",
             ));
         };
         let number = if let Ok(number) = given.cast::<PyInt>() {
-            number_of(number)
+            as_i64(number)
         } else if let Ok(stream) = given.cast::<PyStream>() {
             return Ok(Consumer::Stream(
                 stream.get().get(given.py())?.handle().addr(),
@@ -114,7 +112,7 @@ impl Consumer {
             i64::try_from(handle).ok()
         } else {
             return Err(PyTypeError::new_err(format!(
-                "argument 'stream_ptr' is of type {}; expected an int (the address of a stream, 0, or -1) or a Stream",
+                "argument 'stream_ptr' is of type {}; expected an int (a stream handle, 0 or -1) or a Stream",
                 given.get_type().name()?
             )));
         };
@@ -122,13 +120,13 @@ impl Consumer {
             Some(-1) => Ok(Consumer::Ignore),
             Some(address) if address >= 0 => Ok(Consumer::Stream(address as usize)),
             _ => Err(PyValueError::new_err(format!(
-                "argument 'stream_ptr' is {}; expected the address of a stream, 0, or -1",
-                shown(given)
+                "argument 'stream_ptr' is {}; expected a stream handle, 0 or -1",
+                short_repr(given)
             ))),
         }
     }
 
-    /// As the argument `stream` of `__dlpack__`: the legacy default stream is 1.
+    /// The value of the argument `stream` of `__dlpack__`; the legacy default stream is 1.
     pub fn as_number(self) -> i64 {
         match self {
             Consumer::Ignore => -1,
@@ -136,16 +134,16 @@ impl Consumer {
         }
     }
 
-    /// Makes it wait for what `producer` holds now; both on that device.
+    /// Makes the consumer's stream wait for the current work of `producer`, both on `device`.
     ///
     /// # Errors
     ///
-    /// What the driver says.
+    /// Driver errors.
     pub fn wait_for(self, py: Python<'_>, producer: usize, device: i32) -> PyResult<()> {
         let Consumer::Stream(consumer) = self else {
             return Ok(());
         };
-        // 0 and 1 are both the legacy default stream.
+        // 0 and 1 both denote the legacy default stream.
         let (consumer, producer) = (consumer.max(1), producer.max(1));
         if consumer == producer {
             return Ok(());
@@ -154,7 +152,7 @@ impl Consumer {
             let device = Device::new(usize::try_from(device).unwrap_or(0))?;
             let _entered = device.enter()?;
             let stream = |handle| {
-                // SAFETY: producer and consumer say that these are streams of theirs, alive during this call.
+                // SAFETY: producer and consumer guarantee streams that live during this call.
                 unsafe { Stream::from_handle(std::ptr::with_exposed_provenance_mut(handle)) }
             };
             stream(consumer).wait_for_stream(&stream(producer))
@@ -163,11 +161,11 @@ impl Consumer {
     }
 }
 
-/// The bytes that a layout spans, from its base on.
-pub fn room_of(layout: &StridedLayout) -> (i64, i64) {
+/// Byte range spanned by a layout, relative to its base address.
+pub fn byte_span(layout: &StridedLayout) -> (i64, i64) {
     let (low, high) = layout.bounds();
     let item = layout.item_size() as i64;
-    // What a layout has, in bytes, fits: it was checked.
+    // Cannot overflow: layouts are validated.
     (low * item, (high + 1) * item)
 }
 
@@ -202,13 +200,13 @@ impl<'py> Interface<'py> {
         }
         if interface.get(intern!(py, "mask"))?.is_some() {
             return Err(PyBufferError::new_err(format!(
-                "{name} has a mask, which a view cannot have"
+                "{name} has a mask, which views do not support"
             )));
         }
         Ok(interface)
     }
 
-    /// An entry; `None` where it is missing or None.
+    /// An entry; `None` if it is missing or None.
     fn get(&self, key: &Bound<'py, PyString>) -> PyResult<Option<Bound<'py, PyAny>>> {
         Ok(self.dict.get_item(key)?.filter(|value| !value.is_none()))
     }
@@ -226,7 +224,7 @@ impl<'py> Interface<'py> {
         given.extract::<T>().map_err(|error| {
             let error: PyErr = error.into();
             let py = given.py();
-            let shown = shown(given);
+            let shown = short_repr(given);
             let text = format!("{}['{key}'] is {shown}; expected {expected}", self.name);
             if error.is_instance_of::<pyo3::exceptions::PyOverflowError>(py) {
                 pyo3::exceptions::PyOverflowError::new_err(text)
@@ -273,9 +271,9 @@ impl<'py> Interface<'py> {
         Ok((layout.or_raise(py)?, dtype))
     }
 
-    /// `data` as a pair.
+    /// Parses the `data` pair.
     fn address(&self, data: &Bound<'py, PyAny>) -> PyResult<(u64, bool)> {
-        let expected = "a tuple of an address and whether the memory is read-only";
+        let expected = "a tuple of an address and a read-only flag";
         let Ok(pair) = data.cast::<PyTuple>() else {
             return Err(PyTypeError::new_err(format!(
                 "{}['data'] is of type {}; expected {expected}",
@@ -299,25 +297,25 @@ impl<'py> Interface<'py> {
 ///
 /// # Errors
 ///
-/// `AttributeError` without the attribute; `BufferError`, `KeyError`, `TypeError` and `ValueError` for interfaces that cannot
-/// be right; `CUDAError` for memory that the driver does not know.
-pub fn from_cuda_array_interface(obj: &Bound<'_, PyAny>, consumer: Consumer) -> PyResult<Parts> {
+/// `AttributeError` without the attribute; `BufferError`, `KeyError`, `TypeError` and `ValueError` for invalid
+/// interfaces; `CUDAError` for memory unknown to the driver.
+pub fn from_cuda_array_interface(
+    obj: &Bound<'_, PyAny>,
+    consumer: Consumer,
+) -> PyResult<ViewState> {
     let py = obj.py();
     let interface = Interface::of(obj, "__cuda_array_interface__")?;
     let (layout, dtype) = interface.layout_and_type(py)?;
     let (base, readonly) = interface.address(&interface.required(intern!(py, "data"))?)?;
     let producer = match interface.get(intern!(py, "stream"))? {
         Some(stream) => {
-            let handle = interface.convert::<i64>(
-                &stream,
-                "stream",
-                "the address of a stream, 1, 2 or None",
-            )?;
+            let handle =
+                interface.convert::<i64>(&stream, "stream", "a stream handle, 1, 2 or None")?;
             match usize::try_from(handle) {
                 Ok(handle) if handle != 0 => Some(handle),
                 _ => {
                     return Err(PyValueError::new_err(format!(
-                        "{}['stream'] is {handle}; expected the address of a stream, 1 or 2 for the default streams, or None",
+                        "{}['stream'] is {handle}; expected a stream handle, 1 or 2 for the default streams, or None",
                         interface.name
                     )));
                 }
@@ -351,16 +349,16 @@ pub fn from_cuda_array_interface(obj: &Bound<'_, PyAny>, consumer: Consumer) -> 
     if let Some(producer) = producer {
         consumer.wait_for(py, producer, device.number)?;
     }
-    Ok(Parts {
+    Ok(ViewState {
         base,
-        room: None,
+        known_bytes: None,
         layout,
         dtype,
         device,
         device_id: device.number,
         readonly,
         exporting: Some(obj.clone().unbind()),
-        keep: Keep::Object,
+        owner: MemoryOwner::Viewed,
     })
 }
 
@@ -371,13 +369,13 @@ fn unknown_memory(py: Python<'_>, address: u64, name: &str) -> PyErr {
             call: "cuPointerGetAttributes",
             status: CUresult::CUDA_ERROR_INVALID_VALUE,
             log: format!(
-                "{name} gives address {address:#x}, which is no memory of a device and not page-locked"
+                "{name} has address {address:#x}, which is neither device memory nor page-locked host memory"
             ),
         },
     )
 }
 
-/// Where memory of the host is: page-locked memory can be used by a device, too. A driver that was not used knows of none.
+/// Device of host memory: page-locked and managed memory is device-accessible.
 fn host_memory(address: u64) -> (DlDevice, i32) {
     let host = (
         DlDevice {
@@ -387,7 +385,7 @@ fn host_memory(address: u64) -> (DlDevice, i32) {
         -1,
     );
     let kind = |kind| DlDevice { kind, number: 0 };
-    // SAFETY of the answer: whether the driver knows it is asked where the driver runs already; it is not started for this.
+    // Queries the driver only if it is already initialized.
     if address == 0 || cupyrite::sys::loader::chosen_backend().is_none() {
         return host;
     }
@@ -407,53 +405,53 @@ fn host_memory(address: u64) -> (DlDevice, i32) {
     }
 }
 
-/// Views memory of the host by `__array_interface__` (version 3).
+/// Views host memory by `__array_interface__` (version 3).
 ///
 /// # Errors
 ///
-/// As [`from_cuda_array_interface`], but for the driver's.
-pub fn from_array_interface(obj: &Bound<'_, PyAny>) -> PyResult<Parts> {
+/// As [`from_cuda_array_interface`], except driver errors.
+pub fn from_array_interface(obj: &Bound<'_, PyAny>) -> PyResult<ViewState> {
     let py = obj.py();
     let interface = Interface::of(obj, "__array_interface__")?;
     let (layout, mut dtype) = interface.layout_and_type(py)?;
     if matches!(&dtype, Dtype::Interface(parsed, ..) if parsed.kind == b'V')
-        && matches!(class::of(obj)?, Way::Numpy)
+        && matches!(class::of(obj)?, ImportMethod::Numpy)
     {
-        // The interface calls types of other packages (bfloat16) plain bytes; the array knows better.
+        // The interface describes extension types (bfloat16) as plain bytes; the array has the dtype.
         let known = obj.getattr(intern!(py, "dtype"))?;
         if crate::core::view::dtype::item_size(&known)? == layout.item_size() {
             dtype = Dtype::Numpy(known.unbind());
         }
     }
     let data = interface.required(intern!(py, "data"))?;
-    let (base, readonly, keep) = if data.is_instance_of::<PyTuple>() {
+    let (base, readonly, owner) = if data.is_instance_of::<PyTuple>() {
         let (base, readonly) = interface.address(&data)?;
-        (base, readonly, Keep::Object)
+        (base, readonly, MemoryOwner::Viewed)
     } else if !data.is_none() && has_buffer(&data) {
-        // An object with the memory, and perhaps where in it the first element is.
-        let view = View::take(&data, ffi::PyBUF_SIMPLE)?;
+        // An object that exports the memory, and an optional offset of the first element.
+        let view = BufferView::take(&data, ffi::PyBUF_SIMPLE)?;
         let offset = match interface.get(intern!(py, "offset"))? {
             Some(offset) => interface.convert::<u64>(&offset, "offset", "a number of bytes")?,
             None => 0,
         };
-        let (low, high) = room_of(&layout);
+        let (low, high) = byte_span(&layout);
         let room = i64::try_from(view.len()).unwrap_or(i64::MAX);
         let first = i64::try_from(offset).unwrap_or(i64::MAX);
         if layout.volume() != 0
             && (first.saturating_add(low) < 0 || first.saturating_add(high) > room)
         {
             return Err(PyValueError::new_err(format!(
-                "{}['data'] has {room} bytes, not enough for shape, strides and offset",
+                "{}['data'] has {room} bytes, too few for shape, strides and offset",
                 interface.name
             )));
         }
         let base = (view.address() as u64).wrapping_add(offset);
-        (base, view.readonly(), Keep::Shown(view))
+        (base, view.readonly(), MemoryOwner::BufferProtocol(view))
     } else {
         return Err(interface
             .address(&data)
             .err()
-            .unwrap_or_else(|| PyTypeError::new_err("__array_interface__['data'] is no memory")));
+            .unwrap_or_else(|| PyTypeError::new_err("__array_interface__['data'] is not memory")));
     };
     if base == 0 && layout.volume() != 0 {
         return Err(PyBufferError::new_err(format!(
@@ -463,16 +461,16 @@ pub fn from_array_interface(obj: &Bound<'_, PyAny>) -> PyResult<Parts> {
         )));
     }
     let (device, device_id) = host_memory(base);
-    Ok(Parts {
+    Ok(ViewState {
         base,
-        room: None,
+        known_bytes: None,
         layout,
         dtype,
         device,
         device_id,
         readonly,
         exporting: Some(obj.clone().unbind()),
-        keep,
+        owner,
     })
 }
 
@@ -481,14 +479,15 @@ fn has_buffer(given: &Bound<'_, PyAny>) -> bool {
     unsafe { ffi::PyObject_CheckBuffer(given.as_ptr()) != 0 }
 }
 
-/// Views memory of the host by the buffer protocol.
+/// Views host memory by the buffer protocol.
 ///
 /// # Errors
 ///
-/// The exporter's; `BufferError` for pointers to pointers, `ValueError` for strides that are not whole elements.
-fn from_memory(obj: &Bound<'_, PyAny>) -> PyResult<Parts> {
+/// Errors of the exporter; `BufferError` for suboffsets, `ValueError` for strides that are not multiples of the element
+/// size.
+fn from_memory(obj: &Bound<'_, PyAny>) -> PyResult<ViewState> {
     let py = obj.py();
-    let view = View::take(obj, ffi::PyBUF_FULL_RO)?;
+    let view = BufferView::take(obj, ffi::PyBUF_FULL_RO)?;
     let (shape, strides, item) = view.extents()?;
     let layout = match strides {
         Some(strides) => StridedLayout::with_byte_strides(&shape, &strides, item),
@@ -499,25 +498,25 @@ fn from_memory(obj: &Bound<'_, PyAny>) -> PyResult<Parts> {
     let dtype = match plain_format(view.format(), item) {
         Some(text) => match Typestr::parse(&text) {
             Some(parsed) => Dtype::Interface(parsed, PyString::new(py, &text).unbind(), None),
-            None => Dtype::Shown(obj.clone().unbind()),
+            None => Dtype::BufferProtocol(obj.clone().unbind()),
         },
-        None => Dtype::Shown(obj.clone().unbind()),
+        None => Dtype::BufferProtocol(obj.clone().unbind()),
     };
     let (device, device_id) = host_memory(base);
-    Ok(Parts {
+    Ok(ViewState {
         base,
-        room: None,
+        known_bytes: None,
         layout,
         dtype,
         device,
         device_id,
         readonly: view.readonly(),
         exporting: Some(obj.clone().unbind()),
-        keep: Keep::Shown(view),
+        owner: MemoryOwner::BufferProtocol(view),
     })
 }
 
-/// The array interface's name of a format of one native number; `None` for all others.
+/// The `typestr` of a native scalar format; `None` for other formats.
 fn plain_format(format: &[u8], item: usize) -> Option<String> {
     let code = match format {
         [code] | [b'@' | b'=', code] => *code,
@@ -541,33 +540,36 @@ fn plain_format(format: &[u8], item: usize) -> Option<String> {
     Some(format!("{order}{kind}{item}"))
 }
 
-/// Views an object by the first protocol that it has.
+/// Views an object by the first supported protocol.
 ///
 /// # Errors
 ///
-/// As [`Protocol::of`], for `stream_ptr` as [`Consumer::accept`], and as the functions of this module.
-pub fn from_any(obj: &Bound<'_, PyAny>, stream_ptr: Option<&Bound<'_, PyAny>>) -> PyResult<Parts> {
+/// As [`Protocol::of`], [`Consumer::accept`] and the functions of this module.
+pub fn from_any(
+    obj: &Bound<'_, PyAny>,
+    stream_ptr: Option<&Bound<'_, PyAny>>,
+) -> PyResult<ViewState> {
     let consumer = Consumer::accept(stream_ptr);
     if let Ok(consumer) = consumer {
         match by_class(obj, consumer) {
             Ok(Some(parts)) => return Ok(parts),
             Ok(None) => {}
-            // NumPy has types that DLPack has not; its array interface has them.
+            // NumPy has types that only its array interface supports.
             Err(error)
                 if error.is_instance_of::<PyBufferError>(obj.py())
-                    && matches!(class::of(obj)?, Way::Numpy) =>
+                    && matches!(class::of(obj)?, ImportMethod::Numpy) =>
             {
                 return from_array_interface(obj);
             }
             Err(error) => return Err(error),
         }
     }
-    // An object that shows no memory is the first thing to complain about.
+    // An object without memory is reported before an invalid stream.
     let protocol = Protocol::of(obj)?;
     protocol.view(obj, consumer?)
 }
 
-/// By which protocol an object is viewed.
+/// Protocol by which an object is viewed.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Protocol {
     /// `__dlpack__`.
@@ -581,11 +583,11 @@ pub enum Protocol {
 }
 
 impl Protocol {
-    /// The first that the object has.
+    /// The first protocol that the object supports.
     ///
     /// # Errors
     ///
-    /// `BufferError` where it has none, and what its attributes raise other than `AttributeError`.
+    /// `BufferError` if there is none; errors of its attributes except `AttributeError`.
     pub fn of(obj: &Bound<'_, PyAny>) -> PyResult<Protocol> {
         let py = obj.py();
         let has = |name: &Bound<'_, PyString>| match obj.getattr_opt(name) {
@@ -593,8 +595,11 @@ impl Protocol {
             Err(error) if error.is_instance_of::<PyAttributeError>(py) => Ok(false),
             Err(error) => Err(error),
         };
-        // What is viewed by its class is viewed as by DLPack.
-        let by_class = !matches!(class::of(obj)?, Way::Methods | Way::Numpy);
+        // Classes with a faster import method count as DLPack.
+        let by_class = !matches!(
+            class::of(obj)?,
+            ImportMethod::Protocols | ImportMethod::Numpy
+        );
         if by_class || has(intern!(py, "__dlpack__"))? && has(intern!(py, "__dlpack_device__"))? {
             Ok(Protocol::DlPack)
         } else if has(intern!(py, "__cuda_array_interface__"))? {
@@ -605,7 +610,7 @@ impl Protocol {
             Ok(Protocol::Memory)
         } else {
             Err(PyBufferError::new_err(format!(
-                "an object of type {} shows no memory: it has neither __dlpack__ and __dlpack_device__, nor \
+                "an object of type {} exposes no memory: it has neither __dlpack__ and __dlpack_device__, nor \
                  __cuda_array_interface__, nor __array_interface__, nor the buffer protocol",
                 obj.get_type().name()?
             )))
@@ -617,7 +622,7 @@ impl Protocol {
     /// # Errors
     ///
     /// As the functions of this module.
-    pub fn view(self, obj: &Bound<'_, PyAny>, consumer: Consumer) -> PyResult<Parts> {
+    pub fn view(self, obj: &Bound<'_, PyAny>, consumer: Consumer) -> PyResult<ViewState> {
         match self {
             Protocol::DlPack => from_dlpack(obj, consumer),
             Protocol::CudaArrayInterface => from_cuda_array_interface(obj, consumer),

@@ -1,4 +1,4 @@
-//! `_StridedLayout`: how the elements of a view lie in memory.
+//! `_StridedLayout`: the memory layout of a view's elements.
 
 use cupyrite::{Index, StrideOrder, StridedLayout};
 use pyo3::exceptions::{PyTypeError, PyValueError};
@@ -7,40 +7,40 @@ use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyInt, PySlice, PyString, PyTuple, PyType};
 
 use crate::core::errors::OrRaise;
-use crate::core::numbers::shown;
+use crate::core::numbers::short_repr;
 
 /// Shape, strides and element size of an array.
 ///
-/// The element at ``(i, j, ...)`` is ``slice_offset + i * strides[0] + j * strides[1] + ...`` elements behind the base
-/// address. Methods make new layouts and touch no memory; :meth:`StridedMemoryView.view` applies one.
+/// Element ``(i, j, ...)`` is at ``slice_offset + i * strides[0] + j * strides[1] + ...`` elements from the base
+/// address. Methods return new layouts and access no memory; :meth:`StridedMemoryView.view` applies a layout.
 ///
 /// Parameters
 /// ----------
 /// shape : tuple of int
-///     The extents; at most 64.
+///     Extents; at most 64.
 /// strides : tuple of int or None
-///     From one element to the next along each axis, in elements; may be 0 or negative. None means C order.
+///     Strides in elements; may be 0 or negative. None: C order.
 /// itemsize : int
-///     Bytes of an element.
+///     Element size in bytes.
 /// divide_strides : bool, optional
-///     Whether the strides are in bytes.
+///     Whether the strides are given in bytes.
 ///
 /// Raises
 /// ------
 /// ValueError
-///     Negative extents, another number of strides than extents, strides that are not whole elements, or elements that no
-///     address could have.
+///     Negative extents, a number of strides other than the number of extents, strides that are not multiples of the
+///     element size, or elements outside the address space.
 #[pyclass(frozen, module = "cuda.core._layout", name = "_StridedLayout")]
 pub struct PyLayout {
     layout: StridedLayout,
     shape: PyOnceLock<Py<PyTuple>>,
 }
 
-/// A tuple of numbers, such as a shape.
+/// Converts a tuple of ints, such as a shape.
 ///
 /// # Errors
 ///
-/// `TypeError` for what is no tuple of integers, `ValueError` for numbers beyond 64 bits.
+/// `TypeError` for other types, `OverflowError` for ints beyond 64 bits.
 pub fn numbers(given: &Bound<'_, PyAny>, function: &str, parameter: &str) -> PyResult<Vec<i64>> {
     let Ok(tuple) = given.cast::<PyTuple>() else {
         return Err(PyTypeError::new_err(format!(
@@ -59,8 +59,8 @@ fn number(item: &Bound<'_, PyAny>, function: &str, parameter: &str) -> PyResult<
     item.extract::<i64>().map_err(|error| {
         let text = |expected: &str| {
             format!(
-                "{function}() argument '{parameter}' holds {}; expected {expected}",
-                shown(item)
+                "{function}() argument '{parameter}' contains {}; expected {expected}",
+                short_repr(item)
             )
         };
         if error.is_instance_of::<pyo3::exceptions::PyOverflowError>(item.py()) {
@@ -71,12 +71,12 @@ fn number(item: &Bound<'_, PyAny>, function: &str, parameter: &str) -> PyResult<
     })
 }
 
-/// A tuple of these numbers.
+/// Creates a tuple of ints.
 pub fn tuple<'py>(py: Python<'py>, numbers: &[i64]) -> PyResult<Bound<'py, PyTuple>> {
     PyTuple::new(py, numbers)
 }
 
-/// Axes of a layout with `dims` dimensions; negative ones count from the end.
+/// Normalizes an axis of a layout with `dims` dimensions; negative axes count from the end.
 fn axis(given: i64, dims: usize, parameter: &str) -> PyResult<usize> {
     let dims_number = dims as i64;
     let from_start = if given < 0 {
@@ -98,7 +98,7 @@ fn axes(given: &[i64], dims: usize, parameter: &str) -> PyResult<Vec<usize>> {
     given.iter().map(|&a| axis(a, dims, parameter)).collect()
 }
 
-/// `'C'`, `'F'` or a permutation; `None` for `'K'`.
+/// Converts `'C'`, `'F'` or a permutation; `None` for `'K'`.
 fn order(given: &Bound<'_, PyAny>, dims: usize) -> PyResult<Option<StrideOrder>> {
     if let Ok(text) = given.cast::<PyString>() {
         return match text.to_string_lossy().as_ref() {
@@ -107,7 +107,7 @@ fn order(given: &Bound<'_, PyAny>, dims: usize) -> PyResult<Option<StrideOrder>>
             "K" => Ok(None),
             _ => Err(PyValueError::new_err(format!(
                 "_StridedLayout: argument 'stride_order' is {}; expected 'C', 'F', 'K' or a permutation of the axes",
-                shown(given)
+                short_repr(given)
             ))),
         };
     }
@@ -120,7 +120,7 @@ fn order(given: &Bound<'_, PyAny>, dims: usize) -> PyResult<Option<StrideOrder>>
 }
 
 impl PyLayout {
-    /// The shell of a layout.
+    /// Creates the Python object of a layout.
     pub fn make(py: Python<'_>, layout: StridedLayout) -> PyResult<Py<PyLayout>> {
         Py::new(py, PyLayout::of(layout))
     }
@@ -132,7 +132,7 @@ impl PyLayout {
         }
     }
 
-    /// What it is the shell of.
+    /// The layout.
     pub fn layout(&self) -> &StridedLayout {
         &self.layout
     }
@@ -164,16 +164,16 @@ impl PyLayout {
         Ok(PyLayout::of(layout.or_raise(py)?))
     }
 
-    /// A layout without gaps.
+    /// Creates a dense layout.
     ///
     /// Parameters
     /// ----------
     /// shape : tuple of int
-    ///     The extents.
+    ///     Extents.
     /// itemsize : int
-    ///     Bytes of an element.
+    ///     Element size in bytes.
     /// stride_order : str or tuple of int, optional
-    ///     ``'C'``, ``'F'``, or all axes from the one with the largest stride to the contiguous one.
+    ///     ``'C'``, ``'F'``, or all axes from the largest stride to the contiguous one.
     #[classmethod]
     #[pyo3(signature = (shape, itemsize, stride_order=None))]
     fn dense(
@@ -186,7 +186,7 @@ impl PyLayout {
         let order = match stride_order {
             Some(given) => order(given, shape.len())?.ok_or_else(|| {
                 PyValueError::new_err(
-                    "_StridedLayout.dense() argument 'stride_order' is 'K', which keeps an order; there is none to be kept",
+                    "_StridedLayout.dense() argument 'stride_order' is 'K', which requires an existing order; expected 'C', 'F' or a permutation of the axes",
                 )
             })?,
             None => StrideOrder::C,
@@ -195,7 +195,7 @@ impl PyLayout {
         Ok(PyLayout::of(layout.or_raise(cls.py())?))
     }
 
-    /// As :meth:`to_dense` of another layout.
+    /// Creates the dense layout of another layout; see :meth:`to_dense`.
     #[classmethod]
     #[pyo3(signature = (other, stride_order=None))]
     fn dense_like(
@@ -206,14 +206,14 @@ impl PyLayout {
         other.get().to_dense(cls.py(), stride_order)
     }
 
-    /// The extents.
+    /// Extents.
     #[getter]
     fn shape(&self, py: Python<'_>) -> PyResult<Py<PyTuple>> {
-        let made = || tuple(py, self.layout.shape()).map(Bound::unbind);
-        Ok(self.shape.get_or_try_init(py, made)?.clone_ref(py))
+        let created = || tuple(py, self.layout.shape()).map(Bound::unbind);
+        Ok(self.shape.get_or_try_init(py, created)?.clone_ref(py))
     }
 
-    /// The strides in elements; None for a layout that was made without.
+    /// Strides in elements; None for a layout created without strides.
     #[getter]
     fn strides<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyTuple>>> {
         self.layout
@@ -222,7 +222,7 @@ impl PyLayout {
             .transpose()
     }
 
-    /// The strides in bytes; None for a layout that was made without.
+    /// Strides in bytes; None for a layout created without strides.
     #[getter]
     fn strides_in_bytes<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyTuple>>> {
         self.layout
@@ -231,106 +231,106 @@ impl PyLayout {
             .transpose()
     }
 
-    /// Bytes of an element.
+    /// Element size in bytes.
     #[getter]
     fn itemsize(&self) -> usize {
         self.layout.item_size()
     }
 
-    /// The number of dimensions.
+    /// Number of dimensions.
     #[getter]
     fn ndim(&self) -> usize {
         self.layout.ndim()
     }
 
-    /// The number of elements.
+    /// Number of elements.
     #[getter]
     fn volume(&self) -> i64 {
         self.layout.volume()
     }
 
-    /// Where the element with all indices zero is, in elements behind the base address.
+    /// Offset of the element with all indices zero from the base address, in elements.
     #[getter]
     fn slice_offset(&self) -> i64 {
         self.layout.offset()
     }
 
-    /// The same, in bytes.
+    /// :attr:`slice_offset` in bytes.
     #[getter]
     fn slice_offset_in_bytes(&self) -> i64 {
         self.layout.offset_in_bytes()
     }
 
-    /// The least and the greatest element, counted from the base address; ``(0, -1)`` where there are none.
+    /// Smallest and largest element offset from the base address; ``(0, -1)`` for an empty layout.
     #[getter]
     fn offset_bounds(&self) -> (i64, i64) {
         self.layout.bounds()
     }
 
-    /// The least element, counted from the base address.
+    /// Smallest element offset from the base address.
     #[getter]
     fn min_offset(&self) -> i64 {
         self.layout.bounds().0
     }
 
-    /// The greatest element, counted from the base address.
+    /// Largest element offset from the base address.
     #[getter]
     fn max_offset(&self) -> i64 {
         self.layout.bounds().1
     }
 
-    /// The axes from the one with the largest stride to the one with the smallest.
+    /// Axes from the largest stride to the smallest.
     #[getter]
     fn stride_order<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
         PyTuple::new(py, self.layout.stride_order())
     }
 
-    /// Whether the elements lie one behind the other, the last index running fastest.
+    /// Whether the elements are contiguous in C order.
     #[getter]
     fn is_contiguous_c(&self) -> bool {
         self.layout.is_contiguous_c()
     }
 
-    /// Whether the elements lie one behind the other, the first index running fastest.
+    /// Whether the elements are contiguous in Fortran order.
     #[getter]
     fn is_contiguous_f(&self) -> bool {
         self.layout.is_contiguous_f()
     }
 
-    /// Whether the elements lie one behind the other in some order of the axes.
+    /// Whether the elements are contiguous in any order of the axes.
     #[getter]
     fn is_contiguous_any(&self) -> bool {
         self.layout.is_contiguous_any()
     }
 
-    /// Whether the elements lie one behind the other from the base address on.
+    /// Whether the elements are contiguous and start at the base address.
     #[getter]
     fn is_dense(&self) -> bool {
         self.layout.is_dense()
     }
 
-    /// Whether no two elements share memory; True is certain, False may be caution about unusual strides.
+    /// Whether no two elements overlap. True is exact; False may be conservative for unusual strides.
     #[getter]
     fn is_unique(&self) -> bool {
         self.layout.is_unique()
     }
 
-    /// The bytes that memory needs to hold the layout from its base address on.
+    /// Bytes of memory, from the base address, that the layout requires.
     ///
     /// Raises
     /// ------
     /// ValueError
-    ///     Elements lie before the base address.
+    ///     An element lies before the base address.
     fn required_size_in_bytes(&self, py: Python<'_>) -> PyResult<usize> {
         self.layout.required_size().or_raise(py)
     }
 
-    /// The dense layout of the same shape.
+    /// Returns the dense layout of the same shape.
     ///
     /// Parameters
     /// ----------
     /// stride_order : str or tuple of int, optional
-    ///     ``'K'`` (the default) keeps the order of the axes; others as in :meth:`dense`.
+    ///     ``'K'`` (default) preserves the order of the axes; other values as in :meth:`dense`.
     #[pyo3(signature = (stride_order=None))]
     fn to_dense(
         &self,
@@ -345,12 +345,12 @@ impl PyLayout {
         Ok(PyLayout::of(layout))
     }
 
-    /// Takes elements and ranges of the first axes; ``layout[1:, ::2]`` is the same.
+    /// Indexes the leading axes; equivalent to ``layout[1:, ::2]``.
     ///
     /// Parameters
     /// ----------
     /// slices : int, slice, or tuple of them
-    ///     What is taken of each axis; the axes of ints go.
+    ///     Index of each axis; ints remove their axis.
     fn sliced(&self, py: Python<'_>, slices: &Bound<'_, PyAny>) -> PyResult<PyLayout> {
         let given: Vec<Bound<'_, PyAny>> = match slices.cast::<PyTuple>() {
             Ok(all) => all.iter().collect(),
@@ -359,7 +359,7 @@ impl PyLayout {
         let mut indices = Vec::with_capacity(given.len());
         for (place, index) in given.iter().enumerate() {
             indices.push(if let Ok(slice) = index.cast::<PySlice>() {
-                // Too many of them are refused below.
+                // Excess indices are rejected by `sliced`.
                 let extent = self.layout.shape().get(place).copied().unwrap_or(0);
                 let parts = slice.indices(extent as isize)?;
                 Index::Range {
@@ -371,8 +371,8 @@ impl PyLayout {
                 Index::At(number(index, "_StridedLayout.sliced", "slices")?)
             } else {
                 return Err(PyTypeError::new_err(format!(
-                    "_StridedLayout.sliced() argument 'slices' holds {}; expected ints and slices",
-                    shown(index)
+                    "_StridedLayout.sliced() argument 'slices' contains {}; expected ints and slices",
+                    short_repr(index)
                 )));
             });
         }
@@ -384,42 +384,42 @@ impl PyLayout {
         self.sliced(py, slices)
     }
 
-    /// The axes in another order.
+    /// Permutes the axes.
     ///
     /// Parameters
     /// ----------
     /// axis_order : tuple of int
-    ///     All axes, in the order that the result has them.
+    ///     All axes in the order of the result.
     fn permuted(&self, py: Python<'_>, axis_order: &Bound<'_, PyAny>) -> PyResult<PyLayout> {
         let given = numbers(axis_order, "_StridedLayout.permuted", "axis_order")?;
         let axes = axes(&given, self.layout.ndim(), "axis_order")?;
         Ok(PyLayout::of(self.layout.permuted(&axes).or_raise(py)?))
     }
 
-    /// Another shape for the same elements in the same order.
+    /// Returns a layout with another shape for the same elements in the same order.
     ///
     /// Parameters
     /// ----------
     /// shape : tuple of int
-    ///     The extents; one may be -1 and follows from the others.
+    ///     Extents; one may be -1 and is inferred.
     ///
     /// Raises
     /// ------
     /// ValueError
-    ///     Another number of elements, or the elements would have to be copied.
+    ///     The number of elements differs, or the elements would have to be copied.
     fn reshaped(&self, py: Python<'_>, shape: &Bound<'_, PyAny>) -> PyResult<PyLayout> {
         let shape = numbers(shape, "_StridedLayout.reshaped", "shape")?;
         Ok(PyLayout::of(self.layout.reshaped(&shape).or_raise(py)?))
     }
 
-    /// Merges axes with the axis before them where both run through memory as one would.
+    /// Merges adjacent axes that can be traversed as one.
     ///
     /// Parameters
     /// ----------
     /// start_axis, end_axis : int, optional
-    ///     Only these axes and those between them.
+    ///     First and last axis to merge.
     /// mask : int, optional
-    ///     Bit ``i`` allows it for axis ``i``; takes the place of the two others.
+    ///     Bit ``i`` permits merging axis ``i`` into the preceding axis; overrides the other parameters.
     #[pyo3(
         signature = (start_axis=0, end_axis=-1, mask=None),
         text_signature = "($self, start_axis=0, end_axis=-1, mask=None)"
@@ -446,22 +446,22 @@ impl PyLayout {
         Ok(PyLayout::of(self.layout.flattened(mask).or_raise(py)?))
     }
 
-    /// Which axes :meth:`flattened` can merge with the axis before them: bit ``i`` for axis ``i``.
+    /// Axes that :meth:`flattened` can merge into the preceding axis: bit ``i`` for axis ``i``.
     fn flattened_axis_mask(&self) -> u64 {
         self.layout.flattened_axis_mask()
     }
 
-    /// Without the axes of extent 1; with one axis of extent 0 where there are no elements.
+    /// Removes axes of extent 1. An empty layout is reduced to one axis of extent 0.
     fn squeezed(&self, py: Python<'_>) -> PyResult<PyLayout> {
         Ok(PyLayout::of(self.layout.squeezed().or_raise(py)?))
     }
 
-    /// With axes of extent 1 added.
+    /// Inserts axes of extent 1.
     ///
     /// Parameters
     /// ----------
     /// axis : int or tuple of int
-    ///     Where the result has them.
+    ///     Positions in the result.
     fn unsqueezed(&self, py: Python<'_>, axis: &Bound<'_, PyAny>) -> PyResult<PyLayout> {
         let given = if axis.is_instance_of::<PyTuple>() {
             numbers(axis, "_StridedLayout.unsqueezed", "axis")?
@@ -472,29 +472,29 @@ impl PyLayout {
         Ok(PyLayout::of(self.layout.unsqueezed(&axes).or_raise(py)?))
     }
 
-    /// Repeats axes of extent 1, and the whole, up to another shape: what is repeated has stride 0.
+    /// Broadcasts to another shape; repeated axes have stride 0.
     ///
     /// Parameters
     /// ----------
     /// shape : tuple of int
-    ///     The extents of the result.
+    ///     Extents of the result.
     fn broadcast_to(&self, py: Python<'_>, shape: &Bound<'_, PyAny>) -> PyResult<PyLayout> {
         let shape = numbers(shape, "_StridedLayout.broadcast_to", "shape")?;
         Ok(PyLayout::of(self.layout.broadcast_to(&shape).or_raise(py)?))
     }
 
-    /// The same bytes as elements of another size: smaller ones split each element, larger ones take neighbours together.
+    /// Reinterprets the bytes with another element size: splits elements, or combines adjacent ones.
     ///
     /// Parameters
     /// ----------
     /// itemsize : int
-    ///     Bytes of a new element.
+    ///     New element size in bytes.
     /// data_ptr : int, optional
-    ///     The base address, which larger elements need aligned.
+    ///     Base address, checked for the alignment of larger elements.
     /// axis : int, optional
-    ///     Along which axis; its elements must be neighbours.
+    ///     Axis to split or combine along; its elements must be contiguous.
     /// keep_dim : bool, optional
-    ///     Whether an axis stays of which one element is left.
+    ///     Whether to keep an axis whose extent becomes 1.
     #[pyo3(
         signature = (itemsize, data_ptr=0, axis=-1, keep_dim=true),
         text_signature = "($self, itemsize, data_ptr=0, axis=-1, keep_dim=True)"
@@ -513,14 +513,14 @@ impl PyLayout {
         Ok(PyLayout::of(layout.or_raise(py)?))
     }
 
-    /// The largest element size that :meth:`repacked` takes.
+    /// Largest element size accepted by :meth:`repacked`.
     ///
     /// Parameters
     /// ----------
     /// max_itemsize : int, optional
-    ///     The largest one wanted.
+    ///     Upper bound.
     /// data_ptr, axis : int, optional
-    ///     As there.
+    ///     As in :meth:`repacked`.
     #[pyo3(
         signature = (max_itemsize=None, data_ptr=0, axis=-1),
         text_signature = "($self, max_itemsize=16, data_ptr=0, axis=-1)"
@@ -564,11 +564,11 @@ impl PyLayout {
     }
 }
 
-/// A number of bytes, 1 or more.
+/// Converts an element size of at least 1 byte.
 ///
 /// # Errors
 ///
-/// `TypeError` for what is no int, `ValueError` for others.
+/// `TypeError` for other types, `ValueError` for other ints.
 pub fn item_size(given: &Bound<'_, PyAny>, parameter: &str) -> PyResult<usize> {
     let size = number(given, "_StridedLayout", parameter)?;
     usize::try_from(size)
@@ -576,7 +576,7 @@ pub fn item_size(given: &Bound<'_, PyAny>, parameter: &str) -> PyResult<usize> {
         .filter(|&size| size != 0)
         .ok_or_else(|| {
             PyValueError::new_err(format!(
-                "_StridedLayout: argument '{parameter}' is {size}; expected 1 or more bytes"
+                "_StridedLayout: argument '{parameter}' is {size}; expected at least 1 byte"
             ))
         })
 }

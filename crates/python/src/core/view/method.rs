@@ -1,5 +1,5 @@
-//! `StridedMemoryView.from_any_interface` as a plain C function of Python's: it is called for every array that comes in, and
-//! making sense of its two arguments took a tenth of the call.
+//! `StridedMemoryView.from_any_interface` as a `METH_FASTCALL` class method. It is called for every incoming array, and
+//! argument parsing took a tenth of the call.
 
 use pyo3::exceptions::PyTypeError;
 use pyo3::ffi;
@@ -17,8 +17,8 @@ use crate::cpython::Owned;
 const TEXT: &std::ffi::CStr = c"from_any_interface($cls, obj, stream_ptr=None)
 --
 
-A view of an array by the first that it has of DLPack, ``__cuda_array_interface__``, ``__array_interface__`` and the
-buffer protocol.
+Creates a view of an array by the first protocol that it supports: DLPack, ``__cuda_array_interface__``,
+``__array_interface__`` or the buffer protocol.
 
 Parameters
 ----------
@@ -30,9 +30,9 @@ stream_ptr : int
 Raises
 ------
 BufferError
-    It has none of them; and as the other methods.";
+    The object supports none of them; and as the other methods.";
 
-/// `obj` and `stream_ptr`; null where one was not given.
+/// `obj` and `stream_ptr`; null if not given.
 type Arguments = [*mut ffi::PyObject; 2];
 
 unsafe extern "C" fn method(
@@ -42,19 +42,19 @@ unsafe extern "C" fn method(
     keywords: *mut ffi::PyObject,
 ) -> *mut ffi::PyObject {
     guard(|| {
-        // SAFETY: the protocol gives as many borrowed references as it says, on an attached thread; the descriptor that
-        // calls this has checked that the first is the class or derived from it.
+        // SAFETY: the calling convention guarantees the stated number of borrowed references and an attached thread;
+        // the method descriptor has checked that `class` is the class or a subclass.
         unsafe {
             let py = Python::assume_attached();
             let class = Borrowed::from_ptr(py, class);
-            let made = arguments(py, args, count, keywords).and_then(|[obj, stream]| {
+            let created = arguments(py, args, count, keywords).and_then(|[obj, stream]| {
                 let obj = Borrowed::from_ptr(py, obj);
                 let stream = Bound::from_borrowed_ptr_or_opt(py, stream);
                 let stream = stream.filter(|stream| !stream.is_none());
                 let parts = import::from_any(&obj, stream.as_ref())?;
                 view::make_of(&class.cast_unchecked::<PyType>(), parts)
             });
-            match made {
+            match created {
                 Ok(view) => Owned::take(view.into_ptr()),
                 Err(error) => Err(cpython::set(error)),
             }
@@ -66,11 +66,11 @@ fn wrong(what: std::fmt::Arguments<'_>) -> PyErr {
     PyTypeError::new_err(format!("StridedMemoryView.from_any_interface() {what}"))
 }
 
-/// The arguments, of which the first is there.
+/// Binds the arguments, of which the first is required.
 ///
 /// # Safety
 ///
-/// `args` are `count` objects and then one for each of `keywords`, which is null or a tuple of names.
+/// `args` are `count` objects followed by one object for each of `keywords`, which is null or a tuple of names.
 #[inline]
 unsafe fn arguments(
     py: Python<'_>,
@@ -85,7 +85,7 @@ unsafe fn arguments(
             "takes from 1 to 2 positional arguments but {places} were given"
         )));
     }
-    // SAFETY: the caller's: there are as many.
+    // SAFETY: guaranteed by the caller.
     unsafe {
         for (place, found) in found.iter_mut().enumerate().take(places) {
             *found = *args.add(place);
@@ -93,7 +93,7 @@ unsafe fn arguments(
         if !keywords.is_null() {
             for place in 0..ffi::PyTuple_Size(keywords) {
                 let name = Borrowed::from_ptr(py, ffi::PyTuple_GetItem(keywords, place));
-                // Names in a program's text are these very objects.
+                // Call-site names are interned.
                 let which = if name.is(intern!(py, "stream_ptr")) {
                     1
                 } else {
@@ -117,7 +117,7 @@ unsafe fn arguments(
     Ok(found)
 }
 
-/// Which argument a text names.
+/// Parameter with this name.
 #[cold]
 fn by_text(name: &Bound<'_, PyAny>) -> PyResult<usize> {
     let text = name.str()?;
@@ -125,18 +125,18 @@ fn by_text(name: &Bound<'_, PyAny>) -> PyResult<usize> {
         "obj" => Ok(0),
         "stream_ptr" => Ok(1),
         other => Err(wrong(format_args!(
-            "got an unexpected keyword argument '{other}'; it has obj and stream_ptr"
+            "got an unexpected keyword argument '{other}'; expected obj or stream_ptr"
         ))),
     }
 }
 
-/// Gives the class its method.
+/// Adds the method to its class.
 ///
 /// # Errors
 ///
-/// Whatever Python raises.
+/// Python errors.
 pub fn add(py: Python<'_>) -> PyResult<()> {
-    // The descriptor points to the definition for as long as the class lives.
+    // The descriptor refers to the definition for the lifetime of the class.
     let definition = Box::leak(Box::new(ffi::PyMethodDef {
         ml_name: c"from_any_interface".as_ptr(),
         ml_meth: ffi::PyMethodDefPointer {
@@ -146,10 +146,10 @@ pub fn add(py: Python<'_>) -> PyResult<()> {
         ml_doc: TEXT.as_ptr(),
     }));
     let class: Bound<'_, PyType> = py.get_type::<PyView>();
-    // SAFETY: a live class; the definition is complete and stays.
-    let made = unsafe {
-        let made = ffi::PyDescr_NewClassMethod(class.as_type_ptr(), definition);
-        Bound::from_owned_ptr_or_err(py, made)?
+    // SAFETY: a live class and a static definition.
+    let created = unsafe {
+        let created = ffi::PyDescr_NewClassMethod(class.as_type_ptr(), definition);
+        Bound::from_owned_ptr_or_err(py, created)?
     };
-    class.setattr("from_any_interface", made)
+    class.setattr("from_any_interface", created)
 }

@@ -1,4 +1,4 @@
-//! `StridedMemoryView`: everyone's arrays as address, shape, strides and type.
+//! `StridedMemoryView`: address, shape, strides and element type of any library's array.
 
 pub mod argument;
 pub mod buffer_protocol;
@@ -29,17 +29,19 @@ use crate::core::dlpack::exchange;
 use crate::core::errors::OrRaise;
 use crate::core::memory::buffer::PyBuffer;
 use crate::core::view::dtype::Dtype;
-use crate::core::view::import::{Consumer, Keep, Parts, Protocol};
+use crate::core::view::import::{Consumer, MemoryOwner, Protocol, ViewState};
 use crate::core::view::layout::{PyLayout, tuple};
 use crate::cpython::trashcan;
 
-/// Memory of an array, of any library, as address, shape, strides and type. It copies nothing and keeps the array alive.
+/// A strided view of an array of any library: address, shape, strides and element type. Copies nothing and keeps the
+/// array alive.
 ///
-/// Views are made by :meth:`from_any_interface` and the other class methods, or in a function's arguments by
-/// :func:`args_viewable_as_strided_memory`. A view of device memory is in order with the stream that it was made for.
+/// Views are created by :meth:`from_any_interface` and other class methods, or for function arguments by
+/// :func:`args_viewable_as_strided_memory`. A view of device memory is ordered with the stream for which it was
+/// created.
 ///
-/// A view can be handed on: it has ``__dlpack__``, ``__cuda_array_interface__`` where a device can use the memory,
-/// ``__array_interface__`` and the buffer protocol where the host can.
+/// A view can be exported: it has ``__dlpack__``, ``__cuda_array_interface__`` for device-accessible memory, and
+/// ``__array_interface__`` and the buffer protocol for host-accessible memory.
 ///
 /// Parameters
 /// ----------
@@ -55,57 +57,57 @@ use crate::cpython::trashcan;
     name = "StridedMemoryView"
 )]
 pub struct PyView {
-    parts: Parts,
+    parts: ViewState,
     shape: PyOnceLock<Py<PyTuple>>,
     strides: PyOnceLock<Option<Py<PyTuple>>>,
     dtype: PyOnceLock<Option<Py<PyAny>>>,
     layout: PyOnceLock<Py<PyLayout>>,
     data_type: OnceLock<DataType>,
-    /// Where the memory is, if that has to be asked first.
-    place: OnceLock<DlDevice>,
+    /// Device of the memory, if it must be queried.
+    dl_device: OnceLock<DlDevice>,
 }
 
 impl Drop for PyView {
     fn drop(&mut self) {
-        // An array that was viewed may be a view itself, and so on: a long row of them must not end one inside of the other.
+        // The array may be a view of a view, and so on: a long chain must not be deallocated recursively.
         let exporting = self.parts.exporting.take();
         if exporting.is_some() {
-            let keep = std::mem::replace(&mut self.parts.keep, Keep::Object);
-            trashcan::end(exporting, keep);
+            let owner = std::mem::replace(&mut self.parts.owner, MemoryOwner::Viewed);
+            trashcan::drop_bounded(exporting, owner);
         }
     }
 }
 
-/// A view that is on its way into an object of a derived class.
-#[pyclass(frozen, module = "cuda.core._memoryview", name = "_Parts")]
-struct Adopted(Mutex<Option<Parts>>);
+/// A view being constructed as an object of a subclass.
+#[pyclass(frozen, module = "cuda.core._memoryview", name = "_PendingView")]
+struct PendingView(Mutex<Option<ViewState>>);
 
-/// The view with these parts.
+/// Creates a view object.
 ///
 /// # Errors
 ///
-/// Memory.
-pub fn make(py: Python<'_>, parts: Parts) -> PyResult<Bound<'_, PyAny>> {
+/// `MemoryError`.
+pub fn make(py: Python<'_>, parts: ViewState) -> PyResult<Bound<'_, PyAny>> {
     Ok(Bound::new(py, PyView::of(parts))?.into_any())
 }
 
-/// The same as an object of `class`, which is `StridedMemoryView` or derived from it.
+/// Creates a view object of `class`, which is `StridedMemoryView` or a subclass.
 ///
 /// # Errors
 ///
-/// What the derived class raises.
-pub fn make_of<'py>(class: &Bound<'py, PyType>, parts: Parts) -> PyResult<Bound<'py, PyAny>> {
+/// Errors of the subclass.
+pub fn make_of<'py>(class: &Bound<'py, PyType>, parts: ViewState) -> PyResult<Bound<'py, PyAny>> {
     let py = class.py();
     if std::ptr::eq(class.as_type_ptr(), PyView::type_object_raw(py)) {
         return make(py, parts);
     }
     let own = py.get_type::<PyView>();
-    let adopted = Bound::new(py, Adopted(Mutex::new(Some(parts))))?;
+    let adopted = Bound::new(py, PendingView(Mutex::new(Some(parts))))?;
     own.call_method1(intern!(py, "__new__"), (class, adopted))
 }
 
 impl PyView {
-    fn of(parts: Parts) -> PyView {
+    fn of(parts: ViewState) -> PyView {
         PyView {
             parts,
             shape: PyOnceLock::new(),
@@ -113,45 +115,45 @@ impl PyView {
             dtype: PyOnceLock::new(),
             layout: PyOnceLock::new(),
             data_type: OnceLock::new(),
-            place: OnceLock::new(),
+            dl_device: OnceLock::new(),
         }
     }
 
-    /// What it holds.
-    pub fn parts(&self) -> &Parts {
+    /// The state of the view.
+    pub fn parts(&self) -> &ViewState {
         &self.parts
     }
 
-    /// Whether nobody said what the elements are.
+    /// Whether the element type is unknown.
     pub fn has_unknown_type(&self) -> bool {
         self.parts.dtype.is_unknown()
     }
 
-    /// The view that keeps the memory: this one, unless it was made from another.
+    /// The view that owns the memory: this one, unless it was derived from another.
     pub fn root(slf: &Bound<'_, PyView>) -> Py<PyView> {
-        match &slf.get().parts.keep {
-            Keep::Parent(root) => root.clone_ref(slf.py()),
+        match &slf.get().parts.owner {
+            MemoryOwner::RootView(root) => root.clone_ref(slf.py()),
             _ => slf.clone().unbind(),
         }
     }
 
-    /// Where the memory is, as DLPack numbers it.
+    /// DLPack device of the memory.
     pub fn device(&self) -> DlDevice {
-        match &self.parts.keep {
-            Keep::Asked => *self
-                .place
+        match &self.parts.owner {
+            MemoryOwner::Cupy => *self
+                .dl_device
                 .get_or_init(|| cupy::device(self.parts.base, self.parts.device)),
-            Keep::Parent(root) => root.get().device(),
+            MemoryOwner::RootView(root) => root.get().device(),
             _ => self.parts.device,
         }
     }
 
-    /// How the elements lie.
+    /// Layout of the elements.
     pub fn layout(&self) -> &StridedLayout {
         &self.parts.layout
     }
 
-    /// The address of the element with all indices zero.
+    /// Address of the element with all indices zero.
     #[inline]
     pub fn address(&self) -> u64 {
         self.parts
@@ -159,16 +161,16 @@ impl PyView {
             .wrapping_add_signed(self.parts.layout.offset_in_bytes())
     }
 
-    /// Whether the memory must not be written.
+    /// Whether the memory is read-only.
     pub fn is_readonly(&self) -> bool {
         self.parts.readonly
     }
 
-    /// The type of the elements for DLPack.
+    /// DLPack type of the elements.
     ///
     /// # Errors
     ///
-    /// `BufferError` where it has none.
+    /// `BufferError` if there is none.
     pub fn data_type(&self, py: Python<'_>) -> PyResult<DataType> {
         if let Some(known) = self.data_type.get() {
             return Ok(*known);
@@ -177,30 +179,30 @@ impl PyView {
         Ok(*self.data_type.get_or_init(|| found))
     }
 
-    /// The address that the layout counts from.
+    /// Base address of the layout.
     pub fn base(&self) -> u64 {
         self.parts.base
     }
 
-    /// The buffer whose memory this is, where it is one's.
+    /// The buffer that owns the memory, if any.
     pub fn buffer<'py>(&self, py: Python<'py>) -> Option<Bound<'py, PyBuffer>> {
-        match &self.parts.keep {
-            Keep::Buffer(pinned) => Some(pinned.0.bind(py).clone()),
-            Keep::Parent(parent) => parent.get().buffer(py),
+        match &self.parts.owner {
+            MemoryOwner::Buffer(pinned) => Some(pinned.0.bind(py).clone()),
+            MemoryOwner::RootView(parent) => parent.get().buffer(py),
             _ => None,
         }
     }
 
-    /// The `numpy.dtype`; None where the type is not known.
+    /// The `numpy.dtype`; `None` if the type is unknown.
     ///
     /// # Errors
     ///
     /// As [`Dtype::numpy`].
     pub fn numpy<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
-        let made = || -> PyResult<Option<Py<PyAny>>> {
+        let created = || -> PyResult<Option<Py<PyAny>>> {
             Ok(self.parts.dtype.numpy(py)?.map(Bound::unbind))
         };
-        let known = self.dtype.get_or_try_init(py, made)?;
+        let known = self.dtype.get_or_try_init(py, created)?;
         Ok(known.as_ref().map(|dtype| dtype.bind(py).clone()))
     }
 
@@ -213,7 +215,7 @@ impl PyView {
         }
         let Some(dtype) = self.numpy(py)? else {
             return Err(PyAttributeError::new_err(
-                "the type of the elements is not known, which an array interface needs; see view(dtype=...)",
+                "array interfaces require an element type, which is unknown; use view(dtype=...)",
             ));
         };
         let text = dtype.getattr(intern!(py, "str"))?.extract()?;
@@ -233,7 +235,7 @@ impl PyView {
         let data = (self.address(), self.parts.readonly);
         dict.set_item(intern!(py, "data"), data)?;
         dict.set_item(intern!(py, "version"), 3)?;
-        // The buffer protocol and NumPy know the dense case by None.
+        // The buffer protocol and NumPy represent C order as None.
         if layout.is_contiguous_c() {
             dict.set_item(intern!(py, "strides"), py.None())?;
         } else {
@@ -247,7 +249,7 @@ impl PyView {
     }
 }
 
-/// How a class is called in messages: module and name.
+/// Qualified class name for messages.
 fn class_name(of: &Bound<'_, PyAny>) -> PyResult<String> {
     let class = of.get_type();
     let module = class.module()?;
@@ -271,10 +273,10 @@ impl PyView {
             PyErr::warn(
                 py,
                 &py.get_type::<PyDeprecationWarning>(),
-                c"a StridedMemoryView of nothing is deprecated; make one with from_any_interface() or another class method",
+                c"StridedMemoryView() without arguments is deprecated; use StridedMemoryView.from_any_interface() or another class method",
                 1,
             )?;
-            return Ok(PyView::of(Parts {
+            return Ok(PyView::of(ViewState {
                 base: 0,
                 layout: StridedLayout::new(&[0], None, 1).or_raise(py)?,
                 dtype: Dtype::Unknown,
@@ -284,12 +286,12 @@ impl PyView {
                 },
                 device_id: 0,
                 readonly: false,
-                room: None,
+                known_bytes: None,
                 exporting: None,
-                keep: Keep::Object,
+                owner: MemoryOwner::Viewed,
             }));
         };
-        if let Ok(adopted) = obj.cast::<Adopted>() {
+        if let Ok(adopted) = obj.cast::<PendingView>() {
             let parts = adopted
                 .get()
                 .0
@@ -298,17 +300,17 @@ impl PyView {
                 .take();
             return parts
                 .map(PyView::of)
-                .ok_or_else(|| PyTypeError::new_err("these parts of a view were used before"));
+                .ok_or_else(|| PyTypeError::new_err("the view state was already used"));
         }
         let protocol = Protocol::of(obj)?;
         if !matches!(protocol, Protocol::DlPack | Protocol::CudaArrayInterface) {
             return Err(PyBufferError::new_err(format!(
-                "StridedMemoryView() takes arrays with DLPack or __cuda_array_interface__; for one of type {} use \
+                "StridedMemoryView() requires an array with DLPack or __cuda_array_interface__, got {}; use \
                  StridedMemoryView.from_any_interface()",
                 obj.get_type().name()?
             )));
         }
-        // What is no stream at all is refused before anything is said; a stream that is missing is deprecated, too.
+        // Raises a type error before the deprecation warning; a missing stream raises after it.
         let consumer = match Consumer::accept(stream_ptr) {
             Err(error) if error.is_instance_of::<PyTypeError>(py) => return Err(error),
             accepted => accepted,
@@ -316,26 +318,26 @@ impl PyView {
         PyErr::warn(
             py,
             &py.get_type::<PyDeprecationWarning>(),
-            c"calling StridedMemoryView is deprecated; use StridedMemoryView.from_any_interface() or another class method",
+            c"calling StridedMemoryView() is deprecated; use StridedMemoryView.from_any_interface() or another class method",
             1,
         )?;
         Ok(PyView::of(protocol.view(obj, consumer?)?))
     }
 
-    /// A view of an array by DLPack.
+    /// Creates a view of an array by DLPack.
     ///
     /// Parameters
     /// ----------
     /// obj : object
     ///     An array whose class has ``__dlpack_c_exchange_api__``, or ``__dlpack__`` and ``__dlpack_device__``.
     /// stream_ptr : int
-    ///     The address of the stream that the view will be used on (or a Stream), which waits for the array's work; 0 for the
-    ///     default stream; -1 to wait for nothing. It does not matter for memory of the host.
+    ///     Handle of the stream on which the view will be used (or a Stream), which waits for the array's work; 0: the
+    ///     default stream; -1: no synchronization. Ignored for host memory.
     ///
     /// Raises
     /// ------
     /// BufferError
-    ///     `stream_ptr` is missing; memory of another kind of device; an export that cannot be right.
+    ///     `stream_ptr` is missing; an unsupported device type; an invalid export.
     #[classmethod]
     #[pyo3(signature = (obj, stream_ptr=None))]
     fn from_dlpack<'py>(
@@ -347,21 +349,21 @@ impl PyView {
         make_of(cls, dlpack::from_dlpack(obj, consumer)?)
     }
 
-    /// A view of an array by ``__cuda_array_interface__`` (version 3).
+    /// Creates a view of an array by ``__cuda_array_interface__`` (version 3).
     ///
     /// Parameters
     /// ----------
     /// obj : object
     ///     The array.
     /// stream_ptr : int
-    ///     As in :meth:`from_dlpack`: it waits for the interface's stream.
+    ///     As in :meth:`from_dlpack`; waits for the interface's stream.
     ///
     /// Raises
     /// ------
     /// BufferError
-    ///     `stream_ptr` is missing; another version; a mask.
+    ///     `stream_ptr` is missing; an unsupported version; a mask.
     /// CUDAError
-    ///     The address is no memory that a device can use.
+    ///     The memory is not device-accessible.
     #[classmethod]
     #[pyo3(signature = (obj, stream_ptr=None))]
     fn from_cuda_array_interface<'py>(
@@ -373,7 +375,7 @@ impl PyView {
         make_of(cls, import::from_cuda_array_interface(obj, consumer)?)
     }
 
-    /// A view of memory of the host by ``__array_interface__`` (version 3), which NumPy's arrays have.
+    /// Creates a view of host memory by ``__array_interface__`` (version 3), which NumPy arrays have.
     ///
     /// Parameters
     /// ----------
@@ -387,27 +389,27 @@ impl PyView {
         make_of(cls, import::from_array_interface(obj)?)
     }
 
-    /// A view of a buffer's memory as an array. The memory stays while the view lives, also when the buffer is closed.
+    /// Creates a view of a buffer's memory. The memory stays valid while the view lives, even if the buffer is closed.
     ///
     /// Parameters
     /// ----------
     /// buffer : Buffer
     ///     The memory.
     /// shape : tuple of int
-    ///     The extents.
+    ///     Extents.
     /// strides : tuple of int, optional
-    ///     In elements; C order by default. The first element is where the buffer begins.
+    ///     Strides in elements. Default: C order. The first element is at the start of the buffer.
     /// itemsize : int, optional
-    ///     Bytes of an element; needed without `dtype`.
+    ///     Element size in bytes; required without `dtype`.
     /// dtype : numpy.dtype, optional
-    ///     The type of the elements.
+    ///     Element type.
     /// is_readonly : bool, optional
-    ///     Whether the memory must not be written.
+    ///     Whether the view is read-only.
     ///
     /// Raises
     /// ------
     /// ValueError
-    ///     The buffer is too small, or the arguments contradict each other.
+    ///     The buffer is too small, or the arguments are inconsistent.
     #[classmethod]
     #[pyo3(signature = (buffer, shape, strides=None, *, itemsize=None, dtype=None, is_readonly=false))]
     fn from_buffer<'py>(
@@ -428,20 +430,20 @@ impl PyView {
         make_of(cls, parts::of_buffer(buffer, &elements, is_readonly)?)
     }
 
-    /// The same memory with another layout, another type, or both.
+    /// Creates a view of the same memory with another layout, element type, or both.
     ///
     /// Parameters
     /// ----------
     /// layout : _StridedLayout, optional
-    ///     Made from this view's ``_layout``; it counts from the same base address and must stay inside of the memory that is
-    ///     known to be there: a buffer's, or what the array that was viewed spans.
+    ///     A layout derived from this view's ``_layout``. It has the same base address and must stay within the known
+    ///     memory: the buffer, or the span of the viewed array.
     /// dtype : numpy.dtype, optional
-    ///     Anything that ``numpy.dtype()`` takes; its size must be the layout's.
+    ///     Anything that ``numpy.dtype()`` accepts; its size must equal the layout's element size.
     ///
     /// Returns
     /// -------
     /// StridedMemoryView
-    ///     This one if there is nothing to change.
+    ///     This view if nothing changes.
     #[pyo3(signature = (layout=None, dtype=None))]
     fn view<'py>(
         slf: &Bound<'py, Self>,
@@ -454,23 +456,23 @@ impl PyView {
         make_of(&slf.get_type(), parts::changed(slf, layout, dtype)?)
     }
 
-    /// Copies another view's elements into this one's memory, in the order of a stream. Layouts may differ.
+    /// Copies the elements of another view into this view, stream-ordered. Layouts may differ.
     ///
     /// Parameters
     /// ----------
     /// other : StridedMemoryView
-    ///     Where from; of the same shape and type of elements. The two must not overlap.
+    ///     Source, of equal shape and element type. The views must not overlap.
     /// stream : Stream
-    ///     In whose order.
+    ///     The stream.
     /// allocator : MemoryResource, optional
-    ///     Not needed: elements are copied from where they are to where they go.
+    ///     Unused: elements are copied without an intermediate buffer.
     /// blocking : bool, optional
-    ///     Whether to wait until the elements are there; by default where one side is the host's and the other a device's.
+    ///     Whether to wait for the copy. Default: True for copies between host and device.
     ///
     /// Raises
     /// ------
     /// ValueError
-    ///     Other shapes or types, a read-only destination, or one with elements that share memory.
+    ///     Different shapes or types, a read-only destination, or a destination with overlapping elements.
     #[pyo3(signature = (other, stream, allocator=None, blocking=None))]
     fn copy_from<'py>(
         slf: &Bound<'py, Self>,
@@ -484,16 +486,16 @@ impl PyView {
         copy::copy(function, slf, &other, Some(stream), allocator, blocking)
     }
 
-    /// Copies this view's elements into another one's memory: as :meth:`copy_from` there.
+    /// Copies the elements of this view into another view; see :meth:`copy_from`.
     ///
     /// Parameters
     /// ----------
     /// other : StridedMemoryView
-    ///     Where to.
+    ///     Destination.
     /// stream : Stream, optional
-    ///     In whose order; the default stream by default.
+    ///     The stream. Default: the default stream.
     /// allocator, blocking : optional
-    ///     As there.
+    ///     As in :meth:`copy_from`.
     #[pyo3(signature = (other, stream=None, allocator=None, blocking=None))]
     fn copy_to<'py>(
         slf: &Bound<'py, Self>,
@@ -507,135 +509,135 @@ impl PyView {
         copy::copy(function, &other, slf, stream, allocator, blocking)
     }
 
-    /// The address of the element with all indices zero.
+    /// Address of the element with all indices zero.
     #[getter]
     fn ptr(&self) -> u64 {
         self.address()
     }
 
-    /// The extents.
+    /// Extents.
     #[getter]
     fn shape(&self, py: Python<'_>) -> PyResult<Py<PyTuple>> {
-        let made = || tuple(py, self.parts.layout.shape()).map(Bound::unbind);
-        Ok(self.shape.get_or_try_init(py, made)?.clone_ref(py))
+        let created = || tuple(py, self.parts.layout.shape()).map(Bound::unbind);
+        Ok(self.shape.get_or_try_init(py, created)?.clone_ref(py))
     }
 
-    /// The strides in elements; None for C order that nobody spelt out.
+    /// Strides in elements; None for implicit C order.
     #[getter]
     fn strides(&self, py: Python<'_>) -> PyResult<Option<Py<PyTuple>>> {
         let layout = &self.parts.layout;
-        let made = || -> PyResult<Option<Py<PyTuple>>> {
+        let created = || -> PyResult<Option<Py<PyTuple>>> {
             layout
                 .has_explicit_strides()
                 .then(|| tuple(py, layout.strides()).map(Bound::unbind))
                 .transpose()
         };
-        let strides = self.strides.get_or_try_init(py, made)?;
+        let strides = self.strides.get_or_try_init(py, created)?;
         Ok(strides.as_ref().map(|strides| strides.clone_ref(py)))
     }
 
-    /// The number of elements.
+    /// Number of elements.
     #[getter]
     fn size(&self) -> i64 {
         self.parts.layout.volume()
     }
 
-    /// The type of the elements; None where it is not known. This imports NumPy.
+    /// Element type; None if unknown. Imports NumPy.
     #[getter]
     fn dtype<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
         self.numpy(py)
     }
 
-    /// The number of the memory's device; -1 for memory of the host.
+    /// Device number of the memory; -1 for host memory.
     #[getter]
     fn device_id(&self) -> i32 {
         self.parts.device_id
     }
 
-    /// Whether a device can use the memory.
+    /// Whether a device can access the memory.
     #[getter]
     fn is_device_accessible(&self) -> bool {
         self.parts.device.kind.is_device_accessible()
     }
 
-    /// Whether the memory must not be written.
+    /// Whether the memory is read-only.
     #[getter]
     fn readonly(&self) -> bool {
         self.parts.readonly
     }
 
-    /// The object that was viewed, which the view keeps alive.
+    /// The viewed object, which the view keeps alive.
     #[getter]
     fn exporting_obj(&self, py: Python<'_>) -> Option<Py<PyAny>> {
         self.parts.exporting.as_ref().map(|obj| obj.clone_ref(py))
     }
 
-    /// Shape, strides and element size as an object that can be sliced, reshaped and so on.
+    /// Shape, strides and element size as a layout object.
     #[getter]
     fn _layout(&self, py: Python<'_>) -> PyResult<Py<PyLayout>> {
-        let made = || PyLayout::make(py, self.parts.layout.clone());
-        Ok(self.layout.get_or_try_init(py, made)?.clone_ref(py))
+        let created = || PyLayout::make(py, self.parts.layout.clone());
+        Ok(self.layout.get_or_try_init(py, created)?.clone_ref(py))
     }
 
-    /// ``(device type, device number)`` of the memory, as DLPack numbers them.
+    /// ``(device type, device number)`` as defined by DLPack.
     fn __dlpack_device__(&self) -> (i32, i32) {
         let DlDevice { kind, number } = self.device();
         (kind.0, number)
     }
 
-    /// DLPack's functions for C.
+    /// DLPack C exchange API.
     #[classattr]
     fn __dlpack_c_exchange_api__(py: Python<'_>) -> PyResult<Py<PyAny>> {
-        exchange::ours(py)
+        exchange::view_api_capsule(py)
     }
 
-    /// The same under the name that it had in DLPack 1.2.
+    /// DLPack C exchange API under its name in DLPack 1.2.
     #[classattr]
     fn __c_dlpack_exchange_api__(py: Python<'_>) -> PyResult<Py<PyAny>> {
-        exchange::ours(py)
+        exchange::view_api_capsule(py)
     }
 
-    /// Address, shape, strides and type for libraries of device arrays (version 3); where a device can use the memory.
+    /// CUDA array interface (version 3); only for device-accessible memory.
     #[getter]
     fn __cuda_array_interface__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         if !self.is_device_accessible() {
             return Err(PyAttributeError::new_err(
-                "this view has no __cuda_array_interface__: its memory is the host's",
+                "this view has no __cuda_array_interface__: its memory is host memory",
             ));
         }
         let dict = self.interface(py)?;
         let stream = match self.buffer(py) {
-            Some(buffer) => buffer.get().one_stream(py)?,
+            Some(buffer) => buffer.get().joined_stream(py)?,
             None => None,
         };
         dict.set_item(intern!(py, "stream"), stream)?;
         Ok(dict)
     }
 
-    /// Address, shape, strides and type for NumPy (version 3); where the host can use the memory.
+    /// NumPy array interface (version 3); only for host-accessible memory.
     #[getter]
     fn __array_interface__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         if !self.device().kind.is_host_accessible() {
             return Err(PyAttributeError::new_err(
-                "this view has no __array_interface__: its memory is a device's",
+                "this view has no __array_interface__: its memory is device memory",
             ));
         }
         self.interface(py)
     }
 
-    /// The memory by the buffer protocol, where the host can use it.
+    /// Buffer protocol; only for host-accessible memory.
     unsafe fn __getbuffer__(
         slf: Bound<'_, Self>,
         out: *mut ffi::Py_buffer,
         flags: c_int,
     ) -> PyResult<()> {
-        // SAFETY: as Python has it: a place for the answer, or null from those that err.
-        unsafe { buffer_protocol::show(&slf, out, flags) }
+        // SAFETY: Python passes a valid pointer, or null.
+        unsafe { buffer_protocol::export(&slf, out, flags) }
     }
 
     unsafe fn __releasebuffer__(&self, view: *mut ffi::Py_buffer) {
-        // SAFETY: made by `buffer_protocol::show`, given back once.
-        drop(unsafe { Box::from_raw((*view).internal.cast::<buffer_protocol::Shown>()) });
+        // SAFETY: allocated by `buffer_protocol::export`, given back once.
+        drop(unsafe { Box::from_raw((*view).internal.cast::<buffer_protocol::BufferData>()) });
     }
 
     fn __repr__(slf: &Bound<'_, Self>) -> PyResult<String> {
@@ -644,7 +646,7 @@ impl PyView {
             Some(strides) => strides.bind(py).repr()?.to_string(),
             None => "None".to_owned(),
         };
-        // A repr does not fail for a type that NumPy does not have.
+        // A repr does not raise for types unknown to NumPy.
         let dtype = match view.numpy(py) {
             Ok(Some(dtype)) => class_name(&dtype)?,
             Ok(None) => "NoneType".to_owned(),
@@ -674,11 +676,14 @@ impl PyView {
 
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
         visit.call(&self.parts.exporting)?;
-        match &self.parts.keep {
-            Keep::Buffer(pinned) => visit.call(&pinned.0)?,
-            Keep::Parent(parent) => visit.call(parent)?,
-            Keep::Shown(shown) => shown.traverse(&visit)?,
-            Keep::Object | Keep::Asked | Keep::Tensor(_) | Keep::Versioned(_) => {}
+        match &self.parts.owner {
+            MemoryOwner::Buffer(pinned) => visit.call(&pinned.0)?,
+            MemoryOwner::RootView(parent) => visit.call(parent)?,
+            MemoryOwner::BufferProtocol(data) => data.traverse(&visit)?,
+            MemoryOwner::Viewed
+            | MemoryOwner::Cupy
+            | MemoryOwner::DlPack(_)
+            | MemoryOwner::DlPackVersioned(_) => {}
         }
         self.parts.dtype.traverse(&visit)?;
         // SAFETY: the collector runs on an attached thread.
@@ -689,7 +694,7 @@ impl PyView {
         }
     }
 
-    // No `__clear__`: the memory must stay while somebody can reach the view. Cycles are broken at the array that it is of.
+    // No `__clear__`: the memory must stay valid while the view is reachable. Cycles are broken at the viewed array.
 }
 
 /// Adds the classes.

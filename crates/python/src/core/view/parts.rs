@@ -1,4 +1,4 @@
-//! Views of parts of memory that is known: of a buffer, and of what another view has.
+//! Views of buffers, and views derived from views.
 
 use cupyrite::StridedLayout;
 use cupyrite::dlpack::DeviceType;
@@ -11,31 +11,31 @@ use crate::core::memory::buffer::PyBuffer;
 use crate::core::view::PyView;
 use crate::core::view::dtype;
 use crate::core::view::dtype::Dtype;
-use crate::core::view::import::{Keep, Parts, PinnedBuffer, room_of};
+use crate::core::view::import::{MemoryOwner, PinnedBuffer, ViewState, byte_span};
 use crate::core::view::layout::{PyLayout, item_size, numbers};
 
-/// What a buffer's memory is to be seen as: arguments of `StridedMemoryView.from_buffer`.
+/// Element description given to `StridedMemoryView.from_buffer`.
 pub struct Elements<'a, 'py> {
-    /// The extents.
+    /// Extents.
     pub shape: &'a Bound<'py, PyAny>,
-    /// In elements.
+    /// Strides in elements.
     pub strides: Option<&'a Bound<'py, PyAny>>,
-    /// Bytes of an element.
+    /// Element size in bytes.
     pub itemsize: Option<&'a Bound<'py, PyAny>>,
-    /// What `numpy.dtype()` takes.
+    /// Argument of `numpy.dtype()`.
     pub dtype: Option<&'a Bound<'py, PyAny>>,
 }
 
-/// A view of a buffer's memory; see `StridedMemoryView.from_buffer`.
+/// Views a buffer's memory; see `StridedMemoryView.from_buffer`.
 ///
 /// # Errors
 ///
-/// `TypeError` and `ValueError` for arguments, `RuntimeError` for a closed buffer.
+/// `TypeError` and `ValueError` for invalid arguments, `RuntimeError` for a closed buffer.
 pub fn of_buffer(
     buffer: &Bound<'_, PyAny>,
     elements: &Elements<'_, '_>,
     readonly: bool,
-) -> PyResult<Parts> {
+) -> PyResult<ViewState> {
     let py = buffer.py();
     let function = "StridedMemoryView.from_buffer";
     let Ok(buffer) = buffer.cast::<PyBuffer>() else {
@@ -61,13 +61,13 @@ pub fn of_buffer(
     let item = match (given, of_dtype) {
         (Some(given), Some(of_dtype)) if given != of_dtype => {
             return Err(PyValueError::new_err(format!(
-                "{function}() argument 'itemsize' is {given}, and 'dtype' has {of_dtype} bytes"
+                "{function}() argument 'itemsize' is {given}, but 'dtype' has {of_dtype} bytes"
             )));
         }
         (Some(size), _) | (None, Some(size)) => size,
         (None, None) => {
             return Err(PyValueError::new_err(format!(
-                "{function}() needs 'dtype' or 'itemsize': the size of an element"
+                "{function}() requires 'dtype' or 'itemsize'"
             )));
         }
     };
@@ -80,7 +80,7 @@ pub fn of_buffer(
         (0, i64::try_from(size).unwrap_or(i64::MAX)),
     )?;
     let device = dlpack::device(buffer.get(), py)?;
-    // Memory resources of the host have no device, and some raise when asked for it.
+    // Host memory resources have no device, and some raise.
     let device_id = match device.kind {
         DeviceType::CUDA => device.number,
         DeviceType::CPU => -1,
@@ -91,31 +91,31 @@ pub fn of_buffer(
             .and_then(|number| i32::try_from(number).ok())
             .unwrap_or(-1),
     };
-    // The view undoes the pin.
+    // The view releases the pin.
     std::mem::forget(pinned);
-    Ok(Parts {
+    Ok(ViewState {
         base,
         layout,
         dtype: dtype.map_or(Dtype::Unknown, |dtype| Dtype::Numpy(dtype.unbind())),
         device,
         device_id,
         readonly,
-        room: Some((0, i64::try_from(size).unwrap_or(i64::MAX))),
+        known_bytes: Some((0, i64::try_from(size).unwrap_or(i64::MAX))),
         exporting: Some(buffer.clone().into_any().unbind()),
-        keep: Keep::Buffer(PinnedBuffer(buffer.clone().unbind())),
+        owner: MemoryOwner::Buffer(PinnedBuffer(buffer.clone().unbind())),
     })
 }
 
-/// The memory of a view with another layout or type; see `StridedMemoryView.view`.
+/// State of a view with another layout or type; see `StridedMemoryView.view`.
 ///
 /// # Errors
 ///
-/// `TypeError` and `ValueError` for arguments.
+/// `TypeError` and `ValueError` for invalid arguments.
 pub fn changed(
     view: &Bound<'_, PyView>,
     layout: Option<&Bound<'_, PyAny>>,
     dtype: Option<&Bound<'_, PyAny>>,
-) -> PyResult<Parts> {
+) -> PyResult<ViewState> {
     let (py, parts) = (view.py(), view.get().parts());
     let layout = match layout {
         Some(given) => match given.cast::<PyLayout>() {
@@ -123,7 +123,7 @@ pub fn changed(
             Err(_) => {
                 return Err(PyTypeError::new_err(format!(
                     "StridedMemoryView.view() argument 'layout' is of type {}; expected a _StridedLayout, such as the \
-                         attribute _layout of a view and what its methods return",
+                         attribute _layout of a view or the result of its methods",
                     given.get_type().name()?
                 )));
             }
@@ -134,7 +134,7 @@ pub fn changed(
         Some(given) => {
             if parts.dtype.has_objects(py)? {
                 return Err(PyTypeError::new_err(
-                    "StridedMemoryView.view(): the memory holds references to Python objects, which stay what they are",
+                    "StridedMemoryView.view(): the elements are references to Python objects, which cannot be reinterpreted",
                 ));
             }
             let dtype = dtype::accept(given, "StridedMemoryView.view")?;
@@ -148,36 +148,36 @@ pub fn changed(
         && size != layout.item_size()
     {
         return Err(PyValueError::new_err(format!(
-            "StridedMemoryView.view(): elements of the type have {size} bytes, those of the layout {}; give a 'layout' \
-                 that has both (see _StridedLayout.repacked()) and a 'dtype' that does",
+            "StridedMemoryView.view(): 'dtype' has {size} bytes, but the layout has elements of {} bytes; pass a 'layout' \
+                 with this element size (see _StridedLayout.repacked())",
             layout.item_size()
         )));
     }
-    fits("StridedMemoryView.view", &layout, parts.room())?;
-    Ok(Parts {
+    fits("StridedMemoryView.view", &layout, parts.known_bytes())?;
+    Ok(ViewState {
         base: parts.base,
         layout,
         dtype,
         device: parts.device,
         device_id: parts.device_id,
         readonly: parts.readonly,
-        room: Some(parts.room()),
+        known_bytes: Some(parts.known_bytes()),
         exporting: parts.exporting.as_ref().map(|obj| obj.clone_ref(py)),
-        keep: Keep::Parent(PyView::root(view)),
+        owner: MemoryOwner::RootView(PyView::root(view)),
     })
 }
 
-/// Whether a layout stays inside of the memory that is known to be there.
-fn fits(function: &str, layout: &StridedLayout, room: (i64, i64)) -> PyResult<()> {
+/// Checks that a layout stays within the known memory.
+fn fits(function: &str, layout: &StridedLayout, known_bytes: (i64, i64)) -> PyResult<()> {
     if layout.volume() == 0 {
         return Ok(());
     }
-    let (low, high) = room_of(layout);
-    if low >= room.0 && high <= room.1 {
+    let (low, high) = byte_span(layout);
+    if low >= known_bytes.0 && high <= known_bytes.1 {
         return Ok(());
     }
     Err(PyValueError::new_err(format!(
-        "{function}(): the layout takes the bytes {low} to {high} of the memory, which has {} to {}",
-        room.0, room.1
+        "{function}(): the layout spans bytes {low} to {high}, beyond the memory's bytes {} to {}",
+        known_bytes.0, known_bytes.1
     )))
 }

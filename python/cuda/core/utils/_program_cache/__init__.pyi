@@ -1,4 +1,4 @@
-"""Caches of compiled programs, and their keys."""
+"""Program caches and cache keys."""
 
 from ._abc import ProgramCacheResource as ProgramCacheResource
 from ._file_stream import FileStreamProgramCache as FileStreamProgramCache

@@ -1,4 +1,4 @@
-"""What every cache of compiled programs has."""
+"""Abstract base class of program caches."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
@@ -11,7 +11,7 @@ from typing_extensions import Buffer, Self
 __all__ = ["ProgramCacheResource"]
 
 class ProgramCacheResource(ABC):
-    """Something that keeps compiled code: bytes under keys."""
+    """Cache of compiled code: a mapping from keys to bytes."""
 
     @abstractmethod
     def __getitem__(self, key: bytes | str) -> bytes: ...
@@ -23,11 +23,11 @@ class ProgramCacheResource(ABC):
     def __len__(self) -> int: ...
     @abstractmethod
     def clear(self) -> None:
-        """Forgets everything."""
+        """Remove all entries."""
 
     @overload
     def get(self, key: bytes | str, default: None = None) -> bytes | None:
-        """The bytes under a key, or `default` if there are none."""
+        """Return the bytes stored under a key, or `default`."""
     @overload
     def get(self, key: bytes | str, default: bytes) -> bytes: ...
     def update(
@@ -37,10 +37,10 @@ class ProgramCacheResource(ABC):
         | Iterable[tuple[bytes | str, Buffer | ObjectCode]],
         /,
     ) -> None:
-        """Keeps several entries, one after the other."""
+        """Store several entries in order; if one fails, the preceding ones remain stored."""
 
     def close(self) -> None:
-        """Lets go of what the cache holds."""
+        """Release the resources of the cache. The base implementation does nothing."""
 
     def __enter__(self) -> Self: ...
     def __exit__(

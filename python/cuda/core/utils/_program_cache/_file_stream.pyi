@@ -1,4 +1,4 @@
-"""A cache on disk."""
+"""Program cache on disk."""
 
 from os import PathLike
 
@@ -10,7 +10,7 @@ from ._abc import ProgramCacheResource
 __all__ = ["FileStreamProgramCache"]
 
 class FileStreamProgramCache(ProgramCacheResource):
-    """A cache of compiled programs in a directory, for any number of processes at a time."""
+    """Program cache in a directory, shared by any number of concurrent processes."""
 
     def __init__(self, path: str | PathLike[str] | None = None, *, max_size_bytes: int | None = None) -> None: ...
     def __getitem__(self, key: bytes | str) -> bytes: ...
@@ -18,12 +18,12 @@ class FileStreamProgramCache(ProgramCacheResource):
     def __delitem__(self, key: bytes | str) -> None: ...
     def __len__(self) -> int: ...
     def clear(self) -> None:
-        """Forgets everything."""
+        """Remove all entries."""
 
     @property
     def hits(self) -> int:
-        """How many lookups of this object found something."""
+        """Number of lookups of this object that hit."""
 
     @property
     def misses(self) -> int:
-        """How many lookups of this object found nothing."""
+        """Number of lookups of this object that missed."""

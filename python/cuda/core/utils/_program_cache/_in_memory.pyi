@@ -1,4 +1,4 @@
-"""A cache in memory."""
+"""Program cache in memory."""
 
 from cuda.core._module import ObjectCode
 from typing_extensions import Buffer
@@ -8,7 +8,7 @@ from ._abc import ProgramCacheResource
 __all__ = ["InMemoryProgramCache"]
 
 class InMemoryProgramCache(ProgramCacheResource):
-    """A cache of compiled programs in this process's memory."""
+    """Program cache in the memory of this process. Thread-safe."""
 
     def __init__(self, *, max_size_bytes: int | None = None) -> None: ...
     def __getitem__(self, key: bytes | str) -> bytes: ...
@@ -16,12 +16,12 @@ class InMemoryProgramCache(ProgramCacheResource):
     def __delitem__(self, key: bytes | str) -> None: ...
     def __len__(self) -> int: ...
     def clear(self) -> None:
-        """Forgets everything."""
+        """Remove all entries."""
 
     @property
     def hits(self) -> int:
-        """How many lookups of this object found something."""
+        """Number of lookups of this object that hit."""
 
     @property
     def misses(self) -> int:
-        """How many lookups of this object found nothing."""
+        """Number of lookups of this object that missed."""

@@ -1,4 +1,4 @@
-"""Keys of compiled programs."""
+"""Keys of program caches."""
 
 from collections.abc import Sequence
 
@@ -16,4 +16,4 @@ def make_program_cache_key(
     name_expressions: Sequence[str | bytes] = (),
     extra_digest: Buffer | None = None,
 ) -> bytes:
-    """A key that changes with everything that compiled code depends on."""
+    """Compute a cache key from all inputs of a compilation."""

@@ -1,29 +1,29 @@
-//! Buffers made of something else: of memory that exists, of another buffer, of one that grew.
+//! Construction of buffers: from existing memory, as slices, and by growing.
 
 use std::sync::atomic::Ordering;
 
-use cupyrite::{DeviceBuffer, ForkGeneration, Stream, StreamUsage};
+use cupyrite::{DeviceBuffer, ForkGeneration, StreamUsage};
 use pyo3::exceptions::{PyRuntimeError, PyTypeError, PyValueError};
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::PySlice;
 
 use crate::core::closable::closed;
-use crate::core::errors::{Class, OrRaise};
-use crate::core::memory::buffer::{Backing, GivenBack, PyBuffer};
+use crate::core::errors::{ExceptionClass, OrRaise};
+use crate::core::memory::buffer::{Backing, PyBuffer, ResourceDeallocation};
 use crate::core::memory::managed::PyManagedBuffer;
 use crate::core::memory::resource::PyMemoryResource;
 use crate::core::numbers::{address_argument, size_argument};
 use crate::core::stream;
 
-/// Where a slice of so many bytes begins, how many it has where its step is 1, and the step.
-fn bounds(slice: &Bound<'_, PySlice>, bytes: usize) -> PyResult<(usize, usize, i128)> {
+/// Start, length for step 1, and step of a slice of a sequence of `bytes` bytes.
+fn slice_bounds(slice: &Bound<'_, PySlice>, bytes: usize) -> PyResult<(usize, usize, i128)> {
     if let Ok(bytes) = isize::try_from(bytes) {
         let part = slice.indices(bytes)?;
         let start = part.start.cast_unsigned();
         return Ok((start, part.slicelength, part.step as i128));
     }
-    // C's lengths end earlier than addresses do; Python's numbers do not.
+    // `Py_ssize_t` is smaller than the address range; Python ints are not.
     let (start, stop, step): (i128, i128, i128) = slice
         .call_method1(intern!(slice.py(), "indices"), (bytes,))?
         .extract()?;
@@ -32,12 +32,12 @@ fn bounds(slice: &Bound<'_, PySlice>, bytes: usize) -> PyResult<(usize, usize, i
 }
 
 impl PyBuffer {
-    /// What `from_handle` makes of its arguments.
+    /// Implements `from_handle`.
     ///
     /// # Errors
     ///
     /// As the method.
-    pub fn of_handle(
+    pub fn from_arguments(
         ptr: &Bound<'_, PyAny>,
         size: &Bound<'_, PyAny>,
         mr: Option<&Bound<'_, PyAny>>,
@@ -49,10 +49,10 @@ impl PyBuffer {
         let Some(resource) = mr else {
             if stream.is_some() {
                 return Err(PyValueError::new_err(
-                    "Buffer.from_handle() argument 'stream' says where 'mr' frees the memory; without 'mr' nobody frees it",
+                    "Buffer.from_handle() argument 'stream' requires 'mr', which frees the memory on it",
                 ));
             }
-            return Ok(PyBuffer::shell(
+            return Ok(PyBuffer::new_value(
                 Backing::Foreign,
                 address,
                 size,
@@ -71,25 +71,22 @@ impl PyBuffer {
                 "Buffer.from_handle() takes 'mr', which frees the memory, or 'owner', which owns it, not both",
             ));
         }
-        let accepted = match stream {
-            Some(given) => stream::accept(given, "Buffer.from_handle", "stream", false)?,
-            None => Stream::default_stream(),
-        };
-        let backing = Backing::Resource(GivenBack {
+        let accepted = stream::accept_or_default(stream, "Buffer.from_handle")?;
+        let backing = Backing::Resource(ResourceDeallocation {
             object: stream.map(|given| given.clone().unbind()),
             users: StreamUsage::new(accepted),
             generation: ForkGeneration::current(),
         });
         let resource = Some(resource.clone().unbind());
-        Ok(PyBuffer::shell(backing, address, size, resource, None))
+        Ok(PyBuffer::new_value(backing, address, size, resource, None))
     }
 
-    /// Has the memory grow in place, or gives what an object for it at its new address holds: this one is closed then.
+    /// Grows the memory in place, or returns the value of a new buffer object at another address and closes this one.
     ///
     /// # Errors
     ///
-    /// `RuntimeError` where it was closed or is in use, `CUDAError` for memory that no resource of the crate's owns, what
-    /// `grow` says.
+    /// `RuntimeError` for a closed or pinned buffer, `CUDAError` for memory not owned by a resource of this crate, the
+    /// errors of `grow`.
     pub fn resize(
         &self,
         py: Python<'_>,
@@ -97,25 +94,25 @@ impl PyBuffer {
     ) -> PyResult<Option<PyBuffer>> {
         let mut memory = {
             let mut state = self.lock(py);
-            if !self.place().open {
+            if !self.extent().open {
                 return Err(closed("Buffer"));
             }
             if !matches!(state.backing, Backing::Pool(_)) {
-                let text = "CUDA_ERROR_INVALID_VALUE: the memory of this buffer was not allocated by this resource";
-                return Err(Class::Cuda.error(py, text.to_owned()));
+                let text = "CUDA_ERROR_INVALID_VALUE: the memory of this Buffer was not allocated by this resource";
+                return Err(ExceptionClass::Cuda.error(py, text.to_owned()));
             }
-            // For as long as this takes, others find it closed.
-            if !self.uses.suspend(py) {
+            // Other threads see the buffer as closed until `reopen`.
+            if !self.pins.close_if_unpinned(py) {
                 return Err(PyRuntimeError::new_err(
-                    "this buffer cannot grow while parts of it, arrays made from it or calls use its memory",
+                    "this Buffer cannot grow while slices, exported arrays or calls use its memory",
                 ));
             }
             match std::mem::take(&mut state.backing) {
                 Backing::Pool(memory) => memory,
                 other => {
-                    // It was looked at above.
+                    // Unreachable: checked above.
                     state.backing = other;
-                    self.uses.resume(py);
+                    self.pins.reopen(py);
                     return Err(closed("Buffer"));
                 }
             }
@@ -124,72 +121,80 @@ impl PyBuffer {
         let (address, size) = (memory.address(), memory.size());
         let mut state = self.lock(py);
         if matches!(done, Ok(true)) {
-            let former = std::mem::take(&mut *state);
+            let previous = std::mem::take(&mut *state);
             drop(state);
-            let shell = PyBuffer::shell(
+            let shell = PyBuffer::new_value(
                 Backing::Pool(memory),
                 address,
                 size,
-                former.resource,
-                former.owner,
+                previous.resource,
+                previous.owner,
             );
             return Ok(Some(shell));
         }
         state.backing = Backing::Pool(memory);
         state.size = size;
         self.size.store(size, Ordering::Relaxed);
-        self.uses.resume(py);
+        self.pins.reopen(py);
         drop(state);
         done.map(|_| None).or_raise(py)
     }
 
-    /// A part of the buffer, for `__getitem__`.
+    /// Implements `__getitem__`.
     ///
     /// # Errors
     ///
-    /// `TypeError` and `ValueError` for what is no slice of bytes that follow each other, `RuntimeError` where it was closed.
-    pub(super) fn part<'py>(
+    /// `TypeError` and `ValueError` for keys other than contiguous slices, `RuntimeError` for a closed buffer.
+    pub(super) fn slice<'py>(
         slf: &Bound<'py, PyBuffer>,
         key: &Bound<'py, PyAny>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let py = slf.py();
         let Ok(slice) = key.cast::<PySlice>() else {
             return Err(PyTypeError::new_err(format!(
-                "a Buffer has no elements: it is cut by slices, as in buffer[:16], not by an object of type {}",
+                "Buffer indices must be slices, such as buffer[:16], not {}",
                 key.get_type().name()?
             )));
         };
         let pinned = slf.get().pin(py)?;
-        let (start, length, step) = bounds(slice, pinned.size)?;
+        let (start, length, step) = slice_bounds(slice, pinned.size)?;
         if step != 1 {
             return Err(PyValueError::new_err(format!(
-                "the slice of a Buffer has the step {step}; its bytes are one after the other, so expected 1"
+                "Buffer slices must have step 1, not {step}"
             )));
         }
-        // Of memory that somebody else describes nobody knows whether it ends where addresses do.
+        // Wrapping: externally described memory may end at the end of the address space.
         let address = pinned.address.wrapping_add(start as u64);
         let resource = pinned.resource();
-        // Parts of parts hold the whole: nothing that is asked of them goes through a long row of others.
+        // A slice of a slice refers to the whole buffer, so that queries do not follow a chain.
         let whole = match &slf.get().lock(py).backing {
-            Backing::View(whole) => Some(whole.clone_ref(py)),
+            Backing::Slice(whole) => Some(whole.clone_ref(py)),
             _ => None,
         };
         let whole = match whole {
             Some(whole) => {
-                whole.get().uses.share(py);
+                whole.get().pins.pin_again(py);
                 drop(pinned);
                 whole
             }
             None => {
-                // Undone by the part.
+                // Released by the slice.
                 std::mem::forget(pinned);
                 slf.clone().unbind()
             }
         };
         let owner = slf.clone().into_any().unbind();
-        let shell = PyBuffer::shell(Backing::View(whole), address, length, resource, Some(owner));
+        let shell = PyBuffer::new_value(
+            Backing::Slice(whole),
+            address,
+            length,
+            resource,
+            Some(owner),
+        );
         if slf.cast::<PyManagedBuffer>().is_ok() {
-            Ok(PyManagedBuffer::make(py, shell)?.into_bound(py).into_any())
+            Ok(PyManagedBuffer::create(py, shell)?
+                .into_bound(py)
+                .into_any())
         } else {
             Ok(Bound::new(py, shell)?.into_any())
         }

@@ -1,4 +1,4 @@
-//! What Python sees of a `Buffer`.
+//! Python methods of `Buffer`.
 
 use cupyrite::{Error, MemoryKind, PointerInfo, Stream, enter_for_default_stream, fill_async};
 use pyo3::exceptions::{PyRuntimeError, PyTypeError, PyValueError};
@@ -20,7 +20,7 @@ use crate::core::memory::resource;
 use crate::core::numbers::pattern;
 use crate::core::{device, dlpack, stream};
 
-/// A buffer of another process's memory.
+/// Imports a buffer of another process.
 fn import(
     py: Python<'_>,
     mr: &Bound<'_, PyAny>,
@@ -38,21 +38,21 @@ fn import(
     let memory = match py.detach(|| pool.import_buffer(&described, stream)) {
         Err(Error::InvalidArgument { problem, .. }) => {
             return Err(PyValueError::new_err(format!(
-                "Buffer.from_ipc_descriptor() argument 'ipc_descriptor' is damaged: its size {problem}"
+                "Buffer.from_ipc_descriptor() argument 'ipc_descriptor' is corrupt: its size {problem}"
             )));
         }
-        made => made.or_raise(py)?,
+        created => created.or_raise(py)?,
     };
     let (address, size) = (memory.address(), memory.size());
     let resource = Some(mr.clone().unbind());
-    let made = PyBuffer::make(py, Backing::Pool(memory), address, size, resource, None)?;
-    made.get().lock(py).descriptor = Some(descriptor.clone().unbind());
-    Ok(made)
+    let created = PyBuffer::create(py, Backing::Pool(memory), address, size, resource, None)?;
+    created.get().lock(py).descriptor = Some(descriptor.clone().unbind());
+    Ok(created)
 }
 
 fn not_shared() -> PyErr {
     PyRuntimeError::new_err(
-        "the memory of this buffer cannot be shared with other processes: its memory resource is not IPC-enabled",
+        "the memory of this Buffer cannot be shared with other processes: its memory resource is not IPC-enabled",
     )
 }
 
@@ -62,27 +62,27 @@ impl PyBuffer {
     #[pyo3(signature = (*_args, **_kwargs))]
     fn new(_args: &Bound<'_, PyTuple>, _kwargs: Option<&Bound<'_, PyDict>>) -> PyResult<PyBuffer> {
         Err(PyRuntimeError::new_err(
-            "a Buffer is not made by its class: allocate one with Device.allocate() or a memory resource's allocate(), or \
-             take existing memory with Buffer.from_handle()",
+            "Buffer cannot be instantiated; allocate with Device.allocate() or a memory resource, or wrap existing \
+             memory with Buffer.from_handle()",
         ))
     }
 
-    /// A buffer of memory that exists.
+    /// Wraps existing memory.
     ///
     /// Parameters
     /// ----------
     /// ptr : int or cuda.bindings.driver.CUdeviceptr
-    ///     The address, on a device or on the host.
+    ///     Device or host address.
     /// size : int
-    ///     Bytes.
+    ///     Size in bytes.
     /// mr : MemoryResource, optional
-    ///     Who frees the memory: ``mr.deallocate(ptr, size, stream=...)`` is called once, when the buffer is closed or
-    ///     forgotten.
+    ///     Resource that frees the memory: ``mr.deallocate(ptr, size, stream=...)`` is called once, when the buffer is
+    ///     closed or garbage-collected.
     /// owner : object, optional
-    ///     Who owns the memory; it is kept until the buffer is closed. Not together with `mr`. With neither, the memory has
-    ///     to outlive the buffer.
+    ///     Owner of the memory, kept alive until the buffer is closed. Excludes `mr`. Without `mr` and `owner`, the
+    ///     caller guarantees that the memory outlives the buffer.
     /// stream : Stream, optional
-    ///     The stream that `mr` is given; the default stream by default.
+    ///     Stream passed to `mr`. Default: the default stream.
     ///
     /// Returns
     /// -------
@@ -97,51 +97,52 @@ impl PyBuffer {
         owner: Option<Py<PyAny>>,
         stream: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<Py<PyBuffer>> {
-        Py::new(py, Self::of_handle(ptr, size, mr, owner, stream)?)
+        Py::new(py, Self::from_arguments(ptr, size, mr, owner, stream)?)
     }
 
-    /// A part of the buffer: a buffer that shares its memory.
+    /// Returns a slice: a buffer that shares the memory.
     ///
-    /// The memory stays until the parts are closed or forgotten too, whenever this buffer is closed.
+    /// The memory stays valid until the slices are closed or garbage-collected, even if this buffer is closed earlier.
     ///
     /// Parameters
     /// ----------
     /// key : slice
-    ///     Which bytes, as of a ``bytes`` object; the step is 1.
+    ///     Range of bytes, with step 1.
     ///
     /// Returns
     /// -------
     /// Buffer
-    ///     Of managed memory a :class:`ManagedBuffer`, where this is one. Its ``owner`` is this buffer.
+    ///     A :class:`ManagedBuffer` if this is one. Its ``owner`` is this buffer.
     fn __getitem__<'py>(
         slf: &Bound<'py, Self>,
         key: &Bound<'py, PyAny>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        Self::part(slf, key)
+        Self::slice(slf, key)
     }
 
-    /// A buffer of another process's memory. It has to be closed before that process frees the memory.
+    /// Imports a buffer of another process. The imported buffer must be closed before the exporting process frees the
+    /// memory.
     ///
     /// Parameters
     /// ----------
     /// mr : DeviceMemoryResource or PinnedMemoryResource
-    ///     The memory resource over the other process's pool, made by its ``from_allocation_handle``.
+    ///     Memory resource over the exporting process's pool, created by ``from_allocation_handle``.
     /// ipc_descriptor : IPCBufferDescriptor
-    ///     The buffer's :attr:`ipc_descriptor` there.
+    ///     The exported buffer's :attr:`ipc_descriptor`.
     /// stream : Stream
-    ///     In whose order the buffer is closed.
+    ///     Stream on which the buffer is closed.
     ///
     /// Returns
     /// -------
     /// Buffer
-    ///     Imported again while it is open it is another object of the same address.
+    ///     Importing an open buffer again returns another object with the same address.
     ///
     /// Raises
     /// ------
     /// CUDAError
-    ///     The descriptor is of another pool, or the resource is this process's own (``CUDA_ERROR_INVALID_VALUE``).
+    ///     The descriptor belongs to another pool, or to a pool of this process (``CUDA_ERROR_INVALID_VALUE``).
     /// ValueError
-    ///     The descriptor is damaged.
+    ///     The descriptor is corrupt.
     #[classmethod]
     #[pyo3(signature = (mr, ipc_descriptor, *, stream))]
     fn from_ipc_descriptor(
@@ -155,7 +156,7 @@ impl PyBuffer {
         import(py, mr, ipc_descriptor, &accepted)
     }
 
-    /// What unpickling calls.
+    /// Unpickles a buffer.
     #[staticmethod]
     fn _reduce_helper(
         py: Python<'_>,
@@ -165,8 +166,8 @@ impl PyBuffer {
         import(py, mr, ipc_descriptor, &Stream::default_stream())
     }
 
-    /// What another process needs to use the memory, by :meth:`from_ipc_descriptor`: an ``IPCBufferDescriptor``, which can be
-    /// pickled.
+    /// Descriptor with which another process imports the memory by :meth:`from_ipc_descriptor`: a picklable
+    /// ``IPCBufferDescriptor``.
     ///
     /// Raises
     /// ------
@@ -184,41 +185,43 @@ impl PyBuffer {
                 Backing::Pool(memory) if ipc::is_shared(py, state.resource.as_ref()) => {
                     memory.descriptor()
                 }
-                Backing::View(_) => {
+                Backing::Slice(_) => {
                     return Err(PyRuntimeError::new_err(
-                        "a part of a Buffer is not shared with other processes: share the whole one, its owner, and take \
-                         the part there",
+                        "a slice of a Buffer cannot be shared with other processes; share the whole buffer (its owner) \
+                         and slice it there",
                     ));
                 }
                 _ => return Err(not_shared()),
             }
         };
-        let made = Py::new(py, PyBufferDescriptor::new_of(described.or_raise(py)?))?;
+        let created = Py::new(py, PyBufferDescriptor::new_of(described.or_raise(py)?))?;
         let mut state = self.lock(py);
-        // Another thread may have been first: then that one stays.
-        let kept = state.descriptor.get_or_insert_with(|| made.clone_ref(py));
+        // Keeps the descriptor of a thread that was faster.
+        let kept = state
+            .descriptor
+            .get_or_insert_with(|| created.clone_ref(py));
         Ok(kept.clone_ref(py))
     }
 
-    /// The address; 0 once the buffer was closed.
+    /// Address of the memory; 0 if the buffer was closed.
     #[getter]
     fn handle(&self) -> u64 {
-        self.place().address
+        self.extent().address
     }
 
-    /// Bytes; 0 once the buffer was closed.
+    /// Size in bytes; 0 if the buffer was closed.
     #[getter]
     fn size(&self) -> usize {
-        self.place().size
+        self.extent().size
     }
 
     /// Whether :meth:`close` was called.
     #[getter]
     fn is_closed(&self) -> bool {
-        !self.place().open
+        !self.extent().open
     }
 
-    /// The number of the device that the memory belongs to; -1 for memory that CUDA does not know.
+    /// Device number of the memory; -1 for memory unknown to CUDA.
     #[getter]
     pub(super) fn device_id(&self, py: Python<'_>) -> PyResult<i64> {
         let native = match &self.lock(py).backing {
@@ -226,68 +229,68 @@ impl PyBuffer {
             _ => None,
         };
         if let Some(device) = native {
-            // Page-locked memory has no device, and its resource may refuse to name one.
+            // Page-locked memory has no device, and its resource may raise.
             self.pin(py)?;
             return Ok(device.map_or(-1, |device| device.ordinal() as i64));
         }
-        self.fact(py, intern!(py, "device_id"), |info| {
+        self.attribute(py, intern!(py, "device_id"), |info| {
             info.device.map_or(-1, |ordinal| ordinal as i64)
         })
     }
 
-    /// Whether kernels can use the memory.
+    /// Whether kernels can access the memory.
     #[getter]
     pub(super) fn is_device_accessible(&self, py: Python<'_>) -> PyResult<bool> {
         let name = intern!(py, "is_device_accessible");
-        self.truth(py, name, |info| info.kind != MemoryKind::Unknown)
+        self.bool_attribute(py, name, |info| info.kind != MemoryKind::Unknown)
     }
 
-    /// Whether the host can use the memory.
+    /// Whether the host can access the memory.
     #[getter]
     pub(super) fn is_host_accessible(&self, py: Python<'_>) -> PyResult<bool> {
         let name = intern!(py, "is_host_accessible");
-        self.truth(py, name, |info| info.kind != MemoryKind::Device)
+        self.bool_attribute(py, name, |info| info.kind != MemoryKind::Device)
     }
 
-    /// Whether the memory is managed: it moves to whoever uses it.
+    /// Whether the memory is managed (unified) memory.
     #[getter]
     pub(super) fn is_managed(&self, py: Python<'_>) -> PyResult<bool> {
         let name = intern!(py, "is_managed");
-        self.truth(py, name, |info| info.kind == MemoryKind::Managed)
+        self.bool_attribute(py, name, |info| info.kind == MemoryKind::Managed)
     }
 
-    /// Whether the memory is another process's.
+    /// Whether the memory was imported from another process.
     #[getter]
     fn is_mapped(&self, py: Python<'_>) -> bool {
-        self.imported(py)
+        self.is_imported(py)
     }
 
-    /// The memory resource that the memory is of; None where there is none, and once the buffer was closed.
+    /// The memory resource; None if there is none or the buffer was closed.
     #[getter]
     fn memory_resource(&self, py: Python<'_>) -> Option<Py<PyAny>> {
         self.resource(py)
     }
 
-    /// The object that was given as the memory's owner; None where there is none, and once the buffer was closed.
+    /// The owner given to :meth:`from_handle`; None if there is none or the buffer was closed.
     #[getter]
     fn owner(&self, py: Python<'_>) -> Option<Py<PyAny>> {
         let state = self.lock(py);
-        if !self.place().open {
+        if !self.extent().open {
             return None;
         }
         state.owner.as_ref().map(|o| o.clone_ref(py))
     }
 
-    /// Has the memory freed in the order of another stream than the one it was allocated on.
+    /// Sets the stream on which the memory is freed.
     ///
     /// Parameters
     /// ----------
     /// stream : Stream
-    ///     Where; it first waits for what the stream set before holds now.
+    ///     The stream; it first waits for the current work of the previous deallocation stream.
     fn set_deallocation_stream(&self, py: Python<'_>, stream: &Bound<'_, PyAny>) -> PyResult<()> {
         let accepted = stream::lend(stream, "Buffer.set_deallocation_stream", "stream", false)?;
         let mut state = self.lock(py);
-        if !self.place().open {
+        if !self.extent().open {
             return Err(closed("Buffer"));
         }
         let done = set_stream(&mut state, stream, &accepted);
@@ -305,18 +308,18 @@ impl PyBuffer {
         Ok(false)
     }
 
-    /// Copies the whole buffer, in the order of a stream.
+    /// Copies the whole buffer, stream-ordered.
     ///
     /// Parameters
     /// ----------
     /// dst : Buffer or array, optional
-    ///     Where to: another buffer, or any object with the buffer protocol, ``__cuda_array_interface__`` or
-    ///     ``__array_interface__`` that is contiguous in C order, can be written and has just as many bytes. By default a
-    ///     new buffer from the same memory resource.
+    ///     Destination: a buffer, or an object with the buffer protocol, ``__cuda_array_interface__`` or
+    ///     ``__array_interface__`` that is writable, C-contiguous and of equal size. Default: a new buffer from the
+    ///     same memory resource.
     /// stream : Stream
-    ///     In whose order.
+    ///     The stream.
     /// options : CopyOptions, optional
-    ///     How.
+    ///     Options of the copy.
     ///
     /// Returns
     /// -------
@@ -325,8 +328,9 @@ impl PyBuffer {
     ///
     /// Notes
     /// -----
-    /// The contents are there when the stream has come to the copy: wait for it, by ``stream.sync()`` say, before reading an
-    /// array of the host. An array of the host is kept alive, and unresizable, until then.
+    /// The contents are available after the stream has completed the copy: synchronize, for example with
+    /// ``stream.sync()``, before reading a host array. A host array is kept alive and locked against resizing until
+    /// then.
     #[pyo3(signature = (dst=None, *, stream, options=None))]
     fn copy_to<'py>(
         slf: &Bound<'py, Self>,
@@ -343,7 +347,7 @@ impl PyBuffer {
             None => {
                 let Some(resource) = slf.get().resource_of_pinned(py) else {
                     return Err(PyValueError::new_err(
-                        "Buffer.copy_to() needs 'dst': this buffer has no memory resource to allocate one from",
+                        "Buffer.copy_to() requires 'dst': this Buffer has no memory resource to allocate from",
                     ));
                 };
                 let device = match slf.get().device(py) {
@@ -365,22 +369,22 @@ impl PyBuffer {
         Ok(dst)
     }
 
-    /// Copies something into the buffer, in the order of a stream.
+    /// Copies into the buffer, stream-ordered.
     ///
     /// Parameters
     /// ----------
     /// src : Buffer or array
-    ///     Where from: another buffer, or any object with the buffer protocol, ``__cuda_array_interface__`` or
-    ///     ``__array_interface__`` that is contiguous in C order and has just as many bytes.
+    ///     Source: a buffer, or an object with the buffer protocol, ``__cuda_array_interface__`` or
+    ///     ``__array_interface__`` that is C-contiguous and of equal size.
     /// stream : Stream
-    ///     In whose order.
+    ///     The stream.
     /// options : CopyOptions, optional
-    ///     How.
+    ///     Options of the copy.
     ///
     /// Notes
     /// -----
-    /// An array of the host must not be changed before the stream has come to the copy, unless the options say
-    /// ``src_access_order="during_api_call"``. It is kept alive, and unresizable, until then.
+    /// A host array must not be modified before the stream has completed the copy, unless the options specify
+    /// ``src_access_order="during_api_call"``. It is kept alive and locked against resizing until then.
     #[pyo3(signature = (src, *, stream, options=None))]
     fn copy_from<'py>(
         slf: &Bound<'py, Self>,
@@ -402,15 +406,15 @@ impl PyBuffer {
         )
     }
 
-    /// Fills the buffer with a pattern, in the order of a stream.
+    /// Fills the buffer with a pattern, stream-ordered.
     ///
     /// Parameters
     /// ----------
     /// value : int or object with the buffer protocol
-    ///     An int from 0 to 255 fills every byte. An object of 1, 2 or 4 bytes, such as ``b"\xff"`` or ``np.float32(1)``, is
-    ///     repeated; the buffer's size must be a multiple of its size.
+    ///     An int from 0 to 255 fills every byte. An object of 1, 2 or 4 bytes, such as ``b"\xff"`` or
+    ///     ``np.float32(1)``, is repeated; the buffer's size must be a multiple of its size.
     /// stream : Stream
-    ///     In whose order.
+    ///     The stream.
     #[pyo3(signature = (value, *, stream))]
     fn fill(
         &self,
@@ -424,17 +428,17 @@ impl PyBuffer {
         let width = pattern.width();
         if !pinned.size.is_multiple_of(width) {
             return Err(PyValueError::new_err(format!(
-                "Buffer.fill() argument 'value' has {width} bytes, of which the size of the buffer, {}, is no multiple",
+                "Buffer.fill() argument 'value' has {width} bytes; the size of the buffer, {} bytes, is not a multiple",
                 pinned.size
             )));
         }
         if !pinned.address.is_multiple_of(width as u64) {
             return Err(PyValueError::new_err(format!(
-                "Buffer.fill() argument 'value' has {width} bytes, to which the buffer's address {:#x} is not aligned",
+                "Buffer.fill() argument 'value' has {width} bytes; the buffer's address {:#x} is not aligned to it",
                 pinned.address
             )));
         }
-        self.used_by(py, &accepted);
+        self.note_use(py, &accepted);
         let device = if accepted.is_default() {
             self.device(py)
         } else {
@@ -444,71 +448,71 @@ impl PyBuffer {
             let _entered = device
                 .map(|device| enter_for_default_stream(&accepted, device))
                 .transpose()?;
-            // SAFETY: the memory is there while it is pinned, and freed after this work: `used_by`. That an address which
-            // somebody else gave is good for `size` bytes is what `from_handle` asks of its caller.
+            // SAFETY: the memory is pinned during the call and freed after this work (`note_use`). The caller of
+            // `from_handle` guarantees `size` valid bytes.
             unsafe { fill_async(pinned.address, pinned.size, pattern, &accepted) }
         })
         .or_raise(py)
     }
 
-    /// ``(device type, device number)`` of the memory, as DLPack numbers them.
+    /// ``(device type, device number)`` as defined by DLPack.
     fn __dlpack_device__(slf: &Bound<'_, Self>) -> PyResult<(i32, i32)> {
         let here = dlpack::device(slf.get(), slf.py())?;
         Ok((here.kind.0, here.number))
     }
 
-    /// Address and size for libraries of device arrays (version 3), as bytes; where a device can use the memory. Its stream is
-    /// behind all work that is known to use the memory.
+    /// CUDA array interface (version 3) of the memory as bytes; only for device-accessible memory. Its stream is
+    /// ordered after all known uses of the memory.
     #[getter]
     fn __cuda_array_interface__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         exports::cuda_array_interface(self, py)
     }
 
-    /// Address and size for NumPy (version 3), as bytes; where the host can use the memory.
+    /// NumPy array interface (version 3) of the memory as bytes; only for host-accessible memory.
     #[getter]
     fn __array_interface__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         exports::array_interface(self, py)
     }
 
-    /// The memory by the buffer protocol, as bytes, where the host can use it.
+    /// Buffer protocol: the memory as bytes; only for host-accessible memory.
     unsafe fn __getbuffer__(
         slf: Bound<'_, Self>,
         out: *mut ffi::Py_buffer,
         flags: std::ffi::c_int,
     ) -> PyResult<()> {
-        // SAFETY: as Python has it: a place for the answer, or null from those that err.
-        unsafe { exports::show(&slf, out, flags) }
+        // SAFETY: Python passes a valid pointer, or null.
+        unsafe { exports::buffer_protocol(&slf, out, flags) }
     }
 
     unsafe fn __releasebuffer__(&self, py: Python<'_>, _view: *mut ffi::Py_buffer) {
         self.unpin(py);
     }
 
-    // Anything but a buffer does not get here: Python is told that this class does not know it.
+    // PyO3 returns `NotImplemented` for other types.
     fn __eq__(&self, other: &Bound<'_, PyBuffer>) -> bool {
-        let (a, b) = (self.place(), other.get().place());
+        let (a, b) = (self.extent(), other.get().extent());
         (a.address, a.size) == (b.address, b.size)
     }
 
     fn __hash__(&self, py: Python<'_>) -> PyResult<isize> {
-        let place = self.place();
-        (place.address, place.size).into_pyobject(py)?.hash()
+        let extent = self.extent();
+        (extent.address, extent.size).into_pyobject(py)?.hash()
     }
 
     fn __repr__(&self, py: Python<'_>) -> String {
-        let place = self.place();
-        let mapped = if self.imported(py) {
+        let extent = self.extent();
+        let mapped = if self.is_imported(py) {
             " is_mapped=True"
         } else {
             ""
         };
         format!(
             "<Buffer ptr={:#x} size={}{mapped}>",
-            place.address, place.size
+            extent.address, extent.size
         )
     }
 
-    /// Pickling shares the memory with another process, which its memory resource has to allow.
+    /// Pickles a reference to the memory for another process; requires an IPC-enabled memory resource.
     fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
         let py = slf.py();
         let descriptor = slf.get().ipc_descriptor(py)?;
@@ -520,7 +524,7 @@ impl PyBuffer {
     }
 
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
-        // A lock that is held now is held by a thread that the collector has stopped: its object is alive.
+        // A held lock belongs to a thread that the collector has suspended, so the object is alive.
         // SAFETY: the collector runs on an attached thread.
         let py = unsafe { Python::assume_attached() };
         if let Some(state) = self.state.try_lock(py) {
@@ -528,34 +532,33 @@ impl PyBuffer {
             visit.call(&state.resource)?;
             match &state.backing {
                 Backing::Resource(given) => visit.call(&given.object)?,
-                Backing::View(whole) => visit.call(whole)?,
+                Backing::Slice(whole) => visit.call(whole)?,
                 _ => {}
             }
         }
         Ok(())
     }
 
-    // No `__clear__`: the memory is given back by what it refers to, so it lets go of that last, when it is dropped. Cycles
-    // through a buffer are broken at another of their objects: owner and resource are objects that can refer back only
-    // through something of their own.
+    // No `__clear__`: freeing the memory requires these references, so they are dropped last. Cycles through a buffer
+    // are broken at another object: owner and resource can refer back only through objects of their own.
 }
 
 impl PyBuffer {
-    /// Whether the buffer is open and the memory another process's.
-    fn imported(&self, py: Python<'_>) -> bool {
+    /// Whether the buffer is open and was imported from another process.
+    fn is_imported(&self, py: Python<'_>) -> bool {
         let state = self.lock(py);
-        self.place().open
+        self.extent().open
             && match &state.backing {
                 Backing::Pool(memory) => {
                     memory.pool().is_some_and(cupyrite::MemoryPool::is_imported)
                 }
-                Backing::View(whole) => whole.get().imported(py),
+                Backing::Slice(whole) => whole.get().is_imported(py),
                 _ => false,
             }
     }
 
-    /// As [`PyBuffer::fact`], with the resource's answer taken as Python takes truth.
-    fn truth(
+    /// As [`PyBuffer::attribute`], with Python truth-value semantics.
+    fn bool_attribute(
         &self,
         py: Python<'_>,
         name: &Bound<'_, PyString>,

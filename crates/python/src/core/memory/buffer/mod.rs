@@ -20,19 +20,19 @@ use crate::core::closable::closed;
 use crate::core::errors::OrRaise;
 use crate::core::memory::buffer::release::{release, release_quietly, set_stream};
 use crate::core::memory::ipc::PyBufferDescriptor;
-use crate::core::pin_count::Uses;
+use crate::core::pin_count::PinCount;
 use crate::core::stream;
-use crate::cpython::freelist::{Fresh, Parts, Recycled};
-use crate::cpython::gil_lock::{Guard, Held};
+use crate::cpython::gil_lock::{GilLock, GilLockGuard};
+use crate::cpython::internals::freelist::{Construct, FreeList, FreeListed};
 
-/// Memory that a memory resource allocated, or that somebody else owns.
+/// Memory allocated by a memory resource or owned by another object.
 ///
-/// Buffers come from :meth:`Device.allocate`, from a memory resource's ``allocate`` and from :meth:`from_handle`. The
-/// memory is freed once: when the buffer is closed or forgotten, in the order of the stream that it was allocated on, or of
-/// the one given to :meth:`close` or :meth:`set_deallocation_stream`. It owns what it needs for that, so its stream and its
-/// memory resource may be closed first. Launches, copies and fills on other streams are waited for by that stream.
+/// Buffers come from :meth:`Device.allocate`, a memory resource's ``allocate`` and :meth:`from_handle`. The memory is
+/// freed once, when the buffer is closed or garbage-collected: stream-ordered on the stream of the allocation, or on
+/// the stream given to :meth:`close` or :meth:`set_deallocation_stream`. That stream first waits for launches, copies
+/// and fills on other streams. The buffer owns its stream and its memory resource, which may be closed first.
 ///
-/// Two buffers are equal if address and size are. ``with`` closes a buffer at the end.
+/// Buffers are equal if their addresses and sizes are equal. A ``with`` statement closes the buffer.
 #[pyclass(
     frozen,
     weakref,
@@ -43,36 +43,36 @@ use crate::cpython::gil_lock::{Guard, Held};
 )]
 pub struct PyBuffer {
     address: u64,
-    /// Changes only where memory grows.
+    /// Changes only when the memory grows.
     size: AtomicUsize,
-    /// Calls in progress, launches among them, and exports alive: the memory stays for them even when the buffer is closed.
-    uses: Uses,
-    state: Held<State>,
-    /// The handle of a stream whose work the memory is known to outlive, and that means the same everywhere (`means_one`); 0
-    /// for none.
-    /// Written under the lock of `state`.
+    /// Pins of calls in progress (launches included) and of live exports. A pinned buffer keeps its memory when closed.
+    pins: PinCount,
+    state: GilLock<BufferState>,
+    /// Handle of an unambiguous stream (`has_unambiguous_handle`) whose work the memory is known to outlive; 0 for
+    /// none. Written under the lock of `state`.
     outlives: AtomicUsize,
-    /// Where the memory is for DLPack, once somebody asked; it does not move.
-    place: OnceLock<DlDevice>,
-    /// Whether the collector has to know the buffer: not that of a resource which refers to nothing, where there is no owner.
+    /// Device of the memory for DLPack; computed on first use, and constant.
+    dl_device: OnceLock<DlDevice>,
+    /// Whether the garbage collector tracks the buffer. False for a buffer without owner whose resource refers to no
+    /// other object.
     tracked: bool,
 }
 
-/// What is needed to give the memory back; of its own, so that it can leave the object before Python is called.
+/// BufferState needed to free the memory. A type of its own, so that it can be moved out before Python is called.
 #[derive(Default)]
-struct State {
+struct BufferState {
     backing: Backing,
     address: u64,
     size: usize,
     resource: Option<Py<PyAny>>,
     owner: Option<Py<PyAny>>,
     info: Option<PointerInfo>,
-    /// Made when it was first asked for, or what the buffer was imported by.
+    /// Created on first use, or the descriptor with which the buffer was imported.
     descriptor: Option<Py<PyBufferDescriptor>>,
 }
 
-impl State {
-    /// Whether the memory is the crate's to free, and will be freed on this stream; common, and soon said.
+impl BufferState {
+    /// Whether the memory is pool memory that will be freed on `stream`. Cheap test of the common case.
     #[inline]
     fn is_freed_on(&self, stream: &Stream) -> bool {
         matches!(&self.backing, Backing::Pool(memory)
@@ -80,60 +80,60 @@ impl State {
     }
 }
 
-/// Where the memory comes from.
+/// Origin of the memory, which determines how it is freed.
 #[derive(Default)]
 pub enum Backing {
-    /// Not ours to free.
+    /// Not freed by the buffer.
     #[default]
     Foreign,
-    /// A pool or another resource of the crate's.
+    /// Memory of a pool or another resource of crate `cupyrite`.
     Pool(DeviceBuffer),
-    /// Another buffer, which is no part itself, of which this one is a part; pinned there for as long as this one has it.
-    View(Py<PyBuffer>),
-    /// `cuMemAlloc`.
-    Plain(cupyrite::Buffer<u8>),
-    /// The resource's method `deallocate`.
-    Resource(GivenBack),
+    /// A slice of another buffer, which is not a slice itself and stays pinned.
+    Slice(Py<PyBuffer>),
+    /// Synchronous allocation (`cuMemAlloc`).
+    Synchronous(cupyrite::Buffer<u8>),
+    /// Freed by the Python method `deallocate` of the resource.
+    Resource(ResourceDeallocation),
 }
 
-/// What `deallocate` is called with, and when.
-pub struct GivenBack {
-    /// The stream as Python gave it; the default stream where it gave none.
+/// Arguments and preconditions of a call of `deallocate`.
+pub struct ResourceDeallocation {
+    /// The stream object given by the program; None selects the default stream.
     pub object: Option<Py<PyAny>>,
-    /// That stream, which stays when the object is closed, and those that it waits for.
+    /// The deallocation stream, which outlives the object's `close`, and the streams that it waits for.
     pub users: StreamUsage,
-    /// In a forked child the memory is the parent's.
+    /// A forked child does not free memory of its parent.
     pub generation: ForkGeneration,
 }
 
 impl Backing {
-    /// Who uses the memory, where that matters to whoever frees it.
+    /// Streams that use the memory, if they affect its deallocation.
     fn users(&self) -> Option<&StreamUsage> {
         match self {
             Backing::Pool(memory) => Some(memory.usage()),
             Backing::Resource(given) => Some(&given.users),
-            // Freeing waits for the device, or is not ours.
-            Backing::Foreign | Backing::Plain(_) => None,
-            // The whole knows.
-            Backing::View(_) => None,
+            // Freed synchronously, or not at all.
+            Backing::Foreign | Backing::Synchronous(_) => None,
+            // Recorded by the whole buffer.
+            Backing::Slice(_) => None,
         }
     }
 }
 
-/// Whether there are several devices, so that a default stream's handle alone does not say of which it is.
-fn has_peers() -> bool {
+/// Whether there are several devices. Then the handle of a default stream does not determine its device.
+fn has_several_devices() -> bool {
     Device::count().is_ok_and(|count| count > 1)
 }
 
-/// Whether the handle of a stream means the same stream in every thread and context.
+/// Whether the handle denotes the same stream in every thread and context.
 #[inline]
-fn means_one(stream: &Stream) -> bool {
-    !stream.is_default() || !(stream.is_per_thread() || has_peers())
+fn has_unambiguous_handle(stream: &Stream) -> bool {
+    !stream.is_default() || !(stream.is_per_thread() || has_several_devices())
 }
 
-/// Where a buffer is, for those who pass it to the driver.
+/// Address and size of a buffer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Place {
+pub struct BufferExtent {
     /// The address; 0 for a closed buffer.
     pub address: u64,
     /// Bytes; 0 for a closed buffer.
@@ -142,7 +142,7 @@ pub struct Place {
     pub open: bool,
 }
 
-/// The memory of an open buffer, which stays for as long as this lives.
+/// A pin of an open buffer; keeps the memory alive.
 pub struct Pinned<'a> {
     py: Python<'a>,
     buffer: &'a PyBuffer,
@@ -153,7 +153,7 @@ pub struct Pinned<'a> {
 }
 
 impl Pinned<'_> {
-    /// The memory resource, where the memory has one.
+    /// The memory resource, if the memory has one.
     fn resource(&self) -> Option<Py<PyAny>> {
         self.buffer.resource_of_pinned(self.py)
     }
@@ -165,15 +165,16 @@ impl Drop for Pinned<'_> {
     }
 }
 
-static OBJECTS: Fresh<PyBuffer> = Fresh::new();
+static FREE_LIST: FreeList<PyBuffer> = FreeList::new();
 
-// SAFETY: the state that is asked for owns nothing, and the rest are numbers. A buffer that is not tracked refers to its
-// resource, from which nothing leads back (see `PyMemPool::set_leaf`), and perhaps to a descriptor, which refers to
-// nothing. It never gets an owner: buffers have theirs from the beginning, and those are tracked.
-unsafe impl Recycled for PyBuffer {
+// SAFETY: the state that `owns_nothing` accepts owns nothing, and the other fields are numbers. An untracked buffer
+// refers to its resource, which refers to no object that leads back (`PyMemPool::set_leaf`), and possibly to a
+// descriptor, which refers to nothing. It never gets an owner: owners are set on construction, and make the buffer
+// tracked.
+unsafe impl FreeListed for PyBuffer {
     #[inline(always)]
-    fn fresh() -> &'static Fresh<PyBuffer> {
-        &OBJECTS
+    fn free_list() -> &'static FreeList<PyBuffer> {
+        &FREE_LIST
     }
 
     #[inline(always)]
@@ -182,10 +183,10 @@ unsafe impl Recycled for PyBuffer {
     }
 
     #[inline(always)]
-    fn is_spent(&mut self) -> bool {
+    fn owns_nothing(&mut self) -> bool {
         matches!(
             self.state.get_mut(),
-            State {
+            BufferState {
                 backing: Backing::Foreign,
                 resource: None,
                 owner: None,
@@ -196,8 +197,8 @@ unsafe impl Recycled for PyBuffer {
     }
 }
 
-/// What the shell of memory is made of.
-struct Shell {
+/// Arguments of a new buffer object.
+struct NewBuffer {
     backing: Backing,
     address: u64,
     size: usize,
@@ -205,11 +206,11 @@ struct Shell {
     owner: Option<Py<PyAny>>,
 }
 
-// SAFETY: plain moves, and questions to a stream.
-unsafe impl Parts<PyBuffer> for Shell {
+// SAFETY: moves values and reads a stream handle; does not call Python.
+unsafe impl Construct<PyBuffer> for NewBuffer {
     #[inline]
-    fn value(self) -> PyBuffer {
-        PyBuffer::shell(
+    fn construct(self) -> PyBuffer {
+        PyBuffer::new_value(
             self.backing,
             self.address,
             self.size,
@@ -219,29 +220,29 @@ unsafe impl Parts<PyBuffer> for Shell {
     }
 }
 
-/// What the shell of memory from a pool is made of.
-struct PoolShell {
+/// Arguments of a new buffer object over pool memory.
+struct NewPoolBuffer {
     pool: MemoryPool,
     taken: RawAllocation,
     size: usize,
     stream: Stream,
-    /// [`outlived`] by that stream.
+    /// [`unambiguous_handle`] of that stream.
     outlives: usize,
     resource: Py<PyAny>,
     tracked: bool,
 }
 
 // SAFETY: as above.
-unsafe impl Parts<PyBuffer> for PoolShell {
+unsafe impl Construct<PyBuffer> for NewPoolBuffer {
     #[inline(always)]
-    fn value(self) -> PyBuffer {
+    fn construct(self) -> PyBuffer {
         let address = self.taken.address();
         let outlives = self.outlives;
         let memory = self
             .pool
             .into_buffer_from(self.taken, self.size, self.stream);
         let backing = Backing::Pool(memory);
-        PyBuffer::of_parts(
+        PyBuffer::from_fields(
             backing,
             address,
             self.size,
@@ -253,10 +254,10 @@ unsafe impl Parts<PyBuffer> for PoolShell {
     }
 }
 
-/// The handle of the stream that memory is freed on, where it means one stream; else 0.
+/// The handle of the deallocation stream if it is unambiguous, else 0.
 #[inline(always)]
-fn outlived(stream: &Stream) -> usize {
-    if means_one(stream) {
+fn unambiguous_handle(stream: &Stream) -> usize {
+    if has_unambiguous_handle(stream) {
         stream.handle().addr()
     } else {
         0
@@ -264,12 +265,12 @@ fn outlived(stream: &Stream) -> usize {
 }
 
 impl PyBuffer {
-    /// The shell of memory from `backing`.
+    /// Creates a buffer object for memory of `backing`.
     ///
     /// # Errors
     ///
-    /// Memory.
-    pub fn make(
+    /// `MemoryError`.
+    pub fn create(
         py: Python<'_>,
         backing: Backing,
         address: u64,
@@ -277,22 +278,22 @@ impl PyBuffer {
         resource: Option<Py<PyAny>>,
         owner: Option<Py<PyAny>>,
     ) -> PyResult<Py<PyBuffer>> {
-        let shell = Shell {
+        let shell = NewBuffer {
             backing,
             address,
             size,
             resource,
             owner,
         };
-        OBJECTS.make(py, shell)
+        FREE_LIST.create(py, shell)
     }
 
-    /// The shell of memory that was just taken from `pool`, in the order of `stream`; `resource` is the object of the pool,
-    /// and `tracked` false where that refers to nothing that could refer to the buffer.
+    /// Creates a buffer object for memory just allocated from `pool` on `stream`. `resource` is the Python object of
+    /// the pool; `tracked` is false if it refers to no object that could refer to the buffer.
     ///
     /// # Errors
     ///
-    /// Memory; that from the pool is freed then.
+    /// `MemoryError`; the memory is then freed.
     #[inline(always)]
     pub fn of_pool(
         py: Python<'_>,
@@ -303,20 +304,20 @@ impl PyBuffer {
         resource: Py<PyAny>,
         tracked: bool,
     ) -> PyResult<Py<PyBuffer>> {
-        let shell = PoolShell {
+        let shell = NewPoolBuffer {
             pool,
             taken,
             size,
-            outlives: outlived(&stream),
+            outlives: unambiguous_handle(&stream),
             stream,
             resource,
             tracked,
         };
-        OBJECTS.make(py, shell)
+        FREE_LIST.create(py, shell)
     }
 
-    /// What such an object holds, for classes that derive from this one.
-    pub fn shell(
+    /// The value of a buffer object, for subclasses.
+    pub fn new_value(
         backing: Backing,
         address: u64,
         size: usize,
@@ -325,12 +326,12 @@ impl PyBuffer {
     ) -> PyBuffer {
         let outlives = backing
             .users()
-            .map_or(0, |users| outlived(users.deallocation_stream()));
-        Self::of_parts(backing, address, size, resource, owner, outlives, true)
+            .map_or(0, |users| unambiguous_handle(users.deallocation_stream()));
+        Self::from_fields(backing, address, size, resource, owner, outlives, true)
     }
 
     #[inline(always)]
-    fn of_parts(
+    fn from_fields(
         backing: Backing,
         address: u64,
         size: usize,
@@ -342,9 +343,9 @@ impl PyBuffer {
         PyBuffer {
             address,
             size: AtomicUsize::new(size),
-            uses: Uses::new(),
+            pins: PinCount::new(),
             outlives: AtomicUsize::new(outlives),
-            state: Held::new(State {
+            state: GilLock::new(BufferState {
                 backing,
                 address,
                 size,
@@ -353,21 +354,21 @@ impl PyBuffer {
                 info: None,
                 descriptor: None,
             }),
-            place: OnceLock::new(),
+            dl_device: OnceLock::new(),
             tracked,
         }
     }
 
     #[inline]
-    fn lock<'a>(&'a self, py: Python<'a>) -> Guard<'a, State> {
+    fn lock<'a>(&'a self, py: Python<'a>) -> GilLockGuard<'a, BufferState> {
         self.state.lock(py)
     }
 
-    /// Where it is.
+    /// Address and size; both 0 for a closed buffer.
     #[inline]
-    pub fn place(&self) -> Place {
-        let open = self.uses.is_open();
-        Place {
+    pub fn extent(&self) -> BufferExtent {
+        let open = self.pins.is_open();
+        BufferExtent {
             address: if open { self.address } else { 0 },
             size: if open {
                 self.size.load(Ordering::Relaxed)
@@ -378,13 +379,13 @@ impl PyBuffer {
         }
     }
 
-    /// Keeps the memory, also should another thread close the buffer meanwhile.
+    /// Pins the memory, so that it stays valid even if another thread closes the buffer.
     ///
     /// # Errors
     ///
-    /// `RuntimeError` where it was closed.
+    /// `RuntimeError` for a closed buffer.
     pub fn pin<'a>(&'a self, py: Python<'a>) -> PyResult<Pinned<'a>> {
-        if !self.uses.begin(py) {
+        if !self.pins.try_pin(py) {
             return Err(closed("Buffer"));
         }
         Ok(Pinned {
@@ -395,37 +396,38 @@ impl PyBuffer {
         })
     }
 
-    /// As [`PyBuffer::pin`], for launches: the address, or `None` where it was closed. [`PyBuffer::end_launch`] undoes it.
+    /// As [`PyBuffer::pin`], for launches: returns the address, or `None` for a closed buffer. Paired with
+    /// [`PyBuffer::end_launch`].
     #[inline(always)]
     pub fn begin_launch(&self, py: Python<'_>) -> Option<u64> {
-        self.uses.begin(py).then_some(self.address)
+        self.pins.try_pin(py).then_some(self.address)
     }
 
-    /// Undoes [`PyBuffer::begin_launch`] when the kernel is queued in `stream`, or is not going to be.
+    /// Releases the pin of [`PyBuffer::begin_launch`] after the kernel was queued in `stream`, or the launch failed.
     #[inline(always)]
     pub fn end_launch(&self, py: Python<'_>, stream: &Stream) {
-        // Before the pin goes: whoever closed the buffer meanwhile cannot have ordered the streams.
+        // Before unpinning: a concurrent close cannot have ordered the streams.
         if self.outlives.load(Ordering::Relaxed) != stream.handle().addr() {
-            self.used_in(py, stream, None);
+            self.note_use_on(py, stream, None);
         }
         self.unpin(py);
     }
 
-    /// Undoes one pin; the last one of a closed buffer frees the memory.
+    /// Releases one pin; the last pin of a closed buffer frees the memory.
     #[inline(always)]
     pub fn unpin(&self, py: Python<'_>) {
-        if self.uses.end(py) {
+        if self.pins.unpin(py) {
             self.release_last(py);
         }
     }
 
-    /// Frees the memory of a closed buffer that nobody holds any more.
+    /// Frees the memory of a closed buffer without pins.
     #[cold]
     fn release_last(&self, py: Python<'_>) {
-        // Freed when the lock is free again: that may let other threads run, and call anything.
+        // The state is dropped after the lock is released: dropping may switch threads and call Python.
         let state = std::mem::take(&mut *self.lock(py));
-        // Destructors of capsules come from Python without PyO3, which would put off giving references back if it were not
-        // told that the thread is attached. When the interpreter ends it cannot be told any more, and nothing needs to be.
+        // Capsule destructors are called without PyO3, which would defer reference drops unless it is attached
+        // explicitly. Attaching fails during interpreter shutdown, where deferral does not matter.
         let mut state = Some(state);
         Python::try_attach(|py| state.take().map(|state| release_quietly(py, state)));
         if let Some(state) = state {
@@ -433,96 +435,97 @@ impl PyBuffer {
         }
     }
 
-    /// As [`PyBuffer::used_by`], where a default stream is that of a device, or else of the current context.
+    /// As [`PyBuffer::note_use`]. A default stream belongs to `device`, or to the current context's device if `None`.
     #[cold]
     #[inline(never)]
-    pub fn used_in(&self, py: Python<'_>, stream: &Stream, device: Option<Device>) {
-        if !stream.is_default() || !has_peers() {
-            return self.used_by(py, stream);
+    pub fn note_use_on(&self, py: Python<'_>, stream: &Stream, device: Option<Device>) {
+        if !stream.is_default() || !has_several_devices() {
+            return self.note_use(py, stream);
         }
         let of = device.or_else(|| Context::current().ok()?.map(|context| context.device()));
         match of {
-            Some(device) if self.home(py) != Some(device) => {
-                self.used_by(py, &stream.on_device(device));
+            Some(device) if self.default_stream_device(py) != Some(device) => {
+                self.note_use(py, &stream.on_device(device));
             }
-            _ => self.used_by(py, stream),
+            _ => self.note_use(py, stream),
         }
     }
 
-    /// The device whose default streams are meant where nothing else is said: see [`StreamUsage::add`].
-    fn home(&self, py: Python<'_>) -> Option<Device> {
+    /// The device to which default streams belong unless specified otherwise; see [`StreamUsage::add`].
+    fn default_stream_device(&self, py: Python<'_>) -> Option<Device> {
         match &self.lock(py).backing {
             Backing::Pool(memory) => return Some(memory.default_stream_device()),
-            Backing::View(whole) => return whole.get().home(py),
+            Backing::Slice(whole) => return whole.get().default_stream_device(py),
             _ => {}
         }
         self.device(py)
     }
 
-    /// Says that work of `stream` uses the memory, which somebody holds: it is freed after that. A default stream is that of
-    /// the memory's device, unless it says of which it is.
+    /// Records that work of `stream` uses the pinned memory, which is then freed after that work. A default stream
+    /// without an explicit device belongs to the memory's device.
     #[cold]
     #[inline(never)]
-    pub fn used_by(&self, py: Python<'_>, stream: &Stream) {
+    pub fn note_use(&self, py: Python<'_>, stream: &Stream) {
         let many = {
             let state = self.lock(py);
-            if let Backing::View(whole) = &state.backing {
-                return whole.get().used_by(py, stream);
+            if let Backing::Slice(whole) = &state.backing {
+                return whole.get().note_use(py, stream);
             }
             let many = state.backing.users().is_some_and(|users| users.add(stream));
-            if means_one(stream) {
+            if has_unambiguous_handle(stream) {
                 let handle = stream.handle().addr();
                 self.outlives.store(handle, Ordering::Relaxed);
             }
             many
         };
         if many {
-            self.forget_idle_streams(py);
+            self.prune_idle_streams(py);
         }
     }
 
-    /// Lets go of streams that nobody else has and whose work is done: a buffer may live long.
+    /// Drops streams that no other object owns and whose work is complete, since a buffer may be long-lived.
     #[cold]
-    fn forget_idle_streams(&self, py: Python<'_>) {
+    fn prune_idle_streams(&self, py: Python<'_>) {
         let clones = {
             let state = self.lock(py);
             state.backing.users().map(StreamUsage::unshared_streams)
         };
         let Some(clones) = clones else { return };
-        // The driver is asked without any lock.
+        // Queries the driver without holding a lock.
         let idle = py.detach(|| StreamUsage::retain_idle(clones));
-        let gone = {
+        let removed = {
             let state = self.lock(py);
-            let gone = state.backing.users().map(|users| users.remove_idle(&idle));
-            // Its handle may be given to another stream.
+            let removed = state.backing.users().map(|users| users.remove_idle(&idle));
+            // The handle may be reused by another stream.
             self.outlives.store(0, Ordering::Relaxed);
-            gone
+            removed
         };
-        // Destroys them.
-        py.detach(|| drop((idle, gone)));
+        // Destroys the streams.
+        py.detach(|| drop((idle, removed)));
     }
 
-    /// The device whose default streams are meant for memory from a pool, and the streams that are known to use it.
+    /// For pool memory: the device of its default streams, and the streams known to use it.
     pub fn streams(&self, py: Python<'_>) -> Option<(Device, Vec<Stream>)> {
         match &self.lock(py).backing {
             Backing::Pool(memory) => Some((memory.default_stream_device(), memory.streams())),
-            Backing::View(whole) => whole.get().streams(py),
+            Backing::Slice(whole) => whole.get().streams(py),
             _ => None,
         }
     }
 
-    /// The address of a stream that is behind all work that is known to use the memory; `None` for memory of no stream.
+    /// Handle of a stream that is ordered after all known uses of the memory; `None` if the memory is not
+    /// stream-ordered.
     ///
     /// # Errors
     ///
-    /// What the driver says.
-    pub fn one_stream(&self, py: Python<'_>) -> PyResult<Option<usize>> {
+    /// Driver errors.
+    pub fn joined_stream(&self, py: Python<'_>) -> PyResult<Option<usize>> {
         let Some((device, streams)) = self.streams(py) else {
             return Ok(None);
         };
-        // The last reference to one of them may go here, which destroys it: detached.
+        // Detached: may drop the last reference to a stream, which destroys it.
         py.detach(move || {
-            // One whose handle says enough to who knows the memory's device.
+            // Prefer a stream whose handle is unambiguous given the memory's device.
             let (others, mut streams): (Vec<Stream>, Vec<Stream>) = streams
                 .into_iter()
                 .partition(|stream| stream.default_device().is_some());
@@ -534,29 +537,29 @@ impl PyBuffer {
                 let _entered = device.enter()?;
                 cupyrite::wait_for_streams(first, others)?;
             }
-            // 0 is not allowed where this goes, for it could be either default stream.
+            // The array interface forbids 0, which could be either default stream.
             Ok(Some(first.handle().addr().max(1)))
         })
         .or_raise(py)
     }
 
-    /// Where the memory is for DLPack.
+    /// Device of the memory for DLPack.
     ///
     /// # Errors
     ///
-    /// `RuntimeError` where it was closed, else those of `find`, which is asked the first time.
+    /// `RuntimeError` for a closed buffer; the errors of `find`, which is called once.
     pub fn dl_device(&self, find: impl FnOnce() -> PyResult<DlDevice>) -> PyResult<DlDevice> {
-        if !self.place().open {
+        if !self.extent().open {
             return Err(closed("Buffer"));
         }
-        if let Some(known) = self.place.get() {
+        if let Some(known) = self.dl_device.get() {
             return Ok(*known);
         }
         let found = find()?;
-        Ok(*self.place.get_or_init(|| found))
+        Ok(*self.dl_device.get_or_init(|| found))
     }
 
-    /// The number of the memory's device, -1 for none.
+    /// Number of the memory's device; -1 for none.
     ///
     /// # Errors
     ///
@@ -575,11 +578,11 @@ impl PyBuffer {
         Ok(info)
     }
 
-    /// The device whose memory it is, for default streams; `None` where the current one has to do.
+    /// The device of the memory, to which default streams belong; `None` selects the current device.
     pub fn device(&self, py: Python<'_>) -> Option<Device> {
         let known = match &self.lock(py).backing {
             Backing::Pool(memory) => memory.device(),
-            Backing::View(whole) => whole.get().device(py),
+            Backing::Slice(whole) => whole.get().device(py),
             _ => None,
         };
         if known.is_some() {
@@ -588,19 +591,19 @@ impl PyBuffer {
         Device::new(self.info(py).ok()?.device?).ok()
     }
 
-    /// The memory resource, where the buffer is open and has one.
+    /// The memory resource of an open buffer, if it has one.
     pub fn resource(&self, py: Python<'_>) -> Option<Py<PyAny>> {
         self.pin(py).ok()?.resource()
     }
 
-    /// The memory resource of memory that the caller has pinned, also should the buffer have been closed since.
+    /// The memory resource of memory pinned by the caller; also available after the buffer was closed.
     fn resource_of_pinned(&self, py: Python<'_>) -> Option<Py<PyAny>> {
         let state = self.lock(py);
         state.resource.as_ref().map(|r| r.clone_ref(py))
     }
 
-    /// A fact that the memory resource states, or that follows from what the driver knows of the address.
-    fn fact<'py, T>(
+    /// An attribute of the memory resource, or derived from the driver's pointer attributes if there is no resource.
+    fn attribute<'py, T>(
         &self,
         py: Python<'py>,
         name: &Bound<'py, PyString>,
@@ -616,11 +619,11 @@ impl PyBuffer {
         }
     }
 
-    /// `(on a device, on the host, managed)`: who can use the memory.
+    /// `(is_device_accessible, is_host_accessible, is_managed)`.
     ///
     /// # Errors
     ///
-    /// `RuntimeError` where it was closed; what the memory resource raises.
+    /// `RuntimeError` for a closed buffer; errors of the memory resource.
     pub fn accessible(&self, py: Python<'_>) -> PyResult<(bool, bool, bool)> {
         Ok((
             self.is_device_accessible(py)?,
@@ -629,42 +632,42 @@ impl PyBuffer {
         ))
     }
 
-    /// Frees the memory, once; with errors as the driver has them.
+    /// Closes the buffer and frees the memory once; raises driver errors.
     fn close_on(&self, py: Python<'_>, stream: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
-        if !self.place().open {
+        if !self.extent().open {
             return Ok(());
         }
         let accepted = match stream {
             Some(given) => Some((given, stream::lend(given, "Buffer.close", "stream", false)?)),
             None => None,
         };
-        // Dropped when the lock is free again: dropping an object may call anything.
-        let mut former = None;
+        // Dropped after the lock is released: dropping an object may call Python.
+        let mut previous = None;
         let state = {
             let mut state = self.lock(py);
-            // Closed by nobody else from here on: that takes the lock.
-            if !self.uses.is_open() {
+            // From here on no other thread closes the buffer: that requires the lock.
+            if !self.pins.is_open() {
                 return Ok(());
             }
-            // By reference: what was lent may end something, which is done when the lock is free again.
+            // By reference: dropping the lent stream may destroy it, which must happen after the lock is released.
             if let Some((given, accepted)) = &accepted
                 && !state.is_freed_on(accepted)
             {
                 match set_stream(&mut state, given, accepted) {
-                    Ok(before) => former = before,
+                    Ok(before) => previous = before,
                     Err(error) => {
                         drop(state);
                         return Err(crate::core::errors::to_python(py, &error));
                     }
                 }
             }
-            if !self.uses.close(py) {
-                // A call of another thread is using the memory, or an export: the last of them frees it.
+            if !self.pins.close(py) {
+                // Another thread or an export pins the memory; the last unpin frees it.
                 return Ok(());
             }
             std::mem::take(&mut *state)
         };
-        drop(former);
+        drop(previous);
         release(py, state)
     }
 }

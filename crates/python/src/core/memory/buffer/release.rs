@@ -1,4 +1,4 @@
-//! How the memory of a buffer is given back.
+//! Deallocation of a buffer's memory.
 
 use std::ffi::CStr;
 
@@ -9,41 +9,42 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyString};
 
-use crate::core::closable::{Detached, Lent};
+use crate::core::closable::Lent;
 use crate::core::errors::{OrRaise, to_python};
-use crate::core::memory::buffer::{Backing, GivenBack, PyBuffer, State};
+use crate::core::memory::buffer::{Backing, BufferState, PyBuffer, ResourceDeallocation};
 use crate::core::stream;
 use crate::core::stream::PyStream;
-use crate::core::view::import::Keep;
+use crate::core::view::import::MemoryOwner;
+use crate::cpython;
 use crate::cpython::method::Method;
 use crate::cpython::trashcan;
 
-/// Sets where the memory will be freed; gives the stream object that it had before.
+/// Sets the deallocation stream; returns the previous stream object.
 pub(super) fn set_stream(
-    state: &mut State,
+    state: &mut BufferState,
     given: &Bound<'_, PyAny>,
     accepted: &Stream,
 ) -> cupyrite::Result<Option<Py<PyAny>>> {
     match &mut state.backing {
         Backing::Pool(memory) => memory.set_deallocation_stream(accepted)?,
         Backing::Resource(back) => {
-            let former = back.object.replace(given.clone().unbind());
-            match &former {
+            let previous = back.object.replace(given.clone().unbind());
+            match &previous {
                 Some(_) => back.users.set_deallocation_stream(accepted),
                 None => back.users.replace_deallocation_stream(accepted),
             }
-            return Ok(former);
+            return Ok(previous);
         }
-        // The whole is freed after what that stream holds then.
-        Backing::View(whole) => whole.get().used_by(given.py(), accepted),
-        Backing::Foreign | Backing::Plain(_) => {}
+        // The whole buffer is freed after that stream's current work.
+        Backing::Slice(whole) => whole.get().note_use(given.py(), accepted),
+        Backing::Foreign | Backing::Synchronous(_) => {}
     }
     Ok(None)
 }
 
-/// Gives the memory back to where it came from.
-pub(super) fn release(py: Python<'_>, state: State) -> PyResult<()> {
-    let State {
+/// Frees the memory.
+pub(super) fn release(py: Python<'_>, state: BufferState) -> PyResult<()> {
+    let BufferState {
         backing,
         address,
         size,
@@ -54,12 +55,12 @@ pub(super) fn release(py: Python<'_>, state: State) -> PyResult<()> {
     let result = match backing {
         Backing::Foreign => Ok(()),
         Backing::Pool(memory) => py.detach(|| memory.close(None)).or_raise(py),
-        Backing::Plain(memory) => {
-            // It waits for the device.
+        Backing::Synchronous(memory) => {
+            // Waits for the device.
             py.detach(|| drop(memory));
             Ok(())
         }
-        Backing::View(whole) => {
+        Backing::Slice(whole) => {
             whole.get().unpin(py);
             Ok(())
         }
@@ -71,8 +72,8 @@ pub(super) fn release(py: Python<'_>, state: State) -> PyResult<()> {
         },
     };
     drop(resource);
-    // An owner may be a buffer itself, and so on.
-    trashcan::end(owner, Keep::Object);
+    // The owner may be a buffer whose owner is a buffer, and so on.
+    trashcan::drop_bounded(owner, MemoryOwner::Viewed);
     result
 }
 
@@ -81,22 +82,22 @@ fn deallocate(
     resource: &Bound<'_, PyAny>,
     address: u64,
     size: usize,
-    mut back: GivenBack,
+    mut back: ResourceDeallocation,
 ) -> PyResult<()> {
     let stream = back.users.deallocation_stream().clone();
     if back.users.has_other_streams() {
-        // May destroy some of them, too.
+        // May destroy some of the streams.
         py.detach(|| back.users.order_free_after_others(address));
     }
-    let GivenBack { object, users, .. } = back;
-    // The memory may be the last that has them.
+    let ResourceDeallocation { object, users, .. } = back;
+    // The memory may hold the last references to them.
     let _streams: Vec<Lent<'_, Stream>> = users
         .into_streams()
         .into_iter()
         .map(|stream| Lent::new(py, stream))
         .collect();
     let stream = match object {
-        // Where the object was closed meanwhile, another one has the stream that it had.
+        // If the program closed the stream object, a new object for the same stream.
         Some(object) => match stream::accept(object.bind(py), "", "", false) {
             Ok(_) => object,
             Err(_) => PyStream::wrap(py, stream)?.into_any(),
@@ -105,29 +106,28 @@ fn deallocate(
     };
     let keywords = PyDict::new(py);
     keywords.set_item(intern!(py, "stream"), stream)?;
-    // Whoever wrote the resource has no say in when the buffer ends.
+    // User code of the resource does not choose when the buffer is released, possibly during a capture.
     let relaxed = RelaxedCapture::enter();
     let done = resource.call_method(intern!(py, "deallocate"), (address, size), Some(&keywords));
     drop(relaxed);
     if let Err(error) = done {
-        // The buffer is gone all the same, and whoever lets go of it has nothing to do with the resource's error.
+        // The buffer is released regardless, and the caller is not responsible for the resource's error.
         error.write_unraisable(py, Some(resource));
     }
     Ok(())
 }
 
 impl PyBuffer {
-    /// The memory and its resource, of a buffer that is closed herewith, where nothing but one driver call frees it: nobody
-    /// holds it, its memory came from a pool, and the stream given is the one that frees it. Nothing is done, and `None`
-    /// returned, where that is not so.
+    /// Closes a buffer whose deallocation is a single driver call, and returns its memory and resource: no pins, pool
+    /// memory, and `stream` is the deallocation stream. Otherwise changes nothing and returns `None`.
     #[inline(always)]
-    fn close_simply(
+    fn close_fast(
         &self,
         py: Python<'_>,
         stream: Option<&Bound<'_, PyAny>>,
     ) -> Option<(SimpleAllocation, Option<Py<PyAny>>)> {
         let mut state = self.lock(py);
-        let State {
+        let BufferState {
             backing: Backing::Pool(memory),
             owner: None,
             descriptor: None,
@@ -140,18 +140,17 @@ impl PyBuffer {
             return None;
         }
         if let Some(given) = stream {
-            // A stream of the crate's: its handle is no other stream's.
+            // A stream created by this crate: its handle is unique.
             let handle = memory.stream().handle();
-            if !stream::exact(given)?.is(py, |stream| stream.handle() == handle) {
+            if !stream::cast_exact(given)?.is(py, |stream| stream.handle() == handle) {
                 return None;
             }
         }
-        if !self.uses.suspend(py) {
+        if !self.pins.close_if_unpinned(py) {
             return None;
         }
-        // Closed from here on, and never resumed.
-        // SAFETY: that it is simple was asked above, and the state is locked; what is left of it is written over, and not
-        // dropped.
+        // Closed from here on, and never reopened.
+        // SAFETY: `is_simple` holds and the state is locked. The moved-out value is overwritten without being dropped.
         let memory = unsafe {
             let simple = memory.read_simple();
             (&raw mut state.backing).write(Backing::Foreign);
@@ -160,16 +159,16 @@ impl PyBuffer {
         Some((memory, state.resource.take()))
     }
 
-    /// As [`PyBuffer::close_simply`], with streams of any kind; and frees the memory.
+    /// As [`PyBuffer::close_fast`], for any kind of stream; also frees the memory.
     #[inline(never)]
-    fn close_plainly(
+    fn close_detached(
         &self,
         py: Python<'_>,
         stream: Option<&Bound<'_, PyAny>>,
     ) -> Option<PyResult<()>> {
         let (memory, resource) = {
             let mut state = self.lock(py);
-            let State {
+            let BufferState {
                 backing: Backing::Pool(memory),
                 owner: None,
                 descriptor: None,
@@ -190,19 +189,18 @@ impl PyBuffer {
                     return None;
                 }
             }
-            if !self.uses.suspend(py) {
+            if !self.pins.close_if_unpinned(py) {
                 return None;
             }
-            // Closed from here on, and never resumed.
+            // Closed from here on, and never reopened.
             (std::mem::take(&mut state.backing), state.resource.take())
         };
         let done = match memory {
             Backing::Pool(memory) => {
-                // SAFETY: the memory, its pool and its stream are the driver's alone.
-                let _detached = unsafe { Detached::new(py) };
-                memory.close(None)
+                // SAFETY: memory, pool and stream contain no Python objects.
+                unsafe { cpython::detached(|| memory.close(None)) }
             }
-            // It was looked at above.
+            // Unreachable: checked above.
             _ => Ok(()),
         };
         if let Some(resource) = resource {
@@ -222,15 +220,15 @@ impl Method<1> for Close {
     const TEXT: &'static CStr = c"close($self, /, stream=None)
 --
 
-Frees the memory in the order of a stream: after what the stream holds now. Later calls do nothing.
+Frees the memory, stream-ordered after the stream's current work. Further calls do nothing.
 
-While arrays made from the buffer by DLPack are alive the memory stays. What other threads queue just now, a launch
-or a copy with the buffer, comes first.
+The memory stays valid while arrays exported by DLPack are alive. Work that other threads are queueing with the buffer, such
+as a launch or a copy, is ordered before the deallocation.
 
 Parameters
 ----------
 stream : Stream, optional
-    By default the stream that the memory was allocated on, or that :meth:`set_deallocation_stream` was given.";
+    Default: the stream of the allocation, or the one given to :meth:`set_deallocation_stream`.";
     const NAMES: [&'static str; 1] = ["stream"];
 
     fn known() -> &'static PyOnceLock<[Py<PyString>; 1]> {
@@ -244,19 +242,16 @@ stream : Stream, optional
         [stream]: [Option<&Bound<'_, PyAny>>; 1],
     ) -> PyResult<Py<PyAny>> {
         let (py, this) = (slf.py(), slf.get());
-        let Some((memory, resource)) = this.close_simply(py, stream) else {
+        let Some((memory, resource)) = this.close_fast(py, stream) else {
             cupyrite::hint::cold_path();
-            return close_otherwise(slf, stream);
+            return close_general(slf, stream);
         };
-        let (done, clone) = {
-            // SAFETY: the memory, its pool and its stream are the driver's alone.
-            let _detached = unsafe { Detached::new(py) };
-            memory.free_and_keep_stream()
-        };
-        match stream.and_then(stream::exact) {
-            // Most memory is allocated on the stream that it is freed on.
+        // SAFETY: memory, pool and stream contain no Python objects.
+        let (done, clone) = unsafe { cpython::detached(|| memory.free_and_keep_stream()) };
+        match stream.and_then(stream::cast_exact) {
+            // Most memory is freed on the stream of its allocation.
             Some(shell) => shell.give_back(py, clone),
-            None => stream::let_go(py, clone),
+            None => stream::drop_clone(py, clone),
         }
         if let Some(resource) = resource {
             resource.drop_ref(py);
@@ -272,17 +267,17 @@ stream : Stream, optional
 }
 
 #[inline(never)]
-fn close_otherwise(
+fn close_general(
     slf: &Bound<'_, PyBuffer>,
     stream: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<Py<PyAny>> {
     let (py, this) = (slf.py(), slf.get());
-    if let Some(done) = this.close_plainly(py, stream) {
+    if let Some(done) = this.close_detached(py, stream) {
         done?;
         return Ok(py.None());
     }
-    // PyO3 would put off giving references back if it were not told that the thread is attached. When the interpreter
-    // ends it cannot be told any more, and nothing needs to be.
+    // PyO3 would defer reference drops unless it is attached explicitly. Attaching fails during interpreter shutdown,
+    // where deferral does not matter.
     match Python::try_attach(|py| this.close_on(py, stream)) {
         Some(done) => done?,
         None => this.close_on(py, stream)?,
@@ -290,15 +285,15 @@ fn close_otherwise(
     Ok(py.None())
 }
 
-/// As [`release`], for places that cannot raise; an exception that is on its way stays.
-pub(super) fn release_quietly(py: Python<'_>, state: State) {
+/// As [`release`], for contexts that cannot raise; preserves a pending exception.
+pub(super) fn release_quietly(py: Python<'_>, state: BufferState) {
     if matches!(state.backing, Backing::Foreign)
         && state.owner.is_none()
         && state.resource.is_none()
     {
         return;
     }
-    // SAFETY: attached; the three references are given back below.
+    // SAFETY: attached; the three references are restored below.
     let raised = unsafe {
         let (mut kind, mut value, mut trace) = (
             std::ptr::null_mut(),
@@ -311,14 +306,14 @@ pub(super) fn release_quietly(py: Python<'_>, state: State) {
     if let Err(error) = release(py, state) {
         error.write_unraisable(py, None);
     }
-    // SAFETY: what was fetched above, once.
+    // SAFETY: restores the references fetched above, once.
     unsafe { ffi::PyErr_Restore(raised.0, raised.1, raised.2) };
 }
 
 impl Drop for PyBuffer {
     fn drop(&mut self) {
         let state = self.state.get_mut();
-        if let State {
+        if let BufferState {
             backing: Backing::Foreign,
             resource: None,
             owner: None,
@@ -328,8 +323,8 @@ impl Drop for PyBuffer {
             return;
         }
         let state = std::mem::take(state);
-        // SAFETY: contents of Python objects are dropped by their deallocation, which runs attached; as does what fails
-        // to become one.
+        // SAFETY: the contents of Python objects are dropped by their deallocator, which runs attached. So does a
+        // failed construction.
         let py = unsafe { Python::assume_attached() };
         release_quietly(py, state);
     }

@@ -1,4 +1,4 @@
-//! `_MemPool`: what the resources over pools of the driver's have in common.
+//! `_MemPool`: base class of memory resources over a driver memory pool.
 
 use std::ffi::CStr;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -9,20 +9,22 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyString, PyTuple};
 
-use crate::core::closable::{Detached, Lent, closed, drop_detached};
+use crate::core::closable::{Lent, closed, drop_detached};
 use crate::core::context::handle_object;
 use crate::core::errors::OrRaise;
 use crate::core::memory::buffer::{Backing, PyBuffer};
+use crate::core::memory::ipc;
 use crate::core::memory::ipc::PyAllocationHandle;
 use crate::core::memory::pool_attributes::{PyMemPoolAttributes, drop_pool};
-use crate::core::memory::resource::{PyMemoryResource, stream_or_default};
+use crate::core::memory::resource::base::{PyMemoryResource, stream_or_default};
 use crate::core::numbers::{address_argument, size_argument, size_or_none};
 use crate::core::stream;
-use crate::cpython::gil_lock::{Guard, Held};
+use crate::cpython;
+use crate::cpython::gil_lock::{GilLock, GilLockGuard};
 use crate::cpython::method::Method;
 use crate::generated::ids::class::driver as class;
 
-/// What memory resources over a pool of the driver's have in common.
+/// Base class of memory resources over a driver memory pool.
 #[pyclass(
     frozen,
     subclass,
@@ -31,27 +33,26 @@ use crate::generated::ids::class::driver as class;
     name = "_MemPool"
 )]
 pub struct PyMemPool {
-    state: Held<State>,
-    /// Whether it refers to no object that could refer to its buffers, as one of a class that is derived from this in Python
-    /// may.
+    state: GilLock<PoolState>,
+    /// Whether the resource refers to no object that could refer to its buffers. Instances of Python subclasses may.
     is_leaf: AtomicBool,
 }
 
 #[derive(Default)]
-struct State {
+struct PoolState {
     pool: Option<MemoryPool>,
-    /// The class and the kind of the pool, which stay when it is closed; `None` before there was one.
-    made: Option<(&'static str, PoolKind)>,
+    /// Class name and kind of the pool, which remain after `close`; `None` before `__init__`.
+    identity: Option<(&'static str, PoolKind)>,
     attributes: Option<Py<PyMemPoolAttributes>>,
-    /// Of a pool that other processes can use.
+    /// Set for an IPC-enabled pool.
     shared: Option<Py<PyAllocationHandle>>,
-    /// What identifies it among processes, where that is known.
+    /// UUID of the pool across processes, if known.
     uuid: Option<Py<PyAny>>,
 }
 
 impl PyMemPool {
     #[inline]
-    fn lock<'a>(&'a self, py: Python<'a>) -> Guard<'a, State> {
+    fn lock<'a>(&'a self, py: Python<'a>) -> GilLockGuard<'a, PoolState> {
         self.state.lock(py)
     }
 
@@ -59,32 +60,50 @@ impl PyMemPool {
     ///
     /// # Errors
     ///
-    /// `RuntimeError` where the resource was closed, or never made.
+    /// `RuntimeError` for a closed or uninitialized resource.
     pub fn pool<'py>(&self, py: Python<'py>) -> PyResult<Lent<'py, MemoryPool>> {
         let state = self.lock(py);
         match &state.pool {
             Some(pool) => Ok(Lent::new(py, pool.clone())),
-            None => match state.made {
+            None => match state.identity {
                 Some((class, _)) => Err(closed(class)),
-                None => Err(unmade()),
+                None => Err(uninitialized()),
             },
         }
     }
 
-    /// A resource without a pool yet, for classes that derive from this one.
-    pub fn unmade() -> PyClassInitializer<PyMemPool> {
+    /// A resource without a pool, for subclasses.
+    pub fn uninitialized() -> PyClassInitializer<PyMemPool> {
         PyClassInitializer::from(PyMemoryResource).add_subclass(PyMemPool {
-            state: Held::default(),
+            state: GilLock::default(),
             is_leaf: AtomicBool::new(false),
         })
     }
 
-    /// Gives the resource its pool; `class` is what it is called in messages.
-    pub fn set(&self, py: Python<'_>, pool: MemoryPool, class: &'static str) {
-        self.fill(py, pool, class, None, None);
+    /// Completes `__init__`: sets the pool, and exports it if it is shareable. `class` is the class name in messages.
+    ///
+    /// # Errors
+    ///
+    /// Driver errors.
+    pub fn initialize(
+        &self,
+        py: Python<'_>,
+        pool: cupyrite::Result<MemoryPool>,
+        class: &'static str,
+        shareable: bool,
+    ) -> PyResult<()> {
+        let pool = Lent::new(py, pool.or_raise(py)?);
+        let (shared, uuid) = if shareable {
+            let (handle, uuid) = ipc::share(py, &pool)?;
+            (Some(handle), Some(uuid))
+        } else {
+            (None, None)
+        };
+        self.fill(py, pool.clone(), class, shared, uuid);
+        Ok(())
     }
 
-    /// Gives the resource its pool, and what other processes know it by.
+    /// Sets the pool, its IPC handle and its UUID; `class` is the class name in messages.
     pub fn fill(
         &self,
         py: Python<'_>,
@@ -93,74 +112,78 @@ impl PyMemPool {
         shared: Option<Py<PyAllocationHandle>>,
         uuid: Option<Py<PyAny>>,
     ) {
-        let state = State {
-            made: Some((class, pool.kind())),
+        let state = PoolState {
+            identity: Some((class, pool.kind())),
             pool: Some(pool),
             attributes: None,
             shared,
             uuid,
         };
-        let former = std::mem::replace(&mut *self.lock(py), state);
-        drop((former.attributes, former.shared, former.uuid));
-        drop_pool(former.pool);
+        let previous = std::mem::replace(&mut *self.lock(py), state);
+        drop((previous.attributes, previous.shared, previous.uuid));
+        drop_pool(previous.pool);
     }
 
-    /// Says that the resource refers to no object that could refer to its buffers: the collector need not know them then.
-    /// (As for events: a program may give the resource another class, by `__class__`, and have that one refer to a buffer;
-    /// they all stay then.)
+    /// Declares that the resource refers to no object that could refer to its buffers, so that the collector need not
+    /// track them. (A program may assign another `__class__` that refers to a buffer; such a cycle is not collected.)
     pub fn set_leaf(&self) {
         self.is_leaf.store(true, Ordering::Relaxed);
     }
 
-    /// What the memory is and where, also when the resource was closed.
+    /// Kind of the pool; also available after `close`.
     ///
     /// # Errors
     ///
-    /// `RuntimeError` where it was never made.
+    /// `RuntimeError` for an uninitialized resource.
     pub fn kind(&self, py: Python<'_>) -> PyResult<PoolKind> {
-        match self.lock(py).made {
+        match self.lock(py).identity {
             Some((_, kind)) => Ok(kind),
-            None => Err(unmade()),
+            None => Err(uninitialized()),
         }
     }
 
-    /// The pool, for memory of it.
+    /// The pool, for an allocation.
     #[inline(always)]
-    fn allocating(&self, py: Python<'_>) -> PyResult<MemoryPool> {
+    fn pool_for_allocation(&self, py: Python<'_>) -> PyResult<MemoryPool> {
         match &self.lock(py).pool {
             Some(pool) if !pool.is_imported() => return Ok(pool.clone()),
             _ => {}
         }
-        self.not_allocating(py)
+        self.allocation_error(py)
     }
 
     #[cold]
     #[inline(never)]
-    fn not_allocating(&self, py: Python<'_>) -> PyResult<MemoryPool> {
-        // Closed, or never made.
+    fn allocation_error(&self, py: Python<'_>) -> PyResult<MemoryPool> {
+        // Closed or uninitialized.
         self.pool(py)?;
         Err(PyTypeError::new_err(
-            "this memory resource is another process's, which alone allocates from it; its buffers come by \
+            "this memory resource is another process's, which alone allocates from it; import buffers with \
              Buffer.from_ipc_descriptor()",
         ))
     }
 
-    /// Memory of the pool.
+    /// Allocates memory from the pool.
     ///
     /// # Errors
     ///
-    /// `RuntimeError` where the resource was closed; what the driver says.
-    pub fn take(&self, py: Python<'_>, size: usize, stream: Stream) -> PyResult<DeviceBuffer> {
-        let pool = self.allocating(py)?;
-        // The driver may wait for a stream when memory is short.
+    /// `RuntimeError` for a closed resource; driver errors.
+    pub fn allocate_memory(
+        &self,
+        py: Python<'_>,
+        size: usize,
+        stream: Stream,
+    ) -> PyResult<DeviceBuffer> {
+        let pool = self.pool_for_allocation(py)?;
+        // Detached: the driver may wait for a stream when memory is short.
         py.detach(|| pool.into_buffer(size, stream)).or_raise(py)
     }
 
-    /// A buffer of the pool.
+    /// Allocates a buffer from the pool.
     ///
     /// # Errors
     ///
-    /// As [`PyMemPool::take`].
+    /// As [`PyMemPool::allocate_memory`].
     #[inline(always)]
     pub fn allocate_on(
         slf: &Bound<'_, Self>,
@@ -169,26 +192,23 @@ impl PyMemPool {
     ) -> PyResult<Py<PyBuffer>> {
         let py = slf.py();
         let this = slf.get();
-        let pool = this.allocating(py)?;
+        let pool = this.pool_for_allocation(py)?;
         let Some(home) = pool.fast_allocation_device(size, &stream) else {
             cupyrite::hint::cold_path();
-            return PyMemPool::allocate_otherwise(slf, pool, size, stream);
+            return PyMemPool::allocate_general(slf, pool, size, stream);
         };
-        let taken = {
-            // The driver may wait for a stream when memory is short.
-            // SAFETY: the pool and the stream are the driver's alone.
-            let _detached = unsafe { Detached::new(py) };
-            pool.allocate_raw_on(home, size, &stream)
-        };
+        // Detached: the driver may wait for a stream when memory is short.
+        // SAFETY: pool and stream contain no Python objects.
+        let taken = unsafe { cpython::detached(|| pool.allocate_raw_on(home, size, &stream)) };
         match taken {
-            Ok(taken) => PyMemPool::own(slf, taken, pool, size, stream),
-            Err(error) => refused(py, *error, pool, stream),
+            Ok(taken) => PyMemPool::create_buffer(slf, taken, pool, size, stream),
+            Err(error) => allocation_failed(py, *error, pool, stream),
         }
     }
 
-    /// The buffer of what the driver gave.
+    /// Creates the buffer object of a raw allocation.
     #[inline(always)]
-    fn own(
+    fn create_buffer(
         slf: &Bound<'_, Self>,
         taken: RawAllocation,
         pool: MemoryPool,
@@ -200,9 +220,9 @@ impl PyMemPool {
         PyBuffer::of_pool(slf.py(), pool, taken, size, stream, resource, tracked)
     }
 
-    /// The same for other streams than those of this crate's making, for pools of other memory, and for no bytes.
+    /// As `allocate_on`, for foreign streams, pools of other memory, and zero bytes.
     #[inline(never)]
-    fn allocate_otherwise(
+    fn allocate_general(
         slf: &Bound<'_, Self>,
         pool: MemoryPool,
         size: usize,
@@ -210,18 +230,15 @@ impl PyMemPool {
     ) -> PyResult<Py<PyBuffer>> {
         let py = slf.py();
         if stream.is_foreign() {
-            // It may keep a Python object.
+            // A foreign stream may own a Python object.
             return PyMemPool::allocate_on_foreign(slf, pool, size, stream);
         }
-        let taken = {
-            // The driver may wait for a stream when memory is short.
-            // SAFETY: the pool and the stream are the driver's alone.
-            let _detached = unsafe { Detached::new(py) };
-            pool.allocate_raw(size, &stream)
-        };
+        // Detached: the driver may wait for a stream when memory is short.
+        // SAFETY: pool and stream contain no Python objects.
+        let taken = unsafe { cpython::detached(|| pool.allocate_raw(size, &stream)) };
         match taken {
-            Ok(taken) => PyMemPool::own(slf, taken, pool, size, stream),
-            Err(error) => refused(py, error, pool, stream),
+            Ok(taken) => PyMemPool::create_buffer(slf, taken, pool, size, stream),
+            Err(error) => allocation_failed(py, error, pool, stream),
         }
     }
 
@@ -237,14 +254,14 @@ impl PyMemPool {
         let address = memory.address();
         let resource = slf.clone().into_any().unbind();
         let backing = Backing::Pool(memory);
-        PyBuffer::make(py, backing, address, size, Some(resource), None)
+        PyBuffer::create(py, backing, address, size, Some(resource), None)
     }
 }
 
-/// The driver has refused memory of a pool for a stream.
+/// Raises the error of a failed allocation.
 #[cold]
 #[inline(never)]
-fn refused(
+fn allocation_failed(
     py: Python<'_>,
     error: cupyrite::Error,
     pool: MemoryPool,
@@ -263,22 +280,22 @@ impl Drop for PyMemPool {
 }
 
 impl PyMemPool {
-    /// The pool, if other processes can use it.
+    /// The pool, if it is IPC-enabled.
     ///
     /// # Errors
     ///
-    /// `RuntimeError` where they cannot, or where it was closed.
+    /// `RuntimeError` if it is not IPC-enabled or was closed.
     pub fn shared_pool<'py>(&self, py: Python<'py>) -> PyResult<Lent<'py, MemoryPool>> {
         let pool = self.pool(py)?;
         if self.lock(py).shared.is_none() {
-            return Err(no_ipc());
+            return Err(not_ipc_enabled());
         }
         Ok(pool)
     }
 }
 
 impl PyMemPool {
-    /// The handle that other processes import the pool with.
+    /// The allocation handle of the pool.
     ///
     /// # Errors
     ///
@@ -287,21 +304,21 @@ impl PyMemPool {
         self.pool(py)?;
         let state = self.lock(py);
         let handle = state.shared.as_ref().map(|handle| handle.clone_ref(py));
-        handle.ok_or_else(no_ipc)
+        handle.ok_or_else(not_ipc_enabled)
     }
 }
 
-/// What is raised for a resource whose `__init__` was never called.
-pub fn unmade() -> PyErr {
+/// Error for a resource whose `__init__` was not called.
+pub fn uninitialized() -> PyErr {
     PyRuntimeError::new_err(
-        "this memory resource was not made: its class's __init__() was not called",
+        "this memory resource was not initialized: its class did not call __init__()",
     )
 }
 
-/// What is raised where other processes cannot use the pool.
-fn no_ipc() -> PyErr {
+/// Error for a resource that is not IPC-enabled.
+fn not_ipc_enabled() -> PyErr {
     PyRuntimeError::new_err(
-        "this memory resource is not IPC-enabled: its memory stays in this process",
+        "this memory resource is not IPC-enabled: its memory cannot be shared with other processes",
     )
 }
 
@@ -313,19 +330,19 @@ impl PyMemPool {
         _args: &Bound<'_, PyTuple>,
         _kwargs: Option<&Bound<'_, PyDict>>,
     ) -> PyClassInitializer<PyMemPool> {
-        PyMemPool::unmade()
+        PyMemPool::uninitialized()
     }
 
-    /// Frees memory of the pool by its address, in the order of a stream. A buffer frees its memory itself.
+    /// Frees memory of the pool by address, stream-ordered. Buffers free their memory themselves.
     ///
     /// Parameters
     /// ----------
     /// ptr : int or cuda.bindings.driver.CUdeviceptr
-    ///     The address.
+    ///     Address.
     /// size : int
-    ///     Bytes.
+    ///     Size in bytes.
     /// stream : Stream
-    ///     In whose order the memory is free.
+    ///     Stream of the stream-ordered deallocation.
     #[pyo3(signature = (ptr, size, stream), text_signature = "($self, ptr, size, *, stream)")]
     fn deallocate(
         &self,
@@ -337,16 +354,16 @@ impl PyMemPool {
         let address = address_argument(ptr, "deallocate")?;
         size_argument(size, "deallocate")?;
         let stream = stream::lend(stream, "deallocate", "stream", false)?;
-        // Buffers outlive `close`, so their memory can be freed after it.
+        // Buffers outlive `close`, so their memory may be freed after it.
         let kind = self.kind(py)?;
-        // SAFETY: that nothing uses the memory any more is what this method asks of its caller; the driver refuses addresses
-        // that it did not give out.
+        // SAFETY: the caller guarantees that the memory is no longer used; the driver rejects addresses that it did not
+        // allocate.
         py.detach(|| unsafe { kind.deallocate(address, &stream) })
             .or_raise(py)
     }
 
-    /// Lets go of the pool. One that the resource made is destroyed when its last buffer is freed; the device's own stays.
-    /// Buffers stay valid.
+    /// Releases the pool. A pool created by the resource is destroyed when its last buffer is freed; the device's
+    /// current pool is kept. Buffers stay valid.
     fn close(&self, py: Python<'_>) {
         let (pool, others) = {
             let mut state = self.lock(py);
@@ -361,7 +378,7 @@ impl PyMemPool {
         py.detach(|| drop(pool));
     }
 
-    /// The driver's handle, a ``cuda.bindings.driver.CUmemoryPool``; 0 once the resource was closed.
+    /// Driver handle, a ``cuda.bindings.driver.CUmemoryPool``; 0 if the resource was closed.
     #[getter]
     fn handle(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
         let handle = self.lock(py).pool.as_ref().map_or(0, |p| p.handle().addr());
@@ -374,7 +391,7 @@ impl PyMemPool {
         self.lock(py).pool.is_none()
     }
 
-    /// Whether the pool was made by this resource, and is not the device's own.
+    /// Whether the resource created the pool, rather than using the device's current pool.
     #[getter]
     fn is_handle_owned(&self, py: Python<'_>) -> bool {
         self.lock(py)
@@ -389,7 +406,7 @@ impl PyMemPool {
         self.lock(py).shared.is_some()
     }
 
-    /// Whether the pool is another process's.
+    /// Whether the pool was imported from another process.
     #[getter]
     fn is_mapped(&self, py: Python<'_>) -> bool {
         self.lock(py)
@@ -398,36 +415,36 @@ impl PyMemPool {
             .is_some_and(MemoryPool::is_imported)
     }
 
-    /// What identifies the pool among processes, a ``uuid.UUID``; None unless it is IPC-enabled, and where the resource was
-    /// made from a mere file descriptor.
+    /// UUID that identifies the pool across processes, a ``uuid.UUID``; None if the pool is not IPC-enabled or was
+    /// imported from a file descriptor.
     #[getter]
     pub fn uuid(&self, py: Python<'_>) -> Option<Py<PyAny>> {
         self.lock(py).uuid.as_ref().map(|uuid| uuid.clone_ref(py))
     }
 
-    /// What `register` does where the UUID is new.
+    /// Adopts a UUID; called by `register`.
     fn _take_uuid(&self, py: Python<'_>, uuid: Py<PyAny>) -> PyResult<()> {
         self.shared_pool(py)?;
-        let former = self.lock(py).uuid.replace(uuid);
-        drop(former);
+        let previous = self.lock(py).uuid.replace(uuid);
+        drop(previous);
         Ok(())
     }
 
-    /// The pool's attributes: what it holds and what it keeps.
+    /// Attributes of the pool.
     #[getter]
     fn attributes(&self, py: Python<'_>) -> PyResult<Py<PyMemPoolAttributes>> {
         let pool = self.pool(py)?;
         if let Some(known) = &self.lock(py).attributes {
             return Ok(known.clone_ref(py));
         }
-        let made = Py::new(py, PyMemPoolAttributes::new_of(pool.clone()))?;
+        let created = Py::new(py, PyMemPoolAttributes::new_of(pool.clone()))?;
         let mut state = self.lock(py);
-        // Another thread may have been first: then that one stays. `made` goes at the end, when the lock is free.
+        // Keeps the object of a thread that was faster. `created` is dropped after the lock is released.
         let kept = match &state.attributes {
             Some(known) => known.clone_ref(py),
             None => {
-                state.attributes = Some(made.clone_ref(py));
-                made.clone_ref(py)
+                state.attributes = Some(created.clone_ref(py));
+                created.clone_ref(py)
             }
         };
         drop(state);
@@ -435,7 +452,7 @@ impl PyMemPool {
     }
 }
 
-/// `_MemPool.allocate(size, *, stream)`. The stream may also be given by place.
+/// `_MemPool.allocate(size, *, stream)`. `stream` is also accepted by position.
 pub(super) struct Allocate;
 
 impl Method<2> for Allocate {
@@ -445,14 +462,14 @@ impl Method<2> for Allocate {
     const TEXT: &'static CStr = c"allocate($self, size, *, stream)
 --
 
-Allocates memory from the pool, in the order of a stream.
+Allocates memory from the pool, stream-ordered.
 
 Parameters
 ----------
 size : int
-    Bytes; 0 gives a buffer with the address 0.
+    Size in bytes; 0 yields a buffer with address 0.
 stream : Stream
-    In whose order the memory is there, and by default is freed.
+    Stream of the allocation and, by default, of the deallocation.
 
 Returns
 -------
@@ -461,7 +478,7 @@ Buffer
 Raises
 ------
 CUDAError
-    There is not as much memory (``CUDA_ERROR_OUT_OF_MEMORY``).";
+    Out of memory (``CUDA_ERROR_OUT_OF_MEMORY``).";
     const NAMES: [&'static str; 2] = ["size", "stream"];
     const REQUIRED: usize = 1;
 
@@ -482,16 +499,16 @@ CUDAError
     }
 }
 
-/// The pool of a resource whose memory other processes can use.
+/// The pool of an IPC-enabled resource.
 ///
 /// # Errors
 ///
-/// `TypeError` for what is no resource over a pool, `RuntimeError` for one that was closed or is this process's alone.
+/// `TypeError` for other objects, `RuntimeError` for a closed resource or one that is not IPC-enabled.
 pub fn shared_pool_of<'py>(mr: &Bound<'py, PyAny>) -> PyResult<Lent<'py, MemoryPool>> {
     match mr.cast::<PyMemPool>() {
         Ok(pool) => pool.get().shared_pool(mr.py()),
         Err(_) => Err(PyTypeError::new_err(format!(
-            "Buffer.from_ipc_descriptor() argument 'mr' is of type {}; expected a memory resource over a pool",
+            "Buffer.from_ipc_descriptor() argument 'mr' is of type {}; expected a memory resource with a pool",
             mr.get_type().name()?
         ))),
     }
@@ -507,7 +524,7 @@ fn pool_of<'py>(mr: &Bound<'py, PyAny>) -> PyResult<Lent<'py, MemoryPool>> {
     }
 }
 
-/// What a device may do with the memory of a pool: ``'rw'``, ``'r'`` or ``''``.
+/// Access rights of a device to the memory of a pool: ``'rw'``, ``'r'`` or ``''``.
 #[pyfunction]
 pub(super) fn mempool_get_access<'py>(
     py: Python<'py>,
@@ -527,7 +544,7 @@ pub(super) fn mempool_get_access<'py>(
     Ok(names[index].bind(py))
 }
 
-/// Lets devices use the memory of a pool, or no longer; all of them or none.
+/// Grants and revokes access of devices to the memory of a pool; all changes are applied or none.
 #[pyfunction]
 pub(super) fn mempool_set_access(
     py: Python<'_>,
@@ -548,7 +565,7 @@ pub(super) fn mempool_set_access(
     py.detach(|| pool.set_access(&rights)).or_raise(py)
 }
 
-/// How many memory pools have ended whose memory is not free yet: what streams hold uses it.
+/// Number of released memory pools whose destruction is deferred until streams have freed their memory.
 #[pyfunction]
 pub(super) fn _deferred_pool_count() -> usize {
     cupyrite::deferred_pool_count()

@@ -5,13 +5,13 @@ use pyo3::prelude::*;
 
 use crate::core::errors::OrRaise;
 use crate::core::memory::buffer::{Backing, PyBuffer};
-use crate::core::memory::resource::PyMemoryResource;
+use crate::core::memory::resource::base::PyMemoryResource;
 use crate::core::numbers::{address_argument, size_argument};
 use crate::core::{device, stream};
 
-/// Memory of a device, allocated at once (``cuMemAlloc``): for devices without memory pools.
+/// Device memory by synchronous allocation (``cuMemAlloc``), for devices without memory pools.
 ///
-/// Freeing waits for the device.
+/// Deallocation synchronizes with the device.
 #[pyclass(
     frozen,
     subclass,
@@ -40,9 +40,9 @@ impl PySynchronousMemoryResource {
     /// Parameters
     /// ----------
     /// size : int
-    ///     Bytes.
+    ///     Size in bytes.
     /// stream : Stream, optional
-    ///     Checked, and not needed: the memory is there at once.
+    ///     Validated, but not used: the allocation is synchronous.
     ///
     /// Returns
     /// -------
@@ -62,9 +62,9 @@ impl PySynchronousMemoryResource {
         let memory = py.detach(|| device.buffer::<u8>(size)).or_raise(py)?;
         let address = memory.address();
         let resource = slf.clone().into_any().unbind();
-        PyBuffer::make(
+        PyBuffer::create(
             py,
-            Backing::Plain(memory),
+            Backing::Synchronous(memory),
             address,
             size,
             Some(resource),
@@ -72,16 +72,16 @@ impl PySynchronousMemoryResource {
         )
     }
 
-    /// Frees memory by its address, once the stream has done its work. A buffer frees its memory itself.
+    /// Frees memory by address after the stream's work has completed. Buffers free their memory themselves.
     ///
     /// Parameters
     /// ----------
     /// ptr : int or cuda.bindings.driver.CUdeviceptr
-    ///     The address.
+    ///     Address.
     /// size : int
-    ///     Bytes.
+    ///     Size in bytes.
     /// stream : Stream, optional
-    ///     What to wait for.
+    ///     Stream to wait for.
     #[pyo3(signature = (ptr, size, *, stream=None))]
     fn deallocate(
         &self,
@@ -96,25 +96,25 @@ impl PySynchronousMemoryResource {
             .map(|stream| stream::accept(stream, "deallocate", "stream", false))
             .transpose()?;
         let device = self.device;
-        // SAFETY: that nothing uses the memory any more is what this method asks of its caller; the driver refuses addresses
-        // that it did not give out.
+        // SAFETY: the caller guarantees that the memory is no longer used; the driver rejects addresses that it did not
+        // allocate.
         py.detach(move || unsafe { device.free(address, stream.as_ref()) })
             .or_raise(py)
     }
 
-    /// The number of the device.
+    /// Device number.
     #[getter]
     fn device_id(&self) -> usize {
         self.device.ordinal()
     }
 
-    /// True: kernels can use the memory.
+    /// True: the memory is device-accessible.
     #[getter]
     fn is_device_accessible(&self) -> bool {
         true
     }
 
-    /// False: the host cannot use the memory.
+    /// False: the memory is not host-accessible.
     #[getter]
     fn is_host_accessible(&self) -> bool {
         false

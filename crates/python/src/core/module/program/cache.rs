@@ -1,4 +1,4 @@
-//! Program caches and their keys.
+//! Program caches and cache keys.
 
 use std::io;
 use std::num::NonZeroU64;
@@ -18,14 +18,14 @@ use crate::core::errors::OrRaise;
 use crate::core::module::object_code;
 use crate::core::module::program::options;
 use crate::core::module::program::options::bytes_of;
-use crate::core::module::program::{kind_of, lower, source_kind, targets};
+use crate::core::module::program::{OPTIONS, kind_of, lower, source_kind, targets};
 use crate::site_packages;
 
-/// Adds the storages and the function that makes keys.
+/// Adds the cache storages and the key function.
 ///
 /// # Errors
 ///
-/// Whatever Python raises.
+/// Python errors.
 pub fn init(core: &Bound<'_, PyModule>) -> PyResult<()> {
     core.add_class::<CacheStorage>()?;
     core.add_function(wrap_pyfunction!(memory_cache, core)?)?;
@@ -33,13 +33,13 @@ pub fn init(core: &Bound<'_, PyModule>) -> PyResult<()> {
     core.add_function(wrap_pyfunction!(program_cache_key, core)?)
 }
 
-/// The storage behind the cache classes of `cuda.core.utils`.
+/// Storage of the cache classes of `cuda.core.utils`.
 #[pyclass(frozen, module = "cupyrite._native.core")]
 pub struct CacheStorage {
     cache: Arc<dyn ProgramCache>,
 }
 
-/// An `OSError` of the kind that the system's error is, with the file.
+/// Converts a system error to an `OSError` with its file.
 fn os_error(error: &io::Error) -> PyErr {
     let inner = error
         .get_ref()
@@ -49,7 +49,7 @@ fn os_error(error: &io::Error) -> PyErr {
         None => (error, None),
     };
     let text = system.to_string();
-    // Python shows the number itself.
+    // Python appends the number itself.
     let text = text
         .split(" (os error")
         .next()
@@ -64,7 +64,7 @@ fn os_error(error: &io::Error) -> PyErr {
     }
 }
 
-/// A key as bytes.
+/// Converts a key to bytes.
 fn key_of(key: &Bound<'_, PyAny>) -> PyResult<Vec<u8>> {
     bytes_of(key)?.ok_or_else(|| {
         let kind = key.get_type();
@@ -72,12 +72,12 @@ fn key_of(key: &Bound<'_, PyAny>) -> PyResult<Vec<u8>> {
             .name()
             .map_or_else(|_| "?".to_owned(), |n| n.to_string());
         PyTypeError::new_err(format!(
-            "a key of a program cache is bytes or str, not {name}"
+            "program cache key must be bytes or str, not {name}"
         ))
     })
 }
 
-/// The bytes of something with the buffer protocol; None for anything else.
+/// Bytes of an object with the buffer protocol; `None` for other objects.
 fn buffer_of<'py>(value: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, PyBytes>>> {
     if let Ok(bytes) = value.cast::<PyBytes>() {
         return Ok(Some(bytes.clone()));
@@ -92,7 +92,7 @@ fn buffer_of<'py>(value: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, PyByt
 
 #[pymethods]
 impl CacheStorage {
-    /// The bytes under a key, or None.
+    /// The bytes stored under a key, or None.
     fn get<'py>(
         &self,
         py: Python<'py>,
@@ -105,7 +105,7 @@ impl CacheStorage {
         Ok(found.map(|bytes| PyBytes::new(py, &bytes)))
     }
 
-    /// Keeps the bytes of a buffer or an `ObjectCode` under a key.
+    /// Stores the bytes of a buffer or an `ObjectCode` under a key.
     fn put(
         &self,
         py: Python<'_>,
@@ -121,21 +121,21 @@ impl CacheStorage {
             py.detach(|| self.cache.put(&key, bytes))
         } else {
             return Err(PyTypeError::new_err(format!(
-                "a value of a program cache is an ObjectCode or bytes-like, not {}",
+                "program cache value must be an ObjectCode or a bytes-like object, not {}",
                 value.get_type().name()?
             )));
         };
         stored.map_err(|error| os_error(&error))
     }
 
-    /// Forgets a key; whether it was there.
+    /// Removes an entry; returns whether it existed.
     fn remove(&self, py: Python<'_>, key: &Bound<'_, PyAny>) -> PyResult<bool> {
         let key = key_of(key)?;
         py.detach(|| self.cache.remove(&key))
             .map_err(|error| os_error(&error))
     }
 
-    /// Forgets everything.
+    /// Removes all entries.
     fn clear(&self, py: Python<'_>) -> PyResult<()> {
         py.detach(|| self.cache.clear())
             .map_err(|error| os_error(&error))
@@ -146,13 +146,13 @@ impl CacheStorage {
             .map_err(|error| os_error(&error))
     }
 
-    /// Lookups that found something.
+    /// Number of lookups that hit.
     #[getter]
     fn hits(&self) -> u64 {
         self.cache.hits()
     }
 
-    /// Lookups that found nothing.
+    /// Number of lookups that missed.
     #[getter]
     fn misses(&self) -> u64 {
         self.cache.misses()
@@ -163,20 +163,20 @@ fn limit_of(max_size_bytes: Option<&Bound<'_, PyAny>>) -> PyResult<Option<NonZer
     let Some(given) = max_size_bytes.filter(|given| !given.is_none()) else {
         return Ok(None);
     };
-    let right = "it is a number of bytes above 0, or None for no limit";
+    let expected = "expected a number of bytes above 0, or None for no limit";
     match given.extract::<i128>() {
         Ok(number) if number > 0 => Ok(NonZeroU64::new(u64::try_from(number).unwrap_or(u64::MAX))),
         Ok(number) => Err(PyValueError::new_err(format!(
-            "max_size_bytes is {number}; {right}"
+            "max_size_bytes is {number}; {expected}"
         ))),
         Err(error) if error.is_instance_of::<PyTypeError>(given.py()) => Err(PyTypeError::new_err(
-            format!("max_size_bytes is {}; {right}", given.repr()?),
+            format!("max_size_bytes is {}; {expected}", given.repr()?),
         )),
         Err(error) => Err(error),
     }
 }
 
-/// The storage of an `InMemoryProgramCache`.
+/// Creates the storage of an `InMemoryProgramCache`.
 #[pyfunction]
 #[pyo3(signature = (max_size_bytes=None))]
 fn memory_cache(max_size_bytes: Option<&Bound<'_, PyAny>>) -> PyResult<CacheStorage> {
@@ -186,7 +186,7 @@ fn memory_cache(max_size_bytes: Option<&Bound<'_, PyAny>>) -> PyResult<CacheStor
     })
 }
 
-/// The storage of a `FileStreamProgramCache`.
+/// Creates the storage of a `FileStreamProgramCache`.
 #[pyfunction]
 #[pyo3(signature = (path=None, max_size_bytes=None))]
 fn file_cache(
@@ -199,7 +199,7 @@ fn file_cache(
         None => FileCache::default_directory().or_raise(py)?,
         Some(path) if path.is_instance_of::<PyBytes>() => {
             return Err(PyTypeError::new_err(
-                "path is of type bytes; it is a str or os.PathLike, or None",
+                "path is of type bytes; expected str, os.PathLike or None",
             ));
         }
         Some(path) => path.extract::<PathBuf>().map_err(|_| {
@@ -208,7 +208,7 @@ fn file_cache(
                 .name()
                 .map_or_else(|_| "?".to_owned(), |n| n.to_string());
             PyTypeError::new_err(format!(
-                "path is of type {name}; it is a str or os.PathLike, or None"
+                "path is of type {name}; expected str, os.PathLike or None"
             ))
         })?,
     };
@@ -220,7 +220,7 @@ fn file_cache(
     })
 }
 
-/// Name expressions as keys take them.
+/// Converts name expressions for cache keys.
 pub fn expressions_of(given: &[Bound<'_, PyAny>]) -> PyResult<Vec<Expression>> {
     given
         .iter()
@@ -231,7 +231,7 @@ pub fn expressions_of(given: &[Bound<'_, PyAny>]) -> PyResult<Vec<Expression>> {
             match item.cast::<PyBytes>() {
                 Ok(bytes) => Ok(Expression::Bytes(bytes.as_bytes().to_vec())),
                 Err(_) => Err(PyTypeError::new_err(format!(
-                    "name_expressions has an item of type {}; its items are str or bytes",
+                    "name_expressions contains an item of type {}; expected str or bytes",
                     item.get_type().name()?
                 ))),
             }
@@ -239,7 +239,7 @@ pub fn expressions_of(given: &[Bound<'_, PyAny>]) -> PyResult<Vec<Expression>> {
         .collect()
 }
 
-/// What `make_program_cache_key` does.
+/// Implements `make_program_cache_key`.
 #[pyfunction]
 #[pyo3(signature = (code, code_type, options, target_type, name_expressions=None, extra_digest=None))]
 fn program_cache_key<'py>(
@@ -254,27 +254,25 @@ fn program_cache_key<'py>(
     let function = "make_program_cache_key()";
     let Ok(source) = source_kind(code_type) else {
         return Err(PyValueError::new_err(format!(
-            "{function} argument 'code_type' is {}; it is 'c++', 'ptx' or 'nvvm'",
+            "{function} argument 'code_type' is {}; expected 'c++', 'ptx' or 'nvvm'",
             code_type.repr()?
         )));
     };
-    let right = targets(source);
-    let target = kind_of(target_type)?.filter(|kind| right.iter().any(|row| row.0 == *kind));
+    let expected = targets(source);
+    let target = kind_of(target_type)?.filter(|kind| expected.iter().any(|row| row.0 == *kind));
     let Some(target) = target else {
-        let names: Vec<String> = right.iter().map(|row| format!("'{}'", row.1)).collect();
+        let names: Vec<String> = expected.iter().map(|row| format!("'{}'", row.1)).collect();
         return Err(PyValueError::new_err(format!(
-            "{function} argument 'target_type' is {}; of {} come {}",
+            "{function} argument 'target_type' is {}; expected for {}: {}",
             target_type.repr()?,
             lower(code_type)?,
             names.join(", ")
         )));
     };
-    let class = py
-        .import(intern!(py, "cuda.core._program"))?
-        .getattr(intern!(py, "ProgramOptions"))?;
-    if !options.is_instance(&class)? {
+    let class = OPTIONS.get(py)?;
+    if !options.is_instance(class)? {
         return Err(PyTypeError::new_err(format!(
-            "{function} argument 'options' is of type {}; it is ProgramOptions",
+            "{function} argument 'options' is of type {}; expected ProgramOptions",
             options.get_type().name()?
         )));
     }
@@ -295,12 +293,12 @@ fn program_cache_key<'py>(
         None => None,
         Some(digest) => Some(buffer_of(digest)?.ok_or_else(|| {
             PyTypeError::new_err(format!(
-                "{function} argument 'extra_digest' is bytes-like or None"
+                "{function} argument 'extra_digest' must be bytes-like or None"
             ))
         })?),
     };
     let extra_digest = extra_digest.as_ref().map(|digest| digest.as_bytes());
-    // Reading Python's roots takes longer than all the rest, and only who has not found the compiler needs them.
+    // Reading the site-packages directories dominates the cost, and is only needed until the compiler has been found.
     static FOUND: [AtomicBool; 3] = [const { AtomicBool::new(false) }; 3];
     let found = &FOUND[source as usize];
     if !found.load(Ordering::Relaxed) {
@@ -318,8 +316,8 @@ fn program_cache_key<'py>(
     Ok(PyBytes::new(py, &key))
 }
 
-/// One use of a cache by `Program.compile`.
-pub struct Use<'a, 'py> {
+/// A cache access of `Program.compile`.
+pub struct CacheAccess<'a, 'py> {
     cache: &'a Bound<'py, PyAny>,
     compiler: &'a cupyrite::Compiler,
     target: CodeKind,
@@ -328,29 +326,29 @@ pub struct Use<'a, 'py> {
     key: [u8; 32],
 }
 
-impl<'a, 'py> Use<'a, 'py> {
-    /// Makes the key.
+impl<'a, 'py> CacheAccess<'a, 'py> {
+    /// Computes the key.
     ///
     /// # Errors
     ///
-    /// `TypeError` if it is no cache; `ValueError` where no key can be made.
+    /// `TypeError` if `cache` is not a program cache; `ValueError` if no key can be computed.
     pub fn new(
         cache: &'a Bound<'py, PyAny>,
         compiler: &'a cupyrite::Compiler,
         target: CodeKind,
         given: &'a [Bound<'py, PyAny>],
-    ) -> PyResult<Use<'a, 'py>> {
+    ) -> PyResult<CacheAccess<'a, 'py>> {
         let py = cache.py();
         let class = py
             .import(intern!(py, "cuda.core.utils._program_cache._abc"))?
             .getattr(intern!(py, "ProgramCacheResource"))?;
         if !cache.is_instance(&class)? {
             return Err(PyTypeError::new_err(format!(
-                "compile() argument 'cache' is of type {}; it is a cuda.core.utils.ProgramCacheResource or None",
+                "compile() argument 'cache' is of type {}; expected a cuda.core.utils.ProgramCacheResource or None",
                 cache.get_type().name()?
             )));
         }
-        let mut this = Use {
+        let mut this = CacheAccess {
             cache,
             compiler,
             target,
@@ -378,16 +376,16 @@ impl<'a, 'py> Use<'a, 'py> {
         self.compiler.program().source_kind() == SourceKind::Cxx && !self.given.is_empty()
     }
 
-    /// The key of the entry with the mangled names, which are not in the code.
+    /// Key of the entry with the mangled names, which are not in the code.
     fn symbols_key(&self) -> Vec<u8> {
         [self.key.as_slice(), b" symbols"].concat()
     }
 
-    /// What the cache has.
+    /// Looks up the compiled code.
     ///
     /// # Errors
     ///
-    /// Whatever the cache raises.
+    /// Errors of the cache.
     pub fn find(&self) -> PyResult<Option<Py<PyAny>>> {
         let py = self.cache.py();
         let get = |key: &[u8]| -> PyResult<Option<Bound<'py, PyBytes>>> {
@@ -403,7 +401,7 @@ impl<'a, 'py> Use<'a, 'py> {
             match buffer_of(&found)? {
                 Some(bytes) => Ok(Some(bytes)),
                 None => Err(PyTypeError::new_err(format!(
-                    "the cache's get() gave {}; what a cache gives is bytes, or None",
+                    "the cache's get() returned {}; expected bytes or None",
                     found.get_type().name()?
                 ))),
             }
@@ -420,7 +418,7 @@ impl<'a, 'py> Use<'a, 'py> {
             let Ok(names) = std::str::from_utf8(names.as_bytes()) else {
                 return Ok(None);
             };
-            // One name a line, in the order of the expressions as keys sort them.
+            // One name per line, in the sort order of the expressions.
             let mut order: Vec<usize> = (0..self.given.len()).collect();
             order.sort_by_key(|at| &self.expressions[*at]);
             let names: Vec<&str> = names.lines().collect();
@@ -445,19 +443,19 @@ impl<'a, 'py> Use<'a, 'py> {
         object_code::make_with(py, code, symbols).map(Some)
     }
 
-    /// Keeps what was compiled, unless a file that it was compiled from has changed meanwhile.
+    /// Stores compiled code, unless a source file has changed since the lookup.
     ///
     /// # Errors
     ///
-    /// Whatever the cache raises, except that a storage which cannot be written is a warning: the program was compiled.
-    pub fn keep(&self, made: &Py<PyAny>, code: &ObjectCode) -> PyResult<()> {
+    /// Errors of the cache. A failure to write the storage is a warning: the program was compiled.
+    pub fn keep(&self, created: &Py<PyAny>, code: &ObjectCode) -> PyResult<()> {
         let py = self.cache.py();
         if self.current_key()? != self.key {
             return Ok(());
         }
         let mut kept = self
             .cache
-            .set_item(PyBytes::new(py, &self.key), made.bind(py));
+            .set_item(PyBytes::new(py, &self.key), created.bind(py));
         if kept.is_ok() && self.has_symbols() {
             let mut order: Vec<usize> = (0..self.given.len()).collect();
             order.sort_by_key(|at| &self.expressions[*at]);
@@ -475,7 +473,7 @@ impl<'a, 'py> Use<'a, 'py> {
         match kept {
             Err(error) if error.is_instance_of::<PyOSError>(py) => {
                 let text =
-                    format!("the compiled program could not be kept in the cache: {error}\0");
+                    format!("the compiled program could not be stored in the cache: {error}\0");
                 let text = std::ffi::CStr::from_bytes_until_nul(text.as_bytes()).unwrap_or(c"?");
                 PyErr::warn(py, &py.get_type::<PyRuntimeWarning>(), text, 1)
             }

@@ -17,15 +17,16 @@ use pyo3::types::{PyBytes, PyDict, PyString};
 
 use crate::core::errors::OrRaise;
 use crate::core::module::object_code;
+use crate::core::options::OptionClass;
 use crate::site_packages;
 use crate::types;
 use crate::types::table;
 
-/// Adds the classes and what the Python side of them calls.
+/// Adds the classes and the functions behind their Python code.
 ///
 /// # Errors
 ///
-/// Whatever Python raises.
+/// Python errors.
 pub fn init(core: &Bound<'_, PyModule>) -> PyResult<()> {
     cache::init(core)?;
     core.add_class::<PyProgram>()?;
@@ -33,7 +34,7 @@ pub fn init(core: &Bound<'_, PyModule>) -> PyResult<()> {
     core.add_function(wrap_pyfunction!(options::program_options_as_bytes, core)?)
 }
 
-/// `str(value).lower()`: members of the enumerations of `cuda.core.typing` are str.
+/// `str(value).lower()` of a str or an enumeration member; empty for other types.
 fn lower(value: &Bound<'_, PyAny>) -> PyResult<String> {
     match value.cast::<PyString>() {
         Ok(text) => Ok(text.to_string_lossy().to_lowercase()),
@@ -41,7 +42,7 @@ fn lower(value: &Bound<'_, PyAny>) -> PyResult<String> {
     }
 }
 
-/// The kind of code that a name (`"ptx"`, in any case) means.
+/// Code format with a name such as `"ptx"`, case-insensitive.
 fn kind_of(value: &Bound<'_, PyAny>) -> PyResult<Option<CodeKind>> {
     Ok(match lower(value)?.as_str() {
         "ptx" => Some(CodeKind::Ptx),
@@ -51,7 +52,7 @@ fn kind_of(value: &Bound<'_, PyAny>) -> PyResult<Option<CodeKind>> {
     })
 }
 
-/// The kinds of code that come of a source.
+/// Targets of a source language.
 fn targets(source: SourceKind) -> &'static [(CodeKind, &'static str)] {
     const PTX: (CodeKind, &str) = (CodeKind::Ptx, "ptx");
     const CUBIN: (CodeKind, &str) = (CodeKind::Cubin, "cubin");
@@ -63,30 +64,30 @@ fn targets(source: SourceKind) -> &'static [(CodeKind, &'static str)] {
     }
 }
 
-/// A member of an enumeration of `cuda.core.typing`.
+/// Member of an enumeration of `cuda.core.typing`.
 fn member<'py>(py: Python<'py>, class: &str, name: &str) -> PyResult<Bound<'py, PyAny>> {
     py.import(intern!(py, "cuda.core.typing"))?
         .getattr(class)?
         .getattr(name)
 }
 
-/// Source code and the compiler for it.
+/// Source code with its compiler.
 ///
 /// Parameters
 /// ----------
 /// code : str, bytes or bytearray
-///     The source: CUDA C++ or PTX as str; NVVM IR as text (str or bytes) or bitcode (bytes or bytearray).
+///     Source code: CUDA C++ or PTX as str; NVVM IR as text (str or bytes) or bitcode (bytes or bytearray).
 /// code_type : str or SourceCodeType
-///     ``"c++"``, ``"ptx"`` or ``"nvvm"``, in any case.
+///     ``"c++"``, ``"ptx"`` or ``"nvvm"``, case-insensitive.
 /// options : ProgramOptions or dict, optional
-///     What to compile with.
+///     Compiler options.
 ///
 /// Raises
 /// ------
 /// RuntimeError
-///     If `code_type` is none of these.
+///     `code_type` is invalid.
 /// TypeError, ValueError
-///     If `code` or an option is of the wrong type or value.
+///     `code` or an option has an invalid type or value.
 ///
 /// See https://docs.nvidia.com/cuda/cuda-python/latest/.
 #[pyclass(
@@ -99,7 +100,7 @@ fn member<'py>(py: Python<'py>, class: &str, name: &str) -> PyResult<Bound<'py, 
 pub struct PyProgram {
     source: SourceKind,
     backend: CompilerBackend,
-    /// `None` once it is closed. Held only to look at it, never while something is compiled.
+    /// `None` if closed. Locked only to clone or take the compiler, not during compilation.
     compiler: Mutex<Option<Arc<Compiler>>>,
 }
 
@@ -112,9 +113,8 @@ impl PyProgram {
     }
 
     fn open(&self) -> PyResult<Arc<Compiler>> {
-        self.live().ok_or_else(|| {
-            PyRuntimeError::new_err("this Program was closed; it cannot compile any more")
-        })
+        self.live()
+            .ok_or_else(|| PyRuntimeError::new_err("this Program was closed and cannot compile"))
     }
 }
 
@@ -124,13 +124,13 @@ fn source_kind(code_type: &Bound<'_, PyAny>) -> PyResult<SourceKind> {
         "ptx" => Ok(SourceKind::Ptx),
         "nvvm" => Ok(SourceKind::Nvvm),
         _ => Err(PyRuntimeError::new_err(format!(
-            "Program() argument 'code_type' is {}; it is 'c++', 'ptx' or 'nvvm'",
+            "Program() argument 'code_type' is {}; expected 'c++', 'ptx' or 'nvvm'",
             code_type.repr()?
         ))),
     }
 }
 
-/// The program that the arguments of `Program()` describe.
+/// The program described by the arguments of `Program()`.
 fn program(
     function: &str,
     code: &Bound<'_, PyAny>,
@@ -141,7 +141,7 @@ fn program(
         SourceKind::Cxx | SourceKind::Ptx => {
             let Ok(text) = code.cast::<PyString>() else {
                 return Err(PyTypeError::new_err(format!(
-                    "{function} argument 'code' is of type {}; CUDA C++ and PTX are given as str",
+                    "{function} argument 'code' is of type {}; expected CUDA C++ or PTX as str",
                     code.get_type().name()?
                 )));
             };
@@ -156,7 +156,7 @@ fn program(
             Some(bytes) => Program::from_nvvm(bytes),
             None => {
                 return Err(PyTypeError::new_err(format!(
-                    "{function} argument 'code' is of type {}; NVVM IR is given as str, bytes or bytearray",
+                    "{function} argument 'code' is of type {}; expected NVVM IR as str, bytes or bytearray",
                     code.get_type().name()?
                 )));
             }
@@ -165,30 +165,18 @@ fn program(
     Ok(program.with_options(options))
 }
 
-/// Options as they are given to functions: an instance, a dict of its fields, or nothing.
-fn accept_options(
-    py: Python<'_>,
-    given: Option<&Bound<'_, PyAny>>,
-) -> PyResult<cupyrite::ProgramOptions> {
-    let Some(given) = given.filter(|given| !given.is_none()) else {
-        return Ok(cupyrite::ProgramOptions::default());
-    };
-    let class = py
-        .import(intern!(py, "cuda.core._program"))?
-        .getattr(intern!(py, "ProgramOptions"))?;
-    if let Ok(fields) = given.cast::<PyDict>() {
-        return options::read(&class.call((), Some(fields))?, true);
+/// The option class `ProgramOptions`.
+static OPTIONS: OptionClass = OptionClass::new("cuda.core._program", "ProgramOptions");
+
+/// Converts an options argument: an instance, a dict of fields, or None.
+fn accept_options(given: Option<&Bound<'_, PyAny>>) -> PyResult<cupyrite::ProgramOptions> {
+    match given.filter(|given| !given.is_none()) {
+        Some(given) => options::read(&OPTIONS.convert("Program", "options", given)?, true),
+        None => Ok(cupyrite::ProgramOptions::default()),
     }
-    if !given.is_instance(&class)? {
-        return Err(PyTypeError::new_err(format!(
-            "Program() argument 'options' is of type {}; expected ProgramOptions, a dict of its fields, or None",
-            given.get_type().name()?
-        )));
-    }
-    options::read(given, true)
 }
 
-/// A name expression as NVRTC takes it.
+/// Converts a name expression for NVRTC.
 fn expression(given: &Bound<'_, PyAny>) -> PyResult<String> {
     if let Ok(text) = given.cast::<PyString>() {
         return Ok(text.to_str()?.to_owned());
@@ -203,7 +191,7 @@ fn expression(given: &Bound<'_, PyAny>) -> PyResult<String> {
         };
     }
     Err(PyTypeError::new_err(format!(
-        "compile() argument 'name_expressions' has an item of type {}; its items are str or bytes",
+        "compile() argument 'name_expressions' contains an item of type {}; expected str or bytes",
         given.get_type().name()?
     )))
 }
@@ -219,10 +207,11 @@ impl PyProgram {
         options: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<PyProgram> {
         let source = source_kind(code_type)?;
-        let options = accept_options(py, options)?;
+        let options = accept_options(options)?;
         if source == SourceKind::Ptx && options.numba_debug == Some(true) {
             let category = py.get_type::<PyUserWarning>();
-            let message = c"numba_debug does nothing for a program in PTX: PTX goes to the linker, which has no such option";
+            let message =
+                c"numba_debug has no effect on a PTX program: the linker does not support it";
             PyErr::warn(py, &category, message, 1)?;
         }
         let program = program("Program()", code, source, options)?;
@@ -240,13 +229,13 @@ impl PyProgram {
     /// Parameters
     /// ----------
     /// target_type : str or ObjectCodeFormatType
-    ///     ``"ptx"``, ``"cubin"`` or ``"ltoir"``. Of PTX come cubin and PTX, of NVVM IR come PTX and LTO IR.
+    ///     ``"ptx"``, ``"cubin"`` or ``"ltoir"``. PTX programs compile to cubin and PTX, NVVM IR to PTX and LTO IR.
     /// name_expressions : iterable of str or bytes, optional
-    ///     Names of C++ kernels, functions and variables, template instances among them, by which the result knows them.
+    ///     C++ names of kernels, functions and variables, including template instances, that the result must resolve.
     /// logs : object, optional
-    ///     Something with a method ``write(str)``, which gets the compiler's log if it has one and compiling succeeds.
+    ///     An object with a method ``write(str)``, which receives the log of a successful compilation.
     /// cache : ProgramCacheResource, optional
-    ///     Where compiled code is looked up, and kept when it had to be made.
+    ///     Cache for lookup and storage of the compiled code.
     ///
     /// Returns
     /// -------
@@ -255,11 +244,11 @@ impl PyProgram {
     /// Raises
     /// ------
     /// NVRTCError, cuda.bindings.nvvm.nvvmError, cuda.bindings.nvjitlink.nvJitLinkError
-    ///     If the source or an option is wrong, with the compiler's log.
+    ///     The source or an option is invalid; the message contains the compiler's log.
     /// ValueError
-    ///     If `target_type` does not come of this source.
+    ///     `target_type` is not a target of this source language.
     /// RuntimeError
-    ///     If the program was closed.
+    ///     The program was closed.
     #[pyo3(signature = (target_type, name_expressions=None, logs=None, *, cache=None),
            text_signature = "(self, target_type, name_expressions=(), logs=None, *, cache=None)")]
     fn compile<'py>(
@@ -271,12 +260,12 @@ impl PyProgram {
         cache: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<Py<PyAny>> {
         let compiler = self.open()?;
-        let right = targets(self.source);
-        let target = kind_of(target_type)?.filter(|kind| right.iter().any(|row| row.0 == *kind));
+        let expected = targets(self.source);
+        let target = kind_of(target_type)?.filter(|kind| expected.iter().any(|row| row.0 == *kind));
         let Some(target) = target else {
-            let names: Vec<String> = right.iter().map(|row| format!("{:?}", row.1)).collect();
+            let names: Vec<String> = expected.iter().map(|row| format!("{:?}", row.1)).collect();
             return Err(PyValueError::new_err(format!(
-                "compile() argument 'target_type' is {}; of this source come {}",
+                "compile() argument 'target_type' is {}; expected for this source: {}",
                 target_type.repr()?,
                 names.join(", ").replace('"', "'")
             )));
@@ -285,7 +274,7 @@ impl PyProgram {
         if let Some(list) = name_expressions {
             if list.is_instance_of::<PyString>() || list.is_instance_of::<PyBytes>() {
                 return Err(PyTypeError::new_err(format!(
-                    "compile() argument 'name_expressions' is {}; it is a list or tuple of such names",
+                    "compile() argument 'name_expressions' is {}; expected a list or tuple of names",
                     list.repr()?
                 )));
             }
@@ -298,14 +287,19 @@ impl PyProgram {
             && !logs.hasattr(intern!(py, "write"))?
         {
             return Err(PyAttributeError::new_err(format!(
-                "compile() argument 'logs' is of type {}, which has no method write()",
+                "compile() argument 'logs' is of type {}; expected an object with a method write()",
                 logs.get_type().name()?
             )));
         }
         let cache = cache
-            .map(|cache| cache::Use::new(cache, &compiler, target, &given))
+            .map(|cache| cache::CacheAccess::new(cache, &compiler, target, &given))
             .transpose()?;
-        if let Some(found) = cache.as_ref().map(cache::Use::find).transpose()?.flatten() {
+        if let Some(found) = cache
+            .as_ref()
+            .map(cache::CacheAccess::find)
+            .transpose()?
+            .flatten()
+        {
             return Ok(found);
         }
         let code = py
@@ -318,19 +312,19 @@ impl PyProgram {
         }
         let symbols = PyDict::new(py);
         for (key, expression) in given.iter().zip(&expressions) {
-            // Only CUDA C++ has names that are called something else in the code.
+            // Only CUDA C++ has names that are mangled.
             if let Some(name) = code.lowered_name(expression) {
                 symbols.set_item(key, PyBytes::new(py, name.as_bytes()))?;
             }
         }
-        let made = object_code::make_with(py, code.clone(), symbols)?;
+        let created = object_code::make_with(py, code.clone(), symbols)?;
         if let Some(cache) = cache {
-            cache.keep(&made, &code)?;
+            cache.keep(&created, &code)?;
         }
-        Ok(made)
+        Ok(created)
     }
 
-    /// The earlier name of :meth:`compile` for programs in PTX.
+    /// Former name of :meth:`compile` for PTX programs.
     ///
     /// Parameters
     /// ----------
@@ -350,15 +344,20 @@ impl PyProgram {
     ) -> PyResult<Py<PyAny>> {
         if self.source != SourceKind::Ptx {
             return Err(PyRuntimeError::new_err(
-                "Program.link() is for programs in PTX; compile this one, and give the result to a Linker",
+                "Program.link() requires a PTX program; compile this program and pass the result to a Linker",
             ));
         }
         let category = py.get_type::<PyDeprecationWarning>();
-        PyErr::warn(py, &category, c"Program.link() is now Program.compile()", 1)?;
+        PyErr::warn(
+            py,
+            &category,
+            c"Program.link() is deprecated; use Program.compile()",
+            1,
+        )?;
         self.compile(py, target_type, None, logs, None)
     }
 
-    /// Lets go of the compiler's object. Closing twice does nothing; what was compiled stays.
+    /// Releases the compiler. Compiled code stays valid. Further calls do nothing.
     fn close(&self, py: Python<'_>) {
         let compiler = self
             .compiler
@@ -368,8 +367,8 @@ impl PyProgram {
         py.detach(|| drop(compiler));
     }
 
-    /// The compiler's own object: `cuda.bindings.nvrtc.nvrtcProgram`, or the address of the libNVVM program or the
-    /// linker as int. 0 when this was closed.
+    /// Handle of the compiler: a `cuda.bindings.nvrtc.nvrtcProgram`, or the address of the libNVVM program or linker as
+    /// an int. 0 if closed.
     #[getter]
     fn handle<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let value = self.live().map_or(0, |live| live.handle() as u64);
@@ -382,7 +381,7 @@ impl PyProgram {
         unsafe { Bound::from_owned_ptr_or_err(py, types::new_handle(id, value)) }
     }
 
-    /// The library that compiles: a `CompilerBackendType`.
+    /// The compiler: a `CompilerBackendType`.
     #[getter]
     fn backend<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let name = match self.backend {
@@ -394,16 +393,16 @@ impl PyProgram {
         member(py, "CompilerBackendType", name)
     }
 
-    /// Whether this was closed.
+    /// Whether :meth:`close` was called.
     #[getter]
     fn is_closed(&self) -> bool {
         self.live().is_none()
     }
 
-    /// What became of the precompiled header at the last :meth:`compile`: a `PCHStatusType`.
+    /// Result of creating a precompiled header in the last :meth:`compile`: a `PCHStatusType`.
     ///
-    /// ``"created"``, ``"not_attempted"`` or ``"failed"``; None if none was asked for (``pch`` and ``create_pch`` of
-    /// the options), if the last compilation failed or none was made, or if NVRTC is older than CUDA 12.8.
+    /// ``"created"``, ``"not_attempted"`` or ``"failed"``; None if the options request none (``pch`` and
+    /// ``create_pch``), if the last compilation failed or there was none, or if NVRTC is older than CUDA 12.8.
     #[getter]
     fn pch_status<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
         let name = match self.live().and_then(|live| live.pch_status()) {

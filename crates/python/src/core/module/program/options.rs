@@ -1,4 +1,4 @@
-//! Reading `ProgramOptions`.
+//! Reading of `ProgramOptions`.
 
 use cupyrite::{CodeKind, ProgramOptions};
 use pyo3::exceptions::{PyRuntimeError, PyTypeError, PyValueError};
@@ -9,7 +9,7 @@ use pyo3::types::{PyByteArray, PyBytes, PyList, PyString, PyTuple};
 use crate::core::errors::OrRaise;
 use crate::core::module::program::{kind_of, lower};
 
-/// The fields of an instance, read one by one.
+/// Reads the fields of an instance.
 struct Fields<'a, 'py> {
     object: &'a Bound<'py, PyAny>,
 }
@@ -21,22 +21,24 @@ fn type_name(value: &Bound<'_, PyAny>) -> String {
         .map_or_else(|_| "?".to_owned(), |name| name.to_string())
 }
 
-fn wrong(field: &str, value: &Bound<'_, PyAny>, right: &str) -> PyErr {
+fn wrong(field: &str, value: &Bound<'_, PyAny>, expected: &str) -> PyErr {
     let shown = value.repr().map_or_else(
         |_| format!("of type {}", type_name(value)),
         |shown| {
             let shown = shown.to_string_lossy().into_owned();
-            // Sources and lists can be long; what is wrong shows at the beginning.
+            // Sources and lists may be long; the beginning identifies the error.
             match shown.char_indices().nth(120) {
                 Some((end, _)) => format!("{}...", &shown[..end]),
                 None => shown,
             }
         },
     );
-    PyTypeError::new_err(format!("ProgramOptions.{field} is {shown}; it is {right}"))
+    PyTypeError::new_err(format!(
+        "ProgramOptions.{field} is {shown}; expected {expected}"
+    ))
 }
 
-/// A text: a str, or a path.
+/// Converts a str or a path.
 fn text(value: &Bound<'_, PyAny>) -> PyResult<Option<String>> {
     if let Ok(text) = value.cast::<PyString>() {
         return Ok(Some(text.to_str()?.to_owned()));
@@ -50,7 +52,7 @@ fn text(value: &Bound<'_, PyAny>) -> PyResult<Option<String>> {
     Ok(None)
 }
 
-/// The items of a list or tuple.
+/// Items of a list or tuple.
 fn items<'py>(value: &Bound<'py, PyAny>) -> Option<Vec<Bound<'py, PyAny>>> {
     if let Ok(list) = value.cast::<PyList>() {
         Some(list.iter().collect())
@@ -61,11 +63,11 @@ fn items<'py>(value: &Bound<'py, PyAny>) -> Option<Vec<Bound<'py, PyAny>>> {
     }
 }
 
-/// A number: an integer, or its digits.
+/// Converts an int or its decimal digits.
 fn number(field: &str, value: &Bound<'_, PyAny>) -> PyResult<u32> {
-    let right = "an integer from 0 to 4294967295";
+    let expected = "an integer from 0 to 4294967295";
     if value.is_instance_of::<pyo3::types::PyBool>() {
-        return Err(wrong(field, value, right));
+        return Err(wrong(field, value, expected));
     }
     let found = if let Ok(digits) = value.cast::<PyString>() {
         digits.to_str()?.trim().parse::<i64>().ok()
@@ -73,7 +75,7 @@ fn number(field: &str, value: &Bound<'_, PyAny>) -> PyResult<u32> {
         match value.extract::<i64>() {
             Ok(number) => Some(number),
             Err(error) if error.is_instance_of::<PyTypeError>(value.py()) => {
-                return Err(wrong(field, value, right));
+                return Err(wrong(field, value, expected));
             }
             Err(_) => None,
         }
@@ -81,7 +83,7 @@ fn number(field: &str, value: &Bound<'_, PyAny>) -> PyResult<u32> {
     match found.map(u32::try_from) {
         Some(Ok(number)) => Ok(number),
         _ => Err(PyValueError::new_err(format!(
-            "ProgramOptions.{field} is {}; it is {right}",
+            "ProgramOptions.{field} is {}; expected {expected}",
             value.str()?
         ))),
     }
@@ -111,7 +113,7 @@ impl<'py> Fields<'_, 'py> {
         }
     }
 
-    /// A text, where an integer stands for its digits.
+    /// Reads a str; an int is converted to its digits.
     fn text_or_number(&self, field: &str) -> PyResult<Option<String>> {
         match self.value(field)? {
             Some(value) if text(&value)?.is_none() => Ok(Some(number(field, &value)?.to_string())),
@@ -132,13 +134,13 @@ impl<'py> Fields<'_, 'py> {
         if let Some(text) = text(&value)? {
             return Ok(vec![text]);
         }
-        let right = "a str, a list or tuple of str, or None";
+        let expected = "a str, a list or tuple of str, or None";
         let Some(items) = items(&value) else {
-            return Err(wrong(field, &value, right));
+            return Err(wrong(field, &value, expected));
         };
         items
             .iter()
-            .map(|item| text(item)?.ok_or_else(|| wrong(field, &value, right)))
+            .map(|item| text(item)?.ok_or_else(|| wrong(field, &value, expected)))
             .collect()
     }
 
@@ -152,7 +154,7 @@ impl<'py> Fields<'_, 'py> {
         }
     }
 
-    /// Macros: a str, a (name, value) tuple, or a list of these; a tuple of more than one kind is a list too.
+    /// Reads macros: a str, a (name, value) tuple, or a list of these. A tuple that is not a pair of str is a list.
     fn macros(&self, field: &str) -> PyResult<Vec<String>> {
         let Some(value) = self.value(field)? else {
             return Ok(Vec::new());
@@ -173,14 +175,14 @@ impl<'py> Fields<'_, 'py> {
                 _ => Ok(None),
             }
         };
-        // As NVIDIA's package has it, this one is a RuntimeError.
+        // A RuntimeError, as in NVIDIA's cuda.core.
         let error = || {
             let shown = value
                 .repr()
                 .map_or_else(|_| type_name(&value), |shown| shown.to_string());
             PyRuntimeError::new_err(format!(
-                "ProgramOptions.{field} is {shown}; it is a str (NAME or NAME=value), a tuple (name, value) of two \
-                 str, or a list of these that is not empty"
+                "ProgramOptions.{field} is {shown}; expected a str (NAME or NAME=value), a tuple (name, value) of two \
+                 str, or a non-empty list of these"
             ))
         };
         if let Some(one) = one(&value)? {
@@ -194,14 +196,14 @@ impl<'py> Fields<'_, 'py> {
             .collect()
     }
 
-    /// NVVM IR with its names.
+    /// Reads named NVVM IR modules.
     fn sources(&self, field: &str) -> PyResult<Vec<(String, Vec<u8>)>> {
         let Some(value) = self.value(field)? else {
             return Ok(Vec::new());
         };
-        let right =
+        let expected =
             "a list or tuple of tuples (name, source) with a str and a str, bytes or bytearray";
-        let items = items(&value).ok_or_else(|| wrong(field, &value, right))?;
+        let items = items(&value).ok_or_else(|| wrong(field, &value, expected))?;
         let mut sources = Vec::with_capacity(items.len());
         for (index, item) in items.iter().enumerate() {
             let at = format!("{field}[{index}]");
@@ -216,8 +218,8 @@ impl<'py> Fields<'_, 'py> {
                 ));
             };
             let Some(bytes) = bytes_of(&source)? else {
-                let right = "NVVM IR as text (str or bytes) or bitcode (bytes or bytearray)";
-                return Err(wrong(&format!("{at}[1]"), &source, right));
+                let expected = "NVVM IR as text (str or bytes) or bitcode (bytes or bytearray)";
+                return Err(wrong(&format!("{at}[1]"), &source, expected));
             };
             if bytes.is_empty() {
                 let name = name.to_str()?;
@@ -230,7 +232,7 @@ impl<'py> Fields<'_, 'py> {
     }
 }
 
-/// The bytes of a str (in UTF-8), bytes or bytearray.
+/// Bytes of a str (UTF-8), bytes or bytearray.
 pub fn bytes_of(value: &Bound<'_, PyAny>) -> PyResult<Option<Vec<u8>>> {
     if let Ok(text) = value.cast::<PyString>() {
         return Ok(Some(text.to_str()?.as_bytes().to_vec()));
@@ -241,12 +243,12 @@ pub fn bytes_of(value: &Bound<'_, PyAny>) -> PyResult<Option<Vec<u8>>> {
     Ok(value.cast::<PyByteArray>().ok().map(|bytes| bytes.to_vec()))
 }
 
-/// An instance of `ProgramOptions` as the crate has it. `macros` says whether `define_macro` is read, whose errors show
-/// when the options are used.
+/// Converts an instance of `ProgramOptions`. `macros` selects whether `define_macro` is read, whose errors are raised
+/// on use.
 ///
 /// # Errors
 ///
-/// `TypeError` and `ValueError` naming the field, `RuntimeError` for `define_macro`.
+/// `TypeError` and `ValueError` that name the field, `RuntimeError` for `define_macro`.
 pub fn read(object: &Bound<'_, PyAny>, macros: bool) -> PyResult<ProgramOptions> {
     let f = Fields { object };
     Ok(ProgramOptions {
@@ -312,7 +314,7 @@ pub fn read(object: &Bound<'_, PyAny>, macros: bool) -> PyResult<ProgramOptions>
     })
 }
 
-/// What `ProgramOptions.__post_init__` does: the defaults that are not known before, and the check of every field.
+/// Implements `ProgramOptions.__post_init__`: sets computed defaults and checks every field.
 #[pyfunction]
 pub fn prepare_program_options(options: &Bound<'_, PyAny>) -> PyResult<()> {
     let py = options.py();
@@ -329,7 +331,7 @@ pub fn prepare_program_options(options: &Bound<'_, PyAny>) -> PyResult<()> {
     read(options, false).map(drop)
 }
 
-/// What `ProgramOptions.as_bytes` does.
+/// Implements `ProgramOptions.as_bytes`.
 #[pyfunction]
 #[pyo3(signature = (options, backend, target_type=None))]
 pub fn program_options_as_bytes<'py>(
@@ -343,14 +345,14 @@ pub fn program_options_as_bytes<'py>(
     let spelled = match backend_name.as_str() {
         "nvrtc" => read(options)?.for_nvrtc().or_raise(py)?,
         "nvvm" => {
-            // Options libNVVM has no counterpart of come first, whatever else is wrong.
+            // Options that libNVVM does not support are reported before other errors.
             let target = target_type.map(kind_of).transpose()?.flatten();
             let target = target.unwrap_or(CodeKind::Ptx);
             read(options)?.for_nvvm(target).or_raise(py)?
         }
         _ => {
             return Err(PyValueError::new_err(format!(
-                "as_bytes() argument 'backend' is {}; it is 'nvrtc' or 'nvvm'",
+                "as_bytes() argument 'backend' is {}; expected 'nvrtc' or 'nvvm'",
                 backend.repr()?
             )));
         }

@@ -1,85 +1,70 @@
-//! Which types of NumPy and of ctypes are numbers, found by their addresses.
+//! Memory layout of NumPy scalars and simple ctypes types, looked up by type address.
 //!
-//! The types are those that live as long as the process: NumPy's scalars and the simple types of ctypes. The table is
-//! filled when the first value of an unknown type comes by and the module that has the types has been imported by then:
-//! without it nobody has a value of them. Nothing is ever imported here.
+//! The table holds types that live as long as the process. It is filled when the first value of an unknown type is
+//! packed, from modules that the program has already imported: without the module there are no such values. This module
+//! imports nothing.
 
 use std::ffi::CStr;
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU16, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use pyo3::ffi;
 
 use crate::cpython;
+use crate::cpython::internals::{Trick, enabled};
+use crate::cpython::pointer_map::PointerMap;
 use crate::cpython::{Buffer, Obj, Owned, R};
 
-/// Where a number's bytes lie in its object, and how many they are.
+/// Location and size of a number in its object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
-    /// Right behind the object's head; they never change (NumPy).
+pub enum ScalarBytes {
+    /// Directly after the object head; immutable (NumPy).
     Inside(usize),
-    /// Where the first word behind the object's head points (ctypes).
+    /// At the address in the first word after the object head (ctypes).
     Behind(usize),
 }
 
-impl Kind {
+impl ScalarBytes {
     const BEHIND: u16 = 0x100;
 
     fn code(self) -> u16 {
         match self {
-            Kind::Inside(size) => size as u16,
-            Kind::Behind(size) => size as u16 | Kind::BEHIND,
+            ScalarBytes::Inside(size) => size as u16,
+            ScalarBytes::Behind(size) => size as u16 | ScalarBytes::BEHIND,
         }
     }
 
     #[inline(always)]
-    fn from_code(code: u16) -> Kind {
+    fn from_code(code: u16) -> ScalarBytes {
         let size = usize::from(code & 0xFF);
-        if code & Kind::BEHIND == 0 {
-            Kind::Inside(size)
+        if code & ScalarBytes::BEHIND == 0 {
+            ScalarBytes::Inside(size)
         } else {
-            Kind::Behind(size)
+            ScalarBytes::Behind(size)
         }
     }
 }
 
-/// Size of what every object begins with.
+/// Size of the object head.
 pub const HEAD: usize = size_of::<ffi::PyObject>();
 
-/// An open-addressed map from type to kind; never more than a third full, as there are fewer than forty types.
-const SLOTS: usize = 128;
-static KEYS: [AtomicPtr<ffi::PyTypeObject>; SLOTS] =
-    [const { AtomicPtr::new(std::ptr::null_mut()) }; SLOTS];
-static CODES: [AtomicU16; SLOTS] = [const { AtomicU16::new(0) }; SLOTS];
-static INSERT: Mutex<()> = Mutex::new(());
+/// The known types, fewer than forty.
+static TYPES: PointerMap<128> = PointerMap::new();
 
+/// The layout of values of exactly this type, if known.
 #[inline(always)]
-fn place(ty: *mut ffi::PyTypeObject) -> usize {
-    (ty.addr() >> 4).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> (64 - SLOTS.trailing_zeros())
+pub fn exact(ty: *mut ffi::PyTypeObject) -> Option<ScalarBytes> {
+    TYPES.get(ty).map(ScalarBytes::from_code)
 }
 
-/// What a value of exactly this type is, if the table knows.
-#[inline(always)]
-pub fn exact(ty: *mut ffi::PyTypeObject) -> Option<Kind> {
-    let mut at = place(ty);
-    loop {
-        let key = KEYS[at].load(Ordering::Acquire);
-        if key == ty {
-            return Some(Kind::from_code(CODES[at].load(Ordering::Relaxed)));
-        }
-        if key.is_null() {
-            return None;
-        }
-        at = (at + 1) % SLOTS;
-    }
-}
-
-/// The same for a value of a type derived from one that the table knows; fills the table first where it can.
+/// The layout of values of this type or a base type; fills the table first if possible.
 ///
 /// # Errors
 ///
-/// Whatever looking at the modules raises.
-pub fn find(value: Obj<'_>) -> R<Option<Kind>> {
+/// Errors of the module lookups.
+pub fn find(value: Obj<'_>) -> R<Option<ScalarBytes>> {
+    if !enabled(Trick::Scalars) {
+        return Ok(None);
+    }
     learn_numpy()?;
     learn_ctypes()?;
     let mut ty = value.ty();
@@ -93,37 +78,24 @@ pub fn find(value: Obj<'_>) -> R<Option<Kind>> {
     Ok(None)
 }
 
-/// Adds a type for ever.
-fn insert(class: Owned, kind: Kind) {
-    let _lock = INSERT.lock().unwrap_or_else(|e| e.into_inner());
-    let ty = class.ptr().cast::<ffi::PyTypeObject>();
-    let mut at = place(ty);
-    loop {
-        let key = KEYS[at].load(Ordering::Relaxed);
-        if key == ty {
-            return;
-        }
-        if key.is_null() {
-            break;
-        }
-        at = (at + 1) % SLOTS;
+/// Adds a type to the table.
+fn insert(class: Owned, bytes: ScalarBytes) {
+    if TYPES.insert(class.ptr().cast(), bytes.code()) {
+        // The table owns the type, so that its address is not reused.
+        let _ = class.into_ptr();
     }
-    CODES[at].store(kind.code(), Ordering::Relaxed);
-    KEYS[at].store(ty, Ordering::Release);
-    // The table keeps the type, so that no other gets its address.
-    let _ = class.into_ptr();
 }
 
 /// A module, if the program has imported it.
 ///
 /// # Errors
 ///
-/// None but memory.
+/// `MemoryError`.
 pub fn imported(name: &CStr) -> R<Option<Owned>> {
-    // SAFETY: the dictionary and what it gives are borrowed; a reference is taken at once.
+    // SAFETY: borrowed references; the result is owned at once.
     unsafe {
         let found = ffi::PyDict_GetItemString(ffi::PyImport_GetModuleDict(), name.as_ptr());
-        // None stands for a module that must not be imported.
+        // None marks a module that must not be imported.
         if found.is_null() || found == ffi::Py_None() {
             return Ok(None);
         }
@@ -131,7 +103,7 @@ pub fn imported(name: &CStr) -> R<Option<Owned>> {
     }
 }
 
-/// An instance of a type that holds zero; `None` where the type says no.
+/// `class()`, which is zero; `None` if it raises.
 fn zero(class: &Owned) -> Option<Owned> {
     let made = class.obj().call0();
     if made.is_err() {
@@ -168,7 +140,7 @@ fn learn_numpy() -> R<()> {
         return Ok(());
     };
     for name in NAMES {
-        // While NumPy is being imported, some may not be there yet.
+        // Incomplete while NumPy is being imported.
         let Some(class) = numpy.obj().attribute(name)? else {
             return Ok(());
         };
@@ -180,16 +152,16 @@ fn learn_numpy() -> R<()> {
     Ok(())
 }
 
-/// Whether the bytes of NumPy's scalars of a type lie where the table will say; otherwise they are asked for one by one,
+/// The layout of a NumPy scalar type, if an instance confirms it; other types are read through the buffer protocol,
 /// which is slower.
-fn checked_inside(class: &Owned) -> Option<Kind> {
+fn checked_inside(class: &Owned) -> Option<ScalarBytes> {
     let value = zero(class)?;
     let view = Buffer::get(value.obj()).unwrap_or_else(|_| {
         cpython::clear();
         None
     })?;
     let size = view.len();
-    // An instance made of the number 1 shows the bytes at their place; its buffer is a copy or the place itself.
+    // An instance with value 1 shows where its bytes are; its buffer is a copy or the bytes themselves.
     let one = one_of(class)?;
     let bytes = Buffer::get(one.obj()).ok().flatten()?;
     if bytes.len() != size || size == 0 || size > 16 {
@@ -200,7 +172,7 @@ fn checked_inside(class: &Owned) -> Option<Kind> {
         .attribute(c"__basicsize__")
         .ok()
         .flatten()
-        // SAFETY: the object is live; a wrong kind gives -1, which fails the comparison.
+        // SAFETY: the object is live; another type yields -1, which fails the comparison.
         .map(|n| unsafe { ffi::PyLong_AsSsize_t(n.ptr()) });
     if basic.is_none_or(|basic| basic < (HEAD + size).cast_signed()) {
         cpython::clear();
@@ -212,14 +184,14 @@ fn checked_inside(class: &Owned) -> Option<Kind> {
         let seen = std::slice::from_raw_parts(bytes.address() as *const u8, size);
         inside == seen
     };
-    same.then_some(Kind::Inside(size))
+    same.then_some(ScalarBytes::Inside(size))
 }
 
 /// `class(1)`.
 fn one_of(class: &Owned) -> Option<Owned> {
     let one = cpython::from_i64(1).ok()?;
     let null = std::ptr::null_mut::<ffi::PyObject>();
-    // SAFETY: both objects are live; null ends the arguments.
+    // SAFETY: both objects are live; null terminates the arguments.
     let made =
         Owned::take(unsafe { ffi::PyObject_CallFunctionObjArgs(class.ptr(), one.ptr(), null) });
     if made.is_err() {
@@ -267,8 +239,8 @@ fn learn_ctypes() -> R<()> {
     Ok(())
 }
 
-/// The same for a simple type of ctypes.
-fn checked_behind(class: &Owned) -> Option<Kind> {
+/// The layout of a simple ctypes type, if an instance confirms it.
+fn checked_behind(class: &Owned) -> Option<ScalarBytes> {
     let value = zero(class)?;
     let view = Buffer::get(value.obj()).unwrap_or_else(|_| {
         cpython::clear();
@@ -278,19 +250,23 @@ fn checked_behind(class: &Owned) -> Option<Kind> {
     if size == 0 || size > 16 {
         return None;
     }
-    // SAFETY: every object of ctypes is longer than its head and a pointer.
+    // SAFETY: every ctypes object is larger than its head and a pointer.
     let pointer = unsafe { value.ptr().cast::<u8>().add(HEAD).cast::<u64>().read() };
-    (pointer == view.address()).then_some(Kind::Behind(size))
+    (pointer == view.address()).then_some(ScalarBytes::Behind(size))
 }
 
 #[cfg(test)]
 mod tests {
-    use crate::core::launch::scalar_types::Kind;
+    use super::ScalarBytes;
 
     #[test]
     fn codes_come_back() {
-        for kind in [Kind::Inside(16), Kind::Behind(1), Kind::Behind(8)] {
-            assert_eq!(Kind::from_code(kind.code()), kind);
+        for kind in [
+            ScalarBytes::Inside(16),
+            ScalarBytes::Behind(1),
+            ScalarBytes::Behind(8),
+        ] {
+            assert_eq!(ScalarBytes::from_code(kind.code()), kind);
         }
     }
 }

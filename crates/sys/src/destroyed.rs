@@ -1,0 +1,415 @@
+//! Handles that the program destroyed itself, so that their owners do not use or destroy them again.
+//!
+//! Safe code owns libraries, streams and events, and lends their handles. A program can destroy such a handle through the
+//! functions of this crate's tables: numba-cuda calls `cuLibraryUnload` on each reset. Measured on an H200 with NVIDIA's
+//! driver 580: unloading a library twice, destroying a stream twice, using either afterwards, and destroying a stream or an
+//! event of a context that was reset meanwhile crash. The driver has no call that tells whether a handle is live, and it gives
+//! the values of destroyed handles to new objects.
+//!
+//! So [`wrap`] puts a function of this module before each call that destroys one of them. It notes the handle before it makes
+//! the call: once the driver has destroyed the object, another thread may get the same value. Each kind of handle has an
+//! epoch, which every such call advances. An owner keeps the epoch of its handle's creation; while the epoch is the same, its
+//! handle is live. Owners destroy their own handles through [`cuLibraryUnload`], [`cuStreamDestroy`] and [`cuEventDestroy`] of
+//! this module, which note nothing.
+//!
+//! Libraries belong to no context, and outlive a reset. Calls that bypass the tables (ctypes, bindings of another package) are
+//! not seen.
+
+use std::collections::HashMap;
+use std::ffi::{CStr, c_int, c_void};
+use std::hash::{BuildHasherDefault, Hasher};
+use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use crate::driver::{self, CUcontext, CUdevice, CUevent, CUlibrary, CUresult, CUstream, Symbol};
+use crate::loader::{CudaLibrary, LoadError};
+
+/// A kind of handle that safe code owns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OwnedKind {
+    /// `CUlibrary`.
+    Library,
+    /// `CUstream`.
+    Stream,
+    /// `CUevent`.
+    Event,
+}
+
+/// The number of calls that destroyed a handle of a kind, wrapping around.
+static EPOCHS: [AtomicU32; 3] = [const { AtomicU32::new(0) }; 3];
+
+/// The epochs after the last call that destroyed a handle.
+type Destroyed = HashMap<usize, u32, BuildHasherDefault<HandleHasher>>;
+
+struct Table {
+    /// By [`OwnedKind`].
+    handles: [Destroyed; 3],
+    /// Destroyed and reset contexts, by [`OwnedKind`] of what belonged to them.
+    contexts: [Destroyed; 3],
+}
+
+static TABLE: Mutex<Option<Table>> = Mutex::new(None);
+
+/// Locks the table. No function of a CUDA library is called under this lock.
+fn table() -> MutexGuard<'static, Option<Table>> {
+    TABLE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Hashes handles, which are addresses: a multiplication spreads them well enough.
+#[derive(Default)]
+struct HandleHasher(u64);
+
+impl Hasher for HandleHasher {
+    fn write(&mut self, bytes: &[u8]) {
+        for &byte in bytes {
+            self.0 = (self.0 ^ u64::from(byte)).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+        }
+    }
+
+    fn write_usize(&mut self, handle: usize) {
+        let mixed = (handle as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+        self.0 = mixed ^ mixed >> 32;
+    }
+
+    fn finish(&self) -> u64 {
+        self.0
+    }
+}
+
+impl OwnedKind {
+    /// The current epoch: an owner reads it right after its handle was created.
+    #[inline(always)]
+    pub fn epoch(self) -> u32 {
+        EPOCHS[self as usize].load(Ordering::Acquire)
+    }
+
+    /// Whether the program has destroyed a handle, or its context, since the epoch of its creation. Costs one atomic load
+    /// unless the program has destroyed any handle of this kind since then.
+    #[inline(always)]
+    pub fn is_destroyed<T>(self, handle: *mut T, context: CUcontext, created: u32) -> bool {
+        self.epoch() != created && self.look_up(handle.addr(), context.addr(), created)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn look_up(self, handle: usize, context: usize, created: u32) -> bool {
+        let table = table();
+        let Some(table) = table.as_ref() else {
+            return false;
+        };
+        let later = |of: &Destroyed, key: usize| {
+            of.get(&key)
+                .is_some_and(|&destroyed| destroyed.wrapping_sub(created).cast_signed() > 0)
+        };
+        later(&table.handles[self as usize], handle)
+            || later(&table.contexts[self as usize], context)
+    }
+
+    /// The next epoch.
+    fn advance(self) -> u32 {
+        EPOCHS[self as usize]
+            .fetch_add(1, Ordering::AcqRel)
+            .wrapping_add(1)
+    }
+}
+
+impl Table {
+    fn new() -> Table {
+        Table {
+            handles: Default::default(),
+            contexts: Default::default(),
+        }
+    }
+}
+
+/// Notes that the program destroys a handle; [`undo`] takes the result.
+fn note_handle(kind: OwnedKind, handle: usize) -> (u32, Option<u32>) {
+    let mut table = table();
+    let epoch = kind.advance();
+    let handles = &mut table.get_or_insert_with(Table::new).handles[kind as usize];
+    (epoch, handles.insert(handle, epoch))
+}
+
+/// Takes a note back: the driver refused the call.
+fn undo(kind: OwnedKind, handle: usize, (epoch, former): (u32, Option<u32>)) {
+    let mut table = table();
+    let handles = &mut table.get_or_insert_with(Table::new).handles[kind as usize];
+    if handles.get(&handle) == Some(&epoch) {
+        match former {
+            Some(former) => handles.insert(handle, former),
+            None => handles.remove(&handle),
+        };
+    }
+}
+
+/// Notes that the program destroys or resets a context, with its streams and events.
+fn note_context(context: usize) {
+    let mut table = table();
+    for kind in [OwnedKind::Stream, OwnedKind::Event] {
+        let epoch = kind.advance();
+        table.get_or_insert_with(Table::new).contexts[kind as usize].insert(context, epoch);
+    }
+}
+
+/// The handle of a device's primary context, if it is active.
+fn active_primary(device: CUdevice) -> Option<usize> {
+    let (mut flags, mut active) = (0, 0);
+    let mut context: CUcontext = std::ptr::null_mut();
+    // SAFETY: valid places for the results; the retain is undone at once.
+    unsafe {
+        let state = driver::cuDevicePrimaryCtxGetState(device, &mut flags, &mut active);
+        if !matches!(state, Ok(CUresult::CUDA_SUCCESS)) || active == 0 {
+            return None;
+        }
+        let retained = driver::cuDevicePrimaryCtxRetain(&mut context, device);
+        if !matches!(retained, Ok(CUresult::CUDA_SUCCESS)) {
+            return None;
+        }
+        let _ = driver::cuDevicePrimaryCtxRelease(device);
+    }
+    Some(context.addr())
+}
+
+/// A function that destroys something, and the address that its wrapper replaced.
+struct Original(AtomicPtr<c_void>);
+
+impl Original {
+    const fn new() -> Original {
+        Original(AtomicPtr::new(std::ptr::null_mut()))
+    }
+
+    /// # Safety
+    ///
+    /// The function takes one pointer and returns an `int`; it was resolved; the caller keeps its contract.
+    #[inline(always)]
+    unsafe fn call<T>(&self, handle: *mut T) -> c_int {
+        // SAFETY: the caller's promise.
+        unsafe {
+            let function: unsafe extern "C" fn(*mut T) -> c_int =
+                std::mem::transmute(self.0.load(Ordering::Acquire));
+            function(handle)
+        }
+    }
+
+    /// Makes the program's call, noted before.
+    ///
+    /// # Safety
+    ///
+    /// As [`Original::call`].
+    unsafe fn noted(&self, kind: OwnedKind, handle: *mut c_void) -> c_int {
+        let note = note_handle(kind, handle.addr());
+        // SAFETY: the caller's promise.
+        let status = unsafe { self.call(handle) };
+        if status != 0 {
+            undo(kind, handle.addr(), note);
+        }
+        status
+    }
+}
+
+macro_rules! wrappers {
+    ($($wrapper:ident $original:ident $kind:ident;)*) => {$(
+        static $original: Original = Original::new();
+
+        unsafe extern "C" fn $wrapper(handle: *mut c_void) -> c_int {
+            // SAFETY: `wrap` stores the address before it gives out this one; the handle is the caller's promise.
+            unsafe { $original.noted(OwnedKind::$kind, handle) }
+        }
+    )*};
+}
+
+wrappers! {
+    cu_library_unload CU_LIBRARY_UNLOAD Library;
+    cu_stream_destroy CU_STREAM_DESTROY Stream;
+    cu_event_destroy CU_EVENT_DESTROY Event;
+    cuda_library_unload CUDA_LIBRARY_UNLOAD Library;
+    cuda_stream_destroy CUDA_STREAM_DESTROY Stream;
+    cuda_event_destroy CUDA_EVENT_DESTROY Event;
+}
+
+static CU_CTX_DESTROY: Original = Original::new();
+static CU_PRIMARY_RESET: Original = Original::new();
+static CUDA_DEVICE_RESET: Original = Original::new();
+
+// A context that the driver refuses to destroy has no live objects that this crate could name, so nothing is undone.
+unsafe extern "C" fn cu_ctx_destroy(context: *mut c_void) -> c_int {
+    note_context(context.addr());
+    // SAFETY: as in `wrappers`.
+    unsafe { CU_CTX_DESTROY.call(context) }
+}
+
+unsafe extern "C" fn cu_primary_reset(device: CUdevice) -> c_int {
+    if let Some(context) = active_primary(device) {
+        note_context(context);
+    }
+    // SAFETY: `cuDevicePrimaryCtxReset` takes a device and returns a status; otherwise as in `wrappers`.
+    unsafe {
+        let reset: unsafe extern "C" fn(CUdevice) -> c_int =
+            std::mem::transmute(CU_PRIMARY_RESET.0.load(Ordering::Acquire));
+        reset(device)
+    }
+}
+
+unsafe extern "C" fn cuda_device_reset() -> c_int {
+    let mut device: c_int = 0;
+    // SAFETY: a valid place for the result.
+    let current = unsafe { crate::runtime::cudaGetDevice(&mut device) };
+    // The runtime's device numbers are the driver's device handles.
+    if current.is_ok_and(|status| status.0 == 0)
+        && let Some(context) = active_primary(device)
+    {
+        note_context(context);
+    }
+    // SAFETY: `cudaDeviceReset` takes nothing and returns a status; otherwise as in `wrappers`.
+    unsafe {
+        let reset: unsafe extern "C" fn() -> c_int =
+            std::mem::transmute(CUDA_DEVICE_RESET.0.load(Ordering::Acquire));
+        reset()
+    }
+}
+
+/// The address that the table gives out for a function: that of its wrapper, if it has one.
+pub(crate) fn wrap(library: CudaLibrary, name: &CStr, address: *const c_void) -> *const c_void {
+    type Destroy = unsafe extern "C" fn(*mut c_void) -> c_int;
+    let (original, wrapper) = match (library, name.to_bytes()) {
+        (CudaLibrary::Driver, b"cuLibraryUnload") => (
+            &CU_LIBRARY_UNLOAD,
+            cu_library_unload as Destroy as *const c_void,
+        ),
+        (CudaLibrary::Driver, b"cuStreamDestroy") => (
+            &CU_STREAM_DESTROY,
+            cu_stream_destroy as Destroy as *const c_void,
+        ),
+        (CudaLibrary::Driver, b"cuEventDestroy") => (
+            &CU_EVENT_DESTROY,
+            cu_event_destroy as Destroy as *const c_void,
+        ),
+        (CudaLibrary::Driver, b"cuCtxDestroy") => {
+            (&CU_CTX_DESTROY, cu_ctx_destroy as Destroy as *const c_void)
+        }
+        (CudaLibrary::Driver, b"cuDevicePrimaryCtxReset") => (
+            &CU_PRIMARY_RESET,
+            cu_primary_reset as unsafe extern "C" fn(CUdevice) -> c_int as *const c_void,
+        ),
+        (CudaLibrary::Runtime, b"cudaLibraryUnload") => (
+            &CUDA_LIBRARY_UNLOAD,
+            cuda_library_unload as Destroy as *const c_void,
+        ),
+        (CudaLibrary::Runtime, b"cudaStreamDestroy") => (
+            &CUDA_STREAM_DESTROY,
+            cuda_stream_destroy as Destroy as *const c_void,
+        ),
+        (CudaLibrary::Runtime, b"cudaEventDestroy") => (
+            &CUDA_EVENT_DESTROY,
+            cuda_event_destroy as Destroy as *const c_void,
+        ),
+        (CudaLibrary::Runtime, b"cudaDeviceReset") => (
+            &CUDA_DEVICE_RESET,
+            cuda_device_reset as unsafe extern "C" fn() -> c_int as *const c_void,
+        ),
+        _ => return address,
+    };
+    original.0.store(address.cast_mut(), Ordering::Release);
+    wrapper
+}
+
+macro_rules! owners {
+    ($($name:ident($handle:ident: $type:ty) $original:ident;)*) => {$(
+        #[doc = concat!("`", stringify!($name), "`, called by the handle's owner: not noted.")]
+        ///
+        /// # Errors
+        ///
+        /// The driver or the symbol is missing.
+        ///
+        /// # Safety
+        ///
+        /// As the function of the driver.
+        #[allow(non_snake_case)]
+        #[inline(always)]
+        pub unsafe fn $name($handle: $type) -> Result<CUresult, &'static LoadError> {
+            // Resolves the function, which stores its address.
+            driver::TABLE.get(Symbol::$name as usize)?;
+            // SAFETY: resolved above; the caller's promise.
+            Ok(CUresult(unsafe { $original.call($handle) }.cast_unsigned()))
+        }
+    )*};
+}
+
+owners! {
+    cuLibraryUnload(library: CUlibrary) CU_LIBRARY_UNLOAD;
+    cuStreamDestroy(stream: CUstream) CU_STREAM_DESTROY;
+    cuEventDestroy(event: CUevent) CU_EVENT_DESTROY;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NO_CONTEXT: CUcontext = std::ptr::null_mut();
+
+    unsafe extern "C" fn succeed(_: *mut c_void) -> c_int {
+        0
+    }
+
+    unsafe extern "C" fn refuse(_: *mut c_void) -> c_int {
+        400
+    }
+
+    fn handle(value: usize) -> *mut c_void {
+        std::ptr::without_provenance_mut(value)
+    }
+
+    fn program_destroys(
+        function: unsafe extern "C" fn(*mut c_void) -> c_int,
+        kind: OwnedKind,
+        value: usize,
+    ) -> c_int {
+        let original = Original(AtomicPtr::new(function as *mut c_void));
+        // SAFETY: the function ignores its argument.
+        unsafe { original.noted(kind, handle(value)) }
+    }
+
+    #[test]
+    fn a_destroyed_handle_stays_destroyed_for_its_former_owner_only() {
+        let kind = OwnedKind::Library;
+        let first = kind.epoch();
+        assert!(!kind.is_destroyed(handle(0x1000), NO_CONTEXT, first));
+        assert_eq!(program_destroys(succeed, kind, 0x1000), 0);
+        assert!(kind.is_destroyed(handle(0x1000), NO_CONTEXT, first));
+        assert!(!kind.is_destroyed(handle(0x1008), NO_CONTEXT, first));
+        assert!(!OwnedKind::Stream.is_destroyed(handle(0x1000), NO_CONTEXT, first));
+        // The driver gives the value to a new object.
+        let second = kind.epoch();
+        assert!(!kind.is_destroyed(handle(0x1000), NO_CONTEXT, second));
+        assert_eq!(program_destroys(succeed, kind, 0x1000), 0);
+        assert!(kind.is_destroyed(handle(0x1000), NO_CONTEXT, second));
+        assert!(kind.is_destroyed(handle(0x1000), NO_CONTEXT, first));
+    }
+
+    #[test]
+    fn a_refused_call_destroys_nothing() {
+        let kind = OwnedKind::Event;
+        let first = kind.epoch();
+        assert_eq!(program_destroys(refuse, kind, 0x2000), 400);
+        assert!(!kind.is_destroyed(handle(0x2000), NO_CONTEXT, first));
+        program_destroys(succeed, kind, 0x2000);
+        let second = kind.epoch();
+        assert_eq!(program_destroys(refuse, kind, 0x2000), 400);
+        assert!(kind.is_destroyed(handle(0x2000), NO_CONTEXT, first));
+        assert!(!kind.is_destroyed(handle(0x2000), NO_CONTEXT, second));
+    }
+
+    #[test]
+    fn a_context_takes_its_streams_and_events_along() {
+        let context: CUcontext = handle(0x3000).cast();
+        let created =
+            [OwnedKind::Library, OwnedKind::Stream, OwnedKind::Event].map(OwnedKind::epoch);
+        note_context(0x3000);
+        assert!(!OwnedKind::Library.is_destroyed(handle(1), context, created[0]));
+        assert!(OwnedKind::Stream.is_destroyed(handle(1), context, created[1]));
+        assert!(OwnedKind::Event.is_destroyed(handle(1), context, created[2]));
+        assert!(!OwnedKind::Event.is_destroyed(handle(1), NO_CONTEXT, created[2]));
+        let later = OwnedKind::Stream.epoch();
+        assert!(!OwnedKind::Stream.is_destroyed(handle(1), context, later));
+    }
+}
