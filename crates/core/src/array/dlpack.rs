@@ -204,7 +204,7 @@ mod tests {
 
     /// Sizes and offsets as a C compiler has them for `dlpack.h` on a 64-bit machine.
     #[test]
-    fn structures_are_those_of_c() {
+    fn structures_match_the_c_header() {
         assert_eq!(
             (
                 size_of::<Tensor>(),

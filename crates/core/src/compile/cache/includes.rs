@@ -373,7 +373,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_found_wherever_they_stand() {
+    fn includes_are_found_in_any_position() {
         let text = br#"
 #include "a.h"
   #  include /* why */ <b/c.h> // and so on
@@ -475,7 +475,7 @@ int included = include < 5, import = 1;
     }
 
     #[test]
-    fn files_that_include_each_other_end() {
+    fn include_cycles_terminate() {
         let folder = Folder::new("round");
         folder.write("a.h", "#include \"b.h\"\n");
         folder.write("b.h", "#include \"a.h\"\n#include \"b.h\"\n");

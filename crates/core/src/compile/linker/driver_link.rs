@@ -59,7 +59,7 @@ impl DriverLink {
             info: String::new(),
             error: String::new(),
         };
-        link.handle = link.call(CALL, |state| Ok(Told(state.handle)))?.0;
+        link.handle = link.call(CALL, |state| Ok(SentHandle(state.handle)))?.0;
         Ok(link)
     }
 
@@ -152,10 +152,10 @@ fn no_thread(call: &'static str, why: &str) -> Error {
 }
 
 /// Carries a handle between threads.
-struct Told(CUlinkState);
+struct SentHandle(CUlinkState);
 
 // SAFETY: the handle is not used.
-unsafe impl Send for Told {}
+unsafe impl Send for SentHandle {}
 
 /// A link state, on its thread.
 #[derive(Debug)]
@@ -327,7 +327,7 @@ mod tests {
     }
 
     #[test]
-    fn links_go_from_thread_to_thread() {
+    fn links_move_between_threads() {
         for round in 0..20 {
             let link = if round % 2 == 0 {
                 made()
@@ -347,7 +347,7 @@ mod tests {
     }
 
     #[test]
-    fn many_link_at_once() {
+    fn many_links_run_at_once() {
         const THREADS: usize = 8;
         let barrier = Barrier::new(THREADS);
         let links: Vec<DriverLink> = thread::scope(|scope| {
@@ -376,7 +376,7 @@ mod tests {
     }
 
     #[test]
-    fn errors_and_logs_come_from_its_thread() {
+    fn errors_and_logs_reach_the_caller() {
         let mut link = made();
         let wrong = part(".version 7.8 .target sm_75 nonsense", "wrong");
         let e = link.add(&wrong).unwrap_err();
@@ -411,7 +411,7 @@ mod tests {
     }
 
     #[test]
-    fn a_panic_on_its_thread_is_the_caller_s() {
+    fn a_panic_on_the_link_thread_reaches_the_caller() {
         let mut link = fed();
         let caught = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
             link.call("cuLinkComplete", |_| -> Result<()> { panic!("on the way") })
@@ -424,7 +424,7 @@ mod tests {
     }
 
     #[test]
-    fn a_child_is_told_that_there_is_no_link() {
+    fn a_forked_child_gets_an_error() {
         let mut link = fed();
         // SAFETY: the child makes no call of the driver, and leaves at once.
         let pid = unsafe { libc::fork() };

@@ -44,7 +44,7 @@ pub struct Linker {
 
 #[derive(Debug)]
 enum Raw {
-    NvJitLink(Box<Remade>),
+    NvJitLink(Box<RecreatedLink>),
     Driver(Box<DriverLink>),
 }
 
@@ -104,7 +104,7 @@ impl Linker {
             return Err(Error::argument("Linker::new", "codes", problem));
         }
         let mut raw = match LinkerBackend::choose()? {
-            LinkerBackend::NvJitLink => Raw::NvJitLink(Box::new(Remade::new(options)?)),
+            LinkerBackend::NvJitLink => Raw::NvJitLink(Box::new(RecreatedLink::new(options)?)),
             LinkerBackend::Driver => Raw::Driver(Box::new(DriverLink::new(options)?)),
         };
         for code in codes {
@@ -216,15 +216,15 @@ fn with_nul(code: &[u8]) -> Vec<u8> {
 /// another thread is created again there. (One thread for all handles would not do: after some invalid inputs
 /// nvJitLink keeps a lock that only its thread can take again.)
 #[derive(Debug)]
-struct Remade {
+struct RecreatedLink {
     link: JitLink,
     options: LinkerOptions,
     codes: Vec<ObjectCode>,
 }
 
-impl Remade {
-    fn new(options: &LinkerOptions) -> Result<Remade> {
-        Ok(Remade {
+impl RecreatedLink {
+    fn new(options: &LinkerOptions) -> Result<RecreatedLink> {
+        Ok(RecreatedLink {
             link: JitLink::new(options)?,
             options: options.clone(),
             codes: Vec::new(),
@@ -260,7 +260,7 @@ struct JitLink {
 }
 
 // SAFETY: logs may be read in any thread, by one at a time. Until a handle is complete, only its creating thread
-// modifies it (`Remade`, `Drop`).
+// modifies it (`RecreatedLink`, `Drop`).
 unsafe impl Send for JitLink {}
 // SAFETY: shared references only read logs.
 unsafe impl Sync for JitLink {}

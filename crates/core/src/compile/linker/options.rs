@@ -260,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn architectures_that_end_the_process_are_refused() {
+    fn architectures_that_terminate_the_process_are_rejected() {
         for arch in [
             "sm_1",
             "lto_09",
