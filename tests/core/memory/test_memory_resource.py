@@ -27,21 +27,6 @@ from helpers.device import check
 from helpers.threads import run_all
 
 
-@pytest.fixture(scope="module")
-def device():
-    device = Device(0)
-    device.set_current()
-    return device
-
-
-@pytest.fixture
-def stream(device):
-    stream = device.create_stream()
-    yield stream
-    stream.sync()
-    stream.close()
-
-
 def test_base_class_is_abstract(stream):
     base = MemoryResource(1, a=2)
     assert not base.is_managed
@@ -296,10 +281,10 @@ def test_derived_classes(device, stream):
         with pytest.raises(RuntimeError, match="not initialized"):
             unmade.allocate(1, stream=stream)
     resource.buffer = buffer
-    gone = weakref.ref(resource)
+    reference = weakref.ref(resource)
     del resource, buffer
     gc.collect()
-    assert gone() is None
+    assert reference() is None
 
 
 def test_threads_share_a_resource(device):
@@ -358,7 +343,7 @@ def test_peer_access_of_one_device(device):
 
 def test_peer_access_of_two_devices(stream):
     if len(Device.get_all_devices()) < 2 or not Device(0).can_access_peer(1):
-        pytest.skip("needs two devices that reach each other's memory")
+        pytest.skip("needs two devices with peer access")
     one = Device(1)
     pool = DeviceMemoryResource(0, {})
     proxy = pool.peer_accessible_by

@@ -22,21 +22,6 @@ from cuda.core._utils.cuda_utils import CUDAError
 from helpers.programs import python
 
 
-@pytest.fixture(scope="module")
-def device():
-    device = Device(0)
-    device.set_current()
-    return device
-
-
-@pytest.fixture
-def stream(device):
-    stream = device.create_stream()
-    yield stream
-    stream.sync()
-    stream.close()
-
-
 def host_view(buffer):
     return np.frombuffer((ctypes.c_uint8 * buffer.size).from_address(buffer.handle), np.uint8)
 
@@ -123,9 +108,7 @@ def test_numa_node_option(stream):
         stream.sync()
         assert (host_view(buffer) == 2).all()
     for options in ({"numa_id": 12345}, {"numa_id": 12345, "ipc_enabled": True}):
-        with pytest.raises(
-            CUDAError, match=r"(?s)INVALID_VALUE.*MemoryResourceOptions\.numa_id is NUMA node 12345"
-        ):
+        with pytest.raises(CUDAError, match=r"(?s)INVALID_VALUE.*MemoryResourceOptions\.numa_id is NUMA node 12345"):
             PinnedMemoryResource(options)
 
 

@@ -11,7 +11,7 @@ import weakref
 
 import pytest
 from cuda.bindings import driver
-from cuda.core import LEGACY_DEFAULT_STREAM, Device, Event, EventOptions, StreamOptions
+from cuda.core import LEGACY_DEFAULT_STREAM, Event, EventOptions, StreamOptions
 from cuda.core._event import IPCEventDescriptor
 from cuda.core._utils.cuda_utils import CUDAError
 
@@ -19,20 +19,9 @@ from helpers.device import check, on_cpu_device
 from helpers.programs import python
 from helpers.threads import join_all
 
+pytestmark = pytest.mark.strict_abi
+
 TIMED = EventOptions(timing_enabled=True)
-
-
-@pytest.fixture
-def device():
-    device = Device(0)
-    device.set_current()
-    return device
-
-
-@pytest.fixture
-def stream(device):
-    with device.create_stream() as stream:
-        yield stream
 
 
 KEPT = []
@@ -104,10 +93,10 @@ class TestObject:
 
     def test_unreferenced_events_are_destroyed(self, device):
         event = device.create_event()
-        gone = weakref.ref(event)
+        reference = weakref.ref(event)
         handle = int(event.handle)
         del event
-        assert gone() is None
+        assert reference() is None
         if device.name.startswith("CPU"):
             assert driver.cuEventQuery(handle)[0] == driver.CUresult.CUDA_ERROR_INVALID_HANDLE
 
@@ -332,7 +321,7 @@ class TestOtherProcesses:
 
     def test_invalid_descriptors_are_refused(self, device):
         if device.properties.ipc_event_supported and not on_cpu_device():
-            pytest.skip("a driver may believe what it is given")
+            pytest.skip("a driver need not validate descriptors")
         with pytest.raises(RuntimeError, match="CUDA_ERROR"):
             Event.from_ipc_descriptor(IPCEventDescriptor._restore(bytes(64), False))
 

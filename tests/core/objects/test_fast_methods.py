@@ -8,19 +8,9 @@ import pytest
 from cuda.core import Buffer, Device, DeviceMemoryResource, Event, EventOptions, LaunchConfig, Program, launch
 from cuda.core.utils import StridedMemoryView
 
+pytestmark = pytest.mark.strict_abi
+
 BYTES = 256
-
-
-@pytest.fixture
-def device():
-    device = Device(0)
-    device.set_current()
-    return device
-
-
-@pytest.fixture
-def stream(device):
-    return device.create_stream()
 
 
 @pytest.fixture
