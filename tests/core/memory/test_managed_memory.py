@@ -198,7 +198,7 @@ def test_missing_numa_nodes_raise(managed, device, stream, node, error):
         assert function in text and parameter in text and str(node.numa_id) in text and "NUMA node" in text
         if error is CUDAError:
             status = "CUDA_ERROR_INVALID_VALUE" if parameter == "preferred_location" else "CUDA_ERROR_INVALID_DEVICE"
-            assert text.startswith(status) and "this machine has the nodes 0" in text
+            assert text.startswith(status) and "this machine has nodes 0" in text
     stream.sync()
     assert managed.preferred_location == device
     # Access by no node at all.

@@ -63,7 +63,7 @@ static WARNED: AtomicBool = AtomicBool::new(false);
 /// What happens before the driver is used for the first time.
 #[cold]
 pub fn prepare() -> R<()> {
-    loader::set_per_thread_default_stream(per_thread_default_stream()?);
+    select_default_stream()?;
     // SAFETY: called on a thread that is attached to the interpreter.
     let py = unsafe { Python::assume_attached() };
     site_packages::refresh(py);
@@ -78,7 +78,7 @@ pub fn prepare() -> R<()> {
 /// What happens before the runtime API is used for the first time. A missing driver is the runtime's own to tell.
 #[cold]
 fn prepare_runtime() -> R<()> {
-    loader::set_per_thread_default_stream(per_thread_default_stream()?);
+    select_default_stream()?;
     // SAFETY: called on a thread that is attached to the interpreter.
     let py = unsafe { Python::assume_attached() };
     site_packages::refresh(py);
@@ -124,29 +124,14 @@ fn try_load(library: CudaLibrary) -> R<()> {
     warn_of_cpu_device()
 }
 
-/// `CUDA_PYTHON_CUDA_PER_THREAD_DEFAULT_STREAM`, read as Python's `int()` reads it, from `os.environ`.
-fn per_thread_default_stream() -> R<bool> {
-    const NAME: &str = "CUDA_PYTHON_CUDA_PER_THREAD_DEFAULT_STREAM";
-    let Some(value) = std::env::var_os(NAME) else {
-        return Ok(false);
-    };
-    let text = cpython::from_str(&value.to_string_lossy())?;
-    // SAFETY: the object is live.
-    let number = match Owned::take(unsafe { ffi::PyNumber_Long(text.ptr()) }) {
-        Ok(number) => number,
-        Err(Raised) => {
-            cpython::clear();
-            let message = format!(
-                "{NAME} must be an integer, but it is {:?}",
-                value.to_string_lossy()
-            );
-            return Err(errors::raise(Kind::Value, &message));
+/// Applies `CUDA_PYTHON_CUDA_PER_THREAD_DEFAULT_STREAM` to the functions that are resolved from now on.
+fn select_default_stream() -> R<()> {
+    match loader::per_thread_default_stream_setting() {
+        Ok(per_thread) => {
+            loader::set_per_thread_default_stream(per_thread);
+            Ok(())
         }
-    };
-    // SAFETY: the object is live.
-    match unsafe { ffi::PyObject_IsTrue(number.ptr()) } {
-        -1 => Err(Raised),
-        truth => Ok(truth != 0),
+        Err(error) => Err(raise_load_error(&error, "")),
     }
 }
 

@@ -1,13 +1,10 @@
-//! Conversion of sizes, addresses and fill patterns.
+//! Conversion of sizes and addresses.
 
-use cupyrite::FillPattern;
-use pyo3::exceptions::{PyOverflowError, PyTypeError, PyValueError};
+use pyo3::exceptions::{PyOverflowError, PyTypeError};
 use pyo3::ffi;
 use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::{PyFloat, PyInt};
-
-use crate::core::memory::copy_operand;
+use pyo3::types::PyFloat;
 
 /// Short `repr` of a value for messages. Python refuses to print ints of thousands of digits, and a `repr` may raise.
 #[cold]
@@ -154,37 +151,4 @@ pub fn address_argument(given: &Bound<'_, PyAny>, function: &str) -> PyResult<u6
             short_repr(&number)
         ))
     })
-}
-
-/// Converts a fill pattern.
-///
-/// # Errors
-///
-/// `TypeError`, `ValueError` and `OverflowError`.
-pub fn pattern(value: &Bound<'_, PyAny>) -> PyResult<FillPattern> {
-    if value.is_instance_of::<PyInt>() {
-        let byte = value.extract::<u8>().map_err(|_| {
-            PyOverflowError::new_err(format!(
-                "Buffer.fill() argument 'value' is {}; an int is one byte, from 0 to 255; pass a longer pattern as bytes \
-                 or as a NumPy scalar",
-                short_repr(value)
-            ))
-        })?;
-        return Ok(FillPattern::U8(byte));
-    }
-    let Some((len, bytes)) = copy_operand::small_bytes(value)? else {
-        return Err(PyTypeError::new_err(format!(
-            "Buffer.fill() argument 'value' is of type {}; expected an int from 0 to 255, or an object with the buffer \
-             protocol of 1, 2 or 4 bytes",
-            value.get_type().name()?
-        )));
-    };
-    bytes
-        .get(..len)
-        .and_then(FillPattern::from_bytes)
-        .ok_or_else(|| {
-            PyValueError::new_err(format!(
-                "Buffer.fill() argument 'value' has {len} bytes; expected 1, 2 or 4"
-            ))
-        })
 }

@@ -19,7 +19,7 @@ use crate::core::device::PyDevice;
 use crate::core::errors::OrRaise;
 use crate::core::event;
 use crate::core::event::PyEvent;
-use crate::core::memory::copy_operand;
+use crate::core::memory::keep_alive;
 use crate::core::numbers;
 use crate::core::options::{OptionClass, Options};
 use crate::generated::ids::class::driver as class;
@@ -247,7 +247,7 @@ impl PyStream {
     fn sync(&self, py: Python<'_>) -> PyResult<()> {
         let stream = self.lend(py)?;
         py.detach(|| stream.synchronize()).or_raise(py)?;
-        copy_operand::drop_completed(py);
+        keep_alive::drop_completed(py);
         Ok(())
     }
 
@@ -504,10 +504,14 @@ pub fn accept(
 /// # Errors
 ///
 /// As [`accept`].
-pub fn accept_or_default(given: Option<&Bound<'_, PyAny>>, function: &str) -> PyResult<Stream> {
+pub fn accept_or_default(
+    py: Python<'_>,
+    given: Option<&Bound<'_, PyAny>>,
+    function: &str,
+) -> PyResult<Stream> {
     match given {
         Some(given) => accept(given, function, "stream", false),
-        None => Ok(Stream::default_stream()),
+        None => Stream::default_stream().or_raise(py),
     }
 }
 
@@ -655,9 +659,9 @@ static PER_THREAD: PyOnceLock<Py<PyStream>> = PyOnceLock::new();
 ///
 /// # Errors
 ///
-/// `MemoryError`.
+/// `ValueError` if the value of the variable is not an integer; `MemoryError`.
 pub fn default_object(py: Python<'_>) -> PyResult<Py<PyStream>> {
-    let chosen = Stream::default_stream();
+    let chosen = Stream::default_stream().or_raise(py)?;
     let place = if chosen == Stream::per_thread_default() {
         &PER_THREAD
     } else {

@@ -19,7 +19,7 @@ use crate::core::device::properties::PyDeviceProperties;
 use crate::core::errors::OrRaise;
 use crate::core::event;
 use crate::core::event::PyEvent;
-use crate::core::memory::copy_operand;
+use crate::core::memory::keep_alive;
 use crate::core::memory::resource;
 use crate::core::memory::resource::PyMemoryResource;
 use crate::core::numbers;
@@ -558,7 +558,7 @@ impl PyDevice {
     ///     Error of the completed work.
     fn sync(&self, py: Python<'_>) -> PyResult<()> {
         py.detach(|| self.device.synchronize()).or_raise(py)?;
-        copy_operand::drop_completed(py);
+        keep_alive::drop_completed(py);
         Ok(())
     }
 

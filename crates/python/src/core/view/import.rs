@@ -12,7 +12,7 @@ use pyo3::types::{PyDict, PyInt, PyString, PyTuple};
 use crate::core::dlpack::as_i64;
 use crate::core::errors::OrRaise;
 use crate::core::memory::buffer::PyBuffer;
-use crate::core::memory::copy_operand::BufferView;
+use crate::core::memory::keep_alive::BufferView;
 use crate::core::numbers::short_repr;
 use crate::core::stream::PyStream;
 use crate::core::view::PyView;

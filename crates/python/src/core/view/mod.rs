@@ -73,7 +73,7 @@ impl Drop for PyView {
         let exporting = self.parts.exporting.take();
         if exporting.is_some() {
             let owner = std::mem::replace(&mut self.parts.owner, MemoryOwner::Viewed);
-            trashcan::drop_bounded(exporting, owner);
+            trashcan::drop_bounded((exporting, owner));
         }
     }
 }

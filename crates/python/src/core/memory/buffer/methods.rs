@@ -8,6 +8,8 @@ use pyo3::types::{PyDict, PyString, PyTuple, PyType};
 use pyo3::{PyTraverseError, PyVisit, intern};
 
 use crate::core::closable::closed;
+use crate::core::device;
+use crate::core::dlpack;
 use crate::core::errors::OrRaise;
 use crate::core::memory::buffer::exports;
 use crate::core::memory::buffer::release::set_stream;
@@ -15,10 +17,9 @@ use crate::core::memory::buffer::{Backing, PyBuffer};
 use crate::core::memory::copy_operand;
 use crate::core::memory::copy_operand::Operand;
 use crate::core::memory::ipc;
-use crate::core::memory::ipc::PyBufferDescriptor;
+use crate::core::memory::ipc_handles::PyBufferDescriptor;
 use crate::core::memory::resource;
-use crate::core::numbers::pattern;
-use crate::core::{device, dlpack, stream};
+use crate::core::stream;
 
 /// Imports a buffer of another process.
 fn import(
@@ -163,7 +164,8 @@ impl PyBuffer {
         mr: &Bound<'_, PyAny>,
         ipc_descriptor: &Bound<'_, PyAny>,
     ) -> PyResult<Py<PyBuffer>> {
-        import(py, mr, ipc_descriptor, &Stream::default_stream())
+        let stream = Stream::default_stream().or_raise(py)?;
+        import(py, mr, ipc_descriptor, &stream)
     }
 
     /// Descriptor with which another process imports the memory by :meth:`from_ipc_descriptor`: a picklable
@@ -424,7 +426,7 @@ impl PyBuffer {
     ) -> PyResult<()> {
         let accepted = stream::lend(stream, "Buffer.fill", "stream", false)?;
         let pinned = self.pin(py)?;
-        let pattern = pattern(value)?;
+        let pattern = copy_operand::fill_pattern(value)?;
         let width = pattern.width();
         if !pinned.size.is_multiple_of(width) {
             return Err(PyValueError::new_err(format!(

@@ -19,7 +19,7 @@ use pyo3::types::PyString;
 use crate::core::closable::closed;
 use crate::core::errors::OrRaise;
 use crate::core::memory::buffer::release::{release, release_quietly, set_stream};
-use crate::core::memory::ipc::PyBufferDescriptor;
+use crate::core::memory::ipc_handles::PyBufferDescriptor;
 use crate::core::pin_count::PinCount;
 use crate::core::stream;
 use crate::cpython::freelist::{Construct, FreeList, FreeListed};

@@ -6,6 +6,7 @@ use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 
+use crate::core::errors::OrRaise;
 use crate::core::numbers::short_repr;
 use crate::core::options::Options;
 use crate::core::stream;
@@ -117,7 +118,7 @@ pub fn stream_or_default<'py>(
         return stream::accept_for_memory(given, function, "stream");
     }
     warn_of_default(py)?;
-    Ok(Stream::default_stream())
+    Stream::default_stream().or_raise(py)
 }
 
 #[cold]
