@@ -35,7 +35,7 @@ def test_cpu_device_is_described(healthy):
     assert healthy["ok"] is True
     assert healthy["device"] == {
         "backend": "cpu",
-        "reason": "CUPYRITE_DEVICE=cpu asks for the embedded CPU device",
+        "reason": "CUPYRITE_DEVICE=cpu selects the embedded CPU device",
     }
     assert healthy["devices"][0]["name"].startswith("CPU")
     assert healthy["devices"][0]["memory"] > 2**20

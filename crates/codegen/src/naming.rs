@@ -1,16 +1,16 @@
-//! What a library is called in each kind of output.
+//! The names of a library in each kind of output.
 
 use crate::ir::LibraryApi;
 
-/// How people name a library, as the start of a sentence: "NVRTC", "The CUDA driver API".
+/// Title of a library, at the start of a sentence: "NVRTC", "The CUDA driver API".
 pub fn title(lib: &LibraryApi) -> &'static str {
     match lib.name.as_str() {
         "driver" => "The CUDA driver API",
         "runtime" => "The CUDA runtime API",
         "nvrtc" => "NVRTC, the run-time compiler",
-        "nvjitlink" => "nvJitLink, the linker of device code",
+        "nvjitlink" => "nvJitLink, the device linker",
         "nvvm" => "libNVVM, the compiler of NVVM IR",
-        "nvfatbin" => "nvFatbin, the maker of fat binaries",
+        "nvfatbin" => "nvFatbin, the fat binary creator",
         "nvml" => "NVML, the management library",
         "cufile" => "cuFile, GPUDirect Storage",
         "cudla" => "cuDLA, the deep learning accelerator",
@@ -24,7 +24,7 @@ pub fn short_title(lib: &LibraryApi) -> &'static str {
     title.split(',').next().unwrap_or(title)
 }
 
-/// The variant of `cupyrite_sys::loader::LibraryApi`.
+/// The variant of `cupyrite_sys::loader::CudaLibrary`.
 pub fn loader_variant(lib: &LibraryApi) -> &'static str {
     match lib.name.as_str() {
         "driver" => "Driver",

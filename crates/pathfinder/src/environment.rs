@@ -1,4 +1,4 @@
-//! What the search reads from the process: variables and the Python installation's folders.
+//! The environment of a search: variables and the folders of the Python installation.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -6,39 +6,39 @@ use std::sync::atomic::{AtomicPtr, Ordering};
 
 use crate::table::{DRIVER_DIRS, HEADERS, LIBRARIES, TOOLKIT_ROOTS};
 
-/// The roots handed in; null before. Without a lock, because a process may fork while another thread holds one.
+/// The folders passed to [`set_site_packages`]; null before. Lock-free, because a process may fork while another
+/// thread holds a lock.
 static SITE_PACKAGES: AtomicPtr<Vec<PathBuf>> = AtomicPtr::new(std::ptr::null_mut());
 
-/// The variable that says which CUDA major counts where several are installed.
+/// The variable that selects a CUDA major where several are installed.
 pub const MAJOR_VARIABLE: &str = "CUPYRITE_CUDA_MAJOR";
 
-/// What the variables that override a library's place begin with.
+/// Prefix of the variables that override a library's location.
 const OVERRIDE_PREFIX: &str = "CUPYRITE_LIB_";
 
-/// Windows' variable for the folder of programs.
+/// Windows' variable for the program folder.
 pub const PROGRAM_FILES: &str = "ProgramFiles";
 
-/// Hands in the folders in which Python packages are installed (`sys.path` will do: folders without NVIDIA
-/// wheels cost one look each). Without this call the environment in `VIRTUAL_ENV` is used.
+/// Sets the folders in which Python packages are installed. `sys.path` works: a folder without NVIDIA wheels costs
+/// one file system query. Without this call, the search uses the environment in `VIRTUAL_ENV`.
 ///
-/// Each list that differs from the one before stays in memory, because a search in another thread may be
-/// reading the old one.
-pub fn set_site_packages(roots: Vec<PathBuf>) {
-    if handed_in() == Some(&roots) {
+/// Each distinct list is leaked, because a search in another thread may be reading the old one.
+pub fn set_site_packages(folders: Vec<PathBuf>) {
+    if stored_site_packages() == Some(&folders) {
         return;
     }
-    let new = Box::into_raw(Box::new(roots));
+    let new = Box::into_raw(Box::new(folders));
     SITE_PACKAGES.store(new, Ordering::Release);
 }
 
-fn handed_in() -> Option<&'static Vec<PathBuf>> {
-    // SAFETY: null, or from a box that is never freed and never written to after it was stored here.
+fn stored_site_packages() -> Option<&'static Vec<PathBuf>> {
+    // SAFETY: null, or a leaked box that is immutable once stored.
     unsafe { SITE_PACKAGES.load(Ordering::Acquire).as_ref() }
 }
 
-/// The folders in which wheels are looked for.
+/// The folders in which the search looks for wheels.
 pub fn site_packages() -> Vec<PathBuf> {
-    handed_in().cloned().unwrap_or_else(|| {
+    stored_site_packages().cloned().unwrap_or_else(|| {
         variable("VIRTUAL_ENV").map_or_else(Vec::new, |root| site_packages_in(Path::new(&root)))
     })
 }
@@ -66,11 +66,11 @@ pub fn site_packages_in(virtual_env: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// Everything the search depends on besides the file system and the loader; tests make their own. Paths are
-/// as they were given: a search notes and ignores those that are not absolute.
+/// The inputs of a search besides the file system and the loader. A search records and ignores paths that are not
+/// absolute.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Environment {
-    /// Roots in which wheels are installed.
+    /// Site-packages folders.
     pub site_packages: Vec<PathBuf>,
     /// `CONDA_PREFIX`.
     pub conda_prefix: Option<PathBuf>,
@@ -78,19 +78,19 @@ pub struct Environment {
     pub cuda_path: Option<PathBuf>,
     /// `CUDA_HOME`.
     pub cuda_home: Option<PathBuf>,
-    /// Variables of single products that name an installation root (`CUDNN_PATH`), and `ProgramFiles`.
+    /// Variables of products that name an installation root (`CUDNN_PATH`), and `ProgramFiles`.
     pub variables: BTreeMap<&'static str, PathBuf>,
-    /// Toolkit roots to try last.
+    /// Toolkit roots searched last.
     pub toolkit_roots: Vec<PathBuf>,
-    /// Driver folders to try last.
+    /// Driver folders searched last.
     pub driver_dirs: Vec<PathBuf>,
     /// `CUPYRITE_LIB_<NAME>`, by library name.
     pub overrides: BTreeMap<&'static str, PathBuf>,
-    /// `CUPYRITE_CUDA_MAJOR`: the only CUDA major that counts.
+    /// `CUPYRITE_CUDA_MAJOR`: the required CUDA major.
     pub major: Option<u32>,
-    /// What `CUPYRITE_CUDA_MAJOR` holds if that is no number from 1: each search says so, and ends.
+    /// The value of `CUPYRITE_CUDA_MAJOR` if it is not a positive number; every search then fails.
     pub rejected_major: Option<String>,
-    /// Windows: folders in which Nsight products are registered.
+    /// Windows: the installation folders of Nsight products.
     pub nsight_folders: Vec<PathBuf>,
 }
 
@@ -99,7 +99,7 @@ impl Environment {
     pub fn current() -> Environment {
         let path = |name: &str| variable(name).map(PathBuf::from);
         let (major, rejected_major) = match variable(MAJOR_VARIABLE) {
-            Some(value) => major(&value.to_string_lossy()),
+            Some(value) => parse_major(&value.to_string_lossy()),
             None => (None, None),
         };
         let rows = LIBRARIES.iter().flat_map(|row| row.root_variables);
@@ -129,8 +129,7 @@ impl Environment {
     }
 }
 
-/// The variables that override where a library is. One pass over the environment costs less than a question
-/// for each library.
+/// The `CUPYRITE_LIB_<NAME>` variables. One pass over the environment costs less than a lookup per library.
 fn overrides() -> BTreeMap<&'static str, PathBuf> {
     std::env::vars_os()
         .filter(|(_, value)| !value.is_empty())
@@ -143,34 +142,34 @@ fn overrides() -> BTreeMap<&'static str, PathBuf> {
         .collect()
 }
 
-/// A CUDA major as it is written in a variable, or what was written instead.
-fn major(value: &str) -> (Option<u32>, Option<String>) {
+/// Parses a CUDA major; returns the rejected text otherwise.
+fn parse_major(value: &str) -> (Option<u32>, Option<String>) {
     match value.trim().parse() {
         Ok(number @ 1..) => (Some(number), None),
         _ => (None, Some(value.to_owned())),
     }
 }
 
-/// The variable that overrides where a library is: `CUPYRITE_LIB_NVRTC` for `nvrtc`.
+/// The variable that overrides a library's location: `CUPYRITE_LIB_NVRTC` for `nvrtc`.
 pub fn path_override_variable(library: &str) -> String {
     format!("{OVERRIDE_PREFIX}{}", library.to_uppercase())
 }
 
-/// A variable that is set and not empty.
+/// The value of a variable that is set and not empty.
 fn variable(name: &str) -> Option<std::ffi::OsString> {
     std::env::var_os(name).filter(|value| !value.is_empty())
 }
 
 #[cfg(test)]
 mod tests {
-    use super::major;
+    use super::parse_major;
 
     #[test]
-    fn majors_are_numbers_from_one() {
-        assert_eq!(major("13"), (Some(13), None));
-        assert_eq!(major(" 12 "), (Some(12), None));
+    fn majors_are_positive_numbers() {
+        assert_eq!(parse_major("13"), (Some(13), None));
+        assert_eq!(parse_major(" 12 "), (Some(12), None));
         for wrong in ["0", "-1", "13.0", "cu13", "99999999999"] {
-            assert_eq!(major(wrong), (None, Some(wrong.to_owned())));
+            assert_eq!(parse_major(wrong), (None, Some(wrong.to_owned())));
         }
     }
 }

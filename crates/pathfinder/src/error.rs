@@ -1,4 +1,4 @@
-//! The errors of a search: everything looked at, and what would help.
+//! Errors of a search: every searched location, and the commands that fix it.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -10,95 +10,95 @@ use crate::table::{LibraryDescriptor, Origin, Packages};
 /// The step of the search that takes `CUPYRITE_LIB_<NAME>`.
 pub(crate) const OVERRIDE: &str = "override";
 
-/// Places of one step that are told one by one; more of them are summed up.
-const PLACES_TOLD: usize = 8;
+/// Locations of one step that a message lists; it counts the rest.
+const LOCATIONS_LISTED: usize = 8;
 
-/// Why a library is not there.
+/// Why a library cannot be loaded or located.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum LoadErrorKind {
-    /// It lies in none of the places.
+    /// It is in none of the searched locations.
     NotFound,
-    /// It was found, and it is broken or the loader refused it.
+    /// It was found, and is broken or failed to load.
     Failed,
-    /// This crate does not know a library of that name.
+    /// The table has no library of that name.
     Unknown,
-    /// It is known, and does not exist for this platform.
+    /// It does not exist for this platform.
     NotAvailable,
-    /// A variable of this project's own says something that cannot be: a `CUPYRITE_LIB_<NAME>` that leads
-    /// nowhere, a `CUPYRITE_CUDA_MAJOR` that is no number.
+    /// An environment variable of this project is invalid: `CUPYRITE_LIB_<NAME>` names a missing file, or
+    /// `CUPYRITE_CUDA_MAJOR` is not a known CUDA major.
     InvalidSetting,
 }
 
-/// One place that was looked at.
+/// One searched location.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SearchedLocation {
-    /// The step of the search, in words: `wheels`, `conda`, ...
+    /// The search step: `wheels`, `conda`, ...
     pub step: &'static str,
-    /// A folder, a file, or a name given to the system's loader.
-    pub place: String,
-    /// What was there.
+    /// A folder, a file, or a name passed to the system loader.
+    pub location: String,
+    /// The result.
     pub outcome: SearchOutcome,
 }
 
-/// What was found at a place.
+/// The result of searching one location.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SearchOutcome {
-    /// The variable or setting that names the place is not set.
+    /// The variable that names the location is not set.
     NotSet,
-    /// The variable holds a path that begins nowhere: what it means would depend on the working directory.
+    /// The variable holds a relative path, whose meaning would depend on the working directory.
     Relative,
-    /// There is no such folder or file.
+    /// The folder or file does not exist.
     Absent,
-    /// The system's loader knows no library of this name.
+    /// The system loader finds no library of this name.
     NoSuchName,
-    /// The folder is there, what was searched for is not. Files with a similar name are listed.
+    /// The folder exists and does not contain the file. Lists files with a similar name.
     Other(Vec<String>),
-    /// It is there, for another CUDA major than the one that counts.
+    /// The file is for another CUDA major than the required one.
     OtherMajor {
-        /// The one it is for.
+        /// The file's CUDA major.
         found: u32,
-        /// The one that counts.
+        /// The required CUDA major.
         wanted: u32,
     },
-    /// Something is there that cannot be what was searched for.
+    /// A file or folder exists and is unusable.
     Broken(FileDefect),
-    /// The system's loader could not load the file: its message.
+    /// The system loader failed to load the file: its message.
     Refused(String),
 }
 
-/// What is wrong with a file.
+/// Why a file is unusable.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum FileDefect {
     /// A symbolic link to something that does not exist.
     DanglingLink(PathBuf),
-    /// Symbolic links that lead to each other.
+    /// A symbolic link cycle.
     LinkCycle,
-    /// This process may not look at it: the system's message.
+    /// This process has no permission to access it: the system's message.
     Denied(String),
-    /// The system could not read it: its message.
+    /// Reading failed: the system's message.
     Unreadable(String),
-    /// A folder where a file should be.
+    /// A folder instead of a file.
     Folder,
-    /// A file where a folder should be.
+    /// A file instead of a folder.
     File,
-    /// A pipe, a socket or a device. It is not opened.
+    /// A pipe, a socket or a device. The search does not open it.
     Special,
-    /// A file of no bytes.
+    /// An empty file.
     Empty,
-    /// A tool that this process may not execute.
+    /// A tool without execute permission.
     NotExecutable,
-    /// No library: what its first bytes are.
+    /// Not a library: what the first bytes look like.
     NotALibrary(&'static str),
-    /// Cut off, or written over: what does not fit.
+    /// Truncated or overwritten: the inconsistent part.
     Damaged(&'static str),
     /// Built for another platform.
     Architecture {
-        /// For which.
+        /// The platform it was built for.
         found: String,
-        /// For which it should be.
+        /// The required platform.
         wanted: Platform,
     },
-    /// A stub, made for linking only.
+    /// A link-time stub.
     Stub,
 }
 
@@ -110,22 +110,22 @@ impl fmt::Display for FileDefect {
                 "a symbolic link to {}, which does not exist",
                 target.display()
             ),
-            FileDefect::LinkCycle => f.write_str("symbolic links that lead to each other"),
+            FileDefect::LinkCycle => f.write_str("a symbolic link cycle"),
             FileDefect::Denied(message) => {
-                write!(f, "this process may not look at it ({message})")
+                write!(f, "cannot be accessed ({message})")
             }
             FileDefect::Unreadable(message) => write!(f, "cannot be read ({message})"),
             FileDefect::Folder => f.write_str("a folder, not a file"),
             FileDefect::File => f.write_str("a file, not a folder"),
             FileDefect::Special => f.write_str("a pipe, a socket or a device, not a file"),
             FileDefect::Empty => f.write_str("an empty file"),
-            FileDefect::NotExecutable => f.write_str("a file that this process may not execute"),
-            FileDefect::NotALibrary(what) => write!(f, "not a library, but {what}"),
-            FileDefect::Damaged(what) => write!(f, "a damaged library: {what}"),
+            FileDefect::NotExecutable => f.write_str("a file without execute permission"),
+            FileDefect::NotALibrary(what) => write!(f, "not a library: {what}"),
+            FileDefect::Damaged(what) => write!(f, "a corrupt library: {what}"),
             FileDefect::Architecture { found, wanted } => {
                 write!(f, "built for {found}; this process is {wanted}")
             }
-            FileDefect::Stub => f.write_str("a stub for linking, never to be loaded"),
+            FileDefect::Stub => f.write_str("a link-time stub, which cannot be loaded"),
         }
     }
 }
@@ -136,11 +136,11 @@ impl fmt::Display for SearchOutcome {
             SearchOutcome::NotSet => f.write_str("not set"),
             SearchOutcome::Relative => f.write_str("ignored, because it is not an absolute path"),
             SearchOutcome::Absent => f.write_str("does not exist"),
-            SearchOutcome::NoSuchName => f.write_str("not known to it"),
-            SearchOutcome::Other(files) if files.is_empty() => f.write_str("exists, without it"),
-            SearchOutcome::Other(files) => write!(f, "has only {}", files.join(", ")),
+            SearchOutcome::NoSuchName => f.write_str("not found"),
+            SearchOutcome::Other(files) if files.is_empty() => f.write_str("does not contain it"),
+            SearchOutcome::Other(files) => write!(f, "contains only {}", files.join(", ")),
             SearchOutcome::OtherMajor { found, wanted } => {
-                write!(f, "for CUDA {found}; only CUDA {wanted} counts here")
+                write!(f, "for CUDA {found}; CUDA {wanted} is required")
             }
             SearchOutcome::Broken(fault) => fault.fmt(f),
             SearchOutcome::Refused(message) => f.write_str(message),
@@ -148,27 +148,27 @@ impl fmt::Display for SearchOutcome {
     }
 }
 
-/// A library that could not be found or loaded. `Display` is the whole story, on several lines.
+/// A library that cannot be found or loaded. `Display` writes every searched location and the advice, on several
+/// lines.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LoadError {
-    /// What went wrong.
+    /// The kind of failure.
     pub kind: LoadErrorKind,
     /// The library's name, such as `nvrtc`.
     pub library: String,
-    /// The row of the table, if there is one.
+    /// The library's descriptor; `None` for unknown names.
     pub row: Option<&'static LibraryDescriptor>,
     /// The platform of the search.
     pub platform: Platform,
-    /// The only CUDA major that counts: asked for, or needed by [`LoadError::needed_by`].
+    /// The required CUDA major: requested, or that of [`LoadError::needed_by`].
     pub wanted: Option<u32>,
-    /// The CUDA major to install it for: the one that counts, or else the one that is installed; `None` if
-    /// nothing tells.
+    /// The CUDA major to install it for: the required one, else the installed one; `None` if unknown.
     pub major: Option<u32>,
-    /// The library that cannot be loaded without this one, if it was not asked for itself.
+    /// The library that depends on this one, if this one was not requested itself.
     pub needed_by: Option<&'static str>,
     /// For [`LoadErrorKind::Failed`]: the file.
     pub file: Option<PathBuf>,
-    /// Every place that was looked at, in order.
+    /// Every searched location, in order.
     pub searched: Vec<SearchedLocation>,
 }
 
@@ -187,7 +187,7 @@ impl LoadError {
         }
     }
 
-    /// The file names that counted.
+    /// The file names searched for.
     pub fn names(&self) -> Vec<&'static str> {
         let Some(row) = self.row else {
             return Vec::new();
@@ -197,7 +197,7 @@ impl LoadError {
             .collect()
     }
 
-    /// The commands that would fix it, one a line.
+    /// The commands that fix it, one per line.
     pub fn advice(&self) -> Vec<String> {
         let Some(row) = self.row else {
             return Vec::new();
@@ -208,9 +208,7 @@ impl LoadError {
         match self.kind {
             LoadErrorKind::Unknown | LoadErrorKind::NotAvailable => return advice,
             LoadErrorKind::InvalidSetting if self.searched.iter().all(|l| l.step != OVERRIDE) => {
-                return vec![
-                    "set it to the number of a CUDA major, such as 13, or unset it".into(),
-                ];
+                return vec!["set it to a CUDA major version, such as 13, or unset it".into()];
             }
             _ => {}
         }
@@ -219,23 +217,22 @@ impl LoadError {
             .iter()
             .any(|searched| searched.step == OVERRIDE)
         {
-            advice.push(format!("correct {variable}, or unset it"));
+            advice.push(format!("correct or unset {variable}"));
         }
         if self.needed_by.is_none() {
             advice.extend(other_major(&self.searched));
         }
         let set = names
             .first()
-            .map(|name| format!("or point to an installed one: {variable}=/path/to/{name}"));
+            .map(|name| format!("or set {variable}=/path/to/{name}"));
         if row.origin == Origin::Driver {
             advice.push(
-                "install the NVIDIA driver (in a container: start it with the GPU passed through)"
-                    .to_owned(),
+                "install the NVIDIA driver (in a container: start it with GPU access)".to_owned(),
             );
             advice.extend(set);
             advice.push("or use the embedded CPU device: CUPYRITE_DEVICE=cpu".to_owned());
         } else {
-            // What is installed and broken is not installed again unless that is asked for.
+            // pip and conda skip an installed package, even a broken one, unless forced.
             let again = match self.kind {
                 LoadErrorKind::Failed => " --force-reinstall",
                 _ => "",
@@ -247,21 +244,21 @@ impl LoadError {
     }
 }
 
-/// What to do where the thing is there, for a CUDA major that does not count.
+/// Advice for a file that exists for another CUDA major.
 fn other_major(searched: &[SearchedLocation]) -> Option<String> {
     searched.iter().find_map(|searched| match searched.outcome {
         SearchOutcome::OtherMajor { found, .. } => Some(format!(
-            "unset {MAJOR_VARIABLE} to take the one for CUDA {found}, or install the other one:"
+            "unset {MAJOR_VARIABLE} to use the one for CUDA {found}, or install the other one:"
         )),
         _ => None,
     })
 }
 
-/// The commands that install packages: one for pip, one for conda, each if there is one.
+/// The commands that install packages: for pip and for conda, where a package exists.
 fn install(packages: &Packages, major: Option<u32>, again: &str) -> Vec<String> {
     let mut lines = Vec::new();
     let pip = match major {
-        // Empty where no wheel of CUDA 12 has it: those of CUDA 13 would be no help.
+        // Empty where no wheel of CUDA 12 contains it.
         Some(12) => packages.pip_cuda12,
         _ => packages.pip,
     };
@@ -290,14 +287,14 @@ impl fmt::Display for LoadError {
             let known: Vec<&str> = crate::LIBRARIES.iter().map(|row| row.name).collect();
             return write!(
                 f,
-                "no library is called {:?}; known: {}",
+                "unknown library {:?}; known: {}",
                 self.library,
                 known.join(", ")
             );
         };
         let needed = self
             .needed_by
-            .map_or_else(String::new, |parent| format!(", which {parent} needs,"));
+            .map_or_else(String::new, |parent| format!(", required by {parent},"));
         if self.kind == LoadErrorKind::NotAvailable {
             return write!(
                 f,
@@ -308,10 +305,10 @@ impl fmt::Display for LoadError {
         let names = self.names().join(" or ");
         match (self.kind, &self.file) {
             (LoadErrorKind::Failed, Some(file)) => {
-                write!(f, "{}{needed} was found but does not load", file.display())?;
+                write!(f, "{}{needed} found but failed to load", file.display())?;
             }
-            (LoadErrorKind::InvalidSetting, _) => write!(f, "a setting for {} is wrong", row.name)?,
-            _ => write!(f, "{names}{needed} was not found")?,
+            (LoadErrorKind::InvalidSetting, _) => write!(f, "invalid setting for {}", row.name)?,
+            _ => write!(f, "{names}{needed} not found")?,
         }
         if let (Some(major), None) = (self.wanted, self.needed_by) {
             write!(f, " ({MAJOR_VARIABLE}={major})")?;
@@ -323,42 +320,43 @@ impl fmt::Display for LoadError {
 
 impl std::error::Error for LoadError {}
 
-/// Why a folder of headers, a tool or an archive is not there.
+/// Why headers, a tool, a static library or a bitcode library cannot be located.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum FindErrorKind {
-    /// This crate does not know it.
+    /// The table has no entry of that name.
     Unknown,
-    /// It lies in none of the places.
+    /// It is in none of the searched locations.
     NotFound,
-    /// It is known, and does not exist for this platform.
+    /// It does not exist for this platform.
     NotAvailable,
-    /// `CUPYRITE_CUDA_MAJOR` is no number.
+    /// `CUPYRITE_CUDA_MAJOR` is not a number.
     InvalidSetting,
 }
 
-/// A folder of headers, a tool or an archive that could not be found. `Display` is the whole story.
+/// Headers, a tool, a static library or a bitcode library that cannot be located. `Display` writes every searched
+/// location and the advice.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FindError {
-    /// What went wrong.
+    /// The kind of failure.
     pub kind: FindErrorKind,
-    /// What was searched for: `header set`, `tool`, `static library`, `bitcode library`.
+    /// What is missing: `header set`, `tool`, `static library`, `bitcode library`.
     pub what: &'static str,
-    /// Its name, as it was given.
+    /// The requested name.
     pub name: String,
-    /// For [`FindErrorKind::Unknown`]: the names that are known.
+    /// For [`FindErrorKind::Unknown`]: the known names.
     pub known: Vec<&'static str>,
     /// The platform of the search.
     pub platform: Platform,
-    /// The CUDA major that is asked for or installed; `None` if nothing tells.
+    /// The requested or installed CUDA major; `None` if unknown.
     pub major: Option<u32>,
-    /// Every place that was looked at, in order.
+    /// Every searched location, in order.
     pub searched: Vec<SearchedLocation>,
-    /// What to install.
+    /// The packages to install.
     pub packages: &'static Packages,
 }
 
 impl FindError {
-    /// The commands that would fix it, one a line.
+    /// The commands that fix it, one per line.
     pub fn advice(&self) -> Vec<String> {
         match self.kind {
             FindErrorKind::NotFound => {
@@ -368,7 +366,7 @@ impl FindError {
                     .collect()
             }
             FindErrorKind::InvalidSetting => {
-                vec!["set it to the number of a CUDA major, such as 13, or unset it".to_owned()]
+                vec!["set it to a CUDA major version, such as 13, or unset it".to_owned()]
             }
             FindErrorKind::Unknown | FindErrorKind::NotAvailable => Vec::new(),
         }
@@ -381,19 +379,13 @@ impl fmt::Display for FindError {
         match self.kind {
             FindErrorKind::Unknown => {
                 let known = self.known.join(", ");
-                return write!(f, "no {what} is called {name:?}; known: {known}");
+                return write!(f, "unknown {what} {name:?}; known: {known}");
             }
             FindErrorKind::NotAvailable => {
-                return write!(
-                    f,
-                    "the {what} {name:?} does not exist for {}",
-                    self.platform
-                );
+                return write!(f, "{what} {name:?} does not exist for {}", self.platform);
             }
-            FindErrorKind::NotFound => write!(f, "the {what} {name:?} was not found")?,
-            FindErrorKind::InvalidSetting => {
-                write!(f, "a setting for the {what} {name:?} is wrong")?
-            }
+            FindErrorKind::NotFound => write!(f, "{what} {name:?} not found")?,
+            FindErrorKind::InvalidSetting => write!(f, "invalid setting for {what} {name:?}")?,
         }
         write_searched(f, &self.searched)?;
         write_advice(f, &self.advice())
@@ -402,36 +394,36 @@ impl fmt::Display for FindError {
 
 impl std::error::Error for FindError {}
 
-/// Every place and what was there. Many places of one step in which nothing was are summed up.
+/// Writes every searched location. Of many absent locations in one step, writes the first few and a count.
 fn write_searched(f: &mut fmt::Formatter<'_>, searched: &[SearchedLocation]) -> fmt::Result {
     if searched.is_empty() {
         return Ok(());
     }
-    f.write_str(". Looked at:")?;
+    f.write_str("; searched:")?;
     let same = |a: &SearchedLocation, b: &SearchedLocation| {
         a.step == b.step && a.outcome == SearchOutcome::Absent && b.outcome == SearchOutcome::Absent
     };
     for group in searched.chunk_by(same) {
-        let shown = if group.len() > PLACES_TOLD {
-            PLACES_TOLD - 1
+        let shown = if group.len() > LOCATIONS_LISTED {
+            LOCATIONS_LISTED - 1
         } else {
             group.len()
         };
         for searched in &group[..shown] {
-            if searched.place == searched.step {
+            if searched.location == searched.step {
                 write!(f, "\n  {}: {}", searched.step, searched.outcome)?;
             } else {
                 let SearchedLocation {
                     step,
-                    place,
+                    location,
                     outcome,
                 } = searched;
-                write!(f, "\n  {step}: {place}: {outcome}")?;
+                write!(f, "\n  {step}: {location}: {outcome}")?;
             }
         }
         if shown < group.len() {
             let (step, rest) = (group[0].step, group.len() - shown);
-            write!(f, "\n  {step}: {rest} more places: none exists")?;
+            write!(f, "\n  {step}: {rest} more locations: none exists")?;
         }
     }
     Ok(())

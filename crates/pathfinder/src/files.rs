@@ -1,14 +1,14 @@
-//! The file system as the search sees it: a small trait, the real one, and one made up of strings for tests.
+//! The file system behind a small trait: the host's, and one in memory for tests.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::io;
 use std::path::{Component, Path, PathBuf};
 
-/// The system's number for a cycle of links, on Linux: its `ErrorKind` is not stable yet.
+/// `errno` of a symbolic link cycle on Linux, whose `ErrorKind` is not stable.
 const ELOOP: i32 = 40;
 
-/// What lies at a path, links followed.
+/// What exists at a path; links are followed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum FileEntry {
     /// Nothing.
@@ -17,36 +17,37 @@ pub enum FileEntry {
     File(u64),
     /// A folder.
     Folder,
-    /// A symbolic link whose end does not exist: where it points.
+    /// A dangling symbolic link, with its target.
     Dangling(PathBuf),
-    /// Symbolic links that lead to each other.
+    /// A symbolic link cycle.
     LinkCycle,
-    /// Something may be there, but the system does not let this process look: its message.
+    /// Access is denied: the system's message.
     Denied(String),
-    /// A socket, a device, a pipe: opening it could block.
+    /// A socket, device or pipe, which could block when opened.
     Special,
 }
 
-/// What the search asks of a file system. No method changes anything, blocks on a pipe, or starts a process.
+/// The file system operations that the search uses. No method modifies anything, blocks on a pipe, or starts a
+/// process.
 pub trait FileSystem: Sync {
-    /// What lies at `path`.
+    /// What exists at `path`.
     fn entry(&self, path: &Path) -> FileEntry;
 
-    /// At most `limit` bytes of a file, from `offset`; fewer at its end.
+    /// Reads at most `limit` bytes from `offset`; fewer at the end of the file.
     ///
     /// # Errors
     ///
-    /// The system's.
+    /// The system's error.
     fn read(&self, path: &Path, offset: u64, limit: usize) -> io::Result<Vec<u8>>;
 
-    /// The names in a folder, unsorted. Only asked where a name cannot be known beforehand.
+    /// The names in a folder, unsorted. The search lists folders only where it matches a pattern or reports an error.
     ///
     /// # Errors
     ///
-    /// The system's.
+    /// The system's error.
     fn list(&self, folder: &Path) -> io::Result<Vec<OsString>>;
 
-    /// The path without links, if everything on it exists.
+    /// The path with links resolved, if it exists.
     fn resolve(&self, path: &Path) -> Option<PathBuf>;
 
     /// Whether this process may execute a file.
@@ -86,7 +87,7 @@ impl FileSystem for HostFiles {
 
     fn resolve(&self, path: &Path) -> Option<PathBuf> {
         let path = path.canonicalize().ok()?;
-        // Windows answers `\\?\C:\x`, a spelling that many programs do not take.
+        // Windows returns `\\?\C:\x`, which many programs do not accept.
         let plain = path.to_str().and_then(|text| text.strip_prefix(r"\\?\"));
         match plain {
             Some(plain) if plain.as_bytes().get(1) == Some(&b':') => Some(PathBuf::from(plain)),
@@ -102,12 +103,12 @@ impl FileSystem for HostFiles {
             let Ok(path) = CString::new(path.as_os_str().as_bytes()) else {
                 return false;
             };
-            // SAFETY: the argument is a C string, and access() keeps nothing.
+            // SAFETY: the argument is a C string, which access() does not retain.
             unsafe { libc::access(path.as_ptr(), libc::X_OK) == 0 }
         }
         #[cfg(not(unix))]
         {
-            // The name decides here, and the search asks for `.exe` and `.bat` only.
+            // Windows decides by the name, and the search passes only `.exe` and `.bat` files.
             path.is_file()
         }
     }
@@ -123,7 +124,7 @@ impl HostFiles {
                     Err(_) => FileEntry::Absent,
                 }
             }
-            // A name that no file can have.
+            // A name that is not valid for a file.
             io::ErrorKind::InvalidInput | io::ErrorKind::InvalidFilename => FileEntry::Absent,
             _ if error.raw_os_error() == Some(ELOOP) => FileEntry::LinkCycle,
             _ => FileEntry::Denied(error.to_string()),
@@ -131,15 +132,15 @@ impl HostFiles {
     }
 }
 
-/// A made-up file system: for tests of layouts that this machine does not have. Windows paths are written with
-/// slashes: `C:/CUDA/bin`.
+/// An in-memory file system, for tests of layouts that this machine does not have. Windows paths use slashes:
+/// `C:/CUDA/bin`.
 #[derive(Debug, Clone, Default)]
 pub struct InMemoryFiles {
-    entries: BTreeMap<PathBuf, MadeUp>,
+    entries: BTreeMap<PathBuf, InMemoryEntry>,
 }
 
 #[derive(Debug, Clone)]
-enum MadeUp {
+enum InMemoryEntry {
     File(Vec<u8>),
     Program(Vec<u8>),
     Folder,
@@ -153,52 +154,52 @@ impl InMemoryFiles {
         InMemoryFiles::default()
     }
 
-    fn put(&mut self, path: &Path, entry: MadeUp) {
+    fn put(&mut self, path: &Path, entry: InMemoryEntry) {
         for parent in path.ancestors().skip(1) {
             self.entries
                 .entry(parent.to_owned())
-                .or_insert(MadeUp::Folder);
+                .or_insert(InMemoryEntry::Folder);
         }
         self.entries.insert(path.to_owned(), entry);
     }
 
-    /// Adds a file and the folders above it.
+    /// Adds a file and its parent folders.
     #[must_use]
     pub fn file(mut self, path: impl AsRef<Path>, bytes: &[u8]) -> InMemoryFiles {
-        self.put(path.as_ref(), MadeUp::File(bytes.to_owned()));
+        self.put(path.as_ref(), InMemoryEntry::File(bytes.to_owned()));
         self
     }
 
-    /// Adds a file that may be executed.
+    /// Adds an executable file.
     #[must_use]
     pub fn program(mut self, path: impl AsRef<Path>, bytes: &[u8]) -> InMemoryFiles {
-        self.put(path.as_ref(), MadeUp::Program(bytes.to_owned()));
+        self.put(path.as_ref(), InMemoryEntry::Program(bytes.to_owned()));
         self
     }
 
-    /// Adds a folder and those above it.
+    /// Adds a folder and its parents.
     #[must_use]
     pub fn folder(mut self, path: impl AsRef<Path>) -> InMemoryFiles {
-        self.put(path.as_ref(), MadeUp::Folder);
+        self.put(path.as_ref(), InMemoryEntry::Folder);
         self
     }
 
     /// Adds a symbolic link.
     #[must_use]
     pub fn link(mut self, path: impl AsRef<Path>, target: impl Into<PathBuf>) -> InMemoryFiles {
-        self.put(path.as_ref(), MadeUp::Link(target.into()));
+        self.put(path.as_ref(), InMemoryEntry::Link(target.into()));
         self
     }
 
-    /// Adds something that may not be looked at.
+    /// Adds an entry to which access is denied.
     #[must_use]
     pub fn denied(mut self, path: impl AsRef<Path>) -> InMemoryFiles {
-        self.put(path.as_ref(), MadeUp::Denied);
+        self.put(path.as_ref(), InMemoryEntry::Denied);
         self
     }
 
-    /// Follows links as the system does: each folder on the way too, at most 40 of them.
-    fn walk(&self, path: &Path) -> Result<PathBuf, FileEntry> {
+    /// Follows links as the system does, those of parent folders included, at most 40.
+    fn follow(&self, path: &Path) -> Result<PathBuf, FileEntry> {
         let mut left: Vec<PathBuf> = path
             .components()
             .rev()
@@ -218,12 +219,12 @@ impl InMemoryFiles {
             let next = at.join(&part);
             match self.entries.get(&next) {
                 None => return Err(FileEntry::Absent),
-                Some(MadeUp::Denied) => {
+                Some(InMemoryEntry::Denied) => {
                     return Err(FileEntry::Denied(
                         "Permission denied (os error 13)".to_owned(),
                     ));
                 }
-                Some(MadeUp::Link(target)) => {
+                Some(InMemoryEntry::Link(target)) => {
                     links += 1;
                     if links > 40 {
                         return Err(FileEntry::LinkCycle);
@@ -238,7 +239,7 @@ impl InMemoryFiles {
                             .map(|part| PathBuf::from(part.as_os_str())),
                     );
                 }
-                Some(MadeUp::File(_) | MadeUp::Program(_)) if !left.is_empty() => {
+                Some(InMemoryEntry::File(_) | InMemoryEntry::Program(_)) if !left.is_empty() => {
                     return Err(FileEntry::Absent);
                 }
                 Some(_) => at = next,
@@ -250,15 +251,15 @@ impl InMemoryFiles {
 
 impl FileSystem for InMemoryFiles {
     fn entry(&self, path: &Path) -> FileEntry {
-        match self.walk(path) {
+        match self.follow(path) {
             Ok(end) => match self.entries.get(&end) {
-                Some(MadeUp::File(bytes) | MadeUp::Program(bytes)) => {
+                Some(InMemoryEntry::File(bytes) | InMemoryEntry::Program(bytes)) => {
                     FileEntry::File(bytes.len() as u64)
                 }
                 _ => FileEntry::Folder,
             },
             Err(FileEntry::Absent) => match self.entries.get(path) {
-                Some(MadeUp::Link(target)) => FileEntry::Dangling(target.clone()),
+                Some(InMemoryEntry::Link(target)) => FileEntry::Dangling(target.clone()),
                 _ => FileEntry::Absent,
             },
             Err(other) => other,
@@ -268,7 +269,7 @@ impl FileSystem for InMemoryFiles {
     fn read(&self, path: &Path, offset: u64, limit: usize) -> io::Result<Vec<u8>> {
         let end = self.resolve(path).ok_or(io::ErrorKind::NotFound)?;
         match self.entries.get(&end) {
-            Some(MadeUp::File(bytes) | MadeUp::Program(bytes)) => {
+            Some(InMemoryEntry::File(bytes) | InMemoryEntry::Program(bytes)) => {
                 let from = usize::try_from(offset).map_or(bytes.len(), |o| o.min(bytes.len()));
                 let to = from.saturating_add(limit).min(bytes.len());
                 Ok(bytes[from..to].to_owned())
@@ -289,11 +290,11 @@ impl FileSystem for InMemoryFiles {
     }
 
     fn resolve(&self, path: &Path) -> Option<PathBuf> {
-        self.walk(path).ok()
+        self.follow(path).ok()
     }
 
     fn is_executable(&self, path: &Path) -> bool {
         self.resolve(path)
-            .is_some_and(|end| matches!(self.entries.get(&end), Some(MadeUp::Program(_))))
+            .is_some_and(|end| matches!(self.entries.get(&end), Some(InMemoryEntry::Program(_))))
     }
 }

@@ -2,30 +2,30 @@
 
 use std::fmt;
 
-/// The step of the search that found something. `Display` gives the words `cuda.pathfinder` uses.
+/// The search step that found something. `Display` uses the words of `cuda.pathfinder`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum FoundVia {
-    /// In the process already, and not loaded by this crate.
+    /// Loaded already, and not by this crate.
     AlreadyLoaded,
-    /// Named by `CUPYRITE_LIB_<NAME>`.
+    /// `CUPYRITE_LIB_<NAME>`.
     Override,
     /// An installed wheel.
     SitePackages,
     /// The conda environment.
     Conda,
-    /// The system's loader; for tools, `PATH`.
+    /// The system loader.
     System,
-    /// Below a variable of the product's own, such as `CUDNN_PATH`.
+    /// Below a product's own variable, such as `CUDNN_PATH`.
     Variable(&'static str),
     /// Below `CUDA_PATH` or `CUDA_HOME`.
     CudaPath,
     /// Below Windows' `ProgramFiles`.
     ProgramFiles,
-    /// The toolkit that the system's CUDA runtime belongs to.
+    /// The toolkit of the system's CUDA runtime.
     Canary,
-    /// A well-known folder of toolkits or of the driver.
+    /// A usual installation folder of toolkits or of the driver.
     WellKnown,
-    /// A folder of the system in which headers are installed.
+    /// A system folder of headers.
     SystemFolder,
 }
 

@@ -1,23 +1,22 @@
 //! Finding and loading NVIDIA's libraries, headers and tools.
 //!
-//! Belongs here: where they lie (wheels, conda, toolkits, system), opening libraries, and errors that say
-//! what was looked for and where. Does not belong here: any C signature, any Python.
+//! Belongs here: locations (wheels, conda, toolkits, system), loading libraries, and errors that list the searched
+//! locations. Does not belong here: C signatures, Python.
 //!
-//! A library is one row of [`table::LIBRARIES`], and one engine reads rows. A [`Finder`] holds everything a
-//! search depends on: the platform, the environment, the file system and the loader. All four can be made up,
-//! so that every platform is tested on any.
+//! A library is one descriptor in [`table::LIBRARIES`]; one engine searches for any of them. A [`Finder`] holds the
+//! inputs of a search: platform, environment, file system and loader. All four can be replaced, so that every
+//! platform is tested on any.
 //!
-//! The order for libraries: what the process has loaded already, the override `CUPYRITE_LIB_<NAME>`,
-//! installed wheels, conda, the system's own loader, the library's own variables (`CUDNN_PATH`, `NCCL_HOME`),
-//! `CUDA_PATH`, `CUDA_HOME`, Windows' `ProgramFiles`, the toolkit of the system's CUDA runtime, well-known
-//! folders. The newest CUDA major comes first, unless `CUPYRITE_CUDA_MAJOR` asks for one. Nothing depends on
-//! the working directory, and nothing is executed.
+//! The order for libraries: loaded libraries, the override `CUPYRITE_LIB_<NAME>`, installed wheels, conda, the system
+//! loader, the library's own variables (`CUDNN_PATH`, `NCCL_HOME`), `CUDA_PATH`, `CUDA_HOME`, Windows'
+//! `ProgramFiles`, the toolkit of the system's CUDA runtime, usual installation folders. The newest CUDA major comes
+//! first, unless `CUPYRITE_CUDA_MAJOR` selects one. The search does not depend on the working directory and executes
+//! nothing.
 //!
 //! ```
 //! match cupyrite_pathfinder::load("nvrtc") {
 //!     Ok(library) => println!("{} ({})", library.path.display(), library.found_via),
-//!     Err(error) => println!("{error}"), // every place looked at, and what to install
-//! }
+//! Err(error) => println!("{error}"), // every searched location, and what to install }
 //! ```
 
 pub mod environment;
@@ -42,8 +41,7 @@ pub use search::{
 };
 pub use table::{LIBRARIES, LibraryDescriptor};
 
-/// Finds the library called `name` (`"nvrtc"`, `"cuda"`) and loads it into this process, what it depends on
-/// first. See [`Finder::load`].
+/// Finds the library called `name` (`"nvrtc"`, `"cuda"`) and loads it, after its dependencies. See [`Finder::load`].
 ///
 /// # Errors
 ///
@@ -52,7 +50,7 @@ pub fn load(name: &str) -> Result<LoadedLibrary, LoadError> {
     Finder::new(&Environment::current()).load(name)
 }
 
-/// Finds the library called `name` without loading anything. See [`Finder::locate`].
+/// Finds the library called `name` without loading it. See [`Finder::locate`].
 ///
 /// # Errors
 ///

@@ -1,4 +1,4 @@
-//! The platforms whose layouts are known. A search takes one as data, so all of them are tested on any of them.
+//! The supported platforms. A search takes one as data, so that tests cover all of them on any.
 
 use std::fmt;
 
@@ -49,12 +49,12 @@ impl Platform {
         matches!(self.os, Os::Windows)
     }
 
-    /// The usual folder of this platform below `targets/` in toolkits and conda environments.
+    /// The usual folder below `targets/` in toolkits and conda environments.
     pub const fn target(self) -> &'static str {
         self.targets()[0]
     }
 
-    /// The folders of this platform below `targets/`, the usual one first: Jetson's toolkits have their own.
+    /// The folders below `targets/`, the usual one first; Jetson's toolkits have their own.
     pub const fn targets(self) -> &'static [&'static str] {
         match (self.os, self.arch) {
             (Os::Linux, Arch::X86_64) => &["x86_64-linux"],
@@ -64,7 +64,7 @@ impl Platform {
         }
     }
 
-    /// Of two lists of folders the one of this system, without folders named after another architecture.
+    /// Selects the list of this operating system, without folders named after another architecture.
     pub(crate) fn choose(
         self,
         linux: &'static [&'static str],
@@ -78,7 +78,7 @@ impl Platform {
         dirs.iter().filter(fits).copied().collect()
     }
 
-    /// Whether a folder is named after an architecture other than this one.
+    /// Whether a folder is named after another architecture.
     fn is_foreign(self, folder: &str) -> bool {
         match self.arch {
             Arch::X86_64 => folder == "arm64",
@@ -86,7 +86,7 @@ impl Platform {
         }
     }
 
-    /// Debian's name for this platform's folders, below `/usr/lib` and `/usr/include`.
+    /// Debian's multiarch folder below `/usr/lib` and `/usr/include`.
     pub const fn multiarch(self) -> &'static str {
         match self.arch {
             Arch::X86_64 => "x86_64-linux-gnu",

@@ -19,7 +19,7 @@ fn path(found: Result<LocatedPath, FindError>) -> String {
 
 /// What was at a place, by the error.
 fn outcome<'e>(error: &'e FindError, place: &str) -> &'e SearchOutcome {
-    let looked = error.searched.iter().find(|one| one.place == place);
+    let looked = error.searched.iter().find(|one| one.location == place);
     let looked = looked.unwrap_or_else(|| panic!("nothing about {place}: {error}"));
     &looked.outcome
 }
@@ -450,7 +450,7 @@ fn unknown_names_are_told_the_known_ones() {
             assert_eq!(error.kind, FindErrorKind::Unknown);
             let text = error.to_string();
             assert!(
-                text.starts_with(&format!("no {what} is called {name:?}")),
+                text.starts_with(&format!("unknown {what} {name:?}")),
                 "{text}"
             );
             assert!(text.contains(known), "{text}");
@@ -643,13 +643,13 @@ fn an_error_tells_every_place_and_the_fix() {
     let error = machine.finder().locate_binary("nvcc").unwrap_err();
     assert_eq!(
         error.to_string(),
-        "the tool \"nvcc\" was not found. Looked at:\n  \
-         wheels: /site1/nvidia/cu13/bin: has only nvcc.profile\n  \
+        "tool \"nvcc\" not found; searched:\n  \
+         wheels: /site1/nvidia/cu13/bin: contains only nvcc.profile\n  \
          wheels: /site2/nvidia/cu13/bin: does not exist\n  \
          wheels: /site1/nvidia/cuda_nvcc/bin: does not exist\n  \
          wheels: /site2/nvidia/cuda_nvcc/bin: does not exist\n  \
          conda: /conda/bin: does not exist\n  \
-         CUDA_PATH: /cudapath/bin: has only nvcc-13\n  \
+         CUDA_PATH: /cudapath/bin: contains only nvcc-13\n  \
          CUDA_HOME: not set\n  \
          toolkit of the system's CUDA runtime: /canary/bin: does not exist\n  \
          toolkit: /usr/local/cuda/bin: does not exist\n  \
@@ -739,7 +739,7 @@ fn thousands_of_roots_are_summed_up() {
     let error = machine.finder().locate_binary("nvcc").unwrap_err();
     let text = error.to_string();
     assert!(text.lines().count() < 40, "{text}");
-    assert!(text.contains("more places"), "{text}");
+    assert!(text.contains("more locations"), "{text}");
 }
 
 /// The real file system: links, modes, pipes.

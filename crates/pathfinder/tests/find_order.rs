@@ -43,7 +43,7 @@ fn check(
         .searched
         .iter()
         .filter(|one| one.outcome != SearchOutcome::NotSet);
-    let searched: Vec<&str> = looked.map(|one| one.place.as_str()).collect();
+    let searched: Vec<&str> = looked.map(|one| one.location.as_str()).collect();
     let folder = |place: &Place| {
         let (folder, _) = place.file.rsplit_once('/').unwrap();
         // A header such as `cuda/std/version` lies deeper than the folder that counts.

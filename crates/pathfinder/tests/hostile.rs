@@ -50,7 +50,10 @@ fn error(env: &Environment) -> LoadError {
 
 fn outcome<'e>(error: &'e LoadError, place: &Path) -> &'e SearchOutcome {
     let place = place.display().to_string();
-    let found = error.searched.iter().find(|looked| looked.place == place);
+    let found = error
+        .searched
+        .iter()
+        .find(|looked| looked.location == place);
     &found
         .unwrap_or_else(|| panic!("{place} is not in:\n{error}"))
         .outcome
@@ -141,15 +144,15 @@ fn a_file_that_is_no_library_stops_the_search() {
         (b"libnvrtc.so.13.0.88", FileDefect::NotALibrary("text")),
         (
             &good()[..100],
-            FileDefect::Damaged("its dynamic segment is cut off or written over"),
+            FileDefect::Damaged("its dynamic segment is truncated or overwritten"),
         ),
         (
             &good()[..30],
-            FileDefect::Damaged("its dynamic segment is cut off or written over"),
+            FileDefect::Damaged("its dynamic segment is truncated or overwritten"),
         ),
         (
             b"\x7fELF\x02\x01",
-            FileDefect::Damaged("its header is cut off"),
+            FileDefect::Damaged("its header is truncated"),
         ),
     ] {
         let tree = Tree::new();
@@ -177,7 +180,10 @@ fn names_that_are_no_text() {
     )
     .unwrap();
     let text = error(&site(&[&odd])).to_string();
-    assert!(text.contains("has only libnvrtc.so.\u{fffd}"), "{text}");
+    assert!(
+        text.contains("contains only libnvrtc.so.\u{fffd}"),
+        "{text}"
+    );
     std::fs::write(&file, good()).unwrap();
     assert_eq!(located(&site(&[&odd])).0, file);
     let env = Environment {

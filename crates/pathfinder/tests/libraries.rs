@@ -149,7 +149,7 @@ fn the_cuda_that_is_asked_for_is_taken_from_a_later_place_or_the_error_says_so()
             // What is in the process or known to the system under another name is not listed anywhere.
             if !["process", "system"].contains(&place.label) {
                 let wrong = error.searched.iter().any(|looked| {
-                    looked.place == place.path(name)
+                    looked.location == place.path(name)
                         && looked.outcome
                             == SearchOutcome::OtherMajor {
                                 found: other,

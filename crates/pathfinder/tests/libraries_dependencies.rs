@@ -250,11 +250,11 @@ fn a_missing_dependency_is_told_with_who_needs_it() {
     );
     let text = error.to_string();
     assert!(
-        text.starts_with("libcublasLt.so.13, which cublas needs, was not found. Looked at:"),
+        text.starts_with("libcublasLt.so.13, required by cublas, not found; searched:"),
         "{text}"
     );
     assert!(
-        text.contains("libcublasLt.so.12: for CUDA 12; only CUDA 13 counts here"),
+        text.contains("libcublasLt.so.12: for CUDA 12; CUDA 13 is required"),
         "{text}"
     );
     assert!(text.contains("\n  pip install nvidia-cublas\n"), "{text}");
@@ -393,8 +393,7 @@ fn a_broken_dependency_is_named() {
     let error = missing(&world, "cublas");
     assert_eq!(error.kind, LoadErrorKind::Failed);
     let text = error.to_string();
-    let start =
-        format!("{CU13}/libcublasLt.so.13, which cublas needs, was found but does not load");
+    let start = format!("{CU13}/libcublasLt.so.13, required by cublas, found but failed to load");
     assert!(text.starts_with(&start), "{text}");
 }
 

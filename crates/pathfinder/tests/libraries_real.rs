@@ -285,7 +285,7 @@ fn a_pipe_is_never_opened() {
     let looked = error
         .searched
         .iter()
-        .find(|looked| looked.place.ends_with("libnvrtc.so.13"));
+        .find(|looked| looked.location.ends_with("libnvrtc.so.13"));
     assert_eq!(
         looked.unwrap().outcome,
         SearchOutcome::Broken(FileDefect::Special)

@@ -25,7 +25,7 @@ fn at(path: &str, via: FoundVia) -> (String, FoundVia) {
 
 fn outcome<'e>(error: &'e LoadError, place: &str) -> &'e SearchOutcome {
     let mut looked = error.searched.iter();
-    let found = looked.find(|looked| looked.place == place);
+    let found = looked.find(|looked| looked.location == place);
     &found
         .unwrap_or_else(|| panic!("{place} is not in:\n{error}"))
         .outcome
@@ -150,9 +150,13 @@ fn the_override_is_a_file_or_a_folder_and_final() {
         (
             "/other",
             LoadErrorKind::InvalidSetting,
-            "/other: exists, without it",
+            "/other: does not contain it",
         ),
-        ("/mine/broken.so", LoadErrorKind::Failed, "but text"),
+        (
+            "/mine/broken.so",
+            LoadErrorKind::Failed,
+            "not a library: text",
+        ),
     ] {
         for error in [
             with(path).load("nvrtc").unwrap_err(),
@@ -162,7 +166,7 @@ fn the_override_is_a_file_or_a_folder_and_final() {
             let text = error.to_string();
             assert!(text.contains(part), "{text}");
             assert!(
-                text.contains("correct CUPYRITE_LIB_NVRTC, or unset it"),
+                text.contains("correct or unset CUPYRITE_LIB_NVRTC"),
                 "{text}"
             );
         }
@@ -175,13 +179,13 @@ fn a_file_that_is_no_library_ends_the_search_and_is_named() {
     let mut arm = elf(LINUX_ARM.arch, "libnvrtc.so.13", &[]);
     let cases: &[(&[u8], &str)] = &[
         (b"", "an empty file"),
-        (b"GROUP ( libnvrtc.so )", "a script for the linker"),
+        (b"GROUP ( libnvrtc.so )", "a linker script"),
         (b"version https://git-lfs.github.com/spec/v1\n", "Git LFS"),
         (
             &arm.clone(),
             "built for AArch64; this process is Linux on x86-64",
         ),
-        (&elf(LINUX.arch, "x", &[])[..90], "a damaged library"),
+        (&elf(LINUX.arch, "x", &[])[..90], "a corrupt library"),
         (
             &{
                 arm[4] = 1;
@@ -205,7 +209,7 @@ fn a_file_that_is_no_library_ends_the_search_and_is_named() {
             assert_eq!(error.file, Some(NVRTC_13.into()));
             let text = error.to_string();
             assert!(
-                text.starts_with(&format!("{NVRTC_13} was found but does not load")),
+                text.starts_with(&format!("{NVRTC_13} found but failed to load")),
                 "{text}"
             );
             assert!(text.contains(part), "no {part:?} in:\n{text}");
@@ -248,7 +252,7 @@ fn what_is_no_file_is_noted_and_passed_over() {
         assert_eq!(found(&world, "nvrtc"), at(good, FoundVia::Conda));
         let first = looked
             .iter()
-            .find(|looked| looked.place == NVRTC_13)
+            .find(|looked| looked.location == NVRTC_13)
             .unwrap();
         assert_eq!(first.outcome, SearchOutcome::Broken(expected));
     }
@@ -414,10 +418,10 @@ fn an_error_tells_what_was_there_and_what_to_do() {
     assert_eq!(error.kind, LoadErrorKind::NotFound);
     let text = error.to_string();
     for part in [
-        "libnvrtc.so.13 or libnvrtc.so.12 was not found",
+        "libnvrtc.so.13 or libnvrtc.so.12 not found",
         "\n  wheels: site-packages or VIRTUAL_ENV: not set",
-        "\n  conda: /conda/lib: has only libnvrtc.so.11.2",
-        "\n  system loader: libnvrtc.so.13: not known to it",
+        "\n  conda: /conda/lib: contains only libnvrtc.so.11.2",
+        "\n  system loader: libnvrtc.so.13: not found",
         "\n  CUDA_PATH: /nowhere: does not exist",
         "\n  CUDA_HOME: CUDA_HOME=relative/cuda: ignored, because it is not an absolute path",
         "\n  pip install nvidia-cuda-nvrtc    (for CUDA 12: nvidia-cuda-nvrtc-cu12)\n",
@@ -459,9 +463,9 @@ fn a_cuda_that_is_not_there_is_told_with_the_variable_that_asks_for_it() {
     );
     let text = error.to_string();
     for part in [
-        "libnvrtc.so.12 was not found (CUPYRITE_CUDA_MAJOR=12). Looked at:",
-        "libnvrtc.so.13: for CUDA 13; only CUDA 12 counts here",
-        "unset CUPYRITE_CUDA_MAJOR to take the one for CUDA 13, or install the other one:\n  pip install nvidia-cuda-nvrtc-cu12\n",
+        "libnvrtc.so.12 not found (CUPYRITE_CUDA_MAJOR=12); searched:",
+        "libnvrtc.so.13: for CUDA 13; CUDA 12 is required",
+        "unset CUPYRITE_CUDA_MAJOR to use the one for CUDA 13, or install the other one:\n  pip install nvidia-cuda-nvrtc-cu12\n",
         "cuda-version=12",
     ] {
         assert!(text.contains(part), "no {part:?} in:\n{text}");
@@ -490,7 +494,7 @@ fn many_roots_are_summed_up() {
     let text = world.load("nvrtc").unwrap_err().to_string();
     assert!(text.lines().count() < 30, "{text}");
     assert!(
-        text.contains("wheels: 9993 more places: none exists"),
+        text.contains("wheels: 9993 more locations: none exists"),
         "{text}"
     );
 }
@@ -501,7 +505,7 @@ fn unknown_names_are_told_the_known_ones() {
     assert_eq!(error.kind, LoadErrorKind::Unknown);
     let text = error.to_string();
     assert!(
-        text.starts_with("no library is called \"nvrtcc\"; known: cudart, "),
+        text.starts_with("unknown library \"nvrtcc\"; known: cudart, "),
         "{text}"
     );
     assert_eq!(

@@ -1,9 +1,10 @@
 //! The extension module behind the Python packages: `cupyrite._native`.
 //!
-//! Belongs here: the engine that turns descriptors into Python functions ([`desc`], [`call`] and what they use), and
-//! the classes of the bindings ([`types`]). Does not belong here: anything a Rust program could use without Python.
+//! Belongs here: `cuda.bindings` ([`bindings`]: descriptors become Python functions; [`types`]: enums, handles, structs),
+//! the classes of `cuda.core` ([`mod@core`]) and what they need of CPython ([`cpython`]). Does not belong here: anything
+//! that a Rust program could use without Python.
 //!
-//! The bindings are data: `generated/` holds tables, the engine reads them.
+//! The bindings are data: `generated/` holds descriptors, and hand-written code reads them.
 
 mod bindings;
 mod core;

@@ -11,49 +11,17 @@ import signal
 import socket
 import struct
 import threading
-import warnings
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
 from cuda.core import Buffer, Device, DeviceMemoryResource, Event, PinnedMemoryResource
-from cuda.core._utils.cuda_utils import CUDAError, reset_fork_warning
+from cuda.core._utils.cuda_utils import CUDAError
 
 from helpers.memory import resident
 from helpers.processes import LIMIT, contents, mappings, open_files, outcome, process, shared_files
 
 SIZE = 256
-
-
-@pytest.fixture(scope="module")
-def device():
-    device = Device(0)
-    device.set_current()
-    if not device.properties.memory_pools_supported or not device.properties.mempool_supported_handle_types & 1:
-        pytest.skip("needs memory pools that are shared as file descriptors")
-    return device
-
-
-@pytest.fixture
-def stream(device):
-    stream = device.create_stream()
-    yield stream
-    stream.close()
-
-
-@pytest.fixture
-def mr(device):
-    mr = DeviceMemoryResource(device, {"ipc_enabled": True})
-    yield mr
-    mr.close()
-
-
-@pytest.fixture(autouse=True)
-def _no_fork_warning():
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message=".*fork.*")
-        yield
-    reset_fork_warning()
 
 
 def ready():

@@ -10,7 +10,6 @@ import subprocess
 import sys
 import textwrap
 import uuid
-import warnings
 
 import numpy as np
 import pytest
@@ -19,49 +18,17 @@ from cuda.core import (
     Buffer,
     Device,
     DeviceMemoryResource,
-    DeviceMemoryResourceOptions,
     EventOptions,
     ManagedMemoryResource,
     PinnedMemoryResource,
     PinnedMemoryResourceOptions,
 )
-from cuda.core._utils.cuda_utils import CUDAError, reset_fork_warning
+from cuda.core._utils.cuda_utils import CUDAError
 
 from helpers.processes import LIMIT, contents, mappings, outcome, process, shared_files
 from helpers.programs import output
 
 SIZE = 1000
-
-
-@pytest.fixture(scope="module")
-def device():
-    device = Device(0)
-    device.set_current()
-    if not device.properties.memory_pools_supported or not device.properties.mempool_supported_handle_types & 1:
-        pytest.skip("needs memory pools that are shared as file descriptors")
-    return device
-
-
-@pytest.fixture
-def stream(device):
-    stream = device.create_stream()
-    yield stream
-    stream.close()
-
-
-@pytest.fixture
-def mr(device):
-    mr = DeviceMemoryResource(device, DeviceMemoryResourceOptions(ipc_enabled=True))
-    yield mr
-    mr.close()
-
-
-@pytest.fixture(autouse=True)
-def _no_fork_warning():
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message=".*fork.*", category=UserWarning)
-        yield
-    reset_fork_warning()
 
 
 def pinned_resource(device):

@@ -13,26 +13,11 @@ import weakref
 import numpy as np
 import pytest
 from cuda.bindings import driver
-from cuda.core import LEGACY_DEFAULT_STREAM, Buffer, Device, DeviceMemoryResource, MemoryResource
+from cuda.core import LEGACY_DEFAULT_STREAM, Buffer, DeviceMemoryResource, MemoryResource
 
 from helpers.device import check
 from helpers.programs import python
 from helpers.threads import run_all
-
-
-@pytest.fixture(scope="module")
-def device():
-    device = Device(0)
-    device.set_current()
-    return device
-
-
-@pytest.fixture
-def stream(device):
-    stream = device.create_stream()
-    yield stream
-    stream.sync()
-    stream.close()
 
 
 @pytest.fixture

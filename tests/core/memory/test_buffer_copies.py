@@ -8,25 +8,10 @@ import weakref
 import numpy as np
 import pytest
 from cuda.bindings import driver
-from cuda.core import LEGACY_DEFAULT_STREAM, Buffer, Device
+from cuda.core import LEGACY_DEFAULT_STREAM, Buffer
 from cuda.core._memory._copy_enums import CopyOptions, MemcpyOverlapMode, MemcpySrcAccessOrder
 
 from helpers.device import check
-
-
-@pytest.fixture(scope="module")
-def device():
-    device = Device(0)
-    device.set_current()
-    return device
-
-
-@pytest.fixture
-def stream(device):
-    stream = device.create_stream()
-    yield stream
-    stream.sync()
-    stream.close()
 
 
 def contents(buffer, stream):

@@ -7,24 +7,9 @@ import weakref
 
 import numpy as np
 import pytest
-from cuda.core import Buffer, Device, DeviceMemoryResource, MemoryResource, PinnedMemoryResource
+from cuda.core import Buffer, DeviceMemoryResource, MemoryResource, PinnedMemoryResource
 
 from helpers.threads import run_all
-
-
-@pytest.fixture(scope="module")
-def device():
-    device = Device(0)
-    device.set_current()
-    return device
-
-
-@pytest.fixture
-def stream(device):
-    stream = device.create_stream()
-    yield stream
-    stream.sync()
-    stream.close()
 
 
 @pytest.fixture

@@ -102,13 +102,6 @@ def in_a_strange_thread(work):
     in_a_thread(run)
 
 
-@pytest.fixture
-def device():
-    device = Device(0)
-    device.set_current()
-    return device
-
-
 @contextlib.contextmanager
 def capture(stream):
     """Captures a stream; fails if the capture is invalidated or records a node."""

@@ -14,7 +14,6 @@ import pytest
 from cuda.bindings import driver
 from cuda.core import (
     Buffer,
-    Device,
     DeviceMemoryResource,
     DeviceMemoryResourceOptions,
     LaunchConfig,
@@ -95,13 +94,6 @@ KINDS = {
     "virtual": VirtualMemoryResource,
     "python": Own,
 }
-
-
-@pytest.fixture(scope="module")
-def device():
-    device = Device(0)
-    device.set_current()
-    return device
 
 
 @pytest.fixture(scope="module")

@@ -10,7 +10,6 @@ from cuda.bindings import driver
 from cuda.core import (
     PER_THREAD_DEFAULT_STREAM,
     Buffer,
-    Device,
     Host,
     LegacyPinnedMemoryResource,
     ManagedBuffer,
@@ -30,26 +29,11 @@ A = driver.CUmem_range_attribute
 
 
 @pytest.fixture(scope="module")
-def device():
-    device = Device(0)
-    device.set_current()
-    return device
-
-
-@pytest.fixture(scope="module")
 def resource(device):
     try:
         return ManagedMemoryResource({})
     except CUDAError as error:
         pytest.skip(f"no pools of managed memory here: {error}")
-
-
-@pytest.fixture
-def stream(device):
-    stream = device.create_stream()
-    yield stream
-    stream.sync()
-    stream.close()
 
 
 @pytest.fixture

@@ -27,21 +27,6 @@ from helpers.device import check
 from helpers.threads import run_all
 
 
-@pytest.fixture(scope="module")
-def device():
-    device = Device(0)
-    device.set_current()
-    return device
-
-
-@pytest.fixture
-def stream(device):
-    stream = device.create_stream()
-    yield stream
-    stream.sync()
-    stream.close()
-
-
 def test_base_class_is_abstract(stream):
     base = MemoryResource(1, a=2)
     assert not base.is_managed

@@ -67,13 +67,6 @@ class Shown:
 
 
 @pytest.fixture(scope="module")
-def device():
-    device = Device(0)
-    device.set_current()
-    return device
-
-
-@pytest.fixture(scope="module")
 def scope(device):
     """The names that the tables use."""
     stream = device.create_stream()

@@ -17,21 +17,6 @@ from helpers.device import check, on_cpu_device
 MIB = 1 << 20
 
 
-@pytest.fixture(scope="module")
-def device():
-    device = Device(0)
-    device.set_current()
-    return device
-
-
-@pytest.fixture
-def stream(device):
-    stream = device.create_stream()
-    yield stream
-    stream.sync()
-    stream.close()
-
-
 @pytest.fixture
 def resource(device):
     return VirtualMemoryResource(device)

@@ -65,13 +65,6 @@ RESOURCES = {
 }
 
 
-@pytest.fixture
-def device():
-    device = Device(0)
-    device.set_current()
-    return device
-
-
 @pytest.fixture(scope="module")
 def code():
     Device(0).set_current()

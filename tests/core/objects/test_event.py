@@ -11,7 +11,7 @@ import weakref
 
 import pytest
 from cuda.bindings import driver
-from cuda.core import LEGACY_DEFAULT_STREAM, Device, Event, EventOptions, StreamOptions
+from cuda.core import LEGACY_DEFAULT_STREAM, Event, EventOptions, StreamOptions
 from cuda.core._event import IPCEventDescriptor
 from cuda.core._utils.cuda_utils import CUDAError
 
@@ -20,19 +20,6 @@ from helpers.programs import python
 from helpers.threads import join_all
 
 TIMED = EventOptions(timing_enabled=True)
-
-
-@pytest.fixture
-def device():
-    device = Device(0)
-    device.set_current()
-    return device
-
-
-@pytest.fixture
-def stream(device):
-    with device.create_stream() as stream:
-        yield stream
 
 
 KEPT = []

@@ -12,18 +12,6 @@ BYTES = 256
 
 
 @pytest.fixture
-def device():
-    device = Device(0)
-    device.set_current()
-    return device
-
-
-@pytest.fixture
-def stream(device):
-    return device.create_stream()
-
-
-@pytest.fixture
 def resource(device):
     return DeviceMemoryResource(device)
 

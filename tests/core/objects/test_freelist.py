@@ -9,7 +9,6 @@ import pytest
 from cuda.bindings import driver
 from cuda.core import (
     Buffer,
-    Device,
     DeviceMemoryResource,
     Event,
     EventOptions,
@@ -22,18 +21,6 @@ from cuda.core._utils.cuda_utils import CUDAError
 from helpers.threads import run_all
 
 BYTES = 256
-
-
-@pytest.fixture
-def device():
-    device = Device(0)
-    device.set_current()
-    return device
-
-
-@pytest.fixture
-def stream(device):
-    return device.create_stream()
 
 
 @pytest.fixture

@@ -40,13 +40,6 @@ SOURCE = 'extern "C" __global__ void add(int *p, int n) { atomicAdd(p, n); }'
 
 
 @pytest.fixture(scope="module")
-def device():
-    device = Device(0)
-    device.set_current()
-    return device
-
-
-@pytest.fixture(scope="module")
 def code(device):
     return Program(SOURCE, "c++").compile("ptx").code
 

@@ -8,7 +8,6 @@ import pickle
 import pytest
 from cuda.core import (
     ContextOptions,
-    Device,
     DeviceMemoryResource,
     DeviceMemoryResourceOptions,
     EventOptions,
@@ -36,13 +35,6 @@ CLASSES = {
 every_class = pytest.mark.parametrize("kind", CLASSES, ids=lambda kind: kind.__name__)
 
 NO_INTEGERS = [1.5, "3", b"3", [3]]
-
-
-@pytest.fixture
-def device():
-    device = Device()
-    device.set_current()
-    return device
 
 
 def wrong(error, *words):

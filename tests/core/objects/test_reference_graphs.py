@@ -24,21 +24,6 @@ HUGE = 10**5000
 """Python does not print it."""
 
 
-@pytest.fixture(scope="module")
-def device():
-    device = Device(0)
-    device.set_current()
-    return device
-
-
-@pytest.fixture
-def stream(device):
-    stream = device.create_stream()
-    yield stream
-    stream.sync()
-    stream.close()
-
-
 @pytest.fixture(autouse=True)
 def nothing_is_swallowed(monkeypatch):
     """Asserts that no exception is swallowed."""

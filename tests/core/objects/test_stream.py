@@ -26,20 +26,6 @@ from helpers.programs import output
 from helpers.threads import join_all, run_all
 
 
-@pytest.fixture
-def device():
-    device = Device(0)
-    device.set_current()
-    return device
-
-
-@pytest.fixture
-def stream(device):
-    stream = device.create_stream()
-    yield stream
-    stream.close()
-
-
 class Streamlike:
     """An object whose `__cuda_stream__` returns a given value."""
 

@@ -14,6 +14,8 @@ from helpers.device import check, compile_cuda
 from helpers.programs import python
 from helpers.threads import run_all
 
+pytestmark = pytest.mark.usefixtures("device")
+
 HELPER = 'extern "C" __device__ float helper(float x) { return x * x; }'
 USER = """
 extern "C" __device__ float helper(float x);
@@ -36,13 +38,6 @@ def nvjitlink():
         pytest.skip(str(error))
     assert Linker.which_backend() == "nvJitLink"
     return nvjitlink
-
-
-@pytest.fixture(scope="module", autouse=True)
-def device():
-    device = Device(0)
-    device.set_current()
-    return device
 
 
 def parts(kind):

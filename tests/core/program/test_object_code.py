@@ -9,12 +9,14 @@ import threading
 import weakref
 
 import pytest
-from cuda.core import Device, Kernel, ObjectCode
+from cuda.core import Kernel, ObjectCode
 from cuda.core._utils.cuda_utils import CUDAError
 
 from helpers.device import check, compile_cuda, on_cpu_device
 from helpers.programs import output, python
 from helpers.threads import run_all
+
+pytestmark = pytest.mark.usefixtures("device")
 
 SOURCE = """
 extern "C" __global__ void saxpy(float a, const float *x, float *y, size_t n) { }
@@ -23,13 +25,6 @@ template <typename T> __global__ void scale(T *x) { x[threadIdx.x] *= 2; }
 __device__ int counter;
 """
 NAMES = ("scale<float>", "scale<double>")
-
-
-@pytest.fixture(scope="module", autouse=True)
-def device():
-    device = Device(0)
-    device.set_current()
-    return device
 
 
 @pytest.fixture(scope="module")

@@ -7,35 +7,11 @@ import weakref
 
 import numpy as np
 import pytest
-from cuda.core import Device
 from cuda.core.utils import StridedMemoryView
 
 from helpers.array_interface import floats
 from helpers.dlpack import DELETER, ExchangeApi, Exporter, Tensor, get_pointer, new_capsule
 from helpers.threads import run_all
-
-
-@pytest.fixture(scope="module")
-def device():
-    device = Device(0)
-    device.set_current()
-    return device
-
-
-@pytest.fixture
-def stream(device):
-    stream = device.create_stream()
-    yield stream
-    stream.sync()
-    stream.close()
-
-
-@pytest.fixture
-def buffer(device, stream):
-    buffer = device.allocate(96, stream=stream)
-    yield buffer
-    buffer.close()
-
 
 # Exports
 

@@ -26,28 +26,6 @@ from helpers.threads import run_all
 ROUNDS = int(os.environ.get("CUPYRITE_CYCLES", "3000"))
 
 
-@pytest.fixture(scope="module")
-def device():
-    device = Device(0)
-    device.set_current()
-    return device
-
-
-@pytest.fixture
-def stream(device):
-    stream = device.create_stream()
-    yield stream
-    stream.sync()
-    stream.close()
-
-
-@pytest.fixture
-def buffer(device, stream):
-    buffer = device.allocate(96, stream=stream)
-    yield buffer
-    buffer.close()
-
-
 @pytest.fixture(autouse=True)
 def nothing_is_swallowed(monkeypatch):
     """Asserts that no exception is swallowed."""

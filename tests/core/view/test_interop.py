@@ -8,32 +8,17 @@ import gc
 
 import numpy as np
 import pytest
-from cuda.core import Device, ManagedMemoryResource, PinnedMemoryResource
+from cuda.core import ManagedMemoryResource, PinnedMemoryResource
 from cuda.core.utils import StridedMemoryView, args_viewable_as_strided_memory
 
 from helpers.array_libraries import LIBRARIES, module
 from helpers.device import on_cpu_device
 
 
-@pytest.fixture(scope="module")
-def device():
-    device = Device(0)
-    device.set_current()
-    return device
-
-
 @pytest.fixture(autouse=True)
 def current(device):
     """Other libraries create arrays on the current device, which earlier tests may have changed."""
     device.set_current()
-
-
-@pytest.fixture
-def stream(device):
-    stream = device.create_stream()
-    yield stream
-    stream.sync()
-    stream.close()
 
 
 @pytest.fixture(params=list(LIBRARIES))

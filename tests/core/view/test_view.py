@@ -14,7 +14,7 @@ import weakref
 
 import numpy as np
 import pytest
-from cuda.core import Buffer, Device
+from cuda.core import Buffer
 from cuda.core._layout import _StridedLayout
 from cuda.core._utils.cuda_utils import CUDAError
 from cuda.core.utils import StridedMemoryView, args_viewable_as_strided_memory
@@ -22,29 +22,6 @@ from cuda.core.utils import StridedMemoryView, args_viewable_as_strided_memory
 from helpers.array_interface import Ai, Cai, facts, floats
 from helpers.dlpack import Exporter
 from helpers.threads import run_all
-
-
-@pytest.fixture(scope="module")
-def device():
-    device = Device(0)
-    device.set_current()
-    return device
-
-
-@pytest.fixture
-def stream(device):
-    stream = device.create_stream()
-    yield stream
-    stream.sync()
-    stream.close()
-
-
-@pytest.fixture
-def buffer(device, stream):
-    buffer = device.allocate(96, stream=stream)
-    yield buffer
-    buffer.close()
-
 
 # NumPy and the host
 

@@ -81,11 +81,11 @@ impl Ids {
 
     /// `class::driver::CUcontext`, `class::nvml::PciInfo`: a namespace a library.
     fn source(&self, api: &ir::Api) -> String {
-        let mut out = format!("//! Numbers of the Python classes and enums.\n//!\n{HEADER}\n\n");
+        let mut out = format!("//! Indices of the Python classes and enums.\n//!\n{HEADER}\n\n");
         out.push_str("#![allow(dead_code, missing_docs, non_upper_case_globals)]\n\n");
-        let _ = writeln!(out, "/// Python classes over all libraries.");
+        let _ = writeln!(out, "/// Number of Python classes of all libraries.");
         let _ = writeln!(out, "pub const CLASS_COUNT: usize = {};", self.counts.0);
-        let _ = writeln!(out, "/// Python enums over all libraries.");
+        let _ = writeln!(out, "/// Number of Python enums of all libraries.");
         let _ = writeln!(out, "pub const ENUM_COUNT: usize = {};", self.counts.1);
         let (mut classes, mut enums) = (String::new(), String::new());
         for lib in api.libraries.iter().filter(|l| l.in_python()) {
@@ -102,14 +102,8 @@ impl Ids {
             }
             namespace(&mut enums, lib, "EnumId", &own);
         }
-        let _ = writeln!(
-            out,
-            "\n/// Numbers of the classes.\npub mod class {{\n{classes}}}"
-        );
-        let _ = writeln!(
-            out,
-            "\n/// Numbers of the enums.\npub mod enums {{\n{enums}}}"
-        );
+        let _ = writeln!(out, "\n/// Class indices.\npub mod class {{\n{classes}}}");
+        let _ = writeln!(out, "\n/// Enum indices.\npub mod enums {{\n{enums}}}");
         out
     }
 }
@@ -154,7 +148,7 @@ fn library(lib: &ir::LibraryApi, ids: &Ids) -> String {
     }
     let _ = writeln!(
         out,
-        "/// The types of `{0}`.\npub static LIBRARY: Library = Library {{\nmodule: {0:?},\nloader: loader::CudaLibrary::{1},\nurl: {2:?},\nenum_base: EnumBase::{base},\nerrors: {errors},\nfirst_class: {first_class},\nfirst_enum: {first_enum},\nclasses: &CLASSES,\nclass_index: &CLASS_INDEX,\nenums: &ENUMS,\nconstants: &CONSTANTS,\naliases: &{3:?},\ndtypes: &{dtypes:?},\n}};\n",
+        "/// Types of `{0}`.\npub static LIBRARY: Library = Library {{\nmodule: {0:?},\nloader: loader::CudaLibrary::{1},\nurl: {2:?},\nenum_base: EnumBase::{base},\nerrors: {errors},\nfirst_class: {first_class},\nfirst_enum: {first_enum},\nclasses: &CLASSES,\nclass_index: &CLASS_INDEX,\nenums: &ENUMS,\nconstants: &CONSTANTS,\naliases: &{3:?},\ndtypes: &{dtypes:?},\n}};\n",
         python.name,
         loader_variant(lib),
         lib.doc_url,

@@ -12,7 +12,7 @@ const DIR: &str = "crates/sys/src/generated";
 /// Generated files: paths from the repository root and contents.
 pub fn generate(api: &Api) -> Vec<(PathBuf, String)> {
     let mut files = Vec::new();
-    let mut index = format!("//! C declarations, a module a library.\n//!\n{HEADER}\n\n");
+    let mut index = format!("//! C declarations, one module per library.\n//!\n{HEADER}\n\n");
     for lib in &api.libraries {
         let _ = writeln!(index, "pub mod {};", lib.name);
         files.push((
@@ -33,13 +33,13 @@ fn library(api: &Api, lib: &LibraryApi) -> String {
     let entry = if versioned { "EntryPoint, " } else { "" };
     let _ = write!(
         out,
-        "//! {title}: types, constants and functions as C declares them.\n\
+        "//! {title}: C types, constants and functions.\n\
          //!\n\
          {HEADER}\n\
          //!\n\
          //! Meaning, parameters and errors: <{}>.\n\
-         //! A name ending in `_cuda12` is what CUDA 12's headers call by the name before it, where that is another\n\
-         //! function or layout than CUDA 13's.\n\n\
+         //! A name ending in `_cuda12` is CUDA 12's declaration of the name before the suffix, where it differs from\n\
+         //! CUDA 13's in signature or layout.\n\n\
          #![allow(missing_docs, non_camel_case_types, non_snake_case, non_upper_case_globals)]\n\
          #![allow(clippy::too_many_arguments, clippy::useless_transmute)]\n\n\
          use std::ffi::*;\n\n\
@@ -76,7 +76,7 @@ fn library(api: &Api, lib: &LibraryApi) -> String {
     for o in lib.opaques.iter().filter(|o| shared(o).is_none()) {
         let _ = write!(
             out,
-            "/// What a handle points to; only the library looks inside.\n#[repr(C)]\n#[derive(Debug)]\npub struct {o} {{\n    _opaque: [u8; 0],\n}}\n\n"
+            "/// Opaque target of a handle.\n#[repr(C)]\n#[derive(Debug)]\npub struct {o} {{\n    _opaque: [u8; 0],\n}}\n\n"
         );
     }
     for t in &lib.typedefs {
@@ -117,8 +117,8 @@ fn older_exports(out: &mut String, lib: &LibraryApi) {
         .collect();
     let _ = write!(
         out,
-        "\n/// Exported names of CUDA 13 that mean something else, or nothing, in a library of CUDA 12, and the names of the\n\
-         /// same functions there, if it has them.\n\
+        "\n/// Exported names of CUDA 13 that a CUDA 12 library does not export, or exports for another function, with the name\n\
+         /// of the same function there, if any.\n\
          #[rustfmt::skip]\n\
          pub static CUDA12_EXPORTS: [(&CStr, Option<&CStr>); {}] = [\n",
         renamed.len()
@@ -380,7 +380,7 @@ fn functions(out: &mut String, lib: &LibraryApi) {
          const fn symbol(name: &'static CStr, export: &'static CStr, version: c_int, per_thread: PerThreadVariant) -> SymbolDescriptor {{\n\
          SymbolDescriptor {{ name, export, version, per_thread }}\n}}\n\n\
          static SLOTS: [SymbolSlot; {n}] = [const {{ SymbolSlot::new() }}; {n}];\n\n\
-         /// The functions with their addresses, resolved one by one.\n\
+         /// The functions with their cached addresses.\n\
          pub static TABLE: SymbolTable = SymbolTable::new(CudaLibrary::{variant}, &SYMBOLS, &SLOTS);\n\n\
          c_functions! {{ TABLE, Symbol;\n"
     );
@@ -434,7 +434,7 @@ fn entry_points(out: &mut String, lib: &LibraryApi) {
     let n = lib.entry_points.len();
     let _ = write!(
         out,
-        "\n/// Every exported symbol, by base name, stream mode and version: what `cuGetProcAddress` chooses from.\n\
+        "\n/// Every exported symbol, sorted by base name, stream mode and version: the candidates of `cuGetProcAddress`.\n\
          #[rustfmt::skip]\n\
          pub static ENTRY_POINTS: [EntryPoint; {n}] = [\n"
     );
@@ -458,9 +458,9 @@ fn entry_points(out: &mut String, lib: &LibraryApi) {
 /// Assertions of every layout, as the headers' compiler has it.
 fn layout(api: &Api) -> String {
     let mut out = format!(
-        "//! Sizes, alignments and offsets as the C compiler has them, asserted at compile time.\n//!\n{HEADER}\n\n\
+        "//! Sizes, alignments and offsets of the C compiler, asserted at compile time.\n//!\n{HEADER}\n\n\
          use std::mem::{{align_of, offset_of, size_of}};\n\n\
-         /// Asserts size and alignment of a type and the offsets of its members.\n\
+         /// Asserts the size and alignment of a type and the offsets of its members.\n\
          macro_rules! layout {{\n\
          ($($ty:ty: $size:literal / $align:literal {{ $($field:ident @ $offset:literal),* }})*) => {{$(\n\
          const _: () = {{\n\

@@ -1,6 +1,6 @@
 //! The Python interface: the C half of the IR joined with `api/overlay/*.toml` to its Python half.
 //!
-//! [`tuple`] derives modules whose functions return the status, [`raising`] those whose functions raise.
+//! [`mod@tuple`] derives modules whose functions return the status, [`raising`] those whose functions raise.
 
 pub mod overlay;
 pub mod raising;

@@ -30,7 +30,7 @@ pub struct Overlay {
     pub enum_copies: BTreeMap<String, String>,
     /// Functions that no C function stands behind, by their Python names.
     #[serde(default)]
-    pub by_hand: BTreeMap<String, HandWritten>,
+    pub custom: BTreeMap<String, HandWritten>,
     /// Exceptions, a table a function, keyed by C parameter.
     #[serde(default)]
     pub functions: BTreeMap<String, FunctionOverlay>,
@@ -338,12 +338,12 @@ mod tests {
             success = "OK"
             major = 13
             [functions.f]
-            special = "by_hand"
+            special = "custom"
             numEdges = { dir = "inout", default = "0" }
         "#;
         let o: Overlay = toml::from_str(text).unwrap();
         let f = &o.functions["f"];
-        assert_eq!(f.special.as_deref(), Some("by_hand"));
+        assert_eq!(f.special.as_deref(), Some("custom"));
         assert_eq!(f.params["numEdges"].default.as_deref(), Some("0"));
         assert!(toml::from_str::<Overlay>(&text.replace("default", "defualt")).is_err());
     }

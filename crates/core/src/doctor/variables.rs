@@ -207,31 +207,31 @@ fn path_problem(
 /// Variables that hold a number, or one of a few words.
 fn numbers(variables: &Variables) -> Vec<Problem> {
     let mut found = Vec::new();
-    let mut wrong = |name: &str, given: &OsStr, right: &str| {
+    let mut invalid = |name: &str, given: &OsStr, right: &str| {
         found.push(Problem {
             code: "variable-value",
             severity: Severity::Warning,
-            what: format!("{name}={} means nothing", given.to_string_lossy()),
-            why: format!("It is {right}."),
+            what: format!("{name}='{}': expected {right}", given.to_string_lossy()),
+            why: "The variable has an invalid value.".to_owned(),
             fix: vec![unset(name)],
         });
     };
     let number = |given: &OsStr| given.to_str().and_then(|text| text.trim().parse().ok());
     for (name, right) in [
-        ("CUPYRITE_CPU_THREADS", "a number from 1"),
-        ("CUPYRITE_CPU_DEVICES", "a number from 1"),
+        ("CUPYRITE_CPU_THREADS", "a positive number"),
+        ("CUPYRITE_CPU_DEVICES", "a positive number"),
         ("CUPYRITE_CPU_MEMORY", "a number of bytes"),
     ] {
         if let Some(given) = value(variables, name)
             && number(given).is_none_or(|number: u64| number == 0)
         {
-            wrong(name, given, right);
+            invalid(name, given, right);
         }
     }
     if let Some(given) = value(variables, "CUPYRITE_CUDA_MAJOR")
         && !matches!(number(given), Some(12u64 | 13))
     {
-        wrong("CUPYRITE_CUDA_MAJOR", given, "12 or 13");
+        invalid("CUPYRITE_CUDA_MAJOR", given, "12 or 13");
     }
     found
 }

@@ -1,7 +1,7 @@
-//! What a library file says of itself before it is loaded: for which machine, and what it needs.
+//! The dynamic section of a library file, read before it is loaded: machine, name, dependencies, run path.
 //!
-//! Only the header, the program headers, the dynamic segment and single strings are read, some kilobytes of
-//! however large a file.
+//! Reads only the header, the program headers, the dynamic segment and single strings: a few kilobytes of a file of
+//! any size. The file may be hostile; offsets outside it are errors.
 
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::Path;
@@ -16,29 +16,28 @@ use crate::error::FileDefect;
 use crate::files::FileSystem;
 use crate::platform::{Arch, Os, Platform};
 
-/// A dynamic segment is at most this long: those of NVIDIA's libraries have below one kilobyte.
+/// Longest accepted dynamic segment; NVIDIA's libraries have less than one kilobyte.
 const DYNAMIC_LIMIT: u64 = 1 << 20;
-/// How much is read at once: the header and the program headers lie in the first block.
+/// Read size. The header and the program headers are in the first block.
 const BLOCK: usize = 4096;
 
-/// What a library says of itself.
+/// What the dynamic section declares.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct DynamicInfo {
+pub(crate) struct DynamicSection {
     /// `DT_SONAME`.
     pub soname: Option<String>,
-    /// `DT_NEEDED`, in order: what the loader loads with it. `None` where it is not read (Windows).
+    /// `DT_NEEDED`, in order: the dependencies. `None` on Windows, where they are not read.
     pub needed: Option<Vec<String>>,
-    /// `DT_RPATH`, where there is no `DT_RUNPATH`: folders that count for all that is loaded later.
+    /// `DT_RPATH` without `DT_RUNPATH`: folders that also apply to libraries loaded later.
     pub run_path: Option<String>,
 }
 
-/// Reads what a library says of itself, and finds out if it cannot be one for `platform`. The file must be a
-/// regular one.
+/// Reads the dynamic section of a regular file. Fails if the file is not a library for `platform`.
 pub(crate) fn inspect(
     files: &dyn FileSystem,
     platform: Platform,
     path: &Path,
-) -> Result<DynamicInfo, FileDefect> {
+) -> Result<DynamicSection, FileDefect> {
     let first = files.read(path, 0, BLOCK).map_err(unreadable)?;
     if first.is_empty() {
         return Err(FileDefect::Empty);
@@ -47,10 +46,10 @@ pub(crate) fn inspect(
     match platform.os {
         Os::Linux if is_elf => inspect_elf(files, platform, path, &first),
         Os::Windows if first.starts_with(b"MZ") => {
-            inspect_pe(files, platform, path, &first).map(|()| DynamicInfo::default())
+            inspect_pe(files, platform, path, &first).map(|()| DynamicSection::default())
         }
-        Os::Windows if is_elf => Err(FileDefect::NotALibrary("a library of Linux")),
-        _ => Err(FileDefect::NotALibrary(likely(&first))),
+        Os::Windows if is_elf => Err(FileDefect::NotALibrary("a Linux library")),
+        _ => Err(FileDefect::NotALibrary(describe_non_library(&first))),
     }
 }
 
@@ -61,24 +60,24 @@ fn unreadable(error: io::Error) -> FileDefect {
     }
 }
 
-/// `DT_RPATH` of a program, as [`DynamicInfo::run_path`].
+/// `DT_RPATH` of a program, as [`DynamicSection::run_path`].
 pub(crate) fn run_path_of_program(files: &dyn FileSystem, program: &Path) -> Option<String> {
     let first = files.read(program, 0, BLOCK).ok()?;
     dynamic(files, program, &first)?.run_path
 }
 
-/// What a file that is no library looks like.
-fn likely(first: &[u8]) -> &'static str {
+/// Guesses what a file is that is not a library.
+fn describe_non_library(first: &[u8]) -> &'static str {
     let text = first
         .iter()
         .all(|byte| matches!(byte, b'\t' | b'\n' | b'\r' | 0x20..=0x7e | 0x80..));
     let has = |part: &[u8]| first.windows(part.len()).any(|window| window == part);
     if first.starts_with(b"version https://git-lfs") {
-        "the pointer to a file that Git LFS has not fetched"
+        "a Git LFS pointer; the file is not fetched"
     } else if first.starts_with(b"!<arch>") {
-        "an archive for static linking"
+        "a static library"
     } else if first.starts_with(b"MZ") {
-        "a library of Windows"
+        "a Windows library"
     } else if first.starts_with(b"PK\x03\x04") {
         "a zip archive"
     } else if text
@@ -86,11 +85,11 @@ fn likely(first: &[u8]) -> &'static str {
             .iter()
             .any(|p| has(p))
     {
-        "a script for the linker"
+        "a linker script"
     } else if text {
         "text"
     } else {
-        "something else"
+        "unrecognized data"
     }
 }
 
@@ -102,7 +101,7 @@ fn machine(machine: elf::Machine) -> String {
         elf::EM_ARM => "32-bit ARM".to_owned(),
         elf::EM_PPC64 => "POWER".to_owned(),
         elf::EM_RISCV => "RISC-V".to_owned(),
-        other => format!("another machine (ELF number {})", other.0),
+        other => format!("an unknown machine (e_machine {})", other.0),
     }
 }
 
@@ -111,8 +110,8 @@ fn inspect_elf(
     platform: Platform,
     path: &Path,
     first: &[u8],
-) -> Result<DynamicInfo, FileDefect> {
-    const CUT: FileDefect = FileDefect::Damaged("its header is cut off");
+) -> Result<DynamicSection, FileDefect> {
+    const CUT: FileDefect = FileDefect::Damaged("its header is truncated");
     let foreign = |found: String| FileDefect::Architecture {
         found,
         wanted: platform,
@@ -121,7 +120,7 @@ fn inspect_elf(
         Arch::X86_64 => elf::EM_X86_64,
         Arch::Aarch64 => elf::EM_AARCH64,
     };
-    // Class, byte order, type and machine lie at the same place in every ELF file.
+    // Class, byte order, type and machine are at the same offsets in every ELF file.
     let ident = first.get(..20).ok_or(CUT)?;
     let word = |at: usize| match ident[5] {
         2 => u16::from_be_bytes([ident[at], ident[at + 1]]),
@@ -132,29 +131,26 @@ fn inspect_elf(
         return Err(foreign(machine(found)));
     }
     if ident[4] != elf::ELFCLASS64.0 {
-        return Err(foreign(format!("32-bit programs on {}", machine(found))));
+        return Err(foreign(format!("the 32-bit ABI of {}", machine(found))));
     }
     if ident[5] != elf::ELFDATA2LSB.0 {
-        return Err(foreign(format!(
-            "{} with its bytes reversed",
-            machine(found)
-        )));
+        return Err(foreign(format!("big-endian {}", machine(found))));
     }
     if kind != elf::ET_DYN {
         return Err(FileDefect::NotALibrary(match kind {
-            elf::ET_REL => "an object file for static linking",
-            elf::ET_EXEC => "a program",
-            elf::ET_CORE => "a memory dump",
-            _ => "another kind of ELF file",
+            elf::ET_REL => "an object file",
+            elf::ET_EXEC => "an executable",
+            elf::ET_CORE => "a core dump",
+            _ => "an ELF file of another type",
         }));
     }
     dynamic(files, path, first).ok_or(FileDefect::Damaged(
-        "its dynamic segment is cut off or written over",
+        "its dynamic segment is truncated or overwritten",
     ))
 }
 
-/// The dynamic segment; `None` if it leads outside the file.
-fn dynamic(files: &dyn FileSystem, path: &Path, first: &[u8]) -> Option<DynamicInfo> {
+/// Reads the dynamic segment; `None` if an offset lies outside the file.
+fn dynamic(files: &dyn FileSystem, path: &Path, first: &[u8]) -> Option<DynamicSection> {
     let data = &ReadCache::new(Reader {
         files,
         path,
@@ -181,7 +177,7 @@ fn dynamic(files: &dyn FileSystem, path: &Path, first: &[u8]) -> Option<DynamicI
         let mut entries = entries();
         entries.find_map(|entry| (entry.d_tag(endian) == tag).then(|| entry.d_val(endian)))
     };
-    // The table of strings is given as an address in memory.
+    // `DT_STRTAB` is a virtual address; the load segments map it to a file offset.
     let (address, size) = (value(elf::DT_STRTAB)?, value(elf::DT_STRSZ)?);
     let start = segments.iter().find_map(|segment| {
         let offset = address.checked_sub(segment.p_vaddr(endian))?;
@@ -201,7 +197,7 @@ fn dynamic(files: &dyn FileSystem, path: &Path, first: &[u8]) -> Option<DynamicI
         Some(offset) => text(offset).map(Some),
         None => Some(None),
     };
-    Some(DynamicInfo {
+    Some(DynamicSection {
         soname: optional(elf::DT_SONAME)?,
         needed: Some(needed),
         run_path: match value(elf::DT_RUNPATH) {
@@ -217,8 +213,8 @@ fn inspect_pe(
     path: &Path,
     first: &[u8],
 ) -> Result<(), FileDefect> {
-    const CUT: FileDefect = FileDefect::Damaged("its header is cut off");
-    // The header of old names the place of the one that counts.
+    const CUT: FileDefect = FileDefect::Damaged("its header is truncated");
+    // The DOS header holds the offset of the PE header.
     let at = first.get(60..64).ok_or(CUT)?;
     let at = u32::from_le_bytes([at[0], at[1], at[2], at[3]]);
     let bytes = files.read(path, at.into(), 6).map_err(unreadable)?;
@@ -228,7 +224,7 @@ fn inspect_pe(
     let found = pe::Machine(u16::from_le_bytes([low, high]));
     let fits = match platform.arch {
         Arch::X86_64 => found == pe::IMAGE_FILE_MACHINE_AMD64,
-        // Code of both kinds in one file counts for either.
+        // ARM64EC and ARM64X files contain code that AArch64 processes load.
         Arch::Aarch64 => matches!(
             found,
             pe::IMAGE_FILE_MACHINE_ARM64
@@ -244,18 +240,18 @@ fn inspect_pe(
             pe::IMAGE_FILE_MACHINE_AMD64 => "x86-64".to_owned(),
             pe::IMAGE_FILE_MACHINE_ARM64 => "AArch64".to_owned(),
             pe::IMAGE_FILE_MACHINE_I386 => "32-bit x86".to_owned(),
-            other => format!("another machine (PE number {:#x})", other.0),
+            other => format!("an unknown machine (PE machine {:#x})", other.0),
         },
         wanted: platform,
     })
 }
 
-/// A file as a stream, read in blocks.
+/// A file as a stream, buffered in blocks.
 struct Reader<'a> {
     files: &'a dyn FileSystem,
     path: &'a Path,
     at: u64,
-    /// Where the block begins.
+    /// File offset of the block.
     start: u64,
     block: Vec<u8>,
 }
@@ -318,15 +314,15 @@ mod tests {
         ..LINUX
     };
 
-    fn of(platform: Platform, bytes: &[u8]) -> Result<DynamicInfo, FileDefect> {
+    fn of(platform: Platform, bytes: &[u8]) -> Result<DynamicSection, FileDefect> {
         let files = InMemoryFiles::new().file("/x", bytes);
         inspect(&files, platform, Path::new("/x"))
     }
 
-    /// This test's own program is a dynamic ELF file of the machine, with libc among what it needs.
+    /// The test program itself: a dynamic ELF file that depends on libc.
     fn own() -> (std::path::PathBuf, Vec<u8>) {
-        let path = std::env::current_exe().expect("a process has a program");
-        let bytes = std::fs::read(&path).expect("it can be read");
+        let path = std::env::current_exe().expect("the test has an executable");
+        let bytes = std::fs::read(&path).expect("it is readable");
         (path, bytes)
     }
 
@@ -334,14 +330,14 @@ mod tests {
     fn a_real_file() {
         let (path, bytes) = own();
         let here = Platform::CURRENT;
-        let said = inspect(&HostFiles, here, &path).expect("it is whole");
+        let said = inspect(&HostFiles, here, &path).expect("it is valid");
         let needed = said.needed.clone().expect("it is an ELF file");
         assert!(needed.iter().any(|name| name == "libc.so.6"), "{needed:?}");
         assert_eq!(of(here, &bytes), Ok(said));
     }
 
     #[test]
-    fn a_file_cut_off_anywhere_is_an_error_or_whole() {
+    fn truncation_at_any_offset_is_an_error_or_harmless() {
         let (_, bytes) = own();
         let whole = of(Platform::CURRENT, &bytes);
         for length in (0..4096).chain((4096..bytes.len()).step_by(bytes.len() / 200)) {
@@ -352,9 +348,9 @@ mod tests {
     }
 
     #[test]
-    fn a_file_written_over_anywhere_breaks_nothing() {
+    fn overwriting_any_byte_does_not_panic() {
         let (_, bytes) = own();
-        // The header and the program headers hold every number that leads elsewhere.
+        // The header and the program headers hold every offset.
         let mut bytes = bytes;
         for at in 0..1024 {
             let old = bytes[at];
@@ -367,7 +363,7 @@ mod tests {
     }
 
     #[test]
-    fn foreign_machines_and_what_is_no_library() {
+    fn foreign_machines_and_non_libraries_are_rejected() {
         let mut header = vec![0x7f, b'E', b'L', b'F', 2, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0];
         header.extend([3, 0, 183, 0]);
         let arm = of(LINUX, &header).unwrap_err();
@@ -385,7 +381,7 @@ mod tests {
         header[4] = 1;
         let x32 = of(LINUX, &header).unwrap_err().to_string();
         assert!(
-            x32.starts_with("built for 32-bit programs on x86-64;"),
+            x32.starts_with("built for the 32-bit ABI of x86-64;"),
             "{x32}"
         );
         header[18] = 3;
@@ -398,9 +394,9 @@ mod tests {
         header[4] = 2;
         header[18] = 62;
         header[16] = 1;
-        let object = FileDefect::NotALibrary("an object file for static linking");
+        let object = FileDefect::NotALibrary("an object file");
         assert_eq!(of(LINUX, &header), Err(object));
-        let elf = FileDefect::NotALibrary("a library of Linux");
+        let elf = FileDefect::NotALibrary("a Linux library");
         assert_eq!(of(WINDOWS, &header), Err(elf));
         for (bytes, what) in [
             (
@@ -409,13 +405,13 @@ mod tests {
             ),
             (
                 b"/* GNU ld script */\nGROUP ( libx.so.1 )\n",
-                "script for the linker",
+                "linker script",
             ),
-            (b"INPUT(libx.so.1)", "script for the linker"),
-            (b"!<arch>\n", "archive for static linking"),
-            (b"MZ\x90\0", "a library of Windows"),
-            (b"not here", "but text"),
-            (b"\0\x01\x02", "something else"),
+            (b"INPUT(libx.so.1)", "linker script"),
+            (b"!<arch>\n", "static library"),
+            (b"MZ\x90\0", "a Windows library"),
+            (b"not here", "text"),
+            (b"\0\x01\x02", "unrecognized data"),
         ] {
             let text = of(LINUX, bytes).unwrap_err().to_string();
             assert!(text.contains(what), "{text}");
@@ -428,7 +424,7 @@ mod tests {
         dll.resize(60, 0);
         dll.extend([64, 0, 0, 0]);
         dll.extend(b"PE\0\0\x64\x86");
-        assert_eq!(of(WINDOWS, &dll), Ok(DynamicInfo::default()));
+        assert_eq!(of(WINDOWS, &dll), Ok(DynamicSection::default()));
         let arm = Platform {
             arch: Arch::Aarch64,
             ..WINDOWS

@@ -1,8 +1,8 @@
-//! What the system's loader of Linux would take for a name, by reading files only.
+//! The search of Linux's loader for a name, reproduced by reading files.
 //!
-//! The order is the one of ld.so(8): the program's own run path (conda's Python has one), `LD_LIBRARY_PATH` as it
-//! was when the process began, `/etc/ld.so.cache`, the default folders. Folders for special processors
-//! (`glibc-hwcaps`) are left out: NVIDIA installs nothing there. Relative entries are ignored.
+//! The order is that of ld.so(8): the program's run path (conda's Python has one), `LD_LIBRARY_PATH` as of process
+//! start, `/etc/ld.so.cache`, the default folders. `glibc-hwcaps` folders are omitted, because NVIDIA installs
+//! nothing there. Relative entries are ignored.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -14,11 +14,11 @@ use crate::platform::{Arch, Platform};
 
 /// The loader's cache.
 const CACHE: &str = "/etc/ld.so.cache";
-/// A cache is at most this long here; those of large systems have some hundred kilobytes.
+/// Longest accepted cache; large systems have a few hundred kilobytes.
 const CACHE_LIMIT: usize = 16 << 20;
-/// How the format introduces itself (glibc 2.2 and later).
+/// Magic of the format (glibc 2.2 and later).
 const MAGIC: &[u8] = b"glibc-ld.so.cache1.1";
-/// `FLAG_ELF_LIBC6` with the architecture's own bits, from glibc's documentation of the cache's format.
+/// `FLAG_ELF_LIBC6` with the architecture's bits, from glibc's documentation of the cache format.
 const fn flags(arch: Arch) -> u32 {
     match arch {
         Arch::X86_64 => 0x0303,
@@ -26,8 +26,8 @@ const fn flags(arch: Arch) -> u32 {
     }
 }
 
-/// The folders of `LD_LIBRARY_PATH` as the loader knows them: it read the variable when the process began, and
-/// changes since then mean nothing to it.
+/// The folders of `LD_LIBRARY_PATH` as of process start, when the loader reads the variable; later changes have no
+/// effect.
 pub fn library_path() -> Vec<PathBuf> {
     let value = match std::fs::read("/proc/self/environ") {
         Ok(bytes) => bytes
@@ -38,8 +38,8 @@ pub fn library_path() -> Vec<PathBuf> {
     value.map_or_else(Vec::new, |value| split(&value))
 }
 
-/// The folders that the program itself brings: they come before all others, for libraries that are loaded later
-/// too, if they are in `DT_RPATH` and not in `DT_RUNPATH`.
+/// The program's `DT_RPATH` folders. They precede all others, also for libraries loaded later. `DT_RUNPATH` disables
+/// them.
 pub fn program_path() -> Vec<PathBuf> {
     let Ok(program) = std::fs::read_link("/proc/self/exe") else {
         return Vec::new();
@@ -49,7 +49,7 @@ pub fn program_path() -> Vec<PathBuf> {
     run_path.map_or_else(Vec::new, |run_path| expand_origin(&run_path, origin))
 }
 
-/// `$ORIGIN` is the program's folder; the loader's other names stand for parts of the system's folders.
+/// Replaces `$ORIGIN` by the program's folder; drops entries with the loader's other variables.
 fn expand_origin(run_path: &str, origin: &Path) -> Vec<PathBuf> {
     run_path
         .split(':')
@@ -66,7 +66,7 @@ fn expand_origin(run_path: &str, origin: &Path) -> Vec<PathBuf> {
         .collect()
 }
 
-/// Both separators count, and an empty entry is the working directory.
+/// Splits at both separators; an empty entry is the working directory.
 fn split(value: &[u8]) -> Vec<PathBuf> {
     if value.is_empty() {
         return Vec::new();
@@ -77,7 +77,7 @@ fn split(value: &[u8]) -> Vec<PathBuf> {
         .collect()
 }
 
-/// Every file called `soname` that the loader's own search knows, in its order.
+/// Every file called `soname` that the loader's search finds, in its order.
 pub fn resolve(
     files: &dyn FileSystem,
     platform: Platform,
@@ -111,10 +111,9 @@ pub fn resolve(
     found
 }
 
-/// The paths that a cache holds for a name. What does not fit the format ends the reading: a cache may be
-/// damaged, and then it names nothing.
+/// The paths that a cache holds for a name. Malformed data ends the reading without an error.
 fn in_cache(cache: &[u8], flags: u32, soname: &[u8]) -> Vec<PathBuf> {
-    // The format of old may stand before the new one; positions count from the beginning of the new one.
+    // The old format may precede the new one; offsets are relative to the new one.
     let Some(start) = cache
         .windows(MAGIC.len())
         .position(|window| window == MAGIC)
@@ -163,7 +162,7 @@ mod tests {
         arch: Arch::X86_64,
     };
 
-    /// A cache as `ldconfig` writes it, with `before` in front.
+    /// A cache as `ldconfig` writes it, preceded by `before`.
     fn cache(before: &[u8], entries: &[(u32, &str, &str)]) -> Vec<u8> {
         let mut strings = Vec::new();
         let mut table = Vec::new();
@@ -188,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn the_loaders_order() {
+    fn resolve_follows_the_loaders_order() {
         let bytes = cache(
             b"ld.so-1.7.0 and what follows",
             &[
@@ -221,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn run_paths_of_programs() {
+    fn expands_origin_in_run_paths() {
         let path = expand_origin(
             "$ORIGIN/../lib:/opt/lib:${ORIGIN}:$LIB/x:relative",
             Path::new("/conda/bin"),
@@ -231,24 +230,24 @@ mod tests {
     }
 
     #[test]
-    fn a_damaged_cache_names_nothing_and_breaks_nothing() {
+    fn a_corrupt_cache_yields_nothing_and_does_not_panic() {
         let whole = cache(b"", &[(0x0303, "libx.so.1", "/cuda/libx.so.1")]);
         assert_eq!(in_cache(&whole, 0x0303, b"libx.so.1").len(), 1);
         for length in 0..whole.len() {
             assert!(in_cache(&whole[..length], 0x0303, b"libx.so.1").is_empty());
         }
-        let mut mad = whole;
-        mad[MAGIC.len()..MAGIC.len() + 4].fill(0xff);
-        assert!(in_cache(&mad, 0x0303, b"libx.so.1").len() <= 2);
+        let mut corrupt = whole;
+        corrupt[MAGIC.len()..MAGIC.len() + 4].fill(0xff);
+        assert!(in_cache(&corrupt, 0x0303, b"libx.so.1").len() <= 2);
     }
 
-    /// The cache of this machine, against what the loader itself takes.
+    /// Compares the cache of this machine with the loader's own result.
     #[test]
-    fn the_real_cache() {
+    fn agrees_with_the_loader() {
         use crate::loader::{DynamicLoader, SystemLoader};
         let handle = SystemLoader
             .find_loaded("libc.so.6")
-            .expect("glibc is in the process");
+            .expect("glibc is loaded");
         let path = SystemLoader.path(handle).expect("it has a file");
         let found = SystemLoader.resolve("libc.so.6");
         assert_eq!(

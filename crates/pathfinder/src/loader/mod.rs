@@ -1,4 +1,4 @@
-//! The system's dynamic loader, behind a trait so that the search can be tested without libraries.
+//! The system's dynamic loader, behind a trait so that tests of the search need no libraries.
 
 use std::ffi::{CStr, CString, OsStr, c_char, c_int, c_void};
 use std::os::unix::ffi::OsStrExt;
@@ -14,12 +14,12 @@ use crate::platform::Platform;
 pub(crate) mod elf;
 mod ldso;
 
-/// A library in this process. It is never unloaded: the driver and its companions keep threads and exit
-/// handlers of their own.
+/// Handle of a loaded library. It is never closed, because the driver and its companions own threads and exit
+/// handlers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LibraryHandle(pub *mut c_void);
 
-// SAFETY: a handle is a token for `dlsym`, which may be called from any thread; it is never closed.
+// SAFETY: a handle is a token for `dlsym`, which is thread-safe; it is never closed.
 unsafe impl Send for LibraryHandle {}
 // SAFETY: as above.
 unsafe impl Sync for LibraryHandle {}
@@ -27,50 +27,50 @@ unsafe impl Sync for LibraryHandle {}
 impl LibraryHandle {
     /// The address of `name`, or null if the library has no such symbol.
     pub fn symbol(self, name: &CStr) -> *mut c_void {
-        // SAFETY: the handle came from `dlopen` and is never closed; the name ends with a nul.
+        // SAFETY: the handle came from `dlopen` and is never closed; the name is NUL-terminated.
         unsafe { libc::dlsym(self.0, name.as_ptr()) }
     }
 }
 
-/// How a library is loaded. On Linux all symbols are resolved at once and visible to libraries loaded later.
+/// How a library is loaded. On Linux, all symbols are resolved at once and visible to libraries loaded later.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct OpenMode {
-    /// `RTLD_DEEPBIND`: it prefers its own symbols to the process's.
+    /// `RTLD_DEEPBIND`: the library prefers its own symbols to the process's.
     pub deep_bind: bool,
-    /// Windows: its folder is added to the search path of libraries, and stays there.
+    /// Windows: adds its folder to the DLL search path, permanently.
     pub add_folder: bool,
 }
 
-/// What the search asks of a loader.
+/// The loader operations that the search uses.
 pub trait DynamicLoader: Sync {
-    /// The library called `soname` if it is in the process already, under whatever path it was loaded.
+    /// The loaded library called `soname`, whatever its path.
     fn find_loaded(&self, soname: &str) -> Option<LibraryHandle>;
 
-    /// Loads a path, or a bare name through the loader's own search.
+    /// Loads a path, or a bare name through the loader's search.
     ///
     /// # Errors
     ///
-    /// The loader's message. It begins with `name: ` if a bare name was not found at all.
+    /// The loader's message. It begins with `name: ` if a bare name was not found.
     fn open(&self, path: &OsStr, mode: OpenMode) -> Result<LibraryHandle, String>;
 
     /// The file behind a handle.
     fn path(&self, handle: LibraryHandle) -> Option<PathBuf>;
 
-    /// The files that the loader's own search knows by this name, in its order: it would take the first. On
-    /// Linux: `LD_LIBRARY_PATH`, `/etc/ld.so.cache`, the default folders. Only files are read.
+    /// The files that the loader's search finds for a name, in its order; it would take the first. On Linux:
+    /// `LD_LIBRARY_PATH`, `/etc/ld.so.cache`, the default folders. Loads nothing.
     fn resolve(&self, soname: &str) -> Vec<PathBuf>;
 
-    /// Remembers which step found a library.
+    /// Records the step that found a library.
     fn record_found_via(&self, _handle: LibraryHandle, _found_via: FoundVia) {}
 
-    /// What [`DynamicLoader::record_found_via`] was told of this library; the first answer counts.
+    /// The step recorded by [`DynamicLoader::record_found_via`]; the first one counts.
     fn recorded_found_via(&self, _handle: LibraryHandle) -> Option<FoundVia> {
         None
     }
 }
 
-/// What this crate has loaded: a list that only grows, at its front. Without a lock, because a process may fork
-/// while another thread holds one.
+/// The libraries that this crate has loaded: an append-only list. Lock-free, because a process may fork while another
+/// thread holds a lock.
 static FOUND_VIA_RECORDS: AtomicPtr<FoundViaRecord> = AtomicPtr::new(std::ptr::null_mut());
 
 struct FoundViaRecord {
@@ -79,30 +79,30 @@ struct FoundViaRecord {
     next: *const FoundViaRecord,
 }
 
-/// The entries from one on.
+/// Iterates the list from an entry.
 fn records_from(mut entry: *const FoundViaRecord) -> impl Iterator<Item = &'static FoundViaRecord> {
     std::iter::from_fn(move || {
-        // SAFETY: null, or from a box that is never freed and never written to after it was put into the list.
+        // SAFETY: null, or a leaked box that is immutable once it is in the list.
         let this = unsafe { entry.as_ref() }?;
         entry = this.next;
         Some(this)
     })
 }
 
-/// The real loader.
+/// The loader of this process.
 #[derive(Debug, Clone, Copy)]
 pub struct SystemLoader;
 
 impl DynamicLoader for SystemLoader {
-    /// Asking `dlopen` for a bare name with `RTLD_NOLOAD` would search the file system for it, and block on a
-    /// pipe that lies there. So the list of what is loaded is read, and `dlopen` only asked for a name in it.
+    /// `dlopen` of a bare name with `RTLD_NOLOAD` searches the file system, and blocks on a pipe it finds there. So
+    /// this searches the list of loaded libraries, and passes `dlopen` only a path in that list.
     fn find_loaded(&self, soname: &str) -> Option<LibraryHandle> {
         let mut wanted = Wanted {
             soname: soname.as_bytes(),
             found: None,
         };
-        // SAFETY: the callback has the signature asked for, and the data lives until the call returns.
-        unsafe { libc::dl_iterate_phdr(Some(look), (&raw mut wanted).cast()) };
+        // SAFETY: the callback has the required signature, and the data lives until the call returns.
+        unsafe { libc::dl_iterate_phdr(Some(match_library), (&raw mut wanted).cast()) };
         let path = wanted.found?;
         // SAFETY: with RTLD_NOLOAD nothing is loaded, so no initialiser runs.
         unsafe {
@@ -128,7 +128,7 @@ impl DynamicLoader for SystemLoader {
                 .iter()
                 .any(|folder| !folder.is_absolute())
         {
-            // The loader would look in the working directory.
+            // The loader would search the working directory.
             let Some(first) = self.resolve(name).into_iter().next() else {
                 return Err(format!(
                     "{name}: not found on the absolute paths of LD_LIBRARY_PATH"
@@ -137,7 +137,7 @@ impl DynamicLoader for SystemLoader {
             resolved = first;
             path = resolved.as_os_str();
         }
-        // SAFETY: initialisers of NVIDIA's libraries run here, which is what the caller asks for.
+        // SAFETY: runs the initialisers of the library, which the caller requests.
         match unsafe { Library::open(Some(path), RTLD_NOW | RTLD_GLOBAL | deep) } {
             Ok(library) => Ok(LibraryHandle(library.into_raw())),
             Err(libloading::Error::DlOpen { source, .. }) => Err(source.to_string()),
@@ -164,7 +164,7 @@ impl DynamicLoader for SystemLoader {
         if path.is_absolute() {
             return Some(path.to_owned());
         }
-        // Loaded by a relative path, from what was the working directory then.
+        // Loaded by a path relative to the working directory at that time.
         mapped_file(map.dynamic as usize).or_else(|| (!name.is_empty()).then(|| path.to_owned()))
     }
 
@@ -185,10 +185,9 @@ impl DynamicLoader for SystemLoader {
         }));
         let mut first = FOUND_VIA_RECORDS.load(Ordering::Acquire);
         loop {
-            // SAFETY: the entry is this thread's own until the exchange below succeeds.
+            // SAFETY: the entry is private to this thread until the exchange below succeeds.
             unsafe { (*entry).next = first };
-            // Two threads may note the same library at once; the later entry hides the earlier one, and both
-            // found it in this very moment.
+            // Two threads may record the same library at once; the later entry hides the earlier one.
             match FOUND_VIA_RECORDS.compare_exchange(
                 first,
                 entry,
@@ -202,25 +201,25 @@ impl DynamicLoader for SystemLoader {
     }
 
     fn recorded_found_via(&self, handle: LibraryHandle) -> Option<FoundVia> {
-        // A library has one handle as long as it is in the process, which is for ever.
+        // A library has one handle for the lifetime of the process.
         records_from(FOUND_VIA_RECORDS.load(Ordering::Acquire))
             .find(|entry| entry.handle == handle)
             .map(|entry| entry.found_via)
     }
 }
 
-/// What [`look`] looks for, and the path it found.
+/// Input and result of [`match_library`].
 struct Wanted<'a> {
     soname: &'a [u8],
     found: Option<CString>,
 }
 
-/// Looks at one library of the process: its file's name, then the name it gives itself.
+/// Compares one loaded library with the wanted name: its file name, then its `DT_SONAME`.
 ///
 /// # Safety
 ///
-/// For `dl_iterate_phdr` with a [`Wanted`].
-unsafe extern "C" fn look(
+/// `data` points to a [`Wanted`]; `dl_iterate_phdr` calls it.
+unsafe extern "C" fn match_library(
     info: *mut libc::dl_phdr_info,
     _size: libc::size_t,
     data: *mut c_void,
@@ -233,13 +232,13 @@ unsafe extern "C" fn look(
     // SAFETY: the name is a C string.
     let path = unsafe { CStr::from_ptr(info.dlpi_name) };
     let bytes = path.to_bytes();
-    // The program itself has no name.
+    // The main program has no name.
     if bytes.is_empty() {
         return 0;
     }
     let file = bytes.rsplit(|byte| *byte == b'/').next();
-    // SAFETY: the entry is that of a loaded library, which stays loaded during this call.
-    if file == Some(wanted.soname) || unsafe { own_name(info) } == Some(wanted.soname) {
+    // SAFETY: the entry belongs to a loaded library, which stays loaded during this call.
+    if file == Some(wanted.soname) || unsafe { soname_of(info) } == Some(wanted.soname) {
         wanted.found = Some(path.to_owned());
         return 1;
     }
@@ -250,9 +249,9 @@ unsafe extern "C" fn look(
 ///
 /// # Safety
 ///
-/// The library stays loaded as long as the result is used.
-unsafe fn own_name(info: &libc::dl_phdr_info) -> Option<&[u8]> {
-    // SAFETY: the program headers of a loaded library are readable as long as it is.
+/// The library stays loaded while the result is used.
+unsafe fn soname_of(info: &libc::dl_phdr_info) -> Option<&[u8]> {
+    // SAFETY: the program headers of a loaded library are readable while it is loaded.
     let segments = unsafe { std::slice::from_raw_parts(info.dlpi_phdr, info.dlpi_phnum.into()) };
     let dynamic = segments
         .iter()
@@ -271,13 +270,13 @@ unsafe fn own_name(info: &libc::dl_phdr_info) -> Option<&[u8]> {
         entry = entry.wrapping_add(1);
     }
     let (strings, name) = (strings?, name?);
-    // glibc writes the real address into the segment; other loaders leave it as it is in the file.
+    // glibc relocates the address in the segment; other loaders keep the value of the file.
     let strings = if strings < info.dlpi_addr {
         info.dlpi_addr + strings
     } else {
         strings
     };
-    // SAFETY: the loader resolves names from this very table, in which each ends with a nul.
+    // SAFETY: the loader resolves names from this table of NUL-terminated strings.
     Some(unsafe { CStr::from_ptr((strings + name) as *const c_char) }.to_bytes())
 }
 
@@ -304,7 +303,7 @@ fn mapped_file(address: usize) -> Option<PathBuf> {
         if !(number(start)?..number(end)?).contains(&address) {
             return None;
         }
-        // Nothing before the path holds a slash, but the device's numbers and the like hold spaces.
+        // No column before the path contains a slash.
         line.get(line.iter().position(|byte| *byte == b'/')?..)
     })?;
     Some(PathBuf::from(OsStr::from_bytes(file)))

@@ -1,6 +1,6 @@
-//! The search for a library: one engine for every row of the table, and for both loading and locating.
+//! The search for a dynamic library: one engine for every descriptor, for loading and for locating.
 //!
-//! The engine knows the places and their order. What is done with a file that fits is the [`SearchGoal`]'s business.
+//! The engine knows the locations and their order. A [`SearchGoal`] loads a matching file or only reports it.
 
 use std::collections::HashMap;
 use std::ffi::OsStr;
@@ -10,41 +10,41 @@ use crate::environment::{MAJOR_VARIABLE, PROGRAM_FILES, path_override_variable};
 use crate::error::{FileDefect, LoadError, LoadErrorKind, OVERRIDE, SearchOutcome};
 use crate::found_via::FoundVia;
 use crate::loader::LibraryHandle;
-use crate::loader::elf::{self, DynamicInfo};
+use crate::loader::elf::{self, DynamicSection};
 use crate::search::Finder;
 use crate::search::probe::{Probe, Relation, SearchLog, expand, is_absolute, probe_file};
 use crate::search::version;
 use crate::table::{LibraryDescriptor, Origin, wheel_major};
 
-/// The step that asks the system's loader.
+/// The step that uses the system loader's search.
 const SYSTEM: &str = "system loader";
 
-/// What is looked for.
+/// The library to search for.
 #[derive(Debug, Clone)]
 pub(crate) struct Request {
-    /// The row.
+    /// The library's descriptor.
     pub library: &'static LibraryDescriptor,
-    /// The file names that count, each with the CUDA major it tells.
+    /// The accepted file names, each with the CUDA major it implies.
     pub names: Vec<(&'static str, Option<u32>)>,
-    /// The only CUDA major that counts, if one does.
+    /// The required CUDA major.
     pub major: Option<u32>,
-    /// The library that needs this one, if it was not asked for itself.
-    pub parent: Option<Dependent>,
+    /// The library that depends on this one, if this one was not requested itself.
+    pub dependent: Option<Dependent>,
 }
 
-/// A library that needs another one.
+/// A library that depends on another one.
 #[derive(Debug, Clone)]
 pub(crate) struct Dependent {
-    /// Its name.
+    /// The library's name.
     pub name: &'static str,
-    /// The folder it lies in.
+    /// The folder that contains it.
     pub folder: PathBuf,
     /// The step that found it.
     pub via: FoundVia,
 }
 
 impl Request {
-    /// A request for whatever the row names, of one CUDA major or of any.
+    /// A request for every name of the descriptor, of one CUDA major or of any.
     pub(crate) fn any(
         finder: &Finder<'_>,
         library: &'static LibraryDescriptor,
@@ -54,61 +54,61 @@ impl Request {
             library,
             names: library.names_for(finder.platform, major).collect(),
             major,
-            parent: None,
+            dependent: None,
         }
     }
 }
 
-/// A file that may be the library.
+/// A file with an accepted name, machine and CUDA major.
 #[derive(Debug)]
 pub(crate) struct Candidate {
     /// The file.
     pub path: PathBuf,
-    /// The step.
+    /// The step that found it.
     pub via: FoundVia,
-    /// The name to open instead of the path, where that is the system's own way to the same file.
+    /// The name to open instead of the path, where the system loader resolves it to the same file.
     pub by_name: Option<&'static str>,
-    /// The CUDA major it is for, if something tells.
+    /// The CUDA major it is for, if known.
     pub major: Option<u32>,
-    /// What the file says of itself.
-    pub said: DynamicInfo,
+    /// The file's dynamic section.
+    pub dynamic: DynamicSection,
 }
 
-/// Why a goal does not take a file.
+/// Why a goal rejects a file.
 #[derive(Debug)]
 pub(crate) enum Rejection {
     /// The loader's message.
     Refused(String),
-    /// A library that it needs is not there.
+    /// A dependency is missing.
     Dependency(Box<LoadError>),
 }
 
-/// What a search is for.
+/// What a search does with a matching file.
 pub(crate) trait SearchGoal {
-    /// What comes out of it.
+    /// The result.
     type Out;
-    /// Takes what is in the process already.
+    /// Accepts a library that is loaded already.
     fn loaded(&mut self, handle: LibraryHandle, path: PathBuf, major: Option<u32>) -> Self::Out;
-    /// Takes a file that fits.
+    /// Accepts a file.
     fn file(&mut self, candidate: Candidate) -> Result<Self::Out, Rejection>;
-    /// Takes what the loader finds for a name where its files are not known: on run paths of the program.
+    /// Accepts a name that only the loader resolves, such as one on a run path of the program.
     fn by_name(&mut self, name: &'static str) -> Result<Option<Self::Out>, Rejection>;
 }
 
-/// Why a search ends before its last place.
+/// Why a search stops before its last location.
 #[derive(Debug)]
 enum SearchAbort {
-    /// A file is broken, or was refused.
+    /// A file is broken, or the loader failed to load it.
     Failed(PathBuf),
-    /// An override leads nowhere.
+    /// An override names a missing or unusable file.
     InvalidSetting,
-    /// A library that a file needs is not there.
+    /// A dependency of a file is missing.
     Dependency(Box<LoadError>),
 }
 
 type Step<T> = Result<Option<T>, SearchAbort>;
 
-/// Looks for a library at every place, in order, until the goal takes one.
+/// Searches every location, in order, until the goal accepts a file.
 pub(crate) fn search<G: SearchGoal>(
     finder: Finder<'_>,
     request: Request,
@@ -117,7 +117,7 @@ pub(crate) fn search<G: SearchGoal>(
     let mut search = Search {
         finder,
         request,
-        trail: SearchLog::default(),
+        log: SearchLog::default(),
         refused: None,
         folders: HashMap::new(),
     };
@@ -127,32 +127,33 @@ pub(crate) fn search<G: SearchGoal>(
     if let Some(text) = &finder.environment.rejected_major
         && search.request.library.origin != Origin::Driver
     {
-        let outcome = SearchOutcome::Refused("no number of a CUDA major".to_owned());
-        let place = format!("{MAJOR_VARIABLE}={text}");
-        search.trail.note("settings", place, outcome);
+        let outcome =
+            SearchOutcome::Refused("expected a CUDA major version, such as 13".to_owned());
+        let location = format!("{MAJOR_VARIABLE}={text}");
+        search.log.record("settings", location, outcome);
         return Err(search.error(LoadErrorKind::InvalidSetting, None));
     }
     if search.request.names.is_empty() {
         let known = search.request.library.majors(finder.platform);
         let known: Vec<String> = known.iter().map(u32::to_string).collect();
         let outcome = SearchOutcome::Refused(format!(
-            "{} is known for CUDA {}",
+            "expected a CUDA major of {}: {}",
             search.request.library.name,
             known.join(", ")
         ));
         let major = search.request.major.unwrap_or_default();
-        let (kind, place) = match search.request.parent {
+        let (kind, location) = match search.request.dependent {
             None => (
                 LoadErrorKind::InvalidSetting,
                 format!("{MAJOR_VARIABLE}={major}"),
             ),
             Some(_) => (LoadErrorKind::NotFound, format!("CUDA {major}")),
         };
-        search.trail.note("settings", place, outcome);
+        search.log.record("settings", location, outcome);
         return Err(search.error(kind, None));
     }
     match search.run(goal) {
-        Ok(Some(out)) => Ok((out, search.trail)),
+        Ok(Some(out)) => Ok((out, search.log)),
         Ok(None) => match search.refused.take() {
             None => Err(search.error(LoadErrorKind::NotFound, None)),
             file => Err(search.error(LoadErrorKind::Failed, file)),
@@ -166,11 +167,11 @@ pub(crate) fn search<G: SearchGoal>(
 struct Search<'a> {
     finder: Finder<'a>,
     request: Request,
-    trail: SearchLog,
-    /// The first file that the system's loader knows and that does not load. The search goes on after it, as
-    /// the loader's own does, but must not end with "not found".
+    log: SearchLog,
+    /// The first file found by the system loader's search that fails to load. The search continues, as the loader's
+    /// own does, but does not report "not found".
     refused: Option<PathBuf>,
-    /// Which folders exist, so that each is asked for once.
+    /// Known folders and whether they exist: one query per folder.
     folders: HashMap<PathBuf, bool>,
 }
 
@@ -201,12 +202,12 @@ impl<'a> Search<'a> {
             };
             let path = self.finder.loader.path(handle);
             let path = path.unwrap_or_else(|| name.into());
-            // What a library needs is taken from the process by its name alone: so does the loader.
-            let major = match self.request.parent {
-                None => self.major(&path, major, None, &DynamicInfo::default()),
+            // Dependencies match loaded libraries by name alone, as in the loader.
+            let major = match self.request.dependent {
+                None => self.major(&path, major, None, &DynamicSection::default()),
                 Some(_) => major,
             };
-            if self.request.parent.is_none() && self.is_other_major("process", &path, major) {
+            if self.request.dependent.is_none() && self.is_other_major("process", &path, major) {
                 continue;
             }
             return Some(goal.loaded(handle, path, major));
@@ -221,7 +222,7 @@ impl<'a> Search<'a> {
         let (finder, library) = (self.finder, self.request.library);
         let (platform, env) = (finder.platform, finder.environment);
         let conda = env.conda_prefix.as_deref();
-        if let Some(root) = self.trail.root(platform, "conda", "CONDA_PREFIX", conda) {
+        if let Some(root) = self.log.root(platform, "conda", "CONDA_PREFIX", conda) {
             let dirs = self.conda_dirs();
             if let found @ Some(_) = self.root("conda", root, &dirs, FoundVia::Conda, goal)? {
                 return Ok(found);
@@ -232,7 +233,7 @@ impl<'a> Search<'a> {
         }
         for variable in library.root_variables {
             let value = env.variable(variable);
-            if let Some(root) = self.trail.root(platform, variable, variable, value) {
+            if let Some(root) = self.log.root(platform, variable, variable, value) {
                 let dirs = library.variable_dirs(platform);
                 let via = FoundVia::Variable(variable);
                 if let found @ Some(_) = self.root(variable, root, &dirs, via, goal)? {
@@ -241,10 +242,7 @@ impl<'a> Search<'a> {
             }
         }
         for (variable, root) in [("CUDA_PATH", &env.cuda_path), ("CUDA_HOME", &env.cuda_home)] {
-            if let Some(root) = self
-                .trail
-                .root(platform, variable, variable, root.as_deref())
-            {
+            if let Some(root) = self.log.root(platform, variable, variable, root.as_deref()) {
                 let (dirs, via) = (self.root_dirs(), FoundVia::CudaPath);
                 if let found @ Some(_) = self.root(variable, root, &dirs, via, goal)? {
                     return Ok(found);
@@ -263,7 +261,7 @@ impl<'a> Search<'a> {
                         return Ok(found);
                     }
                 }
-                None => self.trail.note(step, "cudart", SearchOutcome::NoSuchName),
+                None => self.log.record(step, "cudart", SearchOutcome::NoSuchName),
             }
         }
         for root in &env.toolkit_roots {
@@ -274,8 +272,8 @@ impl<'a> Search<'a> {
                 }
             }
         }
-        if let Some(Dependent { folder, via, .. }) = self.request.parent.clone() {
-            return self.folders("beside what needs it", &[folder], via, goal);
+        if let Some(Dependent { folder, via, .. }) = self.request.dependent.clone() {
+            return self.folders("folder of the dependent library", &[folder], via, goal);
         }
         Ok(None)
     }
@@ -298,8 +296,8 @@ impl<'a> Search<'a> {
         const STEP: &str = "wheels";
         let (platform, env) = (self.finder.platform, self.finder.environment);
         if env.site_packages.is_empty() {
-            let place = "site-packages or VIRTUAL_ENV";
-            self.trail.note(STEP, place, SearchOutcome::NotSet);
+            let location = "site-packages or VIRTUAL_ENV";
+            self.log.record(STEP, location, SearchOutcome::NotSet);
             return Ok(None);
         }
         let mut roots = Vec::new();
@@ -307,11 +305,11 @@ impl<'a> Search<'a> {
             if is_absolute(platform, root) {
                 roots.push(root);
             } else {
-                self.trail.note_path(STEP, root, SearchOutcome::Relative);
+                self.log.record_path(STEP, root, SearchOutcome::Relative);
             }
         }
         let dirs = self.request.library.wheel_dirs(platform);
-        // The newest major of all roots first: an old wheel in an early root must not hide a new one.
+        // The newest major of all roots comes first: an old wheel in an early root does not hide a new one.
         for (name, major) in self.request.names.clone() {
             for dir in &dirs {
                 let of_dir = wheel_major(self.request.library.origin, dir);
@@ -330,7 +328,7 @@ impl<'a> Search<'a> {
         }
         for dir in &dirs {
             for root in &roots {
-                self.trail.note_folder(STEP, root.join(dir));
+                self.log.record_folder(STEP, root.join(dir));
             }
         }
         Ok(None)
@@ -344,22 +342,22 @@ impl<'a> Search<'a> {
         }
         let value = finder.environment.variable(PROGRAM_FILES);
         let step = PROGRAM_FILES;
-        let Some(root) = self.trail.root(finder.platform, step, step, value) else {
+        let Some(root) = self.log.root(finder.platform, step, step, value) else {
             return Ok(None);
         };
         let mut folders = Vec::new();
         for pattern in patterns {
             let found = expand(finder.files, root, pattern);
             if found.is_empty() {
-                self.trail
-                    .note_path(step, &root.join(pattern), SearchOutcome::Absent);
+                self.log
+                    .record_path(step, &root.join(pattern), SearchOutcome::Absent);
             }
             folders.extend(found);
         }
         self.folders(step, &folders, FoundVia::ProgramFiles, goal)
     }
 
-    /// Folders below a root that may hold the library.
+    /// Searches folders below a root.
     fn root<G: SearchGoal>(
         &mut self,
         step: &'static str,
@@ -369,14 +367,14 @@ impl<'a> Search<'a> {
         goal: &mut G,
     ) -> Step<G::Out> {
         if !self.is_folder(root) {
-            self.trail.note_folder(step, root);
+            self.log.record_folder(step, root);
             return Ok(None);
         }
         let mut folders = Vec::new();
         for dir in dirs {
             let folder = root.join(dir);
-            // Links in folders are followed, those of the files are not: the result names the toolkit that is
-            // meant, and the library as programs know it.
+            // Resolves links of folders, not of files: the result names the real toolkit and the library's usual file
+            // name.
             let real = match self.is_folder(&folder) {
                 true => self.finder.files.resolve(&folder),
                 false => None,
@@ -389,7 +387,7 @@ impl<'a> Search<'a> {
         self.folders(step, &folders, via, goal)
     }
 
-    /// Folders that may hold the library, the best name first.
+    /// Searches folders, the preferred name first.
     fn folders<G: SearchGoal>(
         &mut self,
         step: &'static str,
@@ -408,12 +406,13 @@ impl<'a> Search<'a> {
             }
         }
         for folder in folders {
-            self.trail.note_folder(step, folder);
+            self.log.record_folder(step, folder);
         }
         Ok(None)
     }
 
-    /// One place. A file that cannot be the library ends the search: a broken installation must be seen.
+    /// Examines one path. A file that is not a usable library fails the search, because skipping it would hide a
+    /// broken installation.
     fn candidate<G: SearchGoal>(
         &mut self,
         step: &'static str,
@@ -425,22 +424,22 @@ impl<'a> Search<'a> {
     ) -> Step<G::Out> {
         match probe_file(self.finder.files, &path) {
             Probe::Absent => return Ok(None),
-            Probe::FileDefect(fault) => {
-                self.trail
-                    .note_path(step, &path, SearchOutcome::Broken(fault));
+            Probe::Defect(defect) => {
+                self.log
+                    .record_path(step, &path, SearchOutcome::Broken(defect));
                 return Ok(None);
             }
             Probe::File => {}
         }
-        let said = match elf::inspect(self.finder.files, self.finder.platform, &path) {
-            Ok(said) => said,
-            Err(fault) => {
-                self.trail
-                    .note_path(step, &path, SearchOutcome::Broken(fault));
+        let dynamic = match elf::inspect(self.finder.files, self.finder.platform, &path) {
+            Ok(dynamic) => dynamic,
+            Err(defect) => {
+                self.log
+                    .record_path(step, &path, SearchOutcome::Broken(defect));
                 return Err(SearchAbort::Failed(path));
             }
         };
-        let major = self.major(&path, of_name, of_dir, &said);
+        let major = self.major(&path, of_name, of_dir, &dynamic);
         if self.is_other_major(step, &path, major) {
             return Ok(None);
         }
@@ -449,66 +448,66 @@ impl<'a> Search<'a> {
             via,
             by_name: None,
             major,
-            said,
+            dynamic,
         };
         match goal.file(candidate) {
             Ok(out) => Ok(Some(out)),
             Err(Rejection::Refused(message)) => {
-                self.trail
-                    .note_path(step, &path, SearchOutcome::Refused(message));
+                self.log
+                    .record_path(step, &path, SearchOutcome::Refused(message));
                 Err(SearchAbort::Failed(path))
             }
             Err(Rejection::Dependency(error)) => Err(SearchAbort::Dependency(error)),
         }
     }
 
-    /// A file, or a folder that holds the library, named by the user: nothing else is tried after it.
+    /// Searches the user's override, a file or a folder. No other location is searched after it.
     fn override_path<G: SearchGoal>(&mut self, path: &'a Path, goal: &mut G) -> Step<G::Out> {
         let finder = self.finder;
-        let place = format!(
+        let location = format!(
             "{}={}",
             path_override_variable(self.request.library.name),
             path.display()
         );
         if !is_absolute(finder.platform, path) {
-            self.trail.note(OVERRIDE, place, SearchOutcome::Relative);
+            self.log.record(OVERRIDE, location, SearchOutcome::Relative);
             return Err(SearchAbort::InvalidSetting);
         }
         let via = FoundVia::Override;
         match probe_file(finder.files, path) {
             Probe::File => {}
             Probe::Absent => {
-                self.trail.note(OVERRIDE, place, SearchOutcome::Absent);
+                self.log.record(OVERRIDE, location, SearchOutcome::Absent);
                 return Err(SearchAbort::InvalidSetting);
             }
-            Probe::FileDefect(FileDefect::Folder) => {
+            Probe::Defect(FileDefect::Folder) => {
                 return match self.folders(OVERRIDE, &[path.to_owned()], via, goal)? {
                     None => Err(SearchAbort::InvalidSetting),
                     found => Ok(found),
                 };
             }
-            Probe::FileDefect(fault) => {
-                self.trail
-                    .note(OVERRIDE, place, SearchOutcome::Broken(fault));
+            Probe::Defect(defect) => {
+                self.log
+                    .record(OVERRIDE, location, SearchOutcome::Broken(defect));
                 return Err(SearchAbort::InvalidSetting);
             }
         }
-        let said = match elf::inspect(finder.files, finder.platform, path) {
-            Ok(said) => said,
-            Err(fault) => {
-                self.trail
-                    .note(OVERRIDE, place, SearchOutcome::Broken(fault));
+        let dynamic = match elf::inspect(finder.files, finder.platform, path) {
+            Ok(dynamic) => dynamic,
+            Err(defect) => {
+                self.log
+                    .record(OVERRIDE, location, SearchOutcome::Broken(defect));
                 return Err(SearchAbort::Failed(path.to_owned()));
             }
         };
-        // What another library needs must have the very name it needs: an override for one CUDA major does
-        // not help a library of another.
-        let own = said.soname.as_deref();
-        if self.request.parent.is_some()
+        // A dependency must have exactly the required name: an override for one CUDA major does not serve a library
+        // of another.
+        let own = dynamic.soname.as_deref();
+        if self.request.dependent.is_some()
             && own.is_some_and(|own| self.request.names.iter().all(|(name, _)| *name != own))
         {
             let outcome = SearchOutcome::Refused(format!("is {}", own.unwrap_or_default()));
-            self.trail.note(OVERRIDE, place, outcome);
+            self.log.record(OVERRIDE, location, outcome);
             return Ok(None);
         }
         let names = self.request.library.names(finder.platform);
@@ -517,27 +516,27 @@ impl<'a> Search<'a> {
             .iter()
             .position(|name| Some(*name) == own || Some(OsStr::new(name)) == path.file_name())
             .and_then(|index| majors.get(index).copied());
-        let major = self.major(path, of_name, None, &said);
+        let major = self.major(path, of_name, None, &dynamic);
         let candidate = Candidate {
             path: path.to_owned(),
             via,
             by_name: None,
             major,
-            said,
+            dynamic,
         };
         match goal.file(candidate) {
             Ok(out) => Ok(Some(out)),
             Err(Rejection::Refused(message)) => {
-                self.trail
-                    .note(OVERRIDE, place, SearchOutcome::Refused(message));
+                self.log
+                    .record(OVERRIDE, location, SearchOutcome::Refused(message));
                 Err(SearchAbort::Failed(path.to_owned()))
             }
             Err(Rejection::Dependency(error)) => Err(SearchAbort::Dependency(error)),
         }
     }
 
-    /// The system's own search (`LD_LIBRARY_PATH`, `ld.so.conf`, the default folders), name by name. What it
-    /// passes over is passed over here too; a file that it refuses ends its search for that name only.
+    /// Follows the system loader's search (`LD_LIBRARY_PATH`, `ld.so.conf`, the default folders), name by name. Skips
+    /// what the loader skips; a file that fails to load ends the search for that name only.
     fn system<G: SearchGoal>(&mut self, goal: &mut G) -> Step<G::Out> {
         for (name, of_name) in self.request.names.clone() {
             if let found @ Some(_) = self.system_name(name, of_name, goal)? {
@@ -559,12 +558,12 @@ impl<'a> Search<'a> {
             return match goal.by_name(name) {
                 Ok(Some(out)) => Ok(Some(out)),
                 Ok(None) => {
-                    self.trail.note(SYSTEM, name, SearchOutcome::NoSuchName);
+                    self.log.record(SYSTEM, name, SearchOutcome::NoSuchName);
                     Ok(None)
                 }
                 Err(Rejection::Refused(message)) => {
-                    self.trail
-                        .note(SYSTEM, name, SearchOutcome::Refused(message));
+                    self.log
+                        .record(SYSTEM, name, SearchOutcome::Refused(message));
                     self.refused.get_or_insert(name.into());
                     Ok(None)
                 }
@@ -572,26 +571,26 @@ impl<'a> Search<'a> {
             };
         }
         for (index, path) in paths.into_iter().enumerate() {
-            let fault = if self.is_stub(&path) {
+            let defect = if self.is_stub(&path) {
                 Some(FileDefect::Stub)
             } else {
                 match probe_file(finder.files, &path) {
                     Probe::File => None,
                     Probe::Absent => continue,
-                    Probe::FileDefect(fault) => Some(fault),
+                    Probe::Defect(defect) => Some(defect),
                 }
             };
-            if let Some(fault) = fault {
-                self.trail
-                    .note_path(SYSTEM, &path, SearchOutcome::Broken(fault));
+            if let Some(defect) = defect {
+                self.log
+                    .record_path(SYSTEM, &path, SearchOutcome::Broken(defect));
                 continue;
             }
-            let said = match elf::inspect(finder.files, finder.platform, &path) {
-                Ok(said) => said,
-                Err(fault) => {
-                    let foreign = matches!(fault, FileDefect::Architecture { .. });
-                    self.trail
-                        .note_path(SYSTEM, &path, SearchOutcome::Broken(fault));
+            let dynamic = match elf::inspect(finder.files, finder.platform, &path) {
+                Ok(dynamic) => dynamic,
+                Err(defect) => {
+                    let foreign = matches!(defect, FileDefect::Architecture { .. });
+                    self.log
+                        .record_path(SYSTEM, &path, SearchOutcome::Broken(defect));
                     if foreign {
                         continue;
                     }
@@ -599,23 +598,23 @@ impl<'a> Search<'a> {
                     return Ok(None);
                 }
             };
-            let major = self.major(&path, of_name, None, &said);
+            let major = self.major(&path, of_name, None, &dynamic);
             if self.is_other_major(SYSTEM, &path, major) {
                 continue;
             }
             let candidate = Candidate {
                 path: path.clone(),
                 via,
-                // The first one is what the loader itself would take.
+                // The loader itself would take the first one.
                 by_name: (index == 0).then_some(name),
                 major,
-                said,
+                dynamic,
             };
             match goal.file(candidate) {
                 Ok(out) => return Ok(Some(out)),
                 Err(Rejection::Refused(message)) => {
-                    self.trail
-                        .note_path(SYSTEM, &path, SearchOutcome::Refused(message));
+                    self.log
+                        .record_path(SYSTEM, &path, SearchOutcome::Refused(message));
                     self.refused.get_or_insert(path);
                     return Ok(None);
                 }
@@ -625,7 +624,7 @@ impl<'a> Search<'a> {
         Ok(None)
     }
 
-    /// Whether a file is one of a toolkit's stubs, which are for linking and fail every call.
+    /// Whether a file is a toolkit's link-time stub, whose functions all fail.
     fn is_stub(&self, path: &Path) -> bool {
         let below_stubs = |path: &Path| {
             path.parent()
@@ -654,16 +653,16 @@ impl<'a> Search<'a> {
         path: &Path,
         of_name: Option<u32>,
         of_dir: Option<u32>,
-        said: &DynamicInfo,
+        dynamic: &DynamicSection,
     ) -> Option<u32> {
         if self.request.library.origin == Origin::Driver {
             return None;
         }
         of_name
             .or(of_dir)
-            .or_else(|| version::major_of_needed(said))
+            .or_else(|| version::major_of_needed(dynamic))
             .or_else(|| {
-                // Where nothing depends on it, the file system is not asked.
+                // Avoids file system queries whose result is not used.
                 let library = self.request.library;
                 if self.request.major.is_none() && library.dependencies.is_empty() {
                     return None;
@@ -672,19 +671,19 @@ impl<'a> Search<'a> {
             })
     }
 
-    /// Whether a file is for another CUDA major than the one that counts; if so, notes it.
+    /// Whether a file is for another CUDA major than the required one; if so, records it.
     fn is_other_major(&mut self, step: &'static str, path: &Path, major: Option<u32>) -> bool {
         match (major, self.request.major) {
             (Some(found), Some(wanted)) if found != wanted => {
                 let outcome = SearchOutcome::OtherMajor { found, wanted };
-                self.trail.note_path(step, path, outcome);
+                self.log.record_path(step, path, outcome);
                 true
             }
             _ => false,
         }
     }
 
-    /// Folders of the library below the root of a toolkit.
+    /// The library's folders below the root of a toolkit.
     fn root_dirs(&self) -> Vec<String> {
         let platform = self.finder.platform;
         let dirs = self.request.library.root_dirs(platform);
@@ -696,7 +695,7 @@ impl<'a> Search<'a> {
         all
     }
 
-    /// Folders of the library below a conda environment, which knows `lib` alone where a toolkit has more.
+    /// The library's folders below a conda environment, which has `lib` where a toolkit has several.
     fn conda_dirs(&self) -> Vec<String> {
         let dirs = self.root_dirs().into_iter();
         if self.finder.platform.is_windows() {
@@ -711,13 +710,13 @@ impl<'a> Search<'a> {
             library,
             names,
             major,
-            parent,
+            dependent,
         } = self.request;
         let platform = self.finder.platform;
         let majors = library.majors(platform);
         let all = library.names(platform);
         let stem = all.first().map_or("", |name| stem(name));
-        let looked = self.trail.finish(self.finder.files, |_, file| {
+        let searched = self.log.finish(self.finder.files, |_, file| {
             let file = file.to_string_lossy();
             if names.iter().any(|(name, _)| *name == file) {
                 return Relation::None;
@@ -736,14 +735,14 @@ impl<'a> Search<'a> {
             platform,
             wanted: major,
             major: major.or_else(|| version::installed_major(&self.finder)),
-            needed_by: parent.map(|parent| parent.name),
+            needed_by: dependent.map(|dependent| dependent.name),
             file,
-            searched: looked,
+            searched,
         }
     }
 }
 
-/// What names of the same library begin with: `libnvrtc.so`, `cudart64_`.
+/// The common prefix of a library's file names: `libnvrtc.so`, `cudart64_`.
 fn stem(name: &str) -> &str {
     match name.find(".so") {
         Some(at) => &name[..at + 3],

@@ -1,16 +1,16 @@
-//! What a search depends on.
+//! The inputs of a search.
 
 use crate::environment::Environment;
 use crate::files::{self, FileSystem};
 use crate::loader::{self, DynamicLoader};
 use crate::platform::Platform;
 
-/// Everything a search depends on.
+/// The inputs of a search. All of them can be replaced, so that tests cover every platform on any.
 #[derive(Clone, Copy)]
 pub struct Finder<'a> {
-    /// Whose layouts and names.
+    /// The platform whose layouts and names apply.
     pub platform: Platform,
-    /// Variables and the folders of the Python installation.
+    /// Environment variables and the folders of the Python installation.
     pub environment: &'a Environment,
     /// The file system.
     pub files: &'a dyn FileSystem,
@@ -19,7 +19,7 @@ pub struct Finder<'a> {
 }
 
 impl<'a> Finder<'a> {
-    /// A search on this machine, with its own loader and file system.
+    /// A finder for this machine, with its loader and file system.
     pub fn new(environment: &'a Environment) -> Finder<'a> {
         Finder {
             platform: Platform::CURRENT,

@@ -16,19 +16,19 @@ use crate::table::{self, LIBRARIES, LibraryDescriptor, Origin};
 
 impl Finder<'_> {
     /// Finds the library called `name` and loads it into this process, with every symbol resolved at once and
-    /// visible to what is loaded later. What it needs is loaded first, in the CUDA major it needs it in: the
-    /// file itself tells.
+    /// visible to libraries loaded later. Its dependencies are loaded first, of the CUDA major that the file
+    /// requires.
     ///
-    /// Nothing is remembered between calls but which step found what: a library installed after a failed
-    /// attempt is found by the next one.
+    /// A failed attempt is not cached: a library installed afterwards is found by the next call. Only the step that
+    /// found a loaded library is recorded.
     ///
     /// # Errors
     ///
-    /// [`LoadErrorKind::Unknown`] if there is no such row, [`LoadErrorKind::NotAvailable`] if the library does
-    /// not exist for the platform, [`LoadErrorKind::NotFound`] if it, or a library it needs, lies in none of the
-    /// places, [`LoadErrorKind::Failed`] if a file was found that is broken or that the system's loader refused:
-    /// the search then stops, because a broken installation should be seen, not skipped.
-    /// [`LoadErrorKind::InvalidSetting`] if an override leads nowhere or `CUPYRITE_CUDA_MAJOR` is no known number.
+    /// [`LoadErrorKind::Unknown`] if the table has no such library, [`LoadErrorKind::NotAvailable`] if the library
+    /// does not exist for the platform, [`LoadErrorKind::NotFound`] if it, or a dependency, is in none of the
+    /// searched locations, [`LoadErrorKind::Failed`] if a file is broken or the system loader fails to load it: the
+    /// search then stops, because skipping it would hide a broken installation. [`LoadErrorKind::InvalidSetting`] if
+    /// an override names a missing file or `CUPYRITE_CUDA_MAJOR` is not a known CUDA major.
     pub fn load(&self, name: &str) -> Result<LoadedLibrary, LoadError> {
         let library = self.row(name)?;
         let request = Request::any(self, library, self.wanted(library));
@@ -41,12 +41,12 @@ impl Finder<'_> {
         Ok(loaded)
     }
 
-    /// Finds the library called `name` as [`Finder::load`] does, without loading anything: no code of the
-    /// library runs. What it needs is not looked for.
+    /// Finds the library called `name` as [`Finder::load`] does, without loading it: no code of the library runs.
+    /// Does not search for its dependencies.
     ///
     /// # Errors
     ///
-    /// As [`Finder::load`], less what only the system's loader would notice.
+    /// As [`Finder::load`], except for failures that only the system loader detects.
     pub fn locate(&self, name: &str) -> Result<LocatedLibrary, LoadError> {
         let library = self.row(name)?;
         let request = Request::any(self, library, self.wanted(library));
@@ -54,8 +54,8 @@ impl Finder<'_> {
             finder: *self,
             library,
         };
-        let (mut located, trail) = search(*self, request, &mut goal)?;
-        located.searched = trail.finish(self.files, |_, _| Relation::None);
+        let (mut located, log) = search(*self, request, &mut goal)?;
+        located.searched = log.finish(self.files, |_, _| Relation::None);
         Ok(located)
     }
 
@@ -63,7 +63,7 @@ impl Finder<'_> {
         table::find_library(name).ok_or_else(|| LoadError::unknown(name, self.platform))
     }
 
-    /// The CUDA major that is asked for; the driver has none.
+    /// The requested CUDA major; the driver has none.
     fn wanted(&self, library: &LibraryDescriptor) -> Option<u32> {
         match library.origin {
             Origin::Driver => None,
@@ -71,13 +71,13 @@ impl Finder<'_> {
         }
     }
 
-    /// The root of the toolkit that the system's CUDA runtime belongs to: the runtime in the process, or else
-    /// the one that the system's loader would take. Nothing is loaded for it and no process is started.
+    /// The root of the toolkit that contains the system's CUDA runtime: the loaded runtime, else the one that the
+    /// system loader would take. Loads nothing and starts no process.
     pub fn toolkit_root_by_canary(&self) -> Option<PathBuf> {
         self.toolkit_root(self.environment.major)
     }
 
-    /// The same for one CUDA major.
+    /// As [`Finder::toolkit_root_by_canary`], for one CUDA major.
     pub(crate) fn toolkit_root(&self, major: Option<u32>) -> Option<PathBuf> {
         let cudart = table::find_library("cudart")?;
         Request::any(self, cudart, major)
@@ -93,7 +93,7 @@ impl Finder<'_> {
             })
     }
 
-    /// The root of a toolkit of which a file is the CUDA runtime, as it is written or with links followed.
+    /// The root of the toolkit that contains a CUDA runtime, by its path as given or resolved.
     fn root_around(&self, path: &Path) -> Option<PathBuf> {
         let dirs: Vec<String> = match self.platform.os {
             Os::Linux => {
@@ -107,7 +107,7 @@ impl Finder<'_> {
             let folder = path.parent()?;
             let dir = dirs.iter().find(|dir| folder.ends_with(dir))?;
             let root = folder.ancestors().nth(dir.split('/').count())?;
-            // `/usr/lib64` is no toolkit's.
+            // `/usr/lib64` is not in a toolkit.
             (root.is_absolute() && !["/", "/usr"].iter().any(|system| root == Path::new(system))
                 || self.platform.is_windows())
             .then(|| root.to_owned())
@@ -116,25 +116,25 @@ impl Finder<'_> {
     }
 }
 
-/// What is being loaded for one call.
+/// The libraries one call loads.
 #[derive(Debug, Default)]
 struct LoadSession {
-    /// The libraries whose dependencies are being loaded, the one asked for first.
+    /// The libraries whose dependencies are being loaded, the requested one first.
     active: Vec<&'static str>,
-    /// Those that were loaded as dependencies, by the names that counted.
+    /// The loaded dependencies, with the accepted names.
     done: Vec<(&'static str, Vec<&'static str>)>,
 }
 
-/// How badly a dependency is needed.
+/// How a missing dependency is treated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum DependencyStrength {
-    /// The file names it: the loader will not load the one without the other.
+enum DependencyKind {
+    /// The file names it: the loader fails without it, unless the file's run path leads to it.
     Linked,
-    /// The table says so, and the file does not tell.
+    /// The table lists it, and the file names no dependency of the table.
     Required,
-    /// It is loaded if it is there; a broken one is an error.
+    /// Loaded if found; a broken one is an error.
     Optional,
-    /// It is loaded if that works.
+    /// Loaded if that succeeds.
     Tried,
 }
 
@@ -189,8 +189,8 @@ impl SearchGoal for Load<'_, '_> {
     fn by_name(&mut self, name: &'static str) -> Result<Option<LoadedLibrary>, Rejection> {
         match self.open(name.as_ref()) {
             Ok(handle) => Ok(Some(self.opened(handle, name.into(), FoundVia::System))),
-            // A bare name in front means that this very file was not found. Otherwise a file was, and it, or
-            // something that it needs, does not load. (The words after it are in the user's language.)
+            // A message that begins with the bare name means that this file was not found. Otherwise a file was
+            // found, and it or a dependency failed to load. (The rest of the message is localized.)
             Err(message) if message.starts_with(&format!("{name}: ")) => Ok(None),
             Err(message) => Err(Rejection::Refused(message)),
         }
@@ -219,8 +219,8 @@ impl Load<'_, '_> {
         }
     }
 
-    /// Loads what the library would open by itself later. Not finding them is no error here: a library with
-    /// a run path finds its own, and one without says so when it needs them.
+    /// Loads the companions that the library opens itself later. A missing one is not an error: a library with a run
+    /// path finds its own, and one without reports the failure when it needs them.
     fn open_companions(&self, path: &Path) {
         if self.finder.platform.is_windows() {
             return;
@@ -241,19 +241,19 @@ impl Load<'_, '_> {
         }
     }
 
-    /// Loads what a file needs. What it names and is nowhere is no error yet, because the file's own run path
-    /// may lead to it: that is given back, for the case that the file does not load.
+    /// Loads the dependencies of a file. A missing one that the file names is returned, not raised, because the
+    /// file's run path may lead to it; it becomes the error if the file fails to load.
     fn dependencies(&mut self, candidate: &Candidate) -> Result<Option<Box<LoadError>>, Rejection> {
         let mut missing = None;
         let finder = self.finder;
         let major = candidate.major.or(finder.environment.major);
-        for (library, name, need) in needed(self.library, candidate) {
+        for (library, name, kind) in needed(self.library, candidate) {
             let mut request = Request::any(&finder, library, major);
             if let Some(name) = name {
                 let mut names = library.names_for(finder.platform, None);
                 let of_name = names.find_map(|(one, major)| major.filter(|_| one == name));
                 request.names = vec![(name, of_name)];
-                // The name is what counts; where it tells a major, the parent's must not contradict it.
+                // The name is decisive; its CUDA major, if it implies one, overrides the dependent's.
                 request.major = of_name.or(major);
             }
             if library.origin == Origin::Driver {
@@ -261,11 +261,11 @@ impl Load<'_, '_> {
             }
             let names: Vec<_> = request.names.iter().map(|(name, _)| *name).collect();
             let key = (library.name, names);
-            // A cycle ends here: the library is being loaded already.
+            // A dependency cycle: the library is being loaded already.
             if self.session.active.contains(&library.name) || self.session.done.contains(&key) {
                 continue;
             }
-            request.parent = Some(Dependent {
+            request.dependent = Some(Dependent {
                 name: self.library.name,
                 folder: candidate
                     .path
@@ -276,14 +276,14 @@ impl Load<'_, '_> {
             });
             match load(finder, request, self.session) {
                 Ok(_) => self.session.done.push(key),
-                Err(error) => match (need, error.kind) {
+                Err(error) => match (kind, error.kind) {
                     (_, LoadErrorKind::NotAvailable) => {}
-                    (DependencyStrength::Tried, _)
-                    | (DependencyStrength::Optional, LoadErrorKind::NotFound) => {
+                    (DependencyKind::Tried, _)
+                    | (DependencyKind::Optional, LoadErrorKind::NotFound) => {
                         log::debug!("{} without {}: {error}", self.library.name, library.name);
                     }
-                    // The loader would come across what blocks: it must not get there.
-                    (DependencyStrength::Linked, LoadErrorKind::NotFound) if !blocks(&error) => {
+                    // The loader would open a pipe or device, and block.
+                    (DependencyKind::Linked, LoadErrorKind::NotFound) if !blocks(&error) => {
                         missing.get_or_insert(Box::new(error));
                     }
                     _ => return Err(Rejection::Dependency(Box::new(error))),
@@ -294,24 +294,26 @@ impl Load<'_, '_> {
     }
 }
 
-/// Whether a search came across something that must not be opened.
+/// Whether a search found a pipe, socket or device.
 fn blocks(error: &LoadError) -> bool {
-    let mut looked = error.searched.iter();
-    looked.any(|looked| looked.outcome == SearchOutcome::Broken(FileDefect::Special))
+    error
+        .searched
+        .iter()
+        .any(|location| location.outcome == SearchOutcome::Broken(FileDefect::Special))
 }
 
-/// The libraries of the table that a file needs: what the table says first, in its order, then what else the
-/// file names.
+/// The dependencies of a file that are in the table: first those that the table lists, in its order, then others that
+/// the file names.
 fn needed(
     library: &'static LibraryDescriptor,
     candidate: &Candidate,
 ) -> Vec<(
     &'static LibraryDescriptor,
     Option<&'static str>,
-    DependencyStrength,
+    DependencyKind,
 )> {
     let linked: Vec<(&'static LibraryDescriptor, &'static str)> = candidate
-        .said
+        .dynamic
         .needed
         .iter()
         .flatten()
@@ -327,28 +329,28 @@ fn needed(
         let mut linked = linked.iter();
         linked.find_map(|(row, soname)| (row.name == name).then_some(*soname))
     };
-    // A file that names some of what the table says names all that this version of it needs.
+    // A file that names one dependency of the table names all that its version has.
     let tells = library
         .dependencies
         .iter()
         .any(|name| name_of(name).is_some());
     let mut all = Vec::new();
     for name in library.dependencies {
-        let need = match name_of(name) {
-            Some(_) => DependencyStrength::Linked,
-            None if tells => DependencyStrength::Tried,
-            None => DependencyStrength::Required,
+        let kind = match name_of(name) {
+            Some(_) => DependencyKind::Linked,
+            None if tells => DependencyKind::Tried,
+            None => DependencyKind::Required,
         };
-        all.extend(table::find_library(name).map(|row| (row, name_of(name), need)));
+        all.extend(table::find_library(name).map(|row| (row, name_of(name), kind)));
     }
     for name in library.optional_dependencies {
         all.extend(
-            table::find_library(name).map(|row| (row, name_of(name), DependencyStrength::Optional)),
+            table::find_library(name).map(|row| (row, name_of(name), DependencyKind::Optional)),
         );
     }
     for (row, soname) in linked {
         if !all.iter().any(|(known, ..)| known.name == row.name) {
-            all.push((row, Some(soname), DependencyStrength::Tried));
+            all.push((row, Some(soname), DependencyKind::Tried));
         }
     }
     all

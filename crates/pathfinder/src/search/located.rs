@@ -1,4 +1,4 @@
-//! What a search gives back.
+//! Results of searches.
 
 use std::path::PathBuf;
 
@@ -7,39 +7,38 @@ use crate::found_via::FoundVia;
 use crate::loader::LibraryHandle;
 use crate::table::LibraryDescriptor;
 
-/// A library in this process.
+/// A loaded library.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LoadedLibrary {
-    /// The row it belongs to.
+    /// Its descriptor.
     pub library: &'static LibraryDescriptor,
-    /// For symbols; never closed.
+    /// Handle for symbol lookup; never closed.
     pub handle: LibraryHandle,
-    /// The file, as the loader names it.
+    /// The file, as the loader reports it.
     pub path: PathBuf,
-    /// The step that found it. What this crate has loaded before keeps the step of that time, so that a
-    /// repeated call answers as the first one did.
+    /// The step that found it. A library that this crate loaded before keeps its original step, so that repeated
+    /// calls agree.
     pub found_via: FoundVia,
 }
 
-/// A library that would be loaded.
+/// A located library; not loaded.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LocatedLibrary {
-    /// The row it belongs to.
+    /// Its descriptor.
     pub library: &'static LibraryDescriptor,
     /// The file.
     pub path: PathBuf,
     /// The step that found it.
     pub found_via: FoundVia,
-    /// The CUDA major it is built for, where its name, folder or dependencies tell.
+    /// The CUDA major it is built for, if its name, folder or dependencies imply one.
     pub major: Option<u32>,
-    /// Its version, such as `13.0.88`, where that can be read off the file's, the package's or the toolkit's
-    /// own words.
+    /// Its version, such as `13.0.88`, if the name of the file, package or toolkit contains it.
     pub version: Option<String>,
-    /// Every place that was looked at before, in order.
+    /// The locations searched before, in order.
     pub searched: Vec<SearchedLocation>,
 }
 
-/// A folder of headers, a tool or an archive.
+/// A folder of headers, a tool, a static library or a bitcode library.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LocatedPath {
     /// The name in its table.

@@ -1,8 +1,7 @@
-//! Folders of headers, tools, archives for linking and bitcode libraries: what is found without being loaded.
+//! Headers, tools, static libraries and bitcode libraries: paths that are found without being loaded.
 //!
-//! One walk serves all four. It tries places in order, takes the first that holds a proper file, and notes of
-//! every other one what is wrong with it. A broken installation in one place does not hide a good one in the
-//! next.
+//! One search serves all four. It examines locations in order, takes the first with a usable file, and records what
+//! it found at the others. A broken installation in one location does not hide a good one in the next.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -24,22 +23,22 @@ const STATIC_LIBRARY: &str = "static library";
 const BITCODE_LIBRARY: &str = "bitcode library";
 
 impl Finder<'_> {
-    /// The folder to give a compiler so that it finds the headers of `name` (`"cudart"`, `"cccl"`), or `None`
-    /// if they are in no place. Links are followed: the answer is the real folder.
+    /// The include folder of the header set `name` (`"cudart"`, `"cccl"`), or `None` if it is not found. Resolves
+    /// links.
     ///
     /// The order: wheels, conda, the product's own variables (`CUDNN_PATH`, `NCCL_HOME`), `CUDA_PATH`,
     /// `CUDA_HOME`, the toolkit of the system's CUDA runtime, well-known toolkits, folders of the system.
     ///
     /// # Errors
     ///
-    /// [`FindErrorKind::Unknown`] if no set of headers is called so, [`FindErrorKind::NotAvailable`] if it does
-    /// not exist for the platform, [`FindErrorKind::InvalidSetting`] if `CUPYRITE_CUDA_MAJOR` is no number.
+    /// [`FindErrorKind::Unknown`] if there is no such header set, [`FindErrorKind::NotAvailable`] if it does not
+    /// exist for the platform, [`FindErrorKind::InvalidSetting`] if `CUPYRITE_CUDA_MAJOR` is not a number.
     pub fn find_header_directory(&self, name: &str) -> Result<Option<LocatedPath>, FindError> {
         let (row, hit, _) = self.search_header(name)?;
         Ok(hit.map(|hit| found(row, hit)))
     }
 
-    /// As [`Finder::find_header_directory`]; where the headers are in no place, the error tells every place.
+    /// As [`Finder::find_header_directory`]; if the headers are not found, the error lists every searched location.
     ///
     /// # Errors
     ///
@@ -62,23 +61,22 @@ impl Finder<'_> {
         Ok((row.name, hit, search))
     }
 
-    /// The tool called `name` (`"nvcc"`, `"ptxas"`), or `None` if it is in no place. It may be executed, and
-    /// links are followed: the answer is the real file. `PATH` is not searched, so that a tool fits the rest of
-    /// the installation.
+    /// The executable of the tool `name` (`"nvcc"`, `"ptxas"`), or `None` if it is not found. Resolves links. Does
+    /// not search `PATH`, so that a tool matches the rest of the installation.
     ///
     /// The order: wheels, conda, on Windows the folders in which Nsight is registered, `CUDA_PATH`,
     /// `CUDA_HOME`, the toolkit of the system's CUDA runtime, well-known toolkits.
     ///
     /// # Errors
     ///
-    /// [`FindErrorKind::Unknown`] if no tool is called so, [`FindErrorKind::InvalidSetting`] if `CUPYRITE_CUDA_MAJOR`
-    /// is no number.
+    /// [`FindErrorKind::Unknown`] if there is no such tool, [`FindErrorKind::InvalidSetting`] if
+    /// `CUPYRITE_CUDA_MAJOR` is not a number.
     pub fn find_binary(&self, name: &str) -> Result<Option<LocatedPath>, FindError> {
         let (row, hit, _) = self.search_binary(name)?;
         Ok(hit.map(|hit| found(row, hit)))
     }
 
-    /// As [`Finder::find_binary`]; where the tool is in no place, the error tells every place.
+    /// As [`Finder::find_binary`]; if the tool is not found, the error lists every searched location.
     ///
     /// # Errors
     ///
@@ -97,22 +95,22 @@ impl Finder<'_> {
         Ok((row.name, hit, search))
     }
 
-    /// The archive for linking called `name` (`"cudadevrt"`). Links are followed: the answer is the real file.
+    /// The static library `name` (`"cudadevrt"`). Resolves links.
     ///
     /// The order: wheels, conda, `CUDA_PATH`, `CUDA_HOME`, the toolkit of the system's CUDA runtime, well-known
     /// toolkits.
     ///
     /// # Errors
     ///
-    /// [`FindErrorKind::NotFound`] if it is in no place, [`FindErrorKind::Unknown`] if no archive is called so,
+    /// [`FindErrorKind::NotFound`] if it is not found, [`FindErrorKind::Unknown`] if there is no such library,
     /// [`FindErrorKind::NotAvailable`] if it does not exist for the platform, [`FindErrorKind::InvalidSetting`] if
-    /// `CUPYRITE_CUDA_MAJOR` is no number.
+    /// `CUPYRITE_CUDA_MAJOR` is not a number.
     pub fn locate_static_library(&self, name: &str) -> Result<LocatedPath, FindError> {
         self.archive(STATIC_LIBRARY, name, table::STATIC_LIBRARIES)
     }
 
-    /// The library in LLVM bitcode called `name` (`"device"` for `libdevice.10.bc`), in the places and the
-    /// order of [`Finder::locate_static_library`].
+    /// The LLVM bitcode library `name` (`"device"` for `libdevice.10.bc`), in the locations and the order of
+    /// [`Finder::locate_static_library`].
     ///
     /// # Errors
     ///
@@ -121,8 +119,7 @@ impl Finder<'_> {
         self.archive(BITCODE_LIBRARY, name, table::BITCODE_LIBRARIES)
     }
 
-    /// The root of the toolkit that the user names: `CUDA_PATH`, else `CUDA_HOME`, exactly as it is written
-    /// there. Nothing is checked.
+    /// The value of `CUDA_PATH`, else of `CUDA_HOME`, unchanged and unchecked.
     pub fn cuda_path_or_home(&self) -> Option<PathBuf> {
         let Environment {
             cuda_path,
@@ -223,7 +220,7 @@ pub fn cuda_path_or_home() -> Option<PathBuf> {
     Finder::new(&Environment::current()).cuda_path_or_home()
 }
 
-/// What was found, and the step that found it.
+/// The path found, and the step that found it.
 type Hit = Option<(PathBuf, FoundVia)>;
 
 fn found(name: &'static str, (path, found_via): (PathBuf, FoundVia)) -> LocatedPath {
@@ -235,29 +232,29 @@ fn found(name: &'static str, (path, found_via): (PathBuf, FoundVia)) -> LocatedP
     }
 }
 
-/// One walk for one thing.
+/// The search for one item.
 struct Search<'f> {
     finder: &'f Finder<'f>,
-    trail: SearchLog,
+    log: SearchLog,
     what: &'static str,
     name: &'static str,
     packages: &'static Packages,
-    /// Who installs it: that decides which folders belong to one CUDA major.
+    /// Who installs it, which decides which folders belong to one CUDA major.
     origin: Origin,
-    /// Toolkits contain it, so that all of them are worth a look.
+    /// Toolkits contain it, so that the search includes all toolkits.
     part_of_toolkit: bool,
-    /// The beginning that names of similar files share.
+    /// The common prefix of similar file names.
     stem: String,
 }
 
-/// What a file must be besides being a regular one.
+/// What the search requires of a regular file.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum FileRequirement {
-    /// Nothing: a header is taken as it is.
+    /// Nothing more: a header.
     Exist,
-    /// Some bytes.
+    /// It is not empty.
     HoldBytes,
-    /// Some bytes, and this process may execute it.
+    /// It is not empty, and this process may execute it.
     Run,
 }
 
@@ -271,7 +268,7 @@ impl<'f> Search<'f> {
     ) -> Result<Search<'f>, FindError> {
         let mut search = Search {
             finder,
-            trail: SearchLog::default(),
+            log: SearchLog::default(),
             what,
             name,
             packages,
@@ -280,16 +277,16 @@ impl<'f> Search<'f> {
             stem: name.to_lowercase(),
         };
         if let Some(value) = &finder.environment.rejected_major {
-            let text = "no number of a CUDA major".to_owned();
-            let place = format!("{MAJOR_VARIABLE}={value}");
+            let text = "expected a CUDA major version, such as 13".to_owned();
+            let location = format!("{MAJOR_VARIABLE}={value}");
             search
-                .trail
-                .note("settings", place, SearchOutcome::Refused(text));
+                .log
+                .record("settings", location, SearchOutcome::Refused(text));
             return Err(search.error(FindErrorKind::InvalidSetting));
         }
         if finder.environment.site_packages.is_empty() {
-            let place = "site-packages or VIRTUAL_ENV";
-            search.trail.note("wheels", place, SearchOutcome::NotSet);
+            let location = "site-packages or VIRTUAL_ENV";
+            search.log.record("wheels", location, SearchOutcome::NotSet);
         }
         Ok(search)
     }
@@ -329,8 +326,8 @@ impl<'f> Search<'f> {
                 }
             }
         }
-        for place in self.toolkits() {
-            let Some((step, root, via)) = self.toolkit(place) else {
+        for location in self.toolkits() {
+            let Some((step, root, via)) = self.toolkit(location) else {
                 continue;
             };
             for dir in self.with_targets(row.root_dirs, TargetDirOrder::Last) {
@@ -377,8 +374,8 @@ impl<'f> Search<'f> {
                 }
             }
         }
-        for place in self.toolkits() {
-            let Some((step, root, via)) = self.toolkit(place) else {
+        for location in self.toolkits() {
+            let Some((step, root, via)) = self.toolkit(location) else {
                 continue;
             };
             if let Some(path) = self.file_in(step, &root.join("bin"), &names, FileRequirement::Run)
@@ -415,8 +412,8 @@ impl<'f> Search<'f> {
                 }
             }
         }
-        for place in self.toolkits() {
-            let Some((step, root, via)) = self.toolkit(place) else {
+        for location in self.toolkits() {
+            let Some((step, root, via)) = self.toolkit(location) else {
                 continue;
             };
             for dir in self.with_targets(&root_dirs, TargetDirOrder::Last) {
@@ -430,14 +427,14 @@ impl<'f> Search<'f> {
         None
     }
 
-    /// A folder of wheels below each site-packages root; none if it is for a major that does not count.
+    /// A wheel folder below each site-packages root; none if it belongs to another CUDA major than the required one.
     fn wheel_folders(&mut self, dir: &str, names: &[String]) -> Vec<PathBuf> {
         let env = self.finder.environment;
         let mut folders = Vec::new();
         for root in &env.site_packages {
             if !is_absolute(self.platform(), root) {
-                self.trail
-                    .note_path("wheels", root, SearchOutcome::Relative);
+                self.log
+                    .record_path("wheels", root, SearchOutcome::Relative);
                 continue;
             }
             let folder = root.join(dir);
@@ -446,7 +443,7 @@ impl<'f> Search<'f> {
                     for path in names.iter().map(|name| folder.join(name)) {
                         if probe_file(self.finder.files, &path) == Probe::File {
                             let outcome = SearchOutcome::OtherMajor { found, wanted };
-                            self.trail.note_path("wheels", &path, outcome);
+                            self.log.record_path("wheels", &path, outcome);
                         }
                     }
                 }
@@ -456,7 +453,7 @@ impl<'f> Search<'f> {
         folders
     }
 
-    /// The root of the conda environment: on Windows what is not Python lies in its `Library`.
+    /// The root of the conda environment; on Windows its `Library` folder, which contains everything but Python.
     fn conda(&mut self) -> Option<PathBuf> {
         let value = self.finder.environment.conda_prefix.as_deref();
         let root = self.root("conda", "CONDA_PREFIX", value)?;
@@ -465,29 +462,29 @@ impl<'f> Search<'f> {
         } else {
             root
         };
-        self.of_the_major("conda", root)
+        self.of_required_major("conda", root)
     }
 
-    /// Where toolkits may be, in order.
+    /// The locations of toolkits, in order.
     fn toolkits(&self) -> Vec<ToolkitLocation> {
         let env = self.finder.environment;
-        let mut places = vec![ToolkitLocation::CudaPath];
+        let mut locations = vec![ToolkitLocation::CudaPath];
         if env.cuda_home.is_none() || env.cuda_home != env.cuda_path {
-            places.push(ToolkitLocation::CudaHome);
+            locations.push(ToolkitLocation::CudaHome);
         }
         if self.part_of_toolkit {
-            places.push(ToolkitLocation::Canary);
-            places.extend(
+            locations.push(ToolkitLocation::Canary);
+            locations.extend(
                 env.toolkit_roots
                     .iter()
                     .cloned()
                     .map(ToolkitLocation::WellKnown),
             );
         }
-        places
+        locations
     }
 
-    /// The root of the toolkit in a place, if one is there.
+    /// The root of the toolkit at a location, if it exists.
     fn toolkit(&mut self, location: ToolkitLocation) -> Option<(&'static str, PathBuf, FoundVia)> {
         let env = self.finder.environment;
         let (step, root, via) = match location {
@@ -504,40 +501,40 @@ impl<'f> Search<'f> {
             ToolkitLocation::Canary => {
                 let step = "toolkit of the system's CUDA runtime";
                 let Some(root) = self.finder.toolkit_root_by_canary() else {
-                    self.trail.note(step, "cudart", SearchOutcome::NoSuchName);
+                    self.log.record(step, "cudart", SearchOutcome::NoSuchName);
                     return None;
                 };
                 (step, root, FoundVia::Canary)
             }
             ToolkitLocation::WellKnown(root) => {
                 if self.finder.files.entry(&root) != FileEntry::Folder {
-                    self.trail.note_folder("toolkit", root);
+                    self.log.record_folder("toolkit", root);
                     return None;
                 }
                 ("toolkit", root, FoundVia::WellKnown)
             }
         };
-        Some((step, self.of_the_major(step, root)?, via))
+        Some((step, self.of_required_major(step, root)?, via))
     }
 
-    /// The root that a variable names, if it can be one.
+    /// The root that a variable names, if it is an existing folder.
     fn root(
         &mut self,
         step: &'static str,
         variable: &'static str,
         value: Option<&Path>,
     ) -> Option<PathBuf> {
-        let root = self.trail.root(self.platform(), step, variable, value)?;
+        let root = self.log.root(self.platform(), step, variable, value)?;
         if self.finder.files.entry(root) != FileEntry::Folder {
-            // One line for the root, not one for each folder below it.
-            self.trail.note_folder(step, root);
+            // One record for the root, not one for each folder below it.
+            self.log.record_folder(step, root);
             return None;
         }
         Some(root.to_owned())
     }
 
-    /// `root`, unless it is the root of a toolkit for a major that does not count.
-    fn of_the_major(&mut self, step: &'static str, root: PathBuf) -> Option<PathBuf> {
+    /// `root`, unless its toolkit is for another CUDA major than the required one.
+    fn of_required_major(&mut self, step: &'static str, root: PathBuf) -> Option<PathBuf> {
         let Some(wanted) = self.finder.environment.major else {
             return Some(root);
         };
@@ -547,15 +544,14 @@ impl<'f> Search<'f> {
         match toolkit::major(self.finder.files, self.platform(), &root) {
             Some(found) if found != wanted => {
                 let outcome = SearchOutcome::OtherMajor { found, wanted };
-                self.trail.note_path(step, &root, outcome);
+                self.log.record_path(step, &root, outcome);
                 None
             }
             _ => Some(root),
         }
     }
 
-    /// Folders of conda environments and toolkits, some of which have everything once more in a folder for each
-    /// target.
+    /// Folders of conda environments and toolkits, and the same folders below `targets/<target>`.
     fn with_targets(&self, dirs: &[&'static str], order: TargetDirOrder) -> Vec<PathBuf> {
         let plain = dirs.iter().map(PathBuf::from);
         if self.origin != Origin::Toolkit || self.platform().is_windows() {
@@ -572,7 +568,7 @@ impl<'f> Search<'f> {
         }
     }
 
-    /// The folders of the system for a set of headers.
+    /// The system folders of a header set.
     fn system_folders(&mut self, row: &HeaderSet) -> Vec<PathBuf> {
         let files = self.finder.files;
         let mut folders = Vec::new();
@@ -593,35 +589,35 @@ impl<'f> Search<'f> {
             };
             let found = expand(files, &base, pattern);
             if found.is_empty() {
-                let place = base.join(pattern).display().to_string();
-                self.trail
-                    .note("system folders", place, SearchOutcome::Absent);
+                let location = base.join(pattern).display().to_string();
+                self.log
+                    .record("system folders", location, SearchOutcome::Absent);
             }
             folders.extend(found);
         }
         folders
     }
 
-    /// The real folder, if the header is in it.
+    /// The resolved folder, if it contains the header.
     fn header_in(
         &mut self,
         step: &'static str,
         folder: &Path,
         names: &[String],
     ) -> Option<PathBuf> {
-        self.proper_file(step, folder, names, FileRequirement::Exist)?;
+        self.usable_file(step, folder, names, FileRequirement::Exist)?;
         Some(self.real(folder))
     }
 
-    /// The real file of the first of `names` that is in a folder.
+    /// The resolved path of the first of `names` that exists in a folder and is usable.
     fn file_in(
         &mut self,
         step: &'static str,
         folder: &Path,
         names: &[String],
-        must: FileRequirement,
+        requirement: FileRequirement,
     ) -> Option<PathBuf> {
-        let path = self.proper_file(step, folder, names, must)?;
+        let path = self.usable_file(step, folder, names, requirement)?;
         Some(self.real(&path))
     }
 
@@ -630,44 +626,46 @@ impl<'f> Search<'f> {
         resolved.unwrap_or_else(|| path.to_owned())
     }
 
-    /// The first of `names` that is a proper file in a folder; notes what is wrong with the others.
-    fn proper_file(
+    /// The first of `names` that is a usable file in a folder; records the defects of the others.
+    fn usable_file(
         &mut self,
         step: &'static str,
         folder: &Path,
         names: &[String],
-        must: FileRequirement,
+        requirement: FileRequirement,
     ) -> Option<PathBuf> {
         let files = self.finder.files;
         let mut broken = false;
         for name in names {
             let path = folder.join(name);
-            let fault = match probe_file(files, &path) {
+            let defect = match probe_file(files, &path) {
                 Probe::Absent => continue,
-                Probe::FileDefect(fault) => fault,
+                Probe::Defect(defect) => defect,
                 Probe::File
-                    if must != FileRequirement::Exist
+                    if requirement != FileRequirement::Exist
                         && files.entry(&path) == FileEntry::File(0) =>
                 {
                     FileDefect::Empty
                 }
-                Probe::File if must == FileRequirement::Run && !files.is_executable(&path) => {
+                Probe::File
+                    if requirement == FileRequirement::Run && !files.is_executable(&path) =>
+                {
                     FileDefect::NotExecutable
                 }
                 Probe::File => return Some(path),
             };
-            self.trail
-                .note_path(step, &path, SearchOutcome::Broken(fault));
+            self.log
+                .record_path(step, &path, SearchOutcome::Broken(defect));
             broken = true;
         }
         if !broken {
-            self.trail.note_folder(step, folder);
+            self.log.record_folder(step, folder);
         }
         None
     }
 
     fn error(self, kind: FindErrorKind) -> FindError {
-        let looked = self.trail.finish(self.finder.files, |_, name: &OsStr| {
+        let searched = self.log.finish(self.finder.files, |_, name: &OsStr| {
             let name = name.to_string_lossy().to_lowercase();
             if name.starts_with(&self.stem) {
                 Relation::Similar
@@ -682,34 +680,34 @@ impl<'f> Search<'f> {
             known: Vec::new(),
             platform: self.finder.platform,
             major: self.finder.environment.major,
-            searched: looked,
+            searched,
             packages: self.packages,
         }
     }
 }
 
-/// A place in which a toolkit may be.
+/// A location of a toolkit.
 enum ToolkitLocation {
-    /// Where `CUDA_PATH` points.
+    /// The value of `CUDA_PATH`.
     CudaPath,
-    /// Where `CUDA_HOME` points.
+    /// The value of `CUDA_HOME`.
     CudaHome,
-    /// Around the system's CUDA runtime.
+    /// The toolkit of the system's CUDA runtime.
     Canary,
-    /// In a folder where toolkits are usually installed.
+    /// A usual installation folder.
     WellKnown(PathBuf),
 }
 
-/// Where the folders of targets come in the order.
+/// Position of the target folders in the order.
 #[derive(Clone, Copy)]
 enum TargetDirOrder {
-    /// Before the plain ones, as in conda environments.
+    /// Before the plain folders, as in conda environments.
     First,
-    /// After them, as in toolkits.
+    /// After the plain folders, as in toolkits.
     Last,
 }
 
-/// A folder's sub-folders; an empty name is the folder itself.
+/// Subfolders of a folder; an empty name is the folder itself.
 fn join_all(folder: &Path, dirs: &[&str]) -> Vec<PathBuf> {
     let join = |dir: &&str| {
         if dir.is_empty() {

@@ -1,4 +1,4 @@
-//! How every search walks: what lies at a place, what was looked at, folders whose names are not all known.
+//! Building blocks of the searches: probing a path, the log of searched locations, folder patterns.
 
 use std::collections::HashSet;
 use std::ffi::OsStr;
@@ -8,11 +8,11 @@ use crate::error::{FileDefect, SearchOutcome, SearchedLocation};
 use crate::files::{FileEntry, FileSystem};
 use crate::platform::Platform;
 
-/// Similar names that are told for one folder.
-const SIMILAR_TOLD: usize = 6;
+/// Similar names that a message lists per folder.
+const SIMILAR_LISTED: usize = 6;
 
-/// Whether a path means the same from every working directory. Windows' rules hold on any platform: a drive
-/// without a root (`C:x`) and a root without a drive (`\x`) both depend on what is current.
+/// Whether a path is independent of the working directory. For Windows, a drive without a root (`C:x`) and a root
+/// without a drive (`\x`) are relative.
 pub(crate) fn is_absolute(platform: Platform, path: &Path) -> bool {
     if !platform.is_windows() {
         return path.is_absolute();
@@ -25,20 +25,20 @@ pub(crate) fn is_absolute(platform: Platform, path: &Path) -> bool {
     }
 }
 
-/// What lies at a path where a file is wanted.
+/// What exists at a path where a file is expected.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Probe {
     /// Nothing.
     Absent,
-    /// A regular file, perhaps of no bytes.
+    /// A regular file, possibly empty.
     File,
-    /// Something that is no file.
-    FileDefect(FileDefect),
+    /// Something other than a regular file.
+    Defect(FileDefect),
 }
 
-/// Looks where a file is wanted: one question to the file system.
+/// Probes a path where a file is expected: one file system query.
 pub(crate) fn probe_file(files: &dyn FileSystem, path: &Path) -> Probe {
-    Probe::FileDefect(match files.entry(path) {
+    Probe::Defect(match files.entry(path) {
         FileEntry::Absent => return Probe::Absent,
         FileEntry::File(_) => return Probe::File,
         FileEntry::Folder => FileDefect::Folder,
@@ -49,55 +49,55 @@ pub(crate) fn probe_file(files: &dyn FileSystem, path: &Path) -> Probe {
     })
 }
 
-/// What was looked at, in order. What lies in the folders that hold nothing is only looked up when somebody
-/// wants to read it.
+/// The searched locations, in order. Folders are listed only in [`SearchLog::finish`].
 #[derive(Debug, Default)]
 pub(crate) struct SearchLog {
-    notes: Vec<Note>,
+    records: Vec<Record>,
 }
 
 #[derive(Debug)]
-enum Note {
+enum Record {
     SearchedLocation(SearchedLocation),
     Folder(&'static str, PathBuf),
 }
 
-/// What a file in a folder has to do with what is looked for.
+/// How a file in a searched folder relates to the missing one.
 pub(crate) enum Relation {
     /// Nothing.
     None,
-    /// Its name is alike.
+    /// It has a similar name.
     Similar,
-    /// It is the very thing, for another CUDA major: its own, and the one that counts.
+    /// It is the same library for another CUDA major: its own, and the required one.
     OtherMajor(u32, u32),
 }
 
 impl SearchLog {
-    /// Notes what was at a place.
-    pub(crate) fn note(
+    /// Records the outcome at a location.
+    pub(crate) fn record(
         &mut self,
         step: &'static str,
-        place: impl Into<String>,
+        location: impl Into<String>,
         outcome: SearchOutcome,
     ) {
-        self.notes.push(Note::SearchedLocation(SearchedLocation {
-            step,
-            place: place.into(),
-            outcome,
-        }));
+        self.records
+            .push(Record::SearchedLocation(SearchedLocation {
+                step,
+                location: location.into(),
+                outcome,
+            }));
     }
 
-    /// Notes what was at a path.
-    pub(crate) fn note_path(&mut self, step: &'static str, path: &Path, outcome: SearchOutcome) {
-        self.note(step, path.display().to_string(), outcome);
+    /// Records the outcome at a path.
+    pub(crate) fn record_path(&mut self, step: &'static str, path: &Path, outcome: SearchOutcome) {
+        self.record(step, path.display().to_string(), outcome);
     }
 
-    /// Notes a folder, there or not, in which what is looked for is not.
-    pub(crate) fn note_folder(&mut self, step: &'static str, folder: impl Into<PathBuf>) {
-        self.notes.push(Note::Folder(step, folder.into()));
+    /// Records a folder, existing or not, without the file.
+    pub(crate) fn record_folder(&mut self, step: &'static str, folder: impl Into<PathBuf>) {
+        self.records.push(Record::Folder(step, folder.into()));
     }
 
-    /// The root that a variable names, if it names one; notes why not.
+    /// The root that a variable names; records why there is none.
     pub(crate) fn root<'p>(
         &mut self,
         platform: Platform,
@@ -106,35 +106,35 @@ impl SearchLog {
         value: Option<&'p Path>,
     ) -> Option<&'p Path> {
         let Some(root) = value else {
-            self.note(step, variable, SearchOutcome::NotSet);
+            self.record(step, variable, SearchOutcome::NotSet);
             return None;
         };
         if !is_absolute(platform, root) {
-            let place = format!("{variable}={}", root.display());
-            self.note(step, place, SearchOutcome::Relative);
+            let location = format!("{variable}={}", root.display());
+            self.record(step, location, SearchOutcome::Relative);
             return None;
         }
         Some(root)
     }
 
-    /// Everything that was looked at. `kin` tells which files of a folder are worth naming.
+    /// Every searched location. `relation` selects the files of a folder that are worth naming.
     pub(crate) fn finish(
         self,
         files: &dyn FileSystem,
-        mut kin: impl FnMut(&Path, &OsStr) -> Relation,
+        mut relation: impl FnMut(&Path, &OsStr) -> Relation,
     ) -> Vec<SearchedLocation> {
-        let mut looked = Vec::new();
-        let mut told: HashSet<PathBuf> = HashSet::new();
-        for note in self.notes {
-            let (step, folder) = match note {
-                Note::SearchedLocation(one) => {
-                    looked.push(one);
+        let mut searched = Vec::new();
+        let mut done: HashSet<PathBuf> = HashSet::new();
+        for record in self.records {
+            let (step, folder) = match record {
+                Record::SearchedLocation(one) => {
+                    searched.push(one);
                     continue;
                 }
-                Note::Folder(step, folder) => (step, folder),
+                Record::Folder(step, folder) => (step, folder),
             };
-            // A folder may have been looked at for several names.
-            if told.contains(&folder) {
+            // A folder may be recorded for several names.
+            if done.contains(&folder) {
                 continue;
             }
             let outcome = match files.entry(&folder) {
@@ -143,24 +143,24 @@ impl SearchLog {
                     Ok(names) => {
                         let mut similar = Vec::new();
                         for name in names {
-                            match kin(&folder, &name) {
+                            match relation(&folder, &name) {
                                 Relation::None => {}
                                 Relation::Similar => {
                                     similar.push(name.to_string_lossy().into_owned())
                                 }
                                 Relation::OtherMajor(found, wanted) => {
-                                    looked.push(SearchedLocation {
+                                    searched.push(SearchedLocation {
                                         step,
-                                        place: folder.join(&name).display().to_string(),
+                                        location: folder.join(&name).display().to_string(),
                                         outcome: SearchOutcome::OtherMajor { found, wanted },
                                     })
                                 }
                             }
                         }
                         similar.sort();
-                        if similar.len() > SIMILAR_TOLD {
-                            let more = similar.len() - SIMILAR_TOLD;
-                            similar.truncate(SIMILAR_TOLD);
+                        if similar.len() > SIMILAR_LISTED {
+                            let more = similar.len() - SIMILAR_LISTED;
+                            similar.truncate(SIMILAR_LISTED);
                             similar.push(format!("{more} more"));
                         }
                         SearchOutcome::Other(similar)
@@ -175,20 +175,19 @@ impl SearchLog {
                 FileEntry::Denied(message) => SearchOutcome::Broken(FileDefect::Denied(message)),
                 FileEntry::Special => SearchOutcome::Broken(FileDefect::Special),
             };
-            looked.push(SearchedLocation {
+            searched.push(SearchedLocation {
                 step,
-                place: folder.display().to_string(),
+                location: folder.display().to_string(),
                 outcome,
             });
-            told.insert(folder);
+            done.insert(folder);
         }
-        looked
+        searched
     }
 }
 
-/// The folders below `base` that fit a pattern such as `NVIDIA/CUDNN/v9.*/bin`, in which `*` stands for any
-/// part of a name; the highest version first. Only folders with a `*` to match are listed, and the parts
-/// without one are not checked.
+/// The folders below `base` that match a pattern such as `NVIDIA/CUDNN/v9.*/bin`, in which `*` matches any part of a
+/// name; the highest version first. Lists only folders with a `*` to match; does not check the parts without one.
 pub(crate) fn expand(files: &dyn FileSystem, base: &Path, pattern: &str) -> Vec<PathBuf> {
     let mut found = vec![base.to_owned()];
     for part in pattern.split('/').filter(|part| !part.is_empty()) {
@@ -211,7 +210,7 @@ pub(crate) fn expand(files: &dyn FileSystem, base: &Path, pattern: &str) -> Vec<
                         && name.ends_with(after.as_bytes())
                 })
                 .collect();
-            names.sort_by(|a, b| natural(b).cmp(&natural(a)).then_with(|| b.cmp(a)));
+            names.sort_by(|a, b| natural_key(b).cmp(&natural_key(a)).then_with(|| b.cmp(a)));
             next.extend(names.into_iter().map(|name| path.join(name)));
         }
         found = next;
@@ -219,8 +218,8 @@ pub(crate) fn expand(files: &dyn FileSystem, base: &Path, pattern: &str) -> Vec<
     found
 }
 
-/// A name as text and numbers in turn, so that `v9.10` comes after `v9.9`.
-pub(crate) fn natural(name: &OsStr) -> Vec<(Vec<u8>, u64)> {
+/// Sort key that splits a name into text and numbers, so that `v9.10` follows `v9.9`.
+pub(crate) fn natural_key(name: &OsStr) -> Vec<(Vec<u8>, u64)> {
     let bytes = name.as_encoded_bytes();
     let mut parts = Vec::new();
     let mut at = 0;
@@ -279,7 +278,7 @@ mod tests {
     }
 
     #[test]
-    fn the_highest_version_first() {
+    fn expansion_sorts_the_highest_version_first() {
         let files = InMemoryFiles::new()
             .folder("/p/v9.9/bin")
             .folder("/p/v9.10/bin")

@@ -1,15 +1,14 @@
-//! Which CUDA major an installed toolkit is for.
+//! CUDA major of an installed toolkit.
 
 use std::path::Path;
 
 use crate::files::{FileEntry, FileSystem};
 use crate::platform::Platform;
 
-/// How much of a file is read: the version stands near the beginning.
+/// Bytes read of a file; the version is near the beginning.
 const HEAD: usize = 64 * 1024;
 
-/// The CUDA major of the toolkit (or conda environment) with this root: what its `cuda.h` says, else its
-/// `version.json`. `None` if neither tells.
+/// The CUDA major of the toolkit (or conda environment) with this root, from `cuda.h`, else from `version.json`.
 pub(crate) fn major(files: &dyn FileSystem, platform: Platform, root: &Path) -> Option<u32> {
     let below_targets = platform
         .targets()
@@ -67,7 +66,7 @@ mod tests {
     }
 
     #[test]
-    fn headers_and_json_tell_it() {
+    fn reads_headers_and_json() {
         let header = b"/* CUDA_VERSION 11000 */\n# if 0\n#define  CUDA_VERSION\t12090\n";
         let json =
             br#"{ "cuda" : { "name" : "CUDA SDK", "version" : "13.0.1" }, "cuda_nvcc": {} }"#;
@@ -82,7 +81,7 @@ mod tests {
     }
 
     #[test]
-    fn nonsense_tells_nothing() {
+    fn malformed_files_have_no_major() {
         for text in [
             &b""[..],
             b"#define CUDA_VERSION",

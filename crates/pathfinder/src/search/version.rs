@@ -1,17 +1,17 @@
-//! For which CUDA major a library is, and which version it has, from names alone.
+//! CUDA major and version of a library, from file, folder and package names.
 
 use std::path::{Path, PathBuf};
 
 use crate::files::FileEntry;
-use crate::loader::elf::DynamicInfo;
+use crate::loader::elf::DynamicSection;
 use crate::search::Finder;
-use crate::search::probe::{expand, natural};
+use crate::search::probe::{expand, natural_key};
 use crate::search::toolkit;
 use crate::table::{self, LIBRARIES, LibraryDescriptor};
 
-/// The CUDA major that a library's dependencies tell: what needs `libnvJitLink.so.13` is for CUDA 13.
-pub(crate) fn major_of_needed(said: &DynamicInfo) -> Option<u32> {
-    said.needed.iter().flatten().find_map(|needed| {
+/// The CUDA major of a library's dependencies: a library that requires `libnvJitLink.so.13` is for CUDA 13.
+pub(crate) fn major_of_needed(dynamic: &DynamicSection) -> Option<u32> {
+    dynamic.needed.iter().flatten().find_map(|needed| {
         LIBRARIES.iter().find_map(|row| {
             let index = row.linux_sonames.iter().position(|name| name == needed)?;
             row.linux_majors.get(index).copied()
@@ -19,9 +19,8 @@ pub(crate) fn major_of_needed(said: &DynamicInfo) -> Option<u32> {
     })
 }
 
-/// The CUDA major that the surroundings of a library tell: the names of its folders (`cu13`, `cuda-13.0`,
-/// `CUDA/v13.0`), links followed, the wheel that brought it, the CUDA runtime that lies with it, or what the
-/// toolkit around it says of itself.
+/// The CUDA major of a library's location: from its folder names (`cu13`, `cuda-13.0`, `CUDA/v13.0`), as given or
+/// resolved, its wheel, the CUDA runtime beside it, or the toolkit that contains it.
 pub(crate) fn major_of_place(
     finder: &Finder<'_>,
     library: &LibraryDescriptor,
@@ -37,8 +36,7 @@ pub(crate) fn major_of_place(
         })
 }
 
-/// The CUDA major of a product's wheel, where there is one package for each and only one is installed:
-/// `nvidia_cudnn_cu13`.
+/// The CUDA major of a product with one package per major, if only one is installed: `nvidia_cudnn_cu13`.
 fn major_of_wheel(finder: &Finder<'_>, library: &LibraryDescriptor, path: &Path) -> Option<u32> {
     let (new, old) = (library.packages.pip, library.packages.pip_cuda12);
     if new == old || new.is_empty() || old.is_empty() {
@@ -74,7 +72,7 @@ fn major_of_folders(path: &Path) -> Option<u32> {
     None
 }
 
-/// The major of the CUDA runtime in the folder of a library or in those above it, if there is one only.
+/// The major of the only CUDA runtime in a library's folder or the three folders above it.
 fn major_beside(finder: &Finder<'_>, path: &Path) -> Option<u32> {
     let cudart = table::find_library("cudart")?;
     let platform = finder.platform;
@@ -104,7 +102,7 @@ fn major_beside(finder: &Finder<'_>, path: &Path) -> Option<u32> {
         })
 }
 
-/// The CUDA major whose wheels are installed, if there is one only.
+/// The CUDA major of the installed wheels, if it is unambiguous.
 pub(crate) fn installed_major(finder: &Finder<'_>) -> Option<u32> {
     let has = |dirs: &[&str]| {
         finder.environment.site_packages.iter().any(|root| {
@@ -121,7 +119,7 @@ pub(crate) fn installed_major(finder: &Finder<'_>) -> Option<u32> {
     }
 }
 
-/// A library's version, from its real file name, the package that brought it, or the toolkit's folder.
+/// A library's version, from its resolved file name, its package, or the toolkit's folder.
 pub(crate) fn version(
     finder: &Finder<'_>,
     library: &LibraryDescriptor,
@@ -141,7 +139,7 @@ pub(crate) fn version(
         .or_else(|| of_folder(real.as_deref().unwrap_or(path)))
 }
 
-/// At least two numbers, with dots between.
+/// At least two numbers, separated by dots.
 fn is_version(text: &str) -> bool {
     let number = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
     text.contains('.') && text.split('.').all(number)
@@ -173,7 +171,7 @@ fn wheel_versions(
     root: &Path,
     package: &str,
 ) -> impl Iterator<Item = String> + use<> {
-    // The normal form of names in installed metadata.
+    // The normalized package name in installed metadata.
     let package = package.replace(['-', '.'], "_").to_lowercase();
     let found = expand(finder.files, root, &format!("{package}-*.dist-info"));
     found
@@ -190,7 +188,7 @@ fn of_conda(finder: &Finder<'_>, library: &LibraryDescriptor, path: &Path) -> Op
     }
     let records = prefix.join("conda-meta");
     let found = expand(finder.files, &records, &format!("{package}-*.json"));
-    // Another package's name may begin with this one's: its rest is no version.
+    // Another package's name may begin with this one's; the rest is then not a version.
     found.iter().find_map(|record| {
         let rest = between(record, package, ".json")?;
         let (version, _build) = rest.split_once('-')?;
@@ -212,7 +210,7 @@ fn of_folder(path: &Path) -> Option<String> {
     })
 }
 
-/// The innermost of some roots that holds a path.
+/// The innermost root that contains a path.
 fn root_of<'r>(roots: &'r [PathBuf], path: &Path) -> Option<&'r PathBuf> {
     roots
         .iter()
@@ -220,8 +218,8 @@ fn root_of<'r>(roots: &'r [PathBuf], path: &Path) -> Option<&'r PathBuf> {
         .max_by_key(|root| root.as_os_str().len())
 }
 
-/// The files beside a library whose name begins with `prefix` and goes on with a version, the one that fits the
-/// library's own version first and alone; without such a version, the only one there is.
+/// The file beside a library whose name is `prefix` and a version: of the library's own major and minor version, else
+/// the only one of its major version.
 pub(crate) fn companion(finder: &Finder<'_>, path: &Path, prefix: &str) -> Option<PathBuf> {
     let folder = path.parent()?;
     let real = finder.files.resolve(path)?;
@@ -234,7 +232,7 @@ pub(crate) fn companion(finder: &Finder<'_>, path: &Path, prefix: &str) -> Optio
         }
     }
     let mut found = expand(finder.files, folder, &format!("{prefix}*"));
-    // The same file under several names counts once, by the shortest.
+    // A file with several names counts once, by the shortest.
     found.sort_by_key(|file| file.as_os_str().len());
     let mut real: Vec<PathBuf> = Vec::new();
     found.retain(|file| match finder.files.resolve(file) {
@@ -244,12 +242,12 @@ pub(crate) fn companion(finder: &Finder<'_>, path: &Path, prefix: &str) -> Optio
         }
         _ => false,
     });
-    // A major fits or is not told; several that fit mean a system's folder, where the library's own search works.
+    // Several matches mean a system folder, where the library finds its companions itself.
     found.retain(|file| {
         let name = file.file_name().unwrap_or_default();
-        let wanted = natural(own.as_ref()).first().map(|(_, number)| *number);
+        let wanted = natural_key(own.as_ref()).first().map(|(_, number)| *number);
         let rest = name.to_str().and_then(|name| name.strip_prefix(prefix));
-        rest.is_some_and(|rest| natural(rest.as_ref()).first().map(|(_, n)| *n) == wanted)
+        rest.is_some_and(|rest| natural_key(rest.as_ref()).first().map(|(_, n)| *n) == wanted)
     });
     match found.as_slice() {
         [one] => Some(one.clone()),

@@ -1,4 +1,4 @@
-//! The sets of headers. The first 17 are the toolkit's.
+//! The header sets. The first 17 are the toolkit's.
 
 use super::{HeaderSet, Origin, Packages};
 
@@ -23,7 +23,7 @@ const PRODUCT: HeaderSet = HeaderSet {
     ..TOOLKIT
 };
 
-/// Every set of headers this crate knows.
+/// Every known header set.
 pub const HEADERS: &[HeaderSet] = &[
     HeaderSet {
         name: "cccl",

@@ -1,8 +1,8 @@
-//! What the rows of dynamic libraries share, and all of them together.
+//! Shared defaults of the library descriptors, and the complete list.
 
 use super::{Arch, LibraryDescriptor, Origin, Packages, products, toolkit};
 
-/// What most libraries of the toolkit share.
+/// Defaults of toolkit libraries.
 pub(super) const TOOLKIT: LibraryDescriptor = LibraryDescriptor {
     name: "",
     origin: Origin::Toolkit,
@@ -64,5 +64,5 @@ static ALL: [LibraryDescriptor; toolkit::ROWS.len() + products::ROWS.len()] = {
     all
 };
 
-/// Every dynamic library this crate knows; those of the toolkit first.
+/// Every known dynamic library; those of the toolkit first.
 pub const LIBRARIES: &[LibraryDescriptor] = &ALL;

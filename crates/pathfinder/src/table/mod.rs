@@ -1,4 +1,4 @@
-//! What there is to find: one row for each library, set of headers, tool and archive. Data, no code.
+//! Descriptors of every library, header set, tool, static library and bitcode library. Data, no code.
 
 mod headers;
 mod libraries;
@@ -12,15 +12,14 @@ pub use headers::HEADERS;
 pub use libraries::LIBRARIES;
 pub use others::{BINARIES, BITCODE_LIBRARIES, STATIC_LIBRARIES};
 
-/// Who installs something, and with that where it is looked for.
+/// Who installs something, which decides where it is searched.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Origin {
     /// The CUDA toolkit: wheels, conda packages, or a toolkit folder.
     Toolkit,
-    /// The GPU driver: only ever the system's own folders. (A toolkit's `stubs/libcuda.so` is for linking
-    /// and must never be loaded.)
+    /// The GPU driver: system folders only. (A toolkit's `stubs/libcuda.so` is for linking and cannot be loaded.)
     Driver,
-    /// A product of NVIDIA's that is installed beside the toolkit: cuDNN, NCCL, cuTENSOR, ...
+    /// An NVIDIA product outside the toolkit: cuDNN, NCCL, cuTENSOR, ...
     Product,
 }
 
@@ -36,10 +35,10 @@ pub struct Packages {
 }
 
 impl Packages {
-    /// No package holds it.
+    /// In no package.
     pub const NONE: Packages = Packages::new("", "", "");
 
-    /// The names for pip with CUDA 13, for pip with CUDA 12, and for conda.
+    /// Package names for pip with CUDA 13, for pip with CUDA 12, and for conda.
     pub const fn new(pip: &'static str, pip_cuda12: &'static str, conda: &'static str) -> Packages {
         Packages {
             pip,
@@ -49,59 +48,59 @@ impl Packages {
     }
 }
 
-/// What is known about one dynamic library. Lists are in the order of preference: the newest CUDA major first.
+/// Describes one dynamic library. Lists are in order of preference: the newest CUDA major first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LibraryDescriptor {
     /// Name without `lib` and `.so`, as in `libnvrtc.so.13`: `nvrtc`.
     pub name: &'static str,
     /// Who installs it.
     pub origin: Origin,
-    /// Names to ask the loader of Linux for.
+    /// File names on Linux.
     pub linux_sonames: &'static [&'static str],
-    /// The CUDA major of each of them, in the same order; empty where the name does not tell it.
+    /// The CUDA major of each name, in the same order; empty if the names do not imply one.
     pub linux_majors: &'static [u32],
-    /// Names of the file on Windows; empty where the library does not exist for Windows.
+    /// File names on Windows; empty if the library does not exist there.
     pub windows_dlls: &'static [&'static str],
-    /// The CUDA major of each of them, in the same order; empty where the name does not tell it.
+    /// The CUDA major of each name, in the same order; empty if the names do not imply one.
     pub windows_majors: &'static [u32],
-    /// The architectures on which it exists for Windows.
+    /// The Windows architectures it exists for.
     pub windows_archs: &'static [Arch],
     /// Folders below a site-packages root, on Linux.
     pub linux_wheel_dirs: &'static [&'static str],
     /// Folders below a site-packages root, on Windows. Here and in the lists below, a folder named after an
-    /// architecture counts on that one only.
+    /// architecture applies to that one only.
     pub windows_wheel_dirs: &'static [&'static str],
-    /// Folders below the root of a toolkit, on Linux; `targets/<target>/lib` is tried after them.
+    /// Folders below the root of a toolkit, on Linux; `targets/<target>/lib` follows.
     pub linux_root_dirs: &'static [&'static str],
     /// Folders below the root of a toolkit, on Windows.
     pub windows_root_dirs: &'static [&'static str],
-    /// Folders below Windows' `ProgramFiles`; `*` stands for any part of a name, the newest version wins.
+    /// Folders below Windows' `ProgramFiles`; `*` matches any part of a name, and the newest version wins.
     pub program_files_dirs: &'static [&'static str],
-    /// Libraries that are loaded before it, by [`LibraryDescriptor::name`].
+    /// Libraries to load before it, by [`LibraryDescriptor::name`].
     pub dependencies: &'static [&'static str],
-    /// The same, where they are there.
+    /// Libraries to load before it if they are found.
     pub optional_dependencies: &'static [&'static str],
-    /// Starts of names of libraries beside it which it opens itself when it is used. They are loaded with
-    /// it, so that they are found even where the library carries no run path.
+    /// File name prefixes of libraries beside it that it opens itself later. They are loaded with it, so that they
+    /// are found even if the library has no run path.
     pub companions: &'static [&'static str],
-    /// It wants its own symbols before the process's: `RTLD_DEEPBIND`.
+    /// Whether it needs `RTLD_DEEPBIND`: its own symbols before the process's.
     pub deep_bind: bool,
-    /// On Windows: its folder must be on the search path while it works.
+    /// On Windows: whether its folder must stay on the DLL search path.
     pub add_dll_directory: bool,
-    /// Where nothing else helps: look below the toolkit that the system's CUDA runtime belongs to.
+    /// Whether the toolkit of the system's CUDA runtime is searched too.
     pub canary: bool,
-    /// Variables of its own that name an installation root.
+    /// Its own variables that name an installation root.
     pub root_variables: &'static [&'static str],
     /// Folders below such a root, on Linux.
     pub linux_variable_dirs: &'static [&'static str],
     /// The same on Windows.
     pub windows_variable_dirs: &'static [&'static str],
-    /// What to install where it is missing.
+    /// The packages that contain it.
     pub packages: Packages,
 }
 
 impl LibraryDescriptor {
-    /// The names of its file on a platform; empty where it does not exist there.
+    /// Its file names on a platform; empty if it does not exist there.
     pub fn names(&self, platform: Platform) -> &'static [&'static str] {
         match platform.os {
             Os::Linux => self.linux_sonames,
@@ -110,7 +109,7 @@ impl LibraryDescriptor {
         }
     }
 
-    /// The CUDA major of each of [`LibraryDescriptor::names`]; empty where the names do not tell it.
+    /// The CUDA major of each of [`LibraryDescriptor::names`]; empty if the names do not imply one.
     pub fn majors(&self, platform: Platform) -> &'static [u32] {
         match platform.os {
             Os::Linux => self.linux_majors,
@@ -118,8 +117,8 @@ impl LibraryDescriptor {
         }
     }
 
-    /// The names of its file, each with the CUDA major it tells: those of one major, where that is all that
-    /// counts, and those that tell none.
+    /// Its file names, each with the CUDA major it implies, if any. With `major`, only names of that major and names
+    /// that imply none.
     pub(crate) fn names_for(
         &self,
         platform: Platform,
@@ -156,8 +155,8 @@ impl LibraryDescriptor {
     }
 }
 
-/// The CUDA major of what lies in a wheel's folder: wheels of CUDA 13 share `nvidia/cu13`, those of CUDA 12 for
-/// the toolkit have a folder each. `None` where the folder is the same for both.
+/// The CUDA major of a wheel's folder. Wheels of CUDA 13 share `nvidia/cu13`; toolkit wheels of CUDA 12 have a folder
+/// each. `None` if the folder is the same for both.
 pub fn wheel_major(origin: Origin, dir: &str) -> Option<u32> {
     if dir.split('/').any(|part| part == "cu13") {
         Some(13)
@@ -168,34 +167,34 @@ pub fn wheel_major(origin: Origin, dir: &str) -> Option<u32> {
     }
 }
 
-/// One set of headers, known by the file that shows where it is.
+/// Describes one header set, identified by one header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct HeaderSet {
     /// Name: `cudart`.
     pub name: &'static str,
     /// Who installs it.
     pub origin: Origin,
-    /// The header that must be there, as a program would include it.
+    /// The header that identifies it, as a program includes it.
     pub header: &'static str,
     /// Whether it exists for Windows.
     pub on_windows: bool,
     /// Folders below a site-packages root.
     pub wheel_dirs: &'static [&'static str],
-    /// Folders below the root of a toolkit or of the product's own variables.
+    /// Folders below the root of a toolkit or of a product's variable.
     pub root_dirs: &'static [&'static str],
-    /// Folders below those in which it may lie, before the folder itself, on Linux.
+    /// Subfolders searched before the folder itself, on Linux.
     pub linux_subdirs: &'static [&'static str],
     /// The same on Windows.
     pub windows_subdirs: &'static [&'static str],
-    /// Variables of the product's own that name an installation root.
+    /// The product's variables that name an installation root.
     pub root_variables: &'static [&'static str],
-    /// Folders of the system, on Linux; `*` stands for any part of a name, the last in order wins.
+    /// System folders on Linux; `*` matches any part of a name, and the highest version wins.
     pub linux_system_dirs: &'static [&'static str],
     /// The same on Windows; `${NAME}` is a variable.
     pub windows_system_dirs: &'static [&'static str],
-    /// Debian's multiarch folder of headers is searched too.
+    /// Whether Debian's multiarch include folder is searched too.
     pub multiarch: bool,
-    /// What to install where it is missing.
+    /// The packages that contain it.
     pub packages: Packages,
 }
 
@@ -205,42 +204,41 @@ impl HeaderSet {
         !platform.is_windows() || self.on_windows
     }
 
-    /// The folders below a folder of headers in which it may lie, that folder itself last (empty).
+    /// The subfolders of an include folder to search; the folder itself (empty) is last.
     pub fn subdirs(&self, platform: Platform) -> Vec<&'static str> {
         let mut dirs = platform.choose(self.linux_subdirs, self.windows_subdirs);
         dirs.push("");
         dirs
     }
 
-    /// Folders of the system in which it may be installed.
+    /// The system folders to search.
     pub fn system_dirs(&self, platform: Platform) -> Vec<&'static str> {
         platform.choose(self.linux_system_dirs, self.windows_system_dirs)
     }
 }
 
-/// One command-line tool.
+/// Describes one command-line tool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Binary {
     /// Name without `.exe`.
     pub name: &'static str,
-    /// Who installs it. Nsight's tools come with toolkits and by themselves.
+    /// Who installs it. Nsight's tools come with toolkits and separately.
     pub origin: Origin,
     /// Folders below a site-packages root.
     pub wheel_dirs: &'static [&'static str],
-    /// Folders of wheels that `cuda.pathfinder` does not know.
+    /// Wheel folders that `cuda.pathfinder` does not search.
     pub further_wheel_dirs: &'static [&'static str],
-    /// Where it lies below the folder of an Nsight product on Windows; empty where it is no part of one. `*`
-    /// stands for any part of a name.
+    /// Folders below an Nsight product on Windows; empty if it is not part of one. `*` matches any part of a name.
     pub nsight_dirs: &'static [&'static str],
-    /// What to install where it is missing.
+    /// The packages that contain it.
     pub packages: Packages,
 }
 
 impl Binary {
-    /// The names of its file on a platform, the one to prefer first.
+    /// Its file names on a platform, the preferred one first.
     pub fn names(&self, platform: Platform) -> Vec<String> {
         if platform.is_windows() {
-            // Some tools of the toolkit and of Nsight are started by a batch file.
+            // A batch file starts some tools of the toolkit and of Nsight.
             vec![format!("{}.exe", self.name), format!("{}.bat", self.name)]
         } else {
             vec![self.name.to_owned()]
@@ -248,34 +246,33 @@ impl Binary {
     }
 }
 
-/// One archive for linking, or one library in LLVM bitcode: a file with a known name.
+/// Describes one static library or one LLVM bitcode library.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LinkableFile {
     /// Name: `cudadevrt`, `device`.
     pub name: &'static str,
     /// Who installs it.
     pub origin: Origin,
-    /// The file's name on Linux.
+    /// File name on Linux.
     pub linux_file: &'static str,
-    /// The file's name on Windows; empty where it does not exist there.
+    /// File name on Windows; empty if it does not exist there.
     pub windows_file: &'static str,
     /// Folders below a site-packages root, on Linux.
     pub linux_wheel_dirs: &'static [&'static str],
     /// The same on Windows.
     pub windows_wheel_dirs: &'static [&'static str],
-    /// Folders below `CONDA_PREFIX` (on Windows: below its `Library`). On Linux `targets/<target>` is searched
-    /// for the same folders.
+    /// Folders below `CONDA_PREFIX` (on Windows: below its `Library`), and on Linux also below `targets/<target>`.
     pub conda_dirs: &'static [&'static str],
     /// Folders below the root of a toolkit, on Linux.
     pub linux_root_dirs: &'static [&'static str],
     /// The same on Windows.
     pub windows_root_dirs: &'static [&'static str],
-    /// What to install where it is missing.
+    /// The packages that contain it.
     pub packages: Packages,
 }
 
 impl LinkableFile {
-    /// The name of its file on a platform; empty where it does not exist there.
+    /// Its file name on a platform; empty if it does not exist there.
     pub fn file(&self, platform: Platform) -> &'static str {
         match platform.os {
             Os::Linux => self.linux_file,
@@ -299,7 +296,7 @@ pub fn find_library(name: &str) -> Option<&'static LibraryDescriptor> {
     LIBRARIES.iter().find(|row| row.name == name)
 }
 
-/// The set of headers called `name`.
+/// The header set called `name`.
 pub fn find_header_set(name: &str) -> Option<&'static HeaderSet> {
     HEADERS.iter().find(|row| row.name == name)
 }
@@ -309,7 +306,7 @@ pub fn find_binary(name: &str) -> Option<&'static Binary> {
     BINARIES.iter().find(|row| row.name == name)
 }
 
-/// The archive called `name`.
+/// The static library called `name`.
 pub fn find_static_library(name: &str) -> Option<&'static LinkableFile> {
     STATIC_LIBRARIES.iter().find(|row| row.name == name)
 }
@@ -319,11 +316,10 @@ pub fn find_bitcode_library(name: &str) -> Option<&'static LinkableFile> {
     BITCODE_LIBRARIES.iter().find(|row| row.name == name)
 }
 
-/// Toolkit roots that are tried last, on Linux.
+/// Toolkit roots searched last, on Linux.
 pub const TOOLKIT_ROOTS: &[&str] = &["/usr/local/cuda", "/opt/cuda"];
 
-/// Folders that hold the driver where the loader's own list does not name them: WSL, container runtimes,
-/// NixOS. The usual multiarch folder and `/usr/lib64` follow.
+/// Driver folders that may be missing from the loader's configuration: WSL, container runtimes, NixOS.
 pub const DRIVER_DIRS: &[&str] = &[
     "/usr/lib/wsl/lib",
     "/usr/local/nvidia/lib64",

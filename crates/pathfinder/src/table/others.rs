@@ -1,4 +1,4 @@
-//! Command-line tools, archives for linking, and libraries in LLVM bitcode.
+//! Command-line tools, static libraries, and LLVM bitcode libraries.
 
 use super::{Binary, LinkableFile, Origin, Packages};
 
@@ -11,7 +11,7 @@ const TOOL: Binary = Binary {
     packages: Packages::NONE,
 };
 
-/// Every tool this crate knows.
+/// Every known tool.
 pub const BINARIES: &[Binary] = &[
     Binary {
         name: "nvcc",
@@ -116,7 +116,7 @@ pub const BINARIES: &[Binary] = &[
     },
 ];
 
-/// Every archive for linking this crate knows.
+/// Every known static library.
 pub const STATIC_LIBRARIES: &[LinkableFile] = &[LinkableFile {
     name: "cudadevrt",
     origin: Origin::Toolkit,
@@ -138,7 +138,7 @@ pub const STATIC_LIBRARIES: &[LinkableFile] = &[LinkableFile {
     ),
 }];
 
-/// Every bitcode library this crate knows.
+/// Every known bitcode library.
 pub const BITCODE_LIBRARIES: &[LinkableFile] = &[
     LinkableFile {
         name: "device",

@@ -1,4 +1,4 @@
-//! The dynamic libraries of the driver, and of products that are installed beside the toolkit.
+//! The dynamic libraries of the driver and of products outside the toolkit.
 
 use super::libraries::{DRIVER, PRODUCT};
 use super::{LibraryDescriptor, Packages};

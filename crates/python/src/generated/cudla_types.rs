@@ -6,7 +6,7 @@ use cupyrite_sys::loader;
 
 use crate::types::table::*;
 
-/// The types of `cuda.bindings.cudla`.
+/// Types of `cuda.bindings.cudla`.
 pub static LIBRARY: Library = Library {
     module: "cuda.bindings.cudla",
     loader: loader::CudaLibrary::Cudla,

@@ -6,7 +6,7 @@ use cupyrite_sys::loader;
 
 use crate::types::table::*;
 
-/// The types of `cuda.bindings.cufile`.
+/// Types of `cuda.bindings.cufile`.
 pub static LIBRARY: Library = Library {
     module: "cuda.bindings.cufile",
     loader: loader::CudaLibrary::CuFile,

@@ -6,7 +6,7 @@ use cupyrite_sys::loader;
 
 use crate::types::table::*;
 
-/// The types of `cuda.bindings.driver`.
+/// Types of `cuda.bindings.driver`.
 pub static LIBRARY: Library = Library {
     module: "cuda.bindings.driver",
     loader: loader::CudaLibrary::Driver,

@@ -6,7 +6,7 @@ use cupyrite_sys::loader;
 
 use crate::types::table::*;
 
-/// The types of `cuda.bindings.nvfatbin`.
+/// Types of `cuda.bindings.nvfatbin`.
 pub static LIBRARY: Library = Library {
     module: "cuda.bindings.nvfatbin",
     loader: loader::CudaLibrary::NvFatbin,

@@ -6,7 +6,7 @@ use cupyrite_sys::loader;
 
 use crate::types::table::*;
 
-/// The types of `cuda.bindings.nvjitlink`.
+/// Types of `cuda.bindings.nvjitlink`.
 pub static LIBRARY: Library = Library {
     module: "cuda.bindings.nvjitlink",
     loader: loader::CudaLibrary::NvJitLink,

@@ -6,7 +6,7 @@ use cupyrite_sys::loader;
 
 use crate::types::table::*;
 
-/// The types of `cuda.bindings.nvml`.
+/// Types of `cuda.bindings.nvml`.
 pub static LIBRARY: Library = Library {
     module: "cuda.bindings.nvml",
     loader: loader::CudaLibrary::Nvml,

@@ -6,7 +6,7 @@ use cupyrite_sys::loader;
 
 use crate::types::table::*;
 
-/// The types of `cuda.bindings.nvrtc`.
+/// Types of `cuda.bindings.nvrtc`.
 pub static LIBRARY: Library = Library {
     module: "cuda.bindings.nvrtc",
     loader: loader::CudaLibrary::Nvrtc,

@@ -6,7 +6,7 @@ use cupyrite_sys::loader;
 
 use crate::types::table::*;
 
-/// The types of `cuda.bindings.nvvm`.
+/// Types of `cuda.bindings.nvvm`.
 pub static LIBRARY: Library = Library {
     module: "cuda.bindings.nvvm",
     loader: loader::CudaLibrary::Nvvm,

@@ -6,7 +6,7 @@ use cupyrite_sys::loader;
 
 use crate::types::table::*;
 
-/// The types of `cuda.bindings.runtime`.
+/// Types of `cuda.bindings.runtime`.
 pub static LIBRARY: Library = Library {
     module: "cuda.bindings.runtime",
     loader: loader::CudaLibrary::Runtime,

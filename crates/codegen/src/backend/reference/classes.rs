@@ -54,7 +54,9 @@ pub fn sections(lib: &LibraryApi, names: &Names, meanings: &Meanings) -> String 
         .map(|(name, target)| vec![code(name), names.code(&lib.name, target)])
         .collect();
     if !rows.is_empty() {
-        out.push_str("<h2>Further names</h2>\n<p>Other names for the same thing, and the NumPy types of classes.</p>\n");
+        out.push_str(
+            "<h2>Aliases and NumPy types</h2>\n<p>Aliases, and the NumPy types of classes.</p>\n",
+        );
         out.push_str(&table(&["name", "of"], &rows));
     }
     out
@@ -79,7 +81,7 @@ fn one_class(lib: &LibraryApi, class: &PyClass, names: &Names) -> String {
     let here = |text: &str| names.code(&lib.name, text);
     let mut out = format!("<h3 id=\"{0}\">{0}</h3>\n", escape(&class.name));
     if let Some(base) = &class.base {
-        let _ = writeln!(out, "<p>The same as {}, by another name.</p>", here(base));
+        let _ = writeln!(out, "<p>Alias of {}.</p>", here(base));
         return out;
     }
     let c_name = match &class.kind {
@@ -100,17 +102,14 @@ fn one_class(lib: &LibraryApi, class: &PyClass, names: &Names) -> String {
             format!("A struct{c_name}, {} bytes, with a NumPy type.", class.size)
         }
         ClassKind::Pod { array: true, .. } => format!(
-            "Any number of structs{c_name}, {} bytes each, with a NumPy type. Made with their number; indexed, sliced \
-             and iterated; attributes are arrays where there are several.",
+            "An array of structs{c_name}, {} bytes each, with a NumPy type. The constructor takes the length. Supports \
+             indexing, slicing and iteration; attributes are arrays if the length is above 1.",
             class.size
         ),
-        ClassKind::Handle => format!(
-            "A handle, {} bytes: an opaque pointer of the library.",
-            class.size
-        ),
+        ClassKind::Handle => format!("A handle: an opaque pointer of {} bytes.", class.size),
         ClassKind::Integer { builtin } => {
             format!(
-                "A number, {} bytes (<code>{}</code>).",
+                "An integer of {} bytes (<code>{}</code>).",
                 class.size,
                 builtin.c_name()
             )
@@ -124,11 +123,11 @@ fn one_class(lib: &LibraryApi, class: &PyClass, names: &Names) -> String {
         .filter(|a| !matches!(a.kind, AttrKind::Hidden { .. }))
         .map(|a| attribute(lib, class, a, names))
         .collect();
-    let head = ["attribute", "reads as", "takes", "C type", "offset", "unit"];
+    let head = ["attribute", "type", "accepts", "C type", "offset", "unit"];
     out.push_str(&table(&head, &rows));
     if !class.methods.is_empty() {
         let methods: Vec<String> = class.methods.iter().map(|m| code(m)).collect();
-        let _ = writeln!(out, "<p>Further methods: {}.</p>", methods.join(", "));
+        let _ = writeln!(out, "<p>Methods: {}.</p>", methods.join(", "));
     }
     out
 }

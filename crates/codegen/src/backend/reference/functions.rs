@@ -71,7 +71,7 @@ fn signature(lib: &LibraryApi, python: &PyFunction) -> String {
         .map(|r| result_type(lib, r))
         .collect();
     let whole = match lib.python.style {
-        Style::Raises => stubs_raising::by_hand(&python.name, "->"),
+        Style::Raises => stubs_raising::custom(&python.name, "->"),
         Style::Tuple => None,
     };
     let answer = match lib.python.style {
@@ -95,11 +95,11 @@ fn signature(lib: &LibraryApi, python: &PyFunction) -> String {
 
 /// The type of an argument as the stub has it.
 fn argument_type(lib: &LibraryApi, python: &PyFunction, arg: &PyArg) -> String {
-    let by_hand = match lib.python.style {
-        Style::Raises => stubs_raising::by_hand(&python.name, &arg.name),
+    let custom = match lib.python.style {
+        Style::Raises => stubs_raising::custom(&python.name, &arg.name),
         Style::Tuple => None,
     };
-    by_hand.map_or_else(
+    custom.map_or_else(
         || stubs::argument(&arg.kind, python.special.as_deref()),
         str::to_owned,
     )
@@ -221,17 +221,17 @@ fn shape(lib: &LibraryApi, python: &PyFunction, kind: &ArgKind) -> String {
     match kind {
         ArgKind::List { of, count, .. } => {
             let what = match of {
-                Element::Struct { .. } => "sequence of structs, one after the other",
+                Element::Struct { .. } => "sequence of structs, passed as a contiguous array",
                 _ => "sequence",
             };
             match count {
-                Some(i) => format!("{what}; at least {} long", named(*i)),
+                Some(i) => format!("{what} of at least {} elements", named(*i)),
                 None => what.to_owned(),
             }
         }
         ArgKind::StrList { count: Some(i) } => {
             format!(
-                "at least {} strings, or the address of as many <code>char *</code>",
+                "at least {} strings, or the address of a <code>char *</code> array of that length",
                 named(*i)
             )
         }
@@ -240,37 +240,37 @@ fn shape(lib: &LibraryApi, python: &PyFunction, kind: &ArgKind) -> String {
         ArgKind::BufferOut { size } => match size {
             OutSize::Arg { arg } => format!("writable, at least {} bytes", named(*arg)),
             OutSize::Call { function } => format!(
-                "writable, at least as many bytes as <a href=\"#{0}\"><code>{0}()</code></a> says",
+                "writable, at least the number of bytes that <a href=\"#{0}\"><code>{0}()</code></a> returns",
                 escape(function)
             ),
             OutSize::Const { value } => format!("writable, at least {value} bytes"),
             OutSize::Unknown => "writable".to_owned(),
         },
         ArgKind::BytesOut => {
-            "memory that the call fills, as long as the matching size function says".to_owned()
+            "writable, at least the number of bytes that the matching size function returns".to_owned()
         }
         ArgKind::Handle {
             by_pointer: true, ..
-        } => "C gets its address".to_owned(),
+        } => "passed by address".to_owned(),
         ArgKind::Attribute { by, .. } => format!("the type depends on {}", named(*by)),
         ArgKind::OptionValues { by, count, .. } => {
             format!(
-                "{} values, the type of each by {}",
+                "{} values, each of the type that {} selects",
                 named(*count),
                 named(*by)
             )
         }
         ArgKind::KernelParams => {
-            "a pair (values, types), the address of a <code>void *[]</code>, or an object with one"
+            "a pair (values, types), the address of a <code>void *[]</code>, or an object that holds one"
                 .to_owned()
         }
         ArgKind::VoidPtr if lib.python.style == Style::Tuple => {
             "an address, a buffer, or an object with <code>getPtr()</code>".to_owned()
         }
         ArgKind::VoidPtrPtr => "the address of a <code>void *[]</code>, or 0".to_owned(),
-        ArgKind::Live { ends: false, .. } => "a handle that this module made".to_owned(),
+        ArgKind::Live { ends: false, .. } => "a handle created by this module".to_owned(),
         ArgKind::Live { ends: true, .. } => {
-            "a handle that this module made; it is dead afterwards".to_owned()
+            "a handle created by this module; the call destroys it".to_owned()
         }
         _ => String::new(),
     }
@@ -300,9 +300,9 @@ fn result(
             let name = f
                 .and_then(|f| f.python.as_ref())
                 .map_or("", |p| p.name.as_str());
-            format!("as many as {} says", names.code(&lib.name, name))
+            format!("the result of {}", names.code(&lib.name, name))
         }
-        Len::Counted => "as many as there are".to_owned(),
+        Len::Counted => "number of available elements".to_owned(),
     };
     let shape = match &result.kind {
         ResultKind::List { len, .. }
@@ -312,7 +312,7 @@ fn result(
         }
         ResultKind::Bytes { len, until_nul } => {
             let cut = if *until_nul {
-                ", cut at the first NUL"
+                ", truncated at the first NUL"
             } else {
                 ""
             };
@@ -322,9 +322,7 @@ fn result(
             let by = python.args.get(*by).map_or("", |a| a.name.as_str());
             format!("the type depends on {}", code(by))
         }
-        ResultKind::Made { .. } => {
-            "a handle, to be given back to this module's functions".to_owned()
-        }
+        ResultKind::Made { .. } => "a handle for this module's functions".to_owned(),
         _ => String::new(),
     };
     vec![
@@ -347,7 +345,7 @@ fn notes(
         let here = |name: &str| names.code(&lib.name, name);
         out.push(match python.ret {
             Ret::Status | Ret::CuFile => format!(
-                "Raises {} where the {} is not success.",
+                "Raises {} if the {} is not success.",
                 here(&errors.exception),
                 here(&errors.status_enum)
             ),
@@ -356,7 +354,9 @@ fn notes(
                 here(&errors.exception),
                 here(&errors.status_enum)
             ),
-            Ret::Value { .. } | Ret::Text | Ret::Void => "It cannot fail in C.".to_owned(),
+            Ret::Value { .. } | Ret::Text | Ret::Void => {
+                "The C function reports no errors.".to_owned()
+            }
         });
     }
     if let Some(c) = c {
@@ -366,14 +366,14 @@ fn notes(
             escape(&c.symbol)
         ));
         match c.majors.as_slice() {
-            [12] => out.push("CUDA 12's library only.".to_owned()),
+            [12] => out.push("CUDA 12 only.".to_owned()),
             [13] if lib.functions.iter().any(|f| f.majors.contains(&12)) => {
-                out.push(format!("Needs the {} of CUDA 13.", super::called(lib)));
+                out.push(format!("Requires {} of CUDA 13.", super::called(lib)));
             }
             _ => {}
         }
     } else {
-        out.push("No C function stands behind it.".to_owned());
+        out.push("Not a C function.".to_owned());
     }
     if python.sizing.is_some() {
         out.push("C is called twice: for the number of elements, and for the elements.".to_owned());
@@ -480,8 +480,8 @@ mod tests {
             "<h3 id=\"get_power\">get_power</h3>",
             "get_power(device: int) -&gt; <a href=\"#Power\">Power</a>",
             "<td><code>nvmlDevice_st *</code></td><td>in</td>",
-            "<td>elements: as many as there are</td><td>mW</td>",
-            "Raises <code><a href=\"#NvmlError\">NvmlError</a></code> where the <code>Return</code> is not success.",
+            "<td>elements: number of available elements</td><td>mW</td>",
+            "Raises <code><a href=\"#NvmlError\">NvmlError</a></code> if the <code>Return</code> is not success.",
             "<code>nvmlGetPower_v2</code>",
             "C is called twice",
             "Ctrl-C ends the wait.",

@@ -31,9 +31,9 @@ const BY_HAND: &[(&str, &str)] = &[
 /// A module that cannot be read, and links that lead nowhere.
 pub fn generate(api: &Api, root: &Path) -> Result<Vec<(PathBuf, String)>, String> {
     let shown: Vec<&LibraryApi> = api.libraries.iter().filter(|l| l.in_python()).collect();
-    let mut by_hand = Vec::new();
+    let mut custom = Vec::new();
     for (name, path) in BY_HAND {
-        by_hand.push((*name, pyi::parse(&read(&root.join(path))?)));
+        custom.push((*name, pyi::parse(&read(&root.join(path))?)));
     }
     let meanings = Meanings::load(root, &shown)?;
     let mut names = Names::default();
@@ -42,7 +42,7 @@ pub fn generate(api: &Api, root: &Path) -> Result<Vec<(PathBuf, String)>, String
             names.add(&lib.name, name);
         }
     }
-    for (name, module) in &by_hand {
+    for (name, module) in &custom {
         for item in &module.items {
             names.add(last(name), &item.name);
         }
@@ -52,7 +52,7 @@ pub fn generate(api: &Api, root: &Path) -> Result<Vec<(PathBuf, String)>, String
             PathBuf::from("style.css"),
             include_str!("style.css").to_owned(),
         ),
-        (PathBuf::from("index.html"), index(&shown, &by_hand)),
+        (PathBuf::from("index.html"), index(&shown, &custom)),
         (PathBuf::from("names.html"), all_names(&names)),
     ];
     for lib in shown {
@@ -61,7 +61,7 @@ pub fn generate(api: &Api, root: &Path) -> Result<Vec<(PathBuf, String)>, String
             module(lib, &names, &meanings),
         ));
     }
-    for (name, module) in &by_hand {
+    for (name, module) in &custom {
         let text = hand_written(name, module, &names);
         files.push((PathBuf::from(format!("{}.html", last(name))), text));
     }
@@ -100,11 +100,10 @@ fn own_names(lib: &LibraryApi) -> Vec<&str> {
     out
 }
 
-fn index(libraries: &[&LibraryApi], by_hand: &[(&str, pyi::Module)]) -> String {
+fn index(libraries: &[&LibraryApi], custom: &[(&str, pyi::Module)]) -> String {
     let mut body = String::from(
-        "<h1>Reference</h1>\n<p>Every function, class, enum and exception of the Python modules, with types, shapes, \
-         units and what a failure looks like. What the calls mean is NVIDIA's to say: each page links to its \
-         documentation.</p>\n",
+        "<h1>Reference</h1>\n<p>Every function, class, enum and exception of the Python modules: types, shapes, units \
+         and errors. Each page links to NVIDIA's documentation for the semantics.</p>\n",
     );
     let mut rows = Vec::new();
     for lib in libraries {
@@ -120,7 +119,7 @@ fn index(libraries: &[&LibraryApi], by_hand: &[(&str, pyi::Module)]) -> String {
             lib.python.enums.len().to_string(),
         ]);
     }
-    for (name, module) in by_hand {
+    for (name, module) in custom {
         let classes = module
             .items
             .iter()
@@ -135,7 +134,7 @@ fn index(libraries: &[&LibraryApi], by_hand: &[(&str, pyi::Module)]) -> String {
         ]);
     }
     body.push_str(&table(
-        &["module", "what it is", "functions", "classes", "enums"],
+        &["module", "description", "functions", "classes", "enums"],
         &rows,
     ));
     page("Reference", &body)
@@ -158,7 +157,7 @@ fn all_names(names: &Names) -> String {
 fn module(lib: &LibraryApi, names: &Names, meanings: &Meanings) -> String {
     let python = &lib.python;
     let mut body = format!(
-        "<h1>{}</h1>\n<p>{}. What its calls mean: <a href=\"{}\">NVIDIA's documentation</a>.</p>\n",
+        "<h1>{}</h1>\n<p>{}. Semantics: <a href=\"{}\">NVIDIA's documentation</a>.</p>\n",
         escape(&python.name),
         escape(title(lib)),
         lib.doc_url
@@ -211,7 +210,7 @@ fn module(lib: &LibraryApi, names: &Names, meanings: &Meanings) -> String {
         // The one function of these modules that is not of the C library.
         body.push_str(
             "<h3 id=\"sizeof\">sizeof</h3>\n<pre>sizeof(objType: type) -&gt; int</pre>\n\
-             <p>The size in bytes of the C type that a class of this module stands for.</p>\n",
+             <p>The size in bytes of the C type of a class of this module.</p>\n",
         );
     }
     body.push_str(&classes::sections(lib, names, meanings));
@@ -221,18 +220,18 @@ fn module(lib: &LibraryApi, names: &Names, meanings: &Meanings) -> String {
 /// What holds for every function of the module.
 fn answers(lib: &LibraryApi, names: &Names) -> String {
     let here = |text: &str| names.code(&lib.name, text);
-    let gil = "A call releases the GIL while C works, unless its section says otherwise.";
+    let gil = "Calls release the GIL unless noted.";
     match (&lib.python.style, &lib.python.errors) {
         (Style::Raises, Some(errors)) => format!(
-            "<p>Functions return their values alone: one, a tuple, or None. A status of {} other than success is the \
-             exception {} or the class of its own that the status has; <code>e.status</code> is the number. {gil}</p>\n",
+            "<p>Functions return their results: one value, a tuple, or None. A {} other than success raises {} or the \
+             subclass for that status; <code>e.status</code> is its number. {gil}</p>\n",
             here(&errors.status_enum),
             here(&errors.exception),
         ),
         _ => format!(
-            "<p>Functions return a tuple that begins with a member of {}. Where that is not success, the other \
-             elements are None; nothing is raised for it. Arguments of the wrong type raise TypeError, numbers that \
-             do not fit OverflowError, before C is called. {gil}</p>\n",
+            "<p>Functions return a tuple whose first element is a member of {}. If it is not success, the other elements \
+             are None; the failure raises no exception. Before the C call, an argument of the wrong type raises \
+             TypeError and a number out of range OverflowError. {gil}</p>\n",
             here(&lib.status_enum),
         ),
     }

@@ -39,10 +39,10 @@ pub fn functions(lib: &mut LibraryApi, overlay: &Overlay) -> Result<(), String> 
     }
     let strays = (overlay.functions.keys()).filter(|name| !done.contains_key(*name));
     errors.extend(strays.map(|name| format!("{}: no function {name} to describe", lib.name)));
-    let mut by_hand = Vec::new();
-    for (name, entry) in &overlay.by_hand {
+    let mut custom = Vec::new();
+    for (name, entry) in &overlay.custom {
         match hand_written(name, entry) {
-            Ok(made) => by_hand.push(made),
+            Ok(made) => custom.push(made),
             Err(e) => errors.push(format!("{} {name}: {e}", lib.name)),
         }
     }
@@ -57,7 +57,7 @@ pub fn functions(lib: &mut LibraryApi, overlay: &Overlay) -> Result<(), String> 
             }
         }
     }
-    lib.python.functions = by_hand;
+    lib.python.functions = custom;
     Ok(())
 }
 
@@ -70,7 +70,7 @@ fn hand_written(name: &str, entry: &HandWritten) -> Result<PyFunction, String> {
             .ok_or("an argument is \"name: kind\"")?;
         args.push(arg(name, simple_kind(kind)?));
     }
-    let results = entry.returns.iter().map(|ty| by_hand_result(ty)).collect();
+    let results = entry.returns.iter().map(|ty| custom_result(ty)).collect();
     Ok(PyFunction {
         name: name.to_owned(),
         args,
@@ -101,7 +101,7 @@ pub(crate) fn simple_kind(kind: &str) -> Result<ArgKind, String> {
     })
 }
 
-fn by_hand_result(type_name: &str) -> PyResult {
+fn custom_result(type_name: &str) -> PyResult {
     PyResult {
         name: String::new(),
         kind: ResultKind::ByHand,
@@ -243,7 +243,7 @@ fn function(
         work.param(index, *plan)
             .map_err(|e| format!("{}: {e}", p.name))?;
     }
-    let gives = entry.gives.iter().map(|ty| by_hand_result(ty));
+    let gives = entry.gives.iter().map(|ty| custom_result(ty));
     work.python.results.extend(gives);
     let Work { python, roles, .. } = work;
     Ok((python, roles))
@@ -389,7 +389,7 @@ impl Work<'_> {
     fn goes_in(&self, ty: &Type, o: &ParamOverlay) -> bool {
         if matches!(
             o.kind.as_deref(),
-            Some("address" | "buffer" | "buffer_out" | "by_hand")
+            Some("address" | "buffer" | "buffer_out" | "custom")
         ) {
             return true;
         }
@@ -620,7 +620,7 @@ impl Work<'_> {
         let p = &self.f.params[index];
         match o.kind.as_deref() {
             Some("address") => return Ok(ArgKind::Address),
-            Some("by_hand") => return Ok(ArgKind::VoidPtr),
+            Some("custom") => return Ok(ArgKind::VoidPtr),
             Some("buffer") => return self.buffer(o, index),
             Some("buffer_out") => {
                 let size = o.size.as_deref();
@@ -709,7 +709,7 @@ impl Work<'_> {
 
     fn result_kind(&self, index: usize, o: &ParamOverlay) -> Result<ResultKind, String> {
         let ty = &self.f.params[index].ty;
-        if o.kind.as_deref() == Some("by_hand") {
+        if o.kind.as_deref() == Some("custom") {
             return Ok(ResultKind::ByHand);
         }
         let to = pointee(ty).ok_or("a result that is no pointer")?;

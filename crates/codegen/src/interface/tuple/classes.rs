@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 use crate::interface::overlay::{MemberOverlay, Overlay, listed};
-use crate::interface::tuple::functions::{Nature, by_hand, element, element_name, nature};
+use crate::interface::tuple::functions::{Nature, custom, element, element_name, nature};
 use crate::ir::{
     AttrKind, Builtin, ClassKind, Element, LibraryApi, PyAttr, PyClass, PyConstant, PyEnum,
     PyModule, Record, Type,
@@ -74,7 +74,7 @@ pub fn module(lib: &mut LibraryApi, overlay: &Overlay) -> Result<(), String> {
         exceptions: Vec::new(),
         aliases: Vec::new(),
         dtypes: Vec::new(),
-        functions: by_hand(lib, overlay)?,
+        functions: custom(lib, overlay)?,
         classes,
         enums: enums(lib, overlay)?,
         constants: lib

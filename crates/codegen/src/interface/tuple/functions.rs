@@ -107,10 +107,10 @@ pub fn functions(lib: &mut LibraryApi, overlay: &Overlay) -> Result<(), String> 
 /// # Errors
 ///
 /// A type that nothing declares.
-pub fn by_hand(lib: &LibraryApi, overlay: &Overlay) -> Result<Vec<PyFunction>, String> {
+pub fn custom(lib: &LibraryApi, overlay: &Overlay) -> Result<Vec<PyFunction>, String> {
     let none = ParamOverlay::default();
     let mut out = Vec::new();
-    for (name, entry) in &overlay.by_hand {
+    for (name, entry) in &overlay.custom {
         let with = |e: String| format!("overlay of {}: {name}: {e}", lib.name);
         let f = nobody(name);
         let c = Context {

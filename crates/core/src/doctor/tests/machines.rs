@@ -80,7 +80,7 @@ fn gpu_asked_for_without_a_driver() {
             Stage::Choose,
             FailureKind::NotFound,
             None,
-            "libcuda.so.1 was not found",
+            "libcuda.so.1 not found",
         )
         .report();
     assert!(!report.ok);
@@ -162,7 +162,7 @@ fn a_missing_nvrtc_is_installed_for_the_major_of_the_driver() {
             Stage::LoadNvrtc,
             FailureKind::NotFound,
             None,
-            "libnvrtc.so.13 was not found. Looked at:\n  wheels: /venv: does not exist\nTo fix it:\n  x",
+            "libnvrtc.so.13 not found; searched:\n  wheels: /venv: does not exist\nTo fix it:\n  x",
         )
     };
     let mut case = missing(healthy());
@@ -284,7 +284,7 @@ fn other_failures_have_their_own_problem() {
     let words = "nvrtcCompileProgram failed: NVRTC_ERROR_BUILTIN_OPERATION_FAILURE";
     let case = healthy().fails(Stage::Compile, FailureKind::Nvrtc, None, words);
     assert_eq!(codes(&case.report()), ["nvrtc-incomplete"]);
-    let words = "CUPYRITE_DEVICE=\"gpus\" means nothing";
+    let words = "CUPYRITE_DEVICE='gpus': expected auto, gpu or cpu";
     let case = healthy().set("CUPYRITE_DEVICE", "gpus").fails(
         Stage::Choose,
         FailureKind::Setting,
