@@ -56,7 +56,7 @@ pub fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
     object_code::init(&core)?;
     occupancy::init(&core)?;
     context::init(&core)?;
-    device::init(&core)?;
+    device::methods::init(&core)?;
     event::init(&core)?;
     program::init(&core)?;
     properties::init(&core)?;
@@ -69,6 +69,7 @@ pub fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
     batch::init(&core)?;
     layout::init(&core)?;
     view::init(&core)?;
+    dlpack::init(module.py())?;
     ipc_handles::init(&core)?;
     // Makes `from cupyrite._native.core import ...` work: `_native` is not a package.
     let modules = PyModule::import(module.py(), "sys")?.getattr("modules")?;

@@ -4,7 +4,10 @@ use pyo3::exceptions::{PyOverflowError, PyTypeError};
 use pyo3::ffi;
 use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::PyFloat;
+use pyo3::types::{PyFloat, PyInt, PyTuple};
+
+use crate::cpython;
+use crate::cpython::Obj;
 
 /// Short `repr` of a value for messages. Python refuses to print ints of thousands of digits, and a `repr` may raise.
 #[cold]
@@ -151,4 +154,30 @@ pub fn address_argument(given: &Bound<'_, PyAny>, function: &str) -> PyResult<u6
             short_repr(&number)
         ))
     })
+}
+
+/// Value of an int of at most 64 bits, else `None`. `extract` would fetch an exception for -1.
+#[inline]
+pub fn as_i64(number: &Bound<'_, PyInt>) -> Option<i64> {
+    // SAFETY: a live object held by the caller.
+    cpython::as_i64_if_fits(unsafe { Obj::new(number.as_ptr()) })
+}
+
+/// Both ints of a 2-tuple.
+#[inline]
+pub fn int_pair(pair: &Bound<'_, PyTuple>) -> Option<(i64, i64)> {
+    // SAFETY: a live tuple; only existing items are read, and converted only if they are ints.
+    unsafe {
+        if ffi::PyTuple_Size(pair.as_ptr()) != 2 {
+            return None;
+        }
+        let number = |place| {
+            let item = ffi::PyTuple_GetItem(pair.as_ptr(), place);
+            if ffi::PyLong_Check(item) == 0 {
+                return None;
+            }
+            cpython::as_i64_if_fits(Obj::new(item))
+        };
+        Some((number(0)?, number(1)?))
+    }
 }

@@ -9,7 +9,7 @@ use pyo3::{PyTraverseError, PyVisit, intern};
 
 use crate::core::closable::closed;
 use crate::core::device;
-use crate::core::dlpack;
+use crate::core::dlpack::buffer::device_of;
 use crate::core::errors::OrRaise;
 use crate::core::memory::buffer::exports;
 use crate::core::memory::buffer::release::set_stream;
@@ -459,7 +459,7 @@ impl PyBuffer {
 
     /// ``(device type, device number)`` as defined by DLPack.
     fn __dlpack_device__(slf: &Bound<'_, Self>) -> PyResult<(i32, i32)> {
-        let here = dlpack::device(slf.get(), slf.py())?;
+        let here = device_of(slf.get(), slf.py())?;
         Ok((here.kind.0, here.number))
     }
 

@@ -679,6 +679,5 @@ impl PyBuffer {
 /// Whatever Python raises.
 pub fn init(core: &Bound<'_, PyModule>) -> PyResult<()> {
     core.add_class::<PyBuffer>()?;
-    crate::cpython::method::add::<release::Close, 1>(core.py())?;
-    crate::core::dlpack::method::add::<PyBuffer>(core.py())
+    crate::cpython::method::add::<release::Close, 1>(core.py())
 }
