@@ -18,6 +18,7 @@ def pytest_configure(config):
         signal.signal(signal.SIGINT, signal.default_int_handler)
     config.addinivalue_line("markers", "gpu: needs an NVIDIA GPU")
     config.addinivalue_line("markers", "cpu: is about the CPU device")
+    config.addinivalue_line("markers", "strict_abi: exercises objects whose memory layout CUPYRITE_STRICT_ABI=1 avoids")
     config.addinivalue_line("filterwarnings", "ignore:.*CPU device.*:RuntimeWarning")
 
 
@@ -37,7 +38,7 @@ def _right_device(request):
         if gpu and on_cpu:
             pytest.skip("needs an NVIDIA GPU; this process runs on the CPU device")
         if cpu and not on_cpu:
-            pytest.skip("is about the CPU device; this process runs on a GPU")
+            pytest.skip("tests the CPU device; this process runs on a GPU")
 
 
 @pytest.fixture

@@ -14,6 +14,8 @@ from cuda.bindings import driver, nvrtc
 from helpers.device import check, label
 from helpers.threads import run_all
 
+pytestmark = pytest.mark.strict_abi
+
 S = driver.CUresult.CUDA_SUCCESS
 
 

@@ -11,6 +11,8 @@ from cuda.bindings import driver, runtime
 from helpers.device import check
 from helpers.threads import run_all
 
+pytestmark = pytest.mark.strict_abi
+
 E = runtime.cudaError_t
 BIG = 2**64
 

@@ -1,10 +1,10 @@
-//! Loads PTX files and says which kernels the engine can run: `cargo run --example engine_decode -p cupyrite-cpu FILE...`.
+//! Loads PTX files and lists the kernels that the engine cannot run: `cargo run --example engine_decode -p cupyrite-cpu FILE...`.
 
 use cupyrite_cpu::engine::Image;
 use cupyrite_cpu::memory::AddressSpace;
 
 fn main() {
-    let (mut good, mut bad) = (0, 0);
+    let (mut supported, mut unsupported) = (0, 0);
     for path in std::env::args().skip(1) {
         let Ok(text) = std::fs::read_to_string(&path) else {
             println!("{path}: cannot be read");
@@ -16,14 +16,14 @@ fn main() {
                 for k in image.kernels() {
                     match k.unsupported() {
                         Some(why) => {
-                            bad += 1;
+                            unsupported += 1;
                             println!("{path}: {}: {why}", k.name);
                         }
-                        None => good += 1,
+                        None => supported += 1,
                     }
                 }
             }
         }
     }
-    println!("{good} kernels can run, {bad} cannot");
+    println!("{supported} kernels can run, {unsupported} cannot");
 }

@@ -1,29 +1,29 @@
-//! What a rejected text is answered with.
+//! Errors of the parser.
 
 use crate::ir::Pos;
 use std::fmt;
 
-/// Why a text was rejected.
+/// Reason why a text was rejected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ErrorKind {
-    /// It is not valid PTX.
+    /// The text is not valid PTX.
     Invalid,
-    /// Its `.version` is newer than [`crate::NEWEST_VERSION`].
+    /// The `.version` is newer than [`crate::NEWEST_VERSION`].
     UnsupportedVersion,
-    /// Its `.target` names no known architecture.
+    /// The `.target` does not name a known architecture.
     UnsupportedTarget,
 }
 
-/// A rejected text: what is wrong, and where.
+/// Rejection of a text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Error {
-    /// Why.
+    /// Reason.
     pub kind: ErrorKind,
-    /// Where the offending token begins.
+    /// Start of the offending token.
     pub pos: Pos,
     /// The offending token as written, shortened if long; empty at the end of the text.
     pub token: String,
-    /// One line of prose that names the token, without the position.
+    /// Message of one line that names the token; without the position.
     pub message: String,
 }
 
@@ -39,7 +39,7 @@ impl fmt::Display for Error {
 
 impl std::error::Error for Error {}
 
-/// A token as it is shown in a message: on one line, at most 40 characters.
+/// A token for a message: on one line, at most 40 characters.
 pub(crate) fn shown(token: &str) -> String {
     const LONGEST: usize = 40;
     let mut out: String = token

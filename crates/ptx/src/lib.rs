@@ -4,7 +4,7 @@
 //! anything that executes.
 //!
 //! [`parse`] reads a whole module. It accepts the PTX ISA up to [`NEWEST_VERSION`], never recurses deeper than a fixed
-//! limit, and needs memory in proportion to the length of the text whatever numbers the text contains.
+//! limit, and uses memory in proportion to the length of the text, whatever numbers the text contains.
 #![forbid(unsafe_code)]
 
 mod error;
@@ -15,15 +15,14 @@ pub mod textures;
 
 pub use error::{Error, ErrorKind};
 
-/// The newest `.version` that is understood: that of CUDA 13.5.
+/// Newest supported `.version`, that of CUDA 13.5. No other limit of the PTX version exists in this workspace.
 pub const NEWEST_VERSION: (u32, u32) = (9, 5);
 
 /// Parses the text of a PTX module; trailing NUL characters are ignored.
 ///
 /// # Errors
-/// The first violation found, with its line and column and the token: text that is not PTX, a name that is not declared,
-/// operands that do not fit their instruction ([`ErrorKind::Invalid`]), a newer `.version`
-/// ([`ErrorKind::UnsupportedVersion`]) or an unknown `.target` ([`ErrorKind::UnsupportedTarget`]).
+/// The first violation, with its line, column and token: [`ErrorKind::Invalid`] for text that is not valid PTX,
+/// [`ErrorKind::UnsupportedVersion`] for a newer `.version`, [`ErrorKind::UnsupportedTarget`] for an unknown `.target`.
 pub fn parse(text: &str) -> Result<ir::Module, Error> {
     parse::Parser::new(text.trim_end_matches('\0')).module()
 }

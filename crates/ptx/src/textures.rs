@@ -1,25 +1,24 @@
-//! Texture and surface instructions by their parts (PTX ISA, "Texture Instructions" and "Surface Instructions").
+//! The operands of texture and surface instructions by role (PTX ISA, "Texture Instructions" and "Surface Instructions").
 //!
-//! The parser checks every such instruction with [`TextureForm::of`]; whoever executes it calls the same function and
-//! gets its operands by role. Objects are 64-bit handles in registers or parameters (independent mode) or the names of
-//! `.texref`, `.samplerref` and `.surfref` variables (unified mode); both have the same form.
+//! The parser checks each such instruction with [`TextureForm::of`], and the CPU device lowers it with the same function.
+//! Objects are 64-bit handles in registers or parameters, or the names of `.texref`, `.samplerref` and `.surfref` variables.
 
 use crate::ir::*;
 
-/// The shape that a texture or surface instruction names.
+/// Geometry of a texture or surface instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[allow(missing_docs)]
 pub enum Geometry {
     D1,
     D2,
     D3,
-    /// `.a1d`: layers of one dimension.
+    /// `.a1d`: one-dimensional layers.
     A1,
-    /// `.a2d`: layers of two.
+    /// `.a2d`: two-dimensional layers.
     A2,
     Cube,
     ACube,
-    /// `.2dms`: two dimensions with several samples a pixel.
+    /// `.2dms`: two dimensions with several samples per pixel.
     Ms2,
     /// `.a2dms`.
     AMs2,
@@ -41,12 +40,12 @@ impl Geometry {
         })
     }
 
-    /// Whether the first coordinate is the number of a layer.
+    /// Whether the first coordinate is a layer.
     pub const fn layered(self) -> bool {
         matches!(self, Self::A1 | Self::A2 | Self::ACube | Self::AMs2)
     }
 
-    /// Components of a position, without layer and sample; those of a direction for cubemaps.
+    /// Number of components of a position, without layer and sample; of a direction for cubemaps.
     pub const fn components(self) -> usize {
         match self {
             Self::D1 | Self::A1 => 1,
@@ -55,25 +54,25 @@ impl Geometry {
         }
     }
 
-    /// Elements of the coordinate vector that count.
+    /// Number of elements of the coordinate vector that are used.
     const fn coordinates(self) -> usize {
         let sample = matches!(self, Self::Ms2 | Self::AMs2) as usize;
         self.components() + self.layered() as usize + sample
     }
 }
 
-/// Where the level of detail comes from.
+/// Source of the level of detail.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Detail {
-    /// `.base`, or nothing written.
+    /// `.base`, or no modifier.
     Base,
     /// `.level`: the operand.
     Level(Operand),
-    /// `.grad`: the changes of the coordinates along x and along y.
+    /// `.grad`: the derivatives of the coordinates in x and in y.
     Gradient(Vec<Operand>, Vec<Operand>),
 }
 
-/// What `txq` and `suq` ask for.
+/// Attribute that `txq` or `suq` queries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs)]
 pub enum Query {
@@ -92,20 +91,20 @@ pub enum Query {
     MemoryLayout,
 }
 
-/// What is done.
+/// Access of an instruction.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Access {
     /// `tex`.
     #[allow(missing_docs)]
     Fetch {
-        /// Coordinates are texel numbers (`.s32`) rather than positions (`.f32`).
+        /// Whether coordinates are texel numbers (`.s32`) instead of positions (`.f32`).
         texels: bool,
         /// Type of the results.
         ty: Type,
         detail: Detail,
-        /// Texels to add to the position; empty if not written.
+        /// Offset in texels; empty if not written.
         offset: Vec<Operand>,
-        /// What depth is compared with.
+        /// Reference value of a depth comparison.
         compare: Option<Operand>,
     },
     /// `tld4`.
@@ -144,33 +143,33 @@ pub enum Access {
     },
 }
 
-/// A texture or surface instruction by its parts.
+/// A texture or surface instruction with its operands by role.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TextureForm {
-    /// What is done.
+    /// Access of an instruction.
     pub access: Access,
-    /// The shape; queries have none.
+    /// Geometry; `None` for queries.
     pub geometry: Option<Geometry>,
     /// Results of a fetch or load, sources of a store or reduction.
     pub values: Vec<Operand>,
-    /// The predicate after `|`: whether the texels are resident.
+    /// The predicate after `|`, which tells whether the texels are resident.
     pub resident: Option<Operand>,
     /// The texture or surface: [`Operand::Reg`], [`Operand::Var`] or (queries) [`Operand::Addr`].
     pub object: Operand,
-    /// The sampler, if it is a separate one.
+    /// The separate sampler, if there is one.
     pub sampler: Option<Operand>,
-    /// The layer, of layered geometries.
+    /// Layer of a layered geometry.
     pub layer: Option<Operand>,
-    /// Position or direction, as many as [`Geometry::components`].
+    /// Position or direction, with [`Geometry::components`] elements.
     pub coordinates: Vec<Operand>,
 }
 
-/// What is wrong with an instruction, and with which of its operands.
+/// An error in an instruction, and the operand that it concerns.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Malformed {
     /// Index into [`Instr::operands`].
     pub operand: usize,
-    /// What is wrong.
+    /// Message.
     pub message: String,
 }
 
@@ -183,7 +182,7 @@ fn wrong<T>(operand: usize, message: impl Into<String>) -> Result<T> {
     })
 }
 
-/// Whether an opcode is one of the family.
+/// Whether an opcode is a texture or surface instruction with a [`TextureForm`].
 pub fn is_texture(op: Op) -> bool {
     matches!(
         op,
@@ -191,7 +190,7 @@ pub fn is_texture(op: Op) -> bool {
     )
 }
 
-/// Reads an instruction, operand by operand.
+/// Reads the operands of an instruction in order.
 struct Reader<'a> {
     instr: &'a Instr,
     body: &'a Body,
@@ -208,7 +207,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Whether another operand follows, and it is a vector (or not).
+    /// Whether another operand follows and is a vector, or is not.
     fn follows(&self, vector: bool) -> bool {
         self.instr
             .operands
@@ -224,7 +223,7 @@ impl Reader<'_> {
         }
     }
 
-    /// The elements of a vector, of a vector register, or of a single value.
+    /// The elements of a vector or a vector register; a single value is one element.
     fn elements(&self, o: &Operand) -> Vec<Operand> {
         match o {
             Operand::Vector(list) => list.clone(),
@@ -260,7 +259,7 @@ impl Reader<'_> {
         Ok(list)
     }
 
-    /// At least `n` words; those that follow are padding.
+    /// The first `n` elements; further ones are padding.
     fn words(&self, o: &Operand, n: usize, what: &str) -> Result<Vec<Operand>> {
         let mut list = self.values(o, 32, false, false)?;
         if list.len() < n {
@@ -294,7 +293,7 @@ impl Reader<'_> {
     }
 }
 
-/// The brackets: object, sampler, coordinates.
+/// The operands in brackets: object, sampler, coordinates.
 type Place = (Operand, Option<Operand>, Operand);
 
 fn place(r: &mut Reader<'_>) -> Result<Place> {
@@ -313,7 +312,7 @@ fn place(r: &mut Reader<'_>) -> Result<Place> {
     Ok((object.clone(), sampler.cloned(), c.clone()))
 }
 
-/// An object is a 64-bit register or a variable.
+/// Checks that an object is a 64-bit register or a variable.
 fn handle(r: &Reader<'_>, o: &Operand) -> Result<()> {
     match o {
         Operand::Reg(reg) | Operand::Addr(Base::Reg(reg), 0)
@@ -330,7 +329,7 @@ fn handle(r: &Reader<'_>, o: &Operand) -> Result<()> {
 }
 
 impl TextureForm {
-    /// The parts of an instruction of a body; `None` if it is not of the family.
+    /// Reads an instruction of a body; `None` if it is not a texture or surface instruction.
     ///
     /// # Errors
     /// Modifiers or operands that the instruction does not have.
@@ -358,7 +357,7 @@ impl TextureForm {
             return Self::query(r);
         }
         let Some(geometry) = mods.other.iter().find_map(|w| Geometry::of(w)) else {
-            return wrong(0, format!("'{}' names no geometry", r.instr.op));
+            return wrong(0, format!("'{}' needs a geometry", r.instr.op));
         };
         match r.instr.op {
             Op::Tex | Op::Tld4 => Self::fetch(r, geometry),
@@ -406,8 +405,8 @@ impl TextureForm {
         } else {
             Detail::Base
         };
-        // What may follow: a vector of offsets, then a value to compare with. A single value is an offset in one
-        // dimension, which has no depth textures.
+        // A vector of offsets may follow, then a reference value. In one dimension, which has no depth textures, a single
+        // value is an offset.
         let mut offset = Vec::new();
         if r.follows(true) || n == 1 && r.follows(false) {
             let o = r.operand("an offset")?;
@@ -461,8 +460,8 @@ impl TextureForm {
         })
     }
 
-    /// Layer and position of a coordinate vector. The sample of a multisample image, which comes first, is dropped:
-    /// nothing that executes such an instruction gets as far.
+    /// Layer and position of a coordinate vector. The sample of a multisample image, which comes first, is dropped, because
+    /// such instructions are not executed.
     fn split(
         r: &Reader<'_>,
         geometry: Geometry,
@@ -599,7 +598,7 @@ impl TextureForm {
         let mut level = None;
         if mods.has("level") {
             if surface || !matches!(what, Query::Width | Query::Height | Query::Depth) {
-                return wrong(0, "only extents are asked for by level");
+                return wrong(0, "only extents can be queried by level");
             }
             let o = r.operand("a level of detail")?;
             level = Some(r.words(&o, 1, "the level of detail")?.remove(0));

@@ -1,4 +1,4 @@
-//! The PTX of real compilers and of every instruction: it parses, and nothing gets lost on the way.
+//! Parses the output of real compilers and every instruction of the PTX ISA, and checks that nothing is lost.
 
 use cupyrite_ptx::ir::*;
 use std::path::PathBuf;
@@ -33,7 +33,7 @@ fn body<'m>(module: &'m Module, name: &str) -> &'m Body {
     module.functions[id.0 as usize].body.as_ref().unwrap()
 }
 
-/// The words of an opcode in alphabetical order, those with several spellings brought to one.
+/// Words of an instruction in alphabetical order, in one spelling.
 fn words(mnemonic: &str) -> Vec<String> {
     let mnemonic = mnemonic
         .replace("::cta", "")
@@ -49,7 +49,7 @@ fn words(mnemonic: &str) -> Vec<String> {
     words
 }
 
-/// Every instruction's position points at its opcode, and the modifiers found there are those of the instruction.
+/// The position of every instruction points at its opcode, and the words there are those of the instruction.
 #[test]
 fn every_word_is_kept() {
     for (name, text) in texts() {
@@ -78,7 +78,7 @@ fn every_word_is_kept() {
     }
 }
 
-/// Indices of registers, variables, labels and functions all exist.
+/// Every index of a register, variable, label or function is valid.
 #[test]
 fn every_index_exists() {
     fn operand(module: &Module, function: &Function, body: &Body, op: &Operand) {
@@ -89,27 +89,18 @@ fn every_index_exists() {
             VarId::Return(i) => assert!((i as usize) < function.returns.len()),
         };
         let reg = |r: &RegId| assert!((r.0 as usize) < body.regs.len());
-        match op {
-            Operand::Reg(r)
-            | Operand::NotReg(r)
-            | Operand::RegComponent(r, _)
-            | Operand::RegSelect(r, _) => reg(r),
-            Operand::Addr(Base::Reg(r), _) => reg(r),
-            Operand::Addr(Base::Var(v), _) | Operand::Var(v, _) => variable(v),
-            Operand::Pair(a, b) => [a, b]
-                .into_iter()
-                .for_each(|o| operand(module, function, body, o)),
-            Operand::Neg(a) => operand(module, function, body, a),
-            Operand::Vector(list) | Operand::Args(list) | Operand::TexAddr(list) => {
-                list.iter().for_each(|o| operand(module, function, body, o));
+        op.walk(&mut |op| {
+            op.register().iter().for_each(reg);
+            op.variable().iter().for_each(variable);
+            match op {
+                Operand::Label(l) => {
+                    assert!(body.labels[l.0 as usize].at as usize <= body.instrs.len())
+                }
+                Operand::Func(f) => assert!((f.0 as usize) < module.functions.len()),
+                Operand::Proto(p) => assert!((p.0 as usize) < module.prototypes.len()),
+                _ => {}
             }
-            Operand::Label(l) => {
-                assert!(body.labels[l.0 as usize].at as usize <= body.instrs.len())
-            }
-            Operand::Func(f) => assert!((f.0 as usize) < module.functions.len()),
-            Operand::Proto(p) => assert!((p.0 as usize) < module.prototypes.len()),
-            _ => {}
-        }
+        });
     }
     for (name, text) in texts() {
         let module = cupyrite_ptx::parse(&text).unwrap_or_else(|e| panic!("{name}: {e}"));

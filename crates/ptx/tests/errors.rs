@@ -1,10 +1,10 @@
-//! What is refused, where, and in which words.
+//! Rejected texts: the position and the message.
 
 use cupyrite_ptx::{ErrorKind, ir::*, parse};
 
 const HEAD: &str = ".version 8.0\n.target sm_80\n.address_size 64\n";
 
-/// A kernel with some registers around these lines; they begin in line 12.
+/// A kernel with some registers whose body is `lines`, from line 12 on.
 fn kernel(lines: &str) -> String {
     format!(
         "{HEAD}.global .align 8 .b8 g[64];\n.func (.param .b32 r) f (.param .b64 a) {{ ret; }}\n.visible .entry k(.param .u64 p)\n{{\n\
@@ -12,7 +12,7 @@ fn kernel(lines: &str) -> String {
     )
 }
 
-/// Each of these lines is refused at this column of line 12 with a message that contains these words and the token.
+/// Each line is rejected at this column of line 12, with a message that contains the token and these words.
 #[test]
 fn instructions() {
     for (line, column, token, words) in [
@@ -79,7 +79,7 @@ fn instructions() {
             "tex.v4.f32.f32 {f1, f2, f3, f4}, [rd1, {f5}];",
             16,
             "{",
-            "names no geometry",
+            "needs a geometry",
         ),
         (
             "tld4.r.3d.v4.f32.f32 {f1, f2, f3, f4}, [rd1, {f5, f6, f7, f7}];",
@@ -115,7 +115,7 @@ fn instructions() {
             "ld.shared.u32 r1, [f2];",
             20,
             "f2",
-            "no integer of 32 or 64 bits",
+            "is not an integer of 32 or 64 bits",
         ),
         (
             "ld.global.v2.u32 {r1, r2, r3}, [rd1];",
@@ -139,7 +139,7 @@ fn instructions() {
             "add.u64 rd1, rd2, g;",
             19,
             "g",
-            "moved into a register first",
+            "move it into a register first",
         ),
         ("cvt.f64.f32 f1, f2;", 13, "f1", "type .f64"),
         ("bar.red.popc.u32 r1, 0, r2;", 25, "r2", "a predicate"),
@@ -174,7 +174,7 @@ fn instructions() {
         (".reg .b32 a, a;", 14, "a", "declared twice"),
         (".reg .b31 a;", 6, ".b31", "expected a type"),
         (".reg .pred;", 11, ";", "expected a name"),
-        (".shared .align 3 .b8 s[4];", 16, "3", "no power of two"),
+        (".shared .align 3 .b8 s[4];", 16, "3", "not a power of two"),
         (".shared .b8 s[-1];", 15, "-", "out of range"),
         (
             ".local .b64 s[4611686018427387904];",
@@ -214,7 +214,7 @@ fn instructions() {
 }
 
 #[test]
-fn what_it_looks_like() {
+fn display_has_position_and_token() {
     let error = parse(&kernel("add.s32 r1, r2 %r3;")).unwrap_err();
     assert_eq!(
         error.to_string(),
@@ -237,7 +237,7 @@ fn what_it_looks_like() {
         parse(&kernel("/* ret;"))
             .unwrap_err()
             .to_string()
-            .contains("comment without an end")
+            .contains("unterminated comment")
     );
 }
 
@@ -255,7 +255,7 @@ fn modules() {
         (
             ".global .b8 y; .global .b8 x[8] = {0xFFF(y)};",
             "0xFFF",
-            "no single byte",
+            "does not select a single byte",
         ),
         (
             ".global .b8 x[9223372036854775807][2];",
@@ -267,13 +267,13 @@ fn modules() {
             "x",
             "larger than the address space",
         ),
-        (".global .pred x;", "x", "registers only"),
+        (".global .pred x;", "x", "must be a register"),
         (".reg .b32 x;", ".reg", "cannot be declared here"),
         (".func f { ret; } .func f { ret; }", "f", "defined twice"),
         (
             ".func f(.param .b32 a); .func f { ret; }",
             "f",
-            "does not agree",
+            "differs from its declaration",
         ),
         (
             ".func f(.param .b32 a, .param .b32 a) { ret; }",
@@ -291,11 +291,11 @@ fn modules() {
             "second linking directive",
         ),
         (".section .debug_info { .b8 1", "", "end of the text"),
-        (".alias a, b;", "a", "no function"),
+        (".alias a, b;", "a", "not a function"),
         ("ret;", "ret", "expected a directive"),
         (".what", ".what", "unknown directive"),
         (".file 1", "", "file name"),
-        (".file 1 \"a", "\"a", "string without an end"),
+        (".file 1 \"a", "\"a", "unterminated string"),
     ] {
         let error = parse(&format!("{HEAD}{text}")).expect_err(text);
         assert_eq!(
@@ -427,7 +427,7 @@ fn initial_values() {
     );
 }
 
-/// Spellings that compilers do not use but the manual has.
+/// Spellings of the PTX ISA that compilers do not emit.
 #[test]
 fn uncommon_spellings() {
     let module = parse(&kernel(
@@ -456,7 +456,7 @@ fn uncommon_spellings() {
     assert_eq!(instr(12).len(), 3);
 }
 
-/// Numbers and nesting cost nothing.
+/// Large numbers and deep nesting need little memory and time.
 #[test]
 fn hostile_texts() {
     let deep =

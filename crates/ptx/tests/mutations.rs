@@ -1,9 +1,9 @@
-//! Thousands of damaged texts: each is parsed or refused, and none does harm.
+//! Parses thousands of damaged texts. Each is accepted or rejected without a panic.
 
 use std::panic::catch_unwind;
 use std::path::PathBuf;
 
-/// A small deterministic generator of pseudo-random numbers (SplitMix64).
+/// A deterministic random number generator (SplitMix64).
 struct Random(u64);
 
 impl Random {
@@ -19,7 +19,7 @@ impl Random {
     }
 }
 
-/// The texts to damage, short ones whole, of long ones some functions.
+/// The texts to damage: short ones, and the first functions of long ones.
 fn texts() -> Vec<String> {
     let data = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/data");
     let mut paths: Vec<PathBuf> = [data.clone(), data.join("nvrtc")]
@@ -185,7 +185,7 @@ fn damaged_texts() {
         match catch_unwind(|| cupyrite_ptx::parse(&text)) {
             Ok(Ok(module)) => {
                 parsed += 1;
-                // Reports are made from what was parsed.
+                // Reports use the parsed form.
                 for instr in module
                     .functions
                     .iter()
@@ -209,14 +209,14 @@ fn damaged_texts() {
             Err(_) => panic!("round {round} made the parser panic with:\n{text}"),
         }
     }
-    // Both ways must have been taken often for this to mean anything.
+    // The test is meaningful only if both outcomes are frequent.
     assert!(
         parsed > 150 && refused > 3000,
         "{parsed} parsed, {refused} refused"
     );
 }
 
-/// Any prefix of a text is refused or parsed, down to nothing.
+/// Every prefix of a text is accepted or rejected.
 #[test]
 fn prefixes() {
     let text = texts().into_iter().min_by_key(String::len).unwrap();

@@ -17,8 +17,8 @@ const BENCHMARKS: &[(&str, &str)] = &[
     ("raising", "benches/bindings/raising.py"),
     ("saxpy_cpu", "benches/cpu_device/saxpy_cpu.py"),
 ];
-/// The quick selection that runs with `CUPYRITE_STRICT_ABI=1`.
-const STRICT_ABI_TESTS: &[&str] = &["tests/bindings", "tests/core"];
+/// The quick selection that runs with `CUPYRITE_STRICT_ABI=1`: files that carry the marker.
+const STRICT_ABI_TESTS: &[&str] = &["tests/bindings", "tests/core", "-m", "strict_abi"];
 /// Seconds that `cargo xtask fuzz` runs.
 const FUZZ_SECONDS: &str = "60";
 

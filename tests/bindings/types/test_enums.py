@@ -15,6 +15,8 @@ from cuda.bindings._internal._fast_enum import FastEnum, FastEnumMetaclass
 
 from helpers.threads import run_all
 
+pytestmark = pytest.mark.strict_abi
+
 ENUMS = [
     cls
     for module in (driver, runtime, nvrtc)

@@ -12,6 +12,8 @@ import weakref
 import pytest
 from cuda.bindings import driver, nvrtc
 
+pytestmark = pytest.mark.strict_abi
+
 
 def classes():
     for module in (driver, nvrtc):

@@ -15,6 +15,8 @@ from helpers.memory import resident
 from helpers.programs import output
 from helpers.threads import run_all
 
+pytestmark = pytest.mark.strict_abi
+
 try:
     import numpy as np
 except ImportError:
@@ -404,8 +406,8 @@ def test_views_of_foreign_memory():
     assert c.getPtr() == ctypes.addressof(buffer)
     c.gridDimX = 77
     assert buffer.raw[:4] == b"\x4d\0\0\0"
-    twin = driver.CUlaunchConfig(_ptr=c.getPtr())
-    twin.hStream = 5
+    duplicate = driver.CUlaunchConfig(_ptr=c.getPtr())
+    duplicate.hStream = 5
     assert int(c.hStream) == 5
 
 

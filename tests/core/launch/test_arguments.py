@@ -18,6 +18,8 @@ from hypothesis import strategies as st
 from helpers.device import check, label
 from helpers.echo import MANY, Echo
 
+pytestmark = pytest.mark.strict_abi
+
 
 @pytest.fixture(scope="module")
 def echo():

@@ -21,6 +21,8 @@ from helpers.echo import Echo
 from helpers.programs import output
 from helpers.threads import run_all
 
+pytestmark = pytest.mark.strict_abi
+
 PLAIN = dict(grid=1, block=1)
 
 

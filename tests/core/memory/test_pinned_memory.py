@@ -108,9 +108,7 @@ def test_numa_node_option(stream):
         stream.sync()
         assert (host_view(buffer) == 2).all()
     for options in ({"numa_id": 12345}, {"numa_id": 12345, "ipc_enabled": True}):
-        with pytest.raises(
-            CUDAError, match=r"(?s)INVALID_VALUE.*MemoryResourceOptions\.numa_id is NUMA node 12345"
-        ):
+        with pytest.raises(CUDAError, match=r"(?s)INVALID_VALUE.*MemoryResourceOptions\.numa_id is NUMA node 12345"):
             PinnedMemoryResource(options)
 
 

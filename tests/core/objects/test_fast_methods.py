@@ -8,6 +8,8 @@ import pytest
 from cuda.core import Buffer, Device, DeviceMemoryResource, Event, EventOptions, LaunchConfig, Program, launch
 from cuda.core.utils import StridedMemoryView
 
+pytestmark = pytest.mark.strict_abi
+
 BYTES = 256
 
 

@@ -1,14 +1,14 @@
-//! Generic addresses of what is not host memory: shared memory, local memory, functions.
+//! Generic addresses of shared memory, local memory and functions.
 //!
-//! Device pointers are host addresses, so the windows are a piece of the process's address space that is reserved
-//! and never backed: no allocation can collide with them, and a host access to one is caught.
+//! Device pointers are host addresses. The windows are a range of the process's address space that is reserved without
+//! access rights: no allocation can overlap it, and a host access to it faults.
 
 use std::sync::OnceLock;
 
 /// Size of each window.
 pub const WINDOW: u64 = 16 << 20;
 
-/// Where the windows are.
+/// Addresses of the windows.
 #[derive(Clone, Copy, Debug)]
 pub struct Windows {
     /// Generic address of offset 0 of the block's shared memory.
@@ -24,7 +24,7 @@ pub fn windows() -> Windows {
     static BASE: OnceLock<u64> = OnceLock::new();
     let base = *BASE.get_or_init(|| {
         let span = (4 * WINDOW) as usize;
-        // SAFETY: a fresh anonymous reservation without access; nothing else is touched.
+        // SAFETY: an anonymous mapping at an address that the kernel chooses affects no other memory.
         let p = unsafe {
             libc::mmap(
                 std::ptr::null_mut(),
@@ -36,7 +36,7 @@ pub fn windows() -> Windows {
             )
         };
         if p == libc::MAP_FAILED {
-            // Not canonical on any machine that runs this, hence never an allocation.
+            // Not a canonical address on the supported hosts, so that no allocation can have it.
             0x0100_0000_0000_0000
         } else {
             (p as u64).next_multiple_of(WINDOW)
@@ -49,7 +49,7 @@ pub fn windows() -> Windows {
     }
 }
 
-/// Address of a function, by its index in the module.
+/// Address of the function with this index in its module.
 pub fn function_address(index: u32) -> u64 {
     windows().code + 16 * (u64::from(index) + 1)
 }

@@ -1,11 +1,11 @@
-//! Faults and what is said about them.
+//! Faults of kernels, and the reports that describe them to the user.
 
 use std::fmt::Write as _;
 
 use crate::engine::program::{Origin, Program};
 use crate::memory::{Access, AddressSpace, Region, Viewer};
 
-/// Why a launch ended early.
+/// Kind of fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FaultKind {
     /// An access outside every allocation, or a store to read-only memory.
@@ -14,33 +14,33 @@ pub enum FaultKind {
     MisalignedAddress,
     /// A failed `assert`.
     Assert,
-    /// An instruction that the engine does not have.
+    /// An instruction that the engine does not implement, or an operand that it does not allow.
     IllegalInstruction,
-    /// A call through a pointer that is not a function's.
+    /// A call through a pointer that is not the address of a function.
     InvalidPc,
-    /// An operation on an address of a space that it does not work on.
+    /// An operation on an address in a state space that it does not support.
     InvalidAddressSpace,
-    /// `trap`, or a state that never ends by itself.
+    /// `trap`, or a deadlock.
     Trap,
-    /// Out of stack.
+    /// A stack overflow.
     StackOverflow,
     /// The launch was cancelled.
     Cancelled,
-    /// The block is larger than the kernel or the device allows.
+    /// A block that exceeds the limits of the kernel or the device.
     LaunchOutOfResources,
 }
 
-/// A launch that ended early.
+/// Failure of a launch.
 #[derive(Clone, Debug)]
 pub struct Fault {
-    /// Why.
+    /// Kind of fault.
     pub kind: FaultKind,
-    /// Several lines for a person; empty for [`FaultKind::Cancelled`].
+    /// Report of several lines; empty for [`FaultKind::Cancelled`].
     pub report: String,
 }
 
 impl Fault {
-    /// A fault that concerns no particular thread.
+    /// A fault without a thread.
     pub fn plain(kind: FaultKind, report: String) -> Self {
         Self { kind, report }
     }
@@ -54,47 +54,47 @@ impl std::fmt::Display for Fault {
 
 impl std::error::Error for Fault {}
 
-/// A fault as an instruction finds it: of one lane, without its surroundings.
+/// A fault that an instruction raises in one lane.
 #[derive(Debug)]
 pub struct LaneFault {
-    /// Why.
+    /// Kind of fault.
     pub kind: FaultKind,
-    /// Which lane.
+    /// Lane.
     pub lane: u32,
-    /// What happened.
-    pub what: What,
+    /// Description.
+    pub detail: FaultDetail,
 }
 
-/// What happened.
+/// Description of a fault.
 #[derive(Debug)]
-pub enum What {
-    /// An access: address, bytes, whether it writes, and the space it was meant for.
+pub enum FaultDetail {
+    /// A refused memory access.
     Access {
-        /// Address as the kernel gave it.
+        /// Address that the kernel used.
         address: u64,
         /// Bytes.
         bytes: u32,
-        /// Whether it writes.
+        /// Whether it is a store.
         write: bool,
         /// `global`, `shared`, `local`.
         space: &'static str,
-        /// Size of the space, where it has one.
+        /// Size of shared or local memory.
         limit: Option<u64>,
     },
-    /// Anything else.
+    /// A sentence.
     Text(String),
 }
 
 /// Coordinates of a thread.
 #[derive(Clone, Copy, Debug)]
 pub struct Coordinates {
-    /// Block.
+    /// Block index.
     pub block: [u32; 3],
-    /// Thread in the block.
+    /// Thread index in the block.
     pub thread: [u32; 3],
 }
 
-/// `file:line` of an origin, if known.
+/// `file:line` of an instruction, if known.
 pub fn source_line(program: &Program, origin: &Origin) -> Option<String> {
     let loc = origin.loc?;
     let file = program
@@ -105,6 +105,7 @@ pub fn source_line(program: &Program, origin: &Origin) -> Option<String> {
     Some(format!("{file}:{}", loc.line))
 }
 
+/// Describes a region.
 fn describe(region: &Region) -> String {
     use crate::memory::Kind;
     let what = match region.kind {
@@ -115,13 +116,13 @@ fn describe(region: &Region) -> String {
         Kind::Const => "constant variable",
         Kind::Registered => "registered host range",
         Kind::Virtual => "mapping of virtual memory",
-        Kind::Internal => "range of the device",
+        Kind::Internal => "internal allocation of the device",
     };
     format!("{}-byte {what} at {:#x}", region.size, region.base)
 }
 
-/// Where an address lies, seen from the nearest allocation.
-pub fn whereabouts(
+/// Describes an address relative to the nearest allocation.
+pub fn describe_address(
     space: &AddressSpace,
     viewer: &Viewer,
     address: u64,
@@ -142,7 +143,7 @@ pub fn whereabouts(
         );
     }
     let Some(r) = space.nearest(address) else {
-        return "there is no allocation at all".into();
+        return "there are no allocations".into();
     };
     if address >= r.base && address < r.base + r.size {
         let inside = address - r.base;
@@ -174,7 +175,7 @@ pub fn whereabouts(
     format!("{} bytes before a {}", r.base - address, describe(&r))
 }
 
-/// The whole report.
+/// The report of a fault.
 pub fn report(
     program: &Program,
     space: &AddressSpace,
@@ -206,8 +207,8 @@ pub fn report(
     let mut s = String::new();
     let _ = writeln!(s, "cupyrite: {title} in kernel `{}`", program.name);
     let _ = writeln!(s, "  block ({bx}, {by}, {bz}), thread ({tx}, {ty}, {tz})");
-    match &fault.what {
-        What::Access {
+    match &fault.detail {
+        FaultDetail::Access {
             address,
             bytes,
             write,
@@ -224,18 +225,18 @@ pub fn report(
             } else if let Some(limit) = limit {
                 let _ = writeln!(
                     s,
-                    "  the {name} memory of this {} is {limit} bytes",
+                    "  the {name} memory of the {} has {limit} bytes",
                     if *name == "shared" { "block" } else { "thread" }
                 );
             } else {
                 let _ = writeln!(
                     s,
                     "  {}",
-                    whereabouts(space, viewer, *address, *bytes, *write)
+                    describe_address(space, viewer, *address, *bytes, *write)
                 );
             }
         }
-        What::Text(t) => {
+        FaultDetail::Text(t) => {
             let _ = writeln!(s, "  `{op}`: {t}");
         }
     }

@@ -1,19 +1,23 @@
 //! The PTX engine: loads PTX, runs kernels.
 //!
 //! The driver half of this crate (`crate::driver`) uses only what this file exports. A kernel passes through three
-//! stages: [`load`] places a module's variables in memory, [`compile`] turns each kernel and the functions that it
-//! calls into a [`program`], and [`run`] executes the program. [`ops`] computes everything that a lane computes by
+//! stages: [`load`] parses modules and places their variables in memory, [`compile`] turns each kernel and the functions
+//! that it calls into a [`program`], and [`run`] executes the program. [`ops`] computes everything that a lane computes by
 //! itself.
 
 mod address_windows;
 mod compile;
+mod cpu_features;
 mod fault_report;
+mod limits;
 mod load;
 pub mod ops;
 mod program;
 mod run;
 
 pub use fault_report::{Fault, FaultKind};
+pub use limits::{MAX_SHARED, MAX_THREADS};
 pub use load::{Global, Image, Kernel, LoadError, LoadErrorKind, ParamInfo};
 pub(crate) use load::{check_unit, link_units};
-pub use run::grid::{LaunchSpec, MAX_SHARED, MAX_THREADS, PrintfSink, launch};
+pub use run::PrintfSink;
+pub use run::grid::{LaunchSpec, launch};

@@ -1,7 +1,7 @@
-//! The decoded form of a kernel: what the interpreter runs.
+//! The decoded form of a kernel, which the compiler produces and the interpreter executes.
 //!
-//! Belongs here: plain data. One [`Program`] holds one kernel with every device function it can reach, because each
-//! register of each function has a fixed place in the kernel's register file.
+//! Belongs here: plain data. A [`Program`] holds one kernel and every function that the kernel can reach, because all
+//! their registers share one register file.
 
 use std::sync::Arc;
 
@@ -9,22 +9,21 @@ use cupyrite_ptx::ir::{AtomOp, Semantics, ShflMode, SourceLoc, Special, Type, Vo
 use cupyrite_ptx::textures::Query;
 
 use crate::engine::ops::{OpArgs, OpFn, Slot};
-use crate::engine::run::mbarrier::MbarOp;
 use crate::texture::{Outside, View};
 
-/// Fixed places of the register file, in bytes.
+/// Fixed locations of the register file, as byte offsets.
 pub mod fixed {
     /// The carry flag.
     pub const CARRY: u32 = 0;
     /// A predicate that is true in every lane.
     pub const ONES: u32 = 4;
-    /// Where predicate results nobody wants go.
+    /// Destination of discarded predicates.
     pub const SINK_PRED: u32 = 8;
-    /// Byte offset of the current function's frame in local memory, per lane.
+    /// Offset of the current function's frame in local memory, per lane.
     pub const FRAME: u32 = 64;
-    /// Bytes that `alloca` added to the current frame, per lane.
+    /// Bytes that `alloca` has added to the current frame, per lane.
     pub const DYNAMIC: u32 = 192;
-    /// Where results nobody wants go (512 bytes).
+    /// Destination of other discarded results (512 bytes).
     pub const SINK: u32 = 320;
     /// `%tid.x`, `.y`, `.z`.
     pub const TID: [u32; 3] = [832, 960, 1088];
@@ -32,29 +31,30 @@ pub mod fixed {
     pub const WARP_ID: u32 = 1216;
     /// 64-bit zeros.
     pub const ZERO: u32 = 1344;
-    /// The first free byte.
+    /// First byte that is free for registers.
     pub const END: u32 = 1600;
 }
 
-/// What the interpreter does with an instruction.
+/// What the interpreter does with an instruction. A bracketed type describes the operation further;
+/// [`Inst::target`] is its index in the program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
-pub enum Kind {
-    /// Lane arithmetic: calls [`Inst::run`].
-    Alu,
-    /// Branch to [`Inst::target`] for the lanes of the guard.
+pub enum InstKind {
+    /// Calls the lane function [`Inst::run`].
+    Lanes,
+    /// Branches to position [`Inst::target`].
     Bra,
-    /// Load of one 4-byte element from global or generic memory, 64-bit address.
+    /// Loads one 4-byte element from global or generic memory, 64-bit address.
     LdGlobal4,
-    /// The same, 8 bytes.
+    /// Loads one 8-byte element from global or generic memory.
     LdGlobal8,
-    /// Store of one 4-byte element to global or generic memory, 64-bit address.
+    /// Stores one 4-byte element to global or generic memory, 64-bit address.
     StGlobal4,
-    /// The same, 8 bytes.
+    /// Stores one 8-byte element to global or generic memory.
     StGlobal8,
-    /// Load of one 4-byte element from shared memory, 32-bit address.
+    /// Loads one 4-byte element from shared memory, 32-bit address.
     LdShared4,
-    /// Store of one 4-byte element to shared memory, 32-bit address.
+    /// Stores one 4-byte element to shared memory, 32-bit address.
     StShared4,
     /// Any other load ([`MemOp`]).
     Ld,
@@ -64,9 +64,9 @@ pub enum Kind {
     Atom,
     /// `tex`, `tld4`, `txq`, `suld`, `sust`, `sured`, `suq` ([`TexOp`]).
     Texture,
-    /// `mbarrier` ([`MbarOp`]).
+    /// `mbarrier` ([`MbarrierOp`]).
     Mbarrier,
-    /// `mbarrier.pending_count`: arrivals that the state in `src[0]` waits for.
+    /// `mbarrier.pending_count`: pending arrivals of the state in `src[0]`.
     PendingCount,
     /// `cp.async`: copies `args.imm` bytes from global `src[1]` to shared `src[0]`.
     CpAsync,
@@ -76,9 +76,9 @@ pub enum Kind {
     Call,
     /// Indirect call ([`CallOp`]); the callee's address is in `src[0]`.
     CallIndirect,
-    /// What a return continues with: copies results out ([`CallOp`]).
+    /// Follows a call: restores registers and copies the results ([`CallOp`]).
     AfterCall,
-    /// Call of something the device itself provides; `target` indexes [`Program::builtins`].
+    /// Calls a function that the device provides ([`BuiltinOp`]).
     Builtin,
     /// `ret`.
     Ret,
@@ -86,15 +86,15 @@ pub enum Kind {
     Exit,
     /// `trap`.
     Trap,
-    /// `bar`, `barrier` ([`BarOp`]).
+    /// `bar`, `barrier` ([`BarrierOp`]).
     Bar,
-    /// `bar.warp.sync`: members in `src[0]`.
+    /// `bar.warp.sync`: member mask in `src[0]`.
     BarWarp,
-    /// `shfl` ([`Inst::aux`] is the mode, bit 7: without `.sync`).
+    /// `shfl`. [`Inst::aux`] holds [`shfl_code`]; bit 7 is set without `.sync`.
     Shfl,
-    /// `vote`.
+    /// `vote`. [`Inst::aux`] holds [`vote_code`]; bit 6 negates the predicate, bit 7 is set without `.sync`.
     Vote,
-    /// `match.any`, `match.all`.
+    /// `match`. In [`Inst::aux`], bit 0 is set for `.all`, bit 1 for 64-bit values.
     Match,
     /// `redux.sync` ([`ReduxOp`] by `target`).
     Redux,
@@ -104,9 +104,9 @@ pub enum Kind {
     Elect,
     /// `fence`, `membar`.
     Fence,
-    /// A special register that changes while a warp runs.
+    /// Reads a special register that changes while a warp runs; [`Inst::aux`] is its code.
     Special,
-    /// `dst[0] = frame + imm`: the address of a local variable.
+    /// Computes the address of a local variable: `dst[0] = frame + imm`.
     FrameAddr,
     /// `isspacep`.
     IsSpace,
@@ -118,46 +118,46 @@ pub enum Kind {
     StackSave,
     /// `stackrestore`.
     StackRestore,
-    /// Ran past the last instruction of a function.
+    /// End of a function without a final `ret`.
     End,
 }
 
-/// The instruction is guarded.
+/// Flag: the instruction is guarded.
 pub const GUARDED: u8 = 1;
-/// The guard is negated.
+/// Flag: the guard is negated.
 pub const GUARD_NOT: u8 = 2;
-/// A branch to itself or backwards.
+/// Flag: a branch to itself or backwards.
 pub const BACKWARD: u8 = 4;
-/// A backward branch around something that waits for others: an atomic operation, a volatile or acquiring load.
+/// Flag: a backward branch around an instruction that may wait for another thread, such as an atomic or a volatile load.
 pub const SPIN: u8 = 8;
 
-/// One decoded instruction; a cache line.
+/// One decoded instruction, the size of a cache line.
 #[derive(Clone, Copy, Debug)]
 #[repr(C, align(64))]
 pub struct Inst {
-    /// The lane function of [`Kind::Alu`].
+    /// Lane function of [`InstKind::Lanes`].
     pub run: OpFn,
-    /// An immediate: address offset, frame offset.
+    /// Immediate: an address or frame offset.
     pub imm: i64,
-    /// Operand places.
+    /// Operand locations.
     pub args: OpArgs,
-    /// Place of the guard predicate.
+    /// Location of the guard predicate.
     pub guard: u32,
-    /// Branch target, or an index into a side table of the program.
+    /// Branch target, or index into a table of the program.
     pub target: u32,
-    /// What to do.
-    pub kind: Kind,
-    /// [`GUARDED`] and its neighbours.
+    /// What the interpreter does.
+    pub kind: InstKind,
+    /// [`GUARDED`], [`GUARD_NOT`], [`BACKWARD`], [`SPIN`].
     pub flags: u8,
-    /// Small operand of the kind: a mode, or the number of the region cache entry.
+    /// Small operand: a mode, or an index into the region cache.
     pub aux: u16,
 }
 
 unsafe fn no_op(_: *mut u8, _: &OpArgs, _: u32) {}
 
 impl Inst {
-    /// An instruction of this kind that does nothing yet.
-    pub fn new(kind: Kind) -> Self {
+    /// An instruction of this kind without operands.
+    pub fn new(kind: InstKind) -> Self {
         Self {
             run: no_op,
             imm: 0,
@@ -171,76 +171,97 @@ impl Inst {
     }
 }
 
-/// State space as the memory unit sees it.
+/// State space of an address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MemSpace {
-    /// An address of any space.
+    /// Generic address.
     Generic,
-    /// Global or constant memory, or the parameter bank: host addresses.
+    /// Global or constant memory, or the parameter bank; a host address.
     Global,
-    /// Offsets into the block's shared memory.
+    /// Offset in the block's shared memory.
     Shared,
-    /// Offsets into the thread's local memory.
+    /// Offset in the thread's local memory.
     Local,
 }
 
-/// A load or store in full.
+/// A load or store.
 #[derive(Clone, Debug)]
 pub struct MemOp {
-    /// Where.
+    /// State space.
     pub space: MemSpace,
-    /// Bytes of an element in memory: 1 to 16.
+    /// Bytes of an element: 1 to 16.
     pub size: u32,
-    /// Sign-extend on load.
+    /// Whether a load sign-extends.
     pub signed: bool,
-    /// Destination (source) registers; the count is the vector width.
+    /// Destinations of a load or sources of a store, one per vector element.
     pub regs: Vec<(u32, Slot)>,
-    /// 16-bit registers keep their upper half clear.
+    /// Whether the registers have 16 bits: the upper half of their slots stays zero.
     pub narrow: bool,
-    /// Memory order; weak means none.
+    /// Memory order.
     pub order: Semantics,
-    /// Volatile or ordered: every lane's access is one atomic access.
+    /// Whether each lane's access is one atomic access: it is volatile or ordered.
     pub atomic: bool,
-    /// The address register is 32 bits wide.
+    /// Whether the address register is 32 bits wide.
     pub addr32: bool,
-    /// A store into constant memory or through `.param` of a kernel is refused.
+    /// Whether this is a store.
     pub store: bool,
 }
 
-/// An atomic operation in full.
+/// An atomic operation.
 #[derive(Clone, Debug)]
 pub struct AtomicOp {
-    /// Where.
+    /// State space.
     pub space: MemSpace,
-    /// What.
+    /// Operation.
     pub op: AtomOp,
-    /// On which type.
+    /// Type.
     pub ty: Type,
     /// Memory order.
     pub order: Semantics,
-    /// The address register is 32 bits wide.
+    /// Whether the address register is 32 bits wide.
     pub addr32: bool,
-    /// Destinations and their slots; empty for `red`; several for vector forms.
+    /// Destinations, one per vector element; empty for `red`.
     pub dst: Vec<(u32, Slot)>,
-    /// First sources, one per vector element.
+    /// Sources, one per vector element.
     pub src: Vec<(u32, Slot)>,
-    /// Second source (cas), if any.
+    /// Second source, of `cas`.
     pub src2: Option<(u32, Slot)>,
+}
+
+/// Whether `op` exists for `ty` (PTX ISA, "atom").
+pub fn atomic_exists(op: AtomOp, ty: Type) -> bool {
+    use Type::*;
+    match op {
+        AtomOp::And | AtomOp::Or | AtomOp::Xor => matches!(ty, B32 | B64 | U32 | U64 | S32 | S64),
+        AtomOp::Cas => matches!(ty.bits(), 16 | 32 | 64 | 128) && !matches!(ty, F16x2 | BF16x2),
+        AtomOp::Exch => matches!(ty.bits(), 32 | 64 | 128),
+        AtomOp::Add => {
+            matches!(
+                ty,
+                U32 | S32 | B32 | U64 | S64 | B64 | F32 | F64 | F16 | F16x2 | BF16 | BF16x2
+            )
+        }
+        AtomOp::Inc | AtomOp::Dec => matches!(ty, U32 | B32),
+        AtomOp::Min | AtomOp::Max => {
+            matches!(ty, U32 | S32 | U64 | S64 | F16 | F16x2 | BF16 | BF16x2)
+        }
+        AtomOp::Popc => false,
+    }
 }
 
 /// What a texture or surface instruction does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TexKind {
-    /// `tex`, with texel numbers or positions.
+    /// `tex`.
     Fetch {
-        /// Coordinates are texel numbers.
+        /// Whether coordinates are texel numbers (integers).
         texels: bool,
         /// Level of detail.
         detail: TexDetail,
     },
     /// `tld4` of this component.
     Gather(u8),
-    /// `txq`, with a level of detail or not.
+    /// `txq`, and whether a level of detail is given.
     TextureQuery(Query, bool),
     /// `suq`.
     SurfaceQuery(Query),
@@ -252,10 +273,10 @@ pub enum TexKind {
     Reduce(AtomOp),
 }
 
-/// Where a fetch's level of detail comes from.
+/// Source of the level of detail of a fetch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TexDetail {
-    /// None is given.
+    /// The base level.
     Base,
     /// [`TexOp::lod`].
     Level,
@@ -263,14 +284,14 @@ pub enum TexDetail {
     Gradient,
 }
 
-/// A texture or surface instruction in full.
+/// A texture or surface instruction.
 #[derive(Clone, Debug)]
 pub struct TexOp {
-    /// What it does.
+    /// Action.
     pub kind: TexKind,
-    /// Slot of the handle.
+    /// Slot of the object handle.
     pub object: u32,
-    /// The shape that it names.
+    /// Geometry that the instruction names.
     pub view: View,
     /// Slots of the coordinates.
     pub coordinates: [u32; 3],
@@ -280,24 +301,55 @@ pub struct TexOp {
     pub lod: u32,
     /// Slots of the gradients.
     pub gradient: [[u32; 3]; 2],
-    /// Texels to add to the position.
+    /// Offset in texels.
     pub offset: [i32; 3],
-    /// Destinations, or sources of a store.
+    /// Destinations, or the sources of a store or reduction.
     pub values: Vec<(u32, Slot)>,
     /// Type of the values.
     pub ty: Type,
-    /// Where the predicate goes that says whether texels are resident.
+    /// Destination of the predicate that tells whether the texels are resident.
     pub resident: u32,
-    /// The first coordinate of a surface access counts elements, and values are converted.
+    /// Whether a surface access is formatted: x counts elements, and values are converted.
     pub formatted: bool,
-    /// What a surface access does outside.
+    /// What a surface access outside the surface does.
     pub outside: Outside,
+}
+
+/// What an `mbarrier` instruction does with its object.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MbarrierAction {
+    /// `init`.
+    Init,
+    /// `inval`.
+    Inval,
+    /// `arrive`, `arrive_drop`, `cp.async.mbarrier.arrive.noinc`.
+    Arrive {
+        /// The thread leaves the barrier after this phase.
+        drop: bool,
+        /// The arrival must not complete the phase (`.noComplete`).
+        open: bool,
+    },
+    /// `test_wait`, `try_wait` with the state of an arrival.
+    Wait,
+    /// `test_wait`, `try_wait` with the parity of a phase.
+    WaitParity,
+}
+
+/// Operation of [`InstKind::Mbarrier`]. The address is in `src[0]`, `src[2]` and `imm`, the count or state in `src[1]`.
+#[derive(Clone, Copy, Debug)]
+pub struct MbarrierOp {
+    /// Action.
+    pub kind: MbarrierAction,
+    /// State space of the object.
+    pub space: MemSpace,
+    /// Whether the address register is 32 bits wide.
+    pub addr32: bool,
 }
 
 /// A copy between frames at a call.
 #[derive(Clone, Copy, Debug)]
 pub enum ArgCopy {
-    /// `size` bytes from a frame offset of the caller to one of the callee (or back).
+    /// Bytes of the caller's frame, to or from the callee's frame.
     Memory {
         /// Offset in the caller's frame.
         caller: u32,
@@ -306,11 +358,11 @@ pub enum ArgCopy {
         /// Bytes.
         size: u32,
     },
-    /// A register of the caller to or from the callee's frame.
+    /// A register of the caller, to or from the callee's frame.
     Register {
         /// The caller's register.
         caller: u32,
-        /// Its slot.
+        /// Shape.
         slot: Slot,
         /// Offset in the callee's frame.
         callee: u32,
@@ -319,24 +371,24 @@ pub enum ArgCopy {
     },
 }
 
-/// A call in full.
+/// A call.
 #[derive(Clone, Debug, Default)]
 pub struct CallOp {
-    /// Entry point of the callee (direct calls).
+    /// Entry point of the callee of a direct call. While functions are lowered, the index of its unit.
     pub entry: u32,
-    /// Frame size of the callee (direct calls).
+    /// Frame size of the callee, or of the prototype of an indirect call.
     pub callee_frame: u32,
     /// Frame size of the caller.
     pub frame: u32,
-    /// Before the call.
+    /// Copies before the call.
     pub args: Vec<ArgCopy>,
-    /// After it.
+    /// Copies after the return.
     pub returns: Vec<ArgCopy>,
-    /// Registers to save around the call: the caller can be entered again before it returns.
+    /// Registers to save around the call, if the caller can be entered again before it returns.
     pub save: Option<SaveSet>,
 }
 
-/// The places of one function's registers.
+/// Locations of a function's varying registers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SaveSet {
     /// Predicates: first and one past the last byte.
@@ -349,18 +401,18 @@ pub struct SaveSet {
     pub r128: (u32, u32),
 }
 
-/// A function that may be called through a pointer.
+/// A function that an indirect call may reach.
 #[derive(Clone, Copy, Debug)]
-pub struct Target {
-    /// Its address.
+pub struct IndirectTarget {
+    /// Address.
     pub address: u64,
-    /// Its entry point.
+    /// Entry point.
     pub entry: u32,
-    /// Its frame size.
+    /// Frame size.
     pub frame: u32,
 }
 
-/// What the device provides.
+/// A function that the device provides to kernels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BuiltinKind {
     /// `vprintf(format, arguments) -> int`.
@@ -373,51 +425,64 @@ pub enum BuiltinKind {
     Free,
 }
 
-/// A call of a builtin: arguments and result as places.
+impl BuiltinKind {
+    /// The function of this name.
+    pub fn from_name(name: &str) -> Option<Self> {
+        Some(match name {
+            "vprintf" => Self::Vprintf,
+            "__assertfail" => Self::AssertFail,
+            "malloc" => Self::Malloc,
+            "free" => Self::Free,
+            _ => return None,
+        })
+    }
+}
+
+/// A call of a function that the device provides.
 #[derive(Clone, Debug)]
 pub struct BuiltinOp {
-    /// Which.
+    /// Function.
     pub kind: BuiltinKind,
-    /// Where the arguments are: (frame offset, bytes), or a register.
+    /// Arguments.
     pub args: Vec<BuiltinArg>,
-    /// Where the result goes.
+    /// Destination of the result.
     pub result: Option<BuiltinArg>,
 }
 
-/// An argument of a builtin.
+/// An argument or result of a builtin.
 #[derive(Clone, Copy, Debug)]
 pub enum BuiltinArg {
-    /// In the caller's frame: offset and bytes.
+    /// Offset and bytes in the caller's frame.
     Memory(u32, u32),
     /// A register.
     Register(u32, Slot),
 }
 
-/// How a block barrier is used.
+/// What a thread does at a block barrier.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum BarMode {
+pub enum BarrierMode {
     /// Wait.
     Sync,
-    /// Be counted, do not wait.
+    /// Arrive without waiting.
     Arrive,
-    /// Wait, and learn whether the predicate held for all.
+    /// Wait; the result is whether the predicate is true in all threads.
     RedAnd,
-    /// Wait, and learn whether the predicate held for any.
+    /// Wait; the result is whether the predicate is true in any thread.
     RedOr,
-    /// Wait, and learn for how many threads the predicate held.
+    /// Wait; the result is the number of threads whose predicate is true.
     RedPopc,
 }
 
-/// A block barrier in full.
+/// A block barrier.
 #[derive(Clone, Copy, Debug)]
-pub struct BarOp {
-    /// How it is used.
-    pub mode: BarMode,
+pub struct BarrierOp {
+    /// What the thread does.
+    pub mode: BarrierMode,
     /// Slot of the barrier's number.
     pub id: u32,
-    /// Slot of the thread count; `None` is every thread of the block.
+    /// Slot of the thread count; `None` is all threads of the block.
     pub count: Option<u32>,
-    /// Predicate source of a reduction, and whether it is negated.
+    /// Predicate of a reduction, and whether it is negated.
     pub pred: (u32, bool),
     /// Result of a reduction.
     pub dst: u32,
@@ -426,9 +491,9 @@ pub struct BarOp {
 /// `redux.sync`.
 #[derive(Clone, Copy, Debug)]
 pub struct ReduxOp {
-    /// What.
+    /// Operation.
     pub op: AtomOp,
-    /// On which type.
+    /// Type.
     pub ty: Type,
     /// Absolute values (`.abs`, f32).
     pub abs: bool,
@@ -436,57 +501,57 @@ pub struct ReduxOp {
     pub nan: bool,
 }
 
-/// Value of a launch- or block-wide special register, put into the register file before warps run.
+/// A launch- or block-wide special register, written to the register file before warps run.
 #[derive(Clone, Copy, Debug)]
 pub struct SpecialSlot {
-    /// Which.
+    /// Register.
     pub special: Special,
-    /// Where it goes.
+    /// Location.
     pub at: u32,
-    /// 32 or 64 bits.
+    /// Shape.
     pub slot: Slot,
 }
 
-/// A load whose address is known before the launch: from the parameter bank, or from constant memory.
+/// A load that runs before the threads, from the parameter bank or from constant memory.
 #[derive(Clone, Copy, Debug)]
-pub struct EarlyLoad {
+pub struct HoistedLoad {
     /// Offset in the parameter bank, or an absolute address.
     pub from: u64,
-    /// Whether `from` is absolute.
+    /// Whether `from` is an absolute address.
     pub absolute: bool,
     /// Bytes.
     pub size: u32,
-    /// Sign-extend.
+    /// Whether to sign-extend.
     pub signed: bool,
-    /// Where it goes.
+    /// Location.
     pub at: u32,
-    /// Its slot.
+    /// Shape.
     pub slot: Slot,
-    /// A 16-bit register.
+    /// Whether the register has 16 bits.
     pub narrow: bool,
 }
 
-/// Where an instruction came from.
+/// Position of an instruction in the PTX and in the source.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Origin {
     /// Line of the PTX.
     pub line: u32,
-    /// `.loc`, if there was one.
+    /// `.loc`.
     pub loc: Option<SourceLoc>,
     /// Index into [`Program::names`].
     pub function: u32,
 }
 
-/// A kernel, ready to run.
+/// A compiled kernel.
 #[derive(Debug)]
 pub struct Program {
     /// Name of the kernel.
     pub name: String,
-    /// Instructions of the kernel and of every function it can reach.
+    /// Instructions of the kernel and of every function that it can reach.
     pub code: Vec<Inst>,
     /// Origin of each instruction.
     pub origins: Vec<Origin>,
-    /// Opcode of each instruction, as written (for reports).
+    /// Spelling of each instruction's opcode, for reports.
     pub opcodes: Vec<Box<str>>,
     /// Names of the functions.
     pub names: Vec<String>,
@@ -498,27 +563,27 @@ pub struct Program {
     pub atomics: Vec<AtomicOp>,
     /// Texture and surface instructions.
     pub textures: Vec<TexOp>,
-    /// Barriers in shared memory.
-    pub mbars: Vec<MbarOp>,
+    /// `mbarrier` instructions.
+    pub mbarriers: Vec<MbarrierOp>,
     /// Calls.
     pub calls: Vec<CallOp>,
-    /// Barriers.
-    pub bars: Vec<BarOp>,
+    /// Block barriers.
+    pub barriers: Vec<BarrierOp>,
     /// `redux` operations.
     pub redux: Vec<ReduxOp>,
-    /// Builtin calls.
+    /// Calls of functions that the device provides.
     pub builtins: Vec<BuiltinOp>,
     /// `brx.idx` tables.
     pub tables: Vec<Vec<u32>>,
-    /// Functions whose address is taken.
-    pub targets: Vec<Target>,
-    /// Registers file size, a multiple of 64.
+    /// Functions that indirect calls may reach.
+    pub targets: Vec<IndirectTarget>,
+    /// Size of the register file, a multiple of 64.
     pub file_bytes: u32,
-    /// The first bytes of a fresh register file: constants.
+    /// Initial contents of the register file: constants.
     pub template: Vec<u8>,
-    /// What changes once a block begins here in the register file; varying registers lie before it.
+    /// Start of the values that change once per block; varying registers lie before it.
     pub block_from: u32,
-    /// And ends here; what follows never changes during a launch.
+    /// Their end; the rest of the register file does not change during a launch.
     pub block_to: u32,
     /// Launch-wide special registers.
     pub launch_specials: Vec<SpecialSlot>,
@@ -526,29 +591,29 @@ pub struct Program {
     pub block_specials: Vec<SpecialSlot>,
     /// Slots that hold the address of the parameter bank plus an offset.
     pub param_addrs: Vec<(u32, u64)>,
-    /// Loads done once a launch.
-    pub early_loads: Vec<EarlyLoad>,
-    /// Instructions run once a launch.
+    /// Loads that run once per launch.
+    pub hoisted_loads: Vec<HoistedLoad>,
+    /// Instructions that run once per launch.
     pub launch_prologue: Vec<Inst>,
-    /// Instructions run once a block.
+    /// Instructions that run once per block.
     pub block_prologue: Vec<Inst>,
-    /// Local memory that the kernel needs without recursion.
+    /// Bytes of local memory that a thread needs without recursion.
     pub static_local: u32,
-    /// Whether local memory is used at all.
+    /// Whether the kernel uses local memory.
     pub uses_local: bool,
-    /// `%tid.y`, `%tid.z` are read.
+    /// Whether `%tid.x`, `%tid.y`, `%tid.z` are read.
     pub uses_tid: [bool; 3],
-    /// `%warpid` is read.
+    /// Whether `%warpid` is read.
     pub uses_warp_id: bool,
-    /// Static shared memory.
+    /// Bytes of static shared memory.
     pub static_shared: u32,
     /// Offset of dynamic shared memory.
     pub dynamic_shared_at: u32,
-    /// Constant memory regions a kernel must not write lie here (base, size), for `isspacep`.
+    /// Constant memory, as base and size of each range, for `isspacep`.
     pub const_ranges: Vec<(u64, u64)>,
 }
 
-/// The mode of `shfl` as a small number.
+/// Encoding of a `shfl` mode in [`Inst::aux`].
 pub fn shfl_code(mode: ShflMode) -> u16 {
     match mode {
         ShflMode::Up => 0,
@@ -558,7 +623,7 @@ pub fn shfl_code(mode: ShflMode) -> u16 {
     }
 }
 
-/// The mode of `vote` as a small number.
+/// Encoding of a `vote` mode in [`Inst::aux`].
 pub fn vote_code(mode: VoteMode) -> u16 {
     match mode {
         VoteMode::All => 0,

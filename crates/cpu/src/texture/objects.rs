@@ -40,22 +40,6 @@ pub fn find(handle: u64) -> Option<Object> {
     LIVE.read().get(&handle).cloned()
 }
 
-/// The texture with this handle.
-pub fn find_texture(handle: u64) -> Option<Arc<Texture>> {
-    match find(handle)? {
-        Object::Texture(texture) => Some(texture),
-        Object::Surface(_) => None,
-    }
-}
-
-/// The surface with this handle.
-pub fn find_surface(handle: u64) -> Option<Arc<Surface>> {
-    match find(handle)? {
-        Object::Surface(surface) => Some(surface),
-        Object::Texture(_) => None,
-    }
-}
-
 /// Forgets a texture's handle and gives the object back.
 pub fn remove_texture(handle: u64) -> Option<Arc<Texture>> {
     let mut live = LIVE.write();

@@ -1,4 +1,4 @@
-//! Shuffles, votes, barriers, grids that wait for each other.
+//! Warp collectives, block barriers, cooperative grids, mbarriers.
 
 use crate::harness::{Buffer, Launch, module};
 
@@ -89,7 +89,7 @@ D:  st.global.u32 [%rd3], %r20;
 
 #[test]
 fn diverged_lanes_meet_at_a_collective() {
-    // Odd lanes take a detour first; the shuffle names all of them.
+    // Odd lanes execute a loop first; the shuffle has all lanes as members.
     let body = format!(
         "{INDEX}
     and.b32 %r5, %r3, 1;
@@ -403,7 +403,7 @@ L:  bar.sync 1, 64;
 
 #[test]
 fn blocks_of_a_cooperative_grid_wait_for_each_other() {
-    // More blocks than workers, each waiting until all have arrived, three times over.
+    // More blocks than workers. Three times, each block waits until all have arrived.
     let body = format!(
         "{INDEX}
     mov.u32 %r10, %nctaid.x;
@@ -423,7 +423,7 @@ B:  bar.sync 0;
     @%p3 bra R;
     ret;"
     );
-    // The second grid has more blocks than may otherwise be under way at once.
+    // The second grid has more blocks than may be in progress at once in other launches.
     for (blocks, threads) in [(40, 96), (2500, 32)] {
         let out = Buffer::zeros(1);
         let mut l = Launch::new(blocks, threads);
@@ -433,7 +433,7 @@ B:  bar.sync 0;
     }
 }
 
-/// A kernel of 64 threads around one mbarrier; `body` finds its address in `%r2` and leaves a result in `%r9`.
+/// Runs 64 threads around one mbarrier: `body` has its address in `%r2` and leaves a result in `%r9`.
 fn mbarrier(count: u32, body: &str) -> Result<Vec<u32>, cupyrite_cpu::engine::Fault> {
     let out = Buffer::zeros(64);
     let ptx = module(
@@ -458,7 +458,7 @@ START: bar.sync 0;
 
 #[test]
 fn mbarriers_hold_threads_until_all_have_arrived() {
-    // Three phases; in each one thread of the other warp adds up what the phase before has left.
+    // Three phases; every thread accumulates the counter after each.
     let got = mbarrier(
         64,
         "mov.u32 %r4, 0;
@@ -476,7 +476,7 @@ WAIT2: mbarrier.test_wait.parity.shared.b64 %p2, [%r2], %r7; @!%p2 bra WAIT2;
 
 #[test]
 fn mbarriers_count_and_drop() {
-    // Half of the threads leave the barrier in the first phase; the others complete the second without them.
+    // Half of the threads leave the barrier in the first phase; the others complete the second phase alone.
     let got = mbarrier(
         64,
         "setp.lt.u32 %p2, %r1, 32; @!%p2 bra LEAVE;

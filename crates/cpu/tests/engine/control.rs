@@ -50,8 +50,8 @@ D: st.global.u32 [%rd3], %r6;
 }
 
 #[test]
-fn a_value_computed_in_a_divergent_loop_is_not_taken_for_uniform() {
-    // Each lane leaves in a different round; `%r8` depends on the round only.
+fn a_value_computed_in_a_divergent_loop_is_varying() {
+    // Each lane leaves the loop in a different iteration; `%r8` depends only on the iteration.
     let body = format!(
         "{INDEX}
     mov.u32 %r6, 0;
@@ -72,7 +72,7 @@ D: st.global.u32 [%rd3], %r8;
 
 #[test]
 fn a_spin_lock_within_one_warp_makes_progress() {
-    // The critical section lies behind the loop, where the lowest position never gets to by itself.
+    // The critical section follows the loop, so that the lowest position alone never reaches it.
     let body = format!(
         "{INDEX}
     add.s64 %rd5, %rd1, 4;
@@ -94,7 +94,7 @@ S: atom.global.cas.b32 %r5, [%rd1], 0, 1;
 }
 
 #[test]
-fn a_block_that_waits_for_a_later_one_lets_it_run() {
+fn a_block_that_waits_for_a_later_block_yields_to_it() {
     let body = format!(
         "{INDEX}
     setp.eq.u32 %p1, %r1, 63;
@@ -168,7 +168,7 @@ D:  st.param.b32 [r], %r1;
 }";
 
 #[test]
-fn recursion_goes_to_a_different_depth_in_every_lane() {
+fn recursion_has_a_different_depth_in_every_lane() {
     let body = format!(
         "{INDEX}
     .param .b32 a; .param .b32 b;
@@ -189,7 +189,7 @@ fn recursion_goes_to_a_different_depth_in_every_lane() {
 }
 
 #[test]
-fn bottomless_recursion_is_a_stack_overflow() {
+fn endless_recursion_is_a_stack_overflow() {
     let head = "
 .func deep(.param .b64 n)
 {
@@ -216,7 +216,7 @@ fn bottomless_recursion_is_a_stack_overflow() {
 }
 
 #[test]
-fn calls_through_pointers_and_a_wild_one() {
+fn calls_through_valid_and_invalid_pointers() {
     let head = "
 .func (.param .b32 r) twice(.param .b32 x)
 { .reg .b32 %r<4>; ld.param.u32 %r1, [x]; add.u32 %r2, %r1, %r1; st.param.b32 [r], %r2; ret; }
@@ -258,7 +258,7 @@ fn calls_through_pointers_and_a_wild_one() {
 }
 
 #[test]
-fn an_indexed_branch_takes_every_lane_its_way() {
+fn an_indexed_branch_sends_every_lane_to_its_target() {
     let body = format!(
         "{INDEX}
     and.b32 %r5, %r4, 3;
@@ -275,13 +275,13 @@ D:  st.global.u32 [%rd3], %r6;
     Launch::new(1, 32)
         .run(&module("", 1, &body), &[out.addr])
         .unwrap();
-    // Past the end of the list is undefined; the device takes the last.
+    // An index past the end of the list is undefined; the device takes the last target.
     let want: Vec<u32> = (0..32).map(|n| [10, 20, 30, 30][n % 4]).collect();
     assert_eq!(out.get(), want);
 }
 
 #[test]
-fn old_style_functions_have_parameters_in_registers() {
+fn functions_of_ptx_isa_1_have_parameters_in_registers() {
     let head = "
 .func (.reg .u32 %res) inc(.reg .u32 %x, .reg .u32 %by)
 { add.u32 %res, %x, %by; ret; }";
@@ -299,7 +299,7 @@ fn old_style_functions_have_parameters_in_registers() {
 }
 
 #[test]
-fn a_kernel_that_never_ends_can_be_cancelled() {
+fn an_endless_kernel_can_be_cancelled() {
     let cancel = AtomicBool::new(false);
     let body = "
     .reg .b32 %r<2>;

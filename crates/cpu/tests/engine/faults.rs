@@ -1,4 +1,4 @@
-//! What wrong kernels get.
+//! Faults of kernels, and errors of loading and launching.
 
 use cupyrite_cpu::engine::{FaultKind, Image, LoadErrorKind};
 use cupyrite_cpu::memory::AddressSpace;
@@ -46,7 +46,7 @@ fn kind_of(body: &str, arg: u64) -> (FaultKind, String) {
 }
 
 #[test]
-fn wild_null_and_misaligned_addresses() {
+fn invalid_null_and_misaligned_addresses() {
     let out = Buffer::zeros(64);
     let (kind, report) = kind_of("ld.global.u32 %r5, [%rd3];", 0);
     assert_eq!(kind, FaultKind::IllegalAddress);
@@ -65,7 +65,7 @@ fn wild_null_and_misaligned_addresses() {
 }
 
 #[test]
-fn shared_and_local_memory_have_ends_too() {
+fn shared_and_local_accesses_are_bounds_checked() {
     let (kind, report) = kind_of(
         ".shared .u32 s[4]; mov.u32 %r5, s; shl.b32 %r6, %r3, 2; add.u32 %r5, %r5, %r6; st.shared.u32 [%r5], %r6;",
         0,
@@ -83,7 +83,7 @@ fn shared_and_local_memory_have_ends_too() {
 }
 
 #[test]
-fn constants_cannot_be_written() {
+fn constant_memory_is_read_only() {
     let head = ".const .u32 c[2] = {1, 2};";
     let body = "
     .reg .b32 %r<4>; .reg .b64 %rd<4>;
@@ -101,7 +101,7 @@ fn constants_cannot_be_written() {
 }
 
 #[test]
-fn traps_and_barriers_that_nobody_can_pass() {
+fn traps_and_deadlocks_at_barriers() {
     let (kind, _) = kind_of("trap;", 0);
     assert_eq!(kind, FaultKind::Trap);
     let (kind, report) = kind_of("bar.sync 1, 96;", 0);
@@ -112,7 +112,7 @@ fn traps_and_barriers_that_nobody_can_pass() {
 }
 
 #[test]
-fn a_failed_assertion_reads_as_on_a_gpu() {
+fn a_failed_assertion_has_the_format_of_a_gpu() {
     let head = "
 .extern .func __assertfail(.param .b64 a, .param .b64 b, .param .b32 c, .param .b64 d, .param .b64 e);
 .global .align 1 .b8 expr[] = {120, 62, 48, 0};
@@ -141,7 +141,7 @@ D:  ret;"
 }
 
 #[test]
-fn launches_that_do_not_fit() {
+fn launches_that_exceed_a_limit_are_refused() {
     let ptx = module("", 0, "ret;");
     let fault = Launch::new(1, 2048).run(&ptx, &[]).unwrap_err();
     assert_eq!(fault.kind, FaultKind::LaunchOutOfResources);
@@ -152,7 +152,7 @@ fn launches_that_do_not_fit() {
 }
 
 #[test]
-fn modules_that_cannot_be_loaded() {
+fn invalid_modules_are_refused() {
     let kind = |ptx: &str| Image::load(ptx, AddressSpace::global()).unwrap_err().kind;
     assert_eq!(kind("garbage"), LoadErrorKind::InvalidPtx);
     assert_eq!(
@@ -164,7 +164,7 @@ fn modules_that_cannot_be_loaded() {
 }
 
 #[test]
-fn one_unknown_instruction_does_not_spoil_the_other_kernels() {
+fn an_unknown_instruction_disables_only_its_kernel() {
     let ptx = "
 .version 8.3
 .target sm_90a

@@ -1,4 +1,4 @@
-//! What the tests share: buffers and launches.
+//! Buffers and launches for the tests.
 
 use std::sync::Mutex;
 use std::sync::atomic::AtomicBool;
@@ -6,7 +6,7 @@ use std::sync::atomic::AtomicBool;
 use cupyrite_cpu::engine::{Fault, Image, LaunchSpec, PrintfSink, launch};
 use cupyrite_cpu::memory::{AddressSpace, Kind};
 
-/// Collects what kernels print.
+/// Collects the output of kernels.
 #[derive(Default)]
 pub struct Printed(pub Mutex<Vec<u8>>);
 
@@ -51,7 +51,7 @@ impl Drop for Buffer {
     }
 }
 
-/// How to launch.
+/// Parameters of a launch.
 pub struct Launch<'a> {
     pub grid: [u32; 3],
     pub block: [u32; 3],

@@ -1,4 +1,4 @@
-//! Small kernels through the engine: control flow, memory, collectives, calls, faults.
+//! Runs small kernels on the engine: control flow, memory, collectives, calls, faults.
 
 mod collectives;
 mod control;

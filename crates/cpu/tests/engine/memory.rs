@@ -1,4 +1,4 @@
-//! Loads, stores, atomics, spaces.
+//! Loads, stores, atomics, state spaces.
 
 use cupyrite_cpu::engine::Image;
 use cupyrite_cpu::memory::AddressSpace;
@@ -15,7 +15,7 @@ const INDEX: &str = "
 ";
 
 #[test]
-fn narrow_loads_extend_as_their_type_says() {
+fn narrow_loads_extend_according_to_their_type() {
     let body = format!(
         "{INDEX}
     ld.global.s8 %r5, [%rd1+1];
@@ -172,7 +172,7 @@ fn half_atomics() {
 }
 
 #[test]
-fn globals_and_constants_are_placed_and_initialised() {
+fn globals_and_constants_are_placed_and_initialized() {
     let head = "
 .global .align 4 .u32 numbers[4] = {1, 2, 3};
 .const .align 8 .u64 pointer = generic(numbers)+8;

@@ -1,4 +1,4 @@
-//! Texture and surface instructions through kernels: operands, forms, faults.
+//! Texture and surface instructions in kernels: operands, forms, faults.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -12,8 +12,8 @@ use cupyrite_cpu::texture::{
 
 use crate::harness::{Buffer, Launch, module};
 
-/// A handle as the driver makes them: different from the fifth bit on, never used twice.
-fn fresh() -> u64 {
+/// A new handle: a multiple of 16, like those of the driver.
+fn new_handle() -> u64 {
     static NEXT: AtomicU64 = AtomicU64::new(0x7700_0000_0001);
     NEXT.fetch_add(1, Ordering::Relaxed) << 4
 }
@@ -30,7 +30,7 @@ fn array(kind: ChannelKind, width: u64, height: u64) -> Arc<Storage> {
             } else {
                 v
             };
-            // SAFETY: the element lies in the level, which nobody else uses.
+            // SAFETY: the element lies in the level, and no other thread accesses it.
             unsafe { *((level.base + y * level.row_pitch + 4 * x) as *mut u32) = v };
         }
     }
@@ -45,21 +45,21 @@ fn clamped() -> TextureDescriptor {
 }
 
 fn texture(storage: Arc<Storage>) -> u64 {
-    let handle = fresh();
+    let handle = new_handle();
     let t = Texture::new(Resource::Array { storage, level: 0 }, clamped(), None).unwrap();
     objects::insert_texture(handle, Arc::new(t));
     handle
 }
 
 fn surface(storage: Arc<Storage>) -> u64 {
-    let handle = fresh();
+    let handle = new_handle();
     let s = Surface::new(SurfaceDescriptor { storage, level: 0 }).unwrap();
     objects::insert_surface(handle, Arc::new(s));
     handle
 }
 
-/// A kernel with `%r1` the lane, `%f1` the same as a number, `%rd1` and `%rd2` the first parameters and `%rd3` the
-/// lane's place in the output, which is the last.
+/// A kernel with the lane in `%r1` and, as a float, in `%f1`, the first parameters in `%rd1` and `%rd2`, and the address of
+/// the lane's output in `%rd3`. The output buffer is the last parameter.
 fn kernel(params: usize, body: &str) -> String {
     let out = params - 1;
     module(
@@ -112,7 +112,7 @@ fn fetches() {
     );
     let want: Vec<f32> = (0..32).map(|l| 200.0 + l as f32).collect();
     assert_eq!(floats(&got), want);
-    // A vector register for the coordinates, a sink, a predicate, the destination among the sources, a guard.
+    // Coordinates in a vector register, a sink, a predicate, a destination that is a source, a guard.
     let got = run(
         &[t],
         ".reg .v2 .f32 %c; mov.f32 %c.x, %f1; mov.f32 %c.y, 0f3FC00000;
@@ -159,12 +159,12 @@ fn halves() {
          shl.b32 %r3, %r3, 1; add.u32 %r2, %r2, %r3;
          st.global.u32 [%rd3], %r2;",
     );
-    // Twice the bits of 3.0 in half precision: what differs cancels out.
+    // The bits of 3.0 in half precision, twice; the differences cancel.
     assert_eq!(got[3], 2 * 0x4200);
 }
 
 #[test]
-fn lanes_may_use_different_textures() {
+fn lanes_can_use_different_textures() {
     let a = texture(array(ChannelKind::Float, 40, 0));
     let b = texture(array(ChannelKind::Float, 10, 0));
     let got = run(
@@ -231,14 +231,14 @@ fn surfaces() {
 }
 
 #[test]
-fn what_is_refused() {
+fn invalid_accesses_are_faults() {
     let s = array(ChannelKind::Float, 16, 4);
     let (t, u) = (texture(s.clone()), surface(s));
     let fetch = "mov.f32 %f2, %f1; tex.2d.v4.f32.f32 {%f3, %f4, %f5, %f6}, [%rd1, {%f1, %f2}];";
     for (handle, text) in [
         (0, "the texture handle is zero"),
-        (fresh(), "the handle of no texture object"),
-        (u, "the handle of no texture object"),
+        (new_handle(), "is not the handle of a texture object"),
+        (u, "is not the handle of a texture object"),
     ] {
         let (kind, report) = fails(&[handle], fetch);
         assert_eq!(kind, FaultKind::IllegalAddress);
@@ -249,7 +249,7 @@ fn what_is_refused() {
         &[t],
         "tex.cube.v4.f32.f32 {%f3, %f4, %f5, %f6}, [%rd1, {%f1, %f1, %f1, %f1}];",
     );
-    assert!(report.contains("for a cubemap"), "{report}");
+    assert!(report.contains("accesses a cubemap"), "{report}");
     let gone = texture(array(ChannelKind::Float, 4, 0));
     assert!(objects::remove_texture(gone).is_some() && objects::remove_surface(u).is_some());
     assert!(objects::remove_texture(gone).is_none());
@@ -270,10 +270,10 @@ fn what_is_refused() {
 }
 
 #[test]
-fn memory_that_a_texture_reads_must_be_there() {
+fn the_memory_of_a_texture_is_checked() {
     let memory = Buffer::new(&(0..64).map(|v| (v as f32).to_bits()).collect::<Vec<_>>());
     let linear = |bytes| {
-        let handle = fresh();
+        let handle = new_handle();
         let resource = Resource::Linear {
             address: memory.addr,
             bytes,
@@ -298,7 +298,7 @@ fn memory_that_a_texture_reads_must_be_there() {
 }
 
 #[test]
-fn what_the_device_does_not_have_says_so() {
+fn unsupported_forms_are_refused_with_a_reason() {
     for (body, text) in [
         (
             "tex.2d.v4.f32.f32 {%f1, %f2, %f3, %f4}, [old, {%f5, %f6}];",
@@ -306,7 +306,7 @@ fn what_the_device_does_not_have_says_so() {
         ),
         (
             "tex.2d.v4.f32.f32 {%f1, %f2, %f3, %f4}, [%rd1, %rd2, {%f5, %f6}];",
-            "a separate sampler",
+            "does not implement separate samplers",
         ),
         (
             "tex.2d.v4.f32.f32 {%f1, %f2, %f3, %f4}, [%rd1, {%f5, %f6}], %f7;",

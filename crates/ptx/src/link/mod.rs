@@ -1,8 +1,8 @@
-//! Several modules to one: the linker.
+//! The linker: several modules to one.
 //!
-//! A name with a linking directive (PTX ISA, "Linking Directives") means the same thing in every module, one without
-//! belongs to its module. Everything is done on the typed form: indices are renumbered and names stay as they were
-//! written, so positions still point into the text each function came from.
+//! A name with a linking directive (PTX ISA, "Linking Directives") denotes the same item in every module; a name without one
+//! is local to its module. The linker works on the typed form: it renumbers indices and keeps names, and positions still
+//! refer to the text of the input.
 
 mod renumber;
 mod resolve;
@@ -15,33 +15,33 @@ use renumber::{Places, Shift};
 /// A module to be linked.
 #[derive(Clone, Debug)]
 pub struct Input {
-    /// What messages call it: a file's name, or the name given to `cuLinkAddData`.
+    /// Name for messages: a file name, or the name passed to `cuLinkAddData`.
     pub name: String,
-    /// Its contents.
+    /// The module.
     pub module: Module,
 }
 
-/// What is wrong with a set of modules.
+/// Kind of link error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum LinkErrorKind {
-    /// A symbol is used and defined nowhere.
+    /// A symbol is used but not defined.
     Undefined,
     /// Two modules define a symbol, neither of them as `.weak` or `.common`.
     Duplicate,
-    /// Two modules mean different things by a name: a function and a variable, other parameters, another size or space.
+    /// Two modules declare a symbol differently: as a function and a variable, or with other parameters, size or space.
     Mismatch,
-    /// The modules cannot stand in one program: other address sizes or texturing modes.
+    /// The modules differ in address size or texturing mode.
     Incompatible,
 }
 
-/// One thing that keeps modules from being linked.
+/// A link error.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LinkError {
-    /// What kind of thing.
+    /// Kind.
     pub kind: LinkErrorKind,
-    /// The symbol; empty where it is not about one.
+    /// Symbol; empty if the error does not concern one.
     pub symbol: String,
-    /// One line of prose that names the symbol and the modules.
+    /// Message of one line that names the symbol and the modules.
     pub message: String,
 }
 
@@ -63,22 +63,22 @@ enum Item {
 /// One of the inputs, and an item in it.
 type At = (usize, Item);
 
-/// Links modules: `.extern` declarations meet their definitions, `.weak` and `.common` ones give way, and what has no
-/// linking directive stays apart from its namesakes. A single module is checked in the same way.
+/// Links modules. Declarations are resolved to their definitions, and `.weak` and `.common` definitions yield to strong ones.
+/// Items without a linking directive stay local. A single module is checked in the same way.
 ///
-/// `provided` says which undefined functions the device brings along (`vprintf`); they stay declarations. The result has
-/// the newest `.version` and the newest architecture of the inputs, and the options of all of them.
+/// `provided` tells which undefined functions the device provides (`vprintf`); they remain declarations. The result has the
+/// newest `.version` and architecture of the inputs, and the target options of all of them.
 ///
 /// # Errors
-/// Everything that is wrong, in the order of the inputs: see [`LinkErrorKind`].
+/// All errors, in the order of the inputs; see [`LinkErrorKind`].
 pub fn link(inputs: &[Input], provided: &dyn Fn(&str) -> bool) -> Result<Module, Vec<LinkError>> {
     let mut errors = Vec::new();
     let mut out = head(inputs, &mut errors);
     let chosen = resolve::definitions(inputs, &mut errors);
     let mut places = Places::new(inputs);
-    // Which input each function and variable of the result comes from.
+    // The input of each function and variable of the result.
     let (mut function_of, mut global_of) = (Vec::new(), Vec::new());
-    // What is kept gets its new number, module by module.
+    // Assign new numbers to the kept items, module by module.
     for (n, Input { module, .. }) in inputs.iter().enumerate() {
         for (i, f) in module.functions.iter().enumerate() {
             let mine = !is_global(f) || chosen.get(f.name.as_str()) == Some(&(n, Item::Func(i)));
@@ -98,14 +98,14 @@ pub fn link(inputs: &[Input], provided: &dyn Fn(&str) -> bool) -> Result<Module,
         }
     }
     let used = renumber::used(inputs, &places);
-    // Everything else means something that was kept, or is missing.
+    // Every other item denotes a kept one, or is undefined.
     for (n, Input { name, module }) in inputs.iter().enumerate() {
         let mut missing = |symbol: &str| {
             errors.push(LinkError {
                 kind: LinkErrorKind::Undefined,
                 symbol: symbol.to_owned(),
                 message: format!(
-                    "undefined symbol: '{symbol}' is used in '{name}' and defined in none of the linked modules"
+                    "undefined symbol: '{symbol}' is used in '{name}' but not defined in any of the linked modules"
                 ),
             });
         };
@@ -149,7 +149,7 @@ pub fn link(inputs: &[Input], provided: &dyn Fn(&str) -> bool) -> Result<Module,
     Ok(out)
 }
 
-/// Appends the files and prototypes of all inputs, and tells how far each input's numbers moved.
+/// Appends the files and prototypes of all inputs, and returns the offset of each input's numbers.
 fn shifts(out: &mut Module, inputs: &[Input]) -> Vec<Shift> {
     let mut shift = Shift::default();
     let mut shifts = Vec::new();
@@ -169,12 +169,12 @@ fn shifts(out: &mut Module, inputs: &[Input]) -> Vec<Shift> {
     shifts
 }
 
-/// Whether a function's name is known outside its module. Kernels are: that is how they are launched.
+/// Whether a function is visible outside its module. Kernels are.
 fn is_global(f: &Function) -> bool {
     f.is_entry || f.linkage != Linkage::None
 }
 
-/// `.extern .shared .b8 s[];`: stands for the launch's dynamic shared memory, defined nowhere.
+/// Whether a variable is `.extern .shared .b8 s[];`, which denotes dynamic shared memory and has no definition.
 fn is_dynamic_shared(v: &Variable) -> bool {
     v.linkage == Linkage::Extern && v.space == Space::Shared && v.is_unsized()
 }
@@ -187,7 +187,7 @@ fn incompatible(message: String) -> LinkError {
     }
 }
 
-/// Version, target and address size of the whole.
+/// Version, target and address size of the result.
 fn head(inputs: &[Input], errors: &mut Vec<LinkError>) -> Module {
     let mut out = Module {
         address_size: inputs.first().map_or(64, |i| i.module.address_size),
@@ -204,7 +204,7 @@ fn head(inputs: &[Input], errors: &mut Vec<LinkError>) -> Module {
                 module.address_size, inputs[0].name, out.address_size
             )));
         }
-        // Of two with the same number, the one for that architecture alone (`sm_90a`) says more.
+        // Of two equal numbers, an architecture-specific target (`sm_90a`) is the newer one.
         let rank = |m: &Module| (m.arch(), m.target.first().map_or(0, String::len));
         if newest.is_none_or(|n| rank(module) > rank(n)) {
             newest = Some(module);

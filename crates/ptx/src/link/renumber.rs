@@ -1,14 +1,14 @@
-//! New numbers for what bodies and initialisers refer to.
+//! Renumbers the references of bodies and initializers.
 
 use std::collections::HashSet;
 
 use super::{At, Input, Item};
 use crate::ir::{Base, Body, FuncId, InitElem, Operand, ProtoId, VarId};
 
-/// Where the items of an input are in the result, by their old numbers.
+/// New numbers of an input's items, by their old numbers.
 type Numbers = Vec<Option<usize>>;
 
-/// Where the functions and variables of each input are in the result.
+/// New numbers of the functions and variables of each input.
 pub(super) struct Places(Vec<(Numbers, Numbers)>);
 
 impl Places {
@@ -53,30 +53,14 @@ impl Places {
     }
 }
 
-/// How far the numbers of an input's `.file` directives and prototypes move.
+/// Offsets of the numbers of an input's `.file` directives and prototypes.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Shift {
     pub(super) files: u32,
     pub(super) prototypes: u32,
 }
 
-/// Calls `f` for every operand, those inside others included.
-fn each<'o>(o: &'o Operand, f: &mut impl FnMut(&'o Operand)) {
-    f(o);
-    match o {
-        Operand::Vector(list) | Operand::Args(list) | Operand::TexAddr(list) => {
-            list.iter().for_each(|o| each(o, f));
-        }
-        Operand::Neg(o) => each(o, f),
-        Operand::Pair(a, b) => {
-            each(a, f);
-            each(b, f);
-        }
-        _ => {}
-    }
-}
-
-/// The items that the code and the contents of kept items refer to.
+/// The items to which the code and the initializers of kept items refer.
 pub(super) fn used(inputs: &[Input], places: &Places) -> HashSet<At> {
     let mut used = HashSet::new();
     for (n, Input { module, .. }) in inputs.iter().enumerate() {
@@ -119,12 +103,9 @@ pub(super) fn used(inputs: &[Input], places: &Places) -> HashSet<At> {
                 continue;
             };
             for o in body.instrs.iter().flat_map(|i| &i.operands) {
-                each(o, &mut |o| match o {
-                    Operand::Func(f) => item(Item::Func(f.0 as usize)),
-                    Operand::Var(VarId::Module(v), _)
-                    | Operand::Addr(Base::Var(VarId::Module(v)), _) => {
-                        item(Item::Var(*v as usize));
-                    }
+                o.walk(&mut |o| match (o, o.variable()) {
+                    (Operand::Func(f), _) => item(Item::Func(f.0 as usize)),
+                    (_, Some(VarId::Module(v))) => item(Item::Var(v as usize)),
                     _ => {}
                 });
             }
@@ -136,29 +117,17 @@ pub(super) fn used(inputs: &[Input], places: &Places) -> HashSet<At> {
     used
 }
 
-fn operand(o: &mut Operand, places: &Places, input: usize, shift: Shift) {
-    match o {
-        Operand::Var(v, _) | Operand::Addr(Base::Var(v), _) => places.variable(input, v),
-        Operand::Func(f) => places.function(input, f),
-        Operand::Proto(p) => *p = ProtoId(p.0 + shift.prototypes),
-        Operand::Vector(list) | Operand::Args(list) | Operand::TexAddr(list) => {
-            list.iter_mut()
-                .for_each(|o| operand(o, places, input, shift));
-        }
-        Operand::Neg(o) => operand(o, places, input, shift),
-        Operand::Pair(a, b) => {
-            operand(a, places, input, shift);
-            operand(b, places, input, shift);
-        }
-        _ => {}
-    }
-}
-
-/// Gives everything a body of `input` refers to its new number.
+/// Renumbers the references of a body of `input`.
 pub(super) fn body(body: &mut Body, places: &Places, input: usize, shift: Shift) {
     for instr in &mut body.instrs {
-        let operands = instr.operands.iter_mut();
-        operands.for_each(|o| operand(o, places, input, shift));
+        for o in &mut instr.operands {
+            o.walk_mut(&mut |o| match o {
+                Operand::Var(v, _) | Operand::Addr(Base::Var(v), _) => places.variable(input, v),
+                Operand::Func(f) => places.function(input, f),
+                Operand::Proto(p) => *p = ProtoId(p.0 + shift.prototypes),
+                _ => {}
+            });
+        }
         if let Some(loc) = &mut instr.loc {
             loc.file = loc.file.wrapping_add(shift.files);
         }
@@ -171,7 +140,7 @@ pub(super) fn body(body: &mut Body, places: &Places, input: usize, shift: Shift)
     }
 }
 
-/// The same for a variable's contents.
+/// Renumbers the references of an initializer.
 pub(super) fn initialiser(init: &mut [InitElem], places: &Places, input: usize) {
     for e in init {
         match e {

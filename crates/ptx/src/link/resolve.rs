@@ -1,4 +1,4 @@
-//! Which definition a name means.
+//! Symbol resolution: the definition of each name.
 
 use std::collections::HashMap;
 
@@ -9,18 +9,18 @@ use crate::ir::{Function, Linkage, Module, Space, Variable};
 /// The definition of each name that modules share.
 pub(super) type Chosen<'a> = HashMap<&'a str, At>;
 
-/// How firmly a module defines a name.
+/// Strength of a definition.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Strength {
-    /// Uninitialised `.common`, by size: the largest counts.
+    /// Uninitialized `.common`, by size: the largest is chosen.
     Common(u64),
-    /// `.common` with contents.
+    /// Initialized `.common`.
     Initialised,
     Weak,
     Strong,
 }
 
-/// What a function's index stands for in its module, aliases followed.
+/// Index of a function in its module after following aliases.
 fn target_of(module: &Module, mut i: usize) -> usize {
     for _ in 0..=module.aliases.len() {
         match module.aliases.iter().find(|(a, _)| a.0 as usize == i) {
@@ -53,7 +53,7 @@ fn variable_strength(v: &Variable) -> Option<Strength> {
     }
 }
 
-/// Chooses the definition of every shared name, and reports those that are defined twice or differently declared.
+/// Chooses the definition of every shared name. Reports duplicate definitions and inconsistent declarations.
 pub(super) fn definitions<'a>(inputs: &'a [Input], errors: &mut Vec<LinkError>) -> Chosen<'a> {
     let mut found: HashMap<&str, (At, Strength)> = HashMap::new();
     for (n, Input { name, module }) in inputs.iter().enumerate() {
@@ -92,7 +92,7 @@ pub(super) fn definitions<'a>(inputs: &'a [Input], errors: &mut Vec<LinkError>) 
     chosen
 }
 
-/// Compares what one module says of shared names with their definitions.
+/// Compares the declarations of a module with the definitions.
 fn agree(
     inputs: &[Input],
     chosen: &Chosen<'_>,
@@ -139,7 +139,7 @@ fn agree(
     }
 }
 
-/// A function that means the same in every module: one with a linking directive, a kernel, or a mere declaration.
+/// Whether a function is shared between modules: it has a linking directive, is a kernel, or is a declaration.
 fn shared_function(f: &Function) -> bool {
     is_global(f) || f.body.is_none()
 }
@@ -169,12 +169,12 @@ fn function_difference(here: &Function, there: &Function) -> Option<String> {
 fn variable_difference(here: &Variable, there: &Variable) -> Option<String> {
     if here.space != there.space {
         return Some(format!(
-            "it lives in {} instead of {}",
+            "the state space is {} instead of {}",
             space(here.space),
             space(there.space)
         ));
     }
-    // Tentative definitions may differ; the largest was taken.
+    // Tentative definitions may differ; the largest was chosen.
     let sized = !here.is_unsized() && !there.is_unsized() && here.linkage != Linkage::Common;
     if sized && here.size() != there.size() {
         return Some(format!("{} bytes instead of {}", here.size(), there.size()));
@@ -194,10 +194,10 @@ fn space(space: Space) -> &'static str {
     }
 }
 
-/// Gives an item that was not kept the place of what it means: its alias's target, or the chosen definition of its name.
-/// Whether it has a place now.
+/// Maps an item that was not kept to the target of its alias or to the chosen definition of its name. Returns whether the
+/// item is mapped.
 pub(super) fn lead(inputs: &[Input], chosen: &Chosen<'_>, places: &mut Places, at: At) -> bool {
-    // From a namesake to an alias to another namesake, at most once through every module.
+    // Follows names and aliases, at most once through every module.
     let mut here = at;
     for _ in 0..=2 * inputs.len() {
         if let Some(place) = places.of(here.0, here.1) {

@@ -1,4 +1,4 @@
-//! What linking does to names, numbers and positions.
+//! Tests of the linker: names, numbers, positions.
 
 use super::*;
 use crate::ir::{Base, InitElem, Op, Operand, VarId};
@@ -24,7 +24,7 @@ fn errors(inputs: &[Input]) -> Vec<(LinkErrorKind, String)> {
     errors.into_iter().map(|e| (e.kind, e.message)).collect()
 }
 
-/// The name of the function that the first call in a kernel goes to, and whether it has a body.
+/// Name of the callee of the first call in a kernel, and whether it has a body.
 fn callee(m: &Module, kernel: &str) -> (String, bool) {
     let f = &m.functions[m.function_by_name(kernel).unwrap().0 as usize];
     let body = f.body.as_ref().unwrap();
@@ -36,7 +36,7 @@ fn callee(m: &Module, kernel: &str) -> (String, bool) {
     (to.name.clone(), to.body.is_some())
 }
 
-/// The first variable of the module that a function's code addresses.
+/// The first module-level variable that a function addresses.
 fn addressed<'m>(m: &'m Module, function: &str) -> &'m Variable {
     let f = &m.functions[m.function_by_name(function).unwrap().0 as usize];
     let operands = f
@@ -62,7 +62,7 @@ const CALLER: &str = ".extern .func helper;
 .visible .entry k() { call helper; ret; }";
 
 #[test]
-fn a_call_finds_its_function_in_another_module() {
+fn a_call_is_resolved_to_another_module() {
     for order in [[0, 1], [1, 0]] {
         let both = [
             input("a", CALLER),
@@ -75,7 +75,7 @@ fn a_call_finds_its_function_in_another_module() {
 }
 
 #[test]
-fn what_is_nowhere_defined_is_named_with_its_user() {
+fn an_undefined_symbol_is_reported_with_its_user() {
     let found = errors(&[input("first", CALLER), input("second", "")]);
     assert_eq!(found.len(), 1);
     assert_eq!(found[0].0, LinkErrorKind::Undefined);
@@ -84,7 +84,7 @@ fn what_is_nowhere_defined_is_named_with_its_user() {
         "{}",
         found[0].1
     );
-    // A declaration that nobody uses is nobody's trouble.
+    // An unused declaration is no error.
     linked(&[input(
         "a",
         ".extern .func helper; .extern .global .u32 x; .visible .entry k() { ret; }",
@@ -94,7 +94,7 @@ fn what_is_nowhere_defined_is_named_with_its_user() {
         ".extern .global .u32 x; .visible .global .u64 p = x; .visible .entry k() { ret; }",
     )]);
     assert!(found[0].1.contains("'x'"), "{found:?}");
-    // A function of the device's own stays a declaration.
+    // A function that the device provides remains a declaration.
     let print = ".extern .func (.param .b32 r) vprintf(.param .b64 a, .param .b64 b);
         .visible .entry k() { .param .b64 a; .param .b64 b; .param .b32 r; call (r), vprintf, (a, b); ret; }";
     let m = linked(&[input("a", print), input("b", "")]);
@@ -102,7 +102,7 @@ fn what_is_nowhere_defined_is_named_with_its_user() {
 }
 
 #[test]
-fn two_definitions_are_one_too_many() {
+fn duplicate_definitions_are_errors() {
     let found = errors(&[
         input(
             "a",
@@ -121,7 +121,7 @@ fn two_definitions_are_one_too_many() {
             "{message}"
         );
     }
-    // Kernels are known by name whatever their directive.
+    // Kernels are shared, whatever their directive.
     let found = errors(&[
         input("a", ".entry k() { ret; }"),
         input("b", ".entry k() { ret; }"),
@@ -130,7 +130,7 @@ fn two_definitions_are_one_too_many() {
 }
 
 #[test]
-fn weak_and_common_give_way() {
+fn weak_and_common_definitions_yield() {
     let user =
         ".extern .global .u32 x; .visible .entry k() { .reg .u32 r; ld.global.u32 r, [x]; ret; }";
     let init = |inputs: &[Input]| addressed(&linked(inputs), "k").init.clone();
@@ -161,7 +161,7 @@ fn weak_and_common_give_way() {
         errors(&[filled.clone(), filled])[0].0,
         LinkErrorKind::Duplicate
     );
-    // The same for functions: template instances come as weak ones.
+    // Functions, too: template instances are weak.
     let template = ".weak .func f { ret; } .visible .entry NAME() { call f; ret; }";
     let m = linked(&[
         input("a", &template.replace("NAME", "a")),
@@ -172,7 +172,7 @@ fn weak_and_common_give_way() {
 }
 
 #[test]
-fn names_without_a_directive_stay_apart() {
+fn names_without_a_directive_are_local() {
     let one = |k: &str, n: u32| {
         format!(
             ".global .u32 x = {n}; .func f {{ ret; }}
@@ -183,7 +183,7 @@ fn names_without_a_directive_stay_apart() {
     assert_eq!(addressed(&m, "a").init, [InitElem::Bits(1)]);
     assert_eq!(addressed(&m, "b").init, [InitElem::Bits(2)]);
     assert_eq!(m.functions.iter().filter(|f| f.name == "f").count(), 2);
-    // Not even a declaration elsewhere sees them.
+    // A declaration in another module does not refer to them.
     let found = errors(&[
         input("a", &one("a", 1)),
         input("u", ".extern .func f; .visible .entry u() { call f; ret; }"),
@@ -192,7 +192,7 @@ fn names_without_a_directive_stay_apart() {
 }
 
 #[test]
-fn contents_lead_to_the_right_places() {
+fn initializers_refer_to_the_right_items() {
     let table = input(
         "t",
         ".extern .func f; .extern .global .u32 x;
@@ -222,7 +222,7 @@ fn contents_lead_to_the_right_places() {
 }
 
 #[test]
-fn dynamic_shared_memory_is_everybodys() {
+fn dynamic_shared_memory_is_shared_by_all_modules() {
     let one = |k: &str| {
         format!(
             ".extern .shared .align 16 .b8 s[]; .visible .entry {k}() {{ .reg .u32 r; ld.shared.u32 r, [s]; ret; }}"
@@ -271,7 +271,7 @@ fn aliases_prototypes_and_files_keep_their_meaning() {
 }
 
 #[test]
-fn declarations_that_do_not_fit() {
+fn inconsistent_declarations_are_errors() {
     let define = ".visible .func (.param .b32 r) f(.param .b64 a) { ret; }
         .visible .global .u32 x; .visible .func g { ret; } .visible .const .u32 c;";
     let declare = ".extern .func (.param .b32 r) f(.param .b32 a); .extern .global .u64 x;

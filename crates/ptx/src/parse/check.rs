@@ -1,7 +1,7 @@
-//! Whether operands fit their instruction (PTX ISA, "Type Information for Instructions and Operands").
+//! Checks that operands fit their instruction (PTX ISA, "Type Information for Instructions and Operands").
 //!
-//! A register fits an operand of the same width, except that integers and floats exclude each other where both say which
-//! they are; loads, stores and conversions take wider registers too. Opcodes that [`shape`] does not know are not checked.
+//! A register fits an operand of the same width, unless one of them is an integer and the other a float. Loads, stores and
+//! conversions also take wider registers. Operands of opcodes without a [`shape`] are not checked.
 
 use crate::error::{Error, shown};
 use crate::ir::*;
@@ -16,16 +16,16 @@ fn is_integer(ty: Type) -> bool {
     matches!(ty, U8 | U16 | U32 | U64 | S8 | S16 | S32 | S64)
 }
 
-/// The name a type is written with, for messages.
+/// Spelling of a type, for messages.
 fn name(ty: Type) -> String {
     format!(".{ty:?}").to_lowercase()
 }
 
 impl<'t> Parser<'t> {
-    /// Checks an instruction whose operands have been read, and puts its literals and addresses into one form.
+    /// Checks the operands of an instruction, and normalizes its literals and addresses.
     pub fn check(&self, instr: &mut Instr) -> Result<(), Error> {
         // Triton writes `ld.b32 {%r1}, [...]`.
-        if let Some(data) = data_operand(instr.op)
+        if let Some(data) = instr.data_operand()
             && let Some(Operand::Vector(elements)) = instr.operands.get_mut(data)
             && elements.len() == 1
             && let Some(only) = elements.pop()
@@ -66,10 +66,11 @@ impl<'t> Parser<'t> {
         let Some(function) = &self.function else {
             return Ok(());
         };
+        let has_destination = instr.has_destination();
         for (i, operand) in instr.operands.iter_mut().enumerate() {
             let token = self.operand_tokens.get(i).copied().unwrap_or(self.tok);
             let want = shape.wants[i];
-            if i == 0 && shape.result {
+            if i == 0 && has_destination {
                 match operand {
                     Operand::Reg(_)
                     | Operand::RegComponent(..)
@@ -85,11 +86,11 @@ impl<'t> Parser<'t> {
                     }
                 }
             }
-            if i == 0 && shape.result && matches!(operand, Operand::Sink) {
+            if i == 0 && has_destination && matches!(operand, Operand::Sink) {
                 if !matches!(instr.op, Op::Atom | Op::Mbarrier) {
                     return Err(self.error(
                         token,
-                        format!("the result of '{}' cannot be dropped into '_'", instr.op),
+                        format!("the result of '{}' cannot be discarded with '_'", instr.op),
                     ));
                 }
                 continue;
@@ -100,10 +101,10 @@ impl<'t> Parser<'t> {
         self.narrow_address(&function.body, instr)
     }
 
-    /// Narrow registers address only the spaces that are windows of the address space.
+    /// Rejects a 32-bit register in an address of global or generic memory.
     fn narrow_address(&self, body: &Body, instr: &Instr) -> Result<(), Error> {
         if self.module.address_size != 64
-            || !matches!(instr.op, Op::Ld | Op::Ldu | Op::St | Op::Atom | Op::Red)
+            || instr.op.class() != OpClass::Memory
             || !matches!(instr.mods.space, None | Some(Space::Global))
         {
             return Ok(());
@@ -123,9 +124,9 @@ impl<'t> Parser<'t> {
         Ok(())
     }
 
-    /// A load or store of a vector names as many registers as it moves.
+    /// Checks that a load or store names as many registers as it moves elements.
     fn vector_length(&self, body: &Body, instr: &Instr) -> Result<(), Error> {
-        let Some(data) = data_operand(instr.op) else {
+        let Some(data) = instr.data_operand() else {
             return Ok(());
         };
         let length = match instr.operands.get(data) {
@@ -213,7 +214,7 @@ impl<'t> Parser<'t> {
                 _ => refuse("a floating-point constant"),
             },
             Operand::Pair(first, second) => {
-                // The second of a pair is a predicate wherever there is one.
+                // The second half of every pair is a predicate.
                 for (half, want) in [(first, want), (second, Pred)] {
                     if !matches!(**half, Operand::Sink) {
                         self.fits(body, half, want, token)?;
@@ -243,7 +244,7 @@ impl<'t> Parser<'t> {
                     | Special::GlobalTimer
                     | Special::CurrentGraphExec
                     | Special::Pm64(_) => Some(true),
-                    // Narrow once, wide now.
+                    // 32 bits before PTX ISA 3.0, 64 bits since.
                     Special::GridId => None,
                     _ => Some(false),
                 };
@@ -257,7 +258,7 @@ impl<'t> Parser<'t> {
                     }
                     Size(t) | Wide(t) if wide.is_none_or(|wide| wide == (t.bits() > 32)) => Ok(()),
                     Any | Bits(_) => Ok(()),
-                    _ => refuse("a special register, to be moved into a register first"),
+                    _ => refuse("a special register; move it into a register first"),
                 }
             }
             Operand::Var(var, offset) if matches!(want, Address) => {
@@ -266,7 +267,7 @@ impl<'t> Parser<'t> {
             }
             Operand::Var(..) | Operand::Func(_) => match want {
                 Size(_) | Any => Ok(()),
-                _ => refuse("an address, to be moved into a register first"),
+                _ => refuse("an address; move it into a register first"),
             },
             Operand::Addr(..) if matches!(want, Address | Any) => Ok(()),
             Operand::Addr(..) => refuse("an address in brackets"),
@@ -277,20 +278,11 @@ impl<'t> Parser<'t> {
     }
 }
 
-/// Which operand of a load, store or atomic is what it moves.
-fn data_operand(op: Op) -> Option<usize> {
-    match op {
-        Op::Ld | Op::Ldu | Op::Atom => Some(0),
-        Op::St | Op::Red => Some(1),
-        _ => None,
-    }
-}
-
 fn is_float(ty: Type) -> bool {
     matches!(ty, Type::F32 | Type::F64)
 }
 
-/// Whether a register of this type, and of so many bits in all, fits.
+/// Whether a register of this type with `bits` bits in total fits.
 fn register_fits(want: Want, ty: Type, bits: u32) -> bool {
     match want {
         Any => true,
@@ -309,7 +301,7 @@ fn register_fits(want: Want, ty: Type, bits: u32) -> bool {
     }
 }
 
-/// What is wanted, in words.
+/// Describes the wanted operand.
 fn wanted(want: Want) -> String {
     match want {
         Any => "an operand".to_string(),

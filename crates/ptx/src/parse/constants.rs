@@ -2,16 +2,16 @@
 
 use crate::error::{Error, shown};
 use crate::parse::Parser;
-use crate::parse::lexer::{Kind, Token};
+use crate::parse::lexer::{Token, TokenKind};
 
-/// The value of a constant expression.
+/// Value of a constant expression.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Constant {
     /// An integer in 64 bits, and whether it is unsigned.
     Int(u64, bool),
     /// The bits of a `0f` literal.
     F32(u32),
-    /// The bits of a `0d` literal, or of anything calculated.
+    /// The bits of a `0d` literal or of a computed value.
     F64(u64),
 }
 
@@ -41,39 +41,42 @@ fn truth(b: bool) -> Constant {
     Constant::Int(u64::from(b), false)
 }
 
-/// How tightly a binary operator binds; 0 for what is none.
-fn precedence(kind: Kind) -> u8 {
+/// Precedence of a binary operator; 0 for other tokens.
+fn precedence(kind: TokenKind) -> u8 {
     match kind {
-        Kind::Punct2([b'|', b'|']) => 1,
-        Kind::Punct2([b'&', b'&']) => 2,
-        Kind::Punct(b'|') => 3,
-        Kind::Punct(b'^') => 4,
-        Kind::Punct(b'&') => 5,
-        Kind::Punct2([b'=' | b'!', b'=']) => 6,
-        Kind::Punct(b'<' | b'>') | Kind::Punct2([b'<' | b'>', b'=']) => 7,
-        Kind::Punct2([b'<', b'<'] | [b'>', b'>']) => 8,
-        Kind::Punct(b'+' | b'-') => 9,
-        Kind::Punct(b'*' | b'/' | b'%') => 10,
+        TokenKind::Punct2([b'|', b'|']) => 1,
+        TokenKind::Punct2([b'&', b'&']) => 2,
+        TokenKind::Punct(b'|') => 3,
+        TokenKind::Punct(b'^') => 4,
+        TokenKind::Punct(b'&') => 5,
+        TokenKind::Punct2([b'=' | b'!', b'=']) => 6,
+        TokenKind::Punct(b'<' | b'>') | TokenKind::Punct2([b'<' | b'>', b'=']) => 7,
+        TokenKind::Punct2([b'<', b'<'] | [b'>', b'>']) => 8,
+        TokenKind::Punct(b'+' | b'-') => 9,
+        TokenKind::Punct(b'*' | b'/' | b'%') => 10,
         _ => 0,
     }
 }
 
-/// The precedence of products: what follows the sign of an address offset.
+/// Precedence of products: the operands of an address offset.
 pub(crate) const PRODUCT: u8 = 10;
-/// The precedence of sums: what may stand between `<` and `>`.
+/// Precedence of sums: the expressions between `<` and `>`.
 pub(crate) const SUM: u8 = 9;
 
 impl<'t> Parser<'t> {
-    /// Whether a constant expression begins here.
+    /// Whether the next token starts a constant expression.
     pub fn at_constant(&mut self) -> bool {
         match self.tok.kind {
-            Kind::Int(..) | Kind::F32(_) | Kind::F64(..) | Kind::Punct(b'(' | b'~' | b'+') => true,
-            Kind::Punct(b'-' | b'!') => {
+            TokenKind::Int(..)
+            | TokenKind::F32(_)
+            | TokenKind::F64(..)
+            | TokenKind::Punct(b'(' | b'~' | b'+') => true,
+            TokenKind::Punct(b'-' | b'!') => {
                 let next = self.peek();
-                next.kind != Kind::Ident || next.text == "WARP_SZ"
+                next.kind != TokenKind::Ident || next.text == "WARP_SZ"
             }
-            Kind::Ident => self.tok.text == "WARP_SZ",
-            Kind::Dot => self.tok.text.as_bytes()[1].is_ascii_digit(),
+            TokenKind::Ident => self.tok.text == "WARP_SZ",
+            TokenKind::Dot => self.tok.text.as_bytes()[1].is_ascii_digit(),
             _ => false,
         }
     }
@@ -92,7 +95,7 @@ impl<'t> Parser<'t> {
         })
     }
 
-    /// A constant expression whose value is an integer, in two's complement.
+    /// A constant expression with an integer value, in two's complement.
     pub fn integer(&mut self, what: &str) -> Result<u64, Error> {
         let token = self.tok;
         if !self.at_constant() {
@@ -110,7 +113,7 @@ impl<'t> Parser<'t> {
         }
     }
 
-    /// An integer that fits in 32 bits unsigned.
+    /// A constant expression with a value that fits in 32 unsigned bits.
     pub fn small(&mut self, what: &str) -> Result<u32, Error> {
         let token = self.tok;
         let value = self.integer(what)?;
@@ -122,7 +125,7 @@ impl<'t> Parser<'t> {
         })
     }
 
-    /// Operators that bind at least this tightly.
+    /// Operators of at least this precedence.
     pub fn binary(&mut self, least: u8) -> Result<Constant, Error> {
         let mut left = self.unary()?;
         loop {
@@ -139,32 +142,32 @@ impl<'t> Parser<'t> {
     fn unary(&mut self) -> Result<Constant, Error> {
         let token = self.tok;
         match token.kind {
-            Kind::Int(v, unsigned) => {
+            TokenKind::Int(v, unsigned) => {
                 self.bump();
                 Ok(Constant::Int(v, unsigned || v > i64::MAX as u64))
             }
-            Kind::F32(bits) => {
+            TokenKind::F32(bits) => {
                 self.bump();
                 Ok(Constant::F32(bits))
             }
-            Kind::F64(bits, _) => {
+            TokenKind::F64(bits, _) => {
                 self.bump();
                 Ok(Constant::F64(bits))
             }
-            Kind::Ident if token.text == "WARP_SZ" => {
+            TokenKind::Ident if token.text == "WARP_SZ" => {
                 self.bump();
                 Ok(Constant::Int(32, false))
             }
-            Kind::Dot => match token.text.parse::<f64>() {
+            TokenKind::Dot => match token.text.parse::<f64>() {
                 Ok(x) if token.text.as_bytes()[1].is_ascii_digit() => {
                     self.bump();
                     Ok(float(x))
                 }
                 _ => Err(self.expected("a constant")),
             },
-            Kind::Punct(b'(') => {
+            TokenKind::Punct(b'(') => {
                 self.bump();
-                if self.tok.kind == Kind::Dot && matches!(self.tok.word(), "s64" | "u64") {
+                if self.tok.kind == TokenKind::Dot && matches!(self.tok.word(), "s64" | "u64") {
                     let unsigned = self.bump().word() == "u64";
                     self.expect(b')', "after a cast")?;
                     return Ok(match self.nested(Self::unary)? {
@@ -177,17 +180,21 @@ impl<'t> Parser<'t> {
                 self.expect(b')', "after a constant expression")?;
                 Ok(value)
             }
-            Kind::Punct(b'-' | b'+' | b'!' | b'~') => {
+            TokenKind::Punct(b'-' | b'+' | b'!' | b'~') => {
                 self.bump();
                 let value = self.nested(Self::unary)?;
                 match (token.kind, value) {
-                    (Kind::Punct(b'+'), v) => Ok(v),
-                    (Kind::Punct(b'!'), v) => Ok(truth(!v.truth())),
-                    (Kind::Punct(b'-'), Constant::Int(v, unsigned)) => {
+                    (TokenKind::Punct(b'+'), v) => Ok(v),
+                    (TokenKind::Punct(b'!'), v) => Ok(truth(!v.truth())),
+                    (TokenKind::Punct(b'-'), Constant::Int(v, unsigned)) => {
                         Ok(Constant::Int(v.wrapping_neg(), unsigned))
                     }
-                    (Kind::Punct(b'-'), Constant::F32(bits)) => Ok(Constant::F32(bits ^ 1 << 31)),
-                    (Kind::Punct(b'-'), Constant::F64(bits)) => Ok(Constant::F64(bits ^ 1 << 63)),
+                    (TokenKind::Punct(b'-'), Constant::F32(bits)) => {
+                        Ok(Constant::F32(bits ^ 1 << 31))
+                    }
+                    (TokenKind::Punct(b'-'), Constant::F64(bits)) => {
+                        Ok(Constant::F64(bits ^ 1 << 63))
+                    }
                     (_, Constant::Int(v, unsigned)) => Ok(Constant::Int(!v, unsigned)),
                     _ => Err(self.error(token, "'~' of a floating-point constant".to_string())),
                 }
@@ -272,7 +279,7 @@ mod tests {
     fn value(text: &str) -> Result<Constant, Error> {
         let mut parser = Parser::new(text);
         let value = parser.constant()?;
-        if parser.tok.kind == Kind::End {
+        if parser.tok.kind == TokenKind::End {
             Ok(value)
         } else {
             Err(parser.expected("the end"))
@@ -316,7 +323,7 @@ mod tests {
         assert!(value(&deep).unwrap_err().message.contains("deep"));
         assert!(value(&"-".repeat(100_000)).is_err());
         assert!(value(&"1 ? ".repeat(100_000)).is_err());
-        // Long is no problem, only deep is.
+        // Long expressions do not nest.
         assert!(value(&format!("1{}", " + 1".repeat(100_000))).is_ok());
     }
 }

@@ -4,10 +4,10 @@ use crate::ErrorKind;
 use crate::error::{Error, shown};
 use crate::ir::*;
 use crate::parse::Parser;
-use crate::parse::lexer::Kind;
+use crate::parse::lexer::TokenKind;
 use crate::parse::scopes::Symbol;
 
-/// The architectures of `.target`, without `sm_`. Those that exist with a suffix `a` or `f` as well are marked.
+/// Architectures of `.target`, without `sm_`, and whether they also exist with the suffixes `a` and `f`.
 const ARCHITECTURES: &[(u32, bool)] = &[
     (10, false),
     (11, false),
@@ -61,13 +61,13 @@ impl<'t> Parser<'t> {
     pub fn module(mut self) -> Result<Module, Error> {
         self.version()?;
         self.target()?;
-        // Without a directive: there is no 32-bit device left to mean.
+        // The default without a directive: CUDA has no 32-bit devices.
         self.module.address_size = 64;
-        while self.tok.kind != Kind::End {
+        while self.tok.kind != TokenKind::End {
             match self.tok.kind {
-                Kind::Dot => self.module_directive()?,
-                Kind::Punct2([b'@', b'@']) => self.skip_line(),
-                Kind::Punct(b';') => {
+                TokenKind::Dot => self.module_directive()?,
+                TokenKind::Punct2([b'@', b'@']) => self.skip_line(),
+                TokenKind::Punct(b';') => {
                     self.bump();
                 }
                 _ => return Err(self.expected("a directive")),
@@ -81,9 +81,10 @@ impl<'t> Parser<'t> {
             return Err(self.expected("'.version' at the beginning"));
         }
         let token = self.tok;
-        // "9.5" reads as a floating-point number; the digits are what counts.
+        // The lexer reads "9.5" as a floating-point number; its digits are the version.
         let (major, minor) = token.text.split_once('.').unwrap_or((token.text, ""));
-        let (Kind::F64(_, true), Ok(major), Ok(minor)) = (token.kind, major.parse(), minor.parse())
+        let (TokenKind::F64(_, true), Ok(major), Ok(minor)) =
+            (token.kind, major.parse(), minor.parse())
         else {
             return Err(self.expected("a version such as 8.0"));
         };
@@ -237,7 +238,7 @@ impl<'t> Parser<'t> {
         match self.bump().word() {
             "file" => {
                 let number = self.small("a file number")?;
-                if self.tok.kind != Kind::Str {
+                if self.tok.kind != TokenKind::Str {
                     return Err(self.expected("a file name"));
                 }
                 let path = self.bump().text.trim_matches('"').to_string();
@@ -276,9 +277,12 @@ impl<'t> Parser<'t> {
                     }
                 }
             }
-            // DWARF, which nobody here reads.
+            // DWARF is not used.
             _ => {
-                if !matches!(self.tok.kind, Kind::Dot | Kind::Ident | Kind::Str) {
+                if !matches!(
+                    self.tok.kind,
+                    TokenKind::Dot | TokenKind::Ident | TokenKind::Str
+                ) {
                     return Err(self.expected("a section's name"));
                 }
                 self.bump();
@@ -286,9 +290,9 @@ impl<'t> Parser<'t> {
                 let mut depth = 1u32;
                 while depth > 0 {
                     match self.tok.kind {
-                        Kind::Punct(b'{') => depth += 1,
-                        Kind::Punct(b'}') => depth -= 1,
-                        Kind::End | Kind::Bad(_) => {
+                        TokenKind::Punct(b'{') => depth += 1,
+                        TokenKind::Punct(b'}') => depth -= 1,
+                        TokenKind::End | TokenKind::Bad(_) => {
                             return Err(self.expected("'}' after the section's contents"));
                         }
                         _ => {}
@@ -311,7 +315,11 @@ impl<'t> Parser<'t> {
             let name = self.ident("a function")?;
             *id = match self.names.get(name.text) {
                 Some(Symbol::Func(f)) => *f,
-                _ => return Err(self.error(name, format!("'{}' is no function", shown(name.text)))),
+                _ => {
+                    return Err(
+                        self.error(name, format!("'{}' is not a function", shown(name.text)))
+                    );
+                }
             };
         }
         self.expect(b';', "after the alias")?;

@@ -3,16 +3,16 @@
 use crate::error::{Error, shown};
 use crate::ir::*;
 use crate::parse::Parser;
-use crate::parse::lexer::{Kind, Token};
+use crate::parse::lexer::{Token, TokenKind};
 use crate::parse::scopes::{FunctionScopes, Symbol};
 
 impl<'t> Parser<'t> {
-    /// The function whose body is being read.
+    /// The function whose body is being parsed.
     pub fn current(&self) -> Option<&Function> {
         self.module.functions.get(self.reading?.0 as usize)
     }
 
-    /// `.entry` or `.func`, already taken, to the end of its body or declaration.
+    /// The rest of a function after `.entry` or `.func`.
     pub fn function(&mut self, linkage: Linkage, is_entry: bool) -> Result<(), Error> {
         if self.at_word("attribute") {
             self.attribute()?;
@@ -54,7 +54,7 @@ impl<'t> Parser<'t> {
         let mut scopes = FunctionScopes::default();
         scopes.open();
         self.function = Some(scopes);
-        // Returns first: see `Function::params` about those in registers.
+        // Returns come first; see `Function::params`.
         for (i, (name, var)) in returns.iter().enumerate() {
             self.declare_parameter(name, var, VarId::Return(i as u32))?;
         }
@@ -130,7 +130,7 @@ impl<'t> Parser<'t> {
         {
             return Err(self.error(
                 name,
-                format!("'{}' does not agree with its declaration", shown(name.text)),
+                format!("'{}' differs from its declaration", shown(name.text)),
             ));
         }
         let noreturn = was.noreturn || function.noreturn;
@@ -147,7 +147,7 @@ impl<'t> Parser<'t> {
 
     /// The directives between a function's parameters and its body.
     fn tuning(&mut self, function: &mut Function) -> Result<(), Error> {
-        while self.tok.kind == Kind::Dot {
+        while self.tok.kind == TokenKind::Dot {
             let token = self.bump();
             let d = &mut function.directives;
             match token.word() {
@@ -179,7 +179,7 @@ impl<'t> Parser<'t> {
         Ok(())
     }
 
-    /// One to three numbers; those not written are 1.
+    /// One to three numbers; missing ones are 1.
     fn triple(&mut self) -> Result<[u32; 3], Error> {
         let mut values = [1; 3];
         for (i, value) in values.iter_mut().enumerate() {
@@ -191,10 +191,10 @@ impl<'t> Parser<'t> {
         Ok(values)
     }
 
-    /// The strings of a `.pragma`, already taken.
+    /// The strings after `.pragma`.
     pub fn pragma(&mut self, to: &mut Vec<String>) -> Result<(), Error> {
         loop {
-            if self.tok.kind != Kind::Str {
+            if self.tok.kind != TokenKind::Str {
                 return Err(self.expected("a string after '.pragma'"));
             }
             to.push(self.bump().text.trim_matches('"').to_string());
@@ -206,7 +206,7 @@ impl<'t> Parser<'t> {
         Ok(())
     }
 
-    /// What follows `name: .callprototype`.
+    /// The rest of a prototype after `name: .callprototype`.
     pub fn prototype(&mut self, name: Token<'t>) -> Result<Prototype, Error> {
         let returns = if self.at(b'(') {
             self.parameters()?

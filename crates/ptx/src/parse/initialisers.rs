@@ -4,11 +4,11 @@ use crate::error::{Error, shown};
 use crate::ir::*;
 use crate::parse::Parser;
 use crate::parse::constants::{Constant, PRODUCT};
-use crate::parse::lexer::{Kind, Token};
+use crate::parse::lexer::{Token, TokenKind};
 use crate::parse::scopes::Symbol;
 
 impl<'t> Parser<'t> {
-    /// What follows `=`.
+    /// The rest of an initializer after `=`.
     pub fn initialiser(&mut self, var: &mut Variable) -> Result<(), Error> {
         let token = self.tok;
         if !matches!(var.space, Space::Global | Space::Const) {
@@ -23,7 +23,7 @@ impl<'t> Parser<'t> {
         if matches!(var.ty, Type::TexRef | Type::SamplerRef | Type::SurfRef) {
             return self.properties();
         }
-        // The lengths of the levels of braces, outermost first: the dimensions, then the vector.
+        // Lengths of the levels of braces, outermost first: the dimensions, then the vector.
         let mut levels: Vec<Option<u64>> = var.dims.clone();
         if var.vector > 1 {
             levels.push(Some(u64::from(var.vector)));
@@ -39,7 +39,7 @@ impl<'t> Parser<'t> {
         let mut init = Vec::new();
         let count = self.level(var.ty, &levels, &mut init)?;
         if let Some(first @ None) = var.dims.first_mut() {
-            // The values complete an array without a length.
+            // The values determine the length of the array.
             let inner: u64 = levels[1..]
                 .iter()
                 .fold(1u64, |n, d| n.saturating_mul(d.unwrap_or(1)))
@@ -50,7 +50,7 @@ impl<'t> Parser<'t> {
         Ok(())
     }
 
-    /// One level of braces; the number of elements written, inner levels padded to their full length.
+    /// One level of braces. Returns the number of elements, with inner levels padded to their full length.
     fn level(
         &mut self,
         ty: Type,
@@ -74,7 +74,7 @@ impl<'t> Parser<'t> {
                 let token = p.tok;
                 if p.at(b'{') && levels.len() > 1 {
                     let inner = size(&levels[1..]).unwrap_or(0);
-                    // Single values before an inner level fill up to its beginning.
+                    // Values before an inner level are padded to its start.
                     let behind = if inner > 0 { count % inner } else { 0 };
                     if behind > 0 {
                         init.push(InitElem::Zeros(inner - behind));
@@ -128,7 +128,10 @@ impl<'t> Parser<'t> {
             if mask == 0 || mask != 0xff << (8 * byte) {
                 return Err(self.error(
                     token,
-                    format!("the mask '{}' selects no single byte", shown(token.text)),
+                    format!(
+                        "the mask '{}' does not select a single byte",
+                        shown(token.text)
+                    ),
                 ));
             }
             self.bump();
@@ -141,7 +144,7 @@ impl<'t> Parser<'t> {
 
     /// `name`, `name + 8`, `generic(name) + 8`.
     fn address(&mut self, token: Token<'t>, ty: Type, byte: Option<u8>) -> Result<InitElem, Error> {
-        if self.tok.kind != Kind::Ident {
+        if self.tok.kind != TokenKind::Ident {
             return Err(self.expected("an initial value"));
         }
         let mut name = self.bump();
@@ -151,7 +154,7 @@ impl<'t> Parser<'t> {
             name = self.ident("a variable")?;
         }
         let mut offset = 0i64;
-        // The offset may stand inside or behind the parentheses.
+        // The offset may stand inside or after the parentheses.
         for inside in [true, false] {
             while self.at(b'+') || self.at(b'-') {
                 let minus = self.bump().is(b'-');
@@ -193,14 +196,15 @@ impl<'t> Parser<'t> {
         }
     }
 
-    /// `{ width = 4, filter_mode = nearest }` of an opaque reference; read and forgotten.
+    /// `{ width = 4, filter_mode = nearest }` of an opaque reference, which is ignored.
     fn properties(&mut self) -> Result<(), Error> {
         let mut depth = 0u32;
         loop {
             match self.tok.kind {
-                Kind::Punct(b'{') => depth += 1,
-                Kind::Punct(b'}') => depth = depth.saturating_sub(1),
-                Kind::Punct(b',' | b'=') | Kind::Ident | Kind::Int(..) if depth > 0 => {}
+                TokenKind::Punct(b'{') => depth += 1,
+                TokenKind::Punct(b'}') => depth = depth.saturating_sub(1),
+                TokenKind::Punct(b',' | b'=') | TokenKind::Ident | TokenKind::Int(..)
+                    if depth > 0 => {}
                 _ => return Err(self.expected("'{' or a property")),
             }
             self.bump();

@@ -3,22 +3,22 @@
 use crate::error::{Error, shown};
 use crate::ir::*;
 use crate::parse::Parser;
-use crate::parse::lexer::{Kind, Token};
+use crate::parse::lexer::{Token, TokenKind};
 use crate::parse::modifiers;
 use crate::parse::opcode_lookup;
 use crate::parse::scopes::{FunctionScopes, Symbol};
 use std::mem::take;
 
-/// How deep `{}` may nest in a body.
+/// Maximum nesting of `{}` in a body.
 const DEEPEST: usize = 200;
 
 impl<'t> Parser<'t> {
-    /// The scopes of the function being read.
+    /// The scopes of the function that is being parsed.
     pub fn scopes(&mut self) -> &mut FunctionScopes<'t> {
         self.function.get_or_insert_default()
     }
 
-    /// `{ statements }` of a function whose parameters are declared already.
+    /// `{ statements }` of a function whose parameters have been declared.
     pub fn body(&mut self) -> Result<(), Error> {
         self.expect(b'{', "before the function's body")?;
         self.scopes().open();
@@ -26,15 +26,15 @@ impl<'t> Parser<'t> {
         loop {
             let token = self.tok;
             match token.kind {
-                Kind::Punct(b'{') if depth == DEEPEST => {
+                TokenKind::Punct(b'{') if depth == DEEPEST => {
                     return Err(self.error(token, "nested too deeply at '{'".to_string()));
                 }
-                Kind::Punct(b'{') => {
+                TokenKind::Punct(b'{') => {
                     self.bump();
                     self.scopes().open();
                     depth += 1;
                 }
-                Kind::Punct(b'}') => {
+                TokenKind::Punct(b'}') => {
                     self.bump();
                     self.scopes().close();
                     if depth == 0 {
@@ -42,13 +42,13 @@ impl<'t> Parser<'t> {
                     }
                     depth -= 1;
                 }
-                Kind::Punct(b';') => {
+                TokenKind::Punct(b';') => {
                     self.bump();
                 }
-                Kind::Punct2([b'@', b'@']) => self.skip_line(),
-                Kind::Dot => self.body_directive()?,
-                Kind::Ident if self.peek().is(b':') => self.labelled()?,
-                Kind::Ident | Kind::Punct(b'@') => self.instruction()?,
+                TokenKind::Punct2([b'@', b'@']) => self.skip_line(),
+                TokenKind::Dot => self.body_directive()?,
+                TokenKind::Ident if self.peek().is(b':') => self.labelled()?,
+                TokenKind::Ident | TokenKind::Punct(b'@') => self.instruction()?,
                 _ => return Err(self.expected("an instruction, a directive or '}'")),
             }
         }
@@ -90,7 +90,7 @@ impl<'t> Parser<'t> {
                         _ => {
                             return Err(self.error(
                                 function,
-                                format!("'{}' is no function", shown(function.text)),
+                                format!("'{}' is not a function", shown(function.text)),
                             ));
                         }
                     }
@@ -140,7 +140,7 @@ impl<'t> Parser<'t> {
         Err(self.error(
             name,
             format!(
-                "expected a predicate register, '{}' is none",
+                "expected a predicate register, found '{}'",
                 shown(name.text)
             ),
         ))
@@ -151,7 +151,7 @@ impl<'t> Parser<'t> {
         let first = self.ident("an instruction")?;
         let mut words = take(&mut self.words);
         words.clear();
-        while self.tok.kind == Kind::Dot {
+        while self.tok.kind == TokenKind::Dot {
             words.push(self.bump());
         }
         let result = self.instruction_of(guard, first, &words);
@@ -250,7 +250,10 @@ impl<'t> Parser<'t> {
             Symbol::BranchTargets(i) => Ok(vec![index, Operand::Targets(i)]),
             _ => Err(self.error(
                 name,
-                format!("'{}' labels no '.branchtargets'", shown(name.text)),
+                format!(
+                    "'{}' is not the label of a '.branchtargets'",
+                    shown(name.text)
+                ),
             )),
         }
     }
@@ -285,7 +288,7 @@ impl<'t> Parser<'t> {
                         let name = shown(token.text);
                         return Err(self.error(
                             token,
-                            format!("'{name}' is no prototype and no list of targets"),
+                            format!("'{name}' is neither a prototype nor a list of targets"),
                         ));
                     }
                 });

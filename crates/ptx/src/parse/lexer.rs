@@ -1,13 +1,13 @@
-//! Characters to tokens (PTX ISA, "Syntax").
+//! The lexer: characters to tokens (PTX ISA, "Syntax").
 //!
-//! Tokens borrow from the text. Nothing fails here: what is no token becomes [`Kind::Bad`], which no rule of the
-//! grammar accepts, so that the parser reports it at the place where it stands.
+//! Tokens borrow from the text. The lexer does not fail: invalid text becomes [`TokenKind::Bad`], which no rule of the grammar
+//! accepts, so that the parser reports it at its position.
 
 use crate::ir::Pos;
 
-/// What a token is.
+/// Kind of token.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) enum Kind {
+pub(crate) enum TokenKind {
     /// A name, an opcode, a register with its `%`, or `_`.
     Ident,
     /// `.word`, `.word::word`: a directive or modifier. The token's text includes the dot.
@@ -24,7 +24,7 @@ pub(crate) enum Kind {
     Punct(u8),
     /// Punctuation of two characters: `<<`, `>>`, `<=`, `>=`, `==`, `!=`, `&&`, `||`, `@@`.
     Punct2([u8; 2]),
-    /// Not a token; why.
+    /// Invalid text, and the reason.
     Bad(&'static str),
     /// The end of the text.
     End,
@@ -33,22 +33,22 @@ pub(crate) enum Kind {
 /// A token.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Token<'t> {
-    pub kind: Kind,
+    pub kind: TokenKind,
     pub text: &'t str,
     pub pos: Pos,
 }
 
 impl Token<'_> {
-    /// Whether it is this punctuation character.
+    /// Whether this is the punctuation character `c`.
     pub fn is(&self, c: u8) -> bool {
-        self.kind == Kind::Punct(c)
+        self.kind == TokenKind::Punct(c)
     }
 }
 
 impl<'t> Token<'t> {
-    /// The word of a [`Kind::Dot`] token without its dot; empty for other tokens.
+    /// The word of a [`TokenKind::Dot`] token without its dot; empty for other tokens.
     pub fn word(&self) -> &'t str {
-        if self.kind == Kind::Dot {
+        if self.kind == TokenKind::Dot {
             &self.text[1..]
         } else {
             ""
@@ -62,9 +62,9 @@ pub(crate) struct Lexer<'t> {
     text: &'t str,
     at: usize,
     line: u32,
-    /// Where the line begins, advanced by one for each further byte of a character, so that a column is a difference.
+    /// Start of the line, advanced by one for each continuation byte of a character, so that columns are differences.
     line_start: usize,
-    /// Nothing but blanks so far on this line.
+    /// Whether the line has contained only blanks so far.
     fresh_line: bool,
 }
 
@@ -99,7 +99,7 @@ impl<'t> Lexer<'t> {
         }
     }
 
-    /// Steps over one byte of any kind, keeping count of lines and columns.
+    /// Skips one byte and counts lines and columns.
     fn step(&mut self) {
         match self.byte(0) {
             b'\n' => {
@@ -113,14 +113,14 @@ impl<'t> Lexer<'t> {
         self.at += 1;
     }
 
-    /// Steps to the end of the line; for lines that the grammar does not see.
+    /// Skips the rest of the line.
     pub fn skip_line(&mut self) {
         while self.at < self.text.len() && self.byte(0) != b'\n' {
             self.step();
         }
     }
 
-    /// Steps over blanks, comments and preprocessor lines. False at a comment that does not end.
+    /// Skips blanks, comments and preprocessor lines. Returns false at an unterminated comment.
     fn skip_blanks(&mut self) -> bool {
         while self.at < self.text.len() {
             match (self.byte(0), self.byte(1)) {
@@ -152,7 +152,7 @@ impl<'t> Lexer<'t> {
     pub fn next(&mut self) -> Token<'t> {
         if !self.skip_blanks() {
             let token = Token {
-                kind: Kind::Bad("comment without an end"),
+                kind: TokenKind::Bad("unterminated comment"),
                 text: "/*",
                 pos: self.pos(),
             };
@@ -169,11 +169,11 @@ impl<'t> Lexer<'t> {
         }
     }
 
-    /// Moves over one token and says what it is; always ends on a character boundary.
-    fn scan(&mut self) -> Kind {
+    /// Reads one token. Always ends on a character boundary.
+    fn scan(&mut self) -> TokenKind {
         let c = self.byte(0);
         match c {
-            _ if self.at >= self.text.len() => Kind::End,
+            _ if self.at >= self.text.len() => TokenKind::End,
             b'a'..=b'z' | b'A'..=b'Z' | b'_' | b'$' => self.ident(),
             b'%' if is_follow(self.byte(1)) => self.ident(),
             b'.' if is_follow(self.byte(1)) => self.dot(),
@@ -182,7 +182,7 @@ impl<'t> Lexer<'t> {
             b'{' | b'}' | b'(' | b')' | b'[' | b']' | b',' | b';' | b':' | b'+' | b'-' | b'*'
             | b'/' | b'%' | b'~' | b'^' | b'?' => {
                 self.at += 1;
-                Kind::Punct(c)
+                TokenKind::Punct(c)
             }
             b'<' | b'>' | b'=' | b'!' | b'&' | b'|' | b'@' => {
                 let pair = [c, self.byte(1)];
@@ -191,10 +191,10 @@ impl<'t> Lexer<'t> {
                     b"<<" | b">>" | b"<=" | b">=" | b"==" | b"!=" | b"&&" | b"||" | b"@@"
                 ) {
                     self.at += 2;
-                    Kind::Punct2(pair)
+                    TokenKind::Punct2(pair)
                 } else {
                     self.at += 1;
-                    Kind::Punct(c)
+                    TokenKind::Punct(c)
                 }
             }
             _ => {
@@ -202,20 +202,20 @@ impl<'t> Lexer<'t> {
                 while !self.text.is_char_boundary(self.at) {
                     self.step();
                 }
-                Kind::Bad("unexpected character")
+                TokenKind::Bad("unexpected character")
             }
         }
     }
 
-    fn ident(&mut self) -> Kind {
+    fn ident(&mut self) -> TokenKind {
         self.at += 1;
         while is_follow(self.byte(0)) {
             self.at += 1;
         }
-        Kind::Ident
+        TokenKind::Ident
     }
 
-    fn dot(&mut self) -> Kind {
+    fn dot(&mut self) -> TokenKind {
         self.at += 1;
         loop {
             while is_follow(self.byte(0)) {
@@ -224,27 +224,27 @@ impl<'t> Lexer<'t> {
             if self.byte(0) == b':' && self.byte(1) == b':' && is_follow(self.byte(2)) {
                 self.at += 2;
             } else {
-                return Kind::Dot;
+                return TokenKind::Dot;
             }
         }
     }
 
-    fn string(&mut self) -> Kind {
+    fn string(&mut self) -> TokenKind {
         self.at += 1;
         loop {
             match self.byte(0) {
                 b'"' => {
                     self.at += 1;
-                    return Kind::Str;
+                    return TokenKind::Str;
                 }
-                b'\n' => return Kind::Bad("string without an end"),
-                _ if self.at >= self.text.len() => return Kind::Bad("string without an end"),
+                b'\n' => return TokenKind::Bad("unterminated string"),
+                _ if self.at >= self.text.len() => return TokenKind::Bad("unterminated string"),
                 _ => self.step(),
             }
         }
     }
 
-    fn number(&mut self) -> Kind {
+    fn number(&mut self) -> TokenKind {
         let rest = &self.text[self.at..];
         let second = self.byte(1) | 0x20;
         if self.byte(0) == b'0' && matches!(second, b'f' | b'd') {
@@ -255,12 +255,12 @@ impl<'t> Lexer<'t> {
                 .then(|| u64::from_str_radix(&rest[2..2 + word], 16).ok())
                 .flatten()
             else {
-                return Kind::Bad("floating-point literal of the wrong length");
+                return TokenKind::Bad("floating-point literal of the wrong length");
             };
             return if second == b'f' {
-                Kind::F32(bits as u32)
+                TokenKind::F32(bits as u32)
             } else {
-                Kind::F64(bits, false)
+                TokenKind::F64(bits, false)
             };
         }
         if self.byte(0) == b'0' && matches!(second, b'x' | b'b') {
@@ -301,8 +301,8 @@ impl<'t> Lexer<'t> {
             let glued = rest.bytes().skip(end).take_while(|c| is_follow(*c)).count();
             self.at += end + glued;
             return match rest[..end].parse::<f64>() {
-                Ok(x) if glued == 0 => Kind::F64(x.to_bits(), true),
-                _ => Kind::Bad("malformed number"),
+                Ok(x) if glued == 0 => TokenKind::F64(x.to_bits(), true),
+                _ => TokenKind::Bad("malformed number"),
             };
         }
         if self.byte(0) == b'0' && digits > 1 {
@@ -312,8 +312,8 @@ impl<'t> Lexer<'t> {
         self.integer(rest, 10)
     }
 
-    /// An integer of this radix at the cursor, where `rest` begins; an optional `U` ends it.
-    fn integer(&mut self, rest: &str, radix: u32) -> Kind {
+    /// An integer of this radix with an optional suffix `U`; `rest` is the text at the cursor.
+    fn integer(&mut self, rest: &str, radix: u32) -> TokenKind {
         let word = rest.bytes().take_while(|c| is_follow(*c)).count();
         self.at += word;
         let word = &rest[..word];
@@ -322,11 +322,11 @@ impl<'t> Lexer<'t> {
             None => (word, false),
         };
         match u64::from_str_radix(digits, radix) {
-            Ok(value) => Kind::Int(value, unsigned),
+            Ok(value) => TokenKind::Int(value, unsigned),
             Err(e) if *e.kind() == std::num::IntErrorKind::PosOverflow => {
-                Kind::Bad("integer does not fit in 64 bits")
+                TokenKind::Bad("integer does not fit in 64 bits")
             }
-            Err(_) => Kind::Bad("malformed number"),
+            Err(_) => TokenKind::Bad("malformed number"),
         }
     }
 }
@@ -335,16 +335,16 @@ impl<'t> Lexer<'t> {
 mod tests {
     use super::*;
 
-    fn kinds(text: &str) -> Vec<Kind> {
+    fn kinds(text: &str) -> Vec<TokenKind> {
         let mut lexer = Lexer::new(text);
         std::iter::from_fn(|| Some(lexer.next().kind))
-            .take_while(|k| *k != Kind::End)
+            .take_while(|k| *k != TokenKind::End)
             .collect()
     }
     fn texts(text: &str) -> Vec<&str> {
         let mut lexer = Lexer::new(text);
         std::iter::from_fn(|| Some(lexer.next()))
-            .take_while(|t| t.kind != Kind::End)
+            .take_while(|t| t.kind != TokenKind::End)
             .map(|t| t.text)
             .collect()
     }
@@ -387,25 +387,25 @@ mod tests {
         assert_eq!(
             kinds("0 17 017 0x1f 0b101 4U 18446744073709551615"),
             [
-                Kind::Int(0, false),
-                Kind::Int(17, false),
-                Kind::Int(15, false),
-                Kind::Int(31, false),
-                Kind::Int(5, false),
-                Kind::Int(4, true),
-                Kind::Int(u64::MAX, false)
+                TokenKind::Int(0, false),
+                TokenKind::Int(17, false),
+                TokenKind::Int(15, false),
+                TokenKind::Int(31, false),
+                TokenKind::Int(5, false),
+                TokenKind::Int(4, true),
+                TokenKind::Int(u64::MAX, false)
             ]
         );
         assert_eq!(
             kinds("0f3F800000 0D3ff0000000000000 1.5 2. 1e3 1.e-1 3.25E+2"),
             [
-                Kind::F32(0x3f80_0000),
-                Kind::F64(1f64.to_bits(), false),
-                Kind::F64(1.5f64.to_bits(), true),
-                Kind::F64(2f64.to_bits(), true),
-                Kind::F64(1000f64.to_bits(), true),
-                Kind::F64(0.1f64.to_bits(), true),
-                Kind::F64(325f64.to_bits(), true)
+                TokenKind::F32(0x3f80_0000),
+                TokenKind::F64(1f64.to_bits(), false),
+                TokenKind::F64(1.5f64.to_bits(), true),
+                TokenKind::F64(2f64.to_bits(), true),
+                TokenKind::F64(1000f64.to_bits(), true),
+                TokenKind::F64(0.1f64.to_bits(), true),
+                TokenKind::F64(325f64.to_bits(), true)
             ]
         );
         for bad in [
@@ -422,7 +422,7 @@ mod tests {
             "0d1é",
         ] {
             assert!(
-                kinds(bad).iter().any(|k| matches!(k, Kind::Bad(_))),
+                kinds(bad).iter().any(|k| matches!(k, TokenKind::Bad(_))),
                 "{bad}"
             );
         }

@@ -1,4 +1,5 @@
-//! The token cursor every rule of the grammar reads from, and the errors they raise.
+//! The parser. This file holds the token cursor that every rule of the grammar uses, and the errors that they raise; the
+//! other files hold the rules.
 
 mod check;
 mod constants;
@@ -16,34 +17,34 @@ mod variables;
 
 use crate::error::{Error, ErrorKind, shown};
 use crate::ir::{FuncId, Module, Pos, SourceLoc};
-use crate::parse::lexer::{Kind, Lexer, Token};
+use crate::parse::lexer::{Lexer, Token, TokenKind};
 use crate::parse::scopes::{FunctionScopes, Names};
 
-/// How deep expressions, braces and scopes may nest.
+/// Maximum nesting of expressions, braces and scopes.
 const DEEPEST: u32 = 100;
 
-/// The state of parsing one module. The rules are spread over the files of this crate, one idea each.
+/// State of parsing one module.
 pub(crate) struct Parser<'t> {
     lexer: Lexer<'t>,
-    /// The token to be read next.
+    /// The next token.
     pub tok: Token<'t>,
-    /// The one after it, if somebody had to look.
+    /// The token after it, if it has been read.
     ahead: Option<Token<'t>>,
-    /// What has been read so far.
+    /// The module so far.
     pub module: Module,
-    /// The names of module scope.
+    /// Names of module scope.
     pub names: Names<'t>,
-    /// The names and the body of the function being read.
+    /// Names and body of the current function.
     pub function: Option<FunctionScopes<'t>>,
-    /// The latest `.loc` of the function being read.
+    /// Last `.loc` of the current function.
     pub loc: Option<SourceLoc>,
-    /// The function being read.
+    /// The current function.
     pub reading: Option<FuncId>,
-    /// For each function whether its body has been seen.
+    /// For each function, whether it has a body.
     pub defined: Vec<bool>,
-    /// The modifiers of the instruction being read; kept for its memory.
+    /// Modifiers of the current instruction. The buffer is reused.
     pub words: Vec<Token<'t>>,
-    /// Where the operands of the instruction being read begin.
+    /// First tokens of the operands of the current instruction.
     pub operand_tokens: Vec<Token<'t>>,
     depth: u32,
 }
@@ -99,7 +100,7 @@ impl<'t> Parser<'t> {
 
     /// Whether the next token is the directive or modifier `.word`.
     pub fn at_word(&self, word: &str) -> bool {
-        self.tok.kind == Kind::Dot && self.tok.word() == word
+        self.tok.kind == TokenKind::Dot && self.tok.word() == word
     }
 
     /// Takes the next token if it is `.word`.
@@ -111,7 +112,7 @@ impl<'t> Parser<'t> {
         there
     }
 
-    /// Takes this character or fails: `context` completes "expected ';' ...".
+    /// Takes this character or fails. `context` completes the message "expected ';' ...".
     pub fn expect(&mut self, c: u8, context: &str) -> Result<Token<'t>, Error> {
         if self.at(c) {
             return Ok(self.bump());
@@ -122,17 +123,17 @@ impl<'t> Parser<'t> {
 
     /// Takes a name or fails.
     pub fn ident(&mut self, what: &str) -> Result<Token<'t>, Error> {
-        if self.tok.kind == Kind::Ident {
+        if self.tok.kind == TokenKind::Ident {
             Ok(self.bump())
         } else {
             Err(self.expected(what))
         }
     }
 
-    /// Takes the rest of a line away from the grammar, the next token included.
+    /// Skips the next token and the rest of its line.
     pub fn skip_line(&mut self) {
         let line = self.tok.pos.line;
-        while self.tok.pos.line == line && self.tok.kind != Kind::End {
+        while self.tok.pos.line == line && self.tok.kind != TokenKind::End {
             if self.ahead.is_none() {
                 self.lexer.skip_line();
             }
@@ -140,12 +141,14 @@ impl<'t> Parser<'t> {
         }
     }
 
-    /// The next token is not what the grammar wants here.
+    /// The error that the next token is not `what`.
     pub fn expected(&self, what: &str) -> Error {
         let token = self.tok;
         match token.kind {
-            Kind::Bad(why) => self.error(token, format!("{why} '{}'", shown(token.text))),
-            Kind::End => self.error(token, format!("expected {what}, found the end of the text")),
+            TokenKind::Bad(why) => self.error(token, format!("{why} '{}'", shown(token.text))),
+            TokenKind::End => {
+                self.error(token, format!("expected {what}, found the end of the text"))
+            }
             _ => self.error(
                 token,
                 format!("expected {what}, found '{}'", shown(token.text)),
@@ -153,7 +156,7 @@ impl<'t> Parser<'t> {
         }
     }
 
-    /// An error at a token; the message has to name it.
+    /// An error at a token, which the message must name.
     pub fn error(&self, token: Token<'_>, message: String) -> Error {
         self.error_of(ErrorKind::Invalid, token.pos, token.text, message)
     }
@@ -168,7 +171,7 @@ impl<'t> Parser<'t> {
         }
     }
 
-    /// Runs a rule that can contain itself, unless that has gone too deep already.
+    /// Runs a recursive rule, unless the nesting is too deep.
     pub fn nested<T>(
         &mut self,
         rule: impl FnOnce(&mut Self) -> Result<T, Error>,

@@ -1,8 +1,6 @@
 //! From the words after an opcode to [`Mods`] and types.
 //!
-//! Opcodes differ in how much their words are checked: arithmetic, memory, control flow and warp collectives know all of
-//! theirs and refuse others; the families of matrix, tensor, texture and asynchronous-copy instructions keep every word
-//! they have no field for in [`Mods::other`].
+//! [`OpClass::checks_modifiers`] tells which opcodes reject an unknown word; the others keep it in [`Mods::other`].
 
 use crate::ir::*;
 
@@ -45,7 +43,7 @@ pub(crate) fn type_of(word: &str) -> Option<Type> {
     })
 }
 
-/// The width of the formats without a type of their own.
+/// Width of the formats without a [`Type`] of their own.
 fn packed_bits(word: &str) -> Option<u16> {
     Some(match word {
         "b1" => 1,
@@ -198,7 +196,7 @@ fn prmt_of(word: &str) -> Option<PrmtMode> {
     })
 }
 
-/// Sets a field that may be written once.
+/// Sets a field unless it is set; returns whether it did.
 fn set<T>(field: &mut Option<T>, value: Option<T>) -> bool {
     if value.is_some() && field.is_none() {
         *field = value;
@@ -208,37 +206,7 @@ fn set<T>(field: &mut Option<T>, value: Option<T>) -> bool {
     }
 }
 
-/// Whether an instruction of this kind is one of the video instructions.
-pub(crate) fn is_video(op: Op) -> bool {
-    use Op::*;
-    matches!(
-        op,
-        Vadd | Vsub
-            | Vabsdiff
-            | Vmin
-            | Vmax
-            | Vshl
-            | Vshr
-            | Vmad
-            | Vset
-            | Vadd2
-            | Vsub2
-            | Vavrg2
-            | Vabsdiff2
-            | Vmin2
-            | Vmax2
-            | Vset2
-            | Vadd4
-            | Vsub4
-            | Vavrg4
-            | Vabsdiff4
-            | Vmin4
-            | Vmax4
-            | Vset4
-    )
-}
-
-/// Takes in one word; false if the instruction knows no such word.
+/// Applies one word. Returns false if the opcode does not have it.
 pub(crate) fn apply(op: Op, word: &str, mods: &mut Mods, types: &mut Vec<Type>) -> bool {
     if let Some(ty) = type_of(word) {
         if let Type::Packed(_) = ty {
@@ -257,7 +225,7 @@ pub(crate) fn apply(op: Op, word: &str, mods: &mut Mods, types: &mut Vec<Type>) 
     kept
 }
 
-/// Words that mean something of their own to an opcode.
+/// Words with a meaning that is specific to an opcode.
 fn special(op: Op, word: &str, mods: &mut Mods) -> bool {
     use Op::*;
     match op {
@@ -312,12 +280,12 @@ fn special(op: Op, word: &str, mods: &mut Mods) -> bool {
         Vshl | Vshr | Sured => {
             set(&mut mods.clamp, clamp_of(word)) || set(&mut mods.atom, atom_of(word))
         }
-        _ if is_video(op) => set(&mut mods.atom, atom_of(word)),
+        _ if op.class() == OpClass::Video => set(&mut mods.atom, atom_of(word)),
         _ => false,
     }
 }
 
-/// Words that mean the same to every opcode that has them.
+/// Words that have one meaning for all opcodes.
 fn general(op: Op, word: &str, mods: &mut Mods) -> bool {
     use Op::*;
     let flag = match word {
@@ -349,10 +317,10 @@ fn general(op: Op, word: &str, mods: &mut Mods) -> bool {
         "shiftamt" => op == Bfind,
         "uni" => matches!(op, Bra | BrxIdx | Call | Ret),
         "full" | "approx" | "ftz" | "sat" | "satfinite" | "relu" | "NaN" | "xorsign" | "abs" => {
-            arithmetic(op) || !strict(op) || op == Redux
+            op.class().is_computation() || !op.class().checks_modifiers() || op == Redux
         }
         "noftz" => matches!(op, Atom | Red | Multimem | CpReduceAsync),
-        _ => !arithmetic(op),
+        _ => !op.class().is_computation(),
     };
     if fits {
         *flag = true;
@@ -360,19 +328,20 @@ fn general(op: Op, word: &str, mods: &mut Mods) -> bool {
     fits
 }
 
-/// Words that are one value of several; only where the opcode has such a choice.
+/// Words that are one of several values.
 fn valued(op: Op, word: &str, mods: &mut Mods) -> bool {
     use Op::*;
     if let Some(r) = rounding_of(word) {
-        return (arithmetic(op) || !strict(op)) && set(&mut mods.rounding, Some(r));
+        return (op.class().is_computation() || !op.class().checks_modifiers())
+            && set(&mut mods.rounding, Some(r));
     }
-    if arithmetic(op) && !matches!(op, Mov | Cvta | Isspacep | Mapa | Getctarank) {
+    if op.class().is_computation() && !matches!(op, Mov | Cvta | Isspacep | Mapa | Getctarank) {
         return false;
     }
     if let Some(space) = space_of(word) {
         if matches!(
-            op,
-            Bar | BarWarp | Barrier | Bra | Call | Ret | Shfl | Vote | Match | Redux
+            op.class(),
+            OpClass::Barrier | OpClass::ControlFlow | OpClass::WarpCollective
         ) {
             return false;
         }
@@ -399,114 +368,10 @@ fn valued(op: Op, word: &str, mods: &mut Mods) -> bool {
     }
 }
 
-/// Opcodes that only calculate.
-fn arithmetic(op: Op) -> bool {
-    use Op::*;
-    matches!(
-        op,
-        Abs | Add
-            | Addc
-            | And
-            | Bfe
-            | Bfi
-            | Bfind
-            | Bmsk
-            | Brev
-            | Clz
-            | Cnot
-            | Copysign
-            | Cos
-            | Cvt
-            | CvtPack
-            | Cvta
-            | Div
-            | Dp2a
-            | Dp4a
-            | Ex2
-            | Fma
-            | Fns
-            | Getctarank
-            | Isspacep
-            | Lg2
-            | Lop3
-            | Mad
-            | Mad24
-            | Madc
-            | Mapa
-            | Max
-            | Min
-            | Mov
-            | Mul
-            | Mul24
-            | Neg
-            | Not
-            | Or
-            | Popc
-            | Prmt
-            | Rcp
-            | Rem
-            | Rsqrt
-            | Sad
-            | Selp
-            | Set
-            | Setp
-            | Shf
-            | Shl
-            | Shr
-            | Sin
-            | Slct
-            | Sqrt
-            | Sub
-            | Subc
-            | Szext
-            | Tanh
-            | Testp
-            | Xor
-    ) || is_video(op)
-}
-
-/// Opcodes that refuse words they do not know.
-fn strict(op: Op) -> bool {
-    use Op::*;
-    arithmetic(op)
-        || matches!(
-            op,
-            Activemask
-                | Alloca
-                | Atom
-                | Bar
-                | BarWarp
-                | Barrier
-                | BarrierCluster
-                | Bra
-                | Brkpt
-                | BrxIdx
-                | Call
-                | Elect
-                | Exit
-                | Fence
-                | Ld
-                | Ldu
-                | Match
-                | Membar
-                | Nanosleep
-                | Pmevent
-                | Red
-                | Redux
-                | Ret
-                | Shfl
-                | St
-                | Stackrestore
-                | Stacksave
-                | Trap
-                | Vote
-        )
-}
-
-/// Words without a field that an opcode has.
+/// Words of an opcode that have no field in [`Mods`].
 fn keeps(op: Op, word: &str) -> bool {
     use Op::*;
-    if !strict(op) {
+    if !op.class().checks_modifiers() {
         return true;
     }
     let cached =
@@ -537,5 +402,49 @@ fn keeps(op: Op, word: &str) -> bool {
         }
         Pmevent => word == "mask",
         _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::apply;
+    use crate::ir::*;
+    use crate::parse::opcode_lookup;
+
+    /// The parser accepts every instruction form found in the output of NVRTC and keeps all of its words.
+    #[test]
+    fn forms_emitted_by_nvrtc_keep_every_word() {
+        let mut count = 0;
+        for form in include_str!("../../tests/data/forms.txt").lines() {
+            let mut words = form.split('.');
+            let first = words.next().unwrap_or("");
+            let words: Vec<&str> = words.collect();
+            let (op, used) = opcode_lookup::find(first, &words[..words.len().min(2)])
+                .unwrap_or_else(|| panic!("{form}"));
+            let (mut mods, mut types) = (Mods::default(), Vec::new());
+            for word in &words[used..] {
+                assert!(apply(op, word, &mut mods, &mut types), "{form}: {word}");
+            }
+            let instr = Instr {
+                guard: None,
+                op,
+                mods,
+                types,
+                operands: vec![],
+                pos: Pos::default(),
+                loc: None,
+            };
+            let sorted = |text: &str| {
+                let text = text
+                    .replace("shared::cta", "shared")
+                    .replace("membar.gl", "membar.gpu");
+                let mut words: Vec<String> = text.split('.').map(str::to_string).collect();
+                words.sort();
+                words
+            };
+            assert_eq!(sorted(form), sorted(&instr.mnemonic()));
+            count += 1;
+        }
+        assert_eq!(count, 909);
     }
 }

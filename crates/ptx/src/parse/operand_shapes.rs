@@ -1,9 +1,8 @@
-//! What operands each opcode takes.
+//! The operands of each opcode.
 
 use crate::ir::*;
-use crate::parse::modifiers::is_video;
 
-/// What an operand has to be.
+/// Requirement of an operand.
 #[derive(Clone, Copy)]
 pub(crate) enum Want {
     /// A predicate.
@@ -16,7 +15,7 @@ pub(crate) enum Want {
     Size(Type),
     /// A value of this type, possibly in a wider register; or a vector of them.
     Wide(Type),
-    /// Something in brackets.
+    /// An address in brackets.
     Address,
     /// Not checked.
     Any,
@@ -24,21 +23,19 @@ pub(crate) enum Want {
 
 use Want::{Address, Any, Bits, Is, Pred, Size, Wide};
 
-/// The operands of an instruction: how many at least, and what each has to be.
+/// The operands of an instruction: their least and greatest number, and the requirement of each.
 pub(crate) struct Shape {
     pub least: usize,
     pub wants: [Want; 6],
     pub most: usize,
-    /// The first operand is written to.
-    pub result: bool,
 }
 
-/// A shape with exactly these operands, the first of them the result.
+/// A shape with exactly these operands.
 fn exactly<const N: usize>(wants: [Want; N]) -> Option<Shape> {
     between(N, wants)
 }
 
-/// A shape with at least `least` of these operands, the first of them the result.
+/// A shape with at least the first `least` of these operands.
 fn between<const N: usize>(least: usize, wants: [Want; N]) -> Option<Shape> {
     let mut all = [Any; 6];
     for (to, from) in all.iter_mut().zip(wants) {
@@ -48,19 +45,10 @@ fn between<const N: usize>(least: usize, wants: [Want; N]) -> Option<Shape> {
         least,
         wants: all,
         most: N,
-        result: true,
     })
 }
 
-/// The same without a result.
-fn effect<const N: usize>(least: usize, wants: [Want; N]) -> Option<Shape> {
-    between(least, wants).map(|shape| Shape {
-        result: false,
-        ..shape
-    })
-}
-
-/// Twice as wide.
+/// The type of twice the width.
 fn doubled(ty: Type) -> Option<Type> {
     Some(match ty {
         Type::U16 => Type::U32,
@@ -71,16 +59,16 @@ fn doubled(ty: Type) -> Option<Type> {
     })
 }
 
-/// What the operands of this instruction have to be; `None` where that is not checked.
+/// The operands of an instruction; `None` if they are not checked.
 pub(crate) fn shape(op: Op, mods: &Mods, types: &[Type], count: usize) -> Option<Shape> {
     use Op::*;
     let first = types.first().copied();
     let second = types.get(1).copied();
     let pred_or = |ty| if ty == Type::Pred { Pred } else { Is(ty) };
     let word = Bits(32);
-    // A cache policy may follow where its modifier is written.
+    // A cache policy is an operand if its modifier is written.
     let policy = usize::from(mods.has("L2::cache_hint"));
-    if is_video(op) {
+    if op.class() == OpClass::Video {
         let simd = op.name().ends_with(['2', '4']);
         let least = if simd || op == Vmad || mods.atom.is_some() {
             4
@@ -90,10 +78,10 @@ pub(crate) fn shape(op: Op, mods: &Mods, types: &[Type], count: usize) -> Option
         return between(least, [word, word, word, word]);
     }
     match op {
-        // Without operands, or with ones of no type.
-        Trap | Brkpt | Exit | Ret => return effect(0, []),
+        // Instructions without operand types.
+        Trap | Brkpt | Exit | Ret => return between(0, []),
         Activemask => return exactly([Bits(32)]),
-        Membar => return effect(0, []),
+        Membar => return between(0, []),
         Bar | Barrier if mods.has("red") => {
             let result = match first? {
                 Type::Pred => Pred,
@@ -105,22 +93,22 @@ pub(crate) fn shape(op: Op, mods: &Mods, types: &[Type], count: usize) -> Option
                 exactly([result, word, word, Pred])
             };
         }
-        Bar | Barrier if mods.has("arrive") => return effect(2, [word, word]),
-        Bar | Barrier => return effect(1, [word, word]),
-        BarWarp => return effect(1, [word]),
-        BarrierCluster => return effect(0, []),
+        Bar | Barrier if mods.has("arrive") => return between(2, [word, word]),
+        Bar | Barrier => return between(1, [word, word]),
+        BarWarp => return between(1, [word]),
+        BarrierCluster => return between(0, []),
         Elect => return exactly([word, word]),
-        CpAsync if mods.has("commit_group") || mods.has("wait_all") => return effect(0, []),
-        CpAsync if mods.has("wait_group") => return effect(1, [word]),
-        CpAsync if mods.has("mbarrier") => return effect(1, [Address]),
-        CpAsync => return effect(3, [Address, Address, word, Any, Any]),
+        CpAsync if mods.has("commit_group") || mods.has("wait_all") => return between(0, []),
+        CpAsync if mods.has("wait_group") => return between(1, [word]),
+        CpAsync if mods.has("mbarrier") => return between(1, [Address]),
+        CpAsync => return between(3, [Address, Address, word, Any, Any]),
         Mbarrier
             if mods.has("init")
                 || mods.has("expect_tx") && !mods.has("arrive") && !mods.has("arrive_drop") =>
         {
-            return effect(2, [Address, word]);
+            return between(2, [Address, word]);
         }
-        Mbarrier if mods.has("inval") => return effect(1, [Address]),
+        Mbarrier if mods.has("inval") => return between(1, [Address]),
         Mbarrier if mods.has("test_wait") || mods.has("try_wait") => {
             let phase = if mods.has("parity") { word } else { Bits(64) };
             let most = if mods.has("try_wait") { 4 } else { 3 };
@@ -131,7 +119,7 @@ pub(crate) fn shape(op: Op, mods: &Mods, types: &[Type], count: usize) -> Option
             return between(2, [Bits(64), Address, word]);
         }
         Isspacep => return exactly([Pred, Any]),
-        Nanosleep => return effect(1, [Bits(32)]),
+        Nanosleep => return between(1, [Bits(32)]),
         _ => {}
     }
     let t = first?;
@@ -193,7 +181,7 @@ pub(crate) fn shape(op: Op, mods: &Mods, types: &[Type], count: usize) -> Option
             ..s
         }),
         St if mods.has("async") || mods.has("bulk") => None,
-        St => effect(2, [Address, Wide(t), Any]).map(|s| Shape {
+        St => between(2, [Address, Wide(t), Any]).map(|s| Shape {
             most: 2 + policy,
             ..s
         }),
@@ -209,7 +197,7 @@ pub(crate) fn shape(op: Op, mods: &Mods, types: &[Type], count: usize) -> Option
             most: 3 + policy,
             ..s
         }),
-        Red => effect(2, [Address, is, Any]).map(|s| Shape {
+        Red => between(2, [Address, is, Any]).map(|s| Shape {
             most: 2 + policy,
             ..s
         }),

@@ -4,11 +4,11 @@ use crate::error::{Error, shown};
 use crate::ir::*;
 use crate::parse::Parser;
 use crate::parse::constants::{Constant, PRODUCT};
-use crate::parse::lexer::{Kind, Token};
+use crate::parse::lexer::{Token, TokenKind};
 use crate::parse::scopes::Symbol;
 
 impl<'t> Parser<'t> {
-    /// What a name means here.
+    /// The symbol of a name in the current scope.
     pub fn lookup(&mut self, name: Token<'t>) -> Result<Symbol, Error> {
         let local = self.function.as_mut().and_then(|f| f.find(name.text));
         match local.or_else(|| self.names.get(name.text).copied()) {
@@ -34,9 +34,9 @@ impl<'t> Parser<'t> {
     fn single(&mut self) -> Result<Operand, Error> {
         let token = self.tok;
         match token.kind {
-            Kind::Punct(b'{') => self.nested(Self::vector),
-            Kind::Punct(b'[') => self.nested(Self::bracket),
-            Kind::Punct(b'!') if self.peek().kind == Kind::Ident => {
+            TokenKind::Punct(b'{') => self.nested(Self::vector),
+            TokenKind::Punct(b'[') => self.nested(Self::bracket),
+            TokenKind::Punct(b'!') if self.peek().kind == TokenKind::Ident => {
                 self.bump();
                 let name = self.bump();
                 match self.lookup(name)? {
@@ -50,12 +50,12 @@ impl<'t> Parser<'t> {
                     )),
                 }
             }
-            Kind::Ident if token.text == "_" => {
+            TokenKind::Ident if token.text == "_" => {
                 self.bump();
                 Ok(Operand::Sink)
             }
             _ if self.at_constant() => Ok(literal(self.constant()?)),
-            Kind::Punct(b'-') => {
+            TokenKind::Punct(b'-') => {
                 self.bump();
                 let inner = self.nested(Self::single)?;
                 match inner {
@@ -63,12 +63,12 @@ impl<'t> Parser<'t> {
                     _ => Err(self.error(token, "'-' needs a register or a constant".to_string())),
                 }
             }
-            Kind::Ident => self.named(),
+            TokenKind::Ident => self.named(),
             _ => Err(self.expected("an operand")),
         }
     }
 
-    /// An operand that begins with a name.
+    /// An operand that starts with a name.
     fn named(&mut self) -> Result<Operand, Error> {
         let name = self.bump();
         if name.text.starts_with('%')
@@ -77,7 +77,7 @@ impl<'t> Parser<'t> {
             return Ok(special);
         }
         match self.lookup(name)? {
-            Symbol::Reg(r) if self.tok.kind == Kind::Dot => {
+            Symbol::Reg(r) if self.tok.kind == TokenKind::Dot => {
                 let word = self.bump();
                 self.part_of(r, word)
             }
@@ -99,7 +99,7 @@ impl<'t> Parser<'t> {
         }
     }
 
-    /// The variable behind an id, at this place.
+    /// The variable of an id.
     pub fn variable(&self, id: VarId) -> Option<&Variable> {
         match id {
             VarId::Module(i) => self.module.globals.get(i as usize),
@@ -144,7 +144,7 @@ impl<'t> Parser<'t> {
         Ok(Operand::Vector(elements))
     }
 
-    /// `[base + offset]`, or `[texture, {coordinates}]` and its like.
+    /// `[base + offset]`, or `[texture, {coordinates}]` of texture and surface instructions.
     fn bracket(&mut self) -> Result<Operand, Error> {
         self.expect(b'[', "")?;
         let mut parts = Vec::new();
@@ -152,7 +152,7 @@ impl<'t> Parser<'t> {
             let token = self.tok;
             let part = self.single()?;
             let offset = self.offset()?;
-            // What follows an object may be a register with its coordinates.
+            // A register with the coordinates may follow an object.
             if let Operand::Reg(r) = part
                 && parts.is_empty()
             {
@@ -187,7 +187,7 @@ impl<'t> Parser<'t> {
         Ok(parts.remove(0))
     }
 
-    /// Registers that hold addresses are integers of 32 or 64 bits.
+    /// Checks that a register in an address is an integer of 32 or 64 bits.
     fn addressing(&self, reg: RegId, token: Token<'t>) -> Result<(), Error> {
         use Type::*;
         let Some(Register { ty, vector, .. }) =
@@ -201,7 +201,7 @@ impl<'t> Parser<'t> {
         Err(self.error(
             token,
             format!(
-                "'{}' cannot stand in an address: it holds no integer of 32 or 64 bits",
+                "'{}' cannot be part of an address: it is not an integer of 32 or 64 bits",
                 shown(token.text)
             ),
         ))
@@ -232,7 +232,7 @@ impl<'t> Parser<'t> {
         }
     }
 
-    /// The special register with this name, its axis taken from the next token.
+    /// The special register with this name. Its axis is the next token.
     fn special(&mut self, name: Token<'t>) -> Result<Option<Operand>, Error> {
         let Some(special) = special_of(&name.text[1..]) else {
             return Ok(None);
@@ -250,7 +250,7 @@ impl<'t> Parser<'t> {
             };
             return Ok(Some(Operand::Special(special)));
         };
-        if self.tok.kind != Kind::Dot {
+        if self.tok.kind != TokenKind::Dot {
             let axes = (0..4).map(|axis| {
                 if axis < 3 {
                     Operand::Special(make(axis))
@@ -276,7 +276,7 @@ impl<'t> Parser<'t> {
     }
 }
 
-/// The operand a constant is.
+/// The operand of a constant.
 fn literal(value: Constant) -> Operand {
     match value {
         Constant::Int(v, _) => Operand::Int(v as i64),

@@ -1,12 +1,12 @@
-//! Names: what is declared where, and what a name means at a place in a function.
+//! Scopes: declarations of names, and their lookup.
 //!
-//! Parameterised registers (`%r<100>`) are kept as ranges and become registers when they are first used, so that the
-//! number in a declaration costs nothing.
+//! Parameterized registers (`%r<100>`) are kept as ranges. A register is created on first use, so that the count in a
+//! declaration costs nothing.
 
 use crate::ir::{Body, FuncId, Label, LabelId, Pos, ProtoId, RegId, Register, Type, VarId};
 use std::collections::HashMap;
 
-/// What a name stands for.
+/// Meaning of a name.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Symbol {
     Reg(RegId),
@@ -17,7 +17,7 @@ pub(crate) enum Symbol {
     CallTargets(u32),
 }
 
-/// The names of module scope.
+/// Names of module scope.
 pub(crate) type Names<'t> = HashMap<&'t str, Symbol>;
 
 /// `.reg .type name<count>`.
@@ -43,16 +43,16 @@ struct Scope<'t> {
     pending: Vec<Pending<'t>>,
 }
 
-/// The function being read: its body, and the scopes that are open, the outermost (parameters) first.
+/// The current function: its body and its open scopes, the outermost (parameters) first.
 #[derive(Default)]
 pub(crate) struct FunctionScopes<'t> {
     pub body: Body,
     scopes: Vec<Scope<'t>>,
-    /// What each use of a label turned out to mean; operands hold an index into this until the body ends.
+    /// The label of each use. Until the body ends, operands hold an index into this list.
     references: Vec<Option<LabelId>>,
 }
 
-/// The two halves of a name that ends in a number, at each place where it can be cut, the longest number last.
+/// All splits of a name into a prefix and a number, the longest number last.
 fn splits(name: &str) -> impl Iterator<Item = (&str, u32)> {
     let digits = name
         .bytes()
@@ -72,7 +72,7 @@ impl<'t> FunctionScopes<'t> {
         self.scopes.push(Scope::default());
     }
 
-    /// Ends the innermost scope; uses of labels that it does not define are left to the one around it.
+    /// Closes the innermost scope. Uses of labels that it does not define pass to the enclosing scope.
     pub fn close(&mut self) {
         let Some(scope) = self.scopes.pop() else {
             return;
@@ -86,7 +86,7 @@ impl<'t> FunctionScopes<'t> {
         }
     }
 
-    /// A label used but defined nowhere in the scopes around its use; to be asked while the outermost scope is open.
+    /// A label that is used but not defined in an enclosing scope. Call it while the outermost scope is open.
     pub fn undefined(&self) -> Option<(&'t str, Pos)> {
         let scope = self.scopes.first()?;
         scope
@@ -100,7 +100,7 @@ impl<'t> FunctionScopes<'t> {
         self.references.get(reference.0 as usize).copied().flatten()
     }
 
-    /// Declares a name in the innermost scope; false if it is taken there.
+    /// Declares a name in the innermost scope. Returns false if it is declared there.
     pub fn declare(&mut self, name: &'t str, symbol: Symbol) -> bool {
         let Some(scope) = self.scopes.last_mut() else {
             return false;
@@ -131,7 +131,7 @@ impl<'t> FunctionScopes<'t> {
             .is_none()
     }
 
-    /// What a name means here, module scope apart.
+    /// The symbol of a name, without module scope.
     pub fn find(&mut self, name: &'t str) -> Option<Symbol> {
         for scope in self.scopes.iter_mut().rev() {
             if let Some(symbol) = scope.names.get(name) {
@@ -155,7 +155,7 @@ impl<'t> FunctionScopes<'t> {
         None
     }
 
-    /// Defines a label before the next instruction; false if the innermost scope has it already.
+    /// Defines a label before the next instruction. Returns false if the innermost scope has defined it.
     pub fn define_label(&mut self, name: &'t str) -> bool {
         let id = LabelId(self.body.labels.len() as u32);
         let at = self.body.instrs.len() as u32;
@@ -169,7 +169,7 @@ impl<'t> FunctionScopes<'t> {
         scope.labels.insert(name, id).is_none()
     }
 
-    /// A use of a label, by a number that [`Self::resolved`] translates when the body has been read.
+    /// Records a use of a label. [`Self::resolved`] translates the result at the end of the body.
     pub fn refer_label(&mut self, name: &'t str, pos: Pos) -> LabelId {
         let reference = self.references.len() as u32;
         self.references.push(None);

@@ -4,14 +4,14 @@ use crate::error::{Error, shown};
 use crate::ir::*;
 use crate::parse::Parser;
 use crate::parse::constants::{Constant, SUM};
-use crate::parse::lexer::Kind;
+use crate::parse::lexer::TokenKind;
 use crate::parse::modifiers::{space_of, type_of};
 use crate::parse::scopes::Symbol;
 
-/// The largest count of `name<count>` for registers.
+/// Largest count of `name<count>` for registers.
 const MOST_REGISTERS: u64 = 1 << 24;
 
-/// What precedes the names of a declaration.
+/// The part of a declaration before the names.
 struct Head {
     space: Space,
     align: Option<u32>,
@@ -22,7 +22,7 @@ struct Head {
 }
 
 impl<'t> Parser<'t> {
-    /// The words between a state space, already taken, and the names.
+    /// The words between the state space and the names.
     fn head(&mut self, space: Space) -> Result<Head, Error> {
         let mut head = Head {
             space,
@@ -34,11 +34,11 @@ impl<'t> Parser<'t> {
         };
         let mut typed = false;
         if space == Space::Const && self.eat(b'[') {
-            // Numbered banks of early PTX.
+            // Numbered banks of PTX ISA 1.x.
             self.integer("a bank number")?;
             self.expect(b']', "after the bank number")?;
         }
-        while self.tok.kind == Kind::Dot {
+        while self.tok.kind == TokenKind::Dot {
             let token = self.tok;
             match token.word() {
                 "align" => head.align = Some(self.alignment()?),
@@ -49,7 +49,7 @@ impl<'t> Parser<'t> {
                     if to.is_some() {
                         self.bump();
                     }
-                    // `.ptr` alone promises four bytes.
+                    // The default alignment of `.ptr` is four bytes.
                     let align = if self.at_word("align") {
                         self.alignment()?
                     } else {
@@ -78,7 +78,7 @@ impl<'t> Parser<'t> {
             return Err(self.error(
                 self.tok,
                 format!(
-                    "predicates live in registers only, '{}' does not",
+                    "the predicate '{}' must be a register",
                     shown(self.tok.text)
                 ),
             ));
@@ -95,11 +95,14 @@ impl<'t> Parser<'t> {
         }
         Err(self.error(
             token,
-            format!("the alignment '{}' is no power of two", shown(token.text)),
+            format!(
+                "the alignment '{}' is not a power of two",
+                shown(token.text)
+            ),
         ))
     }
 
-    /// `.attribute(...)`; whether `.managed` is among them.
+    /// `.attribute(...)`. Returns whether it contains `.managed`.
     pub fn attribute(&mut self) -> Result<bool, Error> {
         self.bump();
         self.expect(b'(', "after '.attribute'")?;
@@ -180,7 +183,7 @@ impl<'t> Parser<'t> {
         Ok(var)
     }
 
-    /// Refuses what is larger than any address space.
+    /// Rejects a variable that is larger than the address space.
     fn addressable(&self, var: &Variable) -> Result<(), Error> {
         if var.size() <= i64::MAX as u64 {
             return Ok(());
@@ -192,7 +195,7 @@ impl<'t> Parser<'t> {
         Err(self.error_of(crate::ErrorKind::Invalid, var.pos, &var.name, message))
     }
 
-    /// One parameter of a function or prototype; its name may be `_`.
+    /// A parameter of a function or prototype. Its name may be `_`.
     pub fn parameter(&mut self) -> Result<(&'t str, Variable), Error> {
         let space = match space_of(self.tok.word()) {
             Some(space @ (Space::Param | Space::Reg)) => space,
@@ -222,7 +225,7 @@ impl<'t> Parser<'t> {
         Ok(list)
     }
 
-    /// `.space ... name, name ...;`, from the state space on; in a body or at module scope.
+    /// `.space ... name, name ...;` in a body or at module scope.
     pub fn declaration(&mut self, linkage: Linkage) -> Result<(), Error> {
         let local = self.function.is_some();
         let Some(space) = space_of(self.tok.word()) else {
@@ -275,7 +278,7 @@ impl<'t> Parser<'t> {
                 }
             } else if count.is_some() {
                 let message = format!(
-                    "numbered names such as '{}' are for registers only",
+                    "only registers can have numbered names such as '{}'",
                     shown(name.text)
                 );
                 return Err(self.error(name, message));
@@ -296,7 +299,7 @@ impl<'t> Parser<'t> {
         Ok(())
     }
 
-    /// Enters a variable into the module or the body; a definition takes the place of its `.extern` declaration.
+    /// Adds a variable to the module or the body. A definition replaces its `.extern` declaration.
     fn add(&mut self, name: crate::parse::lexer::Token<'t>, var: Variable) -> Result<(), Error> {
         if let Some(function) = &mut self.function {
             let id = VarId::Local(function.body.vars.len() as u32);

@@ -1,6 +1,6 @@
-//! Lane masks: storing the lanes of a mask, and making a mask of 32 results.
+//! Lane masks: stores under a mask, and masks of 32 results.
 
-/// `1 << n`, as a table: a variable shift does not vectorise on the baseline.
+/// `1 << n` as a table. A variable shift does not vectorize on the baseline.
 pub const BIT: [u32; 32] = {
     let mut t = [0; 32];
     let mut n = 0;
@@ -16,14 +16,14 @@ pub trait Blend: Copy + std::ops::BitOr<Output = Self> + 'static {
     /// Copies the lanes of `mask` from `t` to `p`.
     ///
     /// # Safety
-    /// Both have 32 elements and do not overlap; `V3` only where AVX2 exists.
+    /// Both have 32 elements and do not overlap. `V3` requires AVX2.
     unsafe fn blend<const V3: bool>(p: *mut Self, t: *const Self, mask: u32);
 }
 
 impl Blend for u32 {
     #[inline(always)]
     unsafe fn blend<const V3: bool>(p: *mut u32, t: *const u32, mask: u32) {
-        // SAFETY: the caller's promise.
+        // SAFETY: upheld by the caller.
         unsafe {
             #[cfg(target_arch = "x86_64")]
             if V3 {
@@ -40,7 +40,7 @@ impl Blend for u32 {
 impl Blend for u64 {
     #[inline(always)]
     unsafe fn blend<const V3: bool>(p: *mut u64, t: *const u64, mask: u32) {
-        // SAFETY: the caller's promise.
+        // SAFETY: upheld by the caller.
         unsafe {
             #[cfg(target_arch = "x86_64")]
             if V3 {
@@ -57,12 +57,12 @@ impl Blend for u64 {
 impl Blend for u128 {
     #[inline(always)]
     unsafe fn blend<const V3: bool>(p: *mut u128, t: *const u128, mask: u32) {
-        // SAFETY: the caller's promise.
+        // SAFETY: upheld by the caller.
         unsafe { blend_any(p, t, mask) }
     }
 }
 
-/// The loop without vectors.
+/// Scalar version.
 #[inline(never)]
 unsafe fn blend_any<T: Copy>(p: *mut T, t: *const T, mask: u32) {
     let mut rest = mask;
@@ -153,7 +153,7 @@ mod x86 {
     }
 }
 
-/// 32 booleans of 0 or all ones to a mask.
+/// The mask of 32 elements that are zero or all ones.
 #[inline(always)]
 pub fn pack(t: &[u32; 32]) -> u32 {
     #[cfg(target_arch = "x86_64")]

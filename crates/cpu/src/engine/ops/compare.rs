@@ -1,10 +1,11 @@
 //! Comparison and selection (PTX ISA, "Comparison and Selection Instructions" and their half precision forms).
 
-use super::lanes::{Code, lane};
-use super::{From, Place, Selected, Slot, half};
+use super::half;
+use super::lanes::lane;
+use super::operation::{OpFn, OperandRef, OperandSlot, Selected, Slot};
 use cupyrite_ptx::ir::{BoolOp, Cmp, Instr, Op, Operand, Type};
 
-/// The functions of a comparison or a selection.
+/// Selects the function of a comparison or a selection.
 pub(super) fn select(i: &Instr) -> Option<Selected> {
     let t = *i.types.first()?;
     match i.op {
@@ -19,7 +20,7 @@ pub(super) fn select(i: &Instr) -> Option<Selected> {
     }
 }
 
-/// A comparison by what it answers in the four cases.
+/// Results of a comparison in the four cases, as bits of `imm`.
 const LESS: u32 = 1;
 const EQUAL: u32 = 2;
 const GREATER: u32 = 4;
@@ -28,7 +29,7 @@ const UNORDERED: u32 = 8;
 fn cases(c: Cmp) -> u32 {
     match c {
         Cmp::Eq => EQUAL,
-        // An ordered comparison: a NaN makes it false.
+        // An ordered comparison is false for a NaN.
         Cmp::Ne => LESS | GREATER,
         Cmp::Lt | Cmp::Lo => LESS,
         Cmp::Le | Cmp::Ls => LESS | EQUAL,
@@ -45,7 +46,7 @@ fn cases(c: Cmp) -> u32 {
     }
 }
 
-/// Something that can be compared: the answer picked from `cases`.
+/// A comparable value. The result of a comparison is a bit of `cases`.
 trait Compare: Copy {
     fn compare(self, b: Self, cases: u32) -> bool;
 }
@@ -83,7 +84,7 @@ compare_float!(f32 f64);
 fn combine(result: bool, c: bool, imm: u32) -> bool {
     let c = c ^ (imm & 64 != 0);
     let op = imm >> 4 & 3;
-    // In terms of masks, so that no lane branches.
+    // Masks avoid a branch per lane.
     ((result & c) & (op == 1))
         | ((result | c) & (op == 2))
         | ((result ^ c) & (op == 3))
@@ -101,7 +102,7 @@ fn combination(i: &Instr) -> u32 {
     op << 4 | u32::from(negated) << 6
 }
 
-/// Expands an expression with `$a: $A` loaded as the element type and turned into something comparable by `$conv`.
+/// Expands an expression with sources that `$conv` converts from the element type to a comparable type.
 macro_rules! by_operand {
     ($t:expr, $ftz:expr, |$raw:ident, $conv:ident| $e:expr) => {
         match ($t, $ftz) {
@@ -150,33 +151,27 @@ fn setp(i: &Instr, t: Type) -> Option<Selected> {
     Some(s.with_imm(cases(cmp) | combination(i)))
 }
 
-/// Destinations `p|q` and the combined predicate of a `setp`.
+/// Sets the destinations `p|q` and the predicate source of a `setp`.
 fn dual_places(s: &mut Selected, i: &Instr, dual: bool) {
-    let flag = |from| {
-        Some(Place {
-            from,
-            slot: Slot::Pred,
-            ty: Type::Pred,
-        })
-    };
+    let flag = |operand| Some(OperandSlot::new(operand, Type::Pred));
     s.dsts[0] = flag(if dual {
-        From::Part(0, 0)
+        OperandRef::Part(0, 0)
     } else {
-        From::Operand(0)
+        OperandRef::Operand(0)
     });
     s.dsts[1] = flag(if dual {
-        From::Part(0, 1)
+        OperandRef::Part(0, 1)
     } else {
-        From::Scratch
+        OperandRef::Scratch
     });
     s.srcs[2] = flag(if i.mods.bool_op.is_some() {
-        From::Operand(3)
+        OperandRef::Operand(3)
     } else {
-        From::Scratch
+        OperandRef::Scratch
     });
 }
 
-/// `lo`, `ls`, `hi` and `hs` are for unsigned and bit types only; signed ones and floats have no such order.
+/// `lo`, `ls`, `hi` and `hs` as comparisons of unsigned values; `None` for signed and floating-point types.
 fn unsigned_order(c: Cmp, t: Type) -> Option<Cmp> {
     let unsigned = matches!(c, Cmp::Lo | Cmp::Ls | Cmp::Hi | Cmp::Hs);
     if unsigned && (t.is_signed() || t.is_float()) {
@@ -186,8 +181,8 @@ fn unsigned_order(c: Cmp, t: Type) -> Option<Cmp> {
     }
 }
 
-/// The frequent comparisons have functions of their own; the unordered ones negate an ordered one.
-fn setp_plain(t: Type, c: Cmp, ftz: bool) -> Option<(Code, u32)> {
+/// Specialized functions of common comparisons. An unordered comparison negates an ordered one.
+fn setp_plain(t: Type, c: Cmp, ftz: bool) -> Option<(OpFn, u32)> {
     macro_rules! one {
         (|$a:ident, $b:ident| $e:expr) => {
             by_operand!(t, ftz, |R, conv| lane!(|a: R, b: R| -> bool {
@@ -202,7 +197,7 @@ fn setp_plain(t: Type, c: Cmp, ftz: bool) -> Option<(Code, u32)> {
             conv!(a).compare(conv!(b), n)
         })),
         Cmp::Eq => one!(|a, b| a == b),
-        // For integers, "not equal" is the negation; for floats it is false when unordered.
+        // For floats, `ne` is not the negation of `eq`: it is false for a NaN.
         Cmp::Ne => one!(|a, b| (a < b) | (a > b)),
         Cmp::Lt | Cmp::Lo => one!(|a, b| a < b),
         Cmp::Le | Cmp::Ls => one!(|a, b| a <= b),
@@ -217,7 +212,7 @@ fn setp_plain(t: Type, c: Cmp, ftz: bool) -> Option<(Code, u32)> {
 }
 
 #[allow(clippy::eq_op, clippy::neg_cmp_op_on_partial_ord)]
-fn unordered(t: Type, c: Cmp, ftz: bool) -> Option<Code> {
+fn unordered(t: Type, c: Cmp, ftz: bool) -> Option<OpFn> {
     macro_rules! one {
         (|$a:ident, $b:ident| $e:expr) => {
             match (t, ftz) {
@@ -243,7 +238,7 @@ fn unordered(t: Type, c: Cmp, ftz: bool) -> Option<Code> {
     })
 }
 
-/// `setp.f16x2 p|q, a, b`: one predicate for each half; both are combined with `c`.
+/// `setp.f16x2 p|q, a, b`: one predicate per half, each combined with `c`.
 fn setp_x2(i: &Instr, t: Type, cmp: Cmp) -> Option<Selected> {
     macro_rules! two {
         (|$x:ident| $e:expr) => {
@@ -265,7 +260,7 @@ fn setp_x2(i: &Instr, t: Type, cmp: Cmp) -> Option<Selected> {
     Some(s.with_imm(cases(cmp) | combination(i)))
 }
 
-/// `set.cmp.d.s`: true is all ones for integers, one for floats.
+/// `set.cmp.d.s`: true is all ones for an integer type and 1.0 for a floating-point type.
 fn set(i: &Instr, d: Type, t: Type) -> Option<Selected> {
     let cmp = unsigned_order(i.mods.cmp?, t)?;
     let ftz = i.mods.ftz;
@@ -311,16 +306,12 @@ fn set(i: &Instr, d: Type, t: Type) -> Option<Selected> {
     }?;
     let mut s = Selected::new(code, d, &[t, t, Type::Pred]);
     if i.mods.bool_op.is_none() {
-        s.srcs[2] = Some(Place {
-            from: From::Scratch,
-            slot: Slot::Pred,
-            ty: Type::Pred,
-        });
+        s.srcs[2] = Some(OperandSlot::new(OperandRef::Scratch, Type::Pred));
     }
     Some(s.with_imm(cases(cmp) | combination(i)))
 }
 
-fn selp(t: Type) -> Option<Code> {
+fn selp(t: Type) -> Option<OpFn> {
     Some(match Slot::of(t) {
         Slot::R32 => lane!(|a: u32, b: u32, p: bool| -> u32 { if p { a } else { b } }),
         Slot::R64 => lane!(|a: u64, b: u64, p: bool| -> u64 { if p { a } else { b } }),
@@ -329,8 +320,8 @@ fn selp(t: Type) -> Option<Code> {
     })
 }
 
-/// `slct d, a, b, c`: `a` where `c >= 0`, `b` elsewhere and where `c` is NaN; minus zero counts as zero.
-fn slct(t: Type, by: Type, ftz: bool) -> Option<Code> {
+/// `slct d, a, b, c`: `a` if `c >= 0`, including minus zero; otherwise, and for a NaN, `b`.
+fn slct(t: Type, by: Type, ftz: bool) -> Option<OpFn> {
     macro_rules! slct {
         ($t:ty) => {
             match (by, ftz) {

@@ -3,12 +3,12 @@
 
 use super::float::{by_mode, canonical, flush, mode, saturate};
 use super::half::{NAN16, bf16_to_f32, f16_to_f32, f32_to_bf16, f32_to_f16};
-use super::lanes::{Code, lane};
+use super::lanes::lane;
+use super::operation::{OpFn, Selected, Slot};
 use super::rounding::{Exact, F64, RM, RN, RP, RZ, narrow, narrow_odd, odd_u64};
-use super::{Selected, Slot};
 use cupyrite_ptx::ir::{Instr, Op, Operand, Register, Rounding, Type};
 
-/// The functions of a `cvt`.
+/// Selects the function of a `cvt`.
 pub(super) fn select(i: &Instr, regs: &[Register]) -> Option<Selected> {
     if i.op != Op::Cvt || i.operands.len() != 2 {
         return None;
@@ -60,15 +60,16 @@ pub const SAT: u32 = 1 << 17;
 pub const RELU: u32 = 1 << 18;
 pub const SATFINITE: u32 = 1 << 19;
 
-/// The modifiers that a floating-point result cares about.
+/// Modifiers that apply to a floating-point result.
 pub fn flags(i: &Instr) -> u32 {
     let m = &i.mods;
     let flag = |on: bool, bit: u32| if on { bit } else { 0 };
     flag(m.ftz, FTZ) | flag(m.sat, SAT) | flag(m.relu, RELU) | flag(m.satfinite, SATFINITE)
 }
 
-/// How an integer result of type `d` fills its slot: bits 0 to 4 are the distance to shift up and down again, bit 5 says
-/// that downwards copies the sign, bit 6 that 16 bits remain of it. Bits 8 to 10 are the type's index in the tables of bounds.
+/// How an integer result of type `d` is extended to its slot, as bits of `imm`. Bits 0 to 4: distance of the shifts up and
+/// down. Bit 5: the shift down copies the sign. Bit 6: the result keeps 16 bits. Bits 8 to 10: index of the type in the
+/// tables of bounds.
 fn extension(d: Type, i: &Instr, regs: &[Register]) -> u32 {
     let shift = if d.bits() < 32 { 32 - d.bits() } else { 0 };
     let narrow_register = match i.operands.first() {
@@ -80,7 +81,7 @@ fn extension(d: Type, i: &Instr, regs: &[Register]) -> u32 {
     let half = d.bits() < 32 && narrow_register;
     shift | u32::from(d.is_signed()) << 5 | u32::from(half) << 6 | index(d) << 8
 }
-/// The index of an integer type in [`LOWEST`] and [`HIGHEST`].
+/// Index of an integer type in [`LOWEST`] and [`HIGHEST`].
 fn index(t: Type) -> u32 {
     match t {
         Type::U8 | Type::B8 => 0,
@@ -118,7 +119,7 @@ fn bounds(imm: u32) -> (i64, u64) {
     let n = (imm >> 8 & 7) as usize;
     (LOWEST[n], HIGHEST[n])
 }
-/// Fills the slot as [`extension`] says.
+/// Extends a value as [`extension`] encodes it.
 #[inline(always)]
 fn extend(v: u32, imm: u32) -> u32 {
     let shift = imm & 31;
@@ -172,7 +173,7 @@ macro_rules! by_source {
     };
 }
 
-fn truncate(d: Type, s: Type) -> Option<Code> {
+fn truncate(d: Type, s: Type) -> Option<OpFn> {
     match d.bits() {
         64 => by_source!(s, S => lane!(|a: S| -> u64 { a as u64 })),
         32 => by_source!(s, S => lane!(|a: S| -> u32 { a as u32 })),
@@ -180,9 +181,9 @@ fn truncate(d: Type, s: Type) -> Option<Code> {
     }
 }
 
-/// Clamps to the destination's range.
-fn clamp(d: Type, s: Type) -> Option<Code> {
-    /// Both ends, for a source that fits `i64` and one that does not.
+/// `.sat` between integers: clamps to the range of the destination.
+fn clamp(d: Type, s: Type) -> Option<OpFn> {
+    /// Bounds for a source that fits `i64`, and for one that does not.
     #[inline(always)]
     fn signed(v: i64, imm: u32) -> u64 {
         let (low, high) = bounds(imm);
@@ -211,13 +212,12 @@ fn clamp(d: Type, s: Type) -> Option<Code> {
     }
 }
 
-/// A floating-point number on its way to an integer. The clamping conversions of the language do not vectorise;
-/// these do.
+/// Conversions from a floating-point number to an integer. Those of the language do not vectorize.
 trait Round: Copy {
     fn integral<const M: u8>(self) -> Self;
-    /// An integral value, clamped; NaN gives 0.
+    /// Converts an integral value, clamped; a NaN becomes 0.
     fn to_i32(self) -> i32;
-    /// The same without sign.
+    /// Converts an integral value to an unsigned integer, clamped; a NaN becomes 0.
     fn to_u32(self) -> u32;
 }
 macro_rules! round {
@@ -232,13 +232,13 @@ macro_rules! round {
                     _ => self.ceil(),
                 }
             }
-            // Both comparisons are made, so that no lane branches.
+            // Both comparisons are evaluated, to avoid a branch per lane.
             #[allow(clippy::manual_range_contains)]
             #[inline(always)]
             fn to_i32(self) -> i32 {
                 const END: $t = 2_147_483_648.0;
                 let inside = if (self >= -END) & (self < END) { self } else { 0.0 };
-                // SAFETY: between -2^31 and 2^31.
+                // SAFETY: the value is clamped to the range of `i32`.
                 let i: i32 = unsafe { inside.to_int_unchecked() };
                 let i = if self >= END { i32::MAX } else { i };
                 if self < -END { i32::MIN } else { i }
@@ -250,7 +250,7 @@ macro_rules! round {
                 let inside = if (self >= 0.0) & (self < 2.0 * HALF) { self } else { 0.0 };
                 let upper = inside >= HALF;
                 let low = if upper { inside - HALF } else { inside };
-                // SAFETY: between 0 and 2^31.
+                // SAFETY: the value is between 0 and 2^31 - 1.
                 let i: i32 = unsafe { low.to_int_unchecked() };
                 let i = if upper { i as u32 | 1 << 31 } else { i as u32 };
                 if self >= 2.0 * HALF { u32::MAX } else { i }
@@ -270,9 +270,9 @@ fn integer_mode(r: Rounding) -> Option<u8> {
     })
 }
 
-/// Results are clamped to the destination's range. A NaN gives 0; if the source is double precision or the
-/// destination has 64 bits, it gives the top bit alone.
-fn to_int(d: Type, s: Type, r: Rounding) -> Option<Code> {
+/// Float to integer. Results are clamped to the range of the destination. A NaN becomes 0, or only the top bit set if the
+/// source is double precision or the destination has 64 bits.
+fn to_int(d: Type, s: Type, r: Rounding) -> Option<OpFn> {
     let m = integer_mode(r)?;
     macro_rules! from {
         ($raw:ty, $top:literal, |$x:ident, $n:ident| $e:expr) => {
@@ -313,12 +313,12 @@ fn to_int(d: Type, s: Type, r: Rounding) -> Option<Code> {
     })
 }
 
-/// What `imm` asks of a single-precision result.
+/// Applies the modifiers in `imm` to a single-precision result.
 #[inline(always)]
 fn finish(x: f32, imm: u32) -> f32 {
     finish_wide(canonical(x), imm)
 }
-/// The same from double precision, where NaNs keep what fits of their payload.
+/// Applies the modifiers in `imm` to a result that was double precision. A NaN keeps the part of its payload that fits.
 #[inline(always)]
 fn finish_wide(x: f32, imm: u32) -> f32 {
     let x = if imm & FTZ != 0 { flush(x) } else { x };
@@ -335,7 +335,7 @@ fn finish64(x: f64, imm: u32) -> f64 {
     let saturated = if low < 1.0 { low } else { 1.0 };
     if imm & SAT != 0 { saturated } else { x }
 }
-/// The same for a half precision result; `infinity` tells which format.
+/// Applies the modifiers in `imm` to a half-precision result of the format with this infinity.
 #[inline(always)]
 pub fn finish16(h: u16, imm: u32, infinity: u16) -> u16 {
     let magnitude = h & 0x7fff;
@@ -357,7 +357,7 @@ pub fn finish16(h: u16, imm: u32, infinity: u16) -> u16 {
     if nan & (imm & SAT == 0) { NAN16 } else { h }
 }
 
-/// An integer as a double that rounds to every shorter format as the integer would.
+/// An integer as a double that rounds to every shorter format like the integer.
 trait Odd: Copy {
     fn odd(self) -> f64;
 }
@@ -384,7 +384,7 @@ impl Odd for i64 {
     }
 }
 
-fn from_int(i: &Instr, d: Type, s: Type) -> Option<Code> {
+fn from_int(i: &Instr, d: Type, s: Type) -> Option<OpFn> {
     let m = mode(i.mods.rounding)?;
     match d {
         Type::F64 if m == RN || s.bits() < 64 => by_source!(s, S => lane!(imm n; |a: S| -> f64 {
@@ -419,8 +419,8 @@ fn from_int(i: &Instr, d: Type, s: Type) -> Option<Code> {
     }
 }
 
-/// Between formats of different size, or within one: then only the integral rounding and the modifiers matter.
-fn float_to_float(i: &Instr, d: Type, s: Type) -> Option<Code> {
+/// Float to float, including conversions within a format, which only round to an integer or apply modifiers.
+fn float_to_float(i: &Instr, d: Type, s: Type) -> Option<OpFn> {
     use Type::{BF16, F16, F32, F64};
     let plain = flags(i) == 0;
     let r = i.mods.rounding;
@@ -430,7 +430,7 @@ fn float_to_float(i: &Instr, d: Type, s: Type) -> Option<Code> {
             Some(r) => same(d, Some(integer_mode(r)?)),
         };
     }
-    /// Sources as single precision, exactly.
+    /// Expands with the source converted to single precision, which is exact.
     macro_rules! widened {
         (|$x:ident, $n:ident| -> $o:ty $e:block) => {
             match s {
@@ -464,7 +464,7 @@ fn float_to_float(i: &Instr, d: Type, s: Type) -> Option<Code> {
     })
 }
 
-fn same(t: Type, m: Option<u8>) -> Option<Code> {
+fn same(t: Type, m: Option<u8>) -> Option<OpFn> {
     macro_rules! form {
         ($raw:ty, |$x:ident, $n:ident| $in:expr, |$y:ident| $out:expr) => {
             match m {
@@ -495,8 +495,8 @@ fn same(t: Type, m: Option<u8>) -> Option<Code> {
     })
 }
 
-/// Copies between slots of different size.
-pub fn resize(from: Slot, to: Slot, signed: bool) -> Option<Code> {
+/// The copy between slots of different shape.
+pub fn resize(from: Slot, to: Slot, signed: bool) -> Option<OpFn> {
     Some(match (from, to, signed) {
         (Slot::R32, Slot::R64, false) => lane!(|a: u32| -> u64 { u64::from(a) }),
         (Slot::R32, Slot::R64, true) => lane!(|a: i32| -> i64 { i64::from(a) }),

@@ -1,11 +1,11 @@
-//! Single and double precision arithmetic (PTX ISA, "Floating Point Instructions"), approximations excepted.
+//! Single- and double-precision arithmetic (PTX ISA, "Floating Point Instructions"), except approximations.
 
-use super::Selected;
-use super::lanes::{Code, lane};
+use super::lanes::lane;
+use super::operation::{OpFn, Selected};
 use super::rounding::{self, RM, RN, RP, RZ};
 use cupyrite_ptx::ir::{Instr, Op, Rounding, TestpOp, Type};
 
-/// Subnormals to zero of the same sign.
+/// Replaces a subnormal number by a zero of the same sign.
 #[inline(always)]
 pub fn flush(x: f32) -> f32 {
     let bits = x.to_bits();
@@ -15,8 +15,8 @@ pub fn flush(x: f32) -> f32 {
         bits
     })
 }
-/// Single precision arithmetic answers with one NaN. In terms of bits: to the compiler a NaN is as good as another,
-/// and it removes a comparison that only replaces NaNs.
+/// Replaces every NaN by the canonical NaN, the result of single-precision arithmetic on a GPU. Works on bits, because the
+/// compiler may remove a floating-point comparison that only replaces one NaN by another.
 #[inline(always)]
 pub fn canonical(x: f32) -> f32 {
     let bits = x.to_bits();
@@ -26,11 +26,11 @@ pub fn canonical(x: f32) -> f32 {
         bits
     })
 }
-/// The NaN of an invalid operation in double precision.
+/// Result of an invalid operation in double precision.
 pub const NAN64: u64 = 0xfff8_0000_0000_0000;
-/// Double precision keeps payloads: the result is the first operand that is a NaN, made quiet. An invalid operation
-/// gives [`NAN64`]. (Observed on an H200; the manual leaves it open. Processors do the same, so that only what is
-/// computed in integers needs this.)
+/// Propagates NaNs as double precision does: the result is the first operand that is a NaN, made quiet, or [`NAN64`] for an
+/// invalid operation. (Observed on an H200; the PTX ISA does not specify it. Host instructions do the same, so that only
+/// results computed in integers need this function.)
 #[inline(always)]
 pub fn payload64<const N: usize>(x: f64, sources: [f64; N]) -> f64 {
     if !x.is_nan() {
@@ -39,7 +39,7 @@ pub fn payload64<const N: usize>(x: f64, sources: [f64; N]) -> f64 {
     let first = sources.iter().find(|s| s.is_nan());
     f64::from_bits(first.map_or(NAN64, |s| s.to_bits() | 1 << 51))
 }
-/// To 0 ..= 1; a NaN gives +0.
+/// Clamps to 0 ..= 1; a NaN becomes +0.
 #[inline(always)]
 pub fn saturate(x: f32) -> f32 {
     let x = if x > 0.0 { x } else { 0.0 };
@@ -52,19 +52,19 @@ const SAT: u32 = 2;
 const NAN: u32 = 4;
 const XORSIGN: u32 = 8;
 
-/// `.ftz` on a source.
+/// Applies `.ftz` to a source.
 #[inline(always)]
 pub fn source(x: f32, imm: u32) -> f32 {
     if imm & FTZ != 0 { flush(x) } else { x }
 }
-/// NaN, `.ftz` and `.sat` of a result.
+/// Applies `.ftz` and `.sat` to a result and canonicalizes NaNs.
 #[inline(always)]
 pub fn result(x: f32, imm: u32) -> f32 {
     let x = source(canonical(x), imm);
     if imm & SAT != 0 { saturate(x) } else { x }
 }
 
-/// The mode of a rounding modifier; nearest if there is none.
+/// Mode of a rounding modifier; to nearest if there is none.
 pub fn mode(r: Option<Rounding>) -> Option<u8> {
     Some(match r {
         None | Some(Rounding::Rn) => RN,
@@ -75,7 +75,7 @@ pub fn mode(r: Option<Rounding>) -> Option<u8> {
     })
 }
 
-/// The functions of a floating-point instruction.
+/// Selects the function of a floating-point instruction.
 pub(super) fn select(i: &Instr) -> Option<Selected> {
     let t = *i.types.first()?;
     let flag = |on: bool, bit: u32| if on { bit } else { 0 };
@@ -107,7 +107,7 @@ pub(super) fn select(i: &Instr) -> Option<Selected> {
     Some(Selected::new(code, t, &[t; 3][..sources]).with_imm(imm))
 }
 
-/// Expands to one function for each rounding mode.
+/// Expands to one function per rounding mode.
 macro_rules! by_mode {
     ($mode:expr, $m:ident => $e:expr) => {
         match $mode {
@@ -132,7 +132,7 @@ macro_rules! by_mode {
 }
 pub(super) use by_mode;
 
-/// Nearest without modifiers gets a function of its own.
+/// Expands to a specialized function for rounding to nearest without modifiers.
 macro_rules! modes {
     ($mode:expr, $imm:expr, |$($a:ident),*| $plain:expr, $m:ident => $any:expr) => {
         if $mode == RN && $imm == 0 {
@@ -151,7 +151,7 @@ macro_rules! modes {
     };
 }
 
-fn single(i: &Instr, imm: u32, sources: usize) -> Option<Code> {
+fn single(i: &Instr, imm: u32, sources: usize) -> Option<OpFn> {
     let mode = mode(i.mods.rounding)?;
     Some(match (i.op, sources) {
         (Op::Add, 2) => modes!(mode, imm, |a, b| a + b, M => rounding::add::<M>(a, b)),
@@ -180,7 +180,7 @@ fn single(i: &Instr, imm: u32, sources: usize) -> Option<Code> {
     })
 }
 
-/// The lesser (or greater) of two: a NaN loses against a number unless `.NaN`, and +0 is greater than -0.
+/// Minimum or maximum. A number wins against a NaN unless `.NaN` is set, and +0 is greater than -0.
 #[inline(always)]
 fn extreme(a: f32, b: f32, imm: u32, greater: bool) -> f32 {
     let (a, b) = (source(a, imm), source(b, imm));
@@ -206,7 +206,7 @@ fn extreme(a: f32, b: f32, imm: u32, greater: bool) -> f32 {
     f32::from_bits(if nan { 0x7fff_ffff } else { r.to_bits() | sign })
 }
 
-fn double(i: &Instr, sources: usize) -> Option<Code> {
+fn double(i: &Instr, sources: usize) -> Option<OpFn> {
     let mode = mode(i.mods.rounding)?;
     macro_rules! modes64 {
         (|$($a:ident),*| $plain:expr, $m:ident => $any:expr) => {
@@ -251,10 +251,10 @@ fn extreme64(a: f64, b: f64, greater: bool) -> f64 {
     if b.is_nan() { a } else { r }
 }
 
-/// Both halves of packed single precision values.
-// Closures are compiled with the features of the version they are in; functions passed by name are not.
+/// Arithmetic on packed pairs.
+// Closures are compiled with the features of the enclosing version; functions passed by name are not.
 #[allow(clippy::redundant_closure)]
-fn pair(i: &Instr) -> Option<Code> {
+fn pair(i: &Instr) -> Option<OpFn> {
     #[inline(always)]
     fn both(a: u64, b: u64, c: u64, n: u32, f: impl Fn(f32, f32, f32) -> f32) -> u64 {
         let one = |s: u32| {
@@ -281,7 +281,7 @@ fn pair(i: &Instr) -> Option<Code> {
     })
 }
 
-/// Mixed precision (PTX ISA 8.6): half precision sources, single precision addend and result.
+/// Mixed precision (PTX ISA 8.6): half-precision sources, single-precision addend and result.
 fn mixed(i: &Instr, imm: u32) -> Option<Selected> {
     use super::half::{bf16_to_f32, f16_to_f32};
     let (Type::F32, h) = (i.types[0], i.types[1]) else {
@@ -317,7 +317,7 @@ fn mixed(i: &Instr, imm: u32) -> Option<Selected> {
     Some(Selected::new(code, Type::F32, sources).with_imm(imm))
 }
 
-fn testp(t: Type, p: TestpOp) -> Option<Code> {
+fn testp(t: Type, p: TestpOp) -> Option<OpFn> {
     macro_rules! test {
         ($t:ty) => {
             match p {

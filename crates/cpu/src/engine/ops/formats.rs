@@ -1,15 +1,15 @@
-//! The conversions of packed, eight-bit and tensor-core formats: `cvt` to and from `.f16x2`, `.bf16x2`, `.e4m3x2`,
+//! Conversions of packed, eight-bit and tensor-core formats: `cvt` to and from `.f16x2`, `.bf16x2`, `.e4m3x2`,
 //! `.e5m2x2`, `.tf32`, and `cvt.pack`.
 
-use super::Selected;
 use super::convert::{FTZ, RELU, SATFINITE, finish16, flags};
 use super::float::{flush, mode};
 use super::half::{bf16_to_f32, f16_to_f32, f32_to_bf16, f32_to_f16};
-use super::lanes::{Code, lane};
+use super::lanes::lane;
+use super::operation::{OpFn, Selected};
 use super::rounding::{RN, RNA, RZ};
 use cupyrite_ptx::ir::{Instr, Op, Rounding, Type};
 
-/// The functions of a conversion of these formats.
+/// Selects the function of a conversion of these formats.
 pub(super) fn select(i: &Instr) -> Option<Selected> {
     match i.op {
         Op::CvtPack => return pack_integers(i),
@@ -33,13 +33,13 @@ pub(super) fn select(i: &Instr) -> Option<Selected> {
     (i.operands.len() == wanted && i.types.len() == 2).then(|| selected.with_imm(flags(i)))
 }
 
-/// The first operand goes into the upper half.
+/// Packs two halves, the first operand into the upper one.
 #[inline(always)]
 fn join(high: u16, low: u16) -> u32 {
     u32::from(high) << 16 | u32::from(low)
 }
 
-fn pair(d: Type, m: u8) -> Option<Code> {
+fn pair(d: Type, m: u8) -> Option<OpFn> {
     macro_rules! round {
         ($f:ident, $m:ident, $infinity:literal) => {
             lane!(imm n; |a: f32, b: f32| -> u32 {
@@ -60,13 +60,13 @@ fn pair(d: Type, m: u8) -> Option<Code> {
     })
 }
 
-/// Rounds to an eight-bit format to nearest; what is beyond the greatest number becomes that (`.satfinite`, which
-/// these conversions always have).
+/// Rounds to an eight-bit format, to nearest. Larger values become the greatest number: these conversions always have
+/// `.satfinite`.
 #[inline(always)]
 fn to_eight(x: f32, e4m3: bool, imm: u32) -> u8 {
     let bits = x.to_bits();
     let a = bits & 0x7fff_ffff;
-    // Bits dropped, difference of the biases, greatest number, and a number with the unit of a subnormal.
+    // Dropped bits, difference of the biases, greatest number, and a number whose unit is that of a subnormal.
     let (n, bias, most, magic) = if e4m3 {
         (20, 120 << 23, 0x7e, 16384.0_f32)
     } else {
@@ -93,7 +93,7 @@ fn to_eight(x: f32, e4m3: bool, imm: u32) -> u8 {
     r as u8
 }
 
-fn eight_from_f32(d: Type) -> Code {
+fn eight_from_f32(d: Type) -> OpFn {
     if d == Type::E4M3x2 {
         lane!(imm n; |a: f32, b: f32| -> u16 { u16::from(to_eight(a, true, n)) << 8 | u16::from(to_eight(b, true, n)) })
     } else {
@@ -101,7 +101,7 @@ fn eight_from_f32(d: Type) -> Code {
     }
 }
 
-fn eight_from_half(d: Type, s: Type) -> Code {
+fn eight_from_half(d: Type, s: Type) -> OpFn {
     macro_rules! halves {
         ($w:ident, $e4m3:literal) => {
             lane!(imm n; |a: u32| -> u16 {
@@ -118,7 +118,7 @@ fn eight_from_half(d: Type, s: Type) -> Code {
     }
 }
 
-/// Exact.
+/// Converts from an eight-bit format, which is exact.
 #[inline(always)]
 fn from_e4m3(e: u16) -> u16 {
     let magnitude = u32::from(e & 0x7f);
@@ -126,13 +126,13 @@ fn from_e4m3(e: u16) -> u16 {
     let h = f32_to_f16::<RZ>(x);
     (if magnitude == 0x7f { 0x7fff } else { h }) | (e & 0x80) << 8
 }
-/// Exact: the upper half of an `.f16`.
+/// `.e5m2` is the upper half of an `.f16`.
 #[inline(always)]
 fn from_e5m2(e: u16) -> u16 {
     e << 8
 }
 
-fn half_from_eight(s: Type) -> Code {
+fn half_from_eight(s: Type) -> OpFn {
     macro_rules! halves {
         ($f:ident) => {
             lane!(imm n; |a: u16| -> u32 {
@@ -148,7 +148,7 @@ fn half_from_eight(s: Type) -> Code {
 }
 
 /// The upper 19 bits of a single-precision number.
-fn tf32(r: Rounding) -> Option<Code> {
+fn tf32(r: Rounding) -> Option<OpFn> {
     #[inline(always)]
     fn round(x: f32, imm: u32, increment: impl Fn(u32) -> u32) -> u32 {
         let bits = x.to_bits();
@@ -182,8 +182,8 @@ fn tf32(r: Rounding) -> Option<Code> {
     })
 }
 
-/// `cvt.pack.sat.t.s32 d, a, b` (two halves) and `cvt.pack.sat.t.s32.b32 d, a, b, c`: `a` and `b` clamped to `t` and
-/// joined, `c` shifted up by as much and put in front.
+/// `cvt.pack.sat.t.s32 d, a, b` (two halves) and `cvt.pack.sat.t.s32.b32 d, a, b, c`: clamps `a` and `b` to `t` and packs
+/// them below the low bits of `c`.
 fn pack_integers(i: &Instr) -> Option<Selected> {
     let t = *i.types.first()?;
     if i.types.get(1) != Some(&Type::S32) {
@@ -207,7 +207,7 @@ fn pack_integers(i: &Instr) -> Option<Selected> {
         Type::S16 => (clamp!(-0x8000, 0x7fff, 16), false),
         Type::U8 => (clamp!(0, 0xff, 8), true),
         Type::S8 => (clamp!(-0x80, 0x7f, 8), true),
-        // The sub-byte types, by their width; the sign is in the name.
+        // `Type::Packed` has the width of a sub-byte type; its name tells whether it is signed.
         Type::Packed(4) if i.mods.has("u4") => (clamp!(0, 0xf, 4), true),
         Type::Packed(4) => (clamp!(-8, 7, 4), true),
         Type::Packed(2) if i.mods.has("u2") => (clamp!(0, 3, 2), true),

@@ -1,38 +1,38 @@
 //! Half precision: `.f16`, `.bf16` and their pairs (PTX ISA, "Half Precision Floating Point Instructions").
 //!
-//! Values are computed in single or double precision and rounded once more. That the result is as if rounded
-//! once is known for sums and products of `.f16` and sums of `.bf16` in single precision (a format of at least 2p + 2
-//! bits, and what falls below the normal range is exact); everything else is rounded to odd on the way.
+//! Values are computed in single or double precision and rounded again. For sums and products of `.f16` and sums of
+//! `.bf16` in single precision, rounding twice is exact: the intermediate format has at least 2p + 2 bits, and results
+//! below the normal range are exact. All other intermediate results are rounded to odd.
 
-use super::Selected;
-use super::lanes::{Code, lane};
+use super::lanes::lane;
+use super::operation::{OpFn, Selected};
 use super::rounding::{RM, RN, RNA, RP, RZ, narrow_odd, odd_sum};
 use cupyrite_ptx::ir::{Instr, Op, Type};
 
-/// The NaN that half precision arithmetic answers with.
+/// The canonical NaN of half precision.
 pub const NAN16: u16 = 0x7fff;
 
-/// Exact.
+/// Converts to single precision, which is exact.
 #[inline(always)]
 pub fn f16_to_f32(h: u16) -> f32 {
-    /// What to add to an exponent.
+    /// Difference of the exponent biases.
     const REBIAS: u32 = (127 - 15) << 23;
     let h = u32::from(h);
     let magnitude = h & 0x7fff;
     let normal = (magnitude << 13) + REBIAS;
     let special = normal + REBIAS;
-    // As an integer number of units: arithmetic on subnormals would be very slow.
+    // Subnormals as an integer number of units, because arithmetic on subnormals is slow.
     let small = (magnitude as i32 as f32 * (1.0 / 16_777_216.0)).to_bits();
     let bits = if magnitude < 0x400 { small } else { normal };
     let bits = if magnitude >= 0x7c00 { special } else { bits };
     f32::from_bits(bits | (h & 0x8000) << 16)
 }
-/// Exact.
+/// Converts to single precision, which is exact.
 #[inline(always)]
 pub fn bf16_to_f32(h: u16) -> f32 {
     f32::from_bits(u32::from(h) << 16)
 }
-/// Subnormals to zero of the same sign.
+/// Replaces a subnormal number by a zero of the same sign.
 #[inline(always)]
 pub fn flush_f16(h: u16) -> u16 {
     if h & 0x7c00 == 0 { h & 0x8000 } else { h }
@@ -47,7 +47,7 @@ fn away<const M: u8>(negative: bool) -> bool {
         _ => false,
     }
 }
-/// What to add below bit `n` before truncating there.
+/// Value to add before truncating at bit `n`.
 #[inline(always)]
 fn increment<const M: u8>(a: u32, n: u32, negative: bool) -> u32 {
     match M {
@@ -67,12 +67,12 @@ fn increment<const M: u8>(a: u32, n: u32, negative: bool) -> u32 {
 /// Rounds to `.f16`.
 #[inline(always)]
 pub fn f32_to_f16<const M: u8>(x: f32) -> u16 {
-    /// The exponent of the smallest normal number, as single precision.
+    /// The smallest normal number, in single precision.
     const NORMAL: u32 = 113 << 23;
     let bits = x.to_bits();
     let negative = bits >> 31 != 0;
     let a = bits & 0x7fff_ffff;
-    // The normal range: a rounding may carry into the exponent, up to infinity.
+    // Normal numbers. Rounding may carry into the exponent, up to infinity.
     let normal = (a
         .wrapping_sub(112 << 23)
         .wrapping_add(increment::<M>(a, 13, negative)))
@@ -81,7 +81,7 @@ pub fn f32_to_f16<const M: u8>(x: f32) -> u16 {
     let most = if stays { 0x7bff } else { 0x7c00 };
     let normal = normal.min(most);
     let normal = if a >= 0x4780_0000 { most } else { normal };
-    // Below: one half has the units of a subnormal, so that adding it rounds to nearest.
+    // Subnormal numbers. Adding 0.5, whose unit is that of a subnormal, rounds to nearest.
     let magnitude = f32::from_bits(a);
     let n = (magnitude + 0.5).to_bits() - 0x3f00_0000;
     let back = f32::from_bits(0x3f00_0000 | n) - 0.5;
@@ -109,7 +109,7 @@ pub fn f32_to_bf16<const M: u8>(x: f32) -> u16 {
     (if a > 0x7f80_0000 { u32::from(NAN16) } else { h }) as u16
 }
 
-/// A half precision format.
+/// A half-precision format.
 trait Half {
     fn widen(h: u16) -> f32;
     fn round(x: f32) -> u16;
@@ -156,7 +156,7 @@ impl Half for Bf16 {
     }
     #[inline(always)]
     fn mul(a: u16, b: u16) -> u16 {
-        // The product may be subnormal in single precision, and then not exact.
+        // The product may be subnormal in single precision, and therefore inexact.
         Self::round(narrow_odd(
             f64::from(bf16_to_f32(a)) * f64::from(bf16_to_f32(b)),
         ))
@@ -175,7 +175,7 @@ fn flush(h: u16, imm: u32) -> u16 {
     if imm & FTZ != 0 { flush_f16(h) } else { h }
 }
 
-/// `.ftz`, `.sat` and `.relu` on a result; `one` is 1.0 in the format.
+/// Applies `.ftz`, `.sat` and `.relu` to a result; `one` is 1.0 in the format.
 #[inline(always)]
 fn finish(h: u16, imm: u32, one: u16) -> u16 {
     let h = flush(h, imm);
@@ -191,7 +191,7 @@ fn finish(h: u16, imm: u32, one: u16) -> u16 {
     }
 }
 
-/// The lesser (or greater) of two; +0 counts as greater than -0.
+/// Minimum or maximum; +0 is greater than -0.
 #[inline(always)]
 fn extreme<H: Half>(a: u16, b: u16, imm: u32, greater: bool) -> u16 {
     let (a, b) = (flush(a, imm), flush(b, imm));
@@ -234,7 +234,7 @@ fn extreme<H: Half>(a: u16, b: u16, imm: u32, greater: bool) -> u16 {
     }
 }
 
-/// The functions of an instruction on half precision types.
+/// Selects the function of an instruction on half-precision types.
 pub(super) fn select(i: &Instr) -> Option<Selected> {
     let t = *i.types.first()?;
     if i.types.len() != 1 || !matches!(t, Type::F16 | Type::F16x2 | Type::BF16 | Type::BF16x2) {
@@ -250,7 +250,7 @@ pub(super) fn select(i: &Instr) -> Option<Selected> {
     if m.has("oob") {
         return None;
     }
-    /// One function for each of the four types; `$one` is 1.0.
+    /// Expands to one function per type; `$one` is 1.0.
     macro_rules! types {
         (|$a:ident, $b:ident, $c:ident, $n:ident, $h:ident, $one:ident| $e:expr) => {
             types!(@ $a, $b, $c, $n, $h, $one, $e)
@@ -280,14 +280,14 @@ pub(super) fn select(i: &Instr) -> Option<Selected> {
             })
         }};
     }
-    let (code, sources): (Code, usize) = match i.op {
+    let (code, sources): (OpFn, usize) = match i.op {
         Op::Add => (
             types!(|a, b, _c, n, H, ONE| finish(H::add(flush(a, n), flush(b, n)), n, ONE)),
             2,
         ),
         Op::Sub => (
             types!(|a, b, _c, n, H, ONE| {
-                // Minus a NaN is a NaN.
+                // The negation of a NaN is the canonical NaN.
                 finish(H::add(flush(a, n), flush(b, n) ^ 0x8000), n, ONE)
             }),
             2,

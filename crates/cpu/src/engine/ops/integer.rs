@@ -1,15 +1,15 @@
 //! Integer arithmetic (PTX ISA, "Integer Arithmetic Instructions" and "Extended-Precision Integer Arithmetic
 //! Instructions").
 
-use super::lanes::{Code, lane};
-use super::{From, Place, Selected, Slot};
+use super::lanes::lane;
+use super::operation::{OpFn, OperandRef, OperandSlot, Selected};
 use cupyrite_ptx::ir::{Instr, MulHalf, Op, Type};
 
-/// The functions of an integer instruction.
+/// Selects the function of an integer instruction.
 pub(super) fn select(i: &Instr) -> Option<Selected> {
     let t = *i.types.first()?;
     let m = &i.mods;
-    let same = |code: Code, sources: usize| Some(Selected::new(code, t, &[t; 4][..sources]));
+    let same = |code: OpFn, sources: usize| Some(Selected::new(code, t, &[t; 4][..sources]));
     match i.op {
         Op::Add | Op::Sub | Op::Addc | Op::Subc | Op::Mad | Op::Madc
             if m.cc || is_carry_in(i.op) =>
@@ -55,7 +55,7 @@ fn is_carry_in(op: Op) -> bool {
     matches!(op, Op::Addc | Op::Subc | Op::Madc)
 }
 
-/// Expands its second argument with a name bound to the Rust type of an integer type.
+/// Expands the second argument with a name for the Rust type of an integer type.
 macro_rules! by_int {
     ($ty:expr, $t:ident => $e:expr) => {
         match $ty {
@@ -87,7 +87,7 @@ macro_rules! by_int {
         }
     };
 }
-/// The same where the sign does not matter.
+/// Expands with the unsigned Rust type of the same width, where the sign does not matter.
 macro_rules! by_width {
     ($ty:expr, $t:ident => $e:expr) => {
         match $ty {
@@ -107,7 +107,7 @@ macro_rules! by_width {
         }
     };
 }
-/// The same for signed types.
+/// Expands for signed types.
 macro_rules! by_signed {
     ($ty:expr, $t:ident => $e:expr) => {
         match $ty {
@@ -134,7 +134,7 @@ fn pairs(a: u32, b: u32, f: impl Fn(u16, u16) -> u16) -> u32 {
     u32::from(f(a as u16, b as u16)) | u32::from(f((a >> 16) as u16, (b >> 16) as u16)) << 16
 }
 
-fn add(t: Type, sat: bool) -> Option<Code> {
+fn add(t: Type, sat: bool) -> Option<OpFn> {
     match (t, sat) {
         (Type::S32, true) => Some(lane!(|a: i32, b: i32| -> i32 { a.saturating_add(b) })),
         (Type::U32, true) => Some(lane!(|a: u32, b: u32| -> u32 { a.saturating_add(b) })),
@@ -146,7 +146,7 @@ fn add(t: Type, sat: bool) -> Option<Code> {
     }
 }
 
-fn sub(t: Type, sat: bool) -> Option<Code> {
+fn sub(t: Type, sat: bool) -> Option<OpFn> {
     match (t, sat) {
         (Type::S32, true) => Some(lane!(|a: i32, b: i32| -> i32 { a.saturating_sub(b) })),
         (Type::U32, true) => Some(lane!(|a: u32, b: u32| -> u32 { a.saturating_sub(b) })),
@@ -158,7 +158,7 @@ fn sub(t: Type, sat: bool) -> Option<Code> {
     }
 }
 
-/// The type of a product.
+/// Type of a `.wide` product.
 fn product(t: Type, half: MulHalf) -> Option<Type> {
     match (half, t) {
         (MulHalf::Wide, Type::U16) => Some(Type::U32),
@@ -172,7 +172,7 @@ fn product(t: Type, half: MulHalf) -> Option<Type> {
 
 /// Products of the integer types.
 trait Product: Sized {
-    /// The upper half of the exact product.
+    /// Upper half of the exact product.
     fn high(self, b: Self) -> Self;
 }
 macro_rules! impl_product {
@@ -187,7 +187,7 @@ macro_rules! impl_product {
 }
 impl_product!(u16, u32; i16, i32; u32, u64; i32, i64; u64, u128; i64, i128);
 
-fn mul(t: Type, half: MulHalf) -> Option<Code> {
+fn mul(t: Type, half: MulHalf) -> Option<OpFn> {
     match half {
         MulHalf::Lo => by_width!(t, T => lane!(|a: T, b: T| -> T { a.wrapping_mul(b) })),
         MulHalf::Hi => by_int!(t, T => lane!(|a: T, b: T| -> T { a.high(b) })),
@@ -209,7 +209,7 @@ fn mul(t: Type, half: MulHalf) -> Option<Code> {
     }
 }
 
-fn mad(t: Type, half: MulHalf, sat: bool) -> Option<Code> {
+fn mad(t: Type, half: MulHalf, sat: bool) -> Option<OpFn> {
     match (half, sat) {
         (MulHalf::Hi, true) if t == Type::S32 => Some(lane!(|a: i32, b: i32, c: i32| -> i32 {
             a.high(b).saturating_add(c)
@@ -254,7 +254,7 @@ fn signed24(a: u32) -> i64 {
     i64::from((a << 8) as i32 >> 8)
 }
 
-fn mul24(t: Type, half: MulHalf) -> Option<Code> {
+fn mul24(t: Type, half: MulHalf) -> Option<OpFn> {
     Some(match (t, half) {
         (Type::U32, MulHalf::Lo) => {
             lane!(|a: u32, b: u32| -> u32 { product24(low24(a), low24(b), false) })
@@ -272,7 +272,7 @@ fn mul24(t: Type, half: MulHalf) -> Option<Code> {
     })
 }
 
-fn mad24(t: Type, half: MulHalf, sat: bool) -> Option<Code> {
+fn mad24(t: Type, half: MulHalf, sat: bool) -> Option<OpFn> {
     Some(match (t, half, sat) {
         (Type::S32, MulHalf::Hi, true) => lane!(|a: u32, b: u32, c: i32| -> i32 {
             (product24(signed24(a), signed24(b), true) as i32).saturating_add(c)
@@ -302,18 +302,18 @@ fn mad24(t: Type, half: MulHalf, sat: bool) -> Option<Code> {
     })
 }
 
-fn sad(t: Type) -> Option<Code> {
+fn sad(t: Type) -> Option<OpFn> {
     by_int!(t, T => lane!(|a: T, b: T, c: T| -> T {
         let d = if a < b { b.wrapping_sub(a) } else { a.wrapping_sub(b) };
         c.wrapping_add(d)
     }))
 }
 
-/// The quotient of two 32-bit integers below 2^32, exactly: a correctly rounded double quotient is never an
-/// integer that the true one is not, because the distance to the next integer is at least 2^-32 of it.
+/// Exact quotient of two integers below 2^32. The quotient in double precision truncates to the right integer, because the
+/// relative distance of the true quotient to the next integer is at least 2^-32.
 #[inline(always)]
 fn quotient(a: f64, b: f64) -> f64 {
-    /// Adding and subtracting this rounds to an integer.
+    /// Adding and subtracting it rounds to an integer.
     const MAGIC: f64 = 4_503_599_627_370_496.0;
     let q = a / b;
     let r = (q + MAGIC) - MAGIC;
@@ -324,7 +324,7 @@ fn quotient(a: f64, b: f64) -> f64 {
 fn low32(q: f64) -> u32 {
     (q + 4_503_599_627_370_496.0).to_bits() as u32
 }
-/// `a` as a double, exactly, in a form that vectorises everywhere.
+/// `a` as a double, in a form that vectorizes on the baseline.
 #[inline(always)]
 fn wide(a: u32) -> f64 {
     f64::from_bits(0x4330_0000_0000_0000 | u64::from(a)) - 4_503_599_627_370_496.0
@@ -341,8 +341,8 @@ fn div_s32(a: i32, b: i32) -> i32 {
     if b == 0 { -1 } else { q as i32 }
 }
 
-/// Division by zero does not trap on a GPU: quotient and remainder have all bits set. `MIN / -1` is `MIN`.
-fn div(t: Type) -> Option<Code> {
+/// `div`. As on a GPU, the quotient and remainder of a division by zero have all bits set, and `MIN / -1` is `MIN`.
+fn div(t: Type) -> Option<OpFn> {
     Some(match t {
         Type::U16 => lane!(|a: u16, b: u16| -> u16 { div_u32(u32::from(a), u32::from(b)) as u16 }),
         Type::S16 => lane!(|a: i16, b: i16| -> i16 { div_s32(i32::from(a), i32::from(b)) as i16 }),
@@ -354,8 +354,8 @@ fn div(t: Type) -> Option<Code> {
     })
 }
 
-fn rem(t: Type) -> Option<Code> {
-    /// The remainder that belongs to a quotient; all ones for a zero divisor.
+fn rem(t: Type) -> Option<OpFn> {
+    /// Remainder for a quotient; all ones for a zero divisor.
     #[inline(always)]
     fn rest(a: u32, b: u32, q: u32) -> u32 {
         if b == 0 {
@@ -383,15 +383,15 @@ fn rem(t: Type) -> Option<Code> {
     })
 }
 
-fn abs(t: Type) -> Option<Code> {
+fn abs(t: Type) -> Option<OpFn> {
     by_signed!(t, T => lane!(|a: T| -> T { a.wrapping_abs() }))
 }
 
-fn neg(t: Type) -> Option<Code> {
+fn neg(t: Type) -> Option<OpFn> {
     by_signed!(t, T => lane!(|a: T| -> T { a.wrapping_neg() }))
 }
 
-fn min(t: Type, relu: bool) -> Option<Code> {
+fn min(t: Type, relu: bool) -> Option<OpFn> {
     Some(match (t, relu) {
         (Type::S32, true) => lane!(|a: i32, b: i32| -> i32 { a.min(b).max(0) }),
         (Type::S16x2, true) => {
@@ -408,7 +408,7 @@ fn min(t: Type, relu: bool) -> Option<Code> {
     })
 }
 
-fn max(t: Type, relu: bool) -> Option<Code> {
+fn max(t: Type, relu: bool) -> Option<OpFn> {
     Some(match (t, relu) {
         (Type::S32, true) => lane!(|a: i32, b: i32| -> i32 { a.max(b).max(0) }),
         (Type::S16x2, true) => {
@@ -425,7 +425,7 @@ fn max(t: Type, relu: bool) -> Option<Code> {
     })
 }
 
-/// Byte `n` of a word, as a signed or an unsigned number.
+/// Byte `n` of a word, as a signed or unsigned number.
 #[inline(always)]
 fn byte(a: u32, n: u32, signed: bool) -> i32 {
     let b = (a >> (8 * n)) as u8;
@@ -435,7 +435,7 @@ fn byte(a: u32, n: u32, signed: bool) -> i32 {
         i32::from(b)
     }
 }
-/// Half word `n` of a word, likewise.
+/// Half-word `n` of a word, as a signed or unsigned number.
 #[inline(always)]
 fn half(a: u32, n: u32, signed: bool) -> i32 {
     let h = (a >> (16 * n)) as u16;
@@ -462,7 +462,7 @@ fn dot2(a: u32, b: u32, c: u32, sa: bool, sb: bool, first: u32) -> u32 {
     d as u32
 }
 
-fn dp4a(t: Type, u: Type) -> Option<Code> {
+fn dp4a(t: Type, u: Type) -> Option<OpFn> {
     Some(match (t, u) {
         (Type::U32, Type::U32) => {
             lane!(|a: u32, b: u32, c: u32| -> u32 { dot4(a, b, c, false, false) })
@@ -480,7 +480,7 @@ fn dp4a(t: Type, u: Type) -> Option<Code> {
     })
 }
 
-fn dp2a(t: Type, u: Type, part: MulHalf) -> Option<Code> {
+fn dp2a(t: Type, u: Type, part: MulHalf) -> Option<OpFn> {
     macro_rules! part {
         ($sa:literal, $sb:literal) => {
             match part {
@@ -520,8 +520,8 @@ macro_rules! difference {
     }};
 }
 
-/// The instructions that read or write the carry flag. In one that does not write it the second destination is
-/// a scratch slot; in one that does not read it there is no carry source.
+/// Instructions that read or write the carry flag. The second destination is a scratch slot if an instruction does not
+/// write it, and there is no carry source if an instruction does not read it.
 fn carry(i: &Instr, t: Type) -> Option<Selected> {
     let reads = is_carry_in(i.op);
     if !matches!(t, Type::U32 | Type::S32 | Type::U64 | Type::S64) {
@@ -592,20 +592,14 @@ fn carry(i: &Instr, t: Type) -> Option<Selected> {
         2
     };
     let mut s = Selected::new(code, t, &[t; 4][..sources]);
-    let flag = |from| {
-        Some(Place {
-            from,
-            slot: Slot::Pred,
-            ty: Type::Pred,
-        })
-    };
+    let flag = |operand| Some(OperandSlot::new(operand, Type::Pred));
     s.dsts[1] = flag(if i.mods.cc {
-        From::Carry
+        OperandRef::Carry
     } else {
-        From::Scratch
+        OperandRef::Scratch
     });
     if reads {
-        s.srcs[sources] = flag(From::Carry);
+        s.srcs[sources] = flag(OperandRef::Carry);
     }
     Some(s)
 }

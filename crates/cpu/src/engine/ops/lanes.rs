@@ -1,11 +1,11 @@
-//! How a function of one lane becomes an instruction over 32.
+//! From a function of one lane to an instruction over 32.
 //!
-//! [`Lane`] is a function of one lane's values; [`code`] compiles it, for each version of the code, into the
-//! vector and the uniform form. The loops are written so that LLVM vectorises them: results go to a local array
-//! first, which cannot alias a source, and are then copied or blended.
+//! [`Lane`] is a function of the values of one lane; [`code`] compiles it for each version of the code. The loops are
+//! written so that LLVM vectorizes them: results go to a local array, which cannot alias a source, and are then copied or
+//! blended.
 
 use super::blend::{BIT, Blend, pack};
-use super::{OpArgs, OpFn};
+use super::operation::{OpArgs, OpFn};
 use std::mem::MaybeUninit;
 
 /// One instruction, for one lane.
@@ -14,34 +14,25 @@ pub trait Lane: 'static {
     type I: Inputs;
     /// A result or a tuple of results, in the order of [`OpArgs::dst`].
     type O: Outputs;
-    /// Computes one lane; `imm` is [`OpArgs::imm`]. Has to be `#[inline(always)]`.
+    /// Computes one lane; `imm` is [`OpArgs::imm`]. Must be `#[inline(always)]`.
     fn lane(i: Self::I, imm: u32) -> Self::O;
-    /// Whether [`Lane::upper`] computes the rest of the result: of pairs of halves, the upper ones. A loop for
-    /// each vectorises, one for both does not.
-    const TWO: bool = false;
-    /// The bits of the result that [`Lane::lane`] leaves zero.
+    /// Whether [`Lane::upper`] computes the upper halves of packed results. A loop per half vectorizes, a loop over both
+    /// does not.
+    const HAS_UPPER: bool = false;
+    /// Computes the bits of the result that [`Lane::lane`] leaves zero.
     #[inline(always)]
     fn upper(i: Self::I, imm: u32) -> Self::O {
         Self::lane(i, imm)
     }
 }
 
-/// The two forms of an instruction.
-#[derive(Clone, Copy)]
-pub struct Code {
-    /// All lanes.
-    pub run: OpFn,
-    /// Lane 0.
-    pub uniform: OpFn,
-}
-
-/// A value that a slot holds one of per lane.
+/// An element of a slot.
 pub trait Elem: Copy + 'static {
-    /// The element of the slot.
+    /// Type in the slot.
     type Raw: Blend;
-    /// Reads the element.
+    /// Converts from the type in the slot.
     fn of(raw: Self::Raw) -> Self;
-    /// Makes the element.
+    /// Converts to the type in the slot.
     fn raw(self) -> Self::Raw;
 }
 
@@ -67,11 +58,6 @@ macro_rules! single {
                 unsafe { <$t as Elem>::of(*p.cast::<<$t as Elem>::Raw>().add(lane)) }
             }
             #[inline(always)]
-            unsafe fn store0(self, p: *mut u8) {
-                // SAFETY: as above, lane 0.
-                unsafe { *p.cast::<<$t as Elem>::Raw>() = self.raw() }
-            }
-            #[inline(always)]
             fn tmp() -> Self::Tmp {
                 [MaybeUninit::uninit(); 32]
             }
@@ -89,7 +75,7 @@ macro_rules! single {
                             *p.add(n) = t[n].assume_init();
                         }
                     } else {
-                        // A copy, so that the address of `t` does not escape and it can live in registers.
+                        // The copy keeps the address of `t` from escaping, so that `t` can live in registers.
                         let spill = *t;
                         <<$t as Elem>::Raw as Blend>::blend::<V3>(p, spill.as_ptr().cast(), mask);
                     }
@@ -114,35 +100,25 @@ macro_rules! single {
             }
             #[inline(always)]
             unsafe fn finish<const V3: bool>(regs: *mut u8, a: &OpArgs, t: &Self::Tmps, mask: u32) {
-                // SAFETY: the caller's promise is that of `commit`.
+                // SAFETY: the caller upholds the conditions of `commit`.
                 unsafe { <$t as Value>::commit::<V3>(regs.add(a.dst[0] as usize), t, mask) }
-            }
-            #[inline(always)]
-            unsafe fn finish0(self, regs: *mut u8, a: &OpArgs) {
-                // SAFETY: the caller's promise is that of `store0`.
-                unsafe { self.store0(regs.add(a.dst[0] as usize)) }
             }
         }
     };
 }
 
-/// A value of one lane, of whatever slot.
+/// A value of one lane: an element or a predicate.
 pub trait Value: Copy + 'static {
-    /// 32 of them, outside the register file.
+    /// 32 values outside the register file.
     type Tmp;
     /// Reads lane `lane` of the slot at `p`.
     ///
     /// # Safety
     /// `p` is a slot of this value's shape, `lane` is below 32.
     unsafe fn load(p: *const u8, lane: usize) -> Self;
-    /// Writes lane 0.
-    ///
-    /// # Safety
-    /// As for [`Value::load`].
-    unsafe fn store0(self, p: *mut u8);
-    /// Space for 32.
+    /// Uninitialized space for 32 values.
     fn tmp() -> Self::Tmp;
-    /// Sets one of them.
+    /// Sets the value of one lane.
     fn put(self, t: &mut Self::Tmp, lane: usize);
     /// Stores the lanes of `mask`.
     ///
@@ -173,11 +149,6 @@ impl Value for bool {
         unsafe { *p.cast::<u32>() & BIT[lane] != 0 }
     }
     #[inline(always)]
-    unsafe fn store0(self, p: *mut u8) {
-        // SAFETY: as above.
-        unsafe { *p.cast::<u32>() = if self { u32::MAX } else { 0 } }
-    }
-    #[inline(always)]
     fn tmp() -> [u32; 32] {
         [0; 32]
     }
@@ -206,34 +177,29 @@ impl Outputs for bool {
     }
     #[inline(always)]
     unsafe fn finish<const V3: bool>(regs: *mut u8, a: &OpArgs, t: &[u32; 32], mask: u32) {
-        // SAFETY: the caller's promise is that of `commit`.
+        // SAFETY: the caller upholds the conditions of `commit`.
         unsafe { <bool as Value>::commit::<V3>(regs.add(a.dst[0] as usize), t, mask) }
-    }
-    #[inline(always)]
-    unsafe fn finish0(self, regs: *mut u8, a: &OpArgs) {
-        // SAFETY: the caller's promise is that of `store0`.
-        unsafe { self.store0(regs.add(a.dst[0] as usize)) }
     }
 }
 
 /// The sources of an instruction.
 pub trait Inputs: Copy {
-    /// Reads lane `lane` of each.
+    /// Reads lane `lane` of each source.
     ///
     /// # Safety
-    /// [`OpFn`]'s.
+    /// The conditions of [`OpFn`].
     unsafe fn load(regs: *const u8, a: &OpArgs, lane: usize) -> Self;
 }
 
 /// The destinations of an instruction.
 pub trait Outputs: Copy {
-    /// 32 of each, outside the register file.
+    /// 32 values of each destination, outside the register file.
     type Tmps;
-    /// Space for 32 of each.
+    /// Uninitialized space for 32 values of each destination.
     fn tmps() -> Self::Tmps;
-    /// Sets one of each.
+    /// Sets the values of one lane.
     fn set(self, t: &mut Self::Tmps, lane: usize);
-    /// Adds bits to one that has been set; only numbers in a single destination have this.
+    /// Adds bits to the value of one lane. Only a single destination that is a number supports this.
     ///
     /// # Safety
     /// The lane has been set.
@@ -244,13 +210,8 @@ pub trait Outputs: Copy {
     /// Stores the lanes of `mask`.
     ///
     /// # Safety
-    /// [`OpFn`]'s, and `t` has been set in every lane.
+    /// The conditions of [`OpFn`], and `t` has been set in every lane.
     unsafe fn finish<const V3: bool>(regs: *mut u8, a: &OpArgs, t: &Self::Tmps, mask: u32);
-    /// Stores lane 0.
-    ///
-    /// # Safety
-    /// [`OpFn`]'s.
-    unsafe fn finish0(self, regs: *mut u8, a: &OpArgs);
 }
 
 macro_rules! tuple {
@@ -258,7 +219,7 @@ macro_rules! tuple {
         impl<$($t: Value),*> Inputs for ($($t,)*) {
             #[inline(always)]
             unsafe fn load(regs: *const u8, a: &OpArgs, lane: usize) -> Self {
-                // SAFETY: the caller's promise covers each source.
+                // SAFETY: the caller's guarantee covers each source.
                 unsafe { ($($t::load(regs.add(a.src[$n] as usize), lane),)*) }
             }
         }
@@ -270,13 +231,8 @@ macro_rules! tuple {
             fn set(self, t: &mut Self::Tmps, lane: usize) { $(self.$n.put(&mut t.$n, lane);)* }
             #[inline(always)]
             unsafe fn finish<const V3: bool>(regs: *mut u8, a: &OpArgs, t: &Self::Tmps, mask: u32) {
-                // SAFETY: the caller's promise covers each destination.
+                // SAFETY: the caller's guarantee covers each destination.
                 unsafe { $($t::commit::<V3>(regs.add(a.dst[$n] as usize), &t.$n, mask);)* }
-            }
-            #[inline(always)]
-            unsafe fn finish0(self, regs: *mut u8, a: &OpArgs) {
-                // SAFETY: the caller's promise covers each destination.
-                unsafe { $(self.$n.store0(regs.add(a.dst[$n] as usize));)* }
             }
         }
     };
@@ -290,11 +246,11 @@ tuple!(A 0, B 1, C 2, D 3);
 unsafe fn vector<L: Lane, const V3: bool>(regs: *mut u8, a: &OpArgs, mask: u32) {
     let mut t = <L::O as Outputs>::tmps();
     for lane in 0..32 {
-        // SAFETY: the caller's promise; every lane below 32 is set before `finish`.
+        // SAFETY: upheld by the caller; every lane below 32 is set before `finish`.
         let i = unsafe { <L::I as Inputs>::load(regs, a, lane) };
         L::lane(i, a.imm).set(&mut t, lane);
     }
-    if L::TWO {
+    if L::HAS_UPPER {
         for lane in 0..32 {
             // SAFETY: as above; every lane has been set.
             unsafe {
@@ -307,85 +263,42 @@ unsafe fn vector<L: Lane, const V3: bool>(regs: *mut u8, a: &OpArgs, mask: u32) 
     unsafe { <L::O as Outputs>::finish::<V3>(regs, a, &t, mask) }
 }
 
-#[inline(always)]
-unsafe fn uniform<L: Lane>(regs: *mut u8, a: &OpArgs) {
-    // SAFETY: the caller's promise.
-    unsafe {
-        if L::TWO {
-            vector::<L, false>(regs, a, 1);
-        } else {
-            L::lane(<L::I as Inputs>::load(regs, a, 0), a.imm).finish0(regs, a);
-        }
-    }
-}
-
 unsafe fn vector_base<L: Lane>(regs: *mut u8, a: &OpArgs, mask: u32) {
-    // SAFETY: the caller's promise.
+    // SAFETY: upheld by the caller.
     unsafe { vector::<L, false>(regs, a, mask) }
-}
-unsafe fn uniform_base<L: Lane>(regs: *mut u8, a: &OpArgs, _mask: u32) {
-    // SAFETY: the caller's promise.
-    unsafe { uniform::<L>(regs, a) }
 }
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2,fma,bmi1,bmi2,lzcnt,popcnt,f16c")]
 unsafe fn vector_v3<L: Lane>(regs: *mut u8, a: &OpArgs, mask: u32) {
-    // SAFETY: the caller's promise.
+    // SAFETY: upheld by the caller.
     unsafe { vector::<L, true>(regs, a, mask) }
 }
-#[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx2,fma,bmi1,bmi2,lzcnt,popcnt,f16c")]
-unsafe fn uniform_v3<L: Lane>(regs: *mut u8, a: &OpArgs, _mask: u32) {
-    // SAFETY: the caller's promise.
-    unsafe { uniform::<L>(regs, a) }
-}
-
-/// Whether this machine runs the `x86-64-v3` version; asked once.
-#[cfg(target_arch = "x86_64")]
-pub fn has_v3() -> bool {
-    use std::sync::OnceLock;
-    static HAS: OnceLock<bool> = OnceLock::new();
-    *HAS.get_or_init(|| {
-        is_x86_feature_detected!("avx2")
-            && is_x86_feature_detected!("fma")
-            && is_x86_feature_detected!("bmi1")
-            && is_x86_feature_detected!("bmi2")
-            && is_x86_feature_detected!("lzcnt")
-            && is_x86_feature_detected!("popcnt")
-            && is_x86_feature_detected!("f16c")
-    })
-}
-
-/// Compiles a lane function and chooses the version for this machine.
-pub fn code<L: Lane>() -> Code {
+/// Compiles a lane function, and returns the version for this machine.
+pub fn code<L: Lane>() -> OpFn {
     #[cfg(target_arch = "x86_64")]
     if version::v3() {
-        return Code {
-            run: vector_v3::<L>,
-            uniform: uniform_v3::<L>,
-        };
+        return vector_v3::<L>;
     }
-    Code {
-        run: vector_base::<L>,
-        uniform: uniform_base::<L>,
-    }
+    vector_base::<L>
 }
 
-/// Which version [`code`] gives: tests ask for both.
+/// The version that [`code`] returns; tests ask for both.
 #[cfg(target_arch = "x86_64")]
 mod version {
-    /// The version of this machine, unless a test overrides it on its thread.
+    use crate::engine::cpu_features::has_x86_64_v3;
+
+    /// Whether to use the `x86-64-v3` version.
     #[cfg(not(test))]
     pub fn v3() -> bool {
-        super::has_v3()
+        has_x86_64_v3()
     }
     #[cfg(test)]
     pub fn v3() -> bool {
-        super::has_v3() && !BASELINE.with(std::cell::Cell::get)
+        has_x86_64_v3() && !BASELINE.with(std::cell::Cell::get)
     }
     #[cfg(test)]
     thread_local! {
-        /// Makes `code` answer with the baseline version on this thread.
+        /// Makes `code` return the baseline version on this thread.
         pub static BASELINE: std::cell::Cell<bool> = const { std::cell::Cell::new(false) };
     }
 }
@@ -424,7 +337,7 @@ macro_rules! lane {
             type O = $o;
             #[inline(always)]
             fn lane(($($a,)*): Self::I, $imm: u32) -> $o $body
-            const TWO: bool = true;
+            const HAS_UPPER: bool = true;
             #[inline(always)]
             fn upper(($($a,)*): Self::I, $imm: u32) -> $o $upper
         }

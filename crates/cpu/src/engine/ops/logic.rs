@@ -1,15 +1,15 @@
 //! Logic, shifts, bit fields and moves (PTX ISA, "Logic and Shift Instructions", the bit instructions of "Integer
 //! Arithmetic Instructions", `mov`, `prmt`).
 
-use super::lanes::{Code, lane};
-use super::{From, Place, Selected, Slot};
+use super::lanes::lane;
+use super::operation::{OpFn, OperandRef, OperandSlot, Selected, Slot};
 use cupyrite_ptx::ir::{BoolOp, ClampMode, Instr, Op, Operand, PrmtMode, Type};
 
-/// The functions of a logic, shift, bit field or move instruction.
+/// Selects the function of a logic, shift, bit-field or move instruction.
 pub(super) fn select(i: &Instr) -> Option<Selected> {
     let t = *i.types.first()?;
     let m = &i.mods;
-    let same = |code: Code, sources: usize| Some(Selected::new(code, t, &[t; 4][..sources]));
+    let same = |code: OpFn, sources: usize| Some(Selected::new(code, t, &[t; 4][..sources]));
     match i.op {
         Op::And | Op::Or | Op::Xor => same(binary(i.op, t)?, 2),
         Op::Not => same(not(t)?, 1),
@@ -44,7 +44,7 @@ pub(super) fn select(i: &Instr) -> Option<Selected> {
     }
 }
 
-fn binary(op: Op, t: Type) -> Option<Code> {
+fn binary(op: Op, t: Type) -> Option<OpFn> {
     macro_rules! ops {
         ($t:ty) => {
             match op {
@@ -62,7 +62,7 @@ fn binary(op: Op, t: Type) -> Option<Code> {
     })
 }
 
-fn not(t: Type) -> Option<Code> {
+fn not(t: Type) -> Option<OpFn> {
     Some(match t {
         Type::Pred => lane!(|a: bool| -> bool { !a }),
         Type::B16 => lane!(|a: u16| -> u16 { !a }),
@@ -72,7 +72,7 @@ fn not(t: Type) -> Option<Code> {
     })
 }
 
-fn cnot(t: Type) -> Option<Code> {
+fn cnot(t: Type) -> Option<OpFn> {
     Some(match t {
         Type::B16 => lane!(|a: u16| -> u16 { u16::from(a == 0) }),
         Type::B32 => lane!(|a: u32| -> u32 { u32::from(a == 0) }),
@@ -81,12 +81,12 @@ fn cnot(t: Type) -> Option<Code> {
     })
 }
 
-/// A bit of the table as a whole word.
+/// A bit of the table, repeated in a word.
 #[inline(always)]
 fn spread(table: u32, bit: u32) -> u32 {
     (table >> bit & 1).wrapping_neg()
 }
-/// `b` where `a` is 1, `c` where it is 0.
+/// The bits of `b` where `a` is 1, and of `c` where it is 0.
 #[inline(always)]
 fn mux(a: u32, b: u32, c: u32) -> u32 {
     (a & b) | (!a & c)
@@ -118,20 +118,10 @@ fn lop3(i: &Instr) -> Option<Selected> {
             BoolOp::Xor => return None,
         };
         let mut s = Selected::new(code, word, &[word, word, word]);
-        let flag = |from| {
-            Some(Place {
-                from,
-                slot: Slot::Pred,
-                ty: Type::Pred,
-            })
-        };
-        s.dsts[0] = Some(Place {
-            from: From::Part(0, 0),
-            slot: Slot::R32,
-            ty: word,
-        });
-        s.dsts[1] = flag(From::Part(0, 1));
-        s.srcs[3] = flag(From::Operand(5));
+        let flag = |operand| Some(OperandSlot::new(operand, Type::Pred));
+        s.dsts[0] = Some(OperandSlot::new(OperandRef::Part(0, 0), word));
+        s.dsts[1] = flag(OperandRef::Part(0, 1));
+        s.srcs[3] = flag(OperandRef::Operand(5));
         let negated = matches!(i.operands.get(5), Some(Operand::NotReg(_)));
         return Some(s.with_imm(table | u32::from(negated) << 8));
     }
@@ -150,8 +140,8 @@ fn lop3(i: &Instr) -> Option<Selected> {
     Some(Selected::new(code, word, &[word, word, word]).with_imm(table))
 }
 
-/// Shift amounts are unsigned 32-bit numbers whatever the type; beyond the width everything is shifted out.
-fn shl(t: Type) -> Option<Code> {
+/// Shift amounts are unsigned 32-bit numbers for every type. An amount beyond the width shifts all bits out.
+fn shl(t: Type) -> Option<OpFn> {
     Some(match t {
         Type::B16 => lane!(|a: u16, n: u32| -> u16 {
             if n < 16 {
@@ -166,7 +156,7 @@ fn shl(t: Type) -> Option<Code> {
     })
 }
 
-fn shr(t: Type) -> Option<Code> {
+fn shr(t: Type) -> Option<OpFn> {
     Some(match t {
         Type::B16 | Type::U16 => {
             lane!(|a: u16, n: u32| -> u16 { (u32::from(a) >> n.min(31)) as u16 })
@@ -184,8 +174,9 @@ fn shr(t: Type) -> Option<Code> {
     })
 }
 
-/// `shf d, a, b, c`: the 64-bit value with `b` on top, shifted by `c`; left gives the upper word, right the lower.
-fn shf(left: bool, wrap: bool) -> Code {
+/// `shf d, a, b, c`: shifts the 64-bit value `b:a` by `c`. The result is the upper word of a left shift or the lower word of
+/// a right shift.
+fn shf(left: bool, wrap: bool) -> OpFn {
     #[inline(always)]
     fn join(a: u32, b: u32) -> u64 {
         u64::from(b) << 32 | u64::from(a)
@@ -204,7 +195,7 @@ fn shf(left: bool, wrap: bool) -> Code {
     }
 }
 
-/// Byte `n & 7` of the eight bytes of `a` (low) and `b`; with bit 3 of `n` its sign eight times.
+/// Byte `n & 7` of the eight bytes of `a` (low) and `b`, or its sign repeated eight times if bit 3 of `n` is set.
 #[inline(always)]
 fn pick(both: u64, n: u32, replicate: bool) -> u32 {
     let byte = (both >> (8 * (n & 7))) as u32 & 0xff;
@@ -221,7 +212,7 @@ fn permute(a: u32, b: u32, n: [u32; 4], replicate: bool) -> u32 {
     p(0) | p(1) << 8 | p(2) << 16 | p(3) << 24
 }
 
-fn prmt(mode: Option<PrmtMode>) -> Code {
+fn prmt(mode: Option<PrmtMode>) -> OpFn {
     match mode {
         None => lane!(|a: u32, b: u32, c: u32| -> u32 {
             permute(a, b, [c, c >> 4, c >> 8, c >> 12], true)
@@ -252,7 +243,7 @@ fn prmt(mode: Option<PrmtMode>) -> Code {
     }
 }
 
-/// The number of ones, in a form that vectorises without a population count for vectors.
+/// Number of ones, in a form that vectorizes without a vector population count.
 #[inline(always)]
 fn ones(a: u32) -> u32 {
     let a = a - (a >> 1 & 0x5555_5555);
@@ -261,7 +252,7 @@ fn ones(a: u32) -> u32 {
     a.wrapping_mul(0x0101_0101) >> 24
 }
 
-fn popc(t: Type) -> Option<Code> {
+fn popc(t: Type) -> Option<OpFn> {
     Some(match t {
         Type::B32 => lane!(|a: u32| -> u32 { ones(a) }),
         Type::B64 => lane!(|a: u64| -> u32 { a.count_ones() }),
@@ -269,7 +260,7 @@ fn popc(t: Type) -> Option<Code> {
     })
 }
 
-fn clz(t: Type) -> Option<Code> {
+fn clz(t: Type) -> Option<OpFn> {
     Some(match t {
         Type::B32 => lane!(|a: u32| -> u32 { a.leading_zeros() }),
         Type::B64 => lane!(|a: u64| -> u32 { a.leading_zeros() }),
@@ -277,9 +268,9 @@ fn clz(t: Type) -> Option<Code> {
     })
 }
 
-/// The position of the most significant bit that is not a copy of the sign, or all ones if there is none; with
-/// `.shiftamt` the distance to the top instead.
-fn bfind(t: Type, shiftamt: bool) -> Option<Code> {
+/// `bfind`: position of the most significant bit that differs from the sign, or with `.shiftamt` its distance from the top.
+/// All ones if there is none.
+fn bfind(t: Type, shiftamt: bool) -> Option<OpFn> {
     macro_rules! find {
         ($u:ty, |$a:ident| $e:expr) => {
             if shiftamt {
@@ -304,9 +295,9 @@ fn bfind(t: Type, shiftamt: bool) -> Option<Code> {
     })
 }
 
-/// Find the n-th set bit of `mask`, from bit `base` upwards (n > 0) or downwards (n < 0); n = 0 asks whether
-/// the base bit is set. All ones if there is none.
-fn fns() -> Code {
+/// `fns`: position of the n-th set bit of `mask`, from bit `base` upwards (n > 0) or downwards (n < 0). For n = 0, `base` if
+/// that bit is set. All ones if there is none.
+fn fns() -> OpFn {
     #[inline(always)]
     fn find(mask: u32, base: u32, n: i32) -> u32 {
         let base = base & 31;
@@ -341,7 +332,7 @@ fn fns() -> Code {
     lane!(|mask: u32, base: u32, n: i32| -> u32 { find(mask, base, n) })
 }
 
-fn brev(t: Type) -> Option<Code> {
+fn brev(t: Type) -> Option<OpFn> {
     Some(match t {
         Type::B32 => lane!(|a: u32| -> u32 { a.reverse_bits() }),
         Type::B64 => lane!(|a: u64| -> u64 { a.reverse_bits() }),
@@ -349,9 +340,9 @@ fn brev(t: Type) -> Option<Code> {
     })
 }
 
-/// Position and length are the low bytes of their operands. A field that reaches beyond the top is filled with the sign
-/// (zeros if unsigned) of the topmost bit it has.
-fn bfe(t: Type) -> Option<Code> {
+/// `bfe`. Position and length are the low bytes of their operands. A field that extends beyond the top is sign-extended from
+/// its topmost bit, or zero-extended if unsigned.
+fn bfe(t: Type) -> Option<OpFn> {
     macro_rules! extract {
         ($u:ty, $s:ty, $signed:literal) => {
             lane!(|a: $u, pos: u32, len: u32| -> $u {
@@ -384,8 +375,8 @@ fn bfe(t: Type) -> Option<Code> {
     })
 }
 
-/// `bfi f, a, b, pos, len`: `b` with a field of `a` put in.
-fn bfi(t: Type) -> Option<Code> {
+/// `bfi f, a, b, pos, len`: `b` with a field replaced by the low bits of `a`.
+fn bfi(t: Type) -> Option<OpFn> {
     macro_rules! insert {
         ($u:ty) => {
             lane!(|a: $u, b: $u, pos: u32, len: u32| -> $u {
@@ -406,8 +397,8 @@ fn bfi(t: Type) -> Option<Code> {
     })
 }
 
-/// `bmsk d, a, b`: `b` ones from bit `a` upwards.
-fn bmsk(wrap: bool) -> Code {
+/// `bmsk d, a, b`: a mask of `b` ones from bit `a` upwards.
+fn bmsk(wrap: bool) -> OpFn {
     if wrap {
         lane!(|a: u32, b: u32| -> u32 { ((1u32 << (b & 31)) - 1) << (a & 31) })
     } else {
@@ -422,8 +413,8 @@ fn bmsk(wrap: bool) -> Code {
     }
 }
 
-/// `szext d, a, b`: the low `b` bits of `a`, extended; zero bits give zero.
-fn szext(t: Type, wrap: bool) -> Option<Code> {
+/// `szext d, a, b`: extends the low `b` bits of `a`; zero if `b` is zero.
+fn szext(t: Type, wrap: bool) -> Option<OpFn> {
     macro_rules! extend {
         ($t:ty, |$b:ident| $n:expr) => {
             lane!(|a: $t, $b: u32| -> $t {
@@ -462,7 +453,7 @@ fn mov(i: &Instr, t: Type) -> Option<Selected> {
     Some(Selected::new(code, t, &[t]))
 }
 
-/// The bit type of a component of a packed value.
+/// Bit type of a component of a packed value.
 fn part(t: Type, parts: usize) -> Option<Type> {
     Some(match (t.bits(), parts) {
         (16, 2) | (32, 4) => Type::B8,
@@ -492,11 +483,7 @@ fn pack(t: Type, parts: usize) -> Option<Selected> {
     };
     let mut s = Selected::new(code, t, &[]);
     for n in 0..parts {
-        s.srcs[n] = Some(Place {
-            from: From::Part(1, n as u8),
-            slot: Slot::of(p),
-            ty: p,
-        });
+        s.srcs[n] = Some(OperandSlot::new(OperandRef::Part(1, n as u8), p));
     }
     Some(s)
 }
@@ -532,11 +519,7 @@ fn unpack(t: Type, parts: usize) -> Option<Selected> {
     };
     let mut s = Selected::new(code, t, &[t]);
     for n in 0..parts {
-        s.dsts[n] = Some(Place {
-            from: From::Part(0, n as u8),
-            slot: Slot::of(p),
-            ty: p,
-        });
+        s.dsts[n] = Some(OperandSlot::new(OperandRef::Part(0, n as u8), p));
     }
     Some(s)
 }

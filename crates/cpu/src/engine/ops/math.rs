@@ -1,18 +1,18 @@
-//! The approximate functions: `div.approx`, `div.full`, `rcp`, `sqrt`, `rsqrt`, `sin`, `cos`, `lg2`, `ex2`, `tanh`
+//! Approximate functions: `div.approx`, `div.full`, `rcp`, `sqrt`, `rsqrt`, `sin`, `cos`, `lg2`, `ex2`, `tanh`
 //! (PTX ISA, "Floating Point Instructions").
 //!
-//! A GPU has tables for these; the manual states bounds. Here they are computed in double precision and rounded once, in
-//! operations that every processor computes alike (no fused ones), and stay well within the bounds.
+//! A GPU uses tables, for which the PTX ISA states error bounds. These functions compute in double precision and round
+//! once, well within the bounds. They use no fused operations, so that every host computes the same bits.
 
-use super::Selected;
 use super::float::{FTZ, flush, result, source};
 use super::half::{bf16_to_f32, f16_to_f32, f32_to_bf16, f32_to_f16, flush_f16};
-use super::lanes::{Code, lane};
+use super::lanes::lane;
+use super::operation::{OpFn, Selected};
 use super::rounding::{RN, narrow_odd};
 use cupyrite_ptx::ir::{Instr, Op, Type};
 use std::f64::consts::{FRAC_2_PI, LN_2, LOG2_E};
 
-/// The functions of an approximation.
+/// Selects the function of an approximation.
 pub(super) fn select(i: &Instr) -> Option<Selected> {
     let (&t, 1) = (i.types.first()?, i.types.len()) else {
         return None;
@@ -34,8 +34,8 @@ pub(super) fn select(i: &Instr) -> Option<Selected> {
     Some(Selected::new(code, t, &[t; 2][..sources]).with_imm(imm))
 }
 
-fn single(i: &Instr) -> Option<Code> {
-    /// Sources and results flushed as `.ftz` asks.
+fn single(i: &Instr) -> Option<OpFn> {
+    /// Expands with `.ftz` applied to sources and results.
     macro_rules! with_ftz {
         (|$($a:ident),*| $e:expr) => {
             lane!(imm n; |$($a: f32),*| -> f32 {
@@ -59,7 +59,7 @@ fn single(i: &Instr) -> Option<Code> {
     })
 }
 
-/// A divisor beyond 2^126 has a reciprocal below the normal range, for which the instruction takes zero.
+/// `div.approx`. A divisor above 2^126 has a subnormal reciprocal, which the instruction treats as zero.
 #[inline(always)]
 fn quotient(a: f32, b: f32) -> f32 {
     /// 2^126.
@@ -69,17 +69,17 @@ fn quotient(a: f32, b: f32) -> f32 {
     if large { a * reciprocal } else { a / b }
 }
 
-/// Rounds to an integer by adding this; the integer is in the low bits of the sum.
+/// Adding it rounds to an integer, which is in the low bits of the sum.
 const SHIFTER: f64 = 6_755_399_441_055_744.0;
 
-/// The sine of `x` and `quarter` quarter turns.
+/// Sine of `x` plus `quarter` quarter turns.
 #[inline(always)]
 fn sine(x: f32, quarter: u64) -> f32 {
-    /// Half of π in parts of 33 bits, so that products with small integers are exact, and the rest.
+    /// π/2 in parts of 33 bits, whose products with small integers are exact, and the rest.
     const FIRST: f64 = f64::from_bits(0x3ff9_21fb_5440_0000);
     const SECOND: f64 = f64::from_bits(0x3dd0_b461_1a60_0000);
     const THIRD: f64 = f64::from_bits(0x3ba3_198a_2e03_7073);
-    /// From here on single precision has no fractions of a turn worth speaking of: zero.
+    /// Beyond this bound, neighbours in single precision are further apart than a turn, and the argument counts as zero.
     const FAR: f64 = 1_073_741_824.0;
     let w = f64::from(x);
     let w = if w.abs() < FAR { w } else { w * 0.0 };
@@ -108,10 +108,10 @@ fn sine(x: f32, quarter: u64) -> f32 {
     f64::from_bits(v.to_bits() ^ (turn & 2) << 62) as f32
 }
 
-/// The binary logarithm.
+/// Binary logarithm.
 #[inline(always)]
 fn logarithm(x: f32) -> f32 {
-    /// The bits of the square root of one half.
+    /// Bits of the square root of 1/2.
     const LEAST: u64 = 0x3fe6_a09e_667f_3bcd;
     // Every positive single-precision number is a normal double.
     let bits = f64::from(x).to_bits();
@@ -134,7 +134,7 @@ fn logarithm(x: f32) -> f32 {
 /// Two to the power of `x`, in double precision.
 #[inline(always)]
 fn exponential(x: f64) -> f64 {
-    // Far beyond single precision's range on both sides; keeps a NaN.
+    // Clamps far beyond the range of single precision, and keeps a NaN.
     let w = if x > 200.0 { 200.0 } else { x };
     let w = if w < -200.0 { -200.0 } else { w };
     let shifted = w + SHIFTER;
@@ -159,12 +159,12 @@ fn tangent(w: f64) -> f64 {
     let y = (e - 1.0) / (e + 1.0);
     let z = w * w;
     let small = w * (1.0 - z * (1.0 / 3.0 - z * (2.0 / 15.0)));
-    // Where the difference above cancels.
+    // For small arguments `e - 1` cancels.
     if z < 1.0 / 4096.0 { small } else { y }
 }
 
-/// The half precision forms of `ex2` and `tanh`.
-fn half(i: &Instr, t: Type) -> Option<Code> {
+/// Half-precision forms of `ex2` and `tanh`.
+fn half(i: &Instr, t: Type) -> Option<OpFn> {
     macro_rules! forms {
         (|$x:ident| $e:expr) => {
             match t {
@@ -188,7 +188,8 @@ fn half(i: &Instr, t: Type) -> Option<Code> {
         let r = f32_to_f16::<RN>(f(f16_to_f32(h)));
         if imm & FTZ != 0 { flush_f16(r) } else { r }
     }
-    /// `ex2` of `.bf16` always flushes; for `tanh` a subnormal is its own result, which is within the bound either way.
+    /// `ex2` of `.bf16` always flushes. The `tanh` of a subnormal is the subnormal itself; both zero and it are within the
+    /// bound.
     #[inline(always)]
     fn bf16(h: u16, f: impl Fn(f32) -> f32) -> u16 {
         f32_to_bf16::<RN>(f(bf16_to_f32(h)))
@@ -203,8 +204,8 @@ fn half(i: &Instr, t: Type) -> Option<Code> {
     })
 }
 
-fn double(i: &Instr) -> Option<Code> {
-    /// Subnormals to zero of the same sign.
+fn double(i: &Instr) -> Option<OpFn> {
+    /// Replaces a subnormal number by a zero of the same sign.
     #[inline(always)]
     fn flush64(x: f64) -> f64 {
         let bits = x.to_bits();
@@ -226,7 +227,7 @@ fn double(i: &Instr) -> Option<Code> {
         };
         f64::from_bits(rounded & 0xffff_ffff_0000_0000)
     }
-    /// The same bits of a source; what is below is ignored.
+    /// The upper 32 bits of a source; the instruction ignores the lower ones.
     #[inline(always)]
     fn head(x: f64) -> f64 {
         flush64(f64::from_bits(x.to_bits() & 0xffff_ffff_0000_0000))
@@ -239,7 +240,7 @@ fn double(i: &Instr) -> Option<Code> {
     })
 }
 
-/// `b`, unless `a` is a NaN (whose payload may be in the part that `b` has not).
+/// `b`, or a NaN if `a` is one. The payload of `a` may lie in the bits that `b` lacks.
 #[inline(always)]
 fn keep_nan(a: f64, b: f64) -> f64 {
     if a.is_nan() { a } else { b }

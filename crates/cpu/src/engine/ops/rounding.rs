@@ -1,7 +1,7 @@
-//! Directed rounding without touching the processor's rounding mode.
+//! Directed rounding that does not change the rounding mode of the processor.
 //!
-//! Single precision goes through double precision: a sum rounded to odd keeps everything a later rounding to a
-//! shorter format needs to know. Double precision is computed in integers ([`Exact`]).
+//! Single precision is computed in double precision: a result rounded to odd rounds to a shorter format like the exact
+//! value. Double precision is computed in integers ([`Exact`]).
 
 /// To nearest, ties to even.
 pub const RN: u8 = 0;
@@ -14,8 +14,8 @@ pub const RP: u8 = 3;
 /// To nearest, ties away from zero.
 pub const RNA: u8 = 4;
 
-/// The sum of two doubles rounded to odd: where it is not exact, the neighbour with an odd significand. Sums
-/// have to stay clear of the ends of the range, which those of single-precision values and products do.
+/// Sum of two doubles rounded to odd: an inexact sum becomes the neighbour with an odd significand. The sum must not be near
+/// the ends of the range; sums of single-precision values and products are not.
 #[inline(always)]
 pub fn odd_sum(a: f64, b: f64) -> f64 {
     let s = a + b;
@@ -35,7 +35,7 @@ pub fn odd_sum(a: f64, b: f64) -> f64 {
     })
 }
 
-/// The exact sum of two zeros of different sign, and of opposite numbers, is minus zero when rounding down.
+/// Zero as the exact sum of opposite numbers: negative when rounding down, otherwise positive.
 #[inline(always)]
 fn zero_sign<const M: u8>(s: f64, a: f64, b: f64) -> f64 {
     if M == RM && s == 0.0 && (a.is_sign_negative() | b.is_sign_negative()) {
@@ -45,7 +45,7 @@ fn zero_sign<const M: u8>(s: f64, a: f64, b: f64) -> f64 {
     }
 }
 
-/// A double (exact, or rounded to odd) as single precision.
+/// Rounds a double, exact or rounded to odd, to single precision.
 #[inline(always)]
 pub fn narrow<const M: u8>(x: f64) -> f32 {
     let t = x as f32;
@@ -69,19 +69,19 @@ pub fn narrow<const M: u8>(x: f64) -> f32 {
     f32::from_bits(if outwards { bits.wrapping_add(1) } else { bits })
 }
 
-/// A double as single precision rounded to odd, to be rounded again to a format of at most 22 bits.
+/// Rounds a double to odd in single precision, for a second rounding to a format of at most 22 bits.
 #[inline(always)]
 pub fn narrow_odd(x: f64) -> f32 {
     let t = narrow::<RZ>(x);
     let inexact = f64::from(t) != x;
-    // A NaN stays one: its lowest bit does not matter.
+    // Setting the lowest bit of a NaN leaves it a NaN.
     f32::from_bits(t.to_bits() | u32::from(inexact))
 }
 
-/// An integer as a double rounded to odd.
+/// Converts an integer to a double, rounded to odd.
 #[inline(always)]
 pub fn odd_u64(v: u64) -> f64 {
-    // Above 2^53 the lowest 11 bits are folded into one; what remains has at most 53 significant bits.
+    // Above 2^53, the lowest 11 bits are folded into one, which leaves at most 53 significant bits.
     let folded = v & !0x7ff | if v & 0x7ff != 0 { 0x800 } else { 0 };
     if v < 1 << 53 { v as f64 } else { folded as f64 }
 }
@@ -113,8 +113,8 @@ pub fn fma<const M: u8>(a: f32, b: f32, c: f32) -> f32 {
     let (p, c) = (f64::from(a) * f64::from(b), f64::from(c));
     narrow::<M>(zero_sign::<M>(odd_sum(p, c), p, c))
 }
-/// `a / b` in single precision. A quotient of 24-bit numbers is either a 24-bit number or further from one than
-/// a double's rounding error, so that rounding twice is harmless.
+/// `a / b` in single precision. Rounding twice is exact: a quotient of 24-bit numbers is a 24-bit number, or its distance
+/// from one exceeds the rounding error of a double.
 #[inline(always)]
 pub fn div<const M: u8>(a: f32, b: f32) -> f32 {
     if M == RN {
@@ -123,7 +123,7 @@ pub fn div<const M: u8>(a: f32, b: f32) -> f32 {
         narrow::<M>(f64::from(a) / f64::from(b))
     }
 }
-/// The square root in single precision; the same argument as for [`div`].
+/// Square root in single precision. Rounding twice is exact for the same reason as in [`div`].
 #[inline(always)]
 pub fn sqrt<const M: u8>(a: f32) -> f32 {
     if M == RN {
@@ -133,15 +133,15 @@ pub fn sqrt<const M: u8>(a: f32) -> f32 {
     }
 }
 
-/// A number `(-1)^negative · sig · 2^exp`; the lowest bit of `sig` may stand for everything below it, if there
-/// are at least two more bits than the result has.
+/// The number `(-1)^negative · sig · 2^exp`. The lowest bit of `sig` may be sticky if `sig` has at least two bits more than
+/// the result.
 #[derive(Clone, Copy, Debug)]
 pub struct Exact {
     /// The sign.
     pub negative: bool,
     /// The significand.
     pub sig: u128,
-    /// The weight of its lowest bit.
+    /// Exponent of its lowest bit.
     pub exp: i32,
 }
 
@@ -160,7 +160,7 @@ pub const F64: Format = Format {
 };
 
 impl Exact {
-    /// Takes a finite double apart.
+    /// Decodes a finite double.
     pub fn new(x: f64) -> Exact {
         let bits = x.to_bits();
         let field = (bits >> 52 & 0x7ff) as i32;
@@ -177,7 +177,7 @@ impl Exact {
         }
     }
 
-    /// The same number with the top bit at 125.
+    /// Normalizes the significand so that its top bit is bit 125.
     fn normal(self) -> Exact {
         let up = self.sig.leading_zeros() as i32 - 2;
         if self.sig == 0 {
@@ -195,7 +195,7 @@ impl Exact {
         }
     }
 
-    /// The sum, exact but for a sticky lowest bit; `None` if it is zero.
+    /// Sum, exact except for a sticky lowest bit; `None` if it is zero.
     fn plus(self, other: Exact) -> Option<Exact> {
         let (a, b) = (self.normal(), other.normal());
         if b.sig == 0 {
@@ -231,7 +231,7 @@ impl Exact {
         }
     }
 
-    /// Rounds to a format and encodes, sign included.
+    /// Rounds to a format and encodes the result.
     pub fn encode(self, f: Format, mode: u8) -> u64 {
         let sign = u64::from(self.negative) << (f.fraction + f.exponent);
         if self.sig == 0 {
@@ -242,7 +242,7 @@ impl Exact {
         let top = self.exp + 127 - self.sig.leading_zeros() as i32;
         let unit = (top - f.fraction as i32).max(lowest);
         let shift = unit - self.exp;
-        // What is kept, and how what is dropped compares with half a unit.
+        // The kept bits, and the comparison of the dropped bits with half a unit.
         let (kept, dropped) = if shift <= 0 {
             ((self.sig << -shift) as u64, 0)
         } else if shift > 127 {
@@ -297,7 +297,7 @@ impl Exact {
 /// `a · b + c` in double precision.
 pub fn fma64(a: f64, b: f64, c: f64, mode: u8) -> f64 {
     if !(a.is_finite() && b.is_finite() && c.is_finite()) {
-        // Infinite or NaN. Finite factors must not be multiplied: the product might overflow.
+        // Infinite or NaN. The product of finite factors might overflow and is not needed.
         return if a.is_finite() && b.is_finite() {
             c
         } else {
@@ -312,7 +312,7 @@ pub fn fma64(a: f64, b: f64, c: f64, mode: u8) -> f64 {
     };
     match p.plus(z) {
         Some(s) => s.double(mode),
-        // Zeros of the same sign keep it (as does a product and addend that are both zero).
+        // The sum of zeros of the same sign keeps the sign.
         None if p.sig == 0 && z.sig == 0 && p.negative == z.negative => c,
         None if mode == RM => -0.0,
         None => 0.0,
@@ -343,7 +343,7 @@ pub fn div64(a: f64, b: f64, mode: u8) -> f64 {
     let (x, y) = (Exact::new(a), Exact::new(b));
     let up = x.sig.leading_zeros();
     let n = x.sig << up;
-    // At least 128 - 53 bits of quotient: more than two beyond the 53 of the result.
+    // The quotient has at least 128 - 53 bits, more than two beyond the 53 of the result.
     let q = (n / y.sig) | u128::from(n % y.sig != 0);
     Exact {
         negative: x.negative != y.negative,
@@ -352,14 +352,14 @@ pub fn div64(a: f64, b: f64, mode: u8) -> f64 {
     }
     .double(mode)
 }
-/// The square root in double precision.
+/// Square root in double precision.
 pub fn sqrt64(a: f64, mode: u8) -> f64 {
     if a.is_nan() || a <= 0.0 || a.is_infinite() {
         return a.sqrt();
     }
     let x = Exact::new(a);
     let up = x.sig.leading_zeros() as i32;
-    // An even exponent.
+    // Make the exponent even.
     let up = if (x.exp - up) % 2 == 0 { up } else { up - 1 };
     let n = x.sig << up;
     let r = n.isqrt();

@@ -1,11 +1,11 @@
 //! Video instructions: arithmetic on bytes and half-words chosen from 32-bit registers (PTX ISA, "Scalar Video
 //! Instructions" and "SIMD Video Instructions").
 
-use super::Selected;
-use super::lanes::{Code, lane};
+use super::lanes::lane;
+use super::operation::{OpFn, Selected};
 use cupyrite_ptx::ir::{AtomOp, ClampMode, Cmp, Instr, Mods, Op, Operand, Selector, Type};
 
-/// The functions of a video instruction.
+/// Selects the function of a video instruction.
 pub(super) fn select(i: &Instr) -> Option<Selected> {
     use Op::*;
     match i.op {
@@ -25,7 +25,7 @@ fn selector(o: Option<&Operand>) -> Option<Selector> {
     }
 }
 
-/// A part of a word in three bits: bytes 0 to 3, half-words 4 and 5, the whole 7.
+/// Encodes a part of a word in three bits: 0 to 3 are bytes, 4 and 5 are half-words, 7 is the word.
 fn part(o: Option<&Operand>) -> Option<u32> {
     match selector(o) {
         None => Some(7),
@@ -34,7 +34,7 @@ fn part(o: Option<&Operand>) -> Option<u32> {
         Some(_) => None,
     }
 }
-/// Where a part begins, and its width.
+/// First bit and width of a part.
 #[inline(always)]
 fn span(part: u32) -> (u32, u32) {
     if part == 7 {
@@ -45,7 +45,7 @@ fn span(part: u32) -> (u32, u32) {
         (8 * part, 8)
     }
 }
-/// A part of a word as a number.
+/// Value of a part of a word.
 #[inline(always)]
 fn extract(x: u32, part: u32, signed: bool) -> i64 {
     let (at, width) = span(part);
@@ -56,7 +56,7 @@ fn extract(x: u32, part: u32, signed: bool) -> i64 {
         i64::from(top >> (32 - width))
     }
 }
-/// The range of a part.
+/// Range of the values of a part.
 #[inline(always)]
 fn limits(width: u32, signed: bool) -> (i64, i64) {
     if signed {
@@ -66,7 +66,7 @@ fn limits(width: u32, signed: bool) -> (i64, i64) {
     }
 }
 
-// Bits of `imm`: parts of d, a and b, signs of d, a and b, `.sat`, then the second operation.
+// Bits of `imm`: the parts of d, a and b, the signs of d, a and b, `.sat`, the second operation.
 const A: u32 = 3;
 const B: u32 = 6;
 const D_SIGNED: u32 = 1 << 9;
@@ -76,7 +76,7 @@ const SAT: u32 = 1 << 12;
 const SECOND: u32 = 13;
 const WRAP: u32 = 1 << 15;
 
-/// What `.add`, `.min` and `.max` do with the third operand.
+/// The second operation: `.add`, `.min` and `.max` with the third operand.
 fn second(m: &Mods) -> Option<u32> {
     Some(match m.atom {
         None => 0,
@@ -87,7 +87,7 @@ fn second(m: &Mods) -> Option<u32> {
     })
 }
 
-/// Saturation, the second operation, the merge into the third operand.
+/// Applies saturation, the second operation and the merge into the third operand.
 #[inline(always)]
 fn finish(v: i64, c: u32, imm: u32) -> u32 {
     let (at, width) = span(imm & 7);
@@ -114,7 +114,7 @@ fn finish(v: i64, c: u32, imm: u32) -> u32 {
 
 fn scalar(i: &Instr) -> Option<Selected> {
     let set = i.op == Op::Vset;
-    // `vset` has no type for its result: it counts as unsigned.
+    // `vset` has no result type; its result is unsigned.
     let types = i.types.as_slice();
     let (d, a, b) = match (set, types) {
         (true, &[a, b]) => (Type::U32, a, b),
@@ -150,7 +150,7 @@ fn scalar(i: &Instr) -> Option<Selected> {
             })
         };
     }
-    /// A shift amount: at most 32, or its low five bits.
+    /// A shift amount, clamped to 32 or wrapped to five bits.
     #[inline(always)]
     fn amount(y: i64, imm: u32) -> i64 {
         if imm & WRAP != 0 { y & 31 } else { y.min(32) }
@@ -176,8 +176,8 @@ fn scalar(i: &Instr) -> Option<Selected> {
     sources(code, i, d, a, b).map(|s| s.with_imm(imm))
 }
 
-/// A third operand is needed where there is a second operation or a merge.
-fn sources(code: Code, i: &Instr, d: Type, a: Type, b: Type) -> Option<Selected> {
+/// Sets the sources. A second operation or a merge needs a third one.
+fn sources(code: OpFn, i: &Instr, d: Type, a: Type, b: Type) -> Option<Selected> {
     let third = i.operands.len() == 4;
     let needs = i.mods.atom.is_some() || selector(i.operands.first()).is_some();
     if i.operands.len() < 3 || i.operands.len() > 4 || (needs && !third) {
@@ -188,7 +188,7 @@ fn sources(code: Code, i: &Instr, d: Type, a: Type, b: Type) -> Option<Selected>
     Some(s)
 }
 
-/// `vmad`: `±(a · b) ± c`, scaled down and saturated as asked.
+/// `vmad`: `±(a · b) ± c`, shifted right and saturated.
 fn vmad(i: &Instr) -> Option<Selected> {
     const PLUS_ONE: u32 = 1 << 13;
     const NEGATE_PRODUCT: u32 = 1 << 14;
@@ -223,7 +223,7 @@ fn vmad(i: &Instr) -> Option<Selected> {
     let code = lane!(imm n; |a: u32, b: u32, c: u32| -> u32 {
         let x = i128::from(extract(a, n >> A & 7, n & A_SIGNED != 0));
         let y = i128::from(extract(b, n >> B & 7, n & B_SIGNED != 0));
-        // The addend has the sign of the product before its own negation.
+        // The addend is signed if the product is, before its own negation.
         let inner = n & (A_SIGNED | B_SIGNED | NEGATE_PRODUCT) != 0;
         let c = if inner { i128::from(c as i32) } else { i128::from(c) };
         let p = if n & NEGATE_PRODUCT != 0 { -(x * y) } else { x * y };
@@ -236,8 +236,8 @@ fn vmad(i: &Instr) -> Option<Selected> {
     (i.operands.len() == 4).then(|| Selected::new(code, d, &[a, b, d]).with_imm(imm))
 }
 
-// Bits of `imm` of the SIMD instructions: four selectors of a, four of b, three bits each; the mask of parts written;
-// signs; saturation.
+// Bits of `imm` of SIMD instructions: four selectors of a and four of b, three bits each; the mask of the parts to write;
+// the signs; saturation.
 const SIMD_B: u32 = 12;
 const SIMD_MASK: u32 = 24;
 const SIMD_D_SIGNED: u32 = 1 << 28;
@@ -256,7 +256,7 @@ fn parts(o: Option<&Operand>, count: u8, first: u8) -> Option<Vec<u8>> {
     };
     parts.iter().all(|&p| p < all).then_some(parts)
 }
-/// The parts of the destination that are written.
+/// The parts of the destination to write.
 fn mask(o: Option<&Operand>, count: u8) -> Option<u32> {
     let listed = match (selector(o), count) {
         (None, _) => return Some((1 << count) - 1),
@@ -273,7 +273,7 @@ fn mask(o: Option<&Operand>, count: u8) -> Option<u32> {
     )
 }
 
-/// Part `n` of the pair of words `a` (low), `b`.
+/// Part `n` of the words `a` (low) and `b`.
 #[inline(always)]
 fn pick<const WIDTH: u32>(both: u64, n: u32, signed: bool) -> i32 {
     let v = (both >> (WIDTH * (n & 7))) as u32;
@@ -285,7 +285,7 @@ fn pick<const WIDTH: u32>(both: u64, n: u32, signed: bool) -> i32 {
     }
 }
 
-/// All parts: merged into `c`, or added up with it.
+/// Combines the parts: merges them into `c`, or adds them to it.
 #[inline(always)]
 fn each<const WIDTH: u32, const SUM: bool>(
     a: u32,
@@ -367,7 +367,7 @@ fn simd(i: &Instr, count: u8) -> Option<Selected> {
     let code = match i.op {
         Op::Vadd2 | Op::Vadd4 => op!(|x, y| x + y),
         Op::Vsub2 | Op::Vsub4 => op!(|x, y| x - y),
-        // Ties go away from zero for sums that are not negative, towards minus infinity for those that are.
+        // Ties round away from zero for sums that are not negative, and towards minus infinity for negative sums.
         Op::Vavrg2 | Op::Vavrg4 => op!(|x, y| (x + y + i32::from(x + y >= 0)) >> 1),
         Op::Vabsdiff2 | Op::Vabsdiff4 => op!(|x, y| (x - y).abs()),
         Op::Vmin2 | Op::Vmin4 => op!(|x, y| x.min(y)),

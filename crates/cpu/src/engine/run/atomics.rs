@@ -1,48 +1,31 @@
 //! `atom` and `red`.
 //!
-//! Lanes go one after the other, each with one host atomic (or a compare-and-swap loop where the host has no such
-//! operation). Shared and local memory are only touched by the thread that runs the block, but generic addresses may
-//! point anywhere, so that all go the same way.
+//! Each lane in turn executes one host atomic, or a compare-and-swap loop where the host has no such operation. Shared and
+//! local memory need no atomics, but a generic address may point anywhere; all spaces therefore share one path.
 
 use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering, fence};
 
 use cupyrite_ptx::ir::{AtomOp, Semantics, Type};
 use half::{bf16, f16};
+use parking_lot::Mutex;
 
-use super::interpreter::{Cx, Done};
-use super::memory::{Place, addresses, get, local_base, local_read, local_write, resolve, set};
+use super::context::{Context, ExecResult};
+use super::lanes::lanes;
+use super::memory::{
+    ResolvedAddress, addresses, get, local_base, local_read, local_write, resolve, set,
+};
 use super::warp::Warp;
 use crate::engine::program::Inst;
 
-/// Whether `op` exists for `ty` (PTX ISA, "atom").
-pub fn supported(op: AtomOp, ty: Type) -> bool {
-    use Type::*;
-    match op {
-        AtomOp::And | AtomOp::Or | AtomOp::Xor => matches!(ty, B32 | B64 | U32 | U64 | S32 | S64),
-        AtomOp::Cas => matches!(ty.bits(), 16 | 32 | 64 | 128) && !matches!(ty, F16x2 | BF16x2),
-        AtomOp::Exch => matches!(ty.bits(), 32 | 64 | 128),
-        AtomOp::Add => {
-            matches!(
-                ty,
-                U32 | S32 | B32 | U64 | S64 | B64 | F32 | F64 | F16 | F16x2 | BF16 | BF16x2
-            )
-        }
-        AtomOp::Inc | AtomOp::Dec => matches!(ty, U32 | B32),
-        AtomOp::Min | AtomOp::Max => {
-            matches!(ty, U32 | S32 | U64 | S64 | F16 | F16x2 | BF16 | BF16x2)
-        }
-        AtomOp::Popc => false,
-    }
-}
-
+/// Applies `f` to both halves.
 fn halves(a: u32, b: u32, f: impl Fn(u16, u16) -> u16) -> u32 {
     u32::from(f(a as u16, b as u16)) | u32::from(f((a >> 16) as u16, (b >> 16) as u16)) << 16
 }
 
+/// An operation on half-precision values.
 fn half_op(op: AtomOp, bf: bool) -> impl Fn(u16, u16) -> u16 {
     move |a, b| {
-        // Single precision holds the exact sum of two halves closely enough that rounding once more is correct:
-        // f16 has 11 and bf16 8 bits, f32 24.
+        // Rounding twice is exact: f32 has 24 bits, more than twice the 11 of f16 and the 8 of bf16.
         let (x, y) = if bf {
             (bf16::from_bits(a).to_f32(), bf16::from_bits(b).to_f32())
         } else {
@@ -123,11 +106,12 @@ fn pick<T: Ord>(max: bool, a: T, b: T) -> T {
 
 const RELAXED: Ordering = Ordering::Relaxed;
 
+/// Executes one operation on host memory and returns the old value.
 unsafe fn on_host(p: u64, op: AtomOp, ty: Type, v: u128, v2: u128) -> u128 {
     let f = |old: u64| Some(combine(op, ty, old, v as u64, v2 as u64));
-    // Read-modify-write operations are ordered on every host this runs on; `Ordering` costs nothing there.
+    // The ordering is free: read-modify-write instructions of the supported hosts are ordered.
     let o = Ordering::AcqRel;
-    // SAFETY: the caller has checked that the range is ours and aligned.
+    // SAFETY: the caller has checked the range and its alignment.
     unsafe {
         match ty.bits() {
             8 => u128::from(
@@ -177,14 +161,12 @@ unsafe fn on_host(p: u64, op: AtomOp, ty: Type, v: u128, v2: u128) -> u128 {
     }
 }
 
-/// 128-bit exchange and compare-and-swap. Rust has no stable 128-bit atomic, so that these take a lock; they are
-/// atomic among themselves, which is what the instruction is used for.
+/// 128-bit exchange and compare-and-swap, under a lock because stable Rust has no 128-bit atomics. They are atomic with
+/// respect to each other.
 unsafe fn wide(p: *mut u128, op: AtomOp, v: u128, v2: u128) -> u128 {
-    static LOCK: std::sync::Mutex<()> = std::sync::Mutex::new(());
-    let _guard = LOCK
-        .lock()
-        .unwrap_or_else(std::sync::PoisonError::into_inner);
-    // SAFETY: the caller has checked that the range is ours and aligned.
+    static LOCK: Mutex<()> = Mutex::new(());
+    let _guard = LOCK.lock();
+    // SAFETY: the caller has checked the range and its alignment.
     unsafe {
         let old = p.read();
         let new = match op {
@@ -200,9 +182,15 @@ unsafe fn wide(p: *mut u128, op: AtomOp, v: u128, v2: u128) -> u128 {
 /// `atom`, `red`.
 ///
 /// # Safety
-/// `inst` is a decoded instruction of the program whose register file `regs` is.
+/// `regs` is a register file of the program that `inst` belongs to.
 #[inline(never)]
-pub unsafe fn atomic(cx: &mut Cx<'_>, w: &mut Warp, regs: *mut u8, inst: &Inst, m: u32) -> Done {
+pub unsafe fn atomic(
+    cx: &mut Context<'_>,
+    w: &mut Warp,
+    regs: *mut u8,
+    inst: &Inst,
+    active: u32,
+) -> ExecResult {
     let program = cx.program;
     let op = &program.atomics[inst.target as usize];
     if op.order == Semantics::Sc {
@@ -215,7 +203,7 @@ pub unsafe fn atomic(cx: &mut Cx<'_>, w: &mut Warp, regs: *mut u8, inst: &Inst, 
     } else {
         (1u128 << (8 * size)) - 1
     };
-    // SAFETY: places lie in the register file; `resolve` checks each access.
+    // SAFETY: the operands lie in the register file, and `resolve` checks each access.
     unsafe {
         let a = addresses(
             regs,
@@ -224,10 +212,8 @@ pub unsafe fn atomic(cx: &mut Cx<'_>, w: &mut Warp, regs: *mut u8, inst: &Inst, 
             inst.imm,
             inst.args.src[2],
         );
-        let mut left = m;
-        while left != 0 {
-            let l = left.trailing_zeros();
-            left &= left - 1;
+        for lane in lanes(active) {
+            let l = lane as u32;
             let lane = l as usize;
             let place = resolve(
                 cx,
@@ -246,9 +232,9 @@ pub unsafe fn atomic(cx: &mut Cx<'_>, w: &mut Warp, regs: *mut u8, inst: &Inst, 
                     .map_or(0, |(at, slot)| get(regs, at, slot, lane) & mask);
                 let step = size * k as u32;
                 let old = match place {
-                    Place::Host(p) => on_host(p + u64::from(step), op.op, op.ty, v, v2),
-                    Place::Local(o) => {
-                        // Nobody else can see it.
+                    ResolvedAddress::Host(p) => on_host(p + u64::from(step), op.op, op.ty, v, v2),
+                    ResolvedAddress::Local(o) => {
+                        // Local memory belongs to the thread.
                         let base = local_base(cx, w);
                         let mut old = local_read(base, o + step, lane, size);
                         let new = on_host(&raw mut old as u64, op.op, op.ty, v, v2);

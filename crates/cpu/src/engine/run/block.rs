@@ -1,97 +1,63 @@
-//! A block: its warps, shared memory and barriers, run by one worker at a time and able to stop in the middle.
+//! A block: its warps and register files. One worker at a time runs a block, and a block can yield to another.
 
-use super::collectives::{Barrier, release};
-use super::grid::{Run, WorkerState};
-use super::interpreter::{Cx, Stop, run_prologue, run_warp};
-use super::warp::{Line, State, Warp, zeroed_lines};
-use crate::engine::fault_report::{Coordinates, FaultKind, LaneFault, What};
+use super::aligned::{Line, zeroed_lines};
+use super::block_barrier::release;
+use super::block_state::{BlockBarrier, BlockState};
+use super::context::Context;
+use super::interpreter::{WarpStop, run_prologue, run_warp};
+use super::launch_state::Launch;
+use super::warp::{FragmentState, Warp};
+use super::worker::WorkerState;
+use crate::engine::fault_report::{FaultDetail, FaultKind, LaneFault};
 use crate::engine::program::Program;
-
-/// What warps of a block share.
-pub struct BlockCore {
-    /// `%ctaid`.
-    pub index: [u32; 3],
-    /// Bytes of shared memory.
-    pub shared_bytes: u32,
-    memory: Vec<Line>,
-    /// Barriers 0 to 15.
-    pub barriers: [Barrier; 16],
-    /// Threads that have not exited.
-    pub live_threads: u32,
-    /// A barrier has completed since the block last looked.
-    pub released: bool,
-}
-
-impl BlockCore {
-    /// Base of shared memory.
-    pub fn shared(&self) -> *mut u8 {
-        self.memory.as_ptr().cast::<u8>().cast_mut()
-    }
-
-    /// Threads have exited; whoever waited only for them goes on.
-    pub fn threads_exited(&mut self) {
-        for b in &mut self.barriers {
-            if b.arrived > 0 && b.settle(self.live_threads) {
-                self.released = true;
-            }
-        }
-    }
-
-    /// Coordinates of a lane's thread.
-    pub fn coordinates(&self, block: [u32; 3], warp: u32, lane: u32) -> Coordinates {
-        let t = warp * 32 + lane;
-        let [x, y, _] = block.map(|n| n.max(1));
-        Coordinates {
-            block: self.index,
-            thread: [t % x, t / x % y, t / x / y],
-        }
-    }
-}
 
 /// How a block stopped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BlockStop {
     /// All threads have exited.
     Done,
-    /// It waits for other blocks, or has run long enough.
+    /// Its warps wait for other blocks, or have used up their time.
     Yield,
-    /// It faulted, or the launch is over.
+    /// A thread has faulted, or the launch has been stopped.
     Fault,
 }
 
-// SAFETY: the warps' pointers lead into the block's own register files; a block is run by one thread at a time.
+// SAFETY: the pointers of the warps lead into register files that the block owns, and only the worker that holds the
+// block dereferences them.
 unsafe impl Send for Block {}
 
 /// A block.
 pub struct Block {
-    core: BlockCore,
+    state: BlockState,
     warps: Vec<Warp>,
-    /// Register files, with the serial number of the block whose constants they hold.
+    /// Register files, each with the serial number of the block whose constants it holds.
     files: Vec<(Vec<Line>, u64)>,
-    /// Those not in use; the last one is the warmest.
+    /// Unused register files. The last one was used most recently.
     free: Vec<u32>,
-    /// The block-wide part of a register file, as the prologue computed it.
+    /// The block-wide part of the register files, which the block prologue has computed.
     constants: Vec<Line>,
-    /// Number of this block among those that this object has been.
+    /// Number of blocks that this object has run.
     serial: u64,
+    /// Warps that can run.
     runnable: u32,
+    /// The warp that runs next, if it is runnable.
     turn: u32,
 }
 
 impl Block {
-    /// A block of the launch, to be given an index by [`Self::reset`].
-    pub fn new(run: &Run<'_>) -> Self {
-        let shared_bytes = run.shared_bytes;
+    /// A block of the launch. [`Self::reset`] sets its index.
+    pub fn new(launch: &Launch<'_>) -> Self {
+        let shared_bytes = launch.shared_bytes;
         Self {
-            core: BlockCore {
+            state: BlockState {
                 index: [0; 3],
                 shared_bytes,
                 memory: zeroed_lines(shared_bytes as usize),
-                barriers: [Barrier::default(); 16],
+                barriers: [BlockBarrier::default(); 16],
                 live_threads: 0,
                 released: false,
             },
-            warps: (0..run.warps).map(|_| Warp::empty()).collect(),
+            warps: (0..launch.warps).map(|_| Warp::empty()).collect(),
             files: Vec::new(),
             free: Vec::new(),
             constants: Vec::new(),
@@ -101,22 +67,22 @@ impl Block {
         }
     }
 
-    /// Makes it the block with this linear index, run by this worker.
-    pub fn reset(&mut self, run: &Run<'_>, linear: u64, worker: u32) {
-        let (gx, gy) = (u64::from(run.grid[0]), u64::from(run.grid[1]));
+    /// Starts the block with this linear index on this worker.
+    pub fn reset(&mut self, launch: &Launch<'_>, linear: u64, worker: u32) {
+        let (gx, gy) = (u64::from(launch.grid[0]), u64::from(launch.grid[1]));
         let index = if linear < gx {
             [linear as u32, 0, 0]
         } else {
             let rest = linear / gx;
             [(linear % gx) as u32, (rest % gy) as u32, (rest / gy) as u32]
         };
-        self.core.index = index;
-        if !run.program.bars.is_empty() {
-            self.core.barriers = [Barrier::default(); 16];
+        self.state.index = index;
+        if !launch.program.barriers.is_empty() {
+            self.state.barriers = [BlockBarrier::default(); 16];
         }
-        self.core.live_threads = run.threads;
-        self.core.released = false;
-        let mut left = run.threads;
+        self.state.live_threads = launch.threads;
+        self.state.released = false;
+        let mut left = launch.threads;
         for (n, w) in self.warps.iter_mut().enumerate() {
             let lanes = if left >= 32 {
                 u32::MAX
@@ -129,24 +95,24 @@ impl Block {
         self.free.clear();
         self.free.extend(0..self.files.len() as u32);
         self.serial += 1;
-        self.runnable = if run.warps >= 32 {
+        self.runnable = if launch.warps >= 32 {
             u32::MAX
         } else {
-            (1 << run.warps) - 1
+            (1 << launch.warps) - 1
         };
         self.turn = 0;
-        let program = run.program;
+        let program = launch.program;
         if program.block_to > program.block_from {
-            let file = self.take_file(run);
+            let file = self.take_file(launch);
             let regs: *mut u8 = self.files[file].0.as_mut_ptr().cast();
-            run.fill_block_specials(regs, index, worker);
-            // SAFETY: the file has the program's size.
+            launch.fill_block_specials(regs, index, worker);
+            // SAFETY: the register file has the size that the program requires.
             unsafe { run_prologue(&program.block_prologue, regs) };
             let bytes = (program.block_to - program.block_from) as usize;
             if self.constants.is_empty() {
                 self.constants = zeroed_lines(bytes);
             }
-            // SAFETY: the range lies in the file, and `constants` has its size.
+            // SAFETY: the range lies in the register file, and `constants` has its size.
             unsafe {
                 let from = regs.add(program.block_from as usize);
                 std::ptr::copy_nonoverlapping(from, self.constants.as_mut_ptr().cast(), bytes);
@@ -156,27 +122,27 @@ impl Block {
         }
     }
 
-    /// A register file that is not in use.
-    fn take_file(&mut self, run: &Run<'_>) -> usize {
+    /// Index of an unused register file.
+    fn take_file(&mut self, launch: &Launch<'_>) -> usize {
         match self.free.pop() {
             Some(n) => n as usize,
             None => {
-                self.files.push((run.fresh_file(), 0));
+                self.files.push((launch.template.clone(), 0));
                 self.files.len() - 1
             }
         }
     }
 
-    /// Gives warp `n` a register file.
-    fn equip(&mut self, run: &Run<'_>, n: usize) {
-        let program = run.program;
-        let number = self.take_file(run);
-        let (file, stamp) = &mut self.files[number];
+    /// Assigns a register file to warp `n`.
+    fn assign_file(&mut self, launch: &Launch<'_>, n: usize) {
+        let program = launch.program;
+        let number = self.take_file(launch);
+        let (file, serial) = &mut self.files[number];
         let regs: *mut u8 = file.as_mut_ptr().cast();
-        if *stamp != self.serial && program.block_to > program.block_from {
-            *stamp = self.serial;
+        if *serial != self.serial && program.block_to > program.block_from {
+            *serial = self.serial;
             let bytes = (program.block_to - program.block_from) as usize;
-            // SAFETY: the range lies in the file, and `constants` has its size.
+            // SAFETY: the range lies in the register file, and `constants` has its size.
             unsafe {
                 let to = regs.add(program.block_from as usize);
                 std::ptr::copy_nonoverlapping(self.constants.as_ptr().cast(), to, bytes);
@@ -186,17 +152,17 @@ impl Block {
         self.warps[n].regs = regs;
     }
 
-    /// Runs until all threads have exited, or there is a reason to stop.
-    pub fn run(&mut self, run: &Run<'_>, worker: &mut WorkerState) -> BlockStop {
-        let program: &Program = run.program;
+    /// Runs the warps in turn until the block stops.
+    pub fn run(&mut self, launch: &Launch<'_>, worker: &mut WorkerState) -> BlockStop {
+        let program: &Program = launch.program;
         let mut spins = 0u32;
         loop {
             if self.runnable == 0 {
                 if self.warps.iter().all(|w| w.live == 0) {
                     return BlockStop::Done;
                 }
-                if !self.unlock() {
-                    self.deadlock(run);
+                if !self.force_collectives() {
+                    self.report_deadlock(launch);
                     return BlockStop::Fault;
                 }
                 continue;
@@ -205,33 +171,33 @@ impl Block {
             let ahead = self.runnable & (u32::MAX << (self.turn & 31));
             let n = if ahead != 0 { ahead } else { self.runnable }.trailing_zeros() as usize;
             if !self.warps[n].started {
-                self.equip(run, n);
+                self.assign_file(launch, n);
             }
-            let mut cx = Cx {
-                run,
+            let mut cx = Context {
+                launch,
                 program,
-                core: &mut self.core,
+                block: &mut self.state,
                 worker,
             };
-            // SAFETY: the warp has a register file of the program and belongs to this block.
+            // SAFETY: the warp belongs to this block and has a register file of the program.
             let stop = unsafe { run_warp(&mut cx, &mut self.warps[n]) };
             match stop {
-                Stop::Exited => {
+                WarpStop::Exited => {
                     self.runnable &= !(1 << n);
                     self.free.push(self.warps[n].file);
                     spins = 0;
                 }
-                Stop::Waiting => {
+                WarpStop::Waiting => {
                     self.runnable &= !(1 << n);
                     spins = 0;
                 }
-                Stop::Yield(_) => {
+                WarpStop::Yield => {
                     self.turn = (n as u32 + 1) & 31;
                     spins += 1;
                 }
-                Stop::Fault => return BlockStop::Fault,
+                WarpStop::Fault => return BlockStop::Fault,
             }
-            if self.core.released {
+            if self.state.released {
                 self.release(program);
                 spins = 0;
             }
@@ -241,22 +207,27 @@ impl Block {
         }
     }
 
+    /// Makes the warps runnable whose barriers have completed.
     fn release(&mut self, program: &Program) {
-        self.core.released = false;
+        self.state.released = false;
         for (n, w) in self.warps.iter_mut().enumerate() {
-            // SAFETY: a warp that waits has begun and has a register file of the program.
-            if !w.frags.is_empty() && unsafe { release(program, &self.core.barriers, w) } {
+            // SAFETY: a warp with fragments has started, hence it has a register file of the program.
+            if !w.fragments.is_empty() && unsafe { release(program, &self.state.barriers, w) } {
                 self.runnable |= 1 << n;
             }
         }
     }
 
-    /// Nobody can run: lets warp collectives go without members that never come.
-    fn unlock(&mut self) -> bool {
+    /// Lets warp collectives proceed without the members that wait at barriers, and returns whether there were any. Called
+    /// when no warp can run.
+    fn force_collectives(&mut self) -> bool {
         let mut any = false;
         for (n, w) in self.warps.iter_mut().enumerate() {
-            if w.frags.iter().any(|f| matches!(f.state, State::Sync(_))) {
-                w.force = true;
+            if w.fragments
+                .iter()
+                .any(|f| matches!(f.state, FragmentState::Sync(_)))
+            {
+                w.force_collective = true;
                 self.runnable |= 1 << n;
                 any = true;
             }
@@ -264,33 +235,30 @@ impl Block {
         any
     }
 
-    fn deadlock(&mut self, run: &Run<'_>) {
+    /// Raises a fault because no warp can ever run again.
+    fn report_deadlock(&mut self, launch: &Launch<'_>) {
         for w in &self.warps {
-            if let Some(f) = w.frags.first() {
+            if let Some(f) = w.fragments.first() {
                 let bars: Vec<String> = self
-                    .core
+                    .state
                     .barriers
                     .iter()
                     .enumerate()
                     .filter(|(_, b)| b.arrived > 0)
                     .map(|(n, b)| {
-                        let want = if b.expected == 0 {
-                            self.core.live_threads
-                        } else {
-                            b.expected
-                        };
-                        format!("{} of {want} threads at barrier {n}", b.arrived)
+                        let expected = b.threads(self.state.live_threads);
+                        format!("{} of {expected} threads at barrier {n}", b.arrived)
                     })
                     .collect();
                 let fault = LaneFault {
                     kind: FaultKind::Trap,
                     lane: f.mask.trailing_zeros().min(31),
-                    what: What::Text(format!(
-                        "the block can never go on: {}; a GPU would hang",
+                    detail: FaultDetail::Text(format!(
+                        "deadlock of the block: {}; a GPU would hang",
                         bars.join(", ")
                     )),
                 };
-                run.raise(&self.core, w.index, f.pc, &fault);
+                launch.raise(&self.state, w.index, f.pc, &fault);
                 return;
             }
         }

@@ -1,53 +1,55 @@
-//! What the device itself provides to kernels: `vprintf`, `__assertfail`, `malloc`, `free`.
+//! Functions that the device provides to kernels: `vprintf`, `__assertfail`, `malloc`, `free`.
 
 use std::ffi::{CString, c_char};
 use std::fmt::Write as _;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::calls::read_bytes;
-use super::interpreter::{Cx, Done, fault};
-use super::memory::{Place, get, local_base, local_write, resolve, set};
-use super::warp::{LANES, Warp};
+use super::context::{Context, ExecResult, fault};
+use super::lanes::lanes;
+use super::memory::{
+    ResolvedAddress, get, local_base, local_read_bytes, local_write, resolve, set,
+};
+use super::warp::Warp;
 use crate::engine::fault_report::{FaultKind, LaneFault};
 use crate::engine::program::{BuiltinArg, BuiltinKind, BuiltinOp, Inst, MemSpace, fixed};
 use crate::memory::{Kind, Reach};
 
 /// Owner number of device-side heap blocks.
 pub const HEAP_OWNER: u64 = u64::MAX;
-/// Bytes that device-side `malloc` has given out in this process.
+/// Bytes that device-side `malloc` has allocated in this process.
 static HEAP_USED: AtomicU64 = AtomicU64::new(0);
-/// Longest string that is read from a kernel.
+/// Maximum length of a string that a kernel passes, in bytes.
 const LONGEST: usize = 64 << 10;
 
-/// Calls a builtin for the lanes `m`.
+/// Executes a call of such a function for the lanes `active`.
 ///
 /// # Safety
-/// `inst` is a decoded instruction of the program whose register file `regs` is.
+/// `regs` is a register file of the program that `inst` belongs to.
 #[inline(never)]
 pub unsafe fn builtin(
-    cx: &mut Cx<'_>,
+    cx: &mut Context<'_>,
     w: &mut Warp,
     regs: *mut u8,
     inst: &Inst,
-    _pc: u32,
-    m: u32,
-) -> Done {
+    active: u32,
+) -> ExecResult {
     let program = cx.program;
     let op = &program.builtins[inst.target as usize];
     if op.kind == BuiltinKind::AssertFail {
-        // SAFETY: the caller's promise.
-        return Err(unsafe { assert_fail(cx, w, regs, op, m) });
+        // SAFETY: upheld by the caller.
+        return Err(unsafe { assert_fail(cx, w, regs, op, active) });
     }
-    for l in (0..LANES).filter(|l| m >> l & 1 != 0) {
-        // SAFETY: the caller's promise.
-        let arg = |cx: &Cx<'_>, w: &mut Warp, n: usize| unsafe { argument(cx, w, regs, op, n, l) };
+    for l in lanes(active) {
+        // SAFETY: upheld by the caller.
+        let arg =
+            |cx: &Context<'_>, w: &mut Warp, n: usize| unsafe { argument(cx, w, regs, op, n, l) };
         let result = match op.kind {
             BuiltinKind::Vprintf => {
                 let (format, list) = (arg(cx, w, 0), arg(cx, w, 1));
                 let text = print(cx, w, l as u32, format, list)?;
                 match text {
                     Some((bytes, count)) => {
-                        cx.run.printf.emit(&bytes);
+                        cx.launch.printf.emit(&bytes);
                         count as u64
                     }
                     None => u64::from(u32::MAX),
@@ -58,7 +60,7 @@ pub unsafe fn builtin(
                 let at = arg(cx, w, 0);
                 if at != 0 {
                     match cx
-                        .run
+                        .launch
                         .space
                         .free_if(at, |r| r.kind == Kind::Internal && r.owner == HEAP_OWNER)
                     {
@@ -77,7 +79,7 @@ pub unsafe fn builtin(
             BuiltinKind::AssertFail => 0,
         };
         if let Some(place) = op.result {
-            // SAFETY: the caller's promise; frames lie within the stack limit.
+            // SAFETY: upheld by the caller; frames lie within the stack limit.
             unsafe {
                 match place {
                     BuiltinArg::Memory(at, size) => {
@@ -101,20 +103,21 @@ pub unsafe fn builtin(
     Ok(())
 }
 
+/// Argument `n` of a call.
 unsafe fn argument(
-    cx: &Cx<'_>,
+    cx: &Context<'_>,
     w: &mut Warp,
     regs: *mut u8,
     op: &BuiltinOp,
     n: usize,
     lane: usize,
 ) -> u64 {
-    // SAFETY: the caller's promise; the kernel's frame lies within local memory.
+    // SAFETY: upheld by the caller; the kernel's frame lies within local memory.
     unsafe {
         match op.args.get(n) {
             Some(&BuiltinArg::Memory(at, size)) => {
                 let frame = *regs.add(fixed::FRAME as usize).cast::<u32>().add(lane);
-                read_bytes(local_base(cx, w), frame + at, lane, size.min(8)) as u64
+                local_read_bytes(local_base(cx, w), frame + at, lane, size.min(8)) as u64
             }
             Some(&BuiltinArg::Register(at, slot)) => get(regs, at, slot, lane) as u64,
             None => 0,
@@ -122,20 +125,22 @@ unsafe fn argument(
     }
 }
 
-fn malloc(cx: &Cx<'_>, size: u64) -> u64 {
+/// `malloc`; zero if the heap is exhausted.
+fn malloc(cx: &Context<'_>, size: u64) -> u64 {
     if size == 0 {
         return 0;
     }
     let fits = HEAP_USED
         .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |used| {
-            used.checked_add(size).filter(|&n| n <= cx.run.heap_limit)
+            used.checked_add(size)
+                .filter(|&n| n <= cx.launch.heap_limit)
         })
         .is_ok();
     if !fits {
         return 0;
     }
     match cx
-        .run
+        .launch
         .space
         .alloc_owned(size, 16, Kind::Internal, HEAP_OWNER, Reach::ALL)
     {
@@ -147,16 +152,16 @@ fn malloc(cx: &Cx<'_>, size: u64) -> u64 {
     }
 }
 
-/// Reads `bytes` bytes (at most 8) of generic memory.
+/// Reads up to 8 bytes of generic memory.
 fn peek(
-    cx: &mut Cx<'_>,
+    cx: &mut Context<'_>,
     w: &mut Warp,
     lane: u32,
     at: u64,
     bytes: u32,
 ) -> Result<u64, Box<LaneFault>> {
     match resolve(cx, MemSpace::Generic, 255, lane, at, bytes, bytes, false)? {
-        Place::Host(p) => {
+        ResolvedAddress::Host(p) => {
             let mut buffer = [0u8; 8];
             // SAFETY: `resolve` has checked the range.
             unsafe {
@@ -164,15 +169,21 @@ fn peek(
             };
             Ok(u64::from_le_bytes(buffer))
         }
-        Place::Local(o) => {
+        ResolvedAddress::Local(o) => {
             let base = local_base(cx, w);
             // SAFETY: `resolve` has checked the range.
-            Ok(unsafe { read_bytes(base, o, lane as usize, bytes) } as u64)
+            Ok(unsafe { local_read_bytes(base, o, lane as usize, bytes) } as u64)
         }
     }
 }
 
-fn string(cx: &mut Cx<'_>, w: &mut Warp, lane: u32, at: u64) -> Result<Vec<u8>, Box<LaneFault>> {
+/// Reads a string that ends with a NUL.
+fn string(
+    cx: &mut Context<'_>,
+    w: &mut Warp,
+    lane: u32,
+    at: u64,
+) -> Result<Vec<u8>, Box<LaneFault>> {
     let mut out = Vec::new();
     while out.len() < LONGEST {
         let c = peek(cx, w, lane, at.wrapping_add(out.len() as u64), 1)? as u8;
@@ -184,7 +195,7 @@ fn string(cx: &mut Cx<'_>, w: &mut Warp, lane: u32, at: u64) -> Result<Vec<u8>, 
     Ok(out)
 }
 
-/// The list that `vprintf` gets: every argument aligned to its own size.
+/// The argument buffer of `vprintf`, in which every argument is aligned to its size.
 struct Arguments {
     at: u64,
     used: usize,
@@ -193,7 +204,7 @@ struct Arguments {
 impl Arguments {
     fn next(
         &mut self,
-        cx: &mut Cx<'_>,
+        cx: &mut Context<'_>,
         w: &mut Warp,
         lane: u32,
         bytes: u32,
@@ -206,11 +217,12 @@ impl Arguments {
     }
 }
 
+/// Output of a `vprintf` call and the number of its arguments.
 type Printed = Option<(Vec<u8>, usize)>;
 
-/// Formats one lane's call. `None` for a null format.
+/// Formats the call of one lane; `None` if the format is null.
 fn print(
-    cx: &mut Cx<'_>,
+    cx: &mut Context<'_>,
     w: &mut Warp,
     lane: u32,
     format: u64,
@@ -282,7 +294,7 @@ fn print(
             break;
         };
         n += 1;
-        // On the targets of the device `long` is 64 bits wide, as on the host.
+        // `long` has 64 bits in device code.
         let wide = long > 0;
         match c {
             b'%' => out.push(b'%'),
@@ -336,7 +348,7 @@ fn print(
     Ok(Some((out, args.used)))
 }
 
-/// A conversion specification.
+/// A conversion specification of a format string.
 #[derive(Default)]
 struct Spec {
     flags: String,
@@ -365,7 +377,7 @@ impl Spec {
         let Ok(spec) = CString::new(self.head() + tail) else {
             return;
         };
-        // The widest field is 4096 characters, the longest number 309 digits before the point.
+        // A field has at most 4096 characters, and a number at most 309 digits before the point.
         let mut buffer = vec![0u8; 10240];
         let n = call(buffer.as_mut_ptr().cast(), buffer.len(), spec.as_ptr());
         let n = usize::try_from(n).unwrap_or(0).min(buffer.len() - 1);
@@ -375,7 +387,7 @@ impl Spec {
     fn integer(&self, out: &mut Vec<u8>, conversion: u8, v: i64) {
         let tail = format!("ll{}", conversion as char);
         self.run(out, &tail, |p, n, f| {
-            // SAFETY: the specification has exactly one conversion, of a 64-bit integer; the buffer has `n` bytes.
+            // SAFETY: the specification has exactly one conversion, of a 64-bit integer, and the buffer has `n` bytes.
             unsafe { libc::snprintf(p, n, f, v) }
         });
     }
@@ -383,7 +395,7 @@ impl Spec {
     fn float(&self, out: &mut Vec<u8>, conversion: u8, v: f64) {
         let tail = String::from(conversion as char);
         self.run(out, &tail, |p, n, f| {
-            // SAFETY: the specification has exactly one conversion, of a double; the buffer has `n` bytes.
+            // SAFETY: the specification has exactly one conversion, of a double, and the buffer has `n` bytes.
             unsafe { libc::snprintf(p, n, f, v) }
         });
     }
@@ -402,18 +414,18 @@ impl Spec {
     }
 }
 
-/// The message of a failed assertion, one line a lane, as a GPU prints it.
+/// The message of a failed assertion, one line per lane, in the format of a GPU.
 unsafe fn assert_fail(
-    cx: &mut Cx<'_>,
+    cx: &mut Context<'_>,
     w: &mut Warp,
     regs: *mut u8,
     op: &BuiltinOp,
-    m: u32,
+    active: u32,
 ) -> Box<LaneFault> {
     let mut text = String::new();
-    for l in (0..LANES).filter(|l| m >> l & 1 != 0) {
-        let part = |cx: &mut Cx<'_>, w: &mut Warp, n: usize| {
-            // SAFETY: the caller's promise.
+    for l in lanes(active) {
+        let part = |cx: &mut Context<'_>, w: &mut Warp, n: usize| {
+            // SAFETY: upheld by the caller.
             let at = unsafe { argument(cx, w, regs, op, n, l) };
             let s = if at == 0 {
                 Ok(Vec::new())
@@ -423,14 +435,14 @@ unsafe fn assert_fail(
             s.map_or_else(|_| "?".into(), |s| String::from_utf8_lossy(&s).into_owned())
         };
         let (expression, file, function) = (part(cx, w, 0), part(cx, w, 1), part(cx, w, 3));
-        // SAFETY: the caller's promise.
+        // SAFETY: upheld by the caller.
         let line = unsafe { argument(cx, w, regs, op, 2, l) } as u32;
-        let at = cx.core.coordinates(cx.run.block, w.index, l as u32);
+        let at = cx.block.coordinates(cx.launch.block, w.index, l as u32);
         let ([bx, by, bz], [tx, ty, tz]) = (at.block, at.thread);
         let _ = writeln!(
             text,
             "{file}:{line}: {function}: block: [{bx},{by},{bz}], thread: [{tx},{ty},{tz}] Assertion `{expression}` failed."
         );
     }
-    fault(FaultKind::Assert, m, text)
+    fault(FaultKind::Assert, active, text)
 }

@@ -1,36 +1,36 @@
 //! Calls and returns.
 //!
-//! Every function has its registers in a fixed place, and each lane has its own column of them. A lane's return
-//! address and frame lie on a stack per lane, so that lanes of one warp may be at different depths. Where a function
-//! can be entered again before it returns, its registers are saved around the call.
+//! Every function has fixed locations for its registers, with an element per lane. Return addresses and frames lie on a
+//! stack per lane, so that lanes of a warp may be at different depths. A recursive function saves its registers around
+//! a call.
 
-use super::interpreter::{Cx, Done, fault};
-use super::memory::{blend32, get, local_base, local_read, local_write, set};
-use super::warp::{Calls, LANES, Return, State, Warp, zeroed_lines};
+use super::aligned::zeroed_lines;
+use super::context::{Context, ExecResult, fault};
+use super::lanes::{LANES, lanes};
+use super::memory::{
+    blend32, get, local_base, local_read, local_read_bytes, local_write, local_write_bytes, set,
+};
+use super::warp::{Calls, FragmentState, Return, Warp};
 use crate::engine::fault_report::FaultKind;
 use crate::engine::ops::Slot;
-use crate::engine::program::{ArgCopy, Inst, Kind, SaveSet, fixed};
+use crate::engine::program::{ArgCopy, Inst, InstKind, SaveSet, fixed};
 
-fn lanes(m: u32) -> impl Iterator<Item = usize> {
-    (0..LANES).filter(move |l| m >> l & 1 != 0)
-}
-
-/// Copies one argument or result for the lanes `m`.
+/// Copies one argument or result for the lanes `active`.
 unsafe fn copy(
-    cx: &Cx<'_>,
+    cx: &Context<'_>,
     w: &mut Warp,
     regs: *mut u8,
     c: &ArgCopy,
-    m: u32,
+    active: u32,
     frame: u32,
     into_callee: bool,
 ) {
     let base = local_base(cx, w);
-    // SAFETY: both frames lie within the stack limit, which the call checked.
+    // SAFETY: both frames lie within the stack limit, which `call` has checked.
     unsafe {
         let frames = regs.add(fixed::FRAME as usize).cast::<u32>();
         let dynamic = regs.add(fixed::DYNAMIC as usize).cast::<u32>();
-        for l in lanes(m) {
+        for l in lanes(active) {
             let own = *frames.add(l);
             let other = own + frame + *dynamic.add(l);
             match *c {
@@ -63,9 +63,9 @@ unsafe fn copy(
                 } => {
                     if into_callee {
                         let v = get(regs, caller, slot, l);
-                        write_bytes(base, other + callee, l, size, v);
+                        local_write_bytes(base, other + callee, l, size, v);
                     } else {
-                        let v = read_bytes(base, other + callee, l, size);
+                        let v = local_read_bytes(base, other + callee, l, size);
                         set(regs, caller, slot, l, v);
                     }
                 }
@@ -74,26 +74,7 @@ unsafe fn copy(
     }
 }
 
-unsafe fn write_bytes(base: *mut u8, at: u32, lane: usize, size: u32, v: u128) {
-    for k in 0..size.min(16) {
-        // SAFETY: the caller's promise.
-        unsafe { local_write(base, at + k, lane, 1, v >> (8 * k) & 0xff) };
-    }
-}
-
-/// Reads up to 16 bytes of local memory, however they are aligned.
-///
-/// # Safety
-/// The range lies in the lane's local memory.
-pub unsafe fn read_bytes(base: *mut u8, at: u32, lane: usize, size: u32) -> u128 {
-    let mut v = 0;
-    for k in 0..size.min(16) {
-        // SAFETY: the caller's promise.
-        v |= unsafe { local_read(base, at + k, lane, 1) } << (8 * k);
-    }
-    v
-}
-
+/// The slots of a function's registers.
 fn each_slot(s: &SaveSet) -> impl Iterator<Item = (u32, Slot)> {
     let range = |(from, to): (u32, u32), slot: Slot| {
         (from..to)
@@ -106,60 +87,61 @@ fn each_slot(s: &SaveSet) -> impl Iterator<Item = (u32, Slot)> {
         .chain(range(s.r128, Slot::R128))
 }
 
-/// Copies the lanes `m` of a function's registers between two register files.
-unsafe fn move_registers(set: &SaveSet, from: *const u8, to: *mut u8, m: u32) {
+/// Copies the lanes `active` of a function's registers between two register files.
+unsafe fn move_registers(set: &SaveSet, from: *const u8, to: *mut u8, active: u32) {
     for (at, slot) in each_slot(set) {
-        // SAFETY: both are register files of the program.
+        // SAFETY: the caller passes register files of the program that `set` belongs to.
         unsafe {
             let (f, t) = (from.add(at as usize), to.add(at as usize));
             match slot {
                 Slot::Pred => {
                     let (f, t) = (f.cast::<u32>(), t.cast::<u32>());
-                    *t = *t & !m | *f & m;
+                    *t = *t & !active | *f & active;
                 }
-                Slot::R32 => blend32(f.cast(), t.cast(), m),
+                Slot::R32 => blend32(f.cast(), t.cast(), active),
                 Slot::R64 => {
-                    lanes(m).for_each(|l| *t.cast::<u64>().add(l) = *f.cast::<u64>().add(l))
+                    lanes(active).for_each(|l| *t.cast::<u64>().add(l) = *f.cast::<u64>().add(l))
                 }
                 Slot::R128 => {
-                    lanes(m).for_each(|l| *t.cast::<u128>().add(l) = *f.cast::<u128>().add(l))
+                    lanes(active).for_each(|l| *t.cast::<u128>().add(l) = *f.cast::<u128>().add(l))
                 }
             }
         }
     }
 }
 
-/// `call`: the lanes `m` go to their callees; nothing is left running.
+/// `call`: parks the lanes `active` at the entry points of their callees.
 ///
 /// # Safety
-/// `inst` is a decoded instruction of the program whose register file `regs` is.
+/// `regs` is a register file of the program that `inst` belongs to.
 #[inline(never)]
 pub unsafe fn call(
-    cx: &mut Cx<'_>,
+    cx: &mut Context<'_>,
     w: &mut Warp,
     regs: *mut u8,
     inst: &Inst,
     pc: u32,
-    m: u32,
-) -> Done {
+    active: u32,
+) -> ExecResult {
     let program = cx.program;
     let op = &program.calls[inst.target as usize];
-    // SAFETY: places lie in the register file.
+    // SAFETY: operands and fixed locations lie in the register file.
     unsafe {
         let frames = regs.add(fixed::FRAME as usize).cast::<u32>();
         let dynamic = regs.add(fixed::DYNAMIC as usize).cast::<u32>();
-        // Where each lane goes, and that its frame fits.
+        // Group the lanes by callee, and check that their frames fit.
         let mut groups: [(u32, u32); LANES] = [(0, 0); LANES];
         let mut count = 0;
-        for l in lanes(m) {
-            let (entry, size) = if inst.kind == Kind::Call {
+        for l in lanes(active) {
+            let (entry, size) = if inst.kind == InstKind::Call {
                 (op.entry, op.callee_frame)
             } else {
                 let address = *regs.add(inst.args.src[0] as usize).cast::<u64>().add(l);
                 match program.targets.iter().find(|t| t.address == address) {
                     Some(t) => (t.entry, t.frame.max(op.callee_frame)),
                     None => {
-                        let text = format!("a call to {address:#x}, where no function is");
+                        let text =
+                            format!("call of {address:#x}, which is not the address of a function");
                         return Err(fault(FaultKind::InvalidPc, 1 << l, text));
                     }
                 }
@@ -168,10 +150,10 @@ pub unsafe fn call(
                 + u64::from(op.frame)
                 + u64::from(*dynamic.add(l))
                 + u64::from(size);
-            if top > u64::from(cx.run.local_bytes) {
+            if top > u64::from(cx.launch.local_bytes) {
                 let text = format!(
-                    "{top} bytes of stack; the limit of a thread is {}",
-                    cx.run.local_bytes
+                    "the call needs {top} bytes of stack; the limit of a thread is {}",
+                    cx.launch.local_bytes
                 );
                 return Err(fault(FaultKind::StackOverflow, 1 << l, text));
             }
@@ -184,10 +166,10 @@ pub unsafe fn call(
             }
         }
         for c in &op.args {
-            copy(cx, w, regs, c, m, op.frame, true);
+            copy(cx, w, regs, c, active, op.frame, true);
         }
         let mut calls = w.calls.take().unwrap_or_default();
-        for l in lanes(m) {
+        for l in lanes(active) {
             let depth = calls.depth[l] as usize;
             if calls.stack.len() <= depth {
                 calls.stack.push([Return::default(); LANES]);
@@ -199,23 +181,24 @@ pub unsafe fn call(
             };
         }
         if let Some(set) = &op.save {
-            save(&mut calls, program.file_bytes, set, regs, m);
+            save(&mut calls, program.file_bytes, set, regs, active);
         }
-        for l in lanes(m) {
+        for l in lanes(active) {
             calls.depth[l] += 1;
             *frames.add(l) += op.frame + *dynamic.add(l);
             *dynamic.add(l) = 0;
         }
         w.calls = Some(calls);
         for &(entry, lanes) in &groups[..count] {
-            w.park(entry, lanes, State::Ready);
+            w.park(entry, lanes, FragmentState::Ready);
         }
     }
     Ok(())
 }
 
-unsafe fn save(calls: &mut Calls, bytes: u32, set: &SaveSet, regs: *mut u8, m: u32) {
-    let mut left = m;
+/// Saves the registers of the lanes `active`, each at its depth.
+unsafe fn save(calls: &mut Calls, bytes: u32, set: &SaveSet, regs: *mut u8, active: u32) {
+    let mut left = active;
     while left != 0 {
         let depth = calls.depth[left.trailing_zeros() as usize];
         let group = lanes(left)
@@ -234,18 +217,24 @@ unsafe fn save(calls: &mut Calls, bytes: u32, set: &SaveSet, regs: *mut u8, m: u
     }
 }
 
-/// After a return: registers and results back.
+/// After a return: restores the registers of a recursive caller and copies the results.
 ///
 /// # Safety
-/// `inst` is a decoded instruction of the program whose register file `regs` is.
+/// `regs` is a register file of the program that `inst` belongs to.
 #[inline(never)]
-pub unsafe fn after_call(cx: &mut Cx<'_>, w: &mut Warp, regs: *mut u8, inst: &Inst, m: u32) {
+pub unsafe fn after_call(
+    cx: &mut Context<'_>,
+    w: &mut Warp,
+    regs: *mut u8,
+    inst: &Inst,
+    active: u32,
+) {
     let program = cx.program;
     let op = &program.calls[inst.target as usize];
     if let Some(set) = &op.save
         && let Some(mut calls) = w.calls.take()
     {
-        let mut left = m;
+        let mut left = active;
         while left != 0 {
             let depth = calls.depth[left.trailing_zeros() as usize];
             let group = lanes(left)
@@ -264,25 +253,25 @@ pub unsafe fn after_call(cx: &mut Cx<'_>, w: &mut Warp, regs: *mut u8, inst: &In
         w.calls = Some(calls);
     }
     for c in &op.returns {
-        // SAFETY: the callee's frame lies within the stack limit, which the call checked.
-        unsafe { copy(cx, w, regs, c, m, op.frame, false) };
+        // SAFETY: the callee's frame lies within the stack limit, which `call` has checked.
+        unsafe { copy(cx, w, regs, c, active, op.frame, false) };
     }
 }
 
-/// `ret`: lanes that were called go back, set aside; returns those that were not, which exit.
+/// `ret`: parks the lanes of a call at its return address, and returns the lanes of no call, which exit.
 ///
 /// # Safety
 /// `regs` is the warp's register file.
-pub unsafe fn ret(w: &mut Warp, regs: *mut u8, m: u32) -> u32 {
+pub unsafe fn ret(w: &mut Warp, regs: *mut u8, active: u32) -> u32 {
     let Some(mut calls) = w.calls.take() else {
-        return m;
+        return active;
     };
     let mut gone = 0;
-    // SAFETY: places lie in the register file.
+    // SAFETY: operands and fixed locations lie in the register file.
     unsafe {
         let frames = regs.add(fixed::FRAME as usize).cast::<u32>();
         let dynamic = regs.add(fixed::DYNAMIC as usize).cast::<u32>();
-        for l in lanes(m) {
+        for l in lanes(active) {
             if calls.depth[l] == 0 {
                 gone |= 1 << l;
                 continue;
@@ -291,7 +280,7 @@ pub unsafe fn ret(w: &mut Warp, regs: *mut u8, m: u32) -> u32 {
             let r = calls.stack[calls.depth[l] as usize][l];
             *frames.add(l) = r.frame;
             *dynamic.add(l) = r.dynamic;
-            w.park(r.pc, 1 << l, State::Ready);
+            w.park(r.pc, 1 << l, FragmentState::Ready);
         }
     }
     w.calls = Some(calls);
@@ -301,22 +290,22 @@ pub unsafe fn ret(w: &mut Warp, regs: *mut u8, m: u32) -> u32 {
 /// `alloca`.
 ///
 /// # Safety
-/// `inst` is a decoded instruction of the program whose register file `regs` is.
-pub unsafe fn alloca(cx: &Cx<'_>, regs: *mut u8, inst: &Inst, m: u32) -> Done {
+/// `regs` is a register file of the program that `inst` belongs to.
+pub unsafe fn alloca(cx: &Context<'_>, regs: *mut u8, inst: &Inst, active: u32) -> ExecResult {
     let align = (inst.imm as u64).clamp(1, 1024).next_power_of_two().max(16);
-    // SAFETY: places lie in the register file.
+    // SAFETY: operands and fixed locations lie in the register file.
     unsafe {
-        for l in lanes(m) {
+        for l in lanes(active) {
             let frame = *regs.add(fixed::FRAME as usize).cast::<u32>().add(l);
             let dynamic = regs.add(fixed::DYNAMIC as usize).cast::<u32>().add(l);
             let size = *regs.add(inst.args.src[0] as usize).cast::<u64>().add(l);
             let own = u64::from(inst.args.src[1]);
             let at = (u64::from(frame) + own + u64::from(*dynamic)).next_multiple_of(align);
             let top = at.saturating_add(size).saturating_add(15) / 16 * 16;
-            if top > u64::from(cx.run.local_bytes) {
+            if top > u64::from(cx.launch.local_bytes) {
                 let text = format!(
-                    "{size} more bytes of stack; the limit of a thread is {}",
-                    cx.run.local_bytes
+                    "`alloca` of {size} bytes exceeds the stack of a thread, {} bytes",
+                    cx.launch.local_bytes
                 );
                 return Err(fault(FaultKind::StackOverflow, 1 << l, text));
             }
@@ -330,11 +319,11 @@ pub unsafe fn alloca(cx: &Cx<'_>, regs: *mut u8, inst: &Inst, m: u32) -> Done {
 /// `stacksave`.
 ///
 /// # Safety
-/// `inst` is a decoded instruction of the program whose register file `regs` is.
-pub unsafe fn stack_save(regs: *mut u8, inst: &Inst, m: u32) {
-    // SAFETY: places lie in the register file.
+/// `regs` is a register file of the program that `inst` belongs to.
+pub unsafe fn stack_save(regs: *mut u8, inst: &Inst, active: u32) {
+    // SAFETY: operands and fixed locations lie in the register file.
     unsafe {
-        for l in lanes(m) {
+        for l in lanes(active) {
             let dynamic = *regs.add(fixed::DYNAMIC as usize).cast::<u32>().add(l);
             *regs.add(inst.args.dst[0] as usize).cast::<u64>().add(l) = u64::from(dynamic);
         }
@@ -344,13 +333,13 @@ pub unsafe fn stack_save(regs: *mut u8, inst: &Inst, m: u32) {
 /// `stackrestore`.
 ///
 /// # Safety
-/// `inst` is a decoded instruction of the program whose register file `regs` is.
-pub unsafe fn stack_restore(regs: *mut u8, inst: &Inst, m: u32) {
-    // SAFETY: places lie in the register file.
+/// `regs` is a register file of the program that `inst` belongs to.
+pub unsafe fn stack_restore(regs: *mut u8, inst: &Inst, active: u32) {
+    // SAFETY: operands and fixed locations lie in the register file.
     unsafe {
-        for l in lanes(m) {
+        for l in lanes(active) {
             let dynamic = regs.add(fixed::DYNAMIC as usize).cast::<u32>().add(l);
-            // Never more than there is: a made-up value must not lift the stack past its limit.
+            // The minimum keeps an invalid value from raising the stack past its limit.
             let saved = *regs.add(inst.args.src[0] as usize).cast::<u64>().add(l);
             *dynamic = (*dynamic).min(u32::try_from(saved).unwrap_or(0));
         }

@@ -1,15 +1,30 @@
-//! Executes compiled kernels: a grid is scheduled over worker threads, a block over its warps, and the interpreter
-//! executes one warp at a time.
+//! Executes compiled kernels.
+//!
+//! [`grid`] hands blocks to the [`thread_pool`], [`block`] runs the warps of one block in turn, and [`interpreter`] is the
+//! loop that executes one warp. The other files implement the instructions.
+//!
+//! Throughout, `regs` is the register file of the running warp, and `active` is the mask of the lanes that execute the
+//! instruction: the running fragment without the lanes that the guard excludes.
 
-pub mod atomics;
+mod aligned;
+mod atomics;
 mod block;
+mod block_barrier;
+mod block_state;
 mod builtins;
 mod calls;
-mod collectives;
+mod context;
 pub mod grid;
 mod interpreter;
-pub mod mbarrier;
+mod lanes;
+mod launch_state;
+mod mbarrier;
 mod memory;
 mod texture;
+mod texture_cache;
 mod thread_pool;
 mod warp;
+mod warp_collectives;
+mod worker;
+
+pub use launch_state::PrintfSink;

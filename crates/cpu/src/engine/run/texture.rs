@@ -1,58 +1,22 @@
-//! Texture and surface instructions: from a warp's registers to the sampler and back.
+//! Texture and surface instructions: move values between registers and the sampler.
 
 use cupyrite_ptx::ir::Type;
 
 use super::atomics::combine;
-use super::interpreter::{Cx, Done, fault};
-use super::memory::{refused, set};
-use super::warp::LANES;
-use crate::engine::fault_report::{FaultKind, LaneFault, What};
+use super::context::{Context, ExecResult, fault};
+use super::lanes::{LANES, lanes};
+use super::memory::{get, refused, set};
+use super::texture_cache::Entry;
+use crate::engine::fault_report::{FaultDetail, FaultKind, LaneFault};
 use crate::engine::ops::Slot;
 use crate::engine::program::{Inst, TexDetail, TexKind, TexOp};
 use crate::memory::{Access, AddressSpace, Viewer};
-use crate::texture::objects::{self, Object};
+use crate::texture::objects::Object;
 use crate::texture::{
     Coordinates, Detail, Fetch, Places, Row, Rows, Surface, Texture, read_element, write_element,
 };
 
-/// Objects that a worker has used.
-#[derive(Default)]
-pub struct ObjectCache {
-    entries: [Option<Entry>; 16],
-}
-
-struct Entry {
-    handle: u64,
-    object: Object,
-    /// The memory it reads has been looked up.
-    proved: bool,
-}
-
-impl ObjectCache {
-    /// Memory has come or gone: what textures read must be looked up again.
-    pub fn forget_memory(&mut self) {
-        for e in self.entries.iter_mut().flatten() {
-            e.proved = false;
-        }
-    }
-
-    /// What a handle names.
-    #[inline]
-    fn find(&mut self, handle: u64) -> Option<&mut Entry> {
-        // Handles of the driver differ from their fifth bit on.
-        let slot = &mut self.entries[(handle >> 4) as usize & 15];
-        if slot.as_ref().is_none_or(|e| e.handle != handle) {
-            *slot = Some(Entry {
-                handle,
-                object: objects::find(handle)?,
-                proved: false,
-            });
-        }
-        slot.as_mut()
-    }
-}
-
-/// Whether all of `[address, address + len)` lies in regions that touch each other and that `viewer` may read.
+/// Whether `[address, address + len)` lies in adjacent regions that `viewer` may read.
 fn covered(space: &AddressSpace, viewer: &Viewer, address: u64, len: u64) -> bool {
     let Some(end) = address.checked_add(len) else {
         return false;
@@ -67,35 +31,37 @@ fn covered(space: &AddressSpace, viewer: &Viewer, address: u64, len: u64) -> boo
     true
 }
 
+/// The fault of an invalid handle.
 #[cold]
 fn no_object(handle: u64, lane: u32, what: &str) -> Box<LaneFault> {
     let text = if handle == 0 {
         format!("the {what} handle is zero")
     } else {
-        format!("{handle:#x} is the handle of no {what} object")
+        format!("{handle:#x} is not the handle of a {what} object")
     };
     Box::new(LaneFault {
         kind: FaultKind::IllegalAddress,
         lane,
-        what: What::Text(text),
+        detail: FaultDetail::Text(text),
     })
 }
 
+/// The texture of a handle. Checks that its memory is accessible.
 fn texture(
-    cx: &mut Cx<'_>,
+    cx: &mut Context<'_>,
     handle: u64,
     lane: u32,
 ) -> Result<std::sync::Arc<Texture>, Box<LaneFault>> {
-    let space = cx.run.space;
+    let space = cx.launch.space;
     let Some(entry) = cx.worker.objects.find(handle) else {
         return Err(no_object(handle, lane, "texture"));
     };
     let Object::Texture(texture) = &entry.object else {
         return Err(no_object(handle, lane, "texture"));
     };
-    if !entry.proved {
+    if !entry.checked {
         if let Some((address, len)) = texture.memory()
-            && !covered(space, &cx.run.viewer, address, len)
+            && !covered(space, &cx.launch.viewer, address, len)
         {
             let len = u32::try_from(len).unwrap_or(u32::MAX);
             return Err(refused(
@@ -108,13 +74,14 @@ fn texture(
                 None,
             ));
         }
-        entry.proved = true;
+        entry.checked = true;
     }
     Ok(texture.clone())
 }
 
+/// The surface of a handle.
 fn surface(
-    cx: &mut Cx<'_>,
+    cx: &mut Context<'_>,
     handle: u64,
     lane: u32,
 ) -> Result<std::sync::Arc<Surface>, Box<LaneFault>> {
@@ -134,24 +101,24 @@ fn surface(
 #[inline(always)]
 unsafe fn row<T: Copy>(regs: *mut u8, at: u32) -> Row<T> {
     const { assert!(size_of::<T>() == 4) };
-    // SAFETY: the caller's promise; every bit pattern of 32 bits is a value of the types used here (u32, i32, f32).
+    // SAFETY: upheld by the caller; every bit pattern of 32 bits is a value of the types used here (u32, i32, f32).
     unsafe { *regs.add(at as usize).cast() }
 }
 
-/// Runs a texture or surface instruction for the lanes `m`.
+/// Executes a texture or surface instruction for the lanes `active`.
 ///
 /// # Safety
-/// `inst` is a decoded instruction of the program whose register file `regs` is.
+/// `regs` is a register file of the program that `inst` belongs to.
 #[inline(never)]
-pub unsafe fn run(cx: &mut Cx<'_>, regs: *mut u8, inst: &Inst, m: u32) -> Done {
+pub unsafe fn run(cx: &mut Context<'_>, regs: *mut u8, inst: &Inst, active: u32) -> ExecResult {
     let program = cx.program;
     let op = &program.textures[inst.target as usize];
     // SAFETY: the handle is in a 64-bit slot.
     let handles: Row<u64> = unsafe { *regs.add(op.object as usize).cast() };
     let mut rows: Rows = [[0; LANES]; 4];
-    let mut left = m;
+    let mut left = active;
     while left != 0 {
-        // Nearly always all lanes use the same object.
+        // Usually all lanes use the same object.
         let first = left.trailing_zeros();
         let handle = handles[first as usize & 31];
         let mut group = 0;
@@ -160,7 +127,7 @@ pub unsafe fn run(cx: &mut Cx<'_>, regs: *mut u8, inst: &Inst, m: u32) -> Done {
         }
         group &= left;
         left &= !group;
-        // SAFETY: places lie in the register file, and have the widths that the decoder gave them.
+        // SAFETY: the operands lie in the register file and have the shapes that the compiler chose.
         unsafe {
             match op.kind {
                 TexKind::Fetch { .. } | TexKind::Gather(_) => {
@@ -170,13 +137,13 @@ pub unsafe fn run(cx: &mut Cx<'_>, regs: *mut u8, inst: &Inst, m: u32) -> Done {
                 TexKind::TextureQuery(what, by_level) => {
                     let texture = texture(cx, handle, first)?;
                     let level: Row<u32> = row(regs, op.lod);
-                    for l in (0..LANES).filter(|l| group >> l & 1 != 0) {
+                    for l in lanes(group) {
                         rows[0][l] = texture.query(what, if by_level { level[l] } else { 0 });
                     }
                 }
                 TexKind::SurfaceQuery(what) => {
                     let value = surface(cx, handle, first)?.query(what);
-                    for l in (0..LANES).filter(|l| group >> l & 1 != 0) {
+                    for l in lanes(group) {
                         rows[0][l] = value;
                     }
                 }
@@ -189,34 +156,35 @@ pub unsafe fn run(cx: &mut Cx<'_>, regs: *mut u8, inst: &Inst, m: u32) -> Done {
     }
     if !matches!(op.kind, TexKind::Load | TexKind::Store | TexKind::Reduce(_)) {
         // SAFETY: the destinations are slots of the register file.
-        unsafe { write_back(regs, op, &rows, m) };
+        unsafe { write_back(regs, op, &rows, active) };
     }
     Ok(())
 }
 
-/// Puts the results of a fetch or query into their registers.
-unsafe fn write_back(regs: *mut u8, op: &TexOp, rows: &Rows, m: u32) {
+/// Writes the results of a fetch or query to their registers.
+unsafe fn write_back(regs: *mut u8, op: &TexOp, rows: &Rows, active: u32) {
     let half = |bits: u32| u32::from(half::f16::from_f32(f32::from_bits(bits)).to_bits());
     for (k, &(at, slot)) in op.values.iter().enumerate() {
-        for l in (0..LANES).filter(|l| m >> l & 1 != 0) {
+        for l in lanes(active) {
             let v = match op.ty {
                 Type::F16 => half(rows[k & 3][l]),
                 Type::F16x2 => half(rows[(2 * k) & 3][l]) | (half(rows[(2 * k + 1) & 3][l]) << 16),
                 _ => rows[k & 3][l],
             };
-            // SAFETY: the caller's promise.
+            // SAFETY: upheld by the caller.
             unsafe { set(regs, at, slot, l, u128::from(v)) };
         }
     }
     if matches!(op.kind, TexKind::Fetch { .. } | TexKind::Gather(_)) {
-        // Everything is resident.
-        // SAFETY: the place of a predicate.
-        unsafe { *regs.add(op.resident as usize).cast::<u32>() |= m };
+        // All texels are resident.
+        // SAFETY: `resident` is a predicate of the register file.
+        unsafe { *regs.add(op.resident as usize).cast::<u32>() |= active };
     }
 }
 
+/// The fault of an instruction whose geometry differs from that of its object.
 #[cold]
-fn wrong_shape(op: &TexOp, m: u32, what: &str) -> Box<LaneFault> {
+fn wrong_shape(op: &TexOp, active: u32, what: &str) -> Box<LaneFault> {
     let shape = match (op.view.dimensions, op.view.layered, op.view.cube) {
         (_, false, true) => "a cubemap".to_string(),
         (_, true, true) => "a layered cubemap".to_string(),
@@ -225,17 +193,25 @@ fn wrong_shape(op: &TexOp, m: u32, what: &str) -> Box<LaneFault> {
     };
     fault(
         FaultKind::IllegalAddress,
-        m,
-        format!("the instruction is for {shape}, the {what} object has another shape"),
+        active,
+        format!("the instruction accesses {shape}; the {what} object has another shape"),
     )
 }
 
-unsafe fn fetch(t: &Texture, regs: *mut u8, op: &TexOp, m: u32, rows: &mut Rows) -> Done {
+/// `tex`, `tld4` for lanes that use one texture.
+unsafe fn fetch(
+    t: &Texture,
+    regs: *mut u8,
+    op: &TexOp,
+    active: u32,
+    rows: &mut Rows,
+) -> ExecResult {
     let texels = matches!(op.kind, TexKind::Fetch { texels: true, .. });
     if !t.accepts(op.view, texels) {
-        return Err(wrong_shape(op, m, "texture"));
+        return Err(wrong_shape(op, active, "texture"));
     }
-    // SAFETY: places lie in the register file; the caller has looked the texture's memory up, and a pin keeps it.
+    // SAFETY: the operands lie in the register file. The caller has checked the texture's memory, and the launch has
+    // pinned the address space.
     unsafe {
         let coordinates = if texels {
             Coordinates::Texel(op.coordinates.map(|at| row(regs, at)))
@@ -268,27 +244,28 @@ unsafe fn fetch(t: &Texture, regs: *mut u8, op: &TexOp, m: u32, rows: &mut Rows)
             offset: op.offset,
         };
         match op.kind {
-            TexKind::Gather(component) => t.gather(&f, usize::from(component), m, rows),
-            _ => t.fetch(&f, m, rows),
+            TexKind::Gather(component) => t.gather(&f, usize::from(component), active, rows),
+            _ => t.fetch(&f, active, rows),
         }
     }
     Ok(())
 }
 
-unsafe fn access(s: &Surface, regs: *mut u8, op: &TexOp, m: u32) -> Done {
+/// `suld`, `sust`, `sured` for lanes that use one surface.
+unsafe fn access(s: &Surface, regs: *mut u8, op: &TexOp, active: u32) -> ExecResult {
     if !s.accepts(op.view) {
-        return Err(wrong_shape(op, m, "surface"));
+        return Err(wrong_shape(op, active, "surface"));
     }
     if op.formatted && matches!(op.kind, TexKind::Reduce(_)) && s.format().element_bytes() != 4 {
         return Err(fault(
             FaultKind::IllegalAddress,
-            m,
-            "the surface's elements are no single integers of 32 bits",
+            active,
+            "the elements of the surface must be single 32-bit integers",
         ));
     }
     let width = op.ty.bytes();
     let bytes = width * op.values.len() as u32;
-    // SAFETY: places lie in the register file.
+    // SAFETY: the operands lie in the register file.
     let places = unsafe {
         Places {
             view: op.view,
@@ -298,7 +275,7 @@ unsafe fn access(s: &Surface, regs: *mut u8, op: &TexOp, m: u32) -> Done {
             outside: op.outside,
         }
     };
-    let sites = s.sites(&places, m).map_err(|r| {
+    let sites = s.sites(&places, active).map_err(|r| {
         let [x, y, z] = r.coordinates;
         let at = match op.view.dimensions {
             1 => format!("x {x}"),
@@ -313,23 +290,22 @@ unsafe fn access(s: &Surface, regs: *mut u8, op: &TexOp, m: u32) -> Done {
         let (kind, what) = if r.misaligned {
             (FaultKind::MisalignedAddress, "is not aligned to the access")
         } else {
-            (FaultKind::IllegalAddress, "lies outside of the surface")
+            (FaultKind::IllegalAddress, "lies outside the surface")
         };
         let unit = if op.formatted { "element" } else { "byte" };
         Box::new(LaneFault {
             kind,
             lane: r.lane,
-            what: What::Text(format!("{at}{layer} (x in {unit}s) {what}")),
+            detail: FaultDetail::Text(format!("{at}{layer} (x in {unit}s) {what}")),
         })
     })?;
-    let active = |l: &usize| m >> l & 1 != 0;
-    // SAFETY: the sites are zero or elements of the surface's memory; the rest is the caller's promise.
+    // SAFETY: a site is zero or the address of an element of the surface; the caller upholds the rest.
     unsafe {
-        let part = |at: u32, slot: Slot, l: usize| super::memory::get(regs, at, slot, l);
+        let part = |at: u32, slot: Slot, l: usize| get(regs, at, slot, l);
         let keep = u128::MAX >> (128 - 8 * width);
         match op.kind {
             TexKind::Load => {
-                for l in (0..LANES).filter(active) {
+                for l in lanes(active) {
                     let v = if sites[l] == 0 {
                         0
                     } else {
@@ -346,7 +322,7 @@ unsafe fn access(s: &Surface, regs: *mut u8, op: &TexOp, m: u32) -> Done {
                 } else {
                     op.ty
                 };
-                for l in (0..LANES).filter(active).filter(|l| sites[*l] != 0) {
+                for l in lanes(active).filter(|l| sites[*l] != 0) {
                     let Some(&(at, slot)) = op.values.first() else {
                         continue;
                     };
@@ -357,14 +333,14 @@ unsafe fn access(s: &Surface, regs: *mut u8, op: &TexOp, m: u32) -> Done {
             _ if op.formatted => {
                 let mut rows: Rows = [[0; LANES]; 4];
                 for (k, &(at, slot)) in op.values.iter().enumerate().take(4) {
-                    for l in (0..LANES).filter(active) {
+                    for l in lanes(active) {
                         rows[k][l] = part(at, slot, l) as u32;
                     }
                 }
-                s.store_formatted(&sites, &rows, m);
+                s.store_formatted(&sites, &rows, active);
             }
             _ => {
-                for l in (0..LANES).filter(active).filter(|l| sites[*l] != 0) {
+                for l in lanes(active).filter(|l| sites[*l] != 0) {
                     let mut v = 0;
                     for (k, &(at, slot)) in op.values.iter().enumerate() {
                         v |= (part(at, slot, l) & keep) << (8 * width * k as u32);
@@ -383,7 +359,7 @@ unsafe fn access(s: &Surface, regs: *mut u8, op: &TexOp, m: u32) -> Done {
 /// The address is that of an integer of the type's size, aligned, in a surface.
 unsafe fn reduce(site: u64, ty: Type, next: impl Fn(u64) -> u64) {
     use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
-    // SAFETY: the caller's promise.
+    // SAFETY: upheld by the caller.
     unsafe {
         if ty.bits() == 64 {
             let p = AtomicU64::from_ptr(site as *mut u64);

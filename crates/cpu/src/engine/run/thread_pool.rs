@@ -1,13 +1,15 @@
-//! The process's worker threads.
+//! The worker threads of the process.
 //!
-//! A launch runs on the thread that makes it and on as many pool threads as have time; several launches share the
-//! pool. Threads do not survive `fork`, so that a child makes a pool of its own.
+//! A launch runs on the calling thread and on idle pool threads; concurrent launches share the pool. Threads do not survive
+//! `fork`, so that a child process creates a pool of its own.
 
 use std::collections::VecDeque;
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicPtr, Ordering};
-use std::sync::{Condvar, Mutex, OnceLock, PoisonError};
 
-/// Number of threads that run blocks, the calling one included: `CUPYRITE_CPU_THREADS`, or one for each core.
+use parking_lot::{Condvar, Mutex};
+
+/// Number of threads that run blocks, including the calling one: `CUPYRITE_CPU_THREADS`, by default the number of cores.
 pub fn threads() -> usize {
     static N: OnceLock<usize> = OnceLock::new();
     *N.get_or_init(|| {
@@ -22,24 +24,24 @@ pub fn threads() -> usize {
     })
 }
 
-/// The work of one launch, as the pool sees it.
+/// The work of one launch.
 struct Job {
-    /// The closure; alive as long as the job is listed or anyone is inside.
+    /// The closure, which lives while the job is listed or a helper is inside.
     work: *const (dyn Fn(u32) + Sync),
     id: u64,
-    /// Helpers that may still join.
+    /// Number of helpers that may still join.
     wanted: usize,
     /// Number of the next helper.
     next: u32,
-    /// Helpers inside.
+    /// Number of helpers inside.
     inside: usize,
 }
 
-// SAFETY: the closure is `Sync`, and `run` keeps it alive until no thread can reach it any more.
+// SAFETY: the closure is `Sync`, and `run` keeps it alive until no thread can reach it.
 unsafe impl Send for Job {}
 
 #[derive(Default)]
-struct State {
+struct PoolState {
     jobs: VecDeque<Job>,
     serial: u64,
     threads: usize,
@@ -48,14 +50,14 @@ struct State {
 
 struct Pool {
     pid: u32,
-    state: Mutex<State>,
-    /// Something to do.
+    state: Mutex<PoolState>,
+    /// Signals that there is a job.
     work: Condvar,
-    /// Somebody has left a job.
+    /// Signals that a helper has left a job.
     left: Condvar,
 }
 
-/// The pool of this process. It is never freed: its threads end with the process.
+/// The pool of this process. It is never freed.
 fn pool() -> &'static Pool {
     static POOL: AtomicPtr<Pool> = AtomicPtr::new(std::ptr::null_mut());
     let pid = std::process::id();
@@ -66,27 +68,28 @@ fn pool() -> &'static Pool {
     {
         return p;
     }
-    let fresh = Box::into_raw(Box::new(Pool {
+    let new = Box::into_raw(Box::new(Pool {
         pid,
-        state: Mutex::new(State::default()),
+        state: Mutex::new(PoolState::default()),
         work: Condvar::new(),
         left: Condvar::new(),
     }));
-    match POOL.compare_exchange(current, fresh, Ordering::AcqRel, Ordering::Acquire) {
+    match POOL.compare_exchange(current, new, Ordering::AcqRel, Ordering::Acquire) {
         // SAFETY: a pool is never freed.
-        Ok(_) => unsafe { &*fresh },
+        Ok(_) => unsafe { &*new },
         Err(other) => {
-            // SAFETY: nobody else has seen it; `other` was published and is never freed.
+            // SAFETY: no other thread has seen `new`; `other` was published and is never freed.
             unsafe {
-                drop(Box::from_raw(fresh));
+                drop(Box::from_raw(new));
                 &*other
             }
         }
     }
 }
 
+/// The loop of a pool thread.
 fn serve(pool: &'static Pool) {
-    let mut state = pool.state.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut state = pool.state.lock();
     loop {
         let found = state.jobs.iter_mut().find(|j| j.wanted > 0).map(|j| {
             j.wanted -= 1;
@@ -96,10 +99,7 @@ fn serve(pool: &'static Pool) {
         });
         let Some((work, id, number)) = found else {
             state.idle += 1;
-            state = pool
-                .work
-                .wait(state)
-                .unwrap_or_else(PoisonError::into_inner);
+            pool.work.wait(&mut state);
             state.idle -= 1;
             continue;
         };
@@ -107,7 +107,7 @@ fn serve(pool: &'static Pool) {
         // SAFETY: `inside` counts this thread, so that `run` has not returned.
         let call = unsafe { &*work };
         let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| call(number)));
-        state = pool.state.lock().unwrap_or_else(PoisonError::into_inner);
+        state = pool.state.lock();
         if let Some(j) = state.jobs.iter_mut().find(|j| j.id == id) {
             j.inside -= 1;
         }
@@ -118,21 +118,21 @@ fn serve(pool: &'static Pool) {
     }
 }
 
-/// Runs `work(0)` here and `work(1)`, `work(2)`, ... on up to `helpers` pool threads, as they have time; returns when
-/// all that began are done.
+/// Runs `work(0)` on the calling thread and `work(1)`, `work(2)`, ... on up to `helpers` idle pool threads. Returns when
+/// all of them have returned.
 pub fn run(helpers: usize, work: &(dyn Fn(u32) + Sync)) {
     if helpers == 0 {
         return work(0);
     }
     let pool = pool();
-    // SAFETY: only the lifetime changes; this function does not return before nobody can reach the closure.
-    let forever: &'static (dyn Fn(u32) + Sync) = unsafe { std::mem::transmute(work) };
+    // SAFETY: only the lifetime changes, and this function does not return while a thread can reach the closure.
+    let erased: &'static (dyn Fn(u32) + Sync) = unsafe { std::mem::transmute(work) };
     let id = {
-        let mut state = pool.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = pool.state.lock();
         state.serial += 1;
         let id = state.serial;
         state.jobs.push_back(Job {
-            work: forever,
+            work: erased,
             id,
             wanted: helpers,
             next: 0,
@@ -141,11 +141,11 @@ pub fn run(helpers: usize, work: &(dyn Fn(u32) + Sync)) {
         let most = threads().saturating_sub(1);
         while state.idle < helpers && state.threads < most {
             state.threads += 1;
-            let made = std::thread::Builder::new()
+            let spawned = std::thread::Builder::new()
                 .name("cupyrite-worker".into())
                 .spawn(move || serve(pool));
-            if made.is_err() {
-                // The caller does the work alone.
+            if spawned.is_err() {
+                // The calling thread does the work.
                 state.threads -= 1;
                 break;
             }
@@ -156,22 +156,18 @@ pub fn run(helpers: usize, work: &(dyn Fn(u32) + Sync)) {
         id
     };
     if helpers == 1 {
-        pool.work.notify_one()
+        pool.work.notify_one();
     } else {
-        pool.work.notify_all()
+        pool.work.notify_all();
     }
-    /// Leaves the job even if the caller's own part panics.
+    /// Removes the job, even if `work(0)` panics.
     struct Leave {
         pool: &'static Pool,
         id: u64,
     }
     impl Drop for Leave {
         fn drop(&mut self) {
-            let mut state = self
-                .pool
-                .state
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner);
+            let mut state = self.pool.state.lock();
             loop {
                 let Some(n) = state.jobs.iter().position(|j| j.id == self.id) else {
                     return;
@@ -181,11 +177,7 @@ pub fn run(helpers: usize, work: &(dyn Fn(u32) + Sync)) {
                     state.jobs.remove(n);
                     return;
                 }
-                state = self
-                    .pool
-                    .left
-                    .wait(state)
-                    .unwrap_or_else(PoisonError::into_inner);
+                self.pool.left.wait(&mut state);
             }
         }
     }

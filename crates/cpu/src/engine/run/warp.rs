@@ -1,80 +1,52 @@
-//! A warp: its register file, its live lanes and the fragments into which divergence has split them.
+//! A warp: its live lanes, and the fragments into which divergence has split them.
 //!
-//! Lanes with the same position run together. The fragment with the lowest position goes first, and fragments that
-//! meet merge; that reconverges structured code without any analysis. When a fragment keeps jumping backwards while
-//! others wait, the warp *rotates*: the one that has waited longest runs for a while, so that a lock held by a lane
-//! further down the program is released in the end.
+//! Lanes at the same position run together as a fragment. The fragment with the lowest position runs first, and fragments
+//! that meet merge, which reconverges structured code without analysis. When a fragment keeps jumping backwards while
+//! others are ready, the warp *rotates*: the fragment that has waited longest runs for a while. A spinning lane therefore
+//! cannot starve the lane that holds the lock.
 
+use super::aligned::Line;
+use super::lanes::LANES;
 use crate::engine::program::{Program, fixed};
 
-/// All 32 lanes.
-pub const ALL: u32 = u32::MAX;
-/// The warp size.
-pub const LANES: usize = 32;
-
-/// Back edges until the slow path looks around; a spinning one costs [`SPIN_COST`].
+/// Backward branches until the interpreter checks for cancellation and rotates; one that spins costs [`SPIN_COST`].
 pub const FUEL: i32 = 1024;
-/// See [`FUEL`].
+/// Fuel that a spinning backward branch takes.
 pub const SPIN_COST: i32 = 32;
 
-/// Sixty-four bytes, aligned as vector loads like it.
-#[derive(Clone, Copy)]
-#[repr(C, align(64))]
-pub struct Line(pub [u8; 64]);
-
-/// Memory of `bytes` zero bytes, aligned to 64.
-pub fn zeroed_lines(bytes: usize) -> Vec<Line> {
-    let n = bytes.div_ceil(64);
-    if n == 0 {
-        return Vec::new();
-    }
-    let layout = match std::alloc::Layout::array::<Line>(n) {
-        Ok(l) => l,
-        Err(_) => return Vec::new(),
-    };
-    // SAFETY: the layout is not empty; all-zero bytes are a valid `Line`; pointer, length and capacity belong together.
-    unsafe {
-        let p = std::alloc::alloc_zeroed(layout).cast::<Line>();
-        if p.is_null() {
-            std::alloc::handle_alloc_error(layout);
-        }
-        Vec::from_raw_parts(p, n, n)
-    }
-}
-
-/// What a fragment is doing.
+/// State of a fragment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum State {
-    /// Can run.
+pub enum FragmentState {
+    /// It can run.
     Ready,
-    /// At a warp collective with this member mask, of which members are missing. The fragment holds all lanes of the
-    /// group that have arrived, and executes the instruction again when others join it.
+    /// It waits at a warp collective for members of this mask. The fragment holds the lanes of the group that have
+    /// arrived; they execute the instruction again when others merge with them.
     Sync(u32),
-    /// At a block barrier (its position is that of the barrier), in this phase of it.
+    /// It waits at the block barrier of this number, in this phase. Its position is that of the barrier.
     Bar(u8, u32),
 }
 
-/// Lanes that are at the same position.
+/// Lanes at the same position.
 #[derive(Clone, Copy, Debug)]
 pub struct Fragment {
     /// Position.
     pub pc: u32,
     /// Lanes.
     pub mask: u32,
-    /// What they are doing.
-    pub state: State,
-    /// When they were set aside.
+    /// State.
+    pub state: FragmentState,
+    /// Time at which the fragment was parked.
     pub since: u32,
 }
 
-/// Where a lane returns to, and what it gets back.
+/// What a return restores in one lane.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Return {
     /// Position after the call.
     pub pc: u32,
-    /// The caller's frame.
+    /// Offset of the caller's frame.
     pub frame: u32,
-    /// Bytes that `alloca` added to it.
+    /// Bytes that `alloca` has added to that frame.
     pub dynamic: u32,
 }
 
@@ -97,31 +69,31 @@ pub struct Warp {
     pub live: u32,
     /// Position of the running fragment.
     pub pc: u32,
-    /// Lanes of the running fragment; zero if none is.
+    /// Lanes of the running fragment; zero if there is none.
     pub mask: u32,
-    /// Position at which another fragment joins in.
-    pub stop: u32,
-    /// Fragments set aside.
-    pub frags: Vec<Fragment>,
-    /// The running fragment need not be the lowest.
+    /// Lowest later position at which another fragment waits: the running one merges with it there.
+    pub next_merge: u32,
+    /// Parked fragments.
+    pub fragments: Vec<Fragment>,
+    /// Whether the running fragment runs although another is lower.
     pub rotating: bool,
-    /// The next collective runs with whoever is there.
-    pub force: bool,
+    /// Whether the next collective proceeds without its missing members.
+    pub force_collective: bool,
     /// Source of [`Fragment::since`].
     pub time: u32,
     /// Remaining fuel.
     pub fuel: i32,
-    /// Slow paths taken since the last yield.
+    /// How often the fuel has run out in this block.
     pub slow: u32,
     /// Base of the register file, which the block owns; null while the warp has none.
     pub regs: *mut u8,
-    /// The block's number for it.
+    /// Index of the register file in the block.
     pub file: u32,
-    /// Local memory, word-interleaved; allocated when first touched.
+    /// Local memory of the lanes, interleaved by 4-byte words; allocated on first use.
     pub local: Vec<Line>,
     /// Calls in progress.
     pub calls: Option<Box<Calls>>,
-    /// Whether the warp has begun.
+    /// Whether the warp has started.
     pub started: bool,
 }
 
@@ -133,10 +105,10 @@ impl Warp {
             live: 0,
             pc: 0,
             mask: 0,
-            stop: u32::MAX,
-            frags: Vec::new(),
+            next_merge: u32::MAX,
+            fragments: Vec::new(),
             rotating: false,
-            force: false,
+            force_collective: false,
             time: 0,
             fuel: FUEL,
             slow: 0,
@@ -148,16 +120,16 @@ impl Warp {
         }
     }
 
-    /// Prepares for the threads `lanes` of a new block.
+    /// Prepares the warp for the threads `lanes` of a new block.
     pub fn reset(&mut self, index: u32, lanes: u32) {
         self.index = index;
         self.live = lanes;
         self.pc = 0;
         self.mask = lanes;
-        self.stop = u32::MAX;
-        self.frags.clear();
+        self.next_merge = u32::MAX;
+        self.fragments.clear();
         self.rotating = false;
-        self.force = false;
+        self.force_collective = false;
         self.time = 0;
         self.fuel = FUEL;
         self.slow = 0;
@@ -167,16 +139,16 @@ impl Warp {
         }
     }
 
-    /// Fills the places that depend on the thread's index.
+    /// Initializes the fixed locations that depend on the thread index.
     ///
-    /// Inlined into the interpreter's loop, so that it stores in vectors as wide as those that will be loaded.
+    /// Inlined into the interpreter's loop, so that its vector stores are as wide as the loads that follow.
     #[inline(always)]
     pub fn begin(&mut self, program: &Program, block: [u32; 3]) {
         self.started = true;
         let regs = self.regs;
         let lane = |at: u32| regs.wrapping_add(at as usize).cast::<u32>();
         let first = self.index * 32;
-        // SAFETY: the fixed places lie inside every register file, aligned.
+        // SAFETY: every register file contains the fixed locations, aligned.
         unsafe {
             *lane(fixed::CARRY) = 0;
             if program.uses_local {
@@ -216,16 +188,16 @@ impl Warp {
         }
     }
 
-    /// Sets lanes aside.
-    pub fn park(&mut self, pc: u32, mask: u32, state: State) {
+    /// Parks lanes at a position.
+    pub fn park(&mut self, pc: u32, mask: u32, state: FragmentState) {
         self.time = self.time.wrapping_add(1);
-        for f in &mut self.frags {
+        for f in &mut self.fragments {
             if f.pc == pc && f.state == state {
                 f.mask |= mask;
                 return;
             }
         }
-        self.frags.push(Fragment {
+        self.fragments.push(Fragment {
             pc,
             mask,
             state,
@@ -233,8 +205,9 @@ impl Warp {
         });
     }
 
+    /// Makes parked fragment `n` the running one.
     fn take(&mut self, n: usize) {
-        let f = self.frags.swap_remove(n);
+        let f = self.fragments.swap_remove(n);
         self.pc = f.pc;
         self.mask = f.mask;
     }
@@ -242,16 +215,17 @@ impl Warp {
     /// Removes lanes that have exited, and resumes the groups at collectives that waited only for them.
     pub fn remove(&mut self, exited: u32) {
         self.live &= !exited;
-        for f in &mut self.frags {
-            if matches!(f.state, State::Sync(members) if members & self.live & !f.mask == 0) {
-                f.state = State::Ready;
+        for f in &mut self.fragments {
+            if matches!(f.state, FragmentState::Sync(members) if members & self.live & !f.mask == 0)
+            {
+                f.state = FragmentState::Ready;
             }
         }
     }
 
     /// Index of the fragment with the lowest position among those that `wanted` accepts.
     fn lowest(&self, wanted: impl Fn(&Fragment) -> bool) -> Option<usize> {
-        self.frags
+        self.fragments
             .iter()
             .enumerate()
             .filter(|(_, f)| wanted(f))
@@ -259,37 +233,42 @@ impl Warp {
             .map(|(n, _)| n)
     }
 
-    /// Takes up the lowest fragment that can run; false if there is none.
-    pub fn pick(&mut self) -> bool {
+    /// Runs the lowest fragment that can run; returns false if there is none.
+    pub fn resume_next(&mut self) -> bool {
         self.mask = 0;
         self.rotating = false;
-        if let Some(n) = self.lowest(|f| f.state == State::Ready) {
+        if let Some(n) = self.lowest(|f| f.state == FragmentState::Ready) {
             self.take(n);
-        } else if let Some(n) = self.lowest(|f| matches!(f.state, State::Sync(_))) {
-            // The missing members wait at a block barrier and may come yet, or will never come.
-            if self.frags.iter().any(|f| matches!(f.state, State::Bar(..))) && !self.force {
+        } else if let Some(n) = self.lowest(|f| matches!(f.state, FragmentState::Sync(_))) {
+            // The missing members may still arrive if they wait at a block barrier. Otherwise they never will.
+            if self
+                .fragments
+                .iter()
+                .any(|f| matches!(f.state, FragmentState::Bar(..)))
+                && !self.force_collective
+            {
                 return false;
             }
-            self.force = true;
+            self.force_collective = true;
             self.take(n);
         } else {
             return false;
         }
-        self.join();
+        self.merge_at_pc();
         true
     }
 
-    /// Merges fragments at the running one's position into it and finds out where the next one waits.
-    fn join(&mut self) {
+    /// Merges the fragments at the running fragment's position into it, and updates [`Self::next_merge`].
+    fn merge_at_pc(&mut self) {
         let mut stop = u32::MAX;
         let mut n = 0;
-        while n < self.frags.len() {
-            let f = self.frags[n];
-            if matches!(f.state, State::Bar(..)) {
+        while n < self.fragments.len() {
+            let f = self.fragments[n];
+            if matches!(f.state, FragmentState::Bar(..)) {
                 n += 1;
             } else if f.pc == self.pc {
                 self.mask |= f.mask;
-                self.frags.swap_remove(n);
+                self.fragments.swap_remove(n);
             } else {
                 if f.pc > self.pc {
                     stop = stop.min(f.pc);
@@ -297,25 +276,25 @@ impl Warp {
                 n += 1;
             }
         }
-        self.stop = stop;
+        self.next_merge = stop;
     }
 
-    /// The running fragment has moved to `pc`: merge, or let a lower one go first.
+    /// Moves the running fragment to `pc`: it merges with the fragments there, and yields to a lower one.
     #[cold]
     #[inline(never)]
-    pub fn settle(&mut self, pc: u32, mask: u32) {
+    pub fn reconverge(&mut self, pc: u32, mask: u32) {
         self.pc = pc;
         self.mask = mask;
-        self.join();
+        self.merge_at_pc();
         if !self.rotating
             && self
-                .frags
+                .fragments
                 .iter()
-                .any(|f| f.state == State::Ready && f.pc < pc)
+                .any(|f| f.state == FragmentState::Ready && f.pc < pc)
         {
             let (pc, mask) = (self.pc, self.mask);
-            self.park(pc, mask, State::Ready);
-            self.pick();
+            self.park(pc, mask, FragmentState::Ready);
+            self.resume_next();
         }
     }
 
@@ -325,30 +304,30 @@ impl Warp {
     pub fn split(&mut self, mask: u32, taken: u32, target: u32, next: u32) {
         let rest = mask & !taken;
         if target < next {
-            self.park(next, rest, State::Ready);
-            self.settle(target, taken);
+            self.park(next, rest, FragmentState::Ready);
+            self.reconverge(target, taken);
         } else {
-            self.park(target, taken, State::Ready);
-            self.settle(next, rest);
+            self.park(target, taken, FragmentState::Ready);
+            self.reconverge(next, rest);
         }
     }
 
-    /// Lets the fragment that has waited longest run, if there is one.
+    /// Runs the ready fragment that has waited longest; returns false if there is none.
     pub fn rotate(&mut self, pc: u32, mask: u32) -> bool {
         let oldest = self
-            .frags
+            .fragments
             .iter()
             .enumerate()
-            .filter(|(_, f)| f.state == State::Ready)
+            .filter(|(_, f)| f.state == FragmentState::Ready)
             .min_by_key(|(_, f)| f.since)
             .map(|(n, _)| n);
         let Some(n) = oldest else {
             return false;
         };
         self.take(n);
-        self.park(pc, mask, State::Ready);
+        self.park(pc, mask, FragmentState::Ready);
         self.rotating = true;
-        self.join();
+        self.merge_at_pc();
         true
     }
 }

@@ -4,9 +4,9 @@ use cupyrite_ptx::ir::{Base, ClampMode, Instr, Operand, Type};
 use cupyrite_ptx::textures::{Access, Detail, Geometry, TextureForm};
 
 use super::Lower;
-use crate::engine::compile::DecodeError;
+use crate::engine::compile::unit::CompileError;
 use crate::engine::ops::Slot;
-use crate::engine::program::{Inst, Kind, TexDetail, TexKind, TexOp, fixed};
+use crate::engine::program::{Inst, InstKind, TexDetail, TexKind, TexOp, fixed};
 use crate::texture::{Outside, View};
 
 fn view(geometry: Geometry) -> View {
@@ -30,19 +30,19 @@ fn outside(mode: ClampMode) -> Outside {
 
 impl Lower<'_, '_> {
     /// `tex`, `tld4`, `txq`, `suq`, `suld`, `sust`, `sured`.
-    pub fn texture(&mut self, i: &Instr) -> Result<(), DecodeError> {
+    pub fn texture(&mut self, i: &Instr) -> Result<(), CompileError> {
         let form = match TextureForm::of(i, self.unit().body) {
             Some(Ok(form)) => form,
             Some(Err(wrong)) => return Err(self.error(&wrong.message)),
-            None => return Err(self.error("lost on the way")),
+            None => return Err(self.error("internal error: the instruction has no form")),
         };
         if form.sampler.is_some() {
             return Err(self.error(
-                "a separate sampler; the CPU device has texture objects, which contain theirs",
+                "the CPU device does not implement separate samplers; use texture objects",
             ));
         }
         if matches!(form.geometry, Some(Geometry::Ms2 | Geometry::AMs2)) {
-            return Err(self.error("multisample textures, which CUDA cannot make"));
+            return Err(self.error("CUDA has no multisample textures"));
         }
         let mut list = Vec::new();
         let mut op = TexOp {
@@ -71,7 +71,7 @@ impl Lower<'_, '_> {
                 compare,
             } => {
                 if compare.is_some() {
-                    return Err(self.error("depth comparison, for which CUDA has no textures"));
+                    return Err(self.error("CUDA has no textures with depth comparison"));
                 }
                 if !texels {
                     coordinate_type = Type::F32;
@@ -105,7 +105,7 @@ impl Lower<'_, '_> {
                 compare,
             } => {
                 if compare.is_some() {
-                    return Err(self.error("depth comparison, for which CUDA has no textures"));
+                    return Err(self.error("CUDA has no textures with depth comparison"));
                 }
                 coordinate_type = Type::F32;
                 op.ty = *ty;
@@ -169,19 +169,20 @@ impl Lower<'_, '_> {
         } else {
             self.load_targets(&values)?.0
         };
-        let mut inst = Inst::new(Kind::Texture);
+        let mut inst = Inst::new(InstKind::Texture);
         inst.target = self.b.program.textures.len() as u32;
         self.b.program.textures.push(op);
         list.push(inst);
         self.emit(list, i)
     }
 
-    fn word(&mut self, o: &Operand, ty: Type, list: &mut Vec<Inst>) -> Result<u32, DecodeError> {
+    /// The slot of a 32-bit operand.
+    fn word(&mut self, o: &Operand, ty: Type, list: &mut Vec<Inst>) -> Result<u32, CompileError> {
         self.source(o, Slot::R32, ty, list)
     }
 
-    /// The slot of the handle.
-    fn object(&mut self, o: &Operand, list: &mut Vec<Inst>) -> Result<u32, DecodeError> {
+    /// The slot of the object's handle.
+    fn object(&mut self, o: &Operand, list: &mut Vec<Inst>) -> Result<u32, CompileError> {
         let register = match o {
             Operand::Addr(Base::Reg(r), 0) => Operand::Reg(*r),
             Operand::Addr(Base::Var(v), 0) => Operand::Var(*v, 0),
@@ -190,19 +191,19 @@ impl Lower<'_, '_> {
         match &register {
             Operand::Reg(_) => self.source(&register, Slot::R64, Type::U64, list),
             Operand::Var(..) => Err(self.error(
-                "a texture or surface reference (`.texref`, `.surfref`), which CUDA has given up; use texture and surface objects",
+                "CUDA 12 removed texture and surface references (`.texref`, `.surfref`); use texture and surface objects",
             )),
-            _ => Err(self.error("an object that is no register")),
+            _ => Err(self.error("the texture or surface object is not in a register")),
         }
     }
 
-    fn offsets(&self, list: &[Operand]) -> Result<[i32; 3], DecodeError> {
+    fn offsets(&self, list: &[Operand]) -> Result<[i32; 3], CompileError> {
         let mut out = [0; 3];
         for (slot, o) in out.iter_mut().zip(list) {
             let Operand::Int(n) = o else {
-                return Err(self.error("an offset that is no constant"));
+                return Err(self.error("the offset is not a constant"));
             };
-            // Of a 32-bit operand the four lowest bits count, with sign (PTX ISA: "-8 to 7").
+            // The low four bits, sign-extended (PTX ISA, `tex`: offsets of -8 to 7).
             *slot = (*n as i32) << 28 >> 28;
         }
         Ok(out)

@@ -51,7 +51,7 @@ fn element(v: i128, bits: u32, signed: bool, register: u32) -> Vec<u128> {
 fn bits_of(f: Format) -> u32 {
     f.fraction + f.exponent + 1
 }
-/// The value of a number of a format.
+/// Value of an encoding.
 fn real(v: u128, g: Format) -> f64 {
     match bits_of(g) {
         16 => value(v, g),
@@ -72,7 +72,7 @@ fn integers_to_integers() {
                 let (low, high) = range(db, ds);
                 element(number(i[0], sb, ss).clamp(low, high), db, ds, db.max(16))
             });
-            // A wider register than the type: the value is extended by the type's sign.
+            // A register that is wider than the type: the value is extended according to the type.
             if db < 32 {
                 check(&format!("cvt.{dt}.{st} %r0, %{rs}1;"), 20, |i| {
                     element(number(i[0], sb, ss), db, ds, 32)
@@ -238,7 +238,7 @@ fn sweep_to_half() {
     for (m, mode) in MODES {
         for (t, g) in [("f16", F16), ("bf16", BF16)] {
             let test = super::Test::new(&format!("cvt.{m}.{t}.f32 %h0, %r1;"));
-            // Every exponent and sign, with significands around the points where the result changes.
+            // All exponents and signs, with significands around the points where the result changes.
             for head in (0..0x200_u128).flat_map(|e| {
                 [
                     0, 0x1000, 0x8000, 0x3f_ffff, 0x40_0000, 0x7f_e000, 0x7f_f000,
@@ -252,7 +252,7 @@ fn sweep_to_half() {
                     .iter()
                     .map(|i| vec![u128::from(from_f64(f64::from(f(i[0])), g, mode, 0x7fff))])
                     .collect();
-                test.run(0, &inputs, Some(u32::MAX), &expected);
+                test.run(0, &inputs, u32::MAX, &expected);
             }
         }
     }
@@ -299,7 +299,7 @@ fn eight(fraction: u32, most: u8) -> Vec<(f64, u8)> {
         })
         .collect()
 }
-/// The nearest, ties to even; the greatest for everything beyond.
+/// The nearest value, ties to even; the greatest for larger numbers.
 fn nearest(x: f64, list: &[(f64, u8)]) -> u8 {
     if x.is_nan() {
         return 0x7f;

@@ -1,10 +1,9 @@
-//! Every form of the instructions of this module that NVRTC was seen to emit has its functions; unknown ones are
-//! refused by name.
+//! Every instruction form found in the output of NVRTC has a lane function.
 
 use super::super::{resize, select};
 use super::{Slot, parse};
 
-const SEEN: &[&str] = &[
+const FORMS: &[&str] = &[
     "abs.f32 %r0, %r1",
     "abs.f64 %d0, %d1",
     "abs.s32 %r0, %r1",
@@ -271,22 +270,21 @@ const SEEN: &[&str] = &[
 ];
 
 #[test]
-fn seen_forms() {
-    let missing: Vec<String> = SEEN
+fn forms_emitted_by_nvrtc_have_lane_functions() {
+    let missing: Vec<&str> = FORMS
         .iter()
         .filter_map(|text| {
             let (i, regs) = parse(&format!("{text};"));
-            select(&i, &regs).err().map(|e| format!("{text}: {e}"))
+            select(&i, &regs).is_none().then_some(*text)
         })
         .collect();
-    assert_eq!(missing, Vec::<String>::new());
+    assert_eq!(missing, Vec::<&str>::new());
 }
 
 #[test]
-fn refusals_name_the_instruction() {
+fn other_instructions_have_no_lane_function() {
     let (i, regs) = parse("bar.sync 0;");
-    let e = select(&i, &regs).expect_err("no lane function");
-    assert!(e.to_string().contains("bar"), "{e}");
+    assert!(select(&i, &regs).is_none());
 }
 
 #[test]

@@ -20,7 +20,7 @@ fn saturate(x: f32) -> f32 {
     }
 }
 
-/// The same with `.ftz`, `.sat` and both.
+/// Checks an instruction with `.ftz`, `.sat` and both.
 fn with_modifiers(name: &str, t: &str, operands: &str, rounds: usize, g: &dyn Fn(&[f32]) -> f32) {
     for (ftz, sat) in [(false, false), (true, false), (false, true), (true, true)] {
         let text = format!(
@@ -143,7 +143,7 @@ fn packed_and_mixed() {
     }
 }
 
-/// One NaN among the operands comes out, made quiet; invalid operations have one of their own.
+/// The result is the first operand that is a NaN, made quiet; invalid operations have a NaN of their own.
 #[test]
 fn payloads_of_double_precision() {
     let test = |text: &str, inputs: &[u64], want: u64| {

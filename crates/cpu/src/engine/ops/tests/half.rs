@@ -1,10 +1,10 @@
-//! Half precision arithmetic.
+//! Half-precision arithmetic.
 
 use super::check;
 use super::reference::{BF16, F16, from_f64};
 use crate::engine::ops::rounding::{Format, RM, RN, RP, RZ, fma64};
 
-/// The value of a half precision number.
+/// Value of a half-precision encoding.
 pub fn value(h: u128, f: Format) -> f64 {
     let h = h as u16;
     let bits = f.fraction + f.exponent;
@@ -28,7 +28,7 @@ pub fn value(h: u128, f: Format) -> f64 {
     sign * sig * 2.0_f64.powi(field.max(1) - bias - f.fraction as i32)
 }
 
-/// `a · b + c` as a double that rounds to any shorter format as the exact value would.
+/// `a · b + c` as a double that rounds to every shorter format like the exact value.
 fn odd(a: f64, b: f64, c: f64) -> f64 {
     let r = fma64(a, b, c, RZ);
     let inexact = fma64(a, b, c, RM) != fma64(a, b, c, RP);
@@ -50,7 +50,7 @@ fn flush(h: u128, f: Format) -> u128 {
     }
 }
 
-/// Runs on scalars and, with the same reference for both halves, on pairs.
+/// Checks scalars and, with the same reference for both halves, pairs.
 fn both(name: &str, modifiers: &str, t: &str, sources: usize, g: impl Fn(&[u128]) -> u128) {
     let operands = |r: char| {
         (0..=sources)
@@ -136,7 +136,7 @@ fn modifiers_of_f16() {
 
 #[test]
 fn every_pair_of_some_rows() {
-    // All second operands for a few first ones: every exponent difference and both kinds of subnormals.
+    // All second operands for a few first ones: every difference of exponents, and subnormals in both operands.
     use super::Test;
     for (t, f) in FORMATS {
         let test = Test::new(&format!("add.{t} %h0, %h1, %h2;"));
@@ -164,7 +164,7 @@ fn every_pair_of_some_rows() {
                         ))]
                     })
                     .collect();
-                test.run(0, &inputs, Some(u32::MAX), &expected);
+                test.run(0, &inputs, u32::MAX, &expected);
             }
         }
     }

@@ -55,7 +55,7 @@ fn two_operands() {
                     bits,
                 )
             });
-            // The destination is a source.
+            // The destination is also a source.
             check(&format!("{name}.{t} %{r}1, %{r}1, %{r}2;"), 10, |i| {
                 wrap(
                     f(number(i[0], bits, signed), number(i[1], bits, signed), bits),
@@ -66,7 +66,7 @@ fn two_operands() {
     }
 }
 
-/// The upper half of a product of 64-bit numbers, by parts.
+/// Upper half of a product of 64-bit numbers, computed from partial products.
 fn high64(a: i128, b: i128) -> i128 {
     let (b1, b0) = (b >> 32, b & 0xffff_ffff);
     ((a * b1) + ((a * b0) >> 32)) >> 32
@@ -277,7 +277,7 @@ fn carries() {
 
 #[test]
 fn division_sweep() {
-    // Quotients next to integers are where a division by way of doubles could go wrong.
+    // Quotients near integers, where a division in double precision could be wrong.
     super::check_with(
         "div.u32 %r0, %r1, %r2;",
         3000,

@@ -155,7 +155,7 @@ fn fields() {
                 &format!("bfe.{t}{bits} %{r}0, %{r}1, %r2, %r3;"),
                 300,
                 move |i| {
-                    // The manual's loop.
+                    // The loop of the PTX ISA.
                     let (pos, len) = (u(i[1]) & 0xff, u(i[2]) & 0xff);
                     let msb = bits - 1;
                     let sign = if !signed || len == 0 {
@@ -288,7 +288,7 @@ fn moves() {
     });
 }
 
-/// The answer to every comparison.
+/// Result of a comparison.
 fn compare(name: &str, order: Option<std::cmp::Ordering>) -> bool {
     use std::cmp::Ordering::{Equal, Greater, Less};
     let Some(o) = order else {

@@ -1,8 +1,8 @@
-//! The approximations against the bounds of the manual, over dense sweeps.
+//! Approximate functions against the bounds of the PTX ISA, in dense sweeps.
 
 use super::{Test, check, d, double, f, single};
 
-/// The results of a one-operand instruction for many inputs; both code versions have to agree.
+/// Results of a one-operand instruction for many inputs. Both versions of the code must agree.
 fn sweep(text: &str, inputs: impl Iterator<Item = u32>) -> Vec<(f32, f32)> {
     let test = Test::new(text);
     let mut results = Vec::new();
@@ -31,7 +31,7 @@ fn sweep(text: &str, inputs: impl Iterator<Item = u32>) -> Vec<(f32, f32)> {
     }
     results
 }
-/// Bit patterns of a range of positive numbers, every `step`-th; and the negative ones.
+/// Every `step`-th bit pattern of a range of positive numbers, and its negative.
 fn between(low: f32, high: f32, step: usize) -> impl Iterator<Item = u32> {
     (low.to_bits()..=high.to_bits())
         .step_by(step)
@@ -54,7 +54,7 @@ fn sine_and_cosine() {
             .map(|(x, r)| (f64::from(r) - g(f64::from(x))).abs())
             .fold(0.0, f64::max)
         };
-        // The manual: 2^-20.5 within one turn, 2^-14.7 within fifty.
+        // PTX ISA: 2^-20.5 within one turn, 2^-14.7 within fifty.
         assert!(
             worst(std::f32::consts::TAU) < 2.0_f64.powf(-24.0),
             "{name}: {}",
@@ -91,7 +91,7 @@ fn logarithm() {
     let name = "lg2.approx.f32 %r0, %r1;";
     for (x, r) in sweep(name, (1..0x7f80_0000_u32).step_by(49_999)) {
         let want = f64::from(x).log2();
-        // The manual: 2^-22 absolute near one, relative elsewhere.
+        // PTX ISA: 2^-22 absolute near one, relative elsewhere.
         assert!(
             relative(r, want) < 2.0_f64.powi(-23) || r == 0.0 && want == 0.0,
             "{x}: {r}, {want}"
@@ -133,7 +133,7 @@ fn exponential() {
         } else if want > f64::from(f32::MAX) {
             assert_eq!(r, f32::INFINITY, "{x}");
         } else {
-            // The manual: about 2^-22.
+            // PTX ISA: about 2^-22.
             assert!(relative(r, want) < 2.0_f64.powi(-23), "{x}: {r}, {want}");
         }
     }
@@ -156,7 +156,7 @@ fn exponential() {
 fn hyperbolic_tangent() {
     for (x, r) in sweep("tanh.approx.f32 %r0, %r1;", between(0.0, f32::MAX, 49_999)) {
         let want = f64::from(x).tanh();
-        // The manual: 2^-11.
+        // PTX ISA: 2^-11.
         assert!(
             relative(r, want) < 2.0_f64.powi(-22) || r == x,
             "{x}: {r}, {want}"
@@ -192,7 +192,7 @@ fn reciprocals_and_roots() {
         "rsqrt.approx.f32 %r0, %r1;",
         (1..0x7f80_0000_u32).step_by(49_999),
     ) {
-        // The manual: 2^-22.9.
+        // PTX ISA: 2^-22.9.
         assert!(
             relative(r, 1.0 / f64::from(x).sqrt()) < 2.0_f64.powf(-23.9),
             "{x}: {r}"
@@ -254,7 +254,7 @@ fn double_precision_seeds() {
                 } else if want.is_infinite() || want == 0.0 {
                     assert_eq!(got.to_bits(), want.to_bits(), "{name} {x:e}");
                 } else {
-                    // The lower half of the operand is ignored, and 20 bits are left of the result.
+                    // The lower half of the operand is ignored, and the result has 20 bits.
                     assert!(
                         ((got - want) / want).abs() < 2.0_f64.powi(-19),
                         "{name} {x:e}: {got:e}, {want:e}"
@@ -301,7 +301,7 @@ fn half_precision() {
                 })
                 .collect();
             for version in 0..2 {
-                test.run(version, &inputs, Some(u32::MAX), &expected);
+                test.run(version, &inputs, u32::MAX, &expected);
             }
         }
     }

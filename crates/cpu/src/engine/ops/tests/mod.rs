@@ -1,5 +1,5 @@
-//! Tests of every function against plain references, on random and special values, with full and partial masks, in
-//! both code versions and in the uniform form.
+//! Tests of every lane function against plain references: random and special values, full and partial masks, both versions
+//! of the code.
 
 mod convert;
 mod coverage;
@@ -13,11 +13,11 @@ mod values;
 mod video;
 
 use super::lanes::with_baseline;
-use super::{From, OpArgs, Place, Selected, Slot, select};
+use super::{OpArgs, OperandRef, OperandSlot, Selected, Slot, select};
 use cupyrite_ptx::ir::{Instr, Operand, RegId, Register, Type};
 use values::Rng;
 
-/// A function body around one instruction: `%p`, `%h` (16 bits), `%r` (32), `%d` (64), `%q` (128), numbered 0 to 7.
+/// Parses one instruction with registers `%p`, `%h` (16 bits), `%r` (32), `%d` (64), `%q` (128), numbered 0 to 7.
 fn parse(instruction: &str) -> (Instr, Vec<Register>) {
     let text = format!(
         ".version 9.0\n.target sm_100\n.address_size 64\n.func t()\n{{\n.reg .pred %p<8>; .reg .b16 %h<8>; \
@@ -64,13 +64,13 @@ impl File {
     }
 }
 
-/// An instruction ready to run: the slots of its operands are given out in the order of their registers.
+/// An instruction with its lane function in both versions. Register `n` has slot `n` of the file.
 struct Test {
     text: String,
     versions: Vec<Selected>,
     args: OpArgs,
-    sources: Vec<Place>,
-    destinations: Vec<Place>,
+    sources: Vec<OperandSlot>,
+    destinations: Vec<OperandSlot>,
 }
 
 fn register(o: &Operand) -> Option<RegId> {
@@ -84,18 +84,18 @@ fn register(o: &Operand) -> Option<RegId> {
 impl Test {
     fn new(text: &str) -> Test {
         let (instr, regs) = parse(text);
-        let s = select(&instr, &regs).unwrap_or_else(|e| panic!("{text}: {e}"));
+        let s = select(&instr, &regs).unwrap_or_else(|| panic!("{text}: no lane function"));
         let base = with_baseline(|| select(&instr, &regs)).expect("selected before");
-        let slot = |from: From, n: usize, destination: bool| -> u32 {
-            let operand = match from {
-                From::Operand(k) => Some(&instr.operands[usize::from(k)]),
-                From::Part(k, c) => match &instr.operands[usize::from(k)] {
+        let slot = |operand: OperandRef, n: usize, destination: bool| -> u32 {
+            let operand = match operand {
+                OperandRef::Operand(k) => Some(&instr.operands[usize::from(k)]),
+                OperandRef::Part(k, c) => match &instr.operands[usize::from(k)] {
                     Operand::Vector(v) => Some(&v[usize::from(c)]),
                     Operand::Pair(a, b) => Some(if c == 0 { &**a } else { &**b }),
                     _ => panic!("{text}: no parts"),
                 },
-                From::Carry => return 62 * File::SLOT as u32,
-                From::Scratch => return 63 * File::SLOT as u32,
+                OperandRef::Carry => return 62 * File::SLOT as u32,
+                OperandRef::Scratch => return 63 * File::SLOT as u32,
             };
             match operand.and_then(register) {
                 Some(r) => r.0 * File::SLOT as u32,
@@ -110,13 +110,13 @@ impl Test {
         let mut destinations = Vec::new();
         for (n, p) in s.srcs.iter().enumerate() {
             if let Some(p) = p {
-                args.src[n] = slot(p.from, n, false);
+                args.src[n] = slot(p.operand, n, false);
                 sources.push(*p);
             }
         }
         for (n, p) in s.dsts.iter().enumerate() {
             if let Some(p) = p {
-                args.dst[n] = slot(p.from, n, true);
+                args.dst[n] = slot(p.operand, n, true);
                 destinations.push(*p);
             }
         }
@@ -129,13 +129,13 @@ impl Test {
         }
     }
 
-    /// Runs one form of one version and compares all lanes.
-    fn run(&self, version: usize, inputs: &[Vec<u128>], mask: Option<u32>, expected: &[Vec<u128>]) {
+    /// Runs one version and compares all lanes.
+    fn run(&self, version: usize, inputs: &[Vec<u128>], mask: u32, expected: &[Vec<u128>]) {
         let s = &self.versions[version];
         let mut file = File::new();
         for (n, p) in self.sources.iter().enumerate() {
             for (lane, values) in inputs.iter().enumerate() {
-                // What a scratch source holds does not matter.
+                // The contents of a scratch source do not matter.
                 file.set(
                     self.args.src[n],
                     p.slot,
@@ -145,23 +145,21 @@ impl Test {
             }
         }
         let before = File(file.0);
-        let f = if mask.is_some() { s.run } else { s.uniform };
         // SAFETY: the file is aligned to 64 bytes, and every offset is that of one of its 64 slots of the largest size.
-        unsafe { f(file.0.as_mut_ptr(), &self.args, mask.unwrap_or(0)) };
-        let lanes = if mask.is_some() { 0..32 } else { 0..1 };
-        for lane in lanes {
+        unsafe { (s.run)(file.0.as_mut_ptr(), &self.args, mask) };
+        for lane in 0..32 {
             for (n, p) in self.destinations.iter().enumerate() {
-                if p.from == From::Scratch {
+                if p.operand == OperandRef::Scratch {
                     continue;
                 }
                 let got = file.lane(self.args.dst[n], p.slot, lane);
-                let on = mask.is_none_or(|m| m >> lane & 1 != 0);
+                let on = mask >> lane & 1 != 0;
                 let want = if on {
                     expected[lane][n]
                 } else {
                     before.lane(self.args.dst[n], p.slot, lane)
                 };
-                // Double precision payloads have a test of their own.
+                // Payloads of double precision have a test of their own.
                 let wide = self.sources.first().is_some_and(|s| s.ty == Type::F64);
                 let key = |v: u128| match p.ty {
                     Type::F64 if d(v).is_nan() => u128::MAX,
@@ -195,7 +193,7 @@ fn check(text: &str, rounds: usize, f: impl Fn(&[u128]) -> Vec<u128>) {
     );
 }
 
-/// The same with the values of a lane from `values`.
+/// [`check`] with the sources of a lane from `values`.
 fn check_with(
     text: &str,
     rounds: usize,
@@ -206,7 +204,7 @@ fn check_with(
     let mut rng = Rng::new(text);
     for round in 0..rounds {
         let inputs: Vec<Vec<u128>> = (0..32).map(|_| values(&mut rng)).collect();
-        // The same register twice among the sources holds one value.
+        // Sources that are the same register have the same value.
         let inputs: Vec<Vec<u128>> = inputs
             .into_iter()
             .map(|mut lane| {
@@ -222,18 +220,16 @@ fn check_with(
             .collect();
         let expected: Vec<Vec<u128>> = inputs.iter().map(|i| f(i)).collect();
         for version in 0..test.versions.len() {
-            test.run(version, &inputs, Some(u32::MAX), &expected);
+            test.run(version, &inputs, u32::MAX, &expected);
             if round < 8 {
-                test.run(version, &inputs, Some(rng.next() as u32), &expected);
-                test.run(version, &inputs, Some(1 << (rng.next() % 32)), &expected);
-                test.run(version, &inputs, Some(0), &expected);
+                test.run(version, &inputs, rng.next() as u32, &expected);
+                test.run(version, &inputs, 1 << (rng.next() % 32), &expected);
+                test.run(version, &inputs, 0, &expected);
             }
-            test.run(version, &inputs, None, &expected);
         }
     }
 }
 
-/// References by element type.
 fn u(v: u128) -> u32 {
     v as u32
 }

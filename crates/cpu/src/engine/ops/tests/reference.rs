@@ -1,4 +1,4 @@
-//! References for rounding: a format's numbers compared exactly, and the processor's own rounding modes.
+//! References for rounding: exact comparison with the numbers of a format, and the rounding modes of the processor.
 
 use crate::engine::ops::rounding::{Format, RM, RN, RNA, RP, RZ};
 use std::cmp::Ordering;
@@ -46,7 +46,7 @@ fn decode(f: Format, magnitude: u64, negative: bool) -> (bool, u128, i32) {
     (negative, sig, field.max(1) - bias - f.fraction as i32)
 }
 
-/// Rounds by searching the format's numbers.
+/// Rounds by a search among the numbers of the format.
 pub fn round(x: Number, f: Format, mode: u8) -> u64 {
     let sign = u64::from(x.negative) << (f.fraction + f.exponent);
     let infinity = ((1_u64 << f.exponent) - 1) << f.fraction;
@@ -65,7 +65,7 @@ pub fn round(x: Number, f: Format, mode: u8) -> u64 {
     if x.magnitude(sig, exp) == Ordering::Equal {
         return sign | low;
     }
-    // Half way to the next one; beyond the last one, as if the format went on.
+    // The midpoint to the next number; beyond the last one, as if the format continued.
     let half = x.magnitude(2 * sig + 1, exp - 1);
     let up = match mode {
         RN => half == Ordering::Greater || half == Ordering::Equal && low & 1 == 1,
@@ -127,7 +127,7 @@ pub mod hardware {
         ($($name:ident $t:ty, $op:literal;)*) => { $(
             pub fn $name(a: $t, b: $t, mode: u8) -> $t {
                 let (mut r, set, mut saved) = (a, control(mode), 0_u32);
-                // SAFETY: the control register is put back before the block ends.
+                // SAFETY: the control register is restored before the block ends.
                 unsafe {
                     asm!(
                         "stmxcsr [{saved}]", "ldmxcsr [{set}]", concat!($op, " {r}, {b}"), "ldmxcsr [{saved}]",

@@ -2,7 +2,7 @@
 
 use cupyrite_ptx::ir::Type;
 
-/// A small generator (xorshift64*), seeded by a text, so that a failure repeats.
+/// A random number generator (xorshift64*) with a text as seed, so that failures are reproducible.
 pub struct Rng(u64);
 
 impl Rng {
@@ -26,7 +26,7 @@ impl Rng {
     }
 }
 
-/// Encodings of a format with `fraction` and `exponent` bits: special ones, any, and ones near 1.
+/// An encoding of a format with `fraction` and `exponent` bits: a special one, any, or one near 1.
 fn encoding(rng: &mut Rng, fraction: u32, exponent: u32) -> u64 {
     let bits = fraction + exponent;
     let sign = (rng.next() & 1) << bits;
@@ -67,7 +67,7 @@ fn encoding(rng: &mut Rng, fraction: u32, exponent: u32) -> u64 {
         }
         // Subnormal.
         4 => rng.next() & (least - 1),
-        // Near 1, so that sums and quotients are interesting.
+        // Near 1, where sums and quotients round in many ways.
         _ => {
             let spread = (fraction as u64 + 4).min((1 << (exponent - 1)) - 2);
             let e = (one >> fraction) + rng.next() % (2 * spread) - spread;

@@ -1,15 +1,17 @@
-//! The common loads and stores: one element of 4 or 8 bytes a lane.
+//! Fast paths of loads and stores of one element of 4 or 8 bytes per lane.
 //!
-//! They are decided in a few vector instructions: all lanes consecutive means one check of one range and one copy.
+//! A few vector instructions find out whether the addresses of all lanes are consecutive. If they are, one bounds check
+//! and one copy serve the warp; otherwise [`super::general`] takes over.
 
 use super::general::{load, store};
 use super::shared_refused;
 use crate::engine::fault_report::LaneFault;
 use crate::engine::program::Inst;
-use crate::engine::run::interpreter::{Cx, Done};
-use crate::engine::run::warp::{ALL, LANES, Warp};
+use crate::engine::run::context::{Context, ExecResult};
+use crate::engine::run::lanes::{ALL, LANES, lanes};
+use crate::engine::run::warp::Warp;
 
-/// Whether all 32 addresses follow each other at `STEP` bytes.
+/// Whether the 32 addresses increase by `STEP` bytes.
 #[inline(always)]
 unsafe fn consecutive<const STEP: i64, const V3: bool>(a: *const u64) -> bool {
     #[cfg(target_arch = "x86_64")]
@@ -50,10 +52,10 @@ unsafe fn consecutive_v3<const STEP: i64>(a: *const u64) -> bool {
     }
 }
 
-/// Fetches what the warps after the next few will want if they go on where this one is: an interpreter's loads are too
-/// far apart for the processor to see the pattern in time.
+/// Prefetches what later warps of a consecutive access pattern will load. The loads of an interpreter are too far apart
+/// for the hardware prefetcher.
 #[inline(always)]
-fn ahead<const V3: bool>(address: u64) {
+fn prefetch<const V3: bool>(address: u64) {
     #[cfg(target_arch = "x86_64")]
     if V3 {
         use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
@@ -68,71 +70,71 @@ fn ahead<const V3: bool>(address: u64) {
     let _ = address;
 }
 
-/// Load of one element of `N` (4 or 8) bytes a lane, global or generic.
+/// Loads one element of `N` (4 or 8) bytes per lane from global or generic memory.
 #[inline(always)]
 pub unsafe fn ld_simple<const N: usize, const STEP: i64, const V3: bool>(
-    cx: &mut Cx<'_>,
+    cx: &mut Context<'_>,
     w: &mut Warp,
     regs: *mut u8,
     inst: &Inst,
-    m: u32,
-) -> Done {
-    // SAFETY: places of a decoded instruction lie in the register file; `check` covers the copied range.
+    active: u32,
+) -> ExecResult {
+    // SAFETY: the operands lie in the register file, and `check` covers the copied range.
     unsafe {
         let a = regs.add(inst.args.src[0] as usize).cast::<u64>();
-        if m == ALL && consecutive::<STEP, V3>(a) {
+        if active == ALL && consecutive::<STEP, V3>(a) {
             let plus = *regs.add(inst.args.src[2] as usize).cast::<u64>();
             let start = (*a).wrapping_add(plus).wrapping_add(inst.imm as u64);
             if start % N as u64 == 0
                 && cx
                     .worker
                     .cache
-                    .check(cx.run.space, inst.aux, start, 32 * N as u64, false)
+                    .check(cx.launch.space, inst.aux, start, 32 * N as u64, false)
             {
-                ahead::<V3>(start);
+                prefetch::<V3>(start);
                 let dst = regs.add(inst.args.dst[0] as usize);
                 std::ptr::copy_nonoverlapping(start as *const u8, dst, 32 * N);
                 return Ok(());
             }
         }
-        load(cx, w, regs, inst, m)
+        load(cx, w, regs, inst, active)
     }
 }
 
-/// Store of one element of `N` (4 or 8) bytes a lane, global or generic.
+/// Stores one element of `N` (4 or 8) bytes per lane to global or generic memory.
 #[inline(always)]
 pub unsafe fn st_simple<const N: usize, const STEP: i64, const V3: bool>(
-    cx: &mut Cx<'_>,
+    cx: &mut Context<'_>,
     w: &mut Warp,
     regs: *mut u8,
     inst: &Inst,
-    m: u32,
-) -> Done {
-    // SAFETY: as for loads.
+    active: u32,
+) -> ExecResult {
+    // SAFETY: the operands lie in the register file, and `check` covers the copied range.
     unsafe {
         let a = regs.add(inst.args.src[0] as usize).cast::<u64>();
-        if m == ALL && consecutive::<STEP, V3>(a) {
+        if active == ALL && consecutive::<STEP, V3>(a) {
             let plus = *regs.add(inst.args.src[2] as usize).cast::<u64>();
             let start = (*a).wrapping_add(plus).wrapping_add(inst.imm as u64);
             if start % N as u64 == 0
                 && cx
                     .worker
                     .cache
-                    .check(cx.run.space, inst.aux, start, 32 * N as u64, true)
+                    .check(cx.launch.space, inst.aux, start, 32 * N as u64, true)
             {
-                ahead::<V3>(start);
+                prefetch::<V3>(start);
                 let src = regs.add(inst.args.src[1] as usize);
                 std::ptr::copy_nonoverlapping(src, start as *mut u8, 32 * N);
                 return Ok(());
             }
         }
-        store(cx, w, regs, inst, m)
+        store(cx, w, regs, inst, active)
     }
 }
 
-/// Whether all active lanes' 4-byte accesses fit into shared memory, and the offset of the first.
+/// Whether the 4-byte accesses of all active lanes are aligned and lie in shared memory.
 #[inline(always)]
-unsafe fn shared4_ok(limit: u32, a: *const u32, imm: u32, m: u32) -> bool {
+unsafe fn shared4_ok(limit: u32, a: *const u32, imm: u32, active: u32) -> bool {
     if limit < 4 {
         return false;
     }
@@ -142,24 +144,29 @@ unsafe fn shared4_ok(limit: u32, a: *const u32, imm: u32, m: u32) -> bool {
         // SAFETY: `a` is a 32-bit slot.
         let at = unsafe { *a.add(l) }.wrapping_add(imm);
         let wrong = u32::from(at > top) | u32::from(at & 3 != 0);
-        bad |= wrong & (m >> l);
+        bad |= wrong & (active >> l);
     }
     bad & 1 == 0
 }
 
-/// Load of one 4-byte element from shared memory, 32-bit address.
+/// Loads one 4-byte element per lane from shared memory, 32-bit address.
 #[inline(always)]
-pub unsafe fn ld_shared4(cx: &mut Cx<'_>, regs: *mut u8, inst: &Inst, m: u32) -> Done {
-    // SAFETY: every active lane's access was checked.
+pub unsafe fn ld_shared4(
+    cx: &mut Context<'_>,
+    regs: *mut u8,
+    inst: &Inst,
+    active: u32,
+) -> ExecResult {
+    // SAFETY: `shared4_ok` has checked the access of every active lane.
     unsafe {
         let a = regs.add(inst.args.src[0] as usize).cast::<u32>();
         let imm = inst.imm as u32;
-        if !shared4_ok(cx.core.shared_bytes, a, imm, m) {
-            return Err(shared_fault(cx, a, imm, m, false));
+        if !shared4_ok(cx.block.shared_bytes, a, imm, active) {
+            return Err(shared_fault(cx, a, imm, active, false));
         }
-        let base = cx.core.shared();
+        let base = cx.block.shared();
         let dst = regs.add(inst.args.dst[0] as usize).cast::<u32>();
-        if m == ALL {
+        if active == ALL {
             let first = *a;
             let mut step = 0u32;
             let mut same = 0u32;
@@ -184,10 +191,7 @@ pub unsafe fn ld_shared4(cx: &mut Cx<'_>, regs: *mut u8, inst: &Inst, m: u32) ->
             }
             return Ok(());
         }
-        let mut left = m;
-        while left != 0 {
-            let l = left.trailing_zeros() as usize;
-            left &= left - 1;
+        for l in lanes(active) {
             *dst.add(l) = *base
                 .add((*a.add(l)).wrapping_add(imm) as usize)
                 .cast::<u32>();
@@ -196,22 +200,24 @@ pub unsafe fn ld_shared4(cx: &mut Cx<'_>, regs: *mut u8, inst: &Inst, m: u32) ->
     }
 }
 
-/// Store of one 4-byte element to shared memory, 32-bit address.
+/// Stores one 4-byte element per lane to shared memory, 32-bit address.
 #[inline(always)]
-pub unsafe fn st_shared4(cx: &mut Cx<'_>, regs: *mut u8, inst: &Inst, m: u32) -> Done {
-    // SAFETY: every active lane's access was checked.
+pub unsafe fn st_shared4(
+    cx: &mut Context<'_>,
+    regs: *mut u8,
+    inst: &Inst,
+    active: u32,
+) -> ExecResult {
+    // SAFETY: `shared4_ok` has checked the access of every active lane.
     unsafe {
         let a = regs.add(inst.args.src[0] as usize).cast::<u32>();
         let imm = inst.imm as u32;
-        if !shared4_ok(cx.core.shared_bytes, a, imm, m) {
-            return Err(shared_fault(cx, a, imm, m, true));
+        if !shared4_ok(cx.block.shared_bytes, a, imm, active) {
+            return Err(shared_fault(cx, a, imm, active, true));
         }
-        let base = cx.core.shared();
+        let base = cx.block.shared();
         let src = regs.add(inst.args.src[1] as usize).cast::<u32>();
-        let mut left = m;
-        while left != 0 {
-            let l = left.trailing_zeros() as usize;
-            left &= left - 1;
+        for l in lanes(active) {
             *base
                 .add((*a.add(l)).wrapping_add(imm) as usize)
                 .cast::<u32>() = *src.add(l);
@@ -220,19 +226,20 @@ pub unsafe fn st_shared4(cx: &mut Cx<'_>, regs: *mut u8, inst: &Inst, m: u32) ->
     }
 }
 
+/// The fault of the first lane whose access is invalid.
 #[cold]
 unsafe fn shared_fault(
-    cx: &Cx<'_>,
+    cx: &Context<'_>,
     a: *const u32,
     imm: u32,
-    m: u32,
+    active: u32,
     write: bool,
 ) -> Box<LaneFault> {
-    let limit = cx.core.shared_bytes;
+    let limit = cx.block.shared_bytes;
     for l in 0..32u32 {
         // SAFETY: `a` is a 32-bit slot.
         let at = unsafe { *a.add(l as usize) }.wrapping_add(imm);
-        if m >> l & 1 != 0 && (u64::from(at) + 4 > u64::from(limit) || at & 3 != 0) {
+        if active >> l & 1 != 0 && (u64::from(at) + 4 > u64::from(limit) || at & 3 != 0) {
             return shared_refused(u64::from(at), 4, l, limit, write);
         }
     }

@@ -1,22 +1,23 @@
-//! Loads and stores in general, and asynchronous copies.
+//! The general path of loads and stores, and asynchronous copies.
 //!
-//! The lowest and the highest address are checked against one region, and only if that fails each lane by itself.
+//! One bounds check covers the lowest to the highest address of the warp. Only if it fails, each lane is checked.
 
 use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering, fence};
 
 use cupyrite_ptx::ir::Semantics;
 
 use super::{
-    Place, addresses, blend32, get, local_base, local_read, local_word, local_write, refused,
-    resolve, set,
+    ResolvedAddress, addresses, blend32, get, local_base, local_read, local_word, local_write,
+    refused, resolve, set,
 };
 use crate::engine::fault_report::FaultKind;
 use crate::engine::ops::Slot;
 use crate::engine::program::{Inst, MemOp, MemSpace, fixed};
-use crate::engine::run::interpreter::{Cx, Done};
-use crate::engine::run::warp::{LANES, Warp};
+use crate::engine::run::context::{Context, ExecResult};
+use crate::engine::run::lanes::{LANES, first_lane, lanes};
+use crate::engine::run::warp::Warp;
 
-/// Extends a loaded element to 128 bits the way the destination wants it.
+/// Extends a loaded element to 128 bits, as the operation requires.
 #[inline(always)]
 fn extend(op: &MemOp, v: u128) -> u128 {
     let bits = 8 * op.size;
@@ -31,14 +32,14 @@ fn extend(op: &MemOp, v: u128) -> u128 {
 /// An atomic read of host memory.
 ///
 /// # Safety
-/// The range was checked and is aligned to its size.
+/// The range is accessible and aligned to its size.
 pub unsafe fn atomic_read(p: u64, size: u32, order: Semantics) -> u128 {
     let o = match order {
         Semantics::Acquire | Semantics::AcqRel => Ordering::Acquire,
         Semantics::Sc => Ordering::SeqCst,
         _ => Ordering::Relaxed,
     };
-    // SAFETY: the caller's promise; other threads access the same memory atomically or race as the PTX says.
+    // SAFETY: upheld by the caller; other threads access the same memory atomically or race as the PTX says.
     unsafe {
         match size {
             1 => u128::from(AtomicU8::from_ptr(p as *mut u8).load(o)),
@@ -64,7 +65,7 @@ pub unsafe fn atomic_write(p: u64, size: u32, v: u128, order: Semantics) {
         Semantics::Sc => Ordering::SeqCst,
         _ => Ordering::Relaxed,
     };
-    // SAFETY: the caller's promise.
+    // SAFETY: upheld by the caller.
     unsafe {
         match size {
             1 => AtomicU8::from_ptr(p as *mut u8).store(v as u8, o),
@@ -108,14 +109,15 @@ unsafe fn host_write(p: u64, size: u32, v: u128) {
     }
 }
 
-/// Host addresses of all active lanes if one check covers them: everything in one region, or all in shared memory.
+/// Checks all active lanes at once. If all accesses lie in one region, or in shared memory, turns `a` into host addresses
+/// and returns true.
 #[inline(always)]
-fn all_at_once(
-    cx: &mut Cx<'_>,
+fn check_all(
+    cx: &mut Context<'_>,
     op: &MemOp,
     entry: u16,
     a: &mut [u64; LANES],
-    m: u32,
+    active: u32,
     bytes: u32,
     align: u32,
 ) -> bool {
@@ -123,7 +125,7 @@ fn all_at_once(
     let mut high = 0u64;
     let mut bits = 0u64;
     for (l, &x) in a.iter().enumerate() {
-        let on = m >> l & 1 != 0;
+        let on = active >> l & 1 != 0;
         low = low.min(if on { x } else { u64::MAX });
         high = high.max(if on { x } else { 0 });
         bits |= if on { x } else { 0 };
@@ -135,11 +137,11 @@ fn all_at_once(
         MemSpace::Shared => {
             if high
                 .checked_add(u64::from(bytes))
-                .is_none_or(|e| e > u64::from(cx.core.shared_bytes))
+                .is_none_or(|e| e > u64::from(cx.block.shared_bytes))
             {
                 return false;
             }
-            let base = cx.core.shared() as u64;
+            let base = cx.block.shared() as u64;
             for x in a.iter_mut() {
                 *x = x.wrapping_add(base);
             }
@@ -151,18 +153,24 @@ fn all_at_once(
             };
             cx.worker
                 .cache
-                .check(cx.run.space, entry, low, len, op.store)
+                .check(cx.launch.space, entry, low, len, op.store)
         }
         MemSpace::Local => false,
     }
 }
 
-/// Any load.
+/// A load of any kind.
 #[inline(never)]
-pub unsafe fn load(cx: &mut Cx<'_>, w: &mut Warp, regs: *mut u8, inst: &Inst, m: u32) -> Done {
+pub unsafe fn load(
+    cx: &mut Context<'_>,
+    w: &mut Warp,
+    regs: *mut u8,
+    inst: &Inst,
+    active: u32,
+) -> ExecResult {
     let program = cx.program;
     let op = &program.mem[inst.target as usize];
-    // SAFETY: places lie in the register file; every access is checked before it is made.
+    // SAFETY: the operands lie in the register file, and every access is checked first.
     unsafe {
         let mut a = addresses(
             regs,
@@ -173,44 +181,37 @@ pub unsafe fn load(cx: &mut Cx<'_>, w: &mut Warp, regs: *mut u8, inst: &Inst, m:
         );
         let bytes = op.size * op.regs.len() as u32;
         if op.space == MemSpace::Local {
-            return local_load(cx, w, regs, op, &a, m, bytes);
+            return local_load(cx, w, regs, op, &a, active, bytes);
         }
         if op.size <= 8
             && !op.atomic
-            && all_at_once(
+            && check_all(
                 cx,
                 op,
                 inst.aux,
                 &mut a,
-                m,
+                active,
                 bytes,
                 bytes.next_power_of_two(),
             )
         {
             for (k, &(at, slot)) in op.regs.iter().enumerate() {
                 let step = u64::from(op.size) * k as u64;
-                let mut left = m;
                 match (op.size, slot) {
                     (4, Slot::R32) => {
                         let dst = regs.add(at as usize).cast::<u32>();
-                        while left != 0 {
-                            let l = left.trailing_zeros() as usize;
-                            left &= left - 1;
+                        for l in lanes(active) {
                             *dst.add(l) = *((a[l] + step) as *const u32);
                         }
                     }
                     (8, Slot::R64) => {
                         let dst = regs.add(at as usize).cast::<u64>();
-                        while left != 0 {
-                            let l = left.trailing_zeros() as usize;
-                            left &= left - 1;
+                        for l in lanes(active) {
                             *dst.add(l) = *((a[l] + step) as *const u64);
                         }
                     }
                     _ => {
-                        while left != 0 {
-                            let l = left.trailing_zeros() as usize;
-                            left &= left - 1;
+                        for l in lanes(active) {
                             let v = extend(op, host_read(a[l] + step, op.size));
                             set(regs, at, slot, l, v);
                         }
@@ -219,14 +220,12 @@ pub unsafe fn load(cx: &mut Cx<'_>, w: &mut Warp, regs: *mut u8, inst: &Inst, m:
             }
             return Ok(());
         }
-        // `Sc` and acquiring loads keep later accesses behind them.
+        // A sequentially consistent load is also ordered after earlier accesses.
         if op.atomic && op.order == Semantics::Sc {
             fence(Ordering::SeqCst);
         }
-        let mut left = m;
-        while left != 0 {
-            let l = left.trailing_zeros();
-            left &= left - 1;
+        for lane in lanes(active) {
+            let l = lane as u32;
             let place = resolve(
                 cx,
                 op.space,
@@ -237,7 +236,7 @@ pub unsafe fn load(cx: &mut Cx<'_>, w: &mut Warp, regs: *mut u8, inst: &Inst, m:
                 bytes.next_power_of_two(),
                 false,
             )?;
-            let local = if let Place::Local(_) = place {
+            let local = if let ResolvedAddress::Local(_) = place {
                 local_base(cx, w)
             } else {
                 std::ptr::null_mut()
@@ -245,11 +244,11 @@ pub unsafe fn load(cx: &mut Cx<'_>, w: &mut Warp, regs: *mut u8, inst: &Inst, m:
             for (k, &(at, slot)) in op.regs.iter().enumerate() {
                 let step = op.size * k as u32;
                 let v = match place {
-                    Place::Host(p) if op.atomic => {
+                    ResolvedAddress::Host(p) if op.atomic => {
                         atomic_read(p + u64::from(step), op.size, op.order)
                     }
-                    Place::Host(p) => host_read(p + u64::from(step), op.size),
-                    Place::Local(o) => local_read(local, o + step, l as usize, op.size),
+                    ResolvedAddress::Host(p) => host_read(p + u64::from(step), op.size),
+                    ResolvedAddress::Local(o) => local_read(local, o + step, l as usize, op.size),
                 };
                 set(regs, at, slot, l as usize, extend(op, v));
             }
@@ -258,42 +257,42 @@ pub unsafe fn load(cx: &mut Cx<'_>, w: &mut Warp, regs: *mut u8, inst: &Inst, m:
     }
 }
 
-/// If all active lanes want the same offset, that offset.
+/// The offset of all active lanes, if they have the same one.
 #[inline(always)]
-fn same_offset(a: &[u64; LANES], m: u32) -> Option<u64> {
-    let first = a[m.trailing_zeros() as usize & 31];
+fn same_offset(a: &[u64; LANES], active: u32) -> Option<u64> {
+    let first = a[first_lane(active)];
     let mut diff = 0;
     for (l, x) in a.iter().enumerate() {
-        diff |= if m >> l & 1 != 0 { x ^ first } else { 0 };
+        diff |= if active >> l & 1 != 0 { x ^ first } else { 0 };
     }
     (diff == 0).then_some(first)
 }
 
 unsafe fn local_load(
-    cx: &mut Cx<'_>,
+    cx: &mut Context<'_>,
     w: &mut Warp,
     regs: *mut u8,
     op: &MemOp,
     a: &[u64; LANES],
-    m: u32,
+    active: u32,
     bytes: u32,
-) -> Done {
+) -> ExecResult {
     let base = local_base(cx, w);
     let align = bytes.next_power_of_two();
-    // SAFETY: every access is checked before it is made.
+    // SAFETY: every access is checked first.
     unsafe {
-        if let Some(at) = same_offset(a, m)
+        if let Some(at) = same_offset(a, active)
             && op.size == 4
             && at & u64::from(align - 1) == 0
-            && at + u64::from(bytes) <= u64::from(cx.run.local_bytes)
+            && at + u64::from(bytes) <= u64::from(cx.launch.local_bytes)
         {
             for (k, &(reg, slot)) in op.regs.iter().enumerate() {
                 let row = local_word(base, at as u32 + 4 * k as u32, 0).cast::<u32>();
                 if slot == Slot::R32 {
-                    blend32(row, regs.add(reg as usize).cast(), m);
+                    blend32(row, regs.add(reg as usize).cast(), active);
                 } else {
                     for l in 0..LANES {
-                        if m >> l & 1 != 0 {
+                        if active >> l & 1 != 0 {
                             set(regs, reg, slot, l, extend(op, u128::from(*row.add(l))));
                         }
                     }
@@ -301,11 +300,10 @@ unsafe fn local_load(
             }
             return Ok(());
         }
-        let mut left = m;
-        while left != 0 {
-            let l = left.trailing_zeros();
-            left &= left - 1;
-            let Place::Local(o) = resolve(cx, op.space, 0, l, a[l as usize], bytes, align, false)?
+        for lane in lanes(active) {
+            let l = lane as u32;
+            let ResolvedAddress::Local(o) =
+                resolve(cx, op.space, 0, l, a[l as usize], bytes, align, false)?
             else {
                 continue;
             };
@@ -318,12 +316,18 @@ unsafe fn local_load(
     Ok(())
 }
 
-/// Any store.
+/// A store of any kind.
 #[inline(never)]
-pub unsafe fn store(cx: &mut Cx<'_>, w: &mut Warp, regs: *mut u8, inst: &Inst, m: u32) -> Done {
+pub unsafe fn store(
+    cx: &mut Context<'_>,
+    w: &mut Warp,
+    regs: *mut u8,
+    inst: &Inst,
+    active: u32,
+) -> ExecResult {
     let program = cx.program;
     let op = &program.mem[inst.target as usize];
-    // SAFETY: places lie in the register file; every access is checked before it is made.
+    // SAFETY: the operands lie in the register file, and every access is checked first.
     unsafe {
         let mut a = addresses(
             regs,
@@ -336,28 +340,25 @@ pub unsafe fn store(cx: &mut Cx<'_>, w: &mut Warp, regs: *mut u8, inst: &Inst, m
         let align = bytes.next_power_of_two();
         if op.space == MemSpace::Local
             && op.size == 4
-            && let Some(at) = same_offset(&a, m)
+            && let Some(at) = same_offset(&a, active)
             && at & u64::from(align - 1) == 0
-            && at + u64::from(bytes) <= u64::from(cx.run.local_bytes)
+            && at + u64::from(bytes) <= u64::from(cx.launch.local_bytes)
             && op.regs.iter().all(|r| r.1 == Slot::R32)
         {
             let base = local_base(cx, w);
             for (k, &(reg, _)) in op.regs.iter().enumerate() {
                 let row = local_word(base, at as u32 + 4 * k as u32, 0).cast::<u32>();
-                blend32(regs.add(reg as usize).cast(), row, m);
+                blend32(regs.add(reg as usize).cast(), row, active);
             }
             return Ok(());
         }
         if !op.atomic
             && op.space != MemSpace::Local
-            && all_at_once(cx, op, inst.aux, &mut a, m, bytes, align)
+            && check_all(cx, op, inst.aux, &mut a, active, bytes, align)
         {
             for (k, &(at, slot)) in op.regs.iter().enumerate() {
                 let step = u64::from(op.size) * k as u64;
-                let mut left = m;
-                while left != 0 {
-                    let l = left.trailing_zeros() as usize;
-                    left &= left - 1;
+                for l in lanes(active) {
                     host_write(a[l] + step, op.size, get(regs, at, slot, l));
                 }
             }
@@ -366,12 +367,10 @@ pub unsafe fn store(cx: &mut Cx<'_>, w: &mut Warp, regs: *mut u8, inst: &Inst, m
         if op.atomic && op.order == Semantics::Sc {
             fence(Ordering::SeqCst);
         }
-        let mut left = m;
-        while left != 0 {
-            let l = left.trailing_zeros();
-            left &= left - 1;
+        for lane in lanes(active) {
+            let l = lane as u32;
             let place = resolve(cx, op.space, inst.aux, l, a[l as usize], bytes, align, true)?;
-            let local = if let Place::Local(_) = place {
+            let local = if let ResolvedAddress::Local(_) = place {
                 local_base(cx, w)
             } else {
                 std::ptr::null_mut()
@@ -380,11 +379,13 @@ pub unsafe fn store(cx: &mut Cx<'_>, w: &mut Warp, regs: *mut u8, inst: &Inst, m
                 let step = op.size * k as u32;
                 let v = get(regs, at, slot, l as usize);
                 match place {
-                    Place::Host(p) if op.atomic => {
+                    ResolvedAddress::Host(p) if op.atomic => {
                         atomic_write(p + u64::from(step), op.size, v, op.order)
                     }
-                    Place::Host(p) => host_write(p + u64::from(step), op.size, v),
-                    Place::Local(o) => local_write(local, o + step, l as usize, op.size, v),
+                    ResolvedAddress::Host(p) => host_write(p + u64::from(step), op.size, v),
+                    ResolvedAddress::Local(o) => {
+                        local_write(local, o + step, l as usize, op.size, v)
+                    }
                 }
             }
         }
@@ -392,11 +393,16 @@ pub unsafe fn store(cx: &mut Cx<'_>, w: &mut Warp, regs: *mut u8, inst: &Inst, m
     }
 }
 
-/// `cp.async`, done at once.
-pub unsafe fn cp_async(cx: &mut Cx<'_>, _w: &mut Warp, regs: *mut u8, inst: &Inst, m: u32) -> Done {
+/// `cp.async`. The copy completes at once.
+pub unsafe fn cp_async(
+    cx: &mut Context<'_>,
+    regs: *mut u8,
+    inst: &Inst,
+    active: u32,
+) -> ExecResult {
     let size = inst.args.imm;
     let from_imm = i64::from(inst.args.dst[1]) << 32 | i64::from(inst.args.src[3]);
-    // SAFETY: both ranges are checked before the copy; they are at most 16 bytes long.
+    // SAFETY: both ranges are checked first and are at most 16 bytes long.
     unsafe {
         let to = addresses(
             regs,
@@ -412,10 +418,8 @@ pub unsafe fn cp_async(cx: &mut Cx<'_>, _w: &mut Warp, regs: *mut u8, inst: &Ins
             2 => !ignore,
             _ => 0,
         };
-        let mut left = m;
-        while left != 0 {
-            let l = left.trailing_zeros();
-            left &= left - 1;
+        for lane in lanes(active) {
+            let l = lane as u32;
             let dst = resolve(
                 cx,
                 MemSpace::Shared,
@@ -446,7 +450,7 @@ pub unsafe fn cp_async(cx: &mut Cx<'_>, _w: &mut Warp, regs: *mut u8, inst: &Ins
                     size,
                     false,
                 )?;
-                let Place::Host(p) = src else {
+                let ResolvedAddress::Host(p) = src else {
                     return Err(refused(
                         FaultKind::InvalidAddressSpace,
                         l,
@@ -459,7 +463,7 @@ pub unsafe fn cp_async(cx: &mut Cx<'_>, _w: &mut Warp, regs: *mut u8, inst: &Ins
                 };
                 std::ptr::copy_nonoverlapping(p as *const u8, buffer.as_mut_ptr(), read as usize);
             }
-            if let Place::Host(p) = dst {
+            if let ResolvedAddress::Host(p) = dst {
                 std::ptr::copy_nonoverlapping(buffer.as_ptr(), p as *mut u8, size as usize);
             }
         }

@@ -1,135 +1,50 @@
-//! Loads and stores: addresses to host memory, with every access checked.
+//! Memory accesses of kernels: address resolution, bounds checks, local memory, slots of the register file.
 //!
-//! Here: what every access needs. The common cases are in [`fast`], everything else in
-//! [`general`].
-//!
-//! Threads of a grid may race on memory, as on a GPU; accesses here go through raw pointers and never create references
-//! to device memory.
+//! Loads and stores are in [`fast`] and [`general`]; they use this file. Threads of a grid may race on memory, as on a GPU.
+//! All accesses therefore go through raw pointers and never create references to device memory.
 
 pub mod fast;
 pub mod general;
+pub mod region_cache;
 
-use super::interpreter::Cx;
-use super::warp::{ALL, LANES, Warp, zeroed_lines};
+use super::aligned::zeroed_lines;
+use super::context::Context;
+use super::lanes::{ALL, LANES};
+use super::warp::Warp;
 use crate::engine::address_windows::{WINDOW, windows};
-use crate::engine::fault_report::{FaultKind, LaneFault, What};
+use crate::engine::fault_report::{FaultDetail, FaultKind, LaneFault};
 use crate::engine::ops::Slot;
 use crate::engine::program::MemSpace;
-use crate::memory::{Access, AddressSpace, Viewer};
 
-/// A region as an instruction last saw it.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Cached {
-    base: u64,
-    end: u64,
-    /// `end`, or zero if stores are refused.
-    write_end: u64,
-}
-
-/// Regions recently used, by memory instruction.
-pub struct RegionCache {
-    entries: [Cached; 256],
-    generation: u64,
-    viewer: Viewer,
-}
-
-impl RegionCache {
-    /// An empty cache of what the viewer may use.
-    pub fn new(viewer: Viewer) -> Self {
-        Self {
-            entries: [Cached::default(); 256],
-            generation: 0,
-            viewer,
-        }
-    }
-
-    /// Forgets everything if regions have come or gone, and says so.
-    pub fn refresh(&mut self, space: &AddressSpace) -> bool {
-        let now = space.generation();
-        let changed = now != self.generation;
-        if changed {
-            self.entries = [Cached::default(); 256];
-            self.generation = now;
-        }
-        changed
-    }
-
-    #[inline(always)]
-    fn hit(&self, entry: u16, address: u64, len: u64, write: bool) -> bool {
-        let e = &self.entries[usize::from(entry & 0xff)];
-        let end = if write { e.write_end } else { e.end };
-        address >= e.base && address < end && end - address >= len
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn find(
-        &mut self,
-        space: &AddressSpace,
-        entry: u16,
-        address: u64,
-        len: u64,
-        write: bool,
-    ) -> bool {
-        let Some(r) = space.find_range(address, len) else {
-            return false;
-        };
-        let access = self.viewer.access(&r);
-        let writable = access == Access::ReadWrite && !r.read_only;
-        if access == Access::None || (write && !writable) {
-            return false;
-        }
-        self.entries[usize::from(entry & 0xff)] = Cached {
-            base: r.base,
-            end: r.base + r.size,
-            write_end: if writable { r.base + r.size } else { 0 },
-        };
-        true
-    }
-
-    /// Whether `[address, address + len)` lies in one region that allows the access.
-    #[inline(always)]
-    pub fn check(
-        &mut self,
-        space: &AddressSpace,
-        entry: u16,
-        address: u64,
-        len: u64,
-        write: bool,
-    ) -> bool {
-        self.hit(entry, address, len, write) || self.find(space, entry, address, len, write)
-    }
-}
-
-/// Writes `v` into the lanes `m` of a 32-bit slot.
+/// Writes `v` into the lanes `active` of a 32-bit slot.
 ///
 /// # Safety
 /// `at` is such a slot of the register file `regs`.
 #[inline(always)]
-pub unsafe fn splat32(regs: *mut u8, at: u32, v: u32, m: u32) {
+pub unsafe fn splat32(regs: *mut u8, at: u32, v: u32, active: u32) {
     for l in 0..LANES {
-        if m >> l & 1 != 0 {
-            // SAFETY: the caller's promise.
+        if active >> l & 1 != 0 {
+            // SAFETY: upheld by the caller.
             unsafe { *regs.add(at as usize).cast::<u32>().add(l) = v };
         }
     }
 }
 
-/// Writes `v` into the lanes `m` of a 64-bit slot.
+/// Writes `v` into the lanes `active` of a 64-bit slot.
 ///
 /// # Safety
 /// `at` is such a slot of the register file `regs`.
 #[inline(always)]
-pub unsafe fn splat64(regs: *mut u8, at: u32, v: u64, m: u32) {
+pub unsafe fn splat64(regs: *mut u8, at: u32, v: u64, active: u32) {
     for l in 0..LANES {
-        if m >> l & 1 != 0 {
-            // SAFETY: the caller's promise.
+        if active >> l & 1 != 0 {
+            // SAFETY: upheld by the caller.
             unsafe { *regs.add(at as usize).cast::<u64>().add(l) = v };
         }
     }
 }
 
-/// The fault of an access.
+/// The fault of a refused access.
 #[cold]
 #[inline(never)]
 pub fn refused(
@@ -144,7 +59,7 @@ pub fn refused(
     Box::new(LaneFault {
         kind,
         lane,
-        what: What::Access {
+        detail: FaultDetail::Access {
             address,
             bytes,
             write,
@@ -154,7 +69,7 @@ pub fn refused(
     })
 }
 
-/// The fault of an access to shared memory.
+/// The fault of a refused access to shared memory.
 #[cold]
 pub fn shared_refused(at: u64, bytes: u32, lane: u32, limit: u32, write: bool) -> Box<LaneFault> {
     let outside = at.saturating_add(u64::from(bytes)) > u64::from(limit);
@@ -174,14 +89,15 @@ pub fn shared_refused(at: u64, bytes: u32, lane: u32, limit: u32, write: bool) -
     )
 }
 
-/// Addresses of all lanes, offset and the first lane of the slot `plus` included; those of idle lanes mean nothing.
+/// Addresses of all lanes: the element of slot `at`, plus `imm`, plus lane 0 of slot `plus`. Those of inactive lanes are
+/// unspecified.
 ///
 /// # Safety
-/// `at` is a slot of the width that `narrow` says, `plus` a 64-bit slot.
+/// `at` is a slot of 32 bits if `narrow` is set and otherwise of 64; `plus` is a 64-bit slot.
 #[inline(always)]
 pub unsafe fn addresses(regs: *mut u8, at: u32, narrow: bool, imm: i64, plus: u32) -> [u64; LANES] {
     let mut out = [0u64; LANES];
-    // SAFETY: the caller's promise.
+    // SAFETY: upheld by the caller.
     unsafe {
         if narrow {
             let a = regs.add(at as usize).cast::<u32>();
@@ -199,22 +115,22 @@ pub unsafe fn addresses(regs: *mut u8, at: u32, narrow: bool, imm: i64, plus: u3
     out
 }
 
-/// Where an access of one lane goes.
+/// Target of an access of one lane.
 #[derive(Clone, Copy, Debug)]
-pub enum Place {
-    /// Host memory: the whole access is at this address.
+pub enum ResolvedAddress {
+    /// Host memory at this address.
     Host(u64),
-    /// Local memory, at this offset.
+    /// Local memory at this offset.
     Local(u32),
 }
 
-/// Resolves one lane's access of `bytes` bytes.
+/// Resolves an access of one lane: checks its bounds, alignment and access rights.
 ///
 /// # Errors
-/// The fault, if the access is not allowed.
+/// The fault of a refused access.
 #[allow(clippy::too_many_arguments)]
 pub fn resolve(
-    cx: &mut Cx<'_>,
+    cx: &mut Context<'_>,
     space: MemSpace,
     entry: u16,
     lane: u32,
@@ -222,10 +138,10 @@ pub fn resolve(
     bytes: u32,
     align: u32,
     write: bool,
-) -> Result<Place, Box<LaneFault>> {
+) -> Result<ResolvedAddress, Box<LaneFault>> {
     let misaligned = address & u64::from(align - 1) != 0;
-    let local = |cx: &Cx<'_>, at: u64| {
-        let limit = cx.run.local_bytes;
+    let local = |cx: &Context<'_>, at: u64| {
+        let limit = cx.launch.local_bytes;
         if at
             .checked_add(u64::from(bytes))
             .is_none_or(|e| e > u64::from(limit))
@@ -251,10 +167,10 @@ pub fn resolve(
                 None,
             ));
         }
-        Ok(Place::Local(at as u32))
+        Ok(ResolvedAddress::Local(at as u32))
     };
-    let shared = |cx: &Cx<'_>, at: u64| {
-        let limit = cx.core.shared_bytes;
+    let shared = |cx: &Context<'_>, at: u64| {
+        let limit = cx.block.shared_bytes;
         if misaligned
             || at
                 .checked_add(u64::from(bytes))
@@ -262,7 +178,7 @@ pub fn resolve(
         {
             return Err(shared_refused(at, bytes, lane, limit, write));
         }
-        Ok(Place::Host(cx.core.shared() as u64 + at))
+        Ok(ResolvedAddress::Host(cx.block.shared() as u64 + at))
     };
     match space {
         MemSpace::Local => local(cx, address),
@@ -280,7 +196,7 @@ pub fn resolve(
             if !cx
                 .worker
                 .cache
-                .check(cx.run.space, entry, address, u64::from(bytes), write)
+                .check(cx.launch.space, entry, address, u64::from(bytes), write)
             {
                 return Err(refused(
                     FaultKind::IllegalAddress,
@@ -303,7 +219,7 @@ pub fn resolve(
                     None,
                 ));
             }
-            Ok(Place::Host(address))
+            Ok(ResolvedAddress::Host(address))
         }
     }
 }
@@ -315,9 +231,9 @@ pub fn local_word(base: *mut u8, at: u32, lane: usize) -> *mut u8 {
 }
 
 /// The warp's local memory, allocated on first use.
-pub fn local_base(cx: &Cx<'_>, w: &mut Warp) -> *mut u8 {
-    // A little more than a thread may use: results of up to eight bytes are read whole.
-    let bytes = (cx.run.local_bytes as usize + 64) * LANES;
+pub fn local_base(cx: &Context<'_>, w: &mut Warp) -> *mut u8 {
+    // 64 bytes more than a thread may use, because results of up to eight bytes are read whole.
+    let bytes = (cx.launch.local_bytes as usize + 64) * LANES;
     if w.local.len() * 64 < bytes {
         w.local = zeroed_lines(bytes);
     }
@@ -327,9 +243,9 @@ pub fn local_base(cx: &Cx<'_>, w: &mut Warp) -> *mut u8 {
 /// Reads `size` bytes of local memory.
 ///
 /// # Safety
-/// The range was checked and is aligned to its size (at most 4 matter).
+/// The range is accessible, and aligned to its size or to 4 bytes.
 pub unsafe fn local_read(base: *mut u8, at: u32, lane: usize, size: u32) -> u128 {
-    // SAFETY: the caller's promise.
+    // SAFETY: upheld by the caller.
     unsafe {
         let p = local_word(base, at, lane);
         match size {
@@ -352,7 +268,7 @@ pub unsafe fn local_read(base: *mut u8, at: u32, lane: usize, size: u32) -> u128
 /// # Safety
 /// As for [`local_read`].
 pub unsafe fn local_write(base: *mut u8, at: u32, lane: usize, size: u32, v: u128) {
-    // SAFETY: the caller's promise.
+    // SAFETY: upheld by the caller.
     unsafe {
         let p = local_word(base, at, lane);
         match size {
@@ -368,13 +284,37 @@ pub unsafe fn local_write(base: *mut u8, at: u32, lane: usize, size: u32, v: u12
     }
 }
 
+/// Writes up to 16 bytes of local memory, of any alignment.
+///
+/// # Safety
+/// The range lies in the lane's local memory.
+pub unsafe fn local_write_bytes(base: *mut u8, at: u32, lane: usize, size: u32, v: u128) {
+    for k in 0..size.min(16) {
+        // SAFETY: upheld by the caller.
+        unsafe { local_write(base, at + k, lane, 1, v >> (8 * k) & 0xff) };
+    }
+}
+
+/// Reads up to 16 bytes of local memory, of any alignment.
+///
+/// # Safety
+/// The range lies in the lane's local memory.
+pub unsafe fn local_read_bytes(base: *mut u8, at: u32, lane: usize, size: u32) -> u128 {
+    let mut v = 0;
+    for k in 0..size.min(16) {
+        // SAFETY: upheld by the caller.
+        v |= unsafe { local_read(base, at + k, lane, 1) } << (8 * k);
+    }
+    v
+}
+
 /// Reads one lane of a slot.
 ///
 /// # Safety
 /// `at` is a slot of shape `slot`.
 #[inline(always)]
 pub unsafe fn get(regs: *mut u8, at: u32, slot: Slot, lane: usize) -> u128 {
-    // SAFETY: the caller's promise.
+    // SAFETY: upheld by the caller.
     unsafe {
         let p = regs.add(at as usize);
         match slot {
@@ -392,7 +332,7 @@ pub unsafe fn get(regs: *mut u8, at: u32, slot: Slot, lane: usize) -> u128 {
 /// `at` is a slot of shape `slot`.
 #[inline(always)]
 pub unsafe fn set(regs: *mut u8, at: u32, slot: Slot, lane: usize, v: u128) {
-    // SAFETY: the caller's promise.
+    // SAFETY: upheld by the caller.
     unsafe {
         let p = regs.add(at as usize);
         match slot {
@@ -407,19 +347,19 @@ pub unsafe fn set(regs: *mut u8, at: u32, slot: Slot, lane: usize, v: u128) {
     }
 }
 
-/// Copies the lanes `m` of a row of 32 words.
+/// Copies the lanes `active` of a row of 32 words.
 ///
 /// # Safety
 /// Both rows are valid for 128 bytes.
 #[inline(always)]
-pub unsafe fn blend32(src: *const u32, dst: *mut u32, m: u32) {
-    // SAFETY: the caller's promise.
+pub unsafe fn blend32(src: *const u32, dst: *mut u32, active: u32) {
+    // SAFETY: upheld by the caller.
     unsafe {
-        if m == ALL {
+        if active == ALL {
             std::ptr::copy_nonoverlapping(src, dst, LANES);
         } else {
             for l in 0..LANES {
-                let keep = (m >> l & 1).wrapping_sub(1);
+                let keep = (active >> l & 1).wrapping_sub(1);
                 *dst.add(l) = *dst.add(l) & keep | *src.add(l) & !keep;
             }
         }

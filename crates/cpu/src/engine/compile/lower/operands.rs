@@ -4,22 +4,22 @@ use cupyrite_ptx::ir::{Base, FuncId, Instr, Op, Operand, RegId, Space, Special, 
 
 use super::Lower;
 use crate::engine::address_windows::{function_address, windows};
-use crate::engine::compile::uniform::{Class, special_class};
-use crate::engine::compile::{DecodeError, Frame, Layout, Linked};
-use crate::engine::ops::{self, Selected, Slot};
-use crate::engine::program::{EarlyLoad, Inst, Kind, SpecialSlot, fixed};
+use crate::engine::compile::uniform::{Uniformity, special_uniformity};
+use crate::engine::compile::unit::{CompileError, Frame, KernelLayout, PlacedModule};
+use crate::engine::ops::{self, OperandRef, Selected, Slot};
+use crate::engine::program::{HoistedLoad, Inst, InstKind, SpecialSlot, fixed};
 
-/// Address of a variable that is the same for every thread, if it has one.
+/// The address of a variable if it is the same for every thread.
 fn fixed_address(
     v: VarId,
-    linked: &Linked<'_>,
+    placed: &PlacedModule<'_>,
     id: FuncId,
-    layout: &Layout,
+    layout: &KernelLayout,
     frame: &Frame,
 ) -> Option<u64> {
-    let function = &linked.module.functions[id.0 as usize];
+    let function = &placed.module.functions[id.0 as usize];
     match v {
-        VarId::Module(n) => linked
+        VarId::Module(n) => placed
             .globals
             .get(n as usize)
             .copied()
@@ -29,8 +29,8 @@ fn fixed_address(
             let var = function.body.as_ref()?.vars.get(n as usize)?;
             match var.space {
                 Space::Shared => layout.shared.get(&(Some(id.0), n)).map(|&o| u64::from(o)),
-                Space::Global | Space::Const => linked.body_globals.get(&(id.0, n)).copied(),
-                // The kernel's own frame begins at zero in every thread.
+                Space::Global | Space::Const => placed.body_globals.get(&(id.0, n)).copied(),
+                // The frame of a kernel starts at offset zero of local memory.
                 Space::Local | Space::Param if function.is_entry => {
                     frame.vars.get(n as usize).map(|&o| u64::from(o))
                 }
@@ -41,27 +41,34 @@ fn fixed_address(
     }
 }
 
-/// Rewrites an instruction into simpler ones: known addresses become integers, `cvta` becomes arithmetic.
-pub fn normalise(i: &mut Instr, linked: &Linked<'_>, id: FuncId, layout: &Layout, frame: &Frame) {
+/// Simplifies an instruction: known addresses become integers, `cvta` becomes arithmetic.
+pub fn simplify(
+    i: &mut Instr,
+    placed: &PlacedModule<'_>,
+    id: FuncId,
+    layout: &KernelLayout,
+    frame: &Frame,
+) {
     if i.op == Op::Call {
         return;
     }
-    fn rewrite(o: &mut Operand, f: &dyn Fn(VarId) -> Option<u64>) {
-        match o {
+    for o in &mut i.operands {
+        // The address of a texture reference stays symbolic.
+        if matches!(o, Operand::TexAddr(_)) {
+            continue;
+        }
+        o.walk_mut(&mut |o| match *o {
             Operand::Var(v, offset) => {
-                if let Some(a) = f(*v) {
-                    *o = Operand::Int((a as i64).wrapping_add(*offset));
+                if let Some(address) = fixed_address(v, placed, id, layout, frame) {
+                    *o = Operand::Int((address as i64).wrapping_add(offset));
                 }
             }
-            Operand::Func(id) => *o = Operand::Int(function_address(id.0) as i64),
-            Operand::Vector(v) => v.iter_mut().for_each(|o| rewrite(o, f)),
+            Operand::Func(f) => *o = Operand::Int(function_address(f.0) as i64),
             _ => {}
-        }
+        });
     }
-    let find = |v| fixed_address(v, linked, id, layout, frame);
-    i.operands.iter_mut().for_each(|o| rewrite(o, &find));
     if i.op == Op::Cvta {
-        let is_entry = linked.module.functions[id.0 as usize].is_entry;
+        let is_entry = placed.module.functions[id.0 as usize].is_entry;
         let window = match i.mods.space {
             Some(Space::Shared | Space::SharedCluster) => windows().shared,
             Some(Space::Local) => windows().local,
@@ -81,7 +88,7 @@ pub fn normalise(i: &mut Instr, linked: &Linked<'_>, id: FuncId, layout: &Layout
     }
 }
 
-/// Where results nobody wants go.
+/// The slot of discarded results.
 fn scratch(slot: Slot) -> u32 {
     if slot == Slot::Pred {
         fixed::SINK_PRED
@@ -90,7 +97,7 @@ fn scratch(slot: Slot) -> u32 {
     }
 }
 
-/// Number of low bits that special registers have.
+/// Shape of a special register.
 pub fn special_slot(s: Special) -> Slot {
     match s {
         Special::Clock64
@@ -102,7 +109,7 @@ pub fn special_slot(s: Special) -> Slot {
     }
 }
 
-/// The codes of special registers that are read while running.
+/// Code ([`Inst::aux`]) of a special register whose value changes while a warp runs.
 pub fn dynamic_special(s: Special) -> Option<u16> {
     Some(match s {
         Special::Clock => 0,
@@ -116,32 +123,32 @@ pub fn dynamic_special(s: Special) -> Option<u16> {
 }
 
 impl Lower<'_, '_> {
-    /// Place of a register.
-    pub fn reg(&self, r: RegId) -> Result<(u32, Slot), DecodeError> {
+    /// Location of a register.
+    pub fn reg(&self, r: RegId) -> Result<(u32, Slot), CompileError> {
         let unit = self.unit();
         match unit.regs.get(r.0 as usize).copied().flatten() {
             Some(l) => Ok((l.at, l.slot)),
-            None => Err(self.error("a register that the decoder lost")),
+            None => Err(self.error("internal error: a register has no location")),
         }
     }
 
-    fn component(&self, r: RegId, c: u8) -> Result<(u32, Slot), DecodeError> {
+    fn component(&self, r: RegId, c: u8) -> Result<(u32, Slot), CompileError> {
         let (at, slot) = self.reg(r)?;
         if u32::from(c) >= self.unit().body.regs[r.0 as usize].vector.max(1) {
-            return Err(self.error("a component that the vector register does not have"));
+            return Err(self.error("the vector register has no such component"));
         }
         Ok((at + u32::from(c) * slot.bytes(), slot))
     }
 
-    /// Place of a special register that stays the same for a warp.
-    fn special_place(&mut self, s: Special) -> Option<(u32, Slot)> {
+    /// Location of a special register that is constant for a warp.
+    fn special_location(&mut self, s: Special) -> Option<(u32, Slot)> {
         match s {
             Special::Tid(a) => return Some((fixed::TID[usize::from(a) % 3], Slot::R32)),
             Special::WarpId => return Some((fixed::WARP_ID, Slot::R32)),
             _ => {}
         }
-        match special_class(s)? {
-            Class::Block => {
+        match special_uniformity(s)? {
+            Uniformity::Block => {
                 let found = self.layout.block_specials.iter().find(|p| p.special == s)?;
                 Some((found.at, found.slot))
             }
@@ -156,7 +163,7 @@ impl Lower<'_, '_> {
                     return Some((p.at, p.slot));
                 }
                 let slot = special_slot(s);
-                let at = self.b.fresh(slot);
+                let at = self.b.allocate_slot(slot);
                 self.b.program.launch_specials.push(SpecialSlot {
                     special: s,
                     at,
@@ -167,14 +174,14 @@ impl Lower<'_, '_> {
         }
     }
 
-    /// The slot from which `o`, meant as `ty`, can be read in shape `slot`; may add instructions to `out`.
+    /// The slot of shape `slot` that holds `o` as a value of type `ty`. Appends the instructions that fill it to `out`.
     pub fn source(
         &mut self,
         o: &Operand,
         slot: Slot,
         ty: Type,
         out: &mut Vec<Inst>,
-    ) -> Result<u32, DecodeError> {
+    ) -> Result<u32, CompileError> {
         let (at, have) = match o {
             Operand::Reg(r) | Operand::NotReg(r) | Operand::RegSelect(r, _) => self.reg(*r)?,
             Operand::Neg(o) => return self.source(o, slot, ty, out),
@@ -185,18 +192,18 @@ impl Lower<'_, '_> {
             }
             Operand::Sink => (scratch(slot), slot),
             Operand::Special(s) => {
-                if let Some(place) = self.special_place(*s) {
-                    place
+                if let Some(location) = self.special_location(*s) {
+                    location
                 } else if let Some(code) = dynamic_special(*s) {
                     let have = special_slot(*s);
-                    let at = self.b.fresh(have);
-                    let mut i = Inst::new(Kind::Special);
+                    let at = self.b.allocate_slot(have);
+                    let mut i = Inst::new(InstKind::Special);
                     i.aux = code;
                     i.args.dst[0] = at;
                     out.push(i);
                     (at, have)
                 } else {
-                    return Err(self.error("a special register that the CPU device does not have"));
+                    return Err(self.error("the CPU device does not have this special register"));
                 }
             }
             Operand::Var(VarId::Param(n), offset) if self.unit().function.is_entry => {
@@ -208,19 +215,19 @@ impl Lower<'_, '_> {
             }
             Operand::Var(v, offset) => {
                 let at = self.frame_offset(*v)?;
-                let t = self.b.fresh(Slot::R64);
-                let mut i = Inst::new(Kind::FrameAddr);
+                let t = self.b.allocate_slot(Slot::R64);
+                let mut i = Inst::new(InstKind::FrameAddr);
                 i.args.dst[0] = t;
                 i.imm = i64::from(at).wrapping_add(*offset);
                 out.push(i);
                 (t, Slot::R64)
             }
-            _ => return Err(self.error("an operand that does not fit here")),
+            _ => return Err(self.error("the operand is not a value")),
         };
         self.shaped(at, have, slot, ty.is_signed(), out)
     }
 
-    /// `at`, if it already has the wanted shape, or a copy that has it.
+    /// `at` if it has the wanted shape, otherwise a converted copy.
     fn shaped(
         &mut self,
         at: u32,
@@ -228,15 +235,15 @@ impl Lower<'_, '_> {
         want: Slot,
         signed: bool,
         out: &mut Vec<Inst>,
-    ) -> Result<u32, DecodeError> {
+    ) -> Result<u32, CompileError> {
         if have == want {
             return Ok(at);
         }
-        let Some((run, _)) = ops::resize(have, want, signed) else {
-            return Err(self.error("a register of the wrong width"));
+        let Some(run) = ops::resize(have, want, signed) else {
+            return Err(self.error("the register has the wrong width"));
         };
-        let t = self.b.fresh(want);
-        let mut i = Inst::new(Kind::Alu);
+        let t = self.b.allocate_slot(want);
+        let mut i = Inst::new(InstKind::Lanes);
         i.run = run;
         i.args.src[0] = at;
         i.args.dst[0] = t;
@@ -255,13 +262,13 @@ impl Lower<'_, '_> {
         {
             return at;
         }
-        let at = self.b.fresh(Slot::R64);
+        let at = self.b.allocate_slot(Slot::R64);
         self.b.program.param_addrs.push((at, offset));
         at
     }
 
     /// Offset in the frame of a local variable, a call's parameter or a function's own parameter.
-    pub fn frame_offset(&self, v: VarId) -> Result<u32, DecodeError> {
+    pub fn frame_offset(&self, v: VarId) -> Result<u32, CompileError> {
         let frame = &self.unit().frame;
         let found = match v {
             VarId::Local(n) => {
@@ -275,44 +282,45 @@ impl Lower<'_, '_> {
         };
         found
             .copied()
-            .ok_or_else(|| self.error("a variable whose address cannot be taken here"))
+            .ok_or_else(|| self.error("the variable has no address in this function"))
     }
 
-    /// The slot an instruction writes for destination `o`, and the place the value then has to be moved to, if any.
+    /// The slot of shape `slot` that an instruction writes for destination `o`, and the register to convert it to
+    /// afterwards if that has another shape.
     pub fn destination(
         &mut self,
         o: &Operand,
         slot: Slot,
-    ) -> Result<(u32, Option<(u32, Slot)>), DecodeError> {
+    ) -> Result<(u32, Option<(u32, Slot)>), CompileError> {
         let (at, have) = match o {
             Operand::Reg(r) | Operand::RegSelect(r, _) => self.reg(*r)?,
             Operand::RegComponent(r, c) => self.component(*r, *c)?,
             Operand::Sink => return Ok((scratch(slot), None)),
-            _ => return Err(self.error("a destination that is no register")),
+            _ => return Err(self.error("the destination is not a register")),
         };
         if have == slot {
             Ok((at, None))
         } else {
-            Ok((self.b.fresh(slot), Some((at, have))))
+            Ok((self.b.allocate_slot(slot), Some((at, have))))
         }
     }
 
-    /// A lane-arithmetic instruction with whatever conversions of width it needs.
-    pub fn alu(&mut self, i: &Instr, s: &Selected) -> Result<Vec<Inst>, DecodeError> {
+    /// A lane-arithmetic instruction with the conversions of width that it needs.
+    pub fn arithmetic(&mut self, i: &Instr, s: &Selected) -> Result<Vec<Inst>, CompileError> {
         let mut out = Vec::new();
-        let mut inst = Inst::new(Kind::Alu);
+        let mut inst = Inst::new(InstKind::Lanes);
         inst.run = s.run;
         inst.args.imm = s.imm;
         for (n, place) in s.srcs.iter().enumerate() {
             let Some(p) = place else { continue };
-            inst.args.src[n] = match p.from {
-                ops::From::Carry => fixed::CARRY,
-                ops::From::Scratch => scratch(p.slot),
-                ops::From::Operand(k) => {
+            inst.args.src[n] = match p.operand {
+                OperandRef::Carry => fixed::CARRY,
+                OperandRef::Scratch => scratch(p.slot),
+                OperandRef::Operand(k) => {
                     let o = self.operand(i, k)?;
                     self.source(o, p.slot, p.ty, &mut out)?
                 }
-                ops::From::Part(k, c) => {
+                OperandRef::Part(k, c) => {
                     let o = self.part(i, k, c)?;
                     self.source(&o, p.slot, p.ty, &mut out)?
                 }
@@ -321,25 +329,25 @@ impl Lower<'_, '_> {
         let mut after = Vec::new();
         for (n, place) in s.dsts.iter().enumerate() {
             let Some(p) = place else { continue };
-            let o = match p.from {
-                ops::From::Carry => {
+            let o = match p.operand {
+                OperandRef::Carry => {
                     inst.args.dst[n] = fixed::CARRY;
                     continue;
                 }
-                ops::From::Scratch => {
+                OperandRef::Scratch => {
                     inst.args.dst[n] = scratch(p.slot);
                     continue;
                 }
-                ops::From::Operand(k) => self.operand(i, k)?.clone(),
-                ops::From::Part(k, c) => self.part(i, k, c)?,
+                OperandRef::Operand(k) => self.operand(i, k)?.clone(),
+                OperandRef::Part(k, c) => self.part(i, k, c)?,
             };
             let (at, then) = self.destination(&o, p.slot)?;
             inst.args.dst[n] = at;
             if let Some((to, have)) = then {
-                let Some((run, _)) = ops::resize(p.slot, have, p.ty.is_signed()) else {
-                    return Err(self.error("a destination of the wrong width"));
+                let Some(run) = ops::resize(p.slot, have, p.ty.is_signed()) else {
+                    return Err(self.error("the destination register has the wrong width"));
                 };
-                let mut r = Inst::new(Kind::Alu);
+                let mut r = Inst::new(InstKind::Lanes);
                 r.run = run;
                 r.args.src[0] = at;
                 r.args.dst[0] = to;
@@ -352,18 +360,18 @@ impl Lower<'_, '_> {
     }
 
     /// Operand `k`.
-    pub fn operand<'i>(&self, i: &'i Instr, k: u8) -> Result<&'i Operand, DecodeError> {
+    pub fn operand<'i>(&self, i: &'i Instr, k: u8) -> Result<&'i Operand, CompileError> {
         i.operands
             .get(usize::from(k))
-            .ok_or_else(|| self.error("too few operands"))
+            .ok_or_else(|| self.error("an operand is missing"))
     }
 
-    fn part(&self, i: &Instr, k: u8, c: u8) -> Result<Operand, DecodeError> {
+    fn part(&self, i: &Instr, k: u8, c: u8) -> Result<Operand, CompileError> {
         let o = self.operand(i, k)?;
         let found = match o {
             Operand::Vector(v) => v.get(usize::from(c)).cloned(),
             Operand::Pair(a, b) => Some(if c == 0 { (**a).clone() } else { (**b).clone() }),
-            // A whole vector register stands for its components.
+            // A vector register has its elements as components.
             Operand::Reg(r)
                 if self
                     .unit()
@@ -377,13 +385,13 @@ impl Lower<'_, '_> {
             Operand::Reg(_) if c == 0 => Some(o.clone()),
             _ => None,
         };
-        found.ok_or_else(|| self.error("too few components"))
+        found.ok_or_else(|| self.error("a component of the operand is missing"))
     }
 
-    /// A load that can be done before the launch, as entries of the program's table.
-    pub fn early_load(&mut self, i: &Instr) -> Result<(), DecodeError> {
+    /// A load that runs before the threads: adds its elements to the program's hoisted loads.
+    pub fn hoisted_load(&mut self, i: &Instr) -> Result<(), CompileError> {
         let Some(Operand::Addr(Base::Var(v), offset)) = i.operands.get(1) else {
-            return Err(self.error("an address that is not constant"));
+            return Err(self.error("the address is not constant"));
         };
         let ty = i.types.first().copied().unwrap_or(Type::B32);
         let (base, absolute, limit) = match *v {
@@ -401,13 +409,13 @@ impl Lower<'_, '_> {
             }
             VarId::Module(n) => {
                 let size = self
-                    .linked
+                    .placed
                     .module
                     .globals
                     .get(n as usize)
                     .map_or(0, |p| p.size());
                 (
-                    self.linked
+                    self.placed
                         .globals
                         .get(n as usize)
                         .copied()
@@ -428,17 +436,17 @@ impl Lower<'_, '_> {
         for (k, o) in parts.iter().enumerate() {
             let from = (*offset).wrapping_add(k as i64 * i64::from(bytes));
             if from < 0 || from as u64 + u64::from(bytes) > limit {
-                return Err(self.error("a load from beyond the end of the variable"));
+                return Err(self.error("the load reads past the end of the variable"));
             }
             if matches!(o, Operand::Sink) {
                 continue;
             }
             let Operand::Reg(r) = o else {
-                return Err(self.error("a destination that is no register"));
+                return Err(self.error("the destination is not a register"));
             };
             let (at, slot) = self.reg(*r)?;
             let narrow = self.unit().body.regs[r.0 as usize].ty.bits() <= 16;
-            self.b.program.early_loads.push(EarlyLoad {
+            self.b.program.hoisted_loads.push(HoistedLoad {
                 from: base + from as u64,
                 absolute,
                 size: bytes,

@@ -1,0 +1,20 @@
+//! Features of the host processor that the engine has a version of its code for.
+
+/// Whether this machine is an x86-64-v3: AVX2, FMA and what else the vector code is compiled for.
+pub fn has_x86_64_v3() -> bool {
+    #[cfg(target_arch = "x86_64")]
+    {
+        // `is_x86_feature_detected` caches its answer.
+        is_x86_feature_detected!("avx2")
+            && is_x86_feature_detected!("fma")
+            && is_x86_feature_detected!("bmi1")
+            && is_x86_feature_detected!("bmi2")
+            && is_x86_feature_detected!("lzcnt")
+            && is_x86_feature_detected!("popcnt")
+            && is_x86_feature_detected!("f16c")
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    {
+        false
+    }
+}

@@ -1,0 +1,10 @@
+//! Limits of the device.
+
+/// Threads of a block.
+pub const MAX_THREADS: u32 = 1024;
+/// Shared memory of a block in bytes, static and dynamic.
+pub const MAX_SHARED: u32 = 227 << 10;
+/// Local memory of a thread in bytes, as on a GPU.
+pub const MAX_LOCAL: u32 = 512 << 10;
+/// Parameters of a kernel in bytes (PTX ISA, "Kernel Function Parameters").
+pub const MAX_PARAMS: u32 = 32764;

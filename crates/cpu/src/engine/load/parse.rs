@@ -1,0 +1,108 @@
+//! From PTX text to one linked module.
+
+use cupyrite_ptx::ir::{InitElem, Module, Op, Operand};
+use cupyrite_ptx::link;
+
+use super::error::{LoadError, LoadErrorKind, unresolved};
+use crate::code::Unit;
+use crate::engine::program::BuiltinKind;
+
+/// Parses a module. Error messages contain `name` unless it is empty.
+pub fn parse(ptx: &str, name: &str) -> Result<Module, LoadError> {
+    cupyrite_ptx::parse(ptx).map_err(|e| LoadError {
+        kind: match e.kind {
+            cupyrite_ptx::ErrorKind::UnsupportedVersion => LoadErrorKind::UnsupportedPtxVersion,
+            _ => LoadErrorKind::InvalidPtx,
+        },
+        line: e.pos.line,
+        column: e.pos.column,
+        message: if name.is_empty() {
+            e.to_string()
+        } else {
+            format!("'{name}', {e}")
+        },
+    })
+}
+
+/// Checks whether a module is valid by itself.
+///
+/// # Errors
+/// As for [`Image::load`](super::Image::load), but undefined symbols are no error.
+pub fn check_unit(unit: &Unit) -> Result<(), LoadError> {
+    parse(&unit.text, &unit.name).map(|_| ())
+}
+
+/// Parses modules and links them.
+///
+/// # Errors
+/// As for [`Image::load_units`](super::Image::load_units).
+pub fn link_units(units: &[Unit]) -> Result<Module, LoadError> {
+    let inputs = units.iter().enumerate().map(|(n, unit)| {
+        let name = match unit.name.as_str() {
+            "" => format!("input {}", n + 1),
+            name => name.to_owned(),
+        };
+        let module = parse(&unit.text, &name)?;
+        Ok(link::Input { name, module })
+    });
+    let inputs = inputs.collect::<Result<Vec<_>, LoadError>>()?;
+    link::link(&inputs, &|name| BuiltinKind::from_name(name).is_some()).map_err(|errors| {
+        LoadError {
+            kind: LoadErrorKind::UnresolvedSymbol,
+            line: 0,
+            column: 0,
+            message: errors
+                .iter()
+                .map(ToString::to_string)
+                .collect::<Vec<_>>()
+                .join("\n"),
+        }
+    })
+}
+
+/// Replaces every alias by the aliased function.
+pub fn resolve_aliases(m: &mut Module) {
+    if m.aliases.is_empty() {
+        return;
+    }
+    let aliases = std::mem::take(&mut m.aliases);
+    for body in m.functions.iter_mut().filter_map(|f| f.body.as_mut()) {
+        for o in body.instrs.iter_mut().flat_map(|i| &mut i.operands) {
+            o.walk_mut(&mut |o| {
+                if let Operand::Func(f) = o
+                    && let Some((_, to)) = aliases.iter().find(|(a, _)| a == f)
+                {
+                    *f = *to;
+                }
+            });
+        }
+    }
+    for e in m.globals.iter_mut().flat_map(|g| &mut g.init) {
+        if let InitElem::Func { func, .. } = e
+            && let Some((_, to)) = aliases.iter().find(|(a, _)| a == func)
+        {
+            *func = *to;
+        }
+    }
+}
+
+/// Checks that every function that is called but not defined is one that the device provides.
+pub fn check_functions(m: &Module) -> Result<(), LoadError> {
+    for f in &m.functions {
+        let Some(body) = &f.body else { continue };
+        for i in &body.instrs {
+            for o in &i.operands {
+                let Operand::Func(id) = o else { continue };
+                let Some(callee) = m.functions.get(id.0 as usize) else {
+                    return Err(unresolved("?", i.pos.line));
+                };
+                if callee.body.is_none()
+                    && (i.op != Op::Call || BuiltinKind::from_name(&callee.name).is_none())
+                {
+                    return Err(unresolved(&callee.name, i.pos.line));
+                }
+            }
+        }
+    }
+    Ok(())
+}
