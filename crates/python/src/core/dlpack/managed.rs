@@ -52,6 +52,11 @@ impl<T: Deleted> Managed<T> {
     pub unsafe fn own(managed: *mut T) -> Managed<T> {
         Managed(managed)
     }
+
+    /// The export, valid while the result of [`Managed::own`] lives.
+    pub fn pointer(&self) -> *const T {
+        self.0
+    }
 }
 
 impl<T: Deleted> Drop for Managed<T> {

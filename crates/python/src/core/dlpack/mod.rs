@@ -9,8 +9,7 @@ pub mod view_api;
 use std::ffi::{CStr, c_void};
 
 use cupyrite::dlpack::{
-    DataType, DeviceType, DlDevice, ManagedTensor, ManagedTensorVersioned, READ_ONLY, Tensor,
-    VERSION,
+    DataType, DlDevice, ManagedTensor, ManagedTensorVersioned, READ_ONLY, Tensor, VERSION,
 };
 use pyo3::exceptions::{PyBufferError, PyTypeError};
 use pyo3::ffi;
@@ -24,8 +23,6 @@ use crate::core::memory::buffer::PyBuffer;
 use crate::core::numbers;
 use crate::core::numbers::{as_i64, int_pair};
 use crate::core::view::PyView;
-use crate::cpython;
-use crate::cpython::Obj;
 
 /// Owner of exported memory; lives as long as the export.
 enum Owner {

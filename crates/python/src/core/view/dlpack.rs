@@ -136,7 +136,7 @@ pub fn of_versioned(
     reported: Option<DlDevice>,
 ) -> PyResult<ViewState> {
     // SAFETY: a live export; only the version is read before it is checked.
-    let version = unsafe { (*managed.0).version };
+    let version = unsafe { (*managed.pointer()).version };
     if version.major != VERSION.major {
         return Err(PyBufferError::new_err(format!(
             "the array was exported as DLPack {}.{}; this package reads version {}",
@@ -144,7 +144,7 @@ pub fn of_versioned(
         )));
     }
     // SAFETY: as above, with a known version.
-    let (flags, tensor) = unsafe { ((*managed.0).flags, &(*managed.0).tensor) };
+    let (flags, tensor) = unsafe { ((*managed.pointer()).flags, &(*managed.pointer()).tensor) };
     let device = consistent_device(reported, tensor.device)?;
     // SAFETY: guaranteed by the exporter.
     let location = unsafe { read(obj.py(), tensor)? };
@@ -165,7 +165,7 @@ fn of_unversioned(
     reported: Option<DlDevice>,
 ) -> PyResult<ViewState> {
     // SAFETY: a live export.
-    let tensor = unsafe { &(*managed.0).tensor };
+    let tensor = unsafe { &(*managed.pointer()).tensor };
     let device = consistent_device(reported, tensor.device)?;
     // SAFETY: guaranteed by the exporter.
     let location = unsafe { read(obj.py(), tensor)? };
