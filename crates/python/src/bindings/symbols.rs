@@ -11,7 +11,7 @@ use pyo3::prelude::*;
 
 use crate::bindings::descriptor::Function;
 use crate::bindings::errors;
-use crate::bindings::errors::Kind;
+use crate::bindings::errors::ExceptionKind;
 use crate::cpython;
 use crate::cpython::{Obj, Owned, R, Raised};
 use crate::generated::ids;
@@ -63,7 +63,7 @@ static WARNED: AtomicBool = AtomicBool::new(false);
 /// What happens before the driver is used for the first time.
 #[cold]
 pub fn prepare() -> R<()> {
-    select_default_stream()?;
+    loader::set_per_thread_default_stream(per_thread_default_stream()?);
     // SAFETY: called on a thread that is attached to the interpreter.
     let py = unsafe { Python::assume_attached() };
     site_packages::refresh(py);
@@ -78,7 +78,7 @@ pub fn prepare() -> R<()> {
 /// What happens before the runtime API is used for the first time. A missing driver is the runtime's own to tell.
 #[cold]
 fn prepare_runtime() -> R<()> {
-    select_default_stream()?;
+    loader::set_per_thread_default_stream(per_thread_default_stream()?);
     // SAFETY: called on a thread that is attached to the interpreter.
     let py = unsafe { Python::assume_attached() };
     site_packages::refresh(py);
@@ -124,14 +124,43 @@ fn try_load(library: CudaLibrary) -> R<()> {
     warn_of_cpu_device()
 }
 
-/// Applies `CUDA_PYTHON_CUDA_PER_THREAD_DEFAULT_STREAM` to the functions that are resolved from now on.
-fn select_default_stream() -> R<()> {
-    match loader::per_thread_default_stream_setting() {
-        Ok(per_thread) => {
-            loader::set_per_thread_default_stream(per_thread);
-            Ok(())
+/// `CUDA_PYTHON_CUDA_PER_THREAD_DEFAULT_STREAM` as an int that is not 0: the only reader of this variable for
+/// `cuda.bindings` and `cuda.core`. A valid value is read once.
+///
+/// # Errors
+///
+/// `ValueError` for a value that `int()` refuses.
+pub fn per_thread_default_stream() -> R<bool> {
+    static CHOSEN: OnceLock<bool> = OnceLock::new();
+    match CHOSEN.get() {
+        Some(&chosen) => Ok(chosen),
+        None => read_per_thread_default_stream().map(|chosen| *CHOSEN.get_or_init(|| chosen)),
+    }
+}
+
+#[cold]
+fn read_per_thread_default_stream() -> R<bool> {
+    const NAME: &str = "CUDA_PYTHON_CUDA_PER_THREAD_DEFAULT_STREAM";
+    let Some(value) = std::env::var_os(NAME) else {
+        return Ok(false);
+    };
+    let text = cpython::from_str(&value.to_string_lossy())?;
+    // SAFETY: the object is live.
+    let number = match Owned::take(unsafe { ffi::PyNumber_Long(text.ptr()) }) {
+        Ok(number) => number,
+        Err(Raised) => {
+            cpython::clear();
+            let message = format!(
+                "{NAME} must be an integer, but it is {:?}",
+                value.to_string_lossy()
+            );
+            return Err(errors::raise(ExceptionKind::Value, &message));
         }
-        Err(error) => Err(raise_load_error(&error, "")),
+    };
+    // SAFETY: the object is live.
+    match unsafe { ffi::PyObject_IsTrue(number.ptr()) } {
+        -1 => Err(Raised),
+        truth => Ok(truth != 0),
     }
 }
 
@@ -146,12 +175,11 @@ pub fn raise_load_error(error: &LoadError, name: &str) -> Raised {
             let py = unsafe { Python::assume_attached() };
             pathfinder::raise(py, failed, message)
         }
-        LoadErrorKind::SymbolNotFound => errors::raise(
-            Kind::FunctionNotFound,
-            &format!("{name}() cannot be called: {message}"),
-        ),
-        LoadErrorKind::InvalidSelection => errors::raise(Kind::Value, &message),
-        LoadErrorKind::NoCpuDevice => errors::raise(Kind::Runtime, &message),
+        LoadErrorKind::SymbolNotFound => {
+            errors::raise_function_not_found(&format!("{name}() cannot be called: {message}"))
+        }
+        LoadErrorKind::InvalidSelection => errors::raise(ExceptionKind::Value, &message),
+        LoadErrorKind::NoCpuDevice => errors::raise(ExceptionKind::Runtime, &message),
     }
 }
 

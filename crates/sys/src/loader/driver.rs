@@ -38,31 +38,6 @@ pub fn set_per_thread_default_stream(per_thread: bool) {
     PER_THREAD_DEFAULT_STREAM.store(per_thread, Ordering::Relaxed);
 }
 
-/// Reads `CUDA_PYTHON_CUDA_PER_THREAD_DEFAULT_STREAM`: whether it is an integer other than 0, written as for Python's
-/// `int()`.
-///
-/// # Errors
-///
-/// [`LoadErrorKind::InvalidSelection`] if the value is not an integer.
-pub fn per_thread_default_stream_setting() -> Result<bool, LoadError> {
-    const NAME: &str = "CUDA_PYTHON_CUDA_PER_THREAD_DEFAULT_STREAM";
-    let Some(value) = std::env::var_os(NAME) else {
-        return Ok(false);
-    };
-    let value = value.to_string_lossy();
-    parse_integer_flag(&value).ok_or_else(|| LoadError::selection(NAME, &value, "an integer"))
-}
-
-/// Whether the integer is not 0; `None` if the text is not an integer.
-pub(super) fn parse_integer_flag(text: &str) -> Option<bool> {
-    let text = text.trim();
-    let digits = text.strip_prefix(['+', '-']).unwrap_or(text);
-    let is_number = digits
-        .split('_')
-        .all(|group| !group.is_empty() && group.bytes().all(|byte| byte.is_ascii_digit()));
-    is_number.then(|| digits.bytes().any(|byte| !matches!(byte, b'0' | b'_')))
-}
-
 /// The choice made by [`set_per_thread_default_stream`].
 pub fn per_thread_default_stream() -> bool {
     PER_THREAD_DEFAULT_STREAM.load(Ordering::Relaxed)

@@ -32,8 +32,7 @@ mod symbol;
 
 pub use driver::{
     Backend, EntryPointLookup, backend_reason, chosen_backend, driver_backend, is_cpu_fallback,
-    per_thread_default_stream, per_thread_default_stream_setting, register_cpu_driver,
-    set_per_thread_default_stream,
+    per_thread_default_stream, register_cpu_driver, set_per_thread_default_stream,
 };
 pub use error::{LoadError, LoadErrorKind};
 pub use library::CudaLibrary;

@@ -5,8 +5,7 @@ use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 
 use super::driver::{
-    CPU_FALLBACK_REASON, DeviceSelection, Driver, DriverSource, choose, parse_integer_flag,
-    proc_address,
+    CPU_FALLBACK_REASON, DeviceSelection, Driver, DriverSource, choose, proc_address,
 };
 use super::error::intern;
 use super::symbol::lookup_export;
@@ -76,26 +75,6 @@ fn error(result: Result<Driver, LoadError>) -> LoadError {
     match result {
         Err(error) => error,
         Ok(driver) => panic!("chose a device: {}", driver.reason),
-    }
-}
-
-#[test]
-fn integer_flags() {
-    for (text, expected) in [
-        ("0", Some(false)),
-        ("-0", Some(false)),
-        ("0_0", Some(false)),
-        ("1", Some(true)),
-        (" +1_000 ", Some(true)),
-        ("99999999999999999999", Some(true)),
-        ("", None),
-        ("-", None),
-        ("1__0", None),
-        ("_1", None),
-        ("1.5", None),
-        ("yes", None),
-    ] {
-        assert_eq!(parse_integer_flag(text), expected, "{text:?}");
     }
 }
 

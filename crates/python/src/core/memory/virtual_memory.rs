@@ -311,7 +311,7 @@ impl PyVirtualMemoryResource {
     ) -> PyResult<()> {
         let address = address_argument(ptr, "deallocate")?;
         let size = size_argument(size, "deallocate")?;
-        let stream = stream::accept_or_default(py, stream, "deallocate")?;
+        let stream = stream::accept_or_default(ptr.py(), stream, "deallocate")?;
         let memory = self.memory()?;
         // SAFETY: the caller guarantees that the memory is no longer used; the resource rejects addresses that it did
         // not allocate.

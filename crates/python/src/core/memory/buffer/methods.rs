@@ -164,8 +164,7 @@ impl PyBuffer {
         mr: &Bound<'_, PyAny>,
         ipc_descriptor: &Bound<'_, PyAny>,
     ) -> PyResult<Py<PyBuffer>> {
-        let stream = Stream::default_stream().or_raise(py)?;
-        import(py, mr, ipc_descriptor, &stream)
+        import(py, mr, ipc_descriptor, &stream::selected_default(py)?)
     }
 
     /// Descriptor with which another process imports the memory by :meth:`from_ipc_descriptor`: a picklable

@@ -6,7 +6,6 @@ use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 
-use crate::core::errors::OrRaise;
 use crate::core::numbers::short_repr;
 use crate::core::options::Options;
 use crate::core::stream;
@@ -118,7 +117,7 @@ pub fn stream_or_default<'py>(
         return stream::accept_for_memory(given, function, "stream");
     }
     warn_of_default(py)?;
-    Stream::default_stream().or_raise(py)
+    stream::selected_default(py)
 }
 
 #[cold]
