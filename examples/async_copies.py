@@ -40,7 +40,7 @@ __device__ void end_group()
     asm volatile("cp.async.commit_group;" ::: "memory");
 }
 
-// Waits until no more than `Newest` groups are under way.
+// Waits until at most `Newest` groups are pending.
 template <int Newest> __device__ void wait_for_all_but()
 {
     asm volatile("cp.async.wait_group %0;" ::"n"(Newest) : "memory");
@@ -70,7 +70,7 @@ extern "C" __global__ void pipelined(const float *a, const float *b, float *c, i
     float sum = 0;
     for (int tile = 0; tile * TILE < n; tile++) {
         wait_for_all_but<STAGES - 2>();
-        // What other threads have fetched is there, and nobody reads the buffer that is filled next.
+        // All threads' copies are complete, and no thread reads the buffer that is filled next.
         __syncthreads();
         fetch(tile + STAGES - 1);
         for (int k = 0; k < TILE; k++)

@@ -38,7 +38,7 @@ def _right_device(request):
         if gpu and on_cpu:
             pytest.skip("needs an NVIDIA GPU; this process runs on the CPU device")
         if cpu and not on_cpu:
-            pytest.skip("is about the CPU device; this process runs on a GPU")
+            pytest.skip("tests the CPU device; this process runs on a GPU")
 
 
 @pytest.fixture

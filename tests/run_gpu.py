@@ -35,9 +35,9 @@ def main():
     parser.add_argument("--device", default="gpu", choices=("auto", "gpu", "cpu"), help="CUPYRITE_DEVICE (gpu)")
     options, rest = parser.parse_known_args()
     if not options.wheel.is_file():
-        parser.error(f"{options.wheel} is no file")
+        parser.error(f"--wheel {options.wheel}: no such file")
     if sys.version_info < (3, 11):
-        parser.error(f"Python 3.11 or newer is needed, this is {sys.version.split()[0]} ({sys.executable})")
+        parser.error(f"needs Python 3.11 or newer; this is {sys.version.split()[0]} ({sys.executable})")
     missing = [name for name in NEEDED if importlib.util.find_spec(name) is None]
     if missing:
         parser.error(f"{sys.executable} lacks {', '.join(missing)}: pip install {' '.join(missing)}")

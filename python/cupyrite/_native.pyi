@@ -3,6 +3,9 @@
 from collections.abc import Callable
 from typing import Any
 
+def private_layouts() -> list[str]:
+    """Names of the private layouts in use; see the environment variable CUPYRITE_STRICT_ABI."""
+
 def device_reason() -> str:
     """Reason for the choice of the device, without a full stop. Selects the device if none is selected yet.
 

@@ -2,28 +2,21 @@
 
 import gc
 import os
-import subprocess
 import sys
-import textwrap
 import threading
 import time
 
 import pytest
 from cuda.bindings import driver, nvrtc
 
+from helpers import programs
 from helpers.device import check
-
-ENVIRONMENT = {k: v for k, v in os.environ.items() if not k.startswith("CUDA_PYTHON_")}
 
 
 def python(code, timeout=120, **environment):
-    return subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(code)],
-        capture_output=True,
-        text=True,
-        timeout=timeout,
-        env={**ENVIRONMENT, **environment},
-    )
+    """As `programs.python`, without the variables that CUDA Python reads."""
+    cleared = {name: None for name in os.environ if name.startswith("CUDA_PYTHON_")}
+    return programs.python(code, timeout=timeout, environment=cleared | environment)
 
 
 @pytest.mark.parametrize("value", ["", "yes", "1.5"])
@@ -255,7 +248,7 @@ def test_calls_leak_no_references():
     grown = {index: growth(call, 300) for index, call in enumerate(calls)}
     leaking = {index: n for index, n in grown.items() if n > 150}
     check(driver.cuCtxDestroy(context))
-    assert not leaking, "calls by index and blocks that stayed after 300 of each"
+    assert not leaking, "calls by index, with blocks that remain after 300 calls of each"
 
 
 def test_argument_references_are_released():

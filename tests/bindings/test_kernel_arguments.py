@@ -117,10 +117,10 @@ def numpy_arguments(out):
 
 def test_pointer_of_an_argument_is_read_once(kernels, out):
     class Knows:
-        asked = 0
+        requested = 0
 
         def getPtr(self):
-            self.asked += 1
+            self.requested += 1
             return C.addressof(self.memory)
 
     knows = Knows()
@@ -130,7 +130,7 @@ def test_pointer_of_an_argument_is_read_once(kernels, out):
         result = driver.cuLaunchKernel(kernels["one"], one, 1, 1, 1, 1, 1, 0, 0, ((out, knows), (None, None)), 0)
         assert result == (driver.CUresult.CUDA_SUCCESS,)
         check(driver.cuCtxSynchronize())
-        assert knows.asked == count and read(out, 1)[0] == 0x1234
+        assert knows.requested == count and read(out, 1)[0] == 0x1234
     with pytest.raises(TypeError, match="extra"):
         driver.cuLaunchKernel(kernels["one"], 1, 1, 1, 1, 1, 1, 0, 0, ((out, knows), (None, None)), "no address")
 

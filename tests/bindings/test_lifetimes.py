@@ -27,7 +27,7 @@ def flat(make, cycles=CYCLES):
     for _ in range(cycles):
         make()
     grown = resident() - before
-    assert grown < (4 << 20) + 8 * cycles, f"{grown} bytes more after {cycles} times"
+    assert grown < (4 << 20) + 8 * cycles, f"grew by {grown} bytes in {cycles} rounds"
 
 
 def needs(module):

@@ -253,7 +253,7 @@ def main():
     options = parser.parse_args()
     peer, ours = (json.loads(p.read_text()) for p in (options.peer, options.ours))
     if peer["module"] != ours["module"] or peer["recorder"] != ours["recorder"]:
-        parser.error("the two files record different things")
+        parser.error("the two files record different modules or kinds")
     found = Comparison(peer, ours)
     module = found.module
     print(

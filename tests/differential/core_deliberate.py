@@ -221,7 +221,7 @@ DELIBERATE = [
     ),
     # Views and layouts
     (
-        "layout: |view: from_buffer|DLPack: tensors",
+        "layout: |view: from_buffer|DLPack: handwritten tensors",
         r"1 << 62|\(2,\) \* 64",
         "ours (raises )?builtins.ValueError",
         TOO_LARGE,
@@ -241,7 +241,7 @@ DELIBERATE = [
         "values differ",
         "host exporters, page-locked or not, receive no stream",
     ),
-    ("DLPack: tensors", "32, 4", "NotImplementedError, ours returns", MORE),
+    ("DLPack: handwritten tensors", "32, 4", "NotImplementedError, ours returns", MORE),
     (
         "view: CUDA array interface|view: DLPack|view: arguments",
         r"^(cuda|dlpack)\((x, )?s\)|view\(s\)",
@@ -249,7 +249,7 @@ DELIBERATE = [
         MORE,
     ),
     (
-        "view: (CUDA array interface|DLPack)|DLPack: tensors|processes",
+        "view: (CUDA array interface|DLPack)|DLPack: handwritten tensors|processes",
         "",
         "AssertionError, ours builtins.(ValueError|TypeError|BufferError)",
         ASSERTION,
@@ -274,10 +274,15 @@ DELIBERATE = [
     ("view: object", "weakref|memoryview", "TypeError, ours returns", MORE),
     ("view: object", "^public", "values differ", LATER, only_more(later=("as_tensor_map",))),
     ("layout: object", "stride_order|, 3\\)$", "ValueError, ours builtins.TypeError", TYPE),
-    ("DLPack: tensors", "1,\\) \\* 70", "ValueError, ours builtins.BufferError", CHECKED),
-    ("DLPack: tensors", "w = v.view", "values differ", "a view of a view keeps the exporter's memory alive"),
-    ("DLPack: tensors", "data=0|version=\\(2", "returns, ours raises builtins.BufferError", CHECKED),
-    ("DLPack: tensors", "kind=\\((6, 1|0, 4)", "ours (raises )?builtins.ValueError", CHECKED),
+    ("DLPack: handwritten tensors", "1,\\) \\* 70", "ValueError, ours builtins.BufferError", CHECKED),
+    (
+        "DLPack: handwritten tensors",
+        "w = v.view",
+        "values differ",
+        "a view of a view keeps the exporter's memory alive",
+    ),
+    ("DLPack: handwritten tensors", "data=0|version=\\(2", "returns, ours raises builtins.BufferError", CHECKED),
+    ("DLPack: handwritten tensors", "kind=\\((6, 1|0, 4)", "ours (raises )?builtins.ValueError", CHECKED),
     # Programs
     (
         "program options: others",

@@ -267,7 +267,7 @@ DELIBERATE = [
         "a function without a status returns nothing",
     ),
     (r"cufile functions get_parameter_string len=negative", "ours returns", "a length that is no length is left to C"),
-    (r"cufile functions batch_io_set_up nr=2\*\*31", "crashes", "the recorder writes as many handles as it is told"),
+    (r"cufile functions batch_io_set_up nr=2\*\*31", "crashes", "the recorder writes as many handles as requested"),
     (
         rf"\w+ functions \w+ ({ADDRESSES}|\w+)=(2\*\*31|2\*\*32|True|negative|float)",
         r"returns, ours raises (builtins\.(ValueError|TypeError)|cuda\.bindings\.\w+\.\w*InvalidArgument\w*)",

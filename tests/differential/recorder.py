@@ -116,7 +116,7 @@ static void add_structs(struct line *line, const char *what, word address, const
             word value;
             if (f->kind != 'p') continue;
             memcpy(&value, at, 8);
-            /* Where it points to differs from run to run; a small number is a handle that the test made up. */
+            /* Pointers differ from run to run; a small number is a forged handle. */
             if (value >= 4096) memset(at, 0xee, 8);
         }
     add(line, "\"%s ", what);
@@ -205,7 +205,7 @@ static long hit(const char *name, int n, const struct param *params, const word 
             } break;
             case 'i': case 'n': case 'm': add_structs(&line, p->kind == 'i' ? "in" : "count", w, p, p->kind == 'i' ? elements(p, params, words) : 1); break;
             default:
-                /* What a scalar output holds beforehand is nobody's business; a struct brings its version word. */
+                /* The initial value of a scalar output does not matter; a struct contains its version word. */
                 if (w == 0) add(&line, "\"0\"");
                 else if (p->size > 8) add_structs(&line, "out", w, p, 1);
                 else add(&line, "\"out\"");

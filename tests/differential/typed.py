@@ -115,7 +115,7 @@ class Typed:
                 return 4096 + number
             case "kernel_params" | "void_ptr_ptr":
                 return 0
-        raise ValueError(f"no argument of the kind {kind}")
+        raise ValueError(f"no argument of kind {kind}")
 
     def others(self, kind):
         """{label: function that makes an argument}: further valid and invalid arguments for a kind."""

@@ -35,7 +35,7 @@ def test_missing_nvrtc(tmp_path):
     install(tmp_path, "cupyrite", cupyrite.__version__, own_files())
     status, report = examine(options=("-S",), PYTHONPATH=str(tmp_path))
     if [item for item in report["libraries"] if item["name"] == "nvrtc" and item["state"] == "found"]:
-        pytest.skip("this machine has NVRTC outside site-packages too")
+        pytest.skip("this machine has NVRTC outside site-packages")
     assert status == 1
     assert report["ok"] is False
     assert report["proof"]["stopped_at"] == "load NVRTC"
@@ -89,7 +89,7 @@ def test_gpu_requested_on_a_machine_without_one(tmp_path):
 
 def test_gpu_requested_without_a_driver(healthy):
     if healthy["driver"]["path"]:
-        pytest.skip("there is an NVIDIA driver on this machine")
+        pytest.skip("this machine has an NVIDIA driver")
     status, report = examine(CUPYRITE_DEVICE="gpu")
     assert status == 1
     assert "export CUPYRITE_DEVICE=cpu" in commands(report, "driver-missing")
@@ -283,9 +283,9 @@ def test_interrupt_ends_the_examination(fake_driver):
         time.sleep(1.5)
         # To the whole process group, as a terminal does.
         os.killpg(process.pid, signal.SIGINT)
-        said = process.communicate(timeout=30)[1]
+        text = process.communicate(timeout=30)[1]
     assert process.returncode == 130
-    assert b"Traceback" not in said
+    assert b"Traceback" not in text
 
 
 def test_no_child_outlives_the_examination(fake_driver):

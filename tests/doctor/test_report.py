@@ -194,7 +194,7 @@ def test_hidden_gpu():
 
 def test_auto_selects_the_cpu_device_silently(healthy):
     if healthy["driver"]["path"]:
-        pytest.skip("there is an NVIDIA driver on this machine")
+        pytest.skip("this machine has an NVIDIA driver")
     done = doctor(CUPYRITE_DEVICE=None, PYTHONWARNINGS="error")
     assert done.returncode == 0
     assert done.stderr == b""
@@ -398,7 +398,7 @@ def test_hostile_environment_variables(changes):
 @pytest.mark.parametrize("option", ["-I", "-O", "-OO", "-bb", "-u", "-B", "-Werror", "-E", "-P"])
 def test_interpreter_options(option):
     if option in ("-I", "-E") and "PYTHONPATH" in os.environ:
-        pytest.skip("this Cupyrite is found through PYTHONPATH, which the option ignores")
+        pytest.skip("Cupyrite is found through PYTHONPATH, which the option ignores")
     done = doctor(options=(option,))
     assert done.returncode == 0, done.stderr.decode()
     assert done.stderr == b""

@@ -74,7 +74,7 @@ class CuPy:
         return self.cupy.from_dlpack(view)
 
     def brain(self):
-        pytest.skip("CuPy has no array of bfloat16 by itself")
+        pytest.skip("CuPy has no bfloat16 dtype")
 
 
 class Torch:
@@ -136,7 +136,7 @@ class Jax:
         return NumPy.strides(self, np.empty(array.shape, array.dtype))
 
     def transposed(self, array):
-        pytest.skip("JAX's arrays are in C order")
+        pytest.skip("JAX arrays are always in C order")
 
     def take(self, view):
         return module("jax.dlpack").from_dlpack(view)

@@ -20,11 +20,11 @@ import textwrap
 import pytest
 
 OURS = importlib.util.find_spec("cupyrite") is not None
-ours = pytest.mark.skipif(not OURS, reason="is about what only Cupyrite does")
+ours = pytest.mark.skipif(not OURS, reason="behaviour of Cupyrite only")
 # Libraries missing in a made-up environment are found in an installed toolkit, which no variable hides.
 bare = pytest.mark.skipif(
     any(map(os.path.exists, ("/usr/local/cuda", "/opt/cuda"))),
-    reason="this machine has a CUDA toolkit of its own, which counts too",
+    reason="this machine has a CUDA toolkit, which is searched too",
 )
 
 MACHINES = {"x86_64": 62, "aarch64": 183, "arm64": 183}
@@ -254,5 +254,5 @@ def path_of(answer):
     assert "value" in answer, answer
     value = answer["value"]
     assert value is not None, answer
-    assert answer.get("usable", True), f"no path that can be used: {answer}"
+    assert answer.get("usable", True), f"no usable path: {answer}"
     return value if isinstance(value, str) else value["abs_path"]

@@ -26,7 +26,7 @@ class Bounded:
 
     def recv(self):
         if not self.connection.poll(LIMIT):
-            raise TimeoutError(f"the other process has said nothing for {LIMIT} s")
+            raise TimeoutError(f"the other process sent nothing for {LIMIT} s")
         return self.connection.recv()
 
     def close(self):

@@ -39,8 +39,8 @@ def join_all(threads, errors=(), limit=HANG):
         first = stacks()
         # A second sample distinguishes running from waiting threads.
         time.sleep(1)
-        told = f"after {limit} s still running: {hanging}\nraised by others: {list(errors)}"
-        raise AssertionError(f"{told}\n{first}\n{stacks()}")
+        reported = f"after {limit} s still running: {hanging}\nraised by others: {list(errors)}"
+        raise AssertionError(f"{reported}\n{first}\n{stacks()}")
 
 
 def run_all(threads, errors=(), limit=HANG):

@@ -12,7 +12,7 @@ extern "C" __global__ void tile_sums(const int* in, int* out)
     block.sync();
 }
 
-// Compacts positive elements: one atomic for each group of threads that are together.
+// Compacts positive elements: one atomic for each group of converged threads.
 extern "C" __global__ void compact(const int* in, int* out, int* count, int n)
 {
     int i = blockIdx.x * blockDim.x + threadIdx.x;

@@ -31,7 +31,7 @@ extern "C" __global__ void cas_loops(const float* in, float* product, float* mos
     }
 }
 
-// A spin lock taken by one thread of each block in turn.
+// A spin lock acquired by one thread of each block in turn.
 __device__ int lock;
 extern "C" __global__ void locked_increment(long long* counter)
 {

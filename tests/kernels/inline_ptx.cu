@@ -20,7 +20,7 @@ extern "C" __global__ void scoped(const int* in, int* out, int n)
     int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i >= n) return;
     int v = in[i], r, q;
-    // The same names and the same label twice, each in its own scope.
+    // The same names and the same label in two scopes.
     asm volatile("{\n\t.reg .pred p;\n\t.reg .b32 t<3>;\n\tsetp.gt.s32 p, %1, 0;\n\tmov.b32 t0, 10;\n\tselp.b32 t1, t0, -10, p;\n\t"
                  "@!p bra DONE;\n\tadd.s32 t1, t1, %1;\nDONE:\n\tmov.b32 %0, t1;\n}" : "=r"(r) : "r"(v));
     asm volatile("{\n\t.reg .pred p;\n\t.reg .b32 t<3>;\n\tsetp.gt.s32 p, %1, 5;\n\tmov.b32 t0, 20;\n\tselp.b32 t1, t0, -20, p;\n\t"

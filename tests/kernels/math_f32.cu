@@ -29,7 +29,7 @@ extern "C" __global__ void rounding_f32(const float* in, const float* in2, float
     PUT(__frcp_rn(y)); PUT(__frcp_rz(y)); PUT(__frcp_ru(y)); PUT(__frcp_rd(y)); PUT(__frsqrt_rn(fabsf(x) + 0.5f));
 }
 
-// The hardware approximations; also what -use_fast_math makes of the first kernel.
+// The hardware approximations; -use_fast_math turns the first kernel into these.
 extern "C" __global__ void approx_f32(const float* in, const float* in2, float* out, int n)
 {
     int i = blockIdx.x * blockDim.x + threadIdx.x;

@@ -1,4 +1,4 @@
-// Output and checks from device code. NVRTC declares printf itself; assert is spelled out, since no host headers are at hand.
+// Output and checks from device code. NVRTC declares printf itself; assert is written out, because no host headers are installed.
 extern "C" __device__ void __assertfail(const char* message, const char* file, unsigned line, const char* function, size_t char_size);
 #define assert(e) ((e) ? (void)0 : __assertfail(#e, __FILE__, __LINE__, __PRETTY_FUNCTION__, sizeof(char)))
 

@@ -45,7 +45,7 @@ extern "C" __global__ void partial(const int* in, unsigned* out, int n)
     out[n + i] = m;
 }
 
-// The special registers a thread sees.
+// The special registers of a thread.
 extern "C" __global__ void specials(unsigned* out)
 {
     unsigned t = (blockIdx.z * gridDim.y + blockIdx.y) * gridDim.x + blockIdx.x;

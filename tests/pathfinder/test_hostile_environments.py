@@ -14,7 +14,7 @@ import pytest
 
 from helpers.pathfinder import MACHINE, OURS, Place, answers, bare, ours, path_of, shared_object, touch
 
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="made-up trees of Linux")
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="needs Linux")
 
 NEW, OLD = "nvidia/cu13/lib/libnvrtc.so.13", "nvidia/cuda_nvrtc/lib/libnvrtc.so.12"
 FOREIGN = 183 if MACHINE == 62 else 62
@@ -124,7 +124,7 @@ REFUSED = {
         lambda path: touch(path, b"version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 9\n"),
         "LFS",
     ),
-    "archive": (lambda path: touch(path, b"!<arch>\n" + bytes(200)), "archive"),
+    "archive": (lambda path: touch(path, b"!<arch>\n" + bytes(200)), "static library"),
     "foreign architecture": (lambda path: elf(path, machine=FOREIGN), "aarch64|ARM|x86"),
     "only a foreign header": (lambda path: touch(path, foreign_header()), "aarch64|ARM|x86|short|truncated"),
     "32-bit": (lambda path: elf(path, bits=32), "32"),

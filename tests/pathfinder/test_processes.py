@@ -10,7 +10,7 @@ import pytest
 
 from helpers.pathfinder import OURS, Place, bare, clean_environment, ours, path_of, shared_object, touch
 
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="made-up trees of Linux")
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="needs Linux")
 
 NEW, OLD = "nvidia/cu13/lib/libnvrtc.so.13", "nvidia/cuda_nvrtc/lib/libnvrtc.so.12"
 SITE_PACKAGES = {"found_via": "site-packages", "was_already_loaded_from_elsewhere": False}
@@ -194,8 +194,8 @@ threads = [threading.Thread(target=work, args=(n,)) for n in names]
 assert len(got) == 400 and len(set(got)) == 4, set(got)
 print(*sorted({g[1] for g in got}), sep="\\n")
 """
-    said = run(place, code).splitlines()
-    assert len(said) == 4 and all(line.startswith(str(place.site / "nvidia/cu13/lib")) for line in said)
+    text = run(place, code).splitlines()
+    assert len(text) == 4 and all(line.startswith(str(place.site / "nvidia/cu13/lib")) for line in text)
 
 
 def test_concurrent_first_calls(place):
@@ -412,14 +412,14 @@ CALLS = {
 
 
 @ours
-@pytest.mark.skipif(platform.machine() not in CALLS, reason="the numbers of the calls are known for two architectures")
+@pytest.mark.skipif(platform.machine() not in CALLS, reason="system call numbers are known for two architectures only")
 def test_search_executes_nothing(place, tmp_path):
     forbid = ("run", NO_CHILDREN.format(**CALLS[platform.machine()]))
     fork, execute = "import os; os.fork() or os._exit(0)", "import os; os.execv('/bin/sh', ['sh', '-c', ':'])"
     for code in (fork, execute, "import subprocess; subprocess.run(['/bin/sh', '-c', ':'])"):
         probe = place.start(forbid, ("run", code))
         if b"AssertionError" in probe.stdout:
-            pytest.skip("no filters of calls here")
+            pytest.skip("needs seccomp filters")
         assert probe.returncode == -31, code  # SIGSYS: the filter works.
     thread = "import threading; t = threading.Thread(target=int); t.start(); t.join()"
     assert place.ask(forbid, ("run", thread))[1]["value"] is None
@@ -441,8 +441,8 @@ ALL_NAMES = {
 
 def test_import_loads_no_library(place):
     # The bindings do not need this package.
-    said = run(place, "import cuda.pathfinder; print(open('/proc/self/maps').read())")
-    assert "libnvrtc" not in said and "libcuda" not in said
+    text = run(place, "import cuda.pathfinder; print(open('/proc/self/maps').read())")
+    assert "libnvrtc" not in text and "libcuda" not in text
 
 
 @ours

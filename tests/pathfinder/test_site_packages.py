@@ -165,8 +165,8 @@ def test_concurrent_searches_for_different_names(tmp_path):
         [t.start() for t in threads], [t.join() for t in threads]
         print(*(got[n] for n in {list(names)!r}))
     """
-    said = run(code, PYTHONPATH=str(tmp_path / "site-packages"))
-    assert said.split() == [str(root / soname) for soname in names.values()]
+    text = run(code, PYTHONPATH=str(tmp_path / "site-packages"))
+    assert text.split() == [str(root / soname) for soname in names.values()]
 
 
 def test_name_lookup_runs_no_python_code():

@@ -18,7 +18,7 @@ import pytest
 
 from helpers.pathfinder import OURS, Place, ours, path_of
 
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the wheels are those of Linux")
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="needs Linux")
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 CACHE = pathlib.Path(os.environ.get("CARGO_TARGET_DIR") or ROOT / "target") / "pathfinder-wheels"
@@ -138,12 +138,12 @@ def downloaded(names):
         command += ["--disable-pip-version-check", "--no-input", "--retries", "1", "--progress-bar", "off"]
         # One call: a second one would replace the folder `nvidia` of the first.
         done = subprocess.run([*command, "--target", str(target), *names], capture_output=True, text=True)
-        said = done.stdout + done.stderr
+        text = done.stdout + done.stderr
         if done.returncode != 0:
-            if any(sign in said for sign in OFFLINE) and not required():
+            if any(sign in text for sign in OFFLINE) and not required():
                 FAILED.append((pytest.skip, "needs the network once, to download NVIDIA's wheels"))
             else:
-                FAILED.append((pytest.fail, f"pip install ended with status {done.returncode}:\n{said[-4000:]}"))
+                FAILED.append((pytest.fail, f"pip install ended with status {done.returncode}:\n{text[-4000:]}"))
             return downloaded(names)
         try:
             target.rename(folder)
@@ -252,8 +252,8 @@ def test_binaries_start(places, environment):
         expected = next((where[m] for m in sorted(majors, reverse=True) if where[m]), None)
         assert answer["value"] == (expected and str(place.site / "nvidia" / expected)), name
     ptxas = place.ask(("find_nvidia_binary_utility", "ptxas"))[0]["value"]
-    said = subprocess.run([ptxas, "--version"], capture_output=True, text=True)
-    assert said.returncode == 0 and f"release {max(majors)}." in said.stdout
+    text = subprocess.run([ptxas, "--version"], capture_output=True, text=True)
+    assert text.returncode == 0 and f"release {max(majors)}." in text.stdout
 
 
 @pytest.mark.parametrize("environment", ENVIRONMENTS)
@@ -302,12 +302,12 @@ def test_selected_major_applies_to_headers_binaries_and_archives(places, major):
 
 
 @ours
-@pytest.mark.parametrize("there, asked", [(12, 13), (13, 12)])
-def test_only_the_other_major_is_installed(places, there, asked):
-    answer = places(str(there)).load("nvrtc", env={"CUPYRITE_CUDA_MAJOR": str(asked)})
+@pytest.mark.parametrize("installed, requested", [(12, 13), (13, 12)])
+def test_only_the_other_major_is_installed(places, installed, requested):
+    answer = places(str(installed)).load("nvrtc", env={"CUPYRITE_CUDA_MAJOR": str(requested)})
     assert answer["error"] == "DynamicLibNotFoundError", answer
-    assert f"CUDA {there}" in answer["text"] and "CUPYRITE_CUDA_MAJOR" in answer["text"]
-    assert f"libnvrtc.so.{asked}" in answer["text"]
+    assert f"CUDA {installed}" in answer["text"] and "CUPYRITE_CUDA_MAJOR" in answer["text"]
+    assert f"libnvrtc.so.{requested}" in answer["text"]
 
 
 @ours

@@ -24,6 +24,7 @@ use crate::bindings::symbols;
 /// The module. Sharing is by tables that are written once or locked, so it runs without the GIL too.
 #[pymodule(gil_used = false)]
 fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    cpython::internals::init(module)?;
     cupyrite_cpu::install();
     cupyrite_cudart::install();
     cupyrite_cpu::set_interrupt_hook(symbols::interrupt_requested);

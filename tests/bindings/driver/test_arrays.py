@@ -204,9 +204,9 @@ def test_plain_arrays_have_no_planes_tiles_or_deferred_memory():
 )
 def test_mipmap_level_counts(size, flags, levels):
     # Counts beyond the maximum are clamped to it; zero means one level.
-    for asked in (0, 1, len(levels), 20):
-        mipmapped = check(driver.cuMipmappedArrayCreate(array_descriptor(*size, FLOAT, 1, flags), asked))
-        made = levels[: max(1, asked)]
+    for requested in (0, 1, len(levels), 20):
+        mipmapped = check(driver.cuMipmappedArrayCreate(array_descriptor(*size, FLOAT, 1, flags), requested))
+        made = levels[: max(1, requested)]
         for n, level in enumerate(made):
             array = check(driver.cuMipmappedArrayGetLevel(mipmapped, n))
             assert described(array) == (*level, FLOAT, 1, flags)

@@ -244,7 +244,7 @@ def test_forked_child_neither_runs_callbacks_nor_waits_for_them(run):
         release.set()
         time.sleep(0.1)
         failed = [bool(seen)]
-        if on_cpu:  # the driver of a GPU may wait for ever here
+        if on_cpu:  # a GPU's driver may hang here
             (status,) = driver.cuStreamSynchronize(stream)
             (again,) = driver.cuLaunchHostFunc(stream, driver.CUhostFn(address(HOST(lambda data: None))), None)
             failed += [int(status) == 0, int(again) == 0]

@@ -112,11 +112,11 @@ def test_pipeline_of_every_node_type(module, stream, graph):
     added = add_kernel(graph, [meet], module.function("sum"), a, b, c, n, grid=8, block=128)
     host = driver.CUDA_HOST_NODE_PARAMS()
     host.fn, host.userData = address, 7
-    told = check(driver.cuGraphAddHostNode(graph, [added], 1, host))
+    reported = check(driver.cuGraphAddHostNode(graph, [added], 1, host))
 
     copy.srcMemoryType, copy.srcDevice = driver.CUmemorytype.CU_MEMORYTYPE_DEVICE, c.address
     copy.dstMemoryType, copy.dstHost = driver.CUmemorytype.CU_MEMORYTYPE_HOST, result.ctypes.data
-    check(driver.cuGraphAddMemcpyNode(graph, [told], 1, copy, context))
+    check(driver.cuGraphAddMemcpyNode(graph, [reported], 1, copy, context))
 
     exec_ = check(driver.cuGraphInstantiate(graph, 0))
     launch(exec_, stream)
@@ -126,7 +126,7 @@ def test_pipeline_of_every_node_type(module, stream, graph):
     launch(exec_, stream)
     np.testing.assert_array_equal(result, np.full(n, 22, np.float32))
     assert calls == [7, 7]
-    kinds = [int(check(driver.cuGraphNodeGetType(m))) for m in (up, two, added, told, meet)]
+    kinds = [int(check(driver.cuGraphNodeGetType(m))) for m in (up, two, added, reported, meet)]
     assert kinds == [1, 2, 0, 3, 5]
     check(driver.cuGraphExecDestroy(exec_))
     for array in (a, b, c):
@@ -141,9 +141,9 @@ def test_node_parameters_are_copied_and_returned(module, stream, graph):
     exec_ = check(driver.cuGraphInstantiate(graph, 0))
     launch(exec_, stream, 3)
     assert p.get()[0] == 15
-    told = check(driver.cuGraphKernelNodeGetParams(node))
-    assert (told.gridDimX, told.blockDimX, told.sharedMemBytes) == (1, 1, 0)
-    pointers = (ctypes.c_void_p * 2).from_address(int(told.kernelParams))
+    reported = check(driver.cuGraphKernelNodeGetParams(node))
+    assert (reported.gridDimX, reported.blockDimX, reported.sharedMemBytes) == (1, 1, 0)
+    pointers = (ctypes.c_void_p * 2).from_address(int(reported.kernelParams))
     assert ctypes.c_uint64.from_address(pointers[0]).value == p.address
     assert ctypes.c_int.from_address(pointers[1]).value == 5
     # The parameters of the executable and of the graph are independent.
@@ -180,9 +180,9 @@ def test_graph_structure(graph):
     assert count == 2 and handles(after) == {int(b), int(c)}
 
     clone = check(driver.cuGraphClone(graph))
-    twin = check(driver.cuGraphNodeFindInClone(b, clone))
-    assert int(twin) != int(b)
-    assert status(driver.cuGraphNodeFindInClone(twin, graph)) == Status.CUDA_ERROR_INVALID_VALUE
+    duplicate = check(driver.cuGraphNodeFindInClone(b, clone))
+    assert int(duplicate) != int(b)
+    assert status(driver.cuGraphNodeFindInClone(duplicate, graph)) == Status.CUDA_ERROR_INVALID_VALUE
     check(driver.cuGraphDestroyNode(b))
     assert check(driver.cuGraphGetNodes(graph, 10))[1] == 2
     assert check(driver.cuGraphGetNodes(clone, 10))[1] == 3
@@ -441,8 +441,8 @@ def test_child_graphs_are_copied(module, stream, graph):
 
 
 def test_user_objects_are_released_with_their_last_owner(graph, stream):
-    gone = []
-    _pointer, address = callback(lambda data: gone.append(data))
+    released = []
+    _pointer, address = callback(lambda data: released.append(data))
     object_ = check(driver.cuUserObjectCreate(42, address, 1, 1))
     check(driver.cuGraphRetainUserObject(graph, object_, 1, 1))
     check(driver.cuGraphAddEmptyNode(graph, None, 0))
@@ -450,13 +450,13 @@ def test_user_objects_are_released_with_their_last_owner(graph, stream):
     check(driver.cuGraphDestroy(graph))
     launch(exec_, stream)
     time.sleep(0.02)
-    assert gone == []
+    assert released == []
     check(driver.cuGraphExecDestroy(exec_))
     for _ in range(200):
-        if gone:
+        if released:
             break
         time.sleep(0.01)
-    assert gone == [42]
+    assert released == [42]
 
 
 def test_allocation_nodes(module, stream, graph):

@@ -168,11 +168,13 @@ def test_host_atomic_capabilities():
     if check(driver.cuDriverGetVersion()) < 13000:
         pytest.skip("the driver is older than CUDA 13")
     operation, can = driver.CUatomicOperation, driver.CUatomicOperationCapability
-    asked = [operation.CU_ATOMIC_OPERATION_INTEGER_ADD, operation.CU_ATOMIC_OPERATION_CAS]
-    told = check(driver.cuDeviceGetHostAtomicCapabilities(asked, 2, 0))
-    assert len(told) == 2
+    requested = [operation.CU_ATOMIC_OPERATION_INTEGER_ADD, operation.CU_ATOMIC_OPERATION_CAS]
+    reported = check(driver.cuDeviceGetHostAtomicCapabilities(requested, 2, 0))
+    assert len(reported) == 2
     if on_cpu_device():
-        assert all(int(t) & int(can.CU_ATOMIC_CAPABILITY_SCALAR_64) for t in told)
+        assert all(int(t) & int(can.CU_ATOMIC_CAPABILITY_SCALAR_64) for t in reported)
         status = driver.cuDeviceGetHostAtomicCapabilities([operation.CU_ATOMIC_OPERATION_MAX], 1, 0)[0]
         assert status == driver.CUresult.CUDA_ERROR_INVALID_VALUE
-        assert driver.cuDeviceGetHostAtomicCapabilities(asked, 2, 99)[0] == driver.CUresult.CUDA_ERROR_INVALID_DEVICE
+        assert (
+            driver.cuDeviceGetHostAtomicCapabilities(requested, 2, 99)[0] == driver.CUresult.CUDA_ERROR_INVALID_DEVICE
+        )

@@ -184,7 +184,7 @@ IMAGES = {"tex1d": (16, 1), "tex2d": (8, 16, 1), "tex3d": (4, 8, 16, 1)}
 @pytest.mark.parametrize("kind", IMAGES)
 def test_filter_and_address_modes(fetches, kind, normalized, linear, mode):
     if mode in ("wrap", "mirror") and not normalized:
-        pytest.skip("the guide defines wrap and mirror for normalised coordinates alone")
+        pytest.skip("the guide defines wrap and mirror for normalized coordinates only")
     shape = IMAGES[kind]
     array = Array(values(shape, np.float32))
     border = (10.0, 20.0, 30.0, 40.0)
@@ -386,9 +386,9 @@ def test_levels_of_detail(fetches, kind, shape, linear, mip_linear):
         (rng.integers(0, 16 * n, 300) + 0.5) / (16 * n) if linear else (rng.integers(0, n, 300) + 0.5) / n
         for n in shape[::-1]
     ]
-    asked = rng.integers(-4, 24, 300) / 4 + (0 if mip_linear else 0.0625)
-    got = run(fetches, kind, texture, *(coordinates + [0] * (3 - len(shape))), asked)
-    level = np.clip(asked + bias, *clamp)
+    requested = rng.integers(-4, 24, 300) / 4 + (0 if mip_linear else 0.0625)
+    got = run(fetches, kind, texture, *(coordinates + [0] * (3 - len(shape))), requested)
+    level = np.clip(requested + bias, *clamp)
     images = [reference.Texture(image, CLAMP, linear, True) for image in levels]
     stack = np.stack([image.fetch(*coordinates) for image in images])
     lane = np.arange(300)

@@ -217,7 +217,7 @@ check(driver.cuCtxSynchronize())
 def test_another_process_maps_the_same_memory(unit):
     name = driver.CUdevice_attribute.CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR_SUPPORTED
     if not check(driver.cuDeviceGetAttribute(name, 0)):
-        pytest.skip("this device shares no memory as file descriptors")
+        pytest.skip("needs memory shared as file descriptors")
     handle = check(driver.cuMemCreate(unit, properties(DESCRIPTOR), 0))
     base = check(driver.cuMemAddressReserve(unit, 0, 0, 0))
     check(driver.cuMemMap(base, unit, 0, handle, 0))

@@ -86,7 +86,7 @@ def wait(child, seconds):
     except subprocess.TimeoutExpired:
         child.kill()
         child.communicate()
-        pytest.fail(f"the interpreter did not end within {seconds} s")
+        pytest.fail(f"the interpreter did not exit within {seconds} s")
 
 
 def test_opening_the_driver_can_be_interrupted(library):

@@ -80,11 +80,11 @@ def run(tmp_path, body, file=True):
             cwd=tmp_path,
         )
     except subprocess.TimeoutExpired:
-        pytest.skip("cuFile's driver does not open on this machine within a minute")
+        pytest.skip("opening cuFile's driver takes more than a minute on this machine")
     if done.returncode == 77:
-        pytest.skip(f"cuFile's driver does not open on this machine: {done.stdout.strip()}")
+        pytest.skip(f"cuFile's driver cannot be opened on this machine: {done.stdout.strip()}")
     if done.returncode == 78:
-        pytest.skip(f"cuFile does not take files of this machine: {done.stdout.strip()}")
+        pytest.skip(f"cuFile cannot register files on this machine: {done.stdout.strip()}")
     assert done.returncode == 0, done.stdout + done.stderr
     assert done.stdout.split()[-1] == "done"
     return done.stdout

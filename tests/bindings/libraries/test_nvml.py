@@ -226,7 +226,7 @@ def test_forked_child_reinitializes():
     assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
 
 
-@pytest.mark.skipif(importlib.util.find_spec("pynvml") is not None, reason="something else brings NVML")
+@pytest.mark.skipif(importlib.util.find_spec("pynvml") is not None, reason="pynvml is installed and loads NVML")
 def test_import_loads_no_library():
     script = """
 import sys

@@ -409,10 +409,10 @@ except pathfinder.DynamicLibNotFoundError:
 else:
     print("there is a driver")
 """
-    told = fresh(script, CUPYRITE_DEVICE="gpu", CUPYRITE_RUNTIME=which)
-    if told in ("there is a driver", "no libcudart"):
-        pytest.skip(told)
-    assert told == f"{{{int(E.cudaErrorInsufficientDriver)}}} True 0"
+    reported = fresh(script, CUPYRITE_DEVICE="gpu", CUPYRITE_RUNTIME=which)
+    if reported in ("there is a driver", "no libcudart"):
+        pytest.skip(reported)
+    assert reported == f"{{{int(E.cudaErrorInsufficientDriver)}}} True 0"
 
 
 @pytest.mark.parametrize("own", [0, 1])

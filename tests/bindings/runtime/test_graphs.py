@@ -66,8 +66,8 @@ def test_graph_nodes(current):
     first = check(runtime.cudaGraphAddMemsetNode(graph, None, 0, fill))
     to_host = runtime.cudaMemcpyKind.cudaMemcpyDeviceToHost
     second = check(runtime.cudaGraphAddMemcpyNode1D(graph, [first], 1, out.ctypes.data, p, 64, to_host))
-    told = check(runtime.cudaGraphMemsetNodeGetParams(first))
-    assert (told.value, told.elementSize, told.width, told.height) == (3, 4, 16, 1)
+    reported = check(runtime.cudaGraphMemsetNodeGetParams(first))
+    assert (reported.value, reported.elementSize, reported.width, reported.height) == (3, 4, 16, 1)
     copy = check(runtime.cudaGraphMemcpyNodeGetParams(second))
     assert (copy.extent.width, copy.extent.height, copy.extent.depth) == (64, 1, 1)
     exec_ = check(runtime.cudaGraphInstantiate(graph, 0))

@@ -18,7 +18,7 @@ from helpers.programs import output
 from helpers.threads import run_all
 
 OURS = importlib.util.find_spec("cupyrite") is not None
-ours = pytest.mark.skipif(not OURS, reason="Cupyrite goes beyond NVIDIA's package here")
+ours = pytest.mark.skipif(not OURS, reason="behaviour of Cupyrite only")
 
 
 # ---- buffers and memory of others
@@ -383,7 +383,7 @@ BODIES = {
 @pytest.mark.parametrize("kind", sorted(BODIES))
 def test_memory_stays_flat(kind):
     grown = int(output(CYCLES.format(body=BODIES[kind], n=1_000_000)))
-    assert grown < 4 << 20, f"{grown} bytes more after a million rounds"
+    assert grown < 4 << 20, f"grew by {grown} bytes in a million rounds"
 
 
 def test_threads_share_structs():

@@ -17,7 +17,7 @@ from cuda.bindings import cudla, cufile, nvml
 pytestmark = pytest.mark.strict_abi
 
 OURS = importlib.util.find_spec("cupyrite") is not None
-ours = pytest.mark.skipif(not OURS, reason="Cupyrite goes beyond NVIDIA's package here")
+ours = pytest.mark.skipif(not OURS, reason="behaviour of Cupyrite only")
 
 
 # ---- one struct
@@ -566,8 +566,8 @@ def test_pickling():
     three.pid = [1, 2, 3]
     back = pickle.loads(pickle.dumps(three))
     assert type(back) is nvml.ProcessInfo and back == three and list(back.pid) == [1, 2, 3]
-    twin = copy.deepcopy(three)
-    twin.pid = 0
+    duplicate = copy.deepcopy(three)
+    duplicate.pid = 0
     assert list(three.pid) == [1, 2, 3]
     for f in (pickle.dumps, copy.copy, copy.deepcopy):
         with pytest.raises(TypeError):
@@ -577,8 +577,8 @@ def test_pickling():
 @ours
 def test_copies_own_their_memory():
     three = nvml.ProcessInfo(3)
-    twin = copy.copy(three)
-    twin.pid = 5
+    duplicate = copy.copy(three)
+    duplicate.pid = 5
     assert list(three.pid) == [0, 0, 0]
     with pytest.raises(ValueError, match="another layout"):
         three.__setstate__(b"x")

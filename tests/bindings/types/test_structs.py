@@ -406,8 +406,8 @@ def test_views_of_foreign_memory():
     assert c.getPtr() == ctypes.addressof(buffer)
     c.gridDimX = 77
     assert buffer.raw[:4] == b"\x4d\0\0\0"
-    twin = driver.CUlaunchConfig(_ptr=c.getPtr())
-    twin.hStream = 5
+    duplicate = driver.CUlaunchConfig(_ptr=c.getPtr())
+    duplicate.hStream = 5
     assert int(c.hStream) == 5
 
 

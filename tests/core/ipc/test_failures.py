@@ -205,7 +205,7 @@ def test_forged_pool_files_are_refused(device, stream, mr):
         return struct.pack("<8Q", *words[:7], value)
 
     words = struct.unpack("<8Q", head)
-    assert summed(words) == head, "the head has another form: change this test"
+    assert summed(words) == head, "the header format changed: update this test"
     size = os.fstat(fd).st_size
     heads = {"of another kind": (0, 1), "of another process": (3, 0x7FFFFFFF), "of an older process": (4, 1)}
     heads |= {f"at place {place}": (5, place) for place in (0, 2, 99, 1 << 32, (1 << 64) - 1)}

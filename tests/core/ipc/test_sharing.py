@@ -34,7 +34,7 @@ SIZE = 1000
 def pinned_resource(device):
     """A resource of shareable host memory; skips the test where the device has none."""
     if not device.properties.host_memory_pools_supported or device.properties.host_numa_id < 0:
-        pytest.skip("needs memory pools of a node of the host")
+        pytest.skip("needs memory pools on a NUMA node of the host")
     return PinnedMemoryResource(PinnedMemoryResourceOptions(ipc_enabled=True))
 
 

@@ -167,19 +167,19 @@ def test_handle_with_owner(device, stream):
         pass
 
     array, owner = np.arange(16, dtype=np.uint8), Owner()
-    gone = weakref.ref(owner)
+    reference = weakref.ref(owner)
     buffer = Buffer.from_handle(array.ctypes.data, 16, owner=owner)
     assert buffer.owner is owner
     del owner
-    assert gone() is not None
+    assert reference() is not None
     buffer.close()
-    assert gone() is None and buffer.owner is None
+    assert reference() is None and buffer.owner is None
     cycle = Owner()
     cycle.buffer = Buffer.from_handle(array.ctypes.data, 16, owner=cycle)
-    gone = weakref.ref(cycle)
+    reference = weakref.ref(cycle)
     del cycle
     gc.collect()
-    assert gone() is None
+    assert reference() is None
 
 
 def test_memory_allocated_by_the_driver(device, stream):
@@ -276,10 +276,10 @@ def test_exceptions_of_a_resource_are_reported(device, monkeypatch):
     assert buffer.is_closed
     buffer = resource.allocate(10)
     try:
-        raise KeyError("on its way")
+        raise KeyError("pending")
     except KeyError as error:
         del buffer
-        assert error.args == ("on its way",)
+        assert error.args == ("pending",)
     assert [str(error) for error in seen] == ["not today", "not today"]
 
 
@@ -329,12 +329,12 @@ def test_dlpack_capsules(device, stream):
     ]:
         with pytest.raises(error, match=next(iter(arguments))):
             buffer.__dlpack__(**arguments)
-    gone = weakref.ref(buffer)
+    reference = weakref.ref(buffer)
     capsule = buffer.__dlpack__()
     del buffer
-    assert gone() is not None
+    assert reference() is not None
     del capsule
-    assert gone() is None
+    assert reference() is None
 
 
 def test_memory_without_owner_is_not_exported():

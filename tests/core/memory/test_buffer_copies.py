@@ -219,13 +219,13 @@ def test_array_may_be_destroyed_after_the_call(device, stream):
     buffer = device.allocate(1 << 20, stream=stream)
     for round in range(4):
         array = np.full(1 << 20, round, np.uint8)
-        gone = weakref.ref(array)
+        reference = weakref.ref(array)
         buffer.copy_from(array, stream=stream)
         del array
         assert contents(buffer, stream) == bytes([round]) * (1 << 20)
         buffer.copy_from(buffer, stream=stream)
         gc.collect()
-        assert gone() is None
+        assert reference() is None
 
 
 def test_page_locked_array_stays_alive_until_the_copy_completes(device, stream):
@@ -238,7 +238,7 @@ def test_page_locked_array_stays_alive_until_the_copy_completes(device, stream):
 
     memory = memory.view(Array)
     memory[:] = 5
-    gone = weakref.ref(memory)
+    reference = weakref.ref(memory)
     buffer = device.allocate(size, stream=stream)
     buffer.copy_from(memory, stream=stream)
     del memory
@@ -247,7 +247,7 @@ def test_page_locked_array_stays_alive_until_the_copy_completes(device, stream):
     buffer.fill(0, stream=stream)
     buffer.copy_to(buffer, stream=stream)
     gc.collect()
-    assert gone() is None
+    assert reference() is None
     check(driver.cuMemFreeHost(pointer))
 
 

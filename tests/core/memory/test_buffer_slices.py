@@ -170,17 +170,17 @@ def test_deallocate_receives_a_closed_stream(device):
 def test_cycle_through_a_slice_is_collected(pool, stream):
     class Mine(MemoryResource):
         is_device_accessible, is_host_accessible, device_id = False, True, -1
-        gone = 0
+        released = 0
 
         def deallocate(self, ptr, size, *, stream):
-            Mine.gone += 1
+            Mine.released += 1
 
     owner = Mine()
     owner.part = Buffer.from_handle(4096, 64, mr=owner)[8:]
     alive = weakref.ref(owner)
     del owner
     gc.collect()
-    assert alive() is None and Mine.gone == 1
+    assert alive() is None and Mine.released == 1
 
 
 def test_slices_in_threads(pool, stream):

@@ -71,13 +71,13 @@ print("through")
 def outcome(running, limit):
     """The last line and status of a program; for one that hangs, its stacks."""
     try:
-        said, _ = running.communicate(timeout=limit)
+        text, _ = running.communicate(timeout=limit)
     except subprocess.TimeoutExpired:
         # faulthandler writes the stacks of all Python threads.
         running.send_signal(signal.SIGABRT)
-        said, _ = running.communicate(timeout=30)
-        return f"nothing for {limit:.0f} s: {said[-2000:]}", running.returncode
-    return said if running.returncode else said.splitlines()[-1], running.returncode
+        text, _ = running.communicate(timeout=30)
+        return f"nothing for {limit:.0f} s: {text[-2000:]}", running.returncode
+    return text if running.returncode else text.splitlines()[-1], running.returncode
 
 
 def test_streams_destroyed_after_a_pool_with_pending_frees():

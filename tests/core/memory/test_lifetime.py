@@ -78,7 +78,7 @@ def managed(device):
     try:
         return ManagedMemoryResource()
     except RuntimeError as error:
-        pytest.skip(f"no pools of managed memory: {error}")
+        pytest.skip(f"needs pools of managed memory: {error}")
 
 
 def pinned(device):
@@ -339,14 +339,14 @@ def test_resources_do_not_leak(device):
 
 def test_weak_references_die_with_the_buffer(device, resource):
     stream = device.create_stream()
-    told = []
+    reported = []
     buffer = resource.allocate(64, stream=stream)
-    alive = weakref.ref(buffer, told.append)
+    alive = weakref.ref(buffer, reported.append)
     assert alive() is buffer
     buffer.close()
-    assert alive() is buffer and told == []
+    assert alive() is buffer and reported == []
     del buffer
-    assert alive() is None and told == [alive]
+    assert alive() is None and reported == [alive]
     stream.close()
 
 
@@ -390,7 +390,7 @@ class Failing(Own):
     def deallocate(self, ptr, size, *, stream):
         super().deallocate(ptr, size, stream=stream)
         if self.fail == "deallocate":
-            raise KeyError("not given back")
+            raise KeyError("not freed")
         if self.fail == "exit":
             raise SystemExit(3)
 
@@ -431,7 +431,7 @@ def test_resource_that_returns_another_type(device, given):
             return given
 
         def deallocate(self, ptr, size, *, stream):
-            pytest.fail("there is nothing to give back")
+            pytest.fail("nothing was allocated")
 
     before = device.memory_resource
     device.memory_resource = Wrong()
@@ -443,7 +443,7 @@ def test_resource_that_returns_another_type(device, given):
 
 
 @pytest.mark.parametrize("fail", ["deallocate", "exit"])
-@pytest.mark.parametrize("how", ["close", "forget", "with", "while an exception is on its way"])
+@pytest.mark.parametrize("how", ["close", "forget", "with", "while an exception propagates"])
 def test_exception_of_deallocate_is_reported(device, unraisable, fail, how):
     """The buffer is closed all the same, and the caller does not see the exception."""
     stream = device.create_stream()

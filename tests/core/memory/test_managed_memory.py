@@ -33,7 +33,7 @@ def resource(device):
     try:
         return ManagedMemoryResource({})
     except CUDAError as error:
-        pytest.skip(f"no pools of managed memory here: {error}")
+        pytest.skip(f"needs pools of managed memory here: {error}")
 
 
 @pytest.fixture
@@ -151,7 +151,7 @@ def test_advice_is_stored(advised, device):
 
 def test_preferred_host_numa_node(managed, cpu_device):
     if not cpu_device:
-        pytest.skip("which nodes a machine has is its own affair")
+        pytest.skip("NUMA nodes differ between machines")
     managed.preferred_location = Host(numa_id=0)
     assert managed.preferred_location == Host(numa_id=0)
     managed.preferred_location = Host.numa_current()
@@ -176,9 +176,9 @@ def test_missing_numa_nodes_raise(managed, device, stream, node, error):
         ("discard_prefetch_batch()", "locations", lambda: discard_prefetch_batch(stream, [managed], [node])),
         ("ManagedBuffer", "preferred_location", lambda: setattr(managed, "preferred_location", node)),
     ]:
-        with pytest.raises(error) as told:
+        with pytest.raises(error) as reported:
             use()
-        text = str(told.value)
+        text = str(reported.value)
         assert function in text and parameter in text and str(node.numa_id) in text and "NUMA node" in text
         if error is CUDAError:
             status = "CUDA_ERROR_INVALID_VALUE" if parameter == "preferred_location" else "CUDA_ERROR_INVALID_DEVICE"
@@ -249,10 +249,10 @@ def test_accessed_by_is_a_set(advised, device):
 
 def test_prefetch_is_stream_ordered(managed, device, stream):
     managed.fill(8, stream=stream)
-    for place, told in [(device, 0), (Host(), -1)]:
+    for place, reported in [(device, 0), (Host(), -1)]:
         managed.prefetch(place, stream=stream)
         stream.sync()
-        assert last_prefetch(managed) == told
+        assert last_prefetch(managed) == reported
     managed.prefetch(device, stream=device.default_stream)
     managed.prefetch(device, stream=PER_THREAD_DEFAULT_STREAM)
     device.default_stream.sync()

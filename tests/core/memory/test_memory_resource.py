@@ -281,10 +281,10 @@ def test_derived_classes(device, stream):
         with pytest.raises(RuntimeError, match="not initialized"):
             unmade.allocate(1, stream=stream)
     resource.buffer = buffer
-    gone = weakref.ref(resource)
+    reference = weakref.ref(resource)
     del resource, buffer
     gc.collect()
-    assert gone() is None
+    assert reference() is None
 
 
 def test_threads_share_a_resource(device):
@@ -343,7 +343,7 @@ def test_peer_access_of_one_device(device):
 
 def test_peer_access_of_two_devices(stream):
     if len(Device.get_all_devices()) < 2 or not Device(0).can_access_peer(1):
-        pytest.skip("needs two devices that reach each other's memory")
+        pytest.skip("needs two devices with peer access")
     one = Device(1)
     pool = DeviceMemoryResource(0, {})
     proxy = pool.peer_accessible_by

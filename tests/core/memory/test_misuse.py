@@ -123,7 +123,7 @@ NAMES = ("pool", "current", "pinned", "legacy", "virtual", "own", "managed")
 @pytest.fixture(params=NAMES)
 def resource(scope, request):
     if request.param not in scope["resources"]:
-        pytest.skip("no pools of managed memory")
+        pytest.skip("needs pools of managed memory")
     return scope["resources"][request.param]
 
 
@@ -211,7 +211,7 @@ MANAGED_CLOSED = [
 @pytest.mark.parametrize("text", MANAGED_CLOSED)
 def test_managed_use_after_close_raises(scope, text):
     if "managed" not in scope:
-        pytest.skip("no pools of managed memory")
+        pytest.skip("needs pools of managed memory")
     b = scope["managed"].allocate(64, stream=scope["s"])
     users = b.accessed_by
     b.close()
@@ -605,9 +605,9 @@ def test_invalid_arguments_raise(scope, buffers, text, kind, match):
     size = buffers["v"].size
     used = scope["pool"].attributes.used_mem_current
     if text.startswith("pool.deallocate(0") and not on_cpu_device():
-        pytest.skip("a GPU's driver frees address 0 without a word")
+        pytest.skip("a GPU's driver accepts a free of address 0")
     if text.startswith("ManagedMemoryResource") and "managed" not in scope:
-        pytest.skip("no pools of managed memory")
+        pytest.skip("needs pools of managed memory")
     refused(scope, f"({text})", kind, match, **buffers)
     assert scope["pool"].attributes.used_mem_current == used
     assert buffers["v"].size == size
@@ -616,7 +616,7 @@ def test_invalid_arguments_raise(scope, buffers, text, kind, match):
 @pytest.mark.parametrize("text, kind, match", MANAGED_ARGUMENTS)
 def test_invalid_arguments_of_managed_memory_raise(scope, buffers, text, kind, match):
     if "managed" not in scope:
-        pytest.skip("no pools of managed memory")
+        pytest.skip("needs pools of managed memory")
     refused(scope, f"({text})", kind, match, **buffers)
 
 

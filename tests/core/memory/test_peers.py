@@ -36,6 +36,6 @@ elif on_cpu_device():
 
 else:
 
-    @pytest.mark.skip(reason="needs two devices that reach each other's memory")
+    @pytest.mark.skip(reason="needs two devices with peer access")
     def test_two_devices():
         pass

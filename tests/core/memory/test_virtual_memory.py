@@ -90,7 +90,7 @@ def test_growth_in_place_if_possible(device, stream, unit):
     resource = VirtualMemoryResource(device, {"addr_hint": 1 << 44})
     buffer = resource.allocate(unit, stream=stream)
     if buffer.handle != 1 << 44:
-        pytest.skip("the driver did not follow the hint")
+        pytest.skip("the driver did not honour the address hint")
     buffer.fill(6, stream=stream)
     grown = resource.modify_allocation(buffer, 3 * unit)
     assert grown is buffer and (buffer.handle, buffer.size) == (1 << 44, 3 * unit)
@@ -101,7 +101,7 @@ def test_growth_in_place_if_possible(device, stream, unit):
     blocker = check(driver.cuMemAddressReserve(unit, 0, (1 << 44) + 3 * unit, 0))
     try:
         if int(blocker) != (1 << 44) + 3 * unit:
-            pytest.skip("the driver did not follow the hint")
+            pytest.skip("the driver did not honour the address hint")
         moved = resource.modify_allocation(buffer, 4 * unit)
         assert moved is not buffer and buffer.is_closed and moved.size == 4 * unit
         assert (contents(moved, stream)[: 3 * unit] == found).all()
@@ -284,7 +284,7 @@ def test_freed_memory_can_be_allocated_again(device, unit):
 def test_peer_access():
     devices = Device.get_all_devices()
     if len(devices) < 2 or not devices[1].can_access_peer(devices[0]):
-        pytest.skip("needs two devices that reach each other's memory")
+        pytest.skip("needs two devices with peer access")
     devices[0].set_current()
     for peers, given, wanted in [([1], "rw", 3), ([devices[1]], "r", 1), ([], "rw", 0), ([1], None, 0)]:
         resource = VirtualMemoryResource(0, {"peers": peers, "peer_access": given})

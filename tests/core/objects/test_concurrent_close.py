@@ -23,7 +23,7 @@ static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
 static int stop, stopped;
 static _Thread_local u64 context;
 static u64 next = 0x10000;
-/* Calls that are watched: made with the GIL, made without. */
+/* Observed calls: with the GIL, without it. */
 int with_gil, without_gil;
 
 static int ok(void) { return 0; }
@@ -36,7 +36,7 @@ static int set_context(u64 value) { context = value; return 0; }
 static int retain(u64 *out) { *out = 0x5000; return 0; }
 static int capturing(u64 stream, int *out) { (void)stream; *out = 0; return 0; }
 
-/* The calls that are stopped. */
+/* Calls that block until released. */
 static int use(void)
 {
     pthread_mutex_lock(&lock);

@@ -263,14 +263,14 @@ def test_completed_array_copies_release_their_arrays(device):
         # Page-locked, so that the copy may still read it when the call returns.
         memory = LegacyPinnedMemoryResource().allocate(64)
         array = np.frombuffer((ctypes.c_uint8 * 64).from_address(int(memory.handle)), np.uint8)
-        gone = weakref.ref(array)
+        reference = weakref.ref(array)
         first.copy_from(array, stream=stream)
         del array
-        assert gone() is not None
+        assert reference() is not None
         check(driver.cuStreamSynchronize(driver.CUstream(int(stream.handle))))
         with capture(captured) as nodes:
             second.copy_from(first, stream=captured)
-            assert gone() is None
+            assert reference() is None
         assert nodes == [1]
         memory.close()
 

@@ -54,9 +54,9 @@ class TestSingletons:
     def test_thread_objects_are_destroyed_with_their_thread(self):
         ids = set()
         for _ in range(50):
-            gone = in_a_thread(lambda: weakref.ref(Device(0)))
+            reference = in_a_thread(lambda: weakref.ref(Device(0)))
             gc.collect()
-            ids.add(gone() is None)
+            ids.add(reference() is None)
         assert ids == {True}
 
     def test_access_while_a_thread_ends(self):
@@ -383,17 +383,17 @@ class TestMemory:
         from cuda.core import DeviceMemoryResource
 
         class Own(DeviceMemoryResource):
-            asked = 0
+            requested = 0
 
             def allocate(self, size, *, stream):
-                Own.asked += 1
+                Own.requested += 1
                 return super().allocate(size, stream=stream)
 
         former = device.memory_resource
         try:
             device.memory_resource = Own(device)
             device.allocate(4).close()
-            assert Own.asked == 1
+            assert Own.requested == 1
         finally:
             device.memory_resource = former
 
@@ -546,8 +546,8 @@ try:
 except Exception as error:
     print(type(error).__name__, error)
 """
-    said = run_python(program, CUPYRITE_DEVICE="gpu", LD_LIBRARY_PATH="")
-    assert said.startswith("DynamicLibNotFoundError") or "CUDA_ERROR" in said
+    text = run_python(program, CUPYRITE_DEVICE="gpu", LD_LIBRARY_PATH="")
+    assert text.startswith("DynamicLibNotFoundError") or "CUDA_ERROR" in text
 
 
 def test_device_name_matches_the_backend(device):
@@ -566,7 +566,7 @@ for _ in range(300):
         ready.wait()
         found.append(made[0].memory_resource)
 
-    first = threading.Thread(target=lambda: made.append(Device(0)))  # a thread has an object of its own
+    first = threading.Thread(target=lambda: made.append(Device(0)))  # each thread has its own object
     first.start()
     first.join()
     threads = [threading.Thread(target=find) for _ in range(8)]

@@ -93,10 +93,10 @@ class TestObject:
 
     def test_unreferenced_events_are_destroyed(self, device):
         event = device.create_event()
-        gone = weakref.ref(event)
+        reference = weakref.ref(event)
         handle = int(event.handle)
         del event
-        assert gone() is None
+        assert reference() is None
         if device.name.startswith("CPU"):
             assert driver.cuEventQuery(handle)[0] == driver.CUresult.CUDA_ERROR_INVALID_HANDLE
 
@@ -321,7 +321,7 @@ class TestOtherProcesses:
 
     def test_invalid_descriptors_are_refused(self, device):
         if device.properties.ipc_event_supported and not on_cpu_device():
-            pytest.skip("a driver may believe what it is given")
+            pytest.skip("a driver need not validate descriptors")
         with pytest.raises(RuntimeError, match="CUDA_ERROR"):
             Event.from_ipc_descriptor(IPCEventDescriptor._restore(bytes(64), False))
 

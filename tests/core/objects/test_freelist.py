@@ -141,11 +141,11 @@ def test_streams_with_the_same_handle_are_distinguished(device, resource):
 
 def test_options_of_a_derived_class(device):
     class Asked(EventOptions):
-        asked = 0
+        requested = 0
 
         @property
         def timing_enabled(self):
-            Asked.asked += 1
+            Asked.requested += 1
             return True
 
         @timing_enabled.setter
@@ -153,7 +153,7 @@ def test_options_of_a_derived_class(device):
             pass
 
     assert flags(device.create_event(Asked())) == (True, False, False)
-    assert Asked.asked
+    assert Asked.requested
 
 
 def test_event_gains_other_owners(device, stream):
@@ -192,11 +192,11 @@ def test_reused_objects_behave_like_new_ones(device, stream, resource):
         one = None
         assert len({sys.getrefcount(made[number]) for number in range(5)}) == 1
         assert len({int(one.handle) for one in made}) == 5
-        gone = []
-        watched = [weakref.ref(one, lambda _: gone.append(make())) for one in made]
+        released = []
+        watched = [weakref.ref(one, lambda _: released.append(make())) for one in made]
         made.clear()
-        assert [ref() for ref in watched] == [None] * 5 and len(gone) == 5
-        assert all(type(one) is cls for one in gone)
+        assert [ref() for ref in watched] == [None] * 5 and len(released) == 5
+        assert all(type(one) is cls for one in released)
 
 
 def test_classes_do_not_leak(device, stream, resource):
@@ -274,13 +274,13 @@ def test_no_state_of_a_previous_object_remains(device, stream, resource):
     for make, close in makers(device, stream, resource):
         for _ in range(3):
             one = make()
-            gone = []
-            watched = [weakref.ref(one), weakref.ref(one, gone.append)]
-            weakref.finalize(one, gone.append, "finalized")
+            released = []
+            watched = [weakref.ref(one), weakref.ref(one, released.append)]
+            weakref.finalize(one, released.append, "finalized")
             close(one)
             del one
             assert [ref() for ref in watched] == [None, None]
-            assert len(gone) == 2 and watched[1] in gone and "finalized" in gone
+            assert len(released) == 2 and watched[1] in released and "finalized" in released
             one = make()
             assert weakref.getweakrefcount(one) == 0 and not one.is_closed
             assert weakref.ref(one)() is one and watched[0]() is None
@@ -438,7 +438,7 @@ def test_failures_do_not_leak(device, stream, resource):
 
 def test_threads_use_and_close_the_same_event(device, stream):
     """Each use succeeds or raises because the event is closed."""
-    count, told = 4, []
+    count, reported = 4, []
     barrier = threading.Barrier(count, timeout=60)
     events = []
 
@@ -460,7 +460,7 @@ def test_threads_use_and_close_the_same_event(device, stream):
                     assert event.is_timing_enabled == bool(turn % 2)
                     mine.wait(event)
             except RuntimeError as error:
-                told.append(str(error))
+                reported.append(str(error))
             barrier.wait()
         mine.sync()
 
@@ -476,7 +476,7 @@ def test_threads_use_and_close_the_same_event(device, stream):
     threads = [threading.Thread(target=guarded, args=(number,)) for number in range(count)]
     run_all(threads)
     assert not failed
-    assert all("closed" in text for text in told)
+    assert all("closed" in text for text in reported)
     assert all(event.is_closed for event in events) and len(events) == 60
 
 

@@ -111,9 +111,9 @@ launch(stream, LaunchConfig(grid=4, block=32), slow, buffer)
 def run_script(body, expected=0, quiet=True):
     """The output of a program. Nothing may be written to stderr, unless an exception ends it."""
     done = python(SETUP + textwrap.dedent(body), options=("-X", "faulthandler", "-W", "ignore"))
-    said = [line for line in done.stderr.splitlines() if "CPU device" not in line]
+    text = [line for line in done.stderr.splitlines() if "CPU device" not in line]
     assert done.returncode == expected, (done.returncode, done.stderr[-2000:])
-    assert expected or not quiet or not said, done.stderr[-2000:]
+    assert expected or not quiet or not text, done.stderr[-2000:]
     return done.stdout
 
 

@@ -175,7 +175,7 @@ def test_sizes_beyond_the_signed_range():
     assert memoryview(most).nbytes == most[:].size == 2**63 - 1
 
 
-@pytest.mark.skipif(sys.version_info < (3, 12), reason="Python code cannot ask for flags")
+@pytest.mark.skipif(sys.version_info < (3, 12), reason="requesting flags from Python needs Python 3.12")
 @pytest.mark.parametrize("shape", [(), (12,), (3, 4), (0, 3), (1,) * 9])
 def test_buffer_protocol_flags(shape):
     """A consumer that does not request shape and strides gets null."""

@@ -149,10 +149,10 @@ class TestObject:
         gc.collect()
         assert len(gc.get_objects()) < before + 200
         made = device.create_stream()
-        gone = weakref.ref(made)
+        reference = weakref.ref(made)
         handle = int(made.handle)
         del made
-        assert gone() is None
+        assert reference() is None
         if device.name.startswith("CPU"):
             # A GPU's driver may crash here: it does not validate handles.
             assert driver.cuStreamQuery(handle)[0] == driver.CUresult.CUDA_ERROR_INVALID_HANDLE
@@ -382,22 +382,22 @@ class TestProtocol:
 
     def test_object_is_kept_alive(self, device, stream):
         owner = Streamlike((0, int(stream.handle)))
-        gone = weakref.ref(owner)
+        reference = weakref.ref(owner)
         foreign = device.create_stream(owner)
         del owner
         gc.collect()
-        assert gone() is not None
+        assert reference() is not None
         foreign.close()
         gc.collect()
-        assert gone() is None
+        assert reference() is None
 
     def test_cycle_with_the_object_is_collected(self, device, stream):
         owner = Streamlike((0, int(stream.handle)))
         owner.mine = device.create_stream(owner)
-        gone = weakref.ref(owner)
+        reference = weakref.ref(owner)
         del owner
         gc.collect()
-        assert gone() is None
+        assert reference() is None
 
     def test_accepted_stream_arguments(self, stream):
         assert Stream_accept(stream) is stream
@@ -446,8 +446,8 @@ assert default_stream() is Device().default_stream
 print(default_stream() is PER_THREAD_DEFAULT_STREAM, default_stream() is LEGACY_DEFAULT_STREAM)
 """
         name = "CUDA_PYTHON_CUDA_PER_THREAD_DEFAULT_STREAM"
-        for value, said in ((None, "False True"), ("0", "False True"), ("1", "True False"), ("no", "False True")):
-            assert output(program, environment={name: value}).strip() == said, value
+        for value, text in ((None, "False True"), ("0", "False True"), ("1", "True False"), ("no", "False True")):
+            assert output(program, environment={name: value}).strip() == text, value
         assert default_stream() is device.default_stream
 
     def test_default_stream_without_a_context(self):

@@ -90,7 +90,7 @@ class TestErrors:
         device = Device(0)
         device.set_current()
         if not device.name.startswith("CPU"):
-            pytest.skip("a GPU's driver may crash when it is given a handle that was destroyed")
+            pytest.skip("a GPU's driver may crash on a destroyed handle")
         from cuda.core import Stream
 
         raw = check(driver.cuStreamCreate(0))
@@ -213,8 +213,8 @@ with warnings.catch_warnings(record=True) as caught:
     check_multiprocessing_start_method()
 print(len(caught), *{{w.category.__name__ for w in caught}})
 """
-    for method, said in (("fork", "2 UserWarning"), ("spawn", "0")):
-        assert output(program.format(method=method), timeout=60).strip() == said
+    for method, text in (("fork", "2 UserWarning"), ("spawn", "0")):
+        assert output(program.format(method=method), timeout=60).strip() == text
 
 
 def test_version_functions():

@@ -233,14 +233,14 @@ def test_maximum_block_size(code, kernel):
 
 def test_maximum_block_size_with_a_function(code):
     occupancy = code.get_kernel("dynamic").occupancy
-    asked = []
+    requested = []
 
     def needed(threads):
-        asked.append(threads)
+        requested.append(threads)
         return 64 * threads
 
     best = occupancy.max_potential_block_size(needed, 0)
-    assert best.max_block_size > 0 and asked and all(type(threads) is int for threads in asked)
+    assert best.max_block_size > 0 and requested and all(type(threads) is int for threads in requested)
     c_type = ctypes.CFUNCTYPE(ctypes.c_size_t, ctypes.c_int)
     callback = c_type(lambda threads: 64 * threads)
     address = ctypes.cast(callback, ctypes.c_void_p).value

@@ -426,10 +426,10 @@ def test_programs_are_destroyed():
 
     program = Sub(KERNEL, "c++", ProgramOptions(arch="sm_80"))
     program.compile("ptx")
-    gone = weakref.ref(program)
+    reference = weakref.ref(program)
     del program
     gc.collect()
-    assert gone() is None
+    assert reference() is None
 
 
 def test_precompiled_headers(tmp_path):

@@ -177,7 +177,7 @@ def test_entries_outlive_the_cache_object(tmp_path):
     assert FileStreamProgramCache(str(tmp_path))["k"] == b"abc"
 
 
-@pytest.mark.skipif(os.name != "posix", reason="permissions of POSIX")
+@pytest.mark.skipif(os.name != "posix", reason="needs POSIX permissions")
 def test_directories_and_files_are_private(tmp_path):
     old = os.umask(0)
     try:

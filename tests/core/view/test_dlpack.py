@@ -276,15 +276,16 @@ def test_exchange_api_of_views():
     stream = ctypes.c_void_p(5)
     current = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_int, ctypes.c_int32, ctypes.c_void_p)(api.current_stream)
     assert current(2, 0, ctypes.addressof(stream)) == 0 and stream.value is None
-    told = []
+    reported = []
     set_error = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_char_p, ctypes.c_char_p)
     allocate = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p, set_error)(
         api.allocate
     )
     assert (
-        allocate(ctypes.addressof(tensor), ctypes.addressof(managed), None, set_error(lambda *a: told.append(a))) == -1
+        allocate(ctypes.addressof(tensor), ctypes.addressof(managed), None, set_error(lambda *a: reported.append(a)))
+        == -1
     )
-    assert told[0][1] == b"NotImplementedError"
+    assert reported[0][1] == b"NotImplementedError"
 
 
 def exchange(version=1, *, stream=0, fails=False, name=b"dlpack_exchange_api"):

@@ -119,11 +119,11 @@ def test_devices_as_other_types(says):
 @pytest.mark.parametrize("kind", [1, 2, 3, 13])
 def test_stream_argument_depends_on_the_memory(kind, stream):
     numbers = {-1: -1, 0: None, 1: 1, 2: 2, int(stream.handle): int(stream.handle)}
-    for given, told in numbers.items():
+    for given, reported in numbers.items():
         exporter = Exporter(floats(), device=(kind, 0))
         StridedMemoryView.from_dlpack(exporter, given)
         # Host memory, page-locked or not, needs no stream order.
-        expected = told if kind in (2, 13) else None
+        expected = reported if kind in (2, 13) else None
         assert exporter.calls == [{"stream": expected, "max_version": (1, 3)}]
         assert exporter.deleted == 1
 
@@ -173,11 +173,11 @@ def test_changing_interfaces(name, buffer):
     answers = [right]
 
     class Changes:
-        asked = 0
+        requested = 0
 
     def answer(self):
-        Changes.asked += 1
-        found = answers[min(Changes.asked, len(answers)) - 1]
+        Changes.requested += 1
+        found = answers[min(Changes.requested, len(answers)) - 1]
         if isinstance(found, Exception):
             raise found
         return found
@@ -191,11 +191,11 @@ def test_changing_interfaces(name, buffer):
         ([AttributeError("mine")], AttributeError),
         ([{**right, "version": 2}], BufferError),
     ):
-        Changes.asked = 0
+        Changes.requested = 0
         # The attribute is looked up once to test for it, and once for its value.
         with pytest.raises(error):
             StridedMemoryView.from_any_interface(Changes(), -1)
-        assert Changes.asked == 2
+        assert Changes.requested == 2
     answers[1:] = []
     assert StridedMemoryView.from_any_interface(Changes(), -1).shape == (3, 4)
 
@@ -328,9 +328,9 @@ def test_exception_of_a_deleter_is_reported_only(nothing_is_swallowed):
     exporter = Fails(floats())
     StridedMemoryView.from_dlpack(exporter, -1)
     assert exporter.deleted == 1
-    told = [lost.exc_value for lost in nothing_is_swallowed]
+    reported = [lost.exc_value for lost in nothing_is_swallowed]
     nothing_is_swallowed.clear()
-    assert len(told) == 1 and isinstance(told[0], KeyError)
+    assert len(reported) == 1 and isinstance(reported[0], KeyError)
 
 
 @pytest.mark.parametrize("error", [TypeError, BufferError, KeyboardInterrupt, SystemExit, MemoryError])

@@ -234,7 +234,7 @@ def test_other_libraries_import_our_views(library, name, device, stream):
 
 def test_other_libraries_import_our_buffers(library, device, stream):
     if not library.on_device:
-        pytest.skip("the memory is the device's")
+        pytest.skip("device memory cannot be viewed by NumPy")
     buffer = device.allocate(64, stream=stream)
     buffer.fill(3, stream=stream)
     array = library.take(buffer)

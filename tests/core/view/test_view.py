@@ -244,12 +244,14 @@ def test_stream_ptr_is_required(method, buffer, stream):
 
 def test_dlpack_receives_the_stream(stream):
     source = floats()
-    asked = {}
+    requested = {}
     for given in (-1, 0, 1, 2, int(stream.handle)):
         exporter = Exporter(source, says=(13, 0), device=(13, 0))
         StridedMemoryView.from_dlpack(exporter, given)
-        asked[given] = exporter.calls
-    assert asked == {given: [{"stream": None if given == 0 else given, "max_version": (1, 3)}] for given in asked}
+        requested[given] = exporter.calls
+    assert requested == {
+        given: [{"stream": None if given == 0 else given, "max_version": (1, 3)}] for given in requested
+    }
     host = Exporter(source)
     StridedMemoryView.from_dlpack(host, 1)
     assert host.calls == [{"stream": None, "max_version": (1, 3)}]
@@ -699,10 +701,10 @@ def test_our_objects_are_viewed_like_any_other(buffer, stream):
             assert own.exporting_obj is obj and own._layout == foreign._layout
     with pytest.raises(BufferError, match="dtype"):
         StridedMemoryView.from_dlpack(StridedMemoryView.from_buffer(buffer, (3,), itemsize=4), -1)
-    gone = Buffer.from_handle(int(buffer.handle), 8)
-    gone.close()
+    closed = Buffer.from_handle(int(buffer.handle), 8)
+    closed.close()
     with pytest.raises(RuntimeError, match="closed"):
-        StridedMemoryView.from_dlpack(gone, -1)
+        StridedMemoryView.from_dlpack(closed, -1)
 
 
 def test_buffers_are_viewed_as_bytes(buffer, stream):

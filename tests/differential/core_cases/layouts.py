@@ -195,7 +195,7 @@ GROUPS = {
         L((), None, 4).max_compatible_itemsize()
         """,
     ),
-    "DLPack: tensors made by hand": (
+    "DLPack: handwritten tensors": (
         CAPSULES,
         """
         seen(), seen((2, 3)), seen((2, 3), (3, 1)), seen((), kind=(2, 64, 1)), seen((0, 3)), seen((4,), (-1,)), seen((4,), (0,))

@@ -2,28 +2,29 @@
 //!
 //! The forms: `None` or 0; the address of a ready `void **`; an object with the buffer protocol that holds such an
 //! array (NumPy); and a pair (values, types), where each type is one of ctypes' simple types or `None` for a value
-//! that knows its own address. Up to [`INLINE`] arguments need no memory from the heap, and a ctypes type is
-//! recognised by its address.
+//! that knows its own address. A ctypes type is recognised by its address.
 
-use std::mem::MaybeUninit;
+use std::ffi::c_void;
 use std::sync::OnceLock;
 
 use pyo3::ffi;
 
 use crate::bindings::call::convert;
 use crate::bindings::call::convert::Keep;
+use crate::bindings::call::general::address as call_address;
 use crate::bindings::descriptor::Int;
 use crate::bindings::errors;
 use crate::bindings::errors::{Kind, Site};
+use crate::bindings::parameter_arena::ParameterArena;
 use crate::cpython;
+use crate::cpython::internals::tuple;
+use crate::cpython::pointer_map::PointerMap;
 use crate::cpython::{Buffer, Obj, Owned, R, Raised};
 use crate::types;
 
-/// Arguments packed without an allocation.
-pub const INLINE: usize = 32;
-
 /// How a value of a ctypes type is packed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u16)]
 enum Pack {
     Bool,
     Char,
@@ -40,24 +41,35 @@ enum Pack {
     Pointer,
 }
 
-/// The ctypes types by address, made on first use and never changed: a small open-addressed table.
-struct Known {
-    table: [(usize, Pack); Known::SIZE],
+impl Pack {
+    const ALL: [Pack; 13] = [
+        Pack::Bool,
+        Pack::Char,
+        Pack::WChar,
+        Pack::I8,
+        Pack::I16,
+        Pack::I32,
+        Pack::U8,
+        Pack::U16,
+        Pack::U32,
+        Pack::Bits64,
+        Pack::Float,
+        Pack::Double,
+        Pack::Pointer,
+    ];
+}
+
+/// The types of ctypes, found on first use.
+struct CtypesTypes {
+    packs: PointerMap<64>,
     /// `ctypes.c_void_p`
     void_p: usize,
     /// The base of every ctypes class.
     data: usize,
 }
 
-impl Known {
-    const SIZE: usize = 64;
-
-    #[inline(always)]
-    fn place(address: usize) -> usize {
-        (address >> 4).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 58
-    }
-
-    fn load() -> R<Known> {
+impl CtypesTypes {
+    fn load() -> R<CtypesTypes> {
         const NAMES: [(&std::ffi::CStr, Pack); 16] = [
             (c"c_bool", Pack::Bool),
             (c"c_char", Pack::Char),
@@ -82,21 +94,18 @@ impl Known {
             let class = module.obj().attribute(name)?.ok_or_else(|| {
                 errors::raise(Kind::Runtime, "the module ctypes lacks one of its types")
             })?;
-            // The table keeps the class alive for as long as the process lives.
+            // The map needs the class to stay alive.
             Ok(class.into_ptr().expose_provenance())
         };
-        let mut known = Known {
-            table: [(0, Pack::Bool); Known::SIZE],
+        let mut known = CtypesTypes {
+            packs: PointerMap::new(),
             void_p: get(c"c_void_p")?,
             data: 0,
         };
         for (name, pack) in NAMES {
-            let address = get(name)?;
-            let mut place = Known::place(address);
-            while known.table[place].0 != 0 && known.table[place].0 != address {
-                place = (place + 1) % Known::SIZE;
-            }
-            known.table[place] = (address, pack);
+            // Some names stand for the same type.
+            let class = std::ptr::with_exposed_provenance_mut(get(name)?);
+            known.packs.insert(class, pack as u16);
         }
         // Structure derives from _CData and object; _CData has no public name.
         let structure = module.obj().attribute(c"Structure")?.ok_or(Raised)?;
@@ -107,41 +116,26 @@ impl Known {
         Ok(known)
     }
 
-    fn get() -> R<&'static Known> {
-        static KNOWN: OnceLock<Known> = OnceLock::new();
+    fn get() -> R<&'static CtypesTypes> {
+        static KNOWN: OnceLock<CtypesTypes> = OnceLock::new();
         if let Some(known) = KNOWN.get() {
             return Ok(known);
         }
-        let known = Known::load()?;
+        let known = CtypesTypes::load()?;
         Ok(KNOWN.get_or_init(|| known))
     }
 
     #[inline]
-    fn pack(&self, address: usize) -> Option<Pack> {
-        let mut place = Known::place(address);
-        loop {
-            let (at, pack) = self.table[place];
-            if at == address {
-                return Some(pack);
-            }
-            if at == 0 {
-                return None;
-            }
-            place = (place + 1) % Known::SIZE;
-        }
+    fn pack(&self, class: *mut ffi::PyObject) -> Option<Pack> {
+        self.packs
+            .get(class.cast())
+            .map(|code| Pack::ALL[usize::from(code)])
     }
 }
 
-/// Room for packed arguments. It must not move between [`Packer::pack`] and the end of the C call.
+/// Packed arguments. It must not move between [`Packer::pack`] and the end of the C call.
 pub struct Packer {
-    inline: MaybeUninit<[u64; 2 * INLINE]>,
-    heap: Vec<u64>,
-}
-
-impl Default for Packer {
-    fn default() -> Packer {
-        Packer::new()
-    }
+    arena: ParameterArena,
 }
 
 impl Packer {
@@ -149,8 +143,7 @@ impl Packer {
     #[inline(always)]
     pub const fn new() -> Packer {
         Packer {
-            inline: MaybeUninit::uninit(),
-            heap: Vec::new(),
+            arena: ParameterArena::new(),
         }
     }
 
@@ -211,49 +204,35 @@ impl Packer {
         if n == 0 {
             return Ok(0);
         }
-        let known = Known::get()?;
-        // Pointers first, then the values they point at.
-        let base: *mut u64 = if n <= INLINE {
-            self.inline.as_mut_ptr().cast()
-        } else {
-            self.heap.clear();
-            if self.heap.try_reserve_exact(2 * n).is_err() {
-                return Err(errors::no_memory());
-            }
-            self.heap.as_mut_ptr()
-        };
-        let mut last = (0usize, Pack::Bool);
+        let known = CtypesTypes::get()?;
+        let pointers = self.arena.begin(n)?;
+        let mut last = (std::ptr::null_mut(), Pack::Bool);
         for index in 0..n {
             let value = values.get(index);
             let kind = kinds.get(index);
-            // SAFETY: `base` has room for `2 * n` words.
-            let (pointer, slot) = unsafe { (base.add(index), base.add(n + index)) };
-            let address = if kind.is_none() {
-                own_address(value, slot, known, index, site, keep)?
+            let at = if kind.is_none() {
+                own_address(value, &mut self.arena, known, index, site, keep)?
             } else {
-                let at = kind.ptr().addr();
-                if at != last.0 {
-                    match known.pack(at) {
-                        Some(pack) => last = (at, pack),
+                if !std::ptr::eq(kind.ptr(), last.0) {
+                    match known.pack(kind.ptr()) {
+                        Some(pack) => last = (kind.ptr(), pack),
                         None => return Err(unsupported(kind, index, site)),
                     }
                 }
-                let word = match quick_word(value, last.1) {
+                let word = match exact_word(value, last.1) {
                     Some(word) => word,
                     None => pack_value(value, last.1, known, index, site)?,
                 };
-                // SAFETY: as above.
-                unsafe { slot.write(word) };
-                slot.addr() as u64
+                self.arena.word(word)?
             };
-            // SAFETY: as above.
-            unsafe { pointer.write(address) };
+            // SAFETY: there is room for `n` pointers.
+            unsafe { pointers.add(index).write(at) };
         }
         // A list could let go of its items, and an item of its memory, while C reads.
         for fixed in [pair, values, kinds] {
             keep.objects.extend(fixed.into_snapshot());
         }
-        Ok(base.addr() as u64)
+        Ok(pointers.addr() as u64)
     }
 }
 
@@ -274,7 +253,7 @@ impl<'a> Fixed<'a> {
             let len = unsafe { ffi::PyTuple_Size(obj.ptr()) };
             return Ok(Fixed {
                 tuple: obj,
-                items: cpython::tuple_items(obj).unwrap_or(std::ptr::null()),
+                items: tuple::items(obj).unwrap_or(std::ptr::null()),
                 len: len.max(0).cast_unsigned(),
                 snapshot: None,
             });
@@ -286,7 +265,7 @@ impl<'a> Fixed<'a> {
         let tuple = unsafe { Obj::new(snapshot.ptr()) };
         Ok(Fixed {
             tuple,
-            items: cpython::tuple_items(tuple).unwrap_or(std::ptr::null()),
+            items: tuple::items(tuple).unwrap_or(std::ptr::null()),
             len,
             snapshot: Some(snapshot),
         })
@@ -331,38 +310,35 @@ fn unsupported(kind: Obj<'_>, index: usize, site: Site) -> Raised {
 /// A value of type `None`: the address of the value itself.
 fn own_address(
     value: Obj<'_>,
-    slot: *mut u64,
-    known: &Known,
+    arena: &mut ParameterArena,
+    known: &CtypesTypes,
     index: usize,
     site: Site,
     keep: &mut Keep,
-) -> R<u64> {
+) -> R<*mut c_void> {
     if let Some(address) = convert::handle_storage(value) {
-        return Ok(address.addr() as u64);
+        return Ok(address.cast());
     }
     if let Some(address) = types::any_struct_ptr(value.ptr()) {
         if !types::prepare_struct(value.ptr()) {
             return Err(Raised);
         }
-        return Ok(address.addr() as u64);
+        return Ok(address.cast());
     }
     if value.instance_of_type(std::ptr::with_exposed_provenance_mut(known.data))
         && let Some(view) = Buffer::get(value)?
     {
         let address = view.address();
         keep.buffers.push(view);
-        return Ok(address);
+        return Ok(std::ptr::with_exposed_provenance_mut(call_address(address)));
     }
     if !value.is_int()
         && let Some(address) = convert::get_ptr(value, site)?
     {
-        return Ok(address);
+        return Ok(std::ptr::with_exposed_provenance_mut(call_address(address)));
     }
     if value.is_int() && !value.is_exact_int() && types::is_enum_member(value.ptr()) {
-        let word = convert::enumerator(value, site)?;
-        // SAFETY: the slot is one of the packer's words.
-        unsafe { slot.write(word) };
-        return Ok(slot.addr() as u64);
+        return arena.word(convert::enumerator(value, site)?);
     }
     let message = format!(
         "{}: item {index} has the type None, so it must know its own address (a ctypes instance or an object with \
@@ -375,7 +351,7 @@ fn own_address(
 
 /// The bits of an `int` for an integer or an address, or of a `float` for a number, where they fit.
 #[inline(always)]
-fn quick_word(value: Obj<'_>, pack: Pack) -> Option<u64> {
+fn exact_word(value: Obj<'_>, pack: Pack) -> Option<u64> {
     if value.is_exact_int() {
         let number = cpython::as_i64_if_fits(value)?;
         let fits = match pack {
@@ -406,7 +382,7 @@ fn quick_word(value: Obj<'_>, pack: Pack) -> Option<u64> {
 
 /// The bits of `value` as `pack` says.
 #[inline(never)]
-fn pack_value(value: Obj<'_>, pack: Pack, known: &Known, index: usize, site: Site) -> R<u64> {
+fn pack_value(value: Obj<'_>, pack: Pack, known: &CtypesTypes, index: usize, site: Site) -> R<u64> {
     match pack {
         Pack::Double | Pack::Float => {
             // SAFETY: the object is live.
@@ -467,7 +443,13 @@ fn integer(value: Obj<'_>, pack: Pack, index: usize, site: Site) -> R<u64> {
 }
 
 #[inline(never)]
-fn integer_slow(value: Obj<'_>, pack: Pack, known: &Known, index: usize, site: Site) -> R<u64> {
+fn integer_slow(
+    value: Obj<'_>,
+    pack: Pack,
+    known: &CtypesTypes,
+    index: usize,
+    site: Site,
+) -> R<u64> {
     if value.is_int() {
         return integer(value, pack, index, site);
     }
@@ -484,7 +466,13 @@ fn integer_slow(value: Obj<'_>, pack: Pack, known: &Known, index: usize, site: S
 }
 
 /// The `value` of a ctypes instance.
-fn simple_value(value: Obj<'_>, known: &Known, index: usize, pack: Pack, site: Site) -> R<Owned> {
+fn simple_value(
+    value: Obj<'_>,
+    known: &CtypesTypes,
+    index: usize,
+    pack: Pack,
+    site: Site,
+) -> R<Owned> {
     if value.instance_of_type(std::ptr::with_exposed_provenance_mut(known.data))
         && let Some(inner) = value.attribute(c"value")?
     {
@@ -510,7 +498,7 @@ fn wrong_value(value: Obj<'_>, index: usize, pack: Pack, site: Site) -> Raised {
     errors::raise(Kind::Type, &message)
 }
 
-fn pointer(value: Obj<'_>, known: &Known, index: usize, site: Site) -> R<u64> {
+fn pointer(value: Obj<'_>, known: &CtypesTypes, index: usize, site: Site) -> R<u64> {
     if value.is_int() {
         return convert::int(value, Int::U64, site);
     }
@@ -544,7 +532,7 @@ fn pointer(value: Obj<'_>, known: &Known, index: usize, site: Site) -> R<u64> {
     Err(wrong_value(value, index, Pack::Pointer, site))
 }
 
-fn small(value: Obj<'_>, pack: Pack, known: &Known, index: usize, site: Site) -> R<u64> {
+fn small(value: Obj<'_>, pack: Pack, known: &CtypesTypes, index: usize, site: Site) -> R<u64> {
     let inner;
     let value = if value.instance_of_type(std::ptr::with_exposed_provenance_mut(known.data)) {
         inner = simple_value(value, known, index, pack, site)?;

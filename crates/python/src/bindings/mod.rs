@@ -9,5 +9,6 @@ pub mod descriptor;
 pub mod errors;
 pub mod function;
 pub mod kernel_arguments;
+pub mod parameter_arena;
 pub mod raising;
 pub mod symbols;

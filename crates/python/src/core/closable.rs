@@ -6,9 +6,9 @@ use std::ops::Deref;
 
 use cupyrite::{Event, MemoryPool, Stream, UniqueEvent, UniquePool, UniqueStream};
 use pyo3::exceptions::PyRuntimeError;
-use pyo3::ffi;
 use pyo3::prelude::*;
 
+use crate::cpython;
 use crate::cpython::gil_lock::GilLock;
 
 /// A cell that can be closed while other threads use its object: each thread works on a clone, and the last clone
@@ -68,36 +68,6 @@ impl<T> Closable<T> {
     }
 }
 
-/// Releases the GIL until dropped, also on a panic.
-///
-/// Costs less than [`Python::detach`], which supports dropping Python objects meanwhile: here no Python object may be
-/// touched or dropped.
-pub struct Detached {
-    state: *mut ffi::PyThreadState,
-}
-
-impl Detached {
-    /// Releases the GIL until this is dropped.
-    ///
-    /// # Safety
-    ///
-    /// No Python object is touched meanwhile.
-    #[inline(always)]
-    pub unsafe fn new(_attached: Python<'_>) -> Detached {
-        // SAFETY: the thread is attached.
-        let state = unsafe { ffi::PyEval_SaveThread() };
-        Detached { state }
-    }
-}
-
-impl Drop for Detached {
-    #[inline(always)]
-    fn drop(&mut self) {
-        // SAFETY: the state saved on this thread.
-        unsafe { ffi::PyEval_RestoreThread(self.state) };
-    }
-}
-
 /// Drops a driver object without the GIL, in the destructor of a Python object.
 ///
 /// Destruction waits while another thread is in a call that holds the driver's lock (`cuMemFree` waits for the device,
@@ -108,11 +78,7 @@ impl Drop for Detached {
 pub fn drop_detached<T>(value: T) {
     // SAFETY: destructors of Python objects run attached, and no Python object is touched until the thread is attached
     // again. Dropping driver objects does not panic: errors are logged.
-    unsafe {
-        let state = ffi::PyEval_SaveThread();
-        drop(value);
-        ffi::PyEval_RestoreThread(state);
-    }
+    unsafe { cpython::detached(|| drop(value)) };
 }
 
 /// A value dropped by [`drop_detached`], such as loaded code. Part of a Python object; contains no Python objects.

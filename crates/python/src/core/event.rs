@@ -10,14 +10,15 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBytes, PyDict, PyString, PyTuple, PyType};
 
-use crate::core::closable::{Closable, Detached, Lent, closed, drop_detached};
+use crate::core::closable::{Closable, Lent, closed, drop_detached};
 use crate::core::context::{PyContext, handle_object};
 use crate::core::device;
 use crate::core::device::PyDevice;
 use crate::core::errors::{OrRaise, to_python};
 use crate::core::options::flags::FlagPlaces;
 use crate::core::options::{OptionClass, Options};
-use crate::cpython::freelist::{Construct, FreeList, FreeListed};
+use crate::cpython;
+use crate::cpython::internals::freelist::{Construct, FreeList, FreeListed};
 use crate::cpython::method;
 use crate::cpython::method::Method;
 use crate::generated::ids::class::driver as class;
@@ -554,8 +555,7 @@ Releases the event: it is destroyed when no other object uses it.";
             // Common case: equivalent to `drop_detached`, with fewer steps.
             Some(EventHandle::Unique(event)) => {
                 // SAFETY: calls only the driver.
-                let _detached = unsafe { Detached::new(py) };
-                event.destroy();
+                unsafe { cpython::detached(|| event.destroy()) };
             }
             Some(event) => drop_detached(event),
             None => {}

@@ -12,7 +12,8 @@ use pyo3::types::{PyString, PyType};
 
 use crate::bindings::function::guard_here;
 use crate::cpython;
-use crate::cpython::{Obj, Owned, known_len, tuple_items};
+use crate::cpython::internals::tuple;
+use crate::cpython::{Obj, Owned};
 
 /// A method with `N` parameters, accepted by position or keyword; the default is None.
 pub trait Method<const N: usize> {
@@ -97,9 +98,9 @@ unsafe fn sort_known<M: Method<N>, const N: usize>(
             }
         }
         if !keywords.is_null() {
-            let items = tuple_items(Obj::new(keywords))?;
+            let items = tuple::items(Obj::new(keywords))?;
             let known = M::known().get(py)?;
-            let more = known_len(Obj::new(keywords));
+            let more = tuple::known_len(Obj::new(keywords));
             for place in 0..more {
                 let name = *items.add(place);
                 let which = known

@@ -2,12 +2,15 @@
 //!
 //! Belongs here: whatever touches `pyo3::ffi` and knows nothing of CUDA.
 
-pub mod freelist;
+mod gil;
 pub mod gil_lock;
+pub mod internals;
 pub mod method;
 mod object;
+pub mod pointer_map;
 pub mod trashcan;
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 pub mod unwinding;
 
+pub use self::gil::detached;
 pub use self::object::*;

@@ -7,10 +7,12 @@
 use std::ffi::{CStr, c_char};
 use std::marker::PhantomData;
 use std::ptr::NonNull;
-use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicPtr, Ordering};
 
 use pyo3::ffi;
 use pyo3::prelude::*;
+
+use crate::cpython::internals::reference_count;
 
 /// A Python exception is set in this thread.
 #[derive(Debug)]
@@ -137,12 +139,8 @@ impl<'a> Obj<'a> {
     /// The same for an object that is no constant of the interpreter's, without a call.
     #[inline(always)]
     pub fn again(self) -> Owned {
-        if !GIL {
-            return self.owned();
-        }
-        // SAFETY: the object is live and the thread attached. The count comes first, and the stable interface of Python
-        // 3.11 has it counted in place.
-        unsafe { *self.ptr().cast::<isize>() += 1 };
+        // SAFETY: the object is live and the thread attached.
+        unsafe { reference_count::increment(self.ptr()) };
         Owned(self.0)
     }
 
@@ -438,95 +436,6 @@ pub fn list(items: impl ExactSizeIterator<Item = R<Owned>>) -> R<Owned> {
 
 /// Whether this interpreter has a GIL; a build without one has a longer object head.
 pub const GIL: bool = size_of::<ffi::PyObject>() == 2 * size_of::<usize>();
-
-/// Whether this interpreter is of a version whose tuples are known in all their details, older than `version` (3.14:
-/// `0x030E_0000`), and has a GIL.
-#[inline(always)]
-pub fn tuples_known_before(version: u32) -> bool {
-    // SAFETY: a constant of the interpreter's.
-    GIL && unsafe { ffi::Py_Version } < version.into()
-}
-
-/// Where a tuple's items lie, for loops over hundreds of them: the stable interface has a function call an item.
-///
-/// `None` where this version of Python is not known. The items are there as long as the tuple is.
-#[inline(always)]
-pub fn tuple_items(tuple: Obj<'_>) -> Option<*const *mut ffi::PyObject> {
-    let offset = match ITEMS.load(Ordering::Relaxed) {
-        ITEMS_UNASKED => find_items(),
-        offset => offset,
-    };
-    (offset != ITEMS_UNKNOWN).then(|| {
-        tuple
-            .ptr()
-            .cast::<u8>()
-            .cast_const()
-            .wrapping_add(offset)
-            .cast()
-    })
-}
-
-const ITEMS_UNASKED: usize = 0;
-const ITEMS_UNKNOWN: usize = usize::MAX;
-static ITEMS: AtomicUsize = AtomicUsize::new(ITEMS_UNASKED);
-
-/// The items of a variable-size object follow its fixed part, whose size the type tells. That it is so is tried out.
-#[cold]
-fn find_items() -> usize {
-    let find = || {
-        if !tuples_known_before(0x030F_0000) {
-            return None;
-        }
-        // SAFETY: the type is immortal, and a live object.
-        unsafe {
-            let class = (&raw mut ffi::PyTuple_Type).cast::<ffi::PyObject>();
-            let size = Obj::new(class).attribute(c"__basicsize__").ok()??;
-            let size = usize::try_from(as_i64_if_fits(size.obj())?).ok()?;
-            if !(24..=64).contains(&size) || size % size_of::<usize>() != 0 {
-                return None;
-            }
-            let items = [ffi::Py_None(), class, ffi::Py_None()];
-            let tuple = ffi::PyTuple_Pack(3, items[0], items[1], items[2]);
-            let tuple = Owned::take(tuple).ok()?;
-            // Three items, so that the object reaches as far as this reads.
-            let found = tuple.ptr().cast::<u8>().add(size.min(32));
-            let found = found.cast::<[*mut ffi::PyObject; 3]>().read();
-            (size <= 32 && found == items && known_len(tuple.obj()) == 3).then_some(size)
-        }
-    };
-    let offset = find().unwrap_or_else(|| {
-        clear();
-        ITEMS_UNKNOWN
-    });
-    ITEMS.store(offset, Ordering::Relaxed);
-    offset
-}
-
-/// How many items a tuple has, of an interpreter where [`tuple_items`] has found them.
-#[inline(always)]
-pub fn known_len(tuple: Obj<'_>) -> usize {
-    // SAFETY: a live object of variable size, which has its length behind its head.
-    unsafe {
-        tuple
-            .ptr()
-            .byte_add(size_of::<ffi::PyObject>())
-            .cast::<usize>()
-            .read()
-    }
-}
-
-/// How many references an object has.
-///
-/// # Safety
-///
-/// The object is live, and this interpreter has a GIL.
-#[inline(always)]
-pub unsafe fn references(object: *mut ffi::PyObject) -> u32 {
-    // Since Python 3.12 the count has 32 bits, before it had 64, which no program fills; either way it comes first.
-    let low = if cfg!(target_endian = "little") { 0 } else { 1 };
-    // SAFETY: as promised by the caller.
-    unsafe { object.cast::<u32>().add(low).read() }
-}
 
 /// The value of an `int`; `u64::MAX` and an exception where it is negative or too large. The functions for `long` are
 /// several times faster than those for `long long`, which take large numbers apart byte by byte.

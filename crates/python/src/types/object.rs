@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use pyo3::ffi;
 
-use crate::cpython;
+use crate::cpython::internals::{Trick, enabled, reference_count};
 use crate::types::errors::{Exc, raise, type_name};
 use crate::types::memory;
 use crate::types::table::ClassId;
@@ -126,7 +126,7 @@ pub unsafe fn new_own_handle(
     // one will be; everything behind the object's head is written before anybody sees it.
     unsafe {
         let free = FREE.0.get();
-        if !cpython::GIL || (*free).count == 0 {
+        if !enabled(Trick::Freelist) || (*free).count == 0 {
             return new_handle(ty, id, value);
         }
         (*free).count -= 1;
@@ -154,10 +154,8 @@ pub unsafe fn renew_own_handle(obj: *mut ffi::PyObject, value: u64) -> bool {
     unsafe {
         let this = obj.cast::<Instance>();
         // A tuple that has it has its hash too, from Python 3.14 on.
-        let alone = cpython::tuples_known_before(0x030E_0000)
-            && cpython::references(obj) == 1
-            && (*this).weak.is_null()
-            && (*this).state == 0;
+        let alone =
+            reference_count::is_unshared(obj) && (*this).weak.is_null() && (*this).state == 0;
         if alone {
             (*this).tail = value;
         }
@@ -176,7 +174,9 @@ unsafe fn free_handle(obj: *mut ffi::PyObject) {
     unsafe {
         let id = ClassId((*obj.cast::<Instance>()).id);
         let spare = FREE.0.get();
-        if !cpython::GIL || (*spare).count == SPARE || !crate::types::registry::is_exactly(obj, id)
+        if !enabled(Trick::Freelist)
+            || (*spare).count == SPARE
+            || !crate::types::registry::is_exactly(obj, id)
         {
             return free(obj);
         }

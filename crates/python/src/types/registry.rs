@@ -1,10 +1,11 @@
 //! Which Python type stands for which class, both ways. Types are made on first use and live for ever.
 
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicPtr, AtomicU16, Ordering};
+use std::sync::atomic::{AtomicPtr, Ordering};
 
 use pyo3::ffi;
 
+use crate::cpython::pointer_map::PointerMap;
 use crate::generated::ids::{CLASS_COUNT, ENUM_COUNT};
 use crate::types::table;
 use crate::types::table::{ClassId, EnumId, Kind};
@@ -17,31 +18,13 @@ static ENUMS: [AtomicPtr<enums::Made>; ENUM_COUNT] =
 
 /// Open-addressed map from type to class id, at most half full.
 const SLOTS: usize = (CLASS_COUNT * 2 + 2).next_power_of_two();
-static KEYS: [AtomicPtr<ffi::PyTypeObject>; SLOTS] =
-    [const { AtomicPtr::new(std::ptr::null_mut()) }; SLOTS];
-static IDS: [AtomicU16; SLOTS] = [const { AtomicU16::new(0) }; SLOTS];
+static CLASSES: PointerMap<SLOTS> = PointerMap::new();
 static INSERT: Mutex<()> = Mutex::new(());
-
-#[inline]
-fn slot_of(ty: *mut ffi::PyTypeObject) -> usize {
-    let bits = (ty as usize >> 4).wrapping_mul(0x9E37_79B9_7F4A_7C15);
-    (bits >> (64 - SLOTS.trailing_zeros())) & (SLOTS - 1)
-}
 
 /// The class whose type is exactly `ty`.
 #[inline]
 pub fn exact(ty: *mut ffi::PyTypeObject) -> Option<ClassId> {
-    let mut i = slot_of(ty);
-    loop {
-        let key = KEYS[i].load(Ordering::Acquire);
-        if key == ty {
-            return Some(ClassId(IDS[i].load(Ordering::Relaxed)));
-        }
-        if key.is_null() {
-            return None;
-        }
-        i = (i + 1) & (SLOTS - 1);
-    }
+    CLASSES.get(ty).map(ClassId)
 }
 
 /// The class an object is an instance of, itself or through a class derived in Python.
@@ -133,12 +116,7 @@ unsafe fn make(id: ClassId) -> *mut ffi::PyTypeObject {
         unsafe { ffi::Py_DECREF(ty.cast()) };
         return known;
     }
-    let mut i = slot_of(ty);
-    while !KEYS[i].load(Ordering::Acquire).is_null() {
-        i = (i + 1) & (SLOTS - 1);
-    }
-    IDS[i].store(id.0, Ordering::Relaxed);
-    KEYS[i].store(ty, Ordering::Release);
+    CLASSES.insert(ty, id.0);
     TYPES[id.0 as usize].store(ty, Ordering::Release);
     ty
 }

@@ -22,6 +22,7 @@ use crate::bindings::errors::Site;
 use crate::bindings::kernel_arguments::Packer;
 use crate::bindings::symbols;
 use crate::cpython;
+use crate::cpython::internals::reference_count;
 use crate::cpython::{Obj, Owned, R};
 use crate::types;
 use crate::types::{ClassId, EnumId};
@@ -317,10 +318,7 @@ impl Plan {
             let status = if (*this).keep_gil && symbols::keeps_gil() {
                 thunk(address, words)
             } else {
-                let thread = ffi::PyEval_SaveThread();
-                let status = thunk(address, words);
-                ffi::PyEval_RestoreThread(thread);
-                status
+                cpython::detached(|| thunk(address, words))
             };
             if (*this).interruptible {
                 symbols::check_interrupt()?;
@@ -393,7 +391,7 @@ impl Plan {
         unsafe {
             let last = (*this).last;
             if !last.is_null()
-                && cpython::references(last) == 1
+                && reference_count::is_unshared(last)
                 && types::renew_own_handle((*this).last_word as *mut ffi::PyObject, word)
             {
                 return Ok(Obj::new(last).again());
@@ -420,10 +418,7 @@ impl Plan {
         unsafe {
             let last = std::mem::replace(&mut (*this).last, std::ptr::null_mut());
             // Later versions keep a tuple's hash.
-            let tuple = if !last.is_null()
-                && cpython::references(last) == 1
-                && cpython::tuples_known_before(0x030E_0000)
-            {
+            let tuple = if !last.is_null() && reference_count::is_unshared(last) {
                 // It is the only reference, so that this cannot fail.
                 ffi::PyTuple_SetItem(last, 1, value.into_ptr());
                 Owned::take(last)?

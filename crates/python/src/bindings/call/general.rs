@@ -529,10 +529,7 @@ pub fn invoke_at(f: &'static Function, symbol: *const c_void, words: *const u64)
         if f.keep_gil && symbols::keeps_gil() {
             (f.thunk)(symbol, words)
         } else {
-            let thread = ffi::PyEval_SaveThread();
-            let status = (f.thunk)(symbol, words);
-            ffi::PyEval_RestoreThread(thread);
-            status
+            cpython::detached(|| (f.thunk)(symbol, words))
         }
     }
 }

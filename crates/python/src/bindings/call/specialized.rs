@@ -13,6 +13,7 @@ use crate::bindings::descriptor::PLAIN_RESULTS;
 use crate::bindings::function;
 use crate::bindings::function::VectorCall;
 use crate::bindings::symbols;
+use crate::cpython;
 use crate::cpython::{Obj, Owned, R, Raised};
 
 /// Where a C argument comes from and what C takes.
@@ -234,10 +235,7 @@ macro_rules! with_words {
                     let status = if (*plan).keep_gil && symbols::keeps_gil() {
                         function($($word),*)
                     } else {
-                        let thread = ffi::PyEval_SaveThread();
-                        let status = function($($word),*);
-                        ffi::PyEval_RestoreThread(thread);
-                        status
+                        cpython::detached(|| function($($word),*))
                     };
                     if (*plan).interruptible && symbols::check_interrupt().is_err() {
                         return std::ptr::null_mut();

@@ -14,6 +14,7 @@ use pyo3::ffi;
 use crate::bindings::call::general::invoke_at;
 use crate::bindings::descriptor::Function;
 use crate::bindings::raising::Returned;
+use crate::cpython;
 
 /// Calls under way.
 static BUSY: AtomicUsize = AtomicUsize::new(0);
@@ -47,12 +48,12 @@ pub fn invoke(f: &'static Function, symbol: *const c_void, words: *const u64) ->
     // words point at is kept by the caller. The thread state is restored before Python is touched. At the end of the
     // process, taking it back hangs for ever: what has to be done is done before.
     unsafe {
-        let thread = ffi::PyEval_SaveThread();
-        let value = (f.thunk)(symbol, words);
-        let errno = errno();
-        BUSY.fetch_sub(1, Ordering::SeqCst);
-        ffi::PyEval_RestoreThread(thread);
-        Returned { value, errno }
+        cpython::detached(|| {
+            let value = (f.thunk)(symbol, words);
+            let errno = errno();
+            BUSY.fetch_sub(1, Ordering::SeqCst);
+            Returned { value, errno }
+        })
     }
 }
 

@@ -19,6 +19,7 @@ use crate::bindings::errors;
 use crate::bindings::errors::Kind;
 use crate::bindings::raising::{Call, Returned};
 use crate::bindings::symbols;
+use crate::cpython;
 use crate::cpython::{Obj, Owned, R, Raised};
 
 /// How often a waiting thread looks for signals.
@@ -245,12 +246,7 @@ fn same(f: &'static Function) -> Option<Arc<Job>> {
 fn wait(f: &'static Function, job: &Job) -> R<Returned> {
     loop {
         // SAFETY: this thread is attached; its state is restored before Python is touched.
-        let returned = unsafe {
-            let thread = ffi::PyEval_SaveThread();
-            let returned = job.wait(LOOK);
-            ffi::PyEval_RestoreThread(thread);
-            returned
-        };
+        let returned = unsafe { cpython::detached(|| job.wait(LOOK)) };
         if let Some(returned) = returned {
             return Ok(returned);
         }

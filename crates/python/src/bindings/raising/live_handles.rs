@@ -16,9 +16,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 
 use cupyrite_sys::loader::CudaLibrary;
-use pyo3::ffi;
 
 use crate::bindings::descriptor::HandleKind;
+use crate::cpython;
 
 /// What is known about a handle.
 #[derive(Debug)]
@@ -67,9 +67,7 @@ impl Hasher for AddressHasher {
 
     fn write_u64(&mut self, value: u64) {
         // The map takes its bits from both ends.
-        self.0 = (self.0 ^ value)
-            .wrapping_mul(0x9E37_79B9_7F4A_7C15)
-            .rotate_left(32);
+        self.0 = cpython::pointer_map::spread(self.0 ^ value).rotate_left(32);
     }
 }
 
@@ -152,12 +150,7 @@ pub fn lock(entry: &Entry) -> Option<MutexGuard<'_, State>> {
         Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
         Err(TryLockError::WouldBlock) => {
             // SAFETY: this thread is attached; its state is restored before Python is touched.
-            unsafe {
-                let thread = ffi::PyEval_SaveThread();
-                let guard = entry.lock().unwrap_or_else(PoisonError::into_inner);
-                ffi::PyEval_RestoreThread(thread);
-                guard
-            }
+            unsafe { cpython::detached(|| entry.lock().unwrap_or_else(PoisonError::into_inner)) }
         }
     };
     if guard.alive { Some(guard) } else { None }

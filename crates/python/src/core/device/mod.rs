@@ -13,7 +13,6 @@ use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyString, PyTuple, PyType};
 use pyo3::{PyTraverseError, PyVisit, intern};
 
-use crate::core::closable::Detached;
 use crate::core::context::PyContext;
 use crate::core::device::properties::PyDeviceProperties;
 use crate::core::errors::OrRaise;
@@ -26,6 +25,7 @@ use crate::core::numbers;
 use crate::core::options::{OptionClass, Options};
 use crate::core::stream;
 use crate::core::stream::PyStream;
+use crate::cpython;
 use crate::cpython::gil_lock::GilLock;
 use crate::cpython::method;
 use crate::cpython::method::Method;
@@ -666,11 +666,8 @@ Event";
         let py = slf.py();
         let device = slf.get().device;
         let options = event::event_options(Self::FUNCTION, options)?;
-        let created = {
-            // SAFETY: calls only the driver.
-            let _detached = unsafe { Detached::new(py) };
-            device.create_unique_event(&options)
-        };
+        // SAFETY: calls only the driver.
+        let created = unsafe { cpython::detached(|| device.create_unique_event(&options)) };
         PyEvent::wrap_unrecorded(py, created.or_raise(py)?).map(Py::into_any)
     }
 }

@@ -6,7 +6,6 @@
 pub mod arrays;
 pub mod config;
 pub mod packing;
-pub mod scalar_types;
 
 use std::ffi::c_void;
 
@@ -19,7 +18,6 @@ use crate::bindings::errors;
 use crate::bindings::errors::Kind;
 use crate::bindings::function::guard;
 use crate::bindings::symbols;
-use crate::core::closable::Detached;
 use crate::core::errors::to_python;
 pub use crate::core::launch::config::PyLaunchConfig;
 pub use crate::core::launch::packing::{Args, Hold, Kept, Packer, Pins, Target};
@@ -155,14 +153,10 @@ unsafe fn queue(
         hold: Hold::Launch(&pins),
     };
     let params = packer.pack(args, &target)?;
-    let launched = {
-        // Detached: the driver may wait for room in the stream's queue.
-        // SAFETY: touches no Python object until it is dropped.
-        let _detached = unsafe { Detached::new(py) };
-        // SAFETY: one address per argument. Number and sizes match the kernel's parameters where the driver reports
-        // them; the caller guarantees their meaning, as for every launch.
-        unsafe { kernel.launch_raw(&stream, &config, params) }
-    };
+    // Detached: the driver may wait for room in the stream's queue.
+    // SAFETY: the call touches no Python object. One address per argument; number and sizes match the kernel's parameters
+    // where the driver reports them, and the caller guarantees their meaning, as for every launch.
+    let launched = unsafe { cpython::detached(|| kernel.launch_raw(&stream, &config, params)) };
     match launched {
         Ok(()) => {
             symbols::check_interrupt()?;

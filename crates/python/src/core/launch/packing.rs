@@ -18,19 +18,14 @@ use pyo3::types::PyTuple;
 
 use crate::bindings::errors;
 use crate::bindings::errors::Kind as Exc;
+use crate::bindings::parameter_arena::{INLINE, ParameterArena};
 use crate::core::launch::arrays;
-use crate::core::launch::scalar_types;
-use crate::core::launch::scalar_types::{HEAD, Kind};
 use crate::core::memory::buffer::PyBuffer;
 use crate::cpython;
+use crate::cpython::internals::scalar_values;
+use crate::cpython::internals::scalar_values::{HEAD, ScalarBytes};
 use crate::cpython::{Buffer, Obj, Owned, R, Raised};
 use crate::types;
-
-/// Number of arguments packed without allocating a pointer array.
-pub const INLINE: usize = 32;
-
-/// Inline capacity for values, in 16-byte units.
-const PIECES: usize = 64;
 
 /// Purpose of the arguments.
 pub struct Target<'a> {
@@ -191,39 +186,21 @@ impl Drop for Pins<'_> {
     }
 }
 
-/// Storage of the packed arguments of one launch. Must not move between [`Packer::pack`] and the end of the C call.
+/// The packed arguments of one launch. Must not move between [`Packer::pack`] and the end of the C call.
 pub struct Packer {
-    pointers: MaybeUninit<[*mut c_void; INLINE]>,
-    values: MaybeUninit<[u128; PIECES]>,
-    /// Used units of `values`.
-    used: usize,
-    more: Option<Box<More>>,
-}
-
-/// Storage that few launches need.
-#[derive(Default)]
-struct More {
-    pointers: Vec<*mut c_void>,
-    values: Vec<Box<[u128]>>,
+    arena: ParameterArena,
     /// Objects that must live until the kernel is queued.
     keep: Vec<Owned>,
 }
 
 impl Packer {
-    /// An empty packer, without initialization cost.
+    /// Creates an empty packer; costs nothing.
     #[inline(always)]
     pub const fn new() -> Packer {
         Packer {
-            pointers: MaybeUninit::uninit(),
-            values: MaybeUninit::uninit(),
-            used: 0,
-            more: None,
+            arena: ParameterArena::new(),
+            keep: Vec::new(),
         }
-    }
-
-    #[cold]
-    fn more(&mut self) -> &mut More {
-        self.more.get_or_insert_default()
     }
 
     /// Packs the arguments and returns the array of their addresses as taken by `cuLaunchKernel`; null for no
@@ -247,15 +224,7 @@ impl Packer {
         if count == 0 {
             return Ok(std::ptr::null_mut());
         }
-        let pointers: *mut *mut c_void = if count <= INLINE {
-            self.pointers.as_mut_ptr().cast()
-        } else {
-            let pointers = &mut self.more().pointers;
-            if pointers.try_reserve_exact(count).is_err() {
-                return Err(errors::no_memory());
-            }
-            pointers.as_mut_ptr()
-        };
+        let pointers = self.arena.begin(count)?;
         for index in 0..count {
             let size = match target.params {
                 Some(params) => params[index].size,
@@ -279,14 +248,14 @@ impl Packer {
         let ty = value.ty();
         if std::ptr::eq(ty, &raw mut ffi::PyLong_Type) {
             let word = integer(value, place)?;
-            return self.word(word);
+            return self.arena.word(word);
         }
-        if let Some(kind) = scalar_types::exact(ty) {
+        if let Some(kind) = scalar_values::exact(ty) {
             return self.number(value, kind, place);
         }
         if let Ok(buffer) = bound(value).cast::<PyBuffer>() {
             let address = place.address_of(buffer.get(), value)?;
-            return self.word(address);
+            return self.arena.word(address);
         }
         if std::ptr::eq(ty, &raw mut ffi::PyFloat_Type) {
             return self.double(value, place);
@@ -294,65 +263,21 @@ impl Packer {
         self.other(value, place)
     }
 
-    /// Stores an 8-byte value.
-    #[inline(always)]
-    fn word(&mut self, word: u64) -> R<*mut c_void> {
-        let room = self.room(8)?;
-        // SAFETY: there is room for 8 aligned bytes.
-        unsafe { room.cast::<u64>().write(word) };
-        Ok(room.cast())
-    }
-
-    /// Allocates storage for a value, 16-byte aligned.
-    #[inline(always)]
-    fn room(&mut self, size: usize) -> R<*mut u8> {
-        let pieces = size.div_ceil(16);
-        if pieces <= PIECES - self.used {
-            // SAFETY: the units from `used` on are free.
-            let at = unsafe { self.values.as_mut_ptr().cast::<u128>().add(self.used) };
-            self.used += pieces;
-            return Ok(at.cast());
-        }
-        self.large_room(pieces)
-    }
-
-    #[cold]
-    fn large_room(&mut self, pieces: usize) -> R<*mut u8> {
-        let mut memory: Vec<u128> = Vec::new();
-        if memory.try_reserve_exact(pieces).is_err() {
-            return Err(errors::no_memory());
-        }
-        memory.resize(pieces, 0);
-        let mut memory = memory.into_boxed_slice();
-        let at = memory.as_mut_ptr().cast();
-        // The slice does not move with its box.
-        self.more().values.push(memory);
-        Ok(at)
-    }
-
-    /// Stores a copy of bytes.
-    fn bytes(&mut self, bytes: &[u8]) -> R<*mut c_void> {
-        let room = self.room(bytes.len())?;
-        // SAFETY: there is room for these bytes, in private memory.
-        unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), room, bytes.len()) };
-        Ok(room.cast())
-    }
-
     /// Packs a NumPy scalar or a simple ctypes value.
     #[inline(always)]
-    fn number(&mut self, value: Obj<'_>, kind: Kind, place: Place<'_>) -> R<*mut c_void> {
+    fn number(&mut self, value: Obj<'_>, kind: ScalarBytes, place: Place<'_>) -> R<*mut c_void> {
         // SAFETY: an instance of the type confirmed that the bytes, or their address, follow the head.
         let inside = unsafe { value.ptr().cast::<u8>().add(HEAD) };
         match kind {
             // Immutable, and the arguments keep the object alive.
-            Kind::Inside(size) => {
+            ScalarBytes::Inside(size) => {
                 place.check(size, value)?;
                 Ok(inside.cast())
             }
             // Copied: value and address (`ctypes.resize`) may change while other threads run.
-            Kind::Behind(size) => {
+            ScalarBytes::Behind(size) => {
                 place.check(size, value)?;
-                let room = self.room(size)?;
+                let room = self.arena.room(size)?;
                 // SAFETY: the first word is the address of `size` bytes; there is room for them.
                 unsafe {
                     let from = inside.cast::<*const u8>().read();
@@ -370,7 +295,7 @@ impl Packer {
         if number == -1.0 && cpython::raised() {
             return Err(Raised);
         }
-        self.word(number.to_bits())
+        self.arena.word(number.to_bits())
     }
 
     /// Packs values of less common types.
@@ -380,15 +305,15 @@ impl Packer {
             // Without a parameter size, a Python bool is packed as a C `bool`.
             // SAFETY: `True` is a singleton.
             let truth = std::ptr::eq(value.ptr(), unsafe { ffi::Py_True() });
-            return self.word(truth.into());
+            return self.arena.word(truth.into());
         }
         if value.is_int() {
             let word = integer(value, place)?;
-            return self.word(word);
+            return self.arena.word(word);
         }
         if let Some(number) = types::handle_value(value.ptr()) {
             place.check(types::handle_size(value.ptr()), value)?;
-            return self.word(number);
+            return self.arena.word(number);
         }
         if let Some(address) = types::any_struct_ptr(value.ptr()) {
             place.check(types::any_struct_size(value.ptr()), value)?;
@@ -397,7 +322,7 @@ impl Packer {
             }
             return Ok(address.cast());
         }
-        if let Some(kind) = scalar_types::find(value)? {
+        if let Some(kind) = scalar_values::find(value)? {
             return self.number(value, kind, place);
         }
         if value.instance_of_type(&raw mut ffi::PyFloat_Type) {
@@ -418,7 +343,7 @@ impl Packer {
             let mut bytes = [0; 16];
             bytes[..8].copy_from_slice(&re.to_le_bytes());
             bytes[8..].copy_from_slice(&im.to_le_bytes());
-            return self.bytes(&bytes);
+            return self.arena.bytes(&bytes);
         }
         if let Some(at) = self.numpy_scalar(value, place)? {
             return Ok(at);
@@ -428,10 +353,10 @@ impl Packer {
         }
         let stream = place.target.hold.stream();
         let here = || place.name();
-        match arrays::address(value, stream, here, &mut self.more().keep) {
+        match arrays::address(value, stream, here, &mut self.keep) {
             Ok(Some(address)) => {
                 place.check(8, value)?;
-                self.word(address)
+                self.arena.word(address)
             }
             Ok(None) => Err(refuse(value, place)),
             Err(Raised) => Err(Raised),
@@ -440,7 +365,7 @@ impl Packer {
 
     /// Packs other NumPy scalars: structured scalars, dates, types of extension packages.
     fn numpy_scalar(&mut self, value: Obj<'_>, place: Place<'_>) -> R<Option<*mut c_void>> {
-        let Some(numpy) = scalar_types::imported(c"numpy")? else {
+        let Some(numpy) = scalar_values::imported(c"numpy")? else {
             return Ok(None);
         };
         let Some(generic) = numpy.obj().attribute(c"generic")? else {
@@ -481,13 +406,14 @@ impl Packer {
         }
         place.check(len, value)?;
         // SAFETY: a bytes object owned here, with `len` bytes.
-        self.bytes(unsafe { std::slice::from_raw_parts(data, len) })
+        self.arena
+            .bytes(unsafe { std::slice::from_raw_parts(data, len) })
             .map(Some)
     }
 
     /// Packs a ctypes structure, union, array or pointer by value.
     fn ctypes_value(&mut self, value: Obj<'_>, place: Place<'_>) -> R<Option<*mut c_void>> {
-        let Some(ctypes) = scalar_types::imported(c"_ctypes")? else {
+        let Some(ctypes) = scalar_values::imported(c"_ctypes")? else {
             return Ok(None);
         };
         let is = |name| -> R<bool> {
@@ -495,12 +421,14 @@ impl Packer {
             Ok(class.is_some_and(|class| value.instance_of_type(class.ptr().cast())))
         };
         if is(c"_SimpleCData")? {
-            // Other simple types hold an object, a host string, or a type without device counterpart.
+            // Numbers arrive here if they are not read in place. Other simple types hold an object, a host string, or a type
+            // without device counterpart.
             let swapped = value.attribute(c"__ctype_le__")?;
             let same = swapped.is_none_or(|t| std::ptr::eq(t.ptr().cast(), value.ty()));
             let letter = value.attribute(c"_type_")?;
             let letter = letter.and_then(|l| l.obj().text()).unwrap_or_default();
-            if !same || !matches!(letter.as_str(), "z" | "Z" | "F" | "D") {
+            let number = letter.len() == 1 && "?cubBhHiIlLqQfdPzZFD".contains(&letter);
+            if !same || !number {
                 return Ok(None);
             }
         } else if !(is(c"Structure")? || is(c"Union")? || is(c"Array")? || is(c"_Pointer")?) {
@@ -520,7 +448,7 @@ impl Packer {
         // Copied: the object may change, and its memory move, while the driver reads.
         // SAFETY: the view has this many bytes.
         let bytes = unsafe { std::slice::from_raw_parts(view.address() as *const u8, view.len()) };
-        self.bytes(bytes).map(Some)
+        self.arena.bytes(bytes).map(Some)
     }
 }
 
@@ -722,7 +650,7 @@ fn wrong_count(given: usize, params: &[ParamInfo], target: &Target<'_>) -> Raise
 #[cold]
 fn wrong_size(value: Obj<'_>, size: usize, wanted: usize, place: Place<'_>) -> Raised {
     let is = |ty: *mut ffi::PyTypeObject| value.instance_of_type(ty);
-    let hint = if is(&raw mut ffi::PyFloat_Type) && scalar_types::exact(value.ty()).is_none() {
+    let hint = if is(&raw mut ffi::PyFloat_Type) && scalar_values::exact(value.ty()).is_none() {
         match wanted {
             2 => "; a Python float is a double: pass numpy.float16(x) for a half",
             4 => {
@@ -731,7 +659,7 @@ fn wrong_size(value: Obj<'_>, size: usize, wanted: usize, place: Place<'_>) -> R
             _ => "",
         }
     } else if is(&raw mut ffi::PyComplex_Type)
-        && scalar_types::exact(value.ty()).is_none()
+        && scalar_values::exact(value.ty()).is_none()
         && wanted == 8
     {
         "; a Python complex is two doubles: pass numpy.complex64(x) for two floats"

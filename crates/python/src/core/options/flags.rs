@@ -8,10 +8,10 @@ use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 use pyo3::ffi;
 use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyList, PyString};
+use pyo3::types::{PyList, PyString};
 
 use crate::core::options::{OptionClass, Options};
-use crate::cpython;
+use crate::cpython::internals::{Trick, enabled, split_dict};
 
 /// Location of the values of an option class's `N` fields in its instances.
 ///
@@ -28,20 +28,6 @@ pub struct FlagPlaces<const N: usize> {
     class: AtomicPtr<ffi::PyTypeObject>,
     /// The shared keys table.
     names: AtomicPtr<c_void>,
-}
-
-const WORD: usize = size_of::<usize>();
-/// Layout of a dictionary: object head, number of items, watcher word, keys table, and values array (null for unshared
-/// dictionaries).
-const NAMES: usize = size_of::<ffi::PyObject>() + 2 * WORD;
-const VALUES: usize = NAMES + WORD;
-const SIZE: usize = VALUES + WORD;
-
-/// Since Python 3.13 a values array begins with a header word.
-#[inline(always)]
-fn first_value() -> usize {
-    // SAFETY: a constant of the interpreter.
-    usize::from(unsafe { ffi::Py_Version } >= 0x030D_0000)
 }
 
 impl<const N: usize> FlagPlaces<N> {
@@ -66,9 +52,9 @@ impl<const N: usize> FlagPlaces<N> {
         // SAFETY: `find` has checked the dictionary layout of this Python version before storing the class. No Python
         // code runs here, so the values stay valid; only their addresses are compared.
         let values = unsafe {
-            let (names, row) = parts(&fields);
+            let (names, row) = split_dict::parts(&fields);
             if ptr::eq(names, self.names.load(Ordering::Relaxed)) && !row.is_null() {
-                row.add(first_value()).cast::<[_; N]>().read()
+                row.cast::<[_; N]>().read()
             } else {
                 [ptr::null_mut(); N]
             }
@@ -95,7 +81,7 @@ impl<const N: usize> FlagPlaces<N> {
             Some(name) => name.py(),
             None => return,
         };
-        if self.asked.swap(true, Ordering::Relaxed) || !cpython::tuples_known_before(0x030E_0000) {
+        if self.asked.swap(true, Ordering::Relaxed) || !enabled(Trick::Dicts) {
             return;
         }
         // An error here is raised again by the lookups.
@@ -113,12 +99,6 @@ impl<const N: usize> FlagPlaces<N> {
         names: [&Bound<'_, PyString>; N],
     ) -> PyResult<Option<*mut c_void>> {
         let py = class.py();
-        let size = py
-            .get_type::<PyDict>()
-            .getattr(intern!(py, "__basicsize__"))?;
-        if size.extract::<usize>()? != SIZE {
-            return Ok(None);
-        }
         let instance = class.call_method1(intern!(py, "__new__"), (class,))?;
         let Some(fields) = Options::fields_of(&instance) else {
             return Ok(None);
@@ -131,11 +111,10 @@ impl<const N: usize> FlagPlaces<N> {
         // SAFETY: the dictionary has the expected size, and these Python versions this layout. A values array has room
         // for all items.
         let (table, found) = unsafe {
-            let (table, values) = parts(&fields);
+            let (table, values) = split_dict::parts(&fields);
             if table.is_null() || values.is_null() {
                 return Ok(None);
             }
-            let values = values.add(first_value());
             let is = |place: usize| ptr::eq(values.add(place).read(), wanted[place].as_ptr());
             (table, (0..N).all(is))
         };
@@ -148,25 +127,5 @@ impl<const N: usize> FlagPlaces<N> {
         // Leaked, so that no other keys table can get the address of this one.
         let _ = ManuallyDrop::new((instance, fields));
         Ok(Some(table))
-    }
-}
-
-/// Keys table and values array of a dictionary.
-///
-/// # Safety
-///
-/// The interpreter's dictionaries have this layout.
-#[inline(always)]
-unsafe fn parts(fields: &Bound<'_, PyDict>) -> (*mut c_void, *const *mut ffi::PyObject) {
-    let fields = fields.as_ptr();
-    // SAFETY: guaranteed by the caller; a live dictionary.
-    unsafe {
-        (
-            fields.byte_add(NAMES).cast::<*mut c_void>().read(),
-            fields
-                .byte_add(VALUES)
-                .cast::<*const *mut ffi::PyObject>()
-                .read(),
-        )
     }
 }

@@ -22,6 +22,7 @@ use crate::core::view::class;
 use crate::core::view::dtype;
 use crate::core::view::dtype::Dtype;
 use crate::core::view::import::{Consumer, MemoryOwner, ViewState};
+use crate::cpython::internals::{Trick, enabled};
 
 /// Offsets of the fields of `cupy.ndarray` and `cupy.cuda.MemoryPointer` that a view reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -221,6 +222,9 @@ fn current_stream(py: Python<'_>, device: i32) -> PyResult<usize> {
 
 /// The field offsets, if `class` is `cupy.ndarray` with the expected layout.
 pub fn find(class: &Bound<'_, PyType>) -> Option<FieldOffsets> {
+    if !enabled(Trick::Cupy) {
+        return None;
+    }
     let cupy = class::is_of(class, "cupy", "ndarray")?;
     // Any exception means an unknown version of CuPy.
     Probes::make(&cupy, class)

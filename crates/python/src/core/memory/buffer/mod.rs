@@ -22,8 +22,8 @@ use crate::core::memory::buffer::release::{release, release_quietly, set_stream}
 use crate::core::memory::ipc::PyBufferDescriptor;
 use crate::core::pin_count::PinCount;
 use crate::core::stream;
-use crate::cpython::freelist::{Construct, FreeList, FreeListed};
 use crate::cpython::gil_lock::{GilLock, GilLockGuard};
+use crate::cpython::internals::freelist::{Construct, FreeList, FreeListed};
 
 /// Memory allocated by a memory resource or owned by another object.
 ///

@@ -9,12 +9,13 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyString};
 
-use crate::core::closable::{Detached, Lent};
+use crate::core::closable::Lent;
 use crate::core::errors::{OrRaise, to_python};
 use crate::core::memory::buffer::{Backing, BufferState, PyBuffer, ResourceDeallocation};
 use crate::core::stream;
 use crate::core::stream::PyStream;
 use crate::core::view::import::MemoryOwner;
+use crate::cpython;
 use crate::cpython::method::Method;
 use crate::cpython::trashcan;
 
@@ -197,8 +198,7 @@ impl PyBuffer {
         let done = match memory {
             Backing::Pool(memory) => {
                 // SAFETY: memory, pool and stream contain no Python objects.
-                let _detached = unsafe { Detached::new(py) };
-                memory.close(None)
+                unsafe { cpython::detached(|| memory.close(None)) }
             }
             // Unreachable: checked above.
             _ => Ok(()),
@@ -246,11 +246,8 @@ stream : Stream, optional
             cupyrite::hint::cold_path();
             return close_general(slf, stream);
         };
-        let (done, clone) = {
-            // SAFETY: memory, pool and stream contain no Python objects.
-            let _detached = unsafe { Detached::new(py) };
-            memory.free_and_keep_stream()
-        };
+        // SAFETY: memory, pool and stream contain no Python objects.
+        let (done, clone) = unsafe { cpython::detached(|| memory.free_and_keep_stream()) };
         match stream.and_then(stream::cast_exact) {
             // Most memory is freed on the stream of its allocation.
             Some(shell) => shell.give_back(py, clone),

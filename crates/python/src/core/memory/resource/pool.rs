@@ -9,7 +9,7 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyString, PyTuple};
 
-use crate::core::closable::{Detached, Lent, closed, drop_detached};
+use crate::core::closable::{Lent, closed, drop_detached};
 use crate::core::context::handle_object;
 use crate::core::errors::OrRaise;
 use crate::core::memory::buffer::{Backing, PyBuffer};
@@ -19,6 +19,7 @@ use crate::core::memory::pool_attributes::{PyMemPoolAttributes, drop_pool};
 use crate::core::memory::resource::base::{PyMemoryResource, stream_or_default};
 use crate::core::numbers::{address_argument, size_argument, size_or_none};
 use crate::core::stream;
+use crate::cpython;
 use crate::cpython::gil_lock::{GilLock, GilLockGuard};
 use crate::cpython::method::Method;
 use crate::generated::ids::class::driver as class;
@@ -196,12 +197,9 @@ impl PyMemPool {
             cupyrite::hint::cold_path();
             return PyMemPool::allocate_general(slf, pool, size, stream);
         };
-        let taken = {
-            // Detached: the driver may wait for a stream when memory is short.
-            // SAFETY: pool and stream contain no Python objects.
-            let _detached = unsafe { Detached::new(py) };
-            pool.allocate_raw_on(home, size, &stream)
-        };
+        // Detached: the driver may wait for a stream when memory is short.
+        // SAFETY: pool and stream contain no Python objects.
+        let taken = unsafe { cpython::detached(|| pool.allocate_raw_on(home, size, &stream)) };
         match taken {
             Ok(taken) => PyMemPool::create_buffer(slf, taken, pool, size, stream),
             Err(error) => allocation_failed(py, *error, pool, stream),
@@ -235,12 +233,9 @@ impl PyMemPool {
             // A foreign stream may own a Python object.
             return PyMemPool::allocate_on_foreign(slf, pool, size, stream);
         }
-        let taken = {
-            // Detached: the driver may wait for a stream when memory is short.
-            // SAFETY: pool and stream contain no Python objects.
-            let _detached = unsafe { Detached::new(py) };
-            pool.allocate_raw(size, &stream)
-        };
+        // Detached: the driver may wait for a stream when memory is short.
+        // SAFETY: pool and stream contain no Python objects.
+        let taken = unsafe { cpython::detached(|| pool.allocate_raw(size, &stream)) };
         match taken {
             Ok(taken) => PyMemPool::create_buffer(slf, taken, pool, size, stream),
             Err(error) => allocation_failed(py, error, pool, stream),

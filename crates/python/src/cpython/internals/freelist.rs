@@ -11,7 +11,7 @@ use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::pyclass::boolean_struct::True;
 
-use crate::cpython;
+use crate::cpython::internals::{Trick, enabled};
 
 /// A class whose objects come from a [`FreeList`].
 ///
@@ -152,7 +152,9 @@ impl<T: FreeListed> FreeList<T> {
             unsafe { ffi::PyObject_GC_UnTrack(created.as_ptr().cast()) };
         }
         if self.offset.load(Ordering::Relaxed) == 0 {
-            let offset = Self::value_offset(&created).unwrap_or(UNKNOWN);
+            let offset = Self::value_offset(&created)
+                .filter(|_| enabled(Trick::Freelist))
+                .unwrap_or(UNKNOWN);
             self.offset.store(offset, Ordering::Relaxed);
             if offset != UNKNOWN {
                 let class = created.as_any().get_type_ptr();
@@ -170,9 +172,7 @@ impl<T: FreeListed> FreeList<T> {
         let offset = |name| class.getattr(name).ok()?.extract::<usize>().ok();
         let py = created.py();
         // Checked Python versions, with a GIL.
-        if !cpython::tuples_known_before(0x030F_0000)
-            || offset(intern!(py, "__dictoffset__")) != Some(0)
-        {
+        if !enabled(Trick::Freelist) || offset(intern!(py, "__dictoffset__")) != Some(0) {
             return;
         }
         // Negative if the list precedes the object.

@@ -5,40 +5,41 @@
 //! imports nothing.
 
 use std::ffi::CStr;
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU16, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use pyo3::ffi;
 
 use crate::cpython;
+use crate::cpython::internals::{Trick, enabled};
+use crate::cpython::pointer_map::PointerMap;
 use crate::cpython::{Buffer, Obj, Owned, R};
 
 /// Location and size of a number in its object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum ScalarBytes {
     /// Directly after the object head; immutable (NumPy).
     Inside(usize),
     /// At the address in the first word after the object head (ctypes).
     Behind(usize),
 }
 
-impl Kind {
+impl ScalarBytes {
     const BEHIND: u16 = 0x100;
 
     fn code(self) -> u16 {
         match self {
-            Kind::Inside(size) => size as u16,
-            Kind::Behind(size) => size as u16 | Kind::BEHIND,
+            ScalarBytes::Inside(size) => size as u16,
+            ScalarBytes::Behind(size) => size as u16 | ScalarBytes::BEHIND,
         }
     }
 
     #[inline(always)]
-    fn from_code(code: u16) -> Kind {
+    fn from_code(code: u16) -> ScalarBytes {
         let size = usize::from(code & 0xFF);
-        if code & Kind::BEHIND == 0 {
-            Kind::Inside(size)
+        if code & ScalarBytes::BEHIND == 0 {
+            ScalarBytes::Inside(size)
         } else {
-            Kind::Behind(size)
+            ScalarBytes::Behind(size)
         }
     }
 }
@@ -46,32 +47,13 @@ impl Kind {
 /// Size of the object head.
 pub const HEAD: usize = size_of::<ffi::PyObject>();
 
-/// Open-addressed map from type to layout, at most a third full: there are fewer than forty types.
-const SLOTS: usize = 128;
-static KEYS: [AtomicPtr<ffi::PyTypeObject>; SLOTS] =
-    [const { AtomicPtr::new(std::ptr::null_mut()) }; SLOTS];
-static CODES: [AtomicU16; SLOTS] = [const { AtomicU16::new(0) }; SLOTS];
-static INSERT: Mutex<()> = Mutex::new(());
-
-#[inline(always)]
-fn place(ty: *mut ffi::PyTypeObject) -> usize {
-    (ty.addr() >> 4).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> (64 - SLOTS.trailing_zeros())
-}
+/// The known types, fewer than forty.
+static TYPES: PointerMap<128> = PointerMap::new();
 
 /// The layout of values of exactly this type, if known.
 #[inline(always)]
-pub fn exact(ty: *mut ffi::PyTypeObject) -> Option<Kind> {
-    let mut at = place(ty);
-    loop {
-        let key = KEYS[at].load(Ordering::Acquire);
-        if key == ty {
-            return Some(Kind::from_code(CODES[at].load(Ordering::Relaxed)));
-        }
-        if key.is_null() {
-            return None;
-        }
-        at = (at + 1) % SLOTS;
-    }
+pub fn exact(ty: *mut ffi::PyTypeObject) -> Option<ScalarBytes> {
+    TYPES.get(ty).map(ScalarBytes::from_code)
 }
 
 /// The layout of values of this type or a base type; fills the table first if possible.
@@ -79,7 +61,10 @@ pub fn exact(ty: *mut ffi::PyTypeObject) -> Option<Kind> {
 /// # Errors
 ///
 /// Errors of the module lookups.
-pub fn find(value: Obj<'_>) -> R<Option<Kind>> {
+pub fn find(value: Obj<'_>) -> R<Option<ScalarBytes>> {
+    if !enabled(Trick::Scalars) {
+        return Ok(None);
+    }
     learn_numpy()?;
     learn_ctypes()?;
     let mut ty = value.ty();
@@ -94,24 +79,11 @@ pub fn find(value: Obj<'_>) -> R<Option<Kind>> {
 }
 
 /// Adds a type to the table.
-fn insert(class: Owned, kind: Kind) {
-    let _lock = INSERT.lock().unwrap_or_else(|e| e.into_inner());
-    let ty = class.ptr().cast::<ffi::PyTypeObject>();
-    let mut at = place(ty);
-    loop {
-        let key = KEYS[at].load(Ordering::Relaxed);
-        if key == ty {
-            return;
-        }
-        if key.is_null() {
-            break;
-        }
-        at = (at + 1) % SLOTS;
+fn insert(class: Owned, bytes: ScalarBytes) {
+    if TYPES.insert(class.ptr().cast(), bytes.code()) {
+        // The table owns the type, so that its address is not reused.
+        let _ = class.into_ptr();
     }
-    CODES[at].store(kind.code(), Ordering::Relaxed);
-    KEYS[at].store(ty, Ordering::Release);
-    // The table owns the type, so that its address is not reused.
-    let _ = class.into_ptr();
 }
 
 /// A module, if the program has imported it.
@@ -182,7 +154,7 @@ fn learn_numpy() -> R<()> {
 
 /// The layout of a NumPy scalar type, if an instance confirms it; other types are read through the buffer protocol,
 /// which is slower.
-fn checked_inside(class: &Owned) -> Option<Kind> {
+fn checked_inside(class: &Owned) -> Option<ScalarBytes> {
     let value = zero(class)?;
     let view = Buffer::get(value.obj()).unwrap_or_else(|_| {
         cpython::clear();
@@ -212,7 +184,7 @@ fn checked_inside(class: &Owned) -> Option<Kind> {
         let seen = std::slice::from_raw_parts(bytes.address() as *const u8, size);
         inside == seen
     };
-    same.then_some(Kind::Inside(size))
+    same.then_some(ScalarBytes::Inside(size))
 }
 
 /// `class(1)`.
@@ -268,7 +240,7 @@ fn learn_ctypes() -> R<()> {
 }
 
 /// The layout of a simple ctypes type, if an instance confirms it.
-fn checked_behind(class: &Owned) -> Option<Kind> {
+fn checked_behind(class: &Owned) -> Option<ScalarBytes> {
     let value = zero(class)?;
     let view = Buffer::get(value.obj()).unwrap_or_else(|_| {
         cpython::clear();
@@ -280,17 +252,21 @@ fn checked_behind(class: &Owned) -> Option<Kind> {
     }
     // SAFETY: every ctypes object is larger than its head and a pointer.
     let pointer = unsafe { value.ptr().cast::<u8>().add(HEAD).cast::<u64>().read() };
-    (pointer == view.address()).then_some(Kind::Behind(size))
+    (pointer == view.address()).then_some(ScalarBytes::Behind(size))
 }
 
 #[cfg(test)]
 mod tests {
-    use crate::core::launch::scalar_types::Kind;
+    use super::ScalarBytes;
 
     #[test]
     fn codes_come_back() {
-        for kind in [Kind::Inside(16), Kind::Behind(1), Kind::Behind(8)] {
-            assert_eq!(Kind::from_code(kind.code()), kind);
+        for kind in [
+            ScalarBytes::Inside(16),
+            ScalarBytes::Behind(1),
+            ScalarBytes::Behind(8),
+        ] {
+            assert_eq!(ScalarBytes::from_code(kind.code()), kind);
         }
     }
 }

@@ -1,0 +1,205 @@
+//! Private layouts of CPython, NumPy, ctypes and CuPy.
+//!
+//! The extension module is built for the limited API. Everything that relies on more than that is in this folder, so that
+//! one table shows what can break with a new release:
+//!
+//! | trick | what is assumed | checked on | elsewhere |
+//! |---|---|---|---|
+//! | `reference-counts` ([`reference_count`]) | an object begins with its count; 32 bits, or 64 before 3.12 | 3.11 to 3.14 with a GIL | `Py_IncRef` is called |
+//! | `reuse` ([`reference_count::is_unshared`]) | a tuple or handle with one reference may be changed; tuples keep no hash | 3.11 to 3.13 with a GIL | every result is a new object |
+//! | `tuples` ([`tuple`]) | the items follow `tp_basicsize`; the length follows the head | 3.11 to 3.14 with a GIL | `PyTuple_GetItem` is called |
+//! | `freelist` ([`freelist`]) | PyO3's object layout; `tp_dealloc` is the seventh word of a type | 3.11 to 3.14 with a GIL | PyO3 makes and frees each object |
+//! | `dicts` ([`split_dict`]) | offsets of the keys and values in a dictionary | 3.11 to 3.13 with a GIL | `PyDict_GetItem` is called |
+//! | `scalars` ([`scalar_values`]) | the bytes of NumPy's and ctypes' numbers follow the head, or their address does | tried with each type | the buffer protocol is used |
+//! | `cupy` (`core::view::cupy`) | the fields that `cupy.ndarray` declares in its `.pxd` files | found in two arrays | DLPack is used |
+//!
+//! [`init`] checks each assumption when the module is imported (those about other packages are checked when a value of
+//! theirs is first used) and turns off the tricks whose assumption fails. `CUPYRITE_STRICT_ABI=1` turns all of them off; a
+//! comma-separated list of the names above turns off single ones.
+
+pub mod freelist;
+pub mod reference_count;
+pub mod scalar_values;
+pub mod split_dict;
+pub mod tuple;
+
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use pyo3::exceptions::PyValueError;
+use pyo3::ffi;
+use pyo3::prelude::*;
+
+use crate::cpython::GIL;
+
+/// The environment variable that turns the tricks off.
+const VARIABLE: &str = "CUPYRITE_STRICT_ABI";
+
+/// A use of a private layout; a row of the table above.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Trick {
+    /// Reference counts are read and incremented in place.
+    ReferenceCounts,
+    /// Results that only the extension refers to are used again.
+    Reuse,
+    /// Items and lengths of tuples are read in place.
+    Tuples,
+    /// Freed objects are kept for reuse.
+    Freelist,
+    /// Values of instance dictionaries are read in place.
+    Dicts,
+    /// Numbers of NumPy and ctypes are read in place.
+    Scalars,
+    /// Arrays of CuPy are read in place.
+    Cupy,
+}
+
+/// The first version after those that a trick was checked on; no trick is used there.
+const UNCHECKED: u32 = 0x030F_0000;
+/// The version in which tuples begin to keep their hash.
+const HASHED_TUPLES: u32 = 0x030E_0000;
+
+/// One row of the table.
+struct Row {
+    trick: Trick,
+    name: &'static str,
+    /// Versions of Python that the assumption was checked on, as `Py_Version` counts them.
+    versions: std::ops::Range<u32>,
+    /// Whether the assumption holds in this process.
+    check: fn(Python<'_>) -> bool,
+}
+
+const ROWS: [Row; 7] = [
+    Row {
+        trick: Trick::ReferenceCounts,
+        name: "reference-counts",
+        versions: 0..UNCHECKED,
+        check: reference_count::check,
+    },
+    Row {
+        trick: Trick::Reuse,
+        name: "reuse",
+        versions: 0..HASHED_TUPLES,
+        check: reference_count::check,
+    },
+    Row {
+        trick: Trick::Tuples,
+        name: "tuples",
+        versions: 0..UNCHECKED,
+        check: tuple::check,
+    },
+    Row {
+        trick: Trick::Freelist,
+        name: "freelist",
+        versions: 0..UNCHECKED,
+        check: |_| true,
+    },
+    Row {
+        trick: Trick::Dicts,
+        name: "dicts",
+        versions: 0..HASHED_TUPLES,
+        check: split_dict::check,
+    },
+    Row {
+        trick: Trick::Scalars,
+        name: "scalars",
+        versions: 0..u32::MAX,
+        check: |_| true,
+    },
+    Row {
+        trick: Trick::Cupy,
+        name: "cupy",
+        versions: 0..u32::MAX,
+        check: |_| true,
+    },
+];
+
+/// One bit for each trick in use; 0 before [`init`].
+static ENABLED: AtomicU32 = AtomicU32::new(0);
+
+/// Whether a trick is in use: it was not turned off, and its assumption holds.
+#[inline(always)]
+pub fn enabled(trick: Trick) -> bool {
+    ENABLED.load(Ordering::Relaxed) & (1 << trick as u32) != 0
+}
+
+/// Reads the environment variable and checks the assumptions, once, when the module is imported.
+///
+/// # Errors
+///
+/// `ValueError` for a value of the variable that is none of those allowed.
+pub fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    let given = std::env::var_os(VARIABLE).unwrap_or_default();
+    let given = given.to_string_lossy();
+    let (off, unknown) = turned_off(&given);
+    if let Some(unknown) = unknown {
+        let names = ROWS.map(|row| row.name).join(", ");
+        return Err(PyValueError::new_err(format!(
+            "{VARIABLE}={given:?}: unknown name {unknown:?}; expected 0, 1 or a comma-separated list of {names}"
+        )));
+    }
+    let py = module.py();
+    // SAFETY: a constant of the interpreter.
+    let version = u32::try_from(unsafe { ffi::Py_Version }).unwrap_or(u32::MAX);
+    let mut enabled = 0;
+    for row in &ROWS {
+        let about_python = !matches!(row.trick, Trick::Scalars | Trick::Cupy);
+        let bit = 1 << row.trick as u32;
+        if off & bit == 0
+            && (GIL || !about_python)
+            && row.versions.contains(&version)
+            && (row.check)(py)
+        {
+            enabled |= bit;
+        }
+    }
+    ENABLED.store(enabled, Ordering::Relaxed);
+    module.add_function(wrap_pyfunction!(private_layouts, module)?)
+}
+
+/// The tricks that the value of the variable turns off, as bits, and the first name that is none.
+fn turned_off(given: &str) -> (u32, Option<&str>) {
+    match given.trim() {
+        "" | "0" => return (0, None),
+        "1" => return (u32::MAX, None),
+        _ => {}
+    }
+    let mut off = 0;
+    for name in given.split(',').map(str::trim) {
+        match ROWS.iter().find(|row| row.name == name) {
+            Some(row) => off |= 1 << row.trick as u32,
+            None => return (0, Some(name)),
+        }
+    }
+    (off, None)
+}
+
+/// The names of the private layouts in use: see `CUPYRITE_STRICT_ABI` in the documentation.
+#[pyfunction]
+fn private_layouts() -> Vec<&'static str> {
+    ROWS.iter()
+        .filter(|row| enabled(row.trick))
+        .map(|row| row.name)
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_variable_turns_off_all_or_single_tricks() {
+        assert_eq!(turned_off(""), (0, None));
+        assert_eq!(turned_off("0"), (0, None));
+        assert_eq!(turned_off("1"), (u32::MAX, None));
+        let both = (1 << Trick::Reuse as u32) | (1 << Trick::Cupy as u32);
+        assert_eq!(turned_off("reuse, cupy"), (both, None));
+        assert_eq!(turned_off("reuse,yes"), (0, Some("yes")));
+    }
+
+    #[test]
+    fn every_trick_has_a_row_and_a_bit_of_its_own() {
+        for (index, row) in ROWS.iter().enumerate() {
+            assert_eq!(row.trick as usize, index);
+        }
+    }
+}
