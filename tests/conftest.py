@@ -4,6 +4,7 @@ CUPYRITE_DEVICE chooses the device. Tests that need a GPU carry `@pytest.mark.gp
 tests of the CPU device itself carry `@pytest.mark.cpu`.
 """
 
+import gc
 import os
 import signal
 
@@ -20,6 +21,12 @@ def pytest_configure(config):
     config.addinivalue_line("markers", "cpu: is about the CPU device")
     config.addinivalue_line("markers", "strict_abi: exercises objects whose memory layout CUPYRITE_STRICT_ABI=1 avoids")
     config.addinivalue_line("filterwarnings", "ignore:.*CPU device.*:RuntimeWarning")
+
+
+def pytest_collection_finish():
+    # Many tests collect garbage. Without this, each collection visits the objects of the whole test suite.
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(scope="session")

@@ -1,5 +1,5 @@
-//! Writes one exported symbol for every entry point of the driver API: a jump through a table that is filled when the
-//! library is loaded. A jump leaves registers and stack as they are, so it fits functions of every signature.
+//! Generates one exported symbol per driver entry point: a jump through a table that is filled when the library is
+//! loaded. A jump leaves registers and stack unchanged, so it fits functions of every signature.
 
 use std::fmt::Write;
 
@@ -19,7 +19,7 @@ fn main() {
             "aarch64" => format!(
                 "adrp x16, cupyrite_entry_table + {at}\nldr x16, [x16, #:lo12:cupyrite_entry_table + {at}]\nbr x16"
             ),
-            other => panic!("no entry points for {other}"),
+            other => panic!("unsupported architecture: {other}"),
         };
         let _ = writeln!(
             asm,
@@ -41,15 +41,15 @@ fn main() {
         n = names.len()
     );
     let script = format!("{{\nglobal:\n{};\nlocal: *;\n}};\n", names.join(";\n"));
-    std::fs::write(out.join("entries.rs"), rust).expect("the build folder can be written");
+    std::fs::write(out.join("entries.rs"), rust).expect("writing to the build folder");
     let map = out.join("exports.map");
-    std::fs::write(&map, script).expect("the build folder can be written");
+    std::fs::write(&map, script).expect("writing to the build folder");
     println!("cargo::rustc-cdylib-link-arg=-Wl,-soname,libcuda.so.1");
     println!(
         "cargo::rustc-cdylib-link-arg=-Wl,--version-script={}",
         map.display()
     );
-    // The unwinding guard of the extension module (`crates/python/src/cpython/unwinding.rs` says what for).
+    // The unwinding guard of the extension module, see `crates/python/src/cpython/unwinding.rs`.
     if std::env::var("CARGO_CFG_TARGET_ENV").as_deref() == Ok("gnu") {
         println!("cargo::rustc-cdylib-link-arg=-Wl,--wrap=rust_eh_personality");
     }

@@ -33,6 +33,22 @@ def test_per_thread_default_stream_must_be_an_integer(value):
     assert done.stdout == "refused\n", done
 
 
+@pytest.mark.parametrize("value", ["yes", "1.5"])
+def test_default_stream_of_cuda_core_refuses_the_same_values(value):
+    code = """
+        from cuda.core import Device
+        device = Device()
+        device.set_current()
+        try:
+            device.default_stream
+        except ValueError as e:
+            assert "CUDA_PYTHON_CUDA_PER_THREAD_DEFAULT_STREAM" in str(e)
+            print("refused")
+    """
+    done = python(code, CUDA_PYTHON_CUDA_PER_THREAD_DEFAULT_STREAM=value, CUPYRITE_DEVICE="cpu")
+    assert done.stdout == "refused\n", done
+
+
 @pytest.mark.parametrize("value", ["0", "1", " 2 "])
 def test_per_thread_default_stream_accepts_integers(value):
     code = "from cuda.bindings import driver; print(driver.cuInit(0)[0].value)"

@@ -17,15 +17,6 @@ import pytest
 
 from helpers.doctor import PACKAGE, codes, commands, doctor, environment, errors, examine, install, own_files, problem
 
-
-@pytest.fixture(scope="module")
-def healthy():
-    """The report for this installation on the CPU device, which must succeed."""
-    status, report = examine()
-    assert status == 0, report["problems"]
-    return report
-
-
 # ---------------------------------------------------------------------------------------------------------
 # NVRTC
 

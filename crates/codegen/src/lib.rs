@@ -18,7 +18,7 @@ use interface::overlay::Overlay;
 use interface::{raising, tuple, units};
 use read::{fetch, libclang, merge, sources};
 
-/// What [`run`] is to do.
+/// Options of [`run`].
 #[derive(Clone, Debug, Default)]
 pub struct Options {
     /// Compare with the committed files instead of writing them.
@@ -29,11 +29,11 @@ pub struct Options {
     pub target: Option<PathBuf>,
 }
 
-/// The description, and what checking it against a C compiler needs.
+/// The IR, and the header sets that the layout check compiles.
 pub struct Description {
     /// Headers and overlay joined.
     pub api: ir::Api,
-    /// The headers as they are, a set for each library and CUDA major.
+    /// The headers, one set per library and CUDA major.
     pub headers: Vec<layout::HeaderSet>,
 }
 
@@ -41,7 +41,7 @@ pub struct Description {
 ///
 /// # Errors
 ///
-/// Packages that cannot be installed, headers that cannot be parsed, an overlay that does not fit them.
+/// A package cannot be installed, a header cannot be parsed, or the overlay contradicts the headers.
 pub fn describe(root: &Path, target: &Path) -> Result<Description, String> {
     let packages = fetch::packages(&root.join("api"), target)?;
     // SAFETY: the generator starts no threads.
@@ -69,7 +69,7 @@ pub fn describe(root: &Path, target: &Path) -> Result<Description, String> {
         let overlay = Overlay::load(&overlay)?;
         units::note(&mut lib, &overlay)?;
         match overlay.library.style {
-            // A library that Python does not show.
+            // A library without a Python module.
             _ if overlay.library.python.is_empty() => {}
             ir::Style::Tuple => {
                 tuple::functions::functions(&mut lib, &overlay)?;
@@ -97,11 +97,11 @@ pub fn describe(root: &Path, target: &Path) -> Result<Description, String> {
     Ok(out)
 }
 
-/// Writes the reference pages into `folder` and returns how many files there are.
+/// Writes the reference pages into `folder` and returns their number.
 ///
 /// # Errors
 ///
-/// What [`describe`] reports, files that cannot be read or written, and links that lead nowhere.
+/// As [`describe`]; a file cannot be read or written; a link has no target.
 pub fn reference(root: &Path, target: &Path, folder: &Path) -> Result<usize, String> {
     let description = describe(root, target)?;
     let files = backend::reference::generate(&description.api, root)?;
@@ -113,12 +113,12 @@ pub fn reference(root: &Path, target: &Path, folder: &Path) -> Result<usize, Str
     Ok(files.len())
 }
 
-/// Regenerates everything, or with [`Options::check`] compares with the committed files and the C compiler.
+/// Regenerates everything. With [`Options::check`], compares with the committed files and the C compiler instead.
 ///
 /// # Errors
 ///
-/// What [`describe`] reports, files that cannot be written, and with `check` the number of files that differ (they are
-/// listed on standard error) or a layout that the C compiler sees differently.
+/// As [`describe`]; a file cannot be written; with `check`, the number of files that differ (listed on standard
+/// error) or a layout that differs from the C compiler's.
 pub fn run(options: &Options) -> Result<(), String> {
     let root = options.root.clone().unwrap_or_else(|| PathBuf::from("."));
     let target = options
@@ -140,7 +140,7 @@ pub fn run(options: &Options) -> Result<(), String> {
     if options.check {
         if !differing.is_empty() {
             return Err(format!(
-                "{} generated files are not what the headers and the overlay give; run `cargo xtask codegen`",
+                "{} generated files are out of date; run `cargo xtask codegen`",
                 differing.len()
             ));
         }

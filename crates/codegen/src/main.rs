@@ -1,7 +1,6 @@
-//! `cupyrite-codegen [--check]`: what `cargo xtask codegen` runs; `--reference FOLDER`: what `cargo xtask reference` runs.
-//! `--dump` prints the IR as JSON instead, `--facts PATH`
-//! compares it with recorded facts about the Python interface: of `cuda.bindings` with the description, of
-//! `cuda.pathfinder` with the tables of `cupyrite-pathfinder`.
+//! Command line of the generator. `[--check]` regenerates or compares (`cargo xtask codegen`), `--reference FOLDER`
+//! writes the reference pages (`cargo xtask reference`), `--dump` prints the IR as JSON, `--facts PATH` compares an
+//! interface manifest with the IR (`cuda.bindings`) or with the tables of `cupyrite-pathfinder` (`cuda.pathfinder`).
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -24,7 +23,7 @@ fn main() -> ExitCode {
         check_facts(Path::new(path))
     } else if let Some(folder) = pages {
         reference(root, &root.join("target/codegen"), Path::new(folder))
-            .map(|n| println!("{n} files in {folder}: every link leads somewhere"))
+            .map(|n| println!("{n} files in {folder}; all links are valid"))
     } else if args.iter().any(|a| a == "--dump") {
         let root = PathBuf::from(".");
         describe(&root, &root.join("target/codegen"))
@@ -48,19 +47,19 @@ fn main() -> ExitCode {
 fn check_facts(path: &Path) -> Result<(), String> {
     let recorded = facts::read(path)?;
     let (what, differences) = if facts::pathfinder::recognises(&recorded) {
-        ("the tables agree", facts::pathfinder::compare(&recorded)?)
+        ("the tables match", facts::pathfinder::compare(&recorded)?)
     } else {
         let root = PathBuf::from(".");
         let description = describe(&root, &root.join("target/codegen"))?;
         let differences = facts::compare(&description.api, &recorded, path)?;
-        ("the description agrees", differences)
+        ("the IR matches", differences)
     };
     for d in &differences {
         println!("{d}");
     }
     match differences.len() {
         0 => {
-            println!("{what} with {}", path.display());
+            println!("{what} {}", path.display());
             Ok(())
         }
         n => Err(format!("{n} differences from {}", path.display())),

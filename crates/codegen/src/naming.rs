@@ -36,12 +36,12 @@ pub fn loader_variant(lib: &LibraryApi) -> &'static str {
         "nvml" => "Nvml",
         "cufile" => "CuFile",
         "cudla" => "Cudla",
-        other => panic!("no loader variant for {other}: name it here and in cupyrite_sys::loader"),
+        other => panic!("no loader variant for {other}: add it here and in cupyrite_sys::loader"),
     }
 }
 
 /// `getMemoryInfo` as `get_memory_info`. A run of capitals is a word up to its last one (`getPCIInfo`: `get_pci_info`);
-/// each of `words` is one word however it is spelt.
+/// each of `words` is one word, whatever its spelling.
 pub fn snake_case(name: &str, words: &[String]) -> String {
     let mut name = name.to_owned();
     for word in words {
@@ -72,7 +72,7 @@ mod tests {
     use crate::read::sources::SOURCES;
 
     #[test]
-    fn words_of_a_name() {
+    fn snake_case_splits_words() {
         let words = ["NvLink".to_owned(), "P2P".to_owned()];
         for (name, want) in [
             ("DeviceGetBAR1MemoryInfo", "device_get_bar1_memory_info"),

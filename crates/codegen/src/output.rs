@@ -1,11 +1,11 @@
-//! Writing generated files, or comparing them with what is committed.
+//! Writes generated files, or compares them with the committed ones.
 
 use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// Runs Rust sources through rustfmt, so that `cargo fmt --check` has nothing to say about generated files.
+/// Formats Rust source with rustfmt, so that generated files pass `cargo fmt --check`.
 ///
 /// # Errors
 ///
@@ -21,7 +21,7 @@ pub fn rustfmt(source: &str) -> Result<String, String> {
         .map_err(|e| format!("cannot run {rustfmt}: {e}"))?;
     let mut stdin = child.stdin.take().ok_or("rustfmt: no stdin")?;
     let text = source.to_owned();
-    // A thread of its own: rustfmt may write before it has read everything.
+    // A separate thread, because rustfmt may write output before it has read all input.
     let writer = std::thread::spawn(move || stdin.write_all(text.as_bytes()));
     let output = child.wait_with_output().map_err(|e| e.to_string())?;
     let _ = writer.join();
@@ -34,7 +34,7 @@ pub fn rustfmt(source: &str) -> Result<String, String> {
     String::from_utf8(output.stdout).map_err(|e| e.to_string())
 }
 
-/// Formats and writes the files, or with `check` lists those that differ from what lies there.
+/// Formats and writes the files. With `check`, writes nothing and returns those that differ.
 ///
 /// # Errors
 ///

@@ -1,4 +1,4 @@
-//! What can go wrong, with the call that failed and what would be right.
+//! Errors: the call that failed, why, and what is allowed.
 
 use std::fmt;
 
@@ -12,7 +12,7 @@ use cupyrite_sys::nvvm::nvvmResult;
 /// The result of every fallible operation of this crate.
 pub type Result<T> = std::result::Result<T, Error>;
 
-/// An error of the driver, the compiler, the loader, or a wrong argument.
+/// An error of the driver, a compiler, a linker or the loader, or an invalid argument.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub enum Error {
@@ -22,7 +22,7 @@ pub enum Error {
         call: &'static str,
         /// Its status.
         status: CUresult,
-        /// What the driver says about this very failure, if it says anything (the JIT log of a module, say).
+        /// The driver's message about this failure, such as the JIT log of a module; may be empty.
         log: String,
     },
     /// An NVRTC call failed.
@@ -31,7 +31,7 @@ pub enum Error {
         call: &'static str,
         /// Its status.
         status: nvrtcResult,
-        /// The compiler's log; empty where the call makes none.
+        /// The compiler's log; empty if the call produces none.
         log: String,
     },
     /// An nvJitLink call failed.
@@ -40,7 +40,7 @@ pub enum Error {
         call: &'static str,
         /// Its status.
         status: nvJitLinkResult,
-        /// The linker's error log; empty where the call makes none.
+        /// The linker's error log; empty if the call produces none.
         log: String,
     },
     /// A libNVVM call failed.
@@ -49,33 +49,33 @@ pub enum Error {
         call: &'static str,
         /// Its status.
         status: nvvmResult,
-        /// The compiler's log; empty where the call makes none.
+        /// The compiler's log; empty if the call produces none.
         log: String,
     },
-    /// A library or one of its functions is not there.
+    /// A library or one of its functions is missing.
     Load(LoadError),
-    /// A file of the CUDA toolkit is not there.
+    /// A file of the CUDA toolkit is missing.
     Find(Box<FindError>),
-    /// What was asked for is not in the power of the library that would have to do it.
+    /// The library that would have to do it does not support the request.
     Unsupported {
         /// The function of this crate.
         function: &'static str,
-        /// What was asked for.
+        /// The request.
         problem: String,
     },
-    /// An argument cannot be right.
+    /// An invalid argument.
     InvalidArgument {
         /// The function of this crate.
         function: &'static str,
         /// The parameter.
         parameter: String,
-        /// What was given, and what would be right.
+        /// The value given, and what is allowed.
         problem: String,
     },
 }
 
 impl Error {
-    /// The driver's status, where it was the driver that failed.
+    /// The driver's status, for [`Error::Driver`].
     pub fn status(&self) -> Option<CUresult> {
         match self {
             Error::Driver { status, .. } => Some(*status),
@@ -83,7 +83,7 @@ impl Error {
         }
     }
 
-    /// The same with more said about it.
+    /// Appends to the log.
     pub(crate) fn with_log(mut self, more: &str) -> Error {
         if let Error::Driver { log, .. }
         | Error::Nvrtc { log, .. }
@@ -99,12 +99,12 @@ impl Error {
         self
     }
 
-    /// A driver call failed: with what the driver's log says about it.
+    /// The error of a failed driver call, with the driver's log entries about it.
     #[cold]
     pub(crate) fn driver(call: &'static str, status: CUresult) -> Self {
-        // The form of CUDA 12 is a name of ours; the function is the same.
+        // The suffix is this project's name for the CUDA 12 signature of the same function.
         let call = call.strip_suffix("_cuda12").unwrap_or(call);
-        // What the driver says helps nobody there who does not know that he was is_forked_child.
+        // The driver's own message does not mention the fork.
         let log = match status {
             CUresult::CUDA_ERROR_NOT_INITIALIZED if crate::fork::is_forked_child() => {
                 "this process was is_forked_child from one that had used CUDA, which does not work then: start processes by spawn \
@@ -182,10 +182,10 @@ impl From<LoadError> for Error {
     }
 }
 
-/// `CUDA_ERROR_...`, or the number where neither table nor driver knows it.
+/// `CUDA_ERROR_...`, or the number if neither the table nor the driver knows it.
 fn status_name(status: CUresult) -> String {
     let mut text: *const std::ffi::c_char = std::ptr::null();
-    // SAFETY: `text` is a valid place for the pointer; the function does not keep it.
+    // SAFETY: `text` is valid for writes; the function does not keep it.
     let found = unsafe { cupyrite_sys::driver::cuGetErrorName(status, &mut text) };
     match found {
         Ok(CUresult::CUDA_SUCCESS) if !text.is_null() => {
@@ -198,14 +198,14 @@ fn status_name(status: CUresult) -> String {
     }
 }
 
-/// What the status means: in our words, or in the driver's where it is newer than they.
+/// The meaning of a status: from this crate's table, else from the driver.
 fn meaning(status: CUresult) -> String {
     let code = i32::try_from(status.0).unwrap_or(-1);
     if let Some(text) = crate::status::explain_status(code) {
         return text.to_owned();
     }
     let mut text: *const std::ffi::c_char = std::ptr::null();
-    // SAFETY: `text` is a valid place for the pointer; the function does not keep it.
+    // SAFETY: `text` is valid for writes; the function does not keep it.
     let found = unsafe { cupyrite_sys::driver::cuGetErrorString(status, &mut text) };
     match found {
         Ok(CUresult::CUDA_SUCCESS) if !text.is_null() => {
@@ -231,10 +231,10 @@ fn nvrtc_status_name(status: nvrtcResult) -> String {
     }
 }
 
-/// Calls a driver function and turns its status into a `Result`. In a fork of a process that had used the driver the call
-/// is not made.
+/// Calls a driver function and converts its status to a `Result`. Makes no call in a fork of a process that had used
+/// the driver.
 macro_rules! driver {
-    // A call that destroys a handle of this crate's: see `cupyrite_sys::destroyed`.
+    // A call that destroys a handle that this crate owns: see `cupyrite_sys::destroyed`.
     (owned $name:ident($($arg:expr),* $(,)?)) => {
         $crate::error::driver!(@ destroyed $name($($arg),*))
     };
@@ -262,7 +262,7 @@ macro_rules! driver {
 }
 pub(crate) use driver;
 
-/// Calls an NVRTC function and turns its status into a `Result`.
+/// Calls an NVRTC function and converts its status to a `Result`.
 macro_rules! nvrtc {
     ($name:ident($($arg:expr),* $(,)?)) => {{
         $crate::init_software_driver();
@@ -275,7 +275,7 @@ macro_rules! nvrtc {
 }
 pub(crate) use nvrtc;
 
-/// Calls a libNVVM function and turns its status into a `Result`.
+/// Calls a libNVVM function and converts its status to a `Result`.
 macro_rules! nvvm {
     ($name:ident($($arg:expr),* $(,)?)) => {{
         match cupyrite_sys::nvvm::$name($($arg),*) {
@@ -287,7 +287,7 @@ macro_rules! nvvm {
 }
 pub(crate) use nvvm;
 
-/// Calls an nvJitLink function and turns its status into a `Result`.
+/// Calls an nvJitLink function and converts its status to a `Result`.
 macro_rules! nvjitlink {
     ($name:ident($($arg:expr),* $(,)?)) => {{
         $crate::init_software_driver();
@@ -300,9 +300,9 @@ macro_rules! nvjitlink {
 }
 pub(crate) use nvjitlink;
 
-/// For `Drop`: an error cannot be returned there, so it is reported through `log` and not lost.
+/// Logs an error of a destructor, which cannot return it.
 ///
-/// A driver that says that it is shutting down has released everything itself.
+/// A driver that is shutting down has released everything itself; that error is ignored.
 #[inline(always)]
 pub(crate) fn report(result: Result<()>) {
     if let Err(error) = result {

@@ -1,12 +1,12 @@
-//! Which process an object was made in: after `fork`, the child has the parent's objects but not its driver.
+//! Detects forks: a child process inherits the parent's objects, but not its driver.
 //!
-//! CUDA does not work in the child of a process that had initialised it, and handles of the parent mean nothing there.
-//! So objects remember where they were born, and release nothing anywhere else.
+//! CUDA does not work in the child of a process that had initialised it, and the parent's handles are invalid there.
+//! So each object records the generation of the process that created it, and is not released in any other.
 
 use std::sync::Once;
 use std::sync::atomic::{AtomicU8, AtomicU32, Ordering};
 
-/// What is known of this process; of a few bytes side by side, since nearly every call looks at them.
+/// The state of this process, in one aligned word: nearly every call reads it.
 static PROCESS: Process = Process {
     generation: AtomicU32::new(0),
     driver: AtomicU8::new(UNUSED),
@@ -14,14 +14,14 @@ static PROCESS: Process = Process {
 
 #[repr(align(8))]
 struct Process {
-    /// Forks between the first process that used this crate and this one.
+    /// Number of forks since the first process that used this crate.
     generation: AtomicU32,
-    /// Whether this process has initialised the driver, or is a fork of one that had.
+    /// [`UNUSED`], [`USED`] or [`INHERITED`].
     driver: AtomicU8,
 }
 
 const UNUSED: u8 = 0;
-/// Forks are watched by then, and the CPU device has been offered to the loader.
+/// The fork handler is installed, and the CPU device is registered with the loader.
 const USED: u8 = 1;
 const INHERITED: u8 = 2;
 
@@ -30,15 +30,15 @@ unsafe extern "C" fn after_fork_in_child() {
     PROCESS.change(USED, INHERITED);
 }
 
-/// The driver has been initialised: this process's forks cannot use it.
+/// Records that this process has initialised the driver, so that its forks cannot use it.
 pub fn mark_driver_used() {
-    // Both are there for everyone who sees that the driver is used.
+    // Both come first: a thread that reads `USED` relies on them.
     ForkGeneration::current();
     crate::init_software_driver();
     PROCESS.change(UNUSED, USED);
 }
 
-/// Whether this process has initialised the driver, so that nothing is left to do before a call of it.
+/// Whether this process has initialised the driver. Calls need no preparation then.
 #[inline(always)]
 pub fn is_driver_ready() -> bool {
     PROCESS.driver.load(Ordering::Acquire) == USED
@@ -46,8 +46,8 @@ pub fn is_driver_ready() -> bool {
 
 /// Whether this process is a fork of one that had initialised the driver.
 ///
-/// CUDA does not work there, but NVIDIA's driver does not refuse every call: an allocation from a pool succeeds, and works
-/// on the state that the parent left.
+/// CUDA does not work there, but NVIDIA's driver does not refuse every call: an allocation from a pool succeeds, and
+/// operates on the inherited state.
 #[inline]
 pub fn is_forked_child() -> bool {
     PROCESS.driver.load(Ordering::Relaxed) == INHERITED
@@ -63,7 +63,7 @@ impl Process {
 
 #[cold]
 fn watch() {
-    // SAFETY: the handler only adds to an atomic, which is allowed in the child of a process with threads.
+    // SAFETY: the handler only updates atomics, which is allowed in the child of a multithreaded process.
     let status = unsafe { libc::pthread_atfork(None, None, Some(after_fork_in_child)) };
     if status != 0 {
         log::warn!(
@@ -72,12 +72,12 @@ fn watch() {
     }
 }
 
-/// The process that an object was made in.
+/// Identifies the process that created an object, among a process and its forks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ForkGeneration(u32);
 
 impl ForkGeneration {
-    /// This process.
+    /// The generation of this process.
     #[inline]
     pub fn current() -> ForkGeneration {
         static WATCH: Once = Once::new();
@@ -87,7 +87,7 @@ impl ForkGeneration {
         ForkGeneration(PROCESS.generation.load(Ordering::Relaxed))
     }
 
-    /// Whether that was this process, so that handles made then mean something now.
+    /// Whether this process created the object, so that its handles are valid.
     #[inline]
     pub fn is_current(self) -> bool {
         self.0 == PROCESS.generation.load(Ordering::Relaxed)
@@ -102,7 +102,7 @@ mod tests {
     fn a_child_is_somewhere_else() {
         let generation = ForkGeneration::current();
         assert!(generation.is_current());
-        // SAFETY: the child only reads an atomic and leaves at once.
+        // SAFETY: the child only reads an atomic and exits.
         let pid = unsafe { libc::fork() };
         assert!(pid >= 0);
         if pid == 0 {
@@ -110,11 +110,11 @@ mod tests {
                 + 2 * i32::from(
                     !ForkGeneration(PROCESS.generation.load(Ordering::Relaxed)).is_current(),
                 );
-            // SAFETY: ends the child without running anything of the parent's.
+            // SAFETY: exits without running the parent's exit handlers.
             unsafe { libc::_exit(code) };
         }
         let mut status = 0;
-        // SAFETY: the child is ours, `status` is a valid place.
+        // SAFETY: the child belongs to this process; `status` is valid for writes.
         assert_eq!(unsafe { libc::waitpid(pid, &mut status, 0) }, pid);
         assert!(libc::WIFEXITED(status));
         assert_eq!(libc::WEXITSTATUS(status), 0);

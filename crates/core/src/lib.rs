@@ -17,14 +17,14 @@
 //! # Ok(()) }
 //! ```
 //!
-//! Belongs here: ownership, lifetimes, the right current context, errors that explain themselves; the Python
-//! layer's `cuda.core` stands on it. Does not belong here: raw declarations (`cupyrite-sys`), finding libraries
-//! (`cupyrite-pathfinder`), anything of Python.
+//! This crate provides ownership, lifetimes, the right current context, and errors that explain themselves; the Python
+//! package `cuda.core` is built on it. Raw declarations belong to `cupyrite-sys`, the search for libraries to
+//! `cupyrite-pathfinder`, and Python objects to `cupyrite-python`.
 //!
-//! Which device runs the program is decided once, at the first use of the driver, by `CUPYRITE_DEVICE`
-//! (`auto`, `gpu` or `cpu`); see [`backend`]. What is wrong where nothing works, and what would fix it, says
-//! [`doctor::examine`].
+//! `CUPYRITE_DEVICE` (`auto`, `gpu` or `cpu`) decides at the first use of the driver which device runs the program;
+//! see [`backend`]. [`doctor::examine`] diagnoses an installation that does not work and suggests fixes.
 
+mod after_wait;
 mod array;
 mod compile;
 mod context;
@@ -35,6 +35,7 @@ mod fork;
 pub mod hint;
 mod memory;
 mod module;
+mod shared;
 mod status;
 mod stream;
 
@@ -55,7 +56,7 @@ pub use memory::{
     ShareableHandleKind, SimpleAllocation, SourceAccessOrder, StreamScope, StridedMemory,
     UniquePool, VirtualAllocationKind, VirtualMemoryOptions, VirtualMemoryResource, copy_async,
     copy_batch_async, copy_strided, deferred_pool_count, enter_for_default_stream, fill_async,
-    is_capturing, managed, pointer_info, wait_for_streams,
+    managed, pointer_info,
 };
 pub use module::{
     CodeKind, CodeSource, ConstPtr, DevicePtr, DynamicSharedMemory, FunctionAttribute, Kernel,
@@ -65,12 +66,12 @@ pub use module::{
 pub use status::explain_status;
 pub use stream::{
     Event, EventOptions, IpcEventHandle, Stream, StreamOptions, StreamUsage, UniqueEvent,
-    UniqueStream,
+    UniqueStream, is_capturing, wait_for_streams,
 };
 
-/// Which driver serves this process: NVIDIA's, or the CPU device.
+/// The driver of this process: NVIDIA's, or the CPU device.
 ///
-/// Decides it if nothing has yet.
+/// Selects the driver if it is not selected yet.
 ///
 /// # Errors
 ///
@@ -80,8 +81,8 @@ pub fn backend() -> Result<sys::loader::Backend> {
     Ok(sys::loader::driver_backend()?)
 }
 
-/// What a call of the driver needs before the driver is known to be used: false in a fork of a process that used it, where
-/// nothing may be called.
+/// Prepares the first driver call. Returns false in a fork of a process that used the driver: no call may be made
+/// there.
 #[cold]
 #[inline(never)]
 pub(crate) fn prepare_driver() -> bool {
@@ -92,7 +93,7 @@ pub(crate) fn prepare_driver() -> bool {
     true
 }
 
-/// Offers the CPU device to the loader; cheap after the first time.
+/// Registers the CPU device with the loader. Cheap after the first call.
 #[inline]
 pub(crate) fn init_software_driver() {
     static ONCE: std::sync::Once = std::sync::Once::new();

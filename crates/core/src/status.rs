@@ -1,12 +1,12 @@
-//! What the driver's statuses mean, in words that help.
+//! Explanations of the driver's statuses.
 
 use std::cell::Cell;
 use std::ffi::c_char;
 
 use cupyrite_sys::driver::{CUlogIterator, CUresult};
 
-/// What a status of the driver means and, where there is an obvious remedy, what helps; None for one that is not known
-/// here. The runtime API's statuses of the same numbers mean the same.
+/// Explains a status of the driver, with the remedy if there is an obvious one; `None` for an unknown status. The
+/// runtime API's statuses of the same numbers mean the same.
 ///
 /// Source: `CUresult` of the CUDA driver API.
 pub fn explain_status(status: i32) -> Option<&'static str> {
@@ -111,17 +111,17 @@ pub fn explain_status(status: i32) -> Option<&'static str> {
     })
 }
 
-/// The size that holds every entry which a driver keeps (CUDA driver API, `cuLogsDumpToMemory`).
+/// The size of a driver's whole log (CUDA driver API, `cuLogsDumpToMemory`).
 const LOG_BYTES: usize = 25_600;
 
-/// What the driver's own log says about a call of this thread that has just failed; empty where it says nothing or has
-/// no log (`cuLogs*`, since CUDA 12.9).
+/// The driver's log entries about a call of this thread that has just failed; empty if there are none, or the driver
+/// has no log (`cuLogs*`, since CUDA 12.9).
 pub(crate) fn driver_log(call: &str, status: CUresult) -> String {
     if matches!(status, CUresult::CUDA_ERROR_NOT_READY) {
         return String::new();
     }
     thread_local! {
-        /// Where this thread has read to: what is before belongs to earlier failures.
+        /// The position after the last read of this thread: entries before it belong to earlier failures.
         static READ: Cell<Option<CUlogIterator>> = const { Cell::new(None) };
     }
     let mut from = READ.get();
@@ -130,7 +130,7 @@ pub(crate) fn driver_log(call: &str, status: CUresult) -> String {
         .map_or(std::ptr::null_mut(), std::ptr::from_mut);
     let mut bytes = vec![0u8; LOG_BYTES];
     let mut size = bytes.len();
-    // SAFETY: the iterator is null or valid, the buffer is as long as the call is told.
+    // SAFETY: the iterator is null or valid; `size` is the length of the buffer.
     let dumped = unsafe {
         cupyrite_sys::driver::cuLogsDumpToMemory(
             start,
@@ -143,13 +143,13 @@ pub(crate) fn driver_log(call: &str, status: CUresult) -> String {
         return String::new();
     }
     let mut now = CUlogIterator::default();
-    // SAFETY: `now` is a valid place for the result.
+    // SAFETY: `now` is valid for writes.
     let asked = unsafe { cupyrite_sys::driver::cuLogsCurrent(&mut now, 0) };
     if matches!(asked, Ok(CUresult::CUDA_SUCCESS)) {
         READ.set(Some(now));
     }
     let end = bytes.iter().position(|&b| b == 0).unwrap_or(bytes.len());
-    // SAFETY: both take nothing and cannot fail.
+    // SAFETY: neither has arguments or can fail.
     let (number, address) = unsafe { (libc::gettid(), libc::pthread_self()) };
     let threads = [number.to_string(), address.to_string()];
     about(
@@ -162,16 +162,16 @@ pub(crate) fn driver_log(call: &str, status: CUresult) -> String {
 
 /// The lines of a log about the last failure of `call` with `status`.
 ///
-/// A line is `[time][thread][source][severity] text`. A failure's last one names call and status (`Returning 1
-/// (CUDA_ERROR_INVALID_VALUE) from cuCall` in NVIDIA's driver, `cuCall returned CUDA_ERROR_INVALID_VALUE (1)` in the CPU
-/// device), and those of the same thread before it say why. `threads` are the names that a log may have for the calling
-/// thread.
+/// A line is `[time][thread][source][severity] text`. The last line of a failure names call and status (`Returning 1
+/// (CUDA_ERROR_INVALID_VALUE) from cuCall` in NVIDIA's driver, `cuCall answers CUDA_ERROR_INVALID_VALUE (1)` in the
+/// CPU device); the lines of the same thread before it give the reason. `threads` are the names that the log may have
+/// for the calling thread.
 fn about(log: &str, call: &str, status: CUresult, threads: &[String]) -> String {
-    /// Whether a text ends the messages about a failure.
+    /// Whether a text is the last message about a failure.
     fn ends(text: &str) -> bool {
         text.starts_with("Returning ") || text.contains(" returned CUDA_")
     }
-    /// Whether a word is the function's name, with or without a version.
+    /// Whether a word is the function's name, with or without a version suffix.
     fn names(word: &str, call: &str) -> bool {
         word.strip_prefix(call)
             .is_some_and(|rest| rest.is_empty() || rest.starts_with("_v"))

@@ -36,7 +36,7 @@ unsafe impl MemoryResource for Plain {
 
     unsafe fn deallocate(&self, address: CUdeviceptr, _: usize, _: &Stream) -> Result<()> {
         let _entered = Device::current()?.enter()?;
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller's contract.
         match unsafe { driver::cuMemFree(address) }.unwrap() {
             OK => Ok(()),
             status => Err(Error::Driver {

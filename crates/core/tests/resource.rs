@@ -45,7 +45,7 @@ unsafe impl MemoryResource for Counting {
     unsafe fn deallocate(&self, address: CUdeviceptr, bytes: usize, stream: &Stream) -> Result<()> {
         self.live.fetch_sub(bytes, Ordering::Relaxed);
         self.freed_on.lock().unwrap().push(stream.handle() as usize);
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller's contract.
         unsafe { MemoryResource::deallocate(&self.pool, address, bytes, stream) }
     }
 

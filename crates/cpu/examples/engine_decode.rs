@@ -1,4 +1,5 @@
-//! Loads PTX files and lists the kernels that the engine cannot run: `cargo run --example engine_decode -p cupyrite-cpu FILE...`.
+//! Loads PTX files and lists the kernels that the engine cannot run: `cargo run --example engine_decode -p cupyrite-cpu
+//! FILE...`.
 
 use cupyrite_cpu::engine::Image;
 use cupyrite_cpu::memory::AddressSpace;

@@ -4,7 +4,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
 use cupyrite_cpu::engine::{Image, LaunchSpec, PrintfSink, launch};
-use cupyrite_cpu::memory::{AddressSpace, Kind};
+use cupyrite_cpu::memory::{AddressSpace, RegionKind};
 
 struct Out;
 impl PrintfSink for Out {
@@ -64,7 +64,11 @@ fn main() {
     let Some(kernel) = image.kernel("saxpy") else {
         return;
     };
-    let alloc = || space.alloc(4 * n as u64, 256, Kind::Device).unwrap_or(0);
+    let alloc = || {
+        space
+            .alloc(4 * n as u64, 256, RegionKind::Device)
+            .unwrap_or(0)
+    };
     let (x, y, out) = (alloc(), alloc(), alloc());
     // SAFETY: three allocations of `n` floats.
     let (xs, ys, os) = unsafe {

@@ -1,13 +1,13 @@
-//! Device memory: one address space for the process, in which device pointers are host addresses.
+//! Device memory: one address space per process, in which device pointers are host addresses.
 //!
-//! Belongs here: allocation, the table of live regions that every access of a kernel is checked against, and checked
-//! copies from and to memory that is not ours. Does not belong here: contexts, streams, error codes.
+//! Belongs here: allocation, the table of live regions that every kernel access is checked against, and checked copies
+//! from and to foreign memory. Does not belong here: contexts, streams, error codes.
 //!
-//! Three rules keep a wrong program from becoming a crash:
-//! * an address is touched directly only if a [`Region`] covers it and an [`AddressSpace::pin`] is held, which delays
+//! Three rules keep an incorrect program from crashing:
+//! * an address is accessed directly only if a [`Region`] covers it and an [`AddressSpace::pin`] is held, which delays
 //!   the release of freed pages;
-//! * a freed address is not handed out again at once, so that a stale pointer is found out;
-//! * everything else goes through [`checked`], where the kernel of the operating system does the access and says no.
+//! * a freed address is not reused immediately, so that accesses through stale pointers are detected;
+//! * all other accesses go through [`checked`], where the operating system performs the access and reports failures.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
@@ -32,10 +32,10 @@ pub use shared::{Arena, SharedRange};
 use virtual_memory::Reservation;
 pub use virtual_memory::{Mapping, Physical};
 
-/// What a region was made for.
+/// How a region was allocated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Kind {
-    /// `cuMemAlloc` and its relatives.
+pub enum RegionKind {
+    /// `cuMemAlloc` and related functions.
     Device,
     /// Page-locked host memory: `cuMemAllocHost`, `cuMemHostAlloc`.
     Host,
@@ -43,13 +43,13 @@ pub enum Kind {
     Managed,
     /// A module's `.global` variables.
     Global,
-    /// A module's `.const` variables: kernels may not write them, the host may.
+    /// A module's `.const` variables: read-only for kernels, writable by the host.
     Const,
-    /// The caller's own memory, announced with `cuMemHostRegister`.
+    /// Memory of the program, registered with `cuMemHostRegister`.
     Registered,
-    /// Physical memory mapped at a reserved address: `cuMemMap`.
+    /// Physical memory mapped at a reserved address by `cuMemMap`.
     Virtual,
-    /// Memory of the device's own that kernels may reach (heaps, parameter banks).
+    /// Memory of the device that kernels may access (heaps, parameter banks).
     Internal,
 }
 
@@ -58,59 +58,59 @@ pub enum Kind {
 pub struct Region {
     /// First address.
     pub base: u64,
-    /// Length in bytes, exactly as asked for.
+    /// Requested length in bytes.
     pub size: u64,
-    /// What it was made for.
-    pub kind: Kind,
+    /// How it was allocated.
+    pub kind: RegionKind,
     /// Unique over the life of the process (`CU_POINTER_ATTRIBUTE_BUFFER_ID`).
     pub id: u64,
     /// Whether a store by a kernel is a fault.
     pub read_only: bool,
-    /// A number of the allocator's caller (the driver stores the owning context's id; zero otherwise).
+    /// An id chosen by the allocator's caller: the driver stores the owning context's id, otherwise zero.
     pub owner: u64,
-    /// Which devices' kernels may load from it and store to it.
+    /// The devices whose kernels may load and store.
     pub reach: Reach,
 }
 
 impl Region {
-    /// Address just past the last byte.
+    /// Address past the last byte.
     pub const fn end(&self) -> u64 {
         self.base + self.size
     }
-    /// Whether `[addr, addr + len)` lies within.
+    /// Whether the region contains `[addr, addr + len)`.
     pub const fn contains(&self, addr: u64, len: u64) -> bool {
         addr >= self.base && len <= self.size && addr - self.base <= self.size - len
     }
 }
 
-/// Why an allocation or a release was refused.
+/// Why an allocation or a deallocation failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MemoryError {
-    /// More than the device has left.
+    /// The device has too little free memory.
     OutOfMemory,
     /// A size of zero or an alignment that is not a power of two.
     InvalidRequest,
-    /// Not the first address of a live region of that sort.
+    /// Not the start of a live region of the expected kind.
     NotAllocated,
-    /// The range overlaps a live region (only for [`AddressSpace::register`]).
+    /// The range overlaps a live region ([`AddressSpace::register`] only).
     Overlap,
-    /// The range is not mapped (only for [`AddressSpace::register`] and for virtual memory).
+    /// The range is not mapped ([`AddressSpace::register`] and virtual memory only).
     NotMapped,
-    /// The operating system refused (only for memory that another process shares).
+    /// An operating system call failed (shared memory only).
     System,
-    /// Kernels or copies are touching memory all the time (only for [`AddressSpace::share`]).
+    /// Kernels or copies access memory continuously ([`AddressSpace::share`] only).
     Busy,
 }
 
 impl fmt::Display for MemoryError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::OutOfMemory => "not enough device memory left",
-            Self::InvalidRequest => "size or alignment is not valid",
+            Self::OutOfMemory => "out of device memory",
+            Self::InvalidRequest => "invalid size or alignment",
             Self::NotAllocated => "not the start of a live allocation",
             Self::Overlap => "the range overlaps another registered or allocated range",
             Self::NotMapped => "the range is not mapped",
-            Self::System => "the operating system refused",
+            Self::System => "an operating system call failed",
             Self::Busy => "the device is busy",
         })
     }
@@ -118,35 +118,35 @@ impl fmt::Display for MemoryError {
 
 impl std::error::Error for MemoryError {}
 
-/// How a region's bytes are backed.
+/// Backing of a region's bytes.
 enum Backing {
-    /// A slot of a slab, by class.
+    /// A slab slot, by size class.
     Slot(u8),
-    /// A mapping of its own.
+    /// A separate mapping.
     Mapping(Pages),
-    /// Not ours.
+    /// Memory of the program.
     Foreign,
-    /// Physical memory at a reserved address, which the reservation owns.
+    /// Physical memory mapped into a reservation, which owns the addresses.
     Window(Arc<Physical>),
     /// A reservation of addresses.
     Reserved(Pages),
-    /// A part of a file, and what gives it back; nothing where another process made it.
+    /// A range of a file, and the block to free; without a block if another process created the file.
     File(Pages, Option<Box<shared::Block>>),
 }
 
 struct Entry {
     region: Region,
     backing: Backing,
-    /// Bytes it was allocated with: the region may be smaller if it was handed out again.
+    /// Size of the underlying block in bytes; larger than the region if the block was reused.
     capacity: u64,
 }
 
-/// Slots of one size, cut from chunks of [`CHUNK`] bytes.
+/// Slots of one size class, cut from chunks of [`CHUNK`] bytes.
 #[derive(Default)]
 struct Slab {
-    /// Freed slots, oldest first; reused only when more than [`QUARANTINE_SLOTS`] wait.
+    /// Freed slots, oldest first; reused only while more than [`QUARANTINE_SLOTS`] are queued.
     free: VecDeque<u64>,
-    /// Unused rest of the newest chunk.
+    /// Start of the unused rest of the newest chunk.
     bump: u64,
     bump_end: u64,
 }
@@ -154,22 +154,22 @@ struct Slab {
 #[derive(Default)]
 struct Heap {
     slabs: [Slab; CLASSES],
-    /// Chunks are never unmapped: they are part of the process's device memory from then on.
+    /// Chunks are never unmapped.
     chunks: Vec<Pages>,
-    /// Addresses of freed large regions, kept unusable for a while.
+    /// Addresses of freed large regions, kept inaccessible for a while.
     quarantine: VecDeque<Pages>,
     quarantined: u64,
-    /// Freed, but a kernel or a copy may still be touching it.
+    /// Freed regions that a kernel or a copy may still be accessing.
     limbo: Vec<Entry>,
 }
 
 impl Heap {
-    /// The chunk of slots that begins there.
+    /// The slab chunk that starts at `base`.
     fn chunk(&mut self, base: u64) -> Option<&mut Pages> {
         self.chunks.iter_mut().find(|c| c.base() == base)
     }
 
-    /// Gives the memory of a mapping back and keeps its addresses unusable for a while.
+    /// Releases the memory of a mapping and keeps its addresses inaccessible for a while.
     fn retire(&mut self, mut pages: Pages) {
         pages.retire();
         self.quarantined += pages.len();
@@ -187,31 +187,31 @@ const CHUNK: u64 = 2 << 20;
 /// Slot sizes 512 B, 1 KiB, ... 256 KiB.
 const CLASSES: usize = 10;
 const SMALLEST_SLOT: u64 = 512;
-/// At least this many unowned bytes follow every small region, so that neighbours never touch.
+/// Minimum number of unowned bytes after every small region, so that neighbours are never adjacent.
 const GUARD: u64 = 256;
 const QUARANTINE_SLOTS: usize = 64;
 const QUARANTINE_MAPPINGS: usize = 1024;
 const QUARANTINE_BYTES: u64 = 1 << 42;
-/// Accounting granularity: what a small allocation costs at least.
+/// Accounting granularity: the minimum cost of an allocation in bytes.
 const GRAIN: u64 = 512;
-/// Smallest alignment handed out (CUDA promises 256 for `cuMemAlloc`).
+/// Minimum alignment (CUDA guarantees 256 bytes for `cuMemAlloc`).
 const MIN_ALIGN: u64 = 256;
 
-/// The table of live regions and the allocator behind it. One per process ([`AddressSpace::global`]); tests may make more.
+/// The table of live regions and its allocator. There is one per process ([`AddressSpace::global`]); tests create more.
 pub struct AddressSpace {
     regions: RwLock<BTreeMap<u64, Entry>>,
-    /// Reserved addresses by their first one. Locked before `regions` and `heap`.
+    /// Reservations by first address. Locked before `regions` and `heap`.
     reservations: Mutex<BTreeMap<u64, Reservation>>,
     heap: Mutex<Heap>,
     generation: AtomicU64,
     next_id: AtomicU64,
     used: AtomicU64,
-    /// Those who touch memory now, and [`shared::CLOSED`].
+    /// Number of pins, and [`shared::CLOSED`].
     pins: AtomicU64,
-    /// Held while memory becomes a file's. Locked before all others.
+    /// Held while memory moves to a file. Locked before all others.
     sharing: Mutex<()>,
     capacity: u64,
-    /// What may be allocated in all: less than the capacity if the machine had not that much to give.
+    /// Allocation limit; smaller than the capacity if less memory was free at creation.
     budget: u64,
 }
 
@@ -225,7 +225,7 @@ impl fmt::Debug for AddressSpace {
 }
 
 impl AddressSpace {
-    /// An empty space that may hold `capacity` bytes.
+    /// Creates an empty space with a capacity in bytes.
     pub fn new(capacity: u64) -> Self {
         Self::with_budget(capacity, capacity)
     }
@@ -245,8 +245,8 @@ impl AddressSpace {
         }
     }
 
-    /// The space of the process. Its capacity is the machine's memory; what was in use when it was made, and a margin,
-    /// cannot be allocated, so that the system never has to kill a process for what a program puts on the device.
+    /// The process's address space. Its capacity is the machine's memory. Memory that was in use at creation, and a
+    /// safety margin, cannot be allocated, so that device allocations never trigger the system's out-of-memory killer.
     pub fn global() -> &'static Arc<AddressSpace> {
         static SPACE: OnceLock<Arc<AddressSpace>> = OnceLock::new();
         SPACE.get_or_init(|| {
@@ -257,37 +257,38 @@ impl AddressSpace {
         })
     }
 
-    /// Bytes this space may hold in all.
+    /// Total capacity in bytes.
     pub fn capacity(&self) -> u64 {
         self.capacity
     }
 
-    /// Bytes in use (rounded up per allocation), memory on its way out included.
+    /// Bytes in use, rounded up per allocation, including memory whose release is delayed.
     pub fn used(&self) -> u64 {
         self.used.load(Ordering::Relaxed)
     }
 
-    /// Bytes that can still be allocated: what the capacity leaves, or less if the machine itself is short.
+    /// Bytes that can still be allocated: the free capacity, or less if the machine is short of memory.
     pub fn available(&self) -> u64 {
         (self.budget.saturating_sub(self.used())).min(pages::available_memory())
     }
 
-    /// Changes whenever a region appears or disappears; a cached [`Region`] is good as long as it stays the same.
+    /// Changes whenever a region is added or removed; a cached [`Region`] stays valid as long as this value does not
+    /// change.
     pub fn generation(&self) -> u64 {
         self.generation.load(Ordering::Acquire)
     }
 
-    /// Allocates `size` bytes aligned to `align` (a power of two; at least 256 is given). The contents are unspecified.
+    /// Allocates `size` bytes aligned to `align` (a power of two, rounded up to 256). The contents are unspecified.
     ///
     /// # Errors
-    /// [`MemoryError::InvalidRequest`] for a size of zero or a bad alignment, [`MemoryError::OutOfMemory`] if the
-    /// device has not that much left.
-    pub fn alloc(&self, size: u64, align: u64, kind: Kind) -> Result<u64, MemoryError> {
+    /// [`MemoryError::InvalidRequest`] for a size of zero or an invalid alignment, [`MemoryError::OutOfMemory`] if the
+    /// device has too little free memory.
+    pub fn alloc(&self, size: u64, align: u64, kind: RegionKind) -> Result<u64, MemoryError> {
         self.alloc_owned(size, align, kind, 0, Reach::ALL)
             .map(|r| r.base)
     }
 
-    /// [`Self::alloc`] with an owner to remember and the devices that may use it; returns the whole region.
+    /// [`Self::alloc`] with an owner id and the devices that may access it; returns the region.
     ///
     /// # Errors
     /// As [`Self::alloc`].
@@ -295,7 +296,7 @@ impl AddressSpace {
         &self,
         size: u64,
         align: u64,
-        kind: Kind,
+        kind: RegionKind,
         owner: u64,
         reach: Reach,
     ) -> Result<Region, MemoryError> {
@@ -321,7 +322,7 @@ impl AddressSpace {
             size,
             kind,
             id: self.next_id.fetch_add(1, Ordering::Relaxed),
-            read_only: kind == Kind::Const,
+            read_only: kind == RegionKind::Const,
             owner,
             reach,
         };
@@ -333,11 +334,11 @@ impl AddressSpace {
         Ok(region)
     }
 
-    /// Announces `[base, base + size)` of the caller's own memory as accessible to kernels.
+    /// Makes `[base, base + size)` of the program's memory accessible to kernels.
     ///
     /// # Errors
-    /// [`MemoryError::Overlap`] if part of it is known already, [`MemoryError::NotMapped`] if part of it cannot be
-    /// accessed, [`MemoryError::InvalidRequest`] for an empty or wrapping range.
+    /// [`MemoryError::Overlap`] if part of the range is already known, [`MemoryError::NotMapped`] if part of it is
+    /// inaccessible, [`MemoryError::InvalidRequest`] for an empty or wrapping range.
     pub fn register(
         &self,
         base: u64,
@@ -354,7 +355,7 @@ impl AddressSpace {
         let region = Region {
             base,
             size,
-            kind: Kind::Registered,
+            kind: RegionKind::Registered,
             id: self.next_id.fetch_add(1, Ordering::Relaxed),
             read_only,
             owner,
@@ -378,18 +379,18 @@ impl AddressSpace {
         Ok(region)
     }
 
-    /// Frees the region that begins at `addr`, whatever its kind. The pages stay mapped as long as a pin is held.
+    /// Frees the region that starts at `addr`, of any kind. Its pages stay mapped as long as a pin is held.
     ///
     /// # Errors
-    /// [`MemoryError::NotAllocated`] if no live region begins there.
+    /// [`MemoryError::NotAllocated`] if no live region starts there.
     pub fn free(&self, addr: u64) -> Result<Region, MemoryError> {
         self.free_if(addr, |_| true)
     }
 
-    /// Frees the region that begins at `addr` if `accept` agrees to it.
+    /// Frees the region that starts at `addr` if `accept` returns true.
     ///
     /// # Errors
-    /// [`MemoryError::NotAllocated`] if no live region begins there or `accept` refuses it.
+    /// [`MemoryError::NotAllocated`] if no live region starts there or `accept` returns false.
     pub fn free_if(
         &self,
         addr: u64,
@@ -413,7 +414,7 @@ impl AddressSpace {
         Ok(region)
     }
 
-    /// Frees every region of that owner and says which they were.
+    /// Frees and returns all regions of an owner.
     pub fn free_owned(&self, owner: u64) -> Vec<Region> {
         let mut gone = Vec::new();
         {
@@ -435,35 +436,37 @@ impl AddressSpace {
         gone
     }
 
-    /// Bytes in the live regions of the device's own memory whose owner `belongs` accepts (rounded up per allocation).
+    /// Bytes in the device's own live regions whose owner `belongs` accepts, rounded up per allocation.
     pub fn used_by(&self, belongs: impl Fn(u64) -> bool) -> u64 {
         let regions = self.regions.read();
         regions
             .values()
             .map(|e| &e.region)
-            .filter(|r| !matches!(r.kind, Kind::Host | Kind::Registered) && belongs(r.owner))
+            .filter(|r| {
+                !matches!(r.kind, RegionKind::Host | RegionKind::Registered) && belongs(r.owner)
+            })
             .map(|r| Self::cost(r.size))
             .sum()
     }
 
-    /// The region that holds `addr`.
+    /// The region that contains `addr`.
     pub fn find(&self, addr: u64) -> Option<Region> {
         let regions = self.regions.read();
         let (_, entry) = regions.range(..=addr).next_back()?;
         entry.region.contains(addr, 1).then_some(entry.region)
     }
 
-    /// The region that holds all of `[addr, addr + len)`. For a range over several mappings that touch each other it is
-    /// one made of them, with the rights that all of them give.
+    /// The region that contains `[addr, addr + len)`. For a range that spans adjacent mappings, a synthesised region
+    /// with the access rights common to all of them.
     pub fn find_range(&self, addr: u64, len: u64) -> Option<Region> {
         let regions = self.regions.read();
         let (_, entry) = regions.range(..=addr).next_back()?;
         let mut whole = entry.region;
-        if whole.kind == Kind::Virtual && whole.contains(addr, 1) {
+        if whole.kind == RegionKind::Virtual && whole.contains(addr, 1) {
             for (_, next) in regions.range(whole.end()..) {
                 if whole.contains(addr, len)
                     || next.region.base != whole.end()
-                    || next.region.kind != Kind::Virtual
+                    || next.region.kind != RegionKind::Virtual
                 {
                     break;
                 }
@@ -474,7 +477,7 @@ impl AddressSpace {
         whole.contains(addr, len).then_some(whole)
     }
 
-    /// Changes which devices may use the region that begins at `base`; false if there is none.
+    /// Changes which devices may access the region that starts at `base`; false if there is none.
     pub fn set_reach(&self, base: u64, reach: Reach) -> bool {
         let mut regions = self.regions.write();
         let Some(entry) = regions.get_mut(&base) else {
@@ -485,7 +488,7 @@ impl AddressSpace {
         true
     }
 
-    /// The live region nearest to `addr` (for fault reports): it, or how far away the next one is.
+    /// The live region nearest to `addr`, for fault reports.
     pub fn nearest(&self, addr: u64) -> Option<Region> {
         let regions = self.regions.read();
         let below = regions.range(..=addr).next_back().map(|(_, e)| e.region);
@@ -500,18 +503,18 @@ impl AddressSpace {
         }
     }
 
-    /// Keeps every page that is mapped now mapped until the guard is dropped. Held around anything that touches regions
-    /// directly: a kernel's run, a copy, a set.
+    /// Keeps all currently mapped pages mapped until the guard is dropped. Held during direct accesses to regions:
+    /// kernels, copies, fills.
     pub fn pin(&self) -> Pin<'_> {
         self.enter_gate();
         Pin { space: self }
     }
 
-    /// Takes `bytes` of memory that lies outside the address space (an array's) off what is available, until the guard is
+    /// Reserves `bytes` of memory outside the address space (an array's) from the available memory until the guard is
     /// dropped.
     ///
     /// # Errors
-    /// [`MemoryError::OutOfMemory`] if there is not that much left.
+    /// [`MemoryError::OutOfMemory`] if too little memory is available.
     pub fn charge(self: &Arc<Self>, bytes: u64) -> Result<Charge, MemoryError> {
         if bytes > self.budget {
             return Err(MemoryError::OutOfMemory);
@@ -528,7 +531,7 @@ impl AddressSpace {
         size.div_ceil(GRAIN) * GRAIN
     }
 
-    /// Puts `cost` bytes on the account.
+    /// Adds `cost` bytes to the memory in use.
     fn debit(&self, cost: u64) -> Result<(), MemoryError> {
         if self.used().saturating_add(cost) > self.budget {
             self.reclaim();
@@ -547,7 +550,7 @@ impl AddressSpace {
         self.generation.fetch_add(1, Ordering::Release);
     }
 
-    /// Finds bytes: a slot for small requests, a mapping for large ones.
+    /// Allocates backing: a slot for a small request, a mapping for a large one.
     fn back(&self, size: u64, align: u64) -> Result<(u64, Backing), MemoryError> {
         let slot = (size + GUARD)
             .max(align)
@@ -570,7 +573,7 @@ impl AddressSpace {
         }
         if slab.bump == slab.bump_end {
             let Some(chunk) = Pages::map(CHUNK, CHUNK) else {
-                // No address space for a new chunk: the quarantine is all that is left.
+                // No address space for a new chunk: reuses a quarantined slot.
                 let addr = slab.free.pop_front().ok_or(MemoryError::OutOfMemory)?;
                 return Ok((addr, Backing::Slot(class as u8)));
             };
@@ -584,8 +587,8 @@ impl AddressSpace {
         Ok((addr, Backing::Slot(class as u8)))
     }
 
-    /// Releases what was freed, if nothing is pinned. Entries in limbo left the table before they came here, so a pin
-    /// taken after the check below cannot have found them.
+    /// Releases freed memory if nothing is pinned. Limbo entries have already left the table, so a pin taken after the
+    /// check below cannot refer to them.
     fn reclaim(&self) {
         let mut heap = self.heap.lock();
         if heap.limbo.is_empty() || self.pins.load(Ordering::SeqCst) != 0 {
@@ -598,7 +601,7 @@ impl AddressSpace {
                     .free
                     .push_back(entry.region.base),
                 Backing::Mapping(pages) => heap.retire(pages),
-                // What they cost is the physical memory's account, and addresses cost nothing.
+                // The physical memory carries the cost; addresses are free.
                 Backing::Window(_) => {
                     pages::close_window(entry.region.base, entry.region.size);
                     continue;
@@ -607,7 +610,7 @@ impl AddressSpace {
                     heap.retire(pages);
                     continue;
                 }
-                // The file keeps the account, and is given its part back.
+                // The file carries the cost; its block is freed.
                 Backing::File(pages, block) => {
                     heap.retire(pages);
                     drop(block);
@@ -660,9 +663,9 @@ mod tests {
     #[test]
     fn regions_are_found_exactly_and_never_touch() {
         let s = AddressSpace::new(1 << 30);
-        let a = s.alloc(100, 1, Kind::Device).unwrap();
-        let b = s.alloc(300_000, 4096, Kind::Device).unwrap();
-        let c = s.alloc(3 << 20, 512, Kind::Host).unwrap();
+        let a = s.alloc(100, 1, RegionKind::Device).unwrap();
+        let b = s.alloc(300_000, 4096, RegionKind::Device).unwrap();
+        let c = s.alloc(3 << 20, 512, RegionKind::Host).unwrap();
         assert_eq!((a % 256, b % 4096, c % 512), (0, 0, 0));
         assert!(s.find_range(a, 100).is_some());
         assert!(s.find_range(a, 101).is_none());
@@ -673,7 +676,7 @@ mod tests {
         assert!(s.find_range(c, u64::MAX).is_none());
         assert!(s.find(u64::MAX).is_none());
         for (addr, n) in [(a, 100usize), (b, 300_000), (c, 3 << 20)] {
-            // SAFETY: the region was just allocated with that many bytes.
+            // SAFETY: the region was just allocated with that size.
             unsafe { std::ptr::write_bytes(addr as *mut u8, 0xA5, n) };
         }
         let used = s.used();
@@ -687,12 +690,12 @@ mod tests {
     }
 
     #[test]
-    fn a_freed_address_does_not_come_back_at_once() {
+    fn freed_addresses_are_not_reused_immediately() {
         let s = AddressSpace::new(1 << 30);
         for size in [64, 5 << 20] {
             let mut seen = std::collections::HashSet::new();
             for _ in 0..40 {
-                let a = s.alloc(size, 256, Kind::Device).unwrap();
+                let a = s.alloc(size, 256, RegionKind::Device).unwrap();
                 assert!(seen.insert(a));
                 s.free(a).unwrap();
             }
@@ -700,30 +703,33 @@ mod tests {
     }
 
     #[test]
-    fn limits_hold() {
+    fn limits_are_enforced() {
         let s = AddressSpace::new(1 << 20);
         assert_eq!(
-            s.alloc(0, 1, Kind::Device),
+            s.alloc(0, 1, RegionKind::Device),
             Err(MemoryError::InvalidRequest)
         );
         assert_eq!(
-            s.alloc(8, 3, Kind::Device),
+            s.alloc(8, 3, RegionKind::Device),
             Err(MemoryError::InvalidRequest)
         );
         assert_eq!(
-            s.alloc(u64::MAX, 1, Kind::Device),
+            s.alloc(u64::MAX, 1, RegionKind::Device),
             Err(MemoryError::OutOfMemory)
         );
-        let a = s.alloc(1 << 20, 1, Kind::Device).unwrap();
-        assert_eq!(s.alloc(1, 1, Kind::Device), Err(MemoryError::OutOfMemory));
+        let a = s.alloc(1 << 20, 1, RegionKind::Device).unwrap();
+        assert_eq!(
+            s.alloc(1, 1, RegionKind::Device),
+            Err(MemoryError::OutOfMemory)
+        );
         s.free(a).unwrap();
-        s.alloc(1, 1, Kind::Device).unwrap();
+        s.alloc(1, 1, RegionKind::Device).unwrap();
     }
 
     #[test]
     fn pinned_pages_outlive_their_region() {
         let s = AddressSpace::new(1 << 30);
-        let a = s.alloc(8 << 20, 256, Kind::Device).unwrap();
+        let a = s.alloc(8 << 20, 256, RegionKind::Device).unwrap();
         let g = s.generation();
         let pin = s.pin();
         s.free(a).unwrap();
@@ -744,7 +750,7 @@ mod tests {
         let p = v.as_ptr() as u64;
         assert_eq!(
             s.register(p, 10_000, false, 0).unwrap().kind,
-            Kind::Registered
+            RegionKind::Registered
         );
         assert_eq!(s.register(p + 50, 10, false, 0), Err(MemoryError::Overlap));
         assert_eq!(s.register(16, 10, false, 0), Err(MemoryError::NotMapped));
@@ -763,7 +769,7 @@ mod tests {
                     for i in 0..500 {
                         let _pin = s.pin();
                         let a = s
-                            .alloc(1 + (i * 37 + t) % 600_000, 256, Kind::Device)
+                            .alloc(1 + (i * 37 + t) % 600_000, 256, RegionKind::Device)
                             .unwrap();
                         assert!(s.find(a).is_some());
                         s.free(a).unwrap();

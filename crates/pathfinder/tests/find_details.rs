@@ -1,4 +1,4 @@
-//! What the order of places does not tell: wildcards, links, broken files, settings, CUDA majors, errors.
+//! Searches for paths: wildcards, links, broken files, settings, CUDA majors, errors.
 
 mod find_support;
 
@@ -17,15 +17,15 @@ fn path(found: Result<LocatedPath, FindError>) -> String {
     found.path.display().to_string()
 }
 
-/// What was at a place, by the error.
+/// The outcome that an error reports for a location.
 fn outcome<'e>(error: &'e FindError, place: &str) -> &'e SearchOutcome {
-    let looked = error.searched.iter().find(|one| one.location == place);
-    let looked = looked.unwrap_or_else(|| panic!("nothing about {place}: {error}"));
-    &looked.outcome
+    let searched = error.searched.iter().find(|one| one.location == place);
+    let searched = searched.unwrap_or_else(|| panic!("nothing about {place}: {error}"));
+    &searched.outcome
 }
 
 #[test]
-fn layouts_spelled_out() {
+fn finds_documented_layouts() {
     for (platform, name, file, answer) in [
         (
             LINUX,
@@ -137,14 +137,14 @@ fn layouts_spelled_out() {
 }
 
 #[test]
-fn an_executable_before_a_batch_file() {
+fn prefers_an_executable_to_a_batch_file() {
     let machine = Machine::full(WINDOWS);
     let both = machine.with(["C:/cudapath/bin/nvcc.bat", "C:/cudapath/bin/nvcc.exe"]);
     assert_eq!(
         path(both.finder().locate_binary("nvcc")),
         "C:/cudapath/bin/nvcc.exe"
     );
-    // Without a suffix it is no program there, and with one it is none here.
+    // Windows requires the suffix; Linux does not accept it.
     let plain = machine.with(["C:/cudapath/bin/nvcc"]);
     assert_eq!(plain.finder().find_binary("nvcc"), Ok(None));
     let linux = Machine::full(LINUX).with(["/cudapath/bin/nvcc.exe"]);
@@ -152,12 +152,12 @@ fn an_executable_before_a_batch_file() {
 }
 
 #[test]
-fn the_newest_version_is_a_number_not_a_text() {
+fn versions_compare_as_numbers() {
     let header = |version: &str| format!("/usr/include/nvshmem_{version}/nvshmem.h");
     let linux = Machine::bare(LINUX).with([header("9"), header("12"), header("13")]);
     let found = linux.finder().locate_header_directory("nvshmem");
     assert_eq!(path(found), "/usr/include/nvshmem_13");
-    // The newest that has the header.
+    // The newest folder with the header.
     let hollow = linux.files.clone().folder("/usr/include/nvshmem_14");
     let hollow = Machine {
         files: hollow,
@@ -165,7 +165,7 @@ fn the_newest_version_is_a_number_not_a_text() {
     };
     let found = hollow.finder().locate_header_directory("nvshmem");
     assert_eq!(path(found), "/usr/include/nvshmem_13");
-    // Only whole names count.
+    // Only whole names match.
     let other = Machine::bare(LINUX).with(["/usr/include/xnvshmem_1/nvshmem.h"]);
     assert_eq!(other.finder().find_header_directory("nvshmem"), Ok(None));
     let error = other
@@ -184,7 +184,7 @@ fn the_newest_version_is_a_number_not_a_text() {
 }
 
 #[test]
-fn answers_are_real_paths() {
+fn results_are_resolved_paths() {
     let mut machine = Machine::bare(LINUX);
     machine.environment.cuda_path = Some("/usr/local/cuda".into());
     machine.files = InMemoryFiles::new()
@@ -214,7 +214,7 @@ fn answers_are_real_paths() {
     assert_eq!(path(finder.locate_binary("nvcc")), "/opt/tools/nvcc-13.1");
     let archive = finder.locate_static_library("cudadevrt");
     assert_eq!(path(archive), format!("{real}/lib/libcudadevrt.a"));
-    // The variable's own text stays what it is.
+    // The variable's text is unchanged.
     assert_eq!(
         finder.cuda_path_or_home(),
         Some(PathBuf::from("/usr/local/cuda"))
@@ -222,7 +222,7 @@ fn answers_are_real_paths() {
 }
 
 #[test]
-fn the_users_variable_is_given_back_as_it_is() {
+fn cuda_path_is_returned_unchanged() {
     let mut machine = Machine::bare(LINUX);
     assert_eq!(machine.finder().cuda_path_or_home(), None);
     machine.environment.cuda_home = Some("../here".into());
@@ -232,7 +232,7 @@ fn the_users_variable_is_given_back_as_it_is() {
     assert_eq!(answer.as_os_str(), "/not/there/");
 }
 
-/// A machine whose `CUDA_PATH` is broken in some way, and whose `CUDA_HOME` is good.
+/// A machine with a broken `CUDA_PATH` and a good `CUDA_HOME`.
 fn broken(files: InMemoryFiles, good: bool) -> Machine {
     let mut machine = Machine::bare(LINUX);
     machine.environment.cuda_path = Some("/bad".into());
@@ -249,7 +249,7 @@ fn broken(files: InMemoryFiles, good: bool) -> Machine {
 }
 
 #[test]
-fn broken_things_are_told_and_passed_over() {
+fn broken_files_are_reported_and_skipped() {
     let denied = "Permission denied (os error 13)".to_owned();
     type Made = fn(InMemoryFiles, &str) -> InMemoryFiles;
     let cases: [(Made, FileDefect); 5] = [
@@ -273,7 +273,7 @@ fn broken_things_are_told_and_passed_over() {
             .fold(InMemoryFiles::new(), |files, at| make(files, at));
         let machine = broken(files.clone(), true);
         let finder = machine.finder();
-        // An empty header is a header.
+        // An empty header is accepted.
         let header = if fault == FileDefect::Empty {
             "/bad/include"
         } else {
@@ -308,7 +308,7 @@ fn broken_things_are_told_and_passed_over() {
 }
 
 #[test]
-fn a_tool_that_may_not_be_executed() {
+fn a_tool_without_execute_permission_is_skipped() {
     let files = InMemoryFiles::new().file("/bad/bin/nvcc", b"x");
     let machine = broken(files.clone(), true);
     assert_eq!(
@@ -322,7 +322,7 @@ fn a_tool_that_may_not_be_executed() {
 }
 
 #[test]
-fn roots_that_are_no_folders() {
+fn roots_that_are_not_folders_are_reported() {
     let mut machine = Machine::bare(LINUX);
     machine.environment.cuda_path = Some("/file".into());
     machine.environment.cuda_home = Some("/dangling".into());
@@ -391,11 +391,11 @@ fn relative_paths_are_refused() {
 }
 
 #[test]
-fn nothing_depends_on_the_working_directory() {
+fn results_do_not_depend_on_the_working_directory() {
     let root = temporary("relative");
     std::fs::create_dir_all(root.join("include")).unwrap();
     std::fs::write(root.join("include/nvrtc.h"), "x").unwrap();
-    // The way there from the working directory.
+    // The path relative to the working directory.
     let here = std::env::current_dir().unwrap();
     let up: PathBuf = here.components().skip(1).map(|_| "..").collect();
     let relative = up.join(root.strip_prefix("/").unwrap());
@@ -417,7 +417,7 @@ fn nothing_depends_on_the_working_directory() {
 }
 
 #[test]
-fn unknown_names_are_told_the_known_ones() {
+fn errors_of_unknown_names_list_the_known_ones() {
     let machine = Machine::full(LINUX);
     let finder = machine.finder();
     for name in [
@@ -460,9 +460,9 @@ fn unknown_names_are_told_the_known_ones() {
 }
 
 #[test]
-fn what_does_not_exist_for_windows() {
+fn entries_without_windows_support_are_not_available() {
     for platform in [WINDOWS, WINDOWS_ARM] {
-        // Even where a file of the name lies around.
+        // Even if a file of that name exists.
         let machine = Machine::full(platform).with([
             "C:/site1/nvidia/nccl/include/nccl.h",
             "C:/site1/nvidia/nccl/lib/libnccl_device.bc",
@@ -502,7 +502,7 @@ fn both_majors() -> Machine {
 }
 
 #[test]
-fn the_newest_major_unless_one_is_asked_for() {
+fn the_newest_major_wins_unless_one_is_requested() {
     let mut machine = both_majors();
     for (major, header, tool, archive) in [
         (None, "cu13", "cu13", "cu13"),
@@ -531,7 +531,7 @@ fn the_newest_major_unless_one_is_asked_for() {
 }
 
 #[test]
-fn toolkits_of_another_major_do_not_count() {
+fn toolkits_of_another_major_are_skipped() {
     let files = |machine: Machine, root: &str, header: &[u8]| Machine {
         files: machine
             .files
@@ -566,7 +566,7 @@ fn toolkits_of_another_major_do_not_count() {
     );
     let device = path(finder.locate_bitcode_library("device"));
     assert_eq!(device, "/new/nvvm/libdevice/libdevice.10.bc");
-    // cuDNN is not the toolkit's: where it lies tells nothing about its major.
+    // cuDNN is not part of the toolkit: its location does not imply a major.
     assert_eq!(
         path(finder.locate_header_directory("cudnn")),
         "/conda/include"
@@ -592,7 +592,7 @@ fn toolkits_of_another_major_do_not_count() {
 }
 
 #[test]
-fn a_major_that_is_no_number_ends_every_search() {
+fn an_invalid_major_fails_every_search() {
     let mut machine = both_majors();
     machine.environment.rejected_major = Some("cu13".to_owned());
     let finder = machine.finder();
@@ -609,7 +609,7 @@ fn a_major_that_is_no_number_ends_every_search() {
 }
 
 #[test]
-fn the_toolkit_around_the_systems_runtime() {
+fn finds_the_toolkit_of_the_systems_runtime() {
     for (platform, runtime, root) in [
         (LINUX, "/x/lib64/libcudart.so.13", "/x"),
         (LINUX, "/x/lib/libcudart.so.12", "/x"),
@@ -634,7 +634,7 @@ fn the_toolkit_around_the_systems_runtime() {
 }
 
 #[test]
-fn an_error_tells_every_place_and_the_fix() {
+fn an_error_lists_every_location_and_the_fix() {
     let mut machine = Machine::full(LINUX).with([
         "/site1/nvidia/cu13/bin/nvcc.profile",
         "/cudapath/bin/nvcc-13",
@@ -661,7 +661,7 @@ fn an_error_tells_every_place_and_the_fix() {
 }
 
 #[test]
-fn the_fix_is_for_the_major_that_counts() {
+fn the_fix_is_for_the_required_major() {
     let mut machine = Machine::bare(LINUX);
     let mut advice = |name: &str, major| {
         machine.environment.major = major;
@@ -681,7 +681,7 @@ fn the_fix_is_for_the_major_that_counts() {
             "conda install -c conda-forge cuda-nvcc cuda-version=12"
         ]
     );
-    // No wheel of CUDA 12 has this one.
+    // No wheel of CUDA 12 contains it.
     assert_eq!(
         advice("nvdisasm", Some(12)),
         ["conda install -c conda-forge cuda-nvdisasm cuda-version=12"]
@@ -696,7 +696,7 @@ fn the_fix_is_for_the_major_that_counts() {
 }
 
 #[test]
-fn every_row_tells_how_to_get_it() {
+fn every_descriptor_has_installation_advice() {
     for platform in PLATFORMS {
         let machine = Machine::bare(platform);
         let finder = machine.finder();
@@ -717,7 +717,7 @@ fn every_row_tells_how_to_get_it() {
 }
 
 #[test]
-fn names_that_are_no_text() {
+fn non_utf8_names() {
     use std::os::unix::ffi::OsStringExt;
     let odd = PathBuf::from(std::ffi::OsString::from_vec(b"/odd-\xff\xfe".to_vec()));
     let mut machine = Machine::bare(LINUX).with([odd.join("bin/nvcc")]);
@@ -732,7 +732,7 @@ fn names_that_are_no_text() {
 }
 
 #[test]
-fn thousands_of_roots_are_summed_up() {
+fn thousands_of_roots_are_summarized() {
     let mut machine = Machine::bare(LINUX);
     let roots = (0..5000).map(|n| PathBuf::from(format!("/site{n}")));
     machine.environment.site_packages = roots.collect();
@@ -742,9 +742,9 @@ fn thousands_of_roots_are_summed_up() {
     assert!(text.contains("more locations"), "{text}");
 }
 
-/// The real file system: links, modes, pipes.
+/// The host's file system: links, modes, pipes.
 #[test]
-fn real_files() {
+fn host_files() {
     use std::os::unix::fs::{PermissionsExt, symlink};
     let root = temporary("files");
     let make = |file: &str, mode: u32| {
@@ -780,7 +780,7 @@ fn real_files() {
     std::fs::remove_dir_all(&root).unwrap();
 }
 
-/// The name of a folder for one test.
+/// A unique folder name for one test.
 fn temporary(test: &str) -> PathBuf {
     let name = format!("cupyrite-find-{test}-{}", std::process::id());
     std::env::temp_dir().canonicalize().unwrap().join(name)
@@ -791,8 +791,8 @@ fn path_of(root: &Path, below: &str) -> String {
 }
 
 #[test]
-fn the_real_loader_is_asked_without_loading() {
-    // On a machine without a toolkit there is none around the runtime, and with one there is a folder.
+fn the_system_loader_resolves_without_loading() {
+    // `None` on a machine without a toolkit, else an existing folder.
     let environment = Environment::default();
     let finder = Finder {
         loader: &loader::SystemLoader,

@@ -1,8 +1,8 @@
-//! Every header set, tool and archive, on every platform, in every place: which place wins, and what is told
-//! where nothing is there.
+//! Every header set, tool, static library and bitcode library, on every platform, at every location: which location
+//! wins, and what the error lists if none has it.
 //!
-//! The places are written down here once more, from the documented layouts. A tree begins with something in all
-//! of them; the best place is then emptied one after the other.
+//! The locations are repeated here from the documented layouts. A tree starts with files at all of them; the test
+//! removes the winning one after the other.
 
 mod find_support;
 
@@ -16,7 +16,7 @@ use cupyrite_pathfinder::{
 };
 use find_support::{Machine, PLATFORMS, Place, below, drive, targets};
 
-/// Empties one place after the other and compares the answer each time.
+/// Removes the winning file repeatedly and compares the result each time.
 fn check(
     what: &str,
     platform: Platform,
@@ -46,7 +46,7 @@ fn check(
     let searched: Vec<&str> = looked.map(|one| one.location.as_str()).collect();
     let folder = |place: &Place| {
         let (folder, _) = place.file.rsplit_once('/').unwrap();
-        // A header such as `cuda/std/version` lies deeper than the folder that counts.
+        // A header such as `cuda/std/version` is below the include folder.
         if place.file.starts_with(&format!("{}/", place.answer)) {
             place.answer.clone()
         } else {
@@ -59,7 +59,7 @@ fn check(
             expected.push(folder);
         }
     }
-    // What has a `*` in its name has no name until it is there.
+    // A pattern with `*` matches only existing folders.
     expected.retain(|folder| !folder.contains("nvshmem_") && !folder.contains("/NVIDIA/CUDNN/"));
     let searched: Vec<&str> = searched
         .into_iter()
@@ -168,7 +168,7 @@ fn headers(row: &HeaderSet, platform: Platform) -> Vec<Place> {
 }
 
 #[test]
-fn headers_in_every_place() {
+fn headers_at_every_location() {
     let mut checked = 0;
     for platform in PLATFORMS {
         for row in HEADERS {
@@ -236,10 +236,10 @@ fn binaries(row: &Binary, platform: Platform) -> Vec<Place> {
 }
 
 #[test]
-fn tools_in_every_place() {
+fn tools_at_every_location() {
     for platform in PLATFORMS {
         for row in BINARIES {
-            // These lie in folders with a `*` in their names, of which the next test has some.
+            // These are in folders with a `*`, which the next test covers.
             if platform.is_windows() && matches!(row.name, "ncu" | "nsight-compute") {
                 continue;
             }
@@ -345,7 +345,7 @@ fn archives(row: &LinkableFile, platform: Platform) -> Vec<Place> {
 }
 
 #[test]
-fn archives_in_every_place() {
+fn libraries_at_every_location() {
     for platform in PLATFORMS {
         for row in STATIC_LIBRARIES {
             check(row.name, platform, &archives(row, platform), |machine| {

@@ -1,5 +1,5 @@
-//! Malicious and broken surroundings on real folders: an error that says what it is, or the right answer, never
-//! a crash, never a hang.
+//! Malicious and broken installations in real folders: the result is correct or a specific error, never a crash or a
+//! hang.
 #![cfg(target_os = "linux")]
 
 mod libraries_support;
@@ -18,7 +18,7 @@ use libraries_support::real::{Tree, in_child};
 
 const NVRTC: &str = "nvidia/cu13/lib/libnvrtc.so.13";
 
-/// A library's file for this machine, good enough to be located.
+/// A minimal library file for this machine, valid enough to be located.
 fn good() -> Vec<u8> {
     elf(
         cupyrite_pathfinder::Platform::CURRENT.arch,
@@ -53,20 +53,20 @@ fn outcome<'e>(error: &'e LoadError, place: &Path) -> &'e SearchOutcome {
     let found = error
         .searched
         .iter()
-        .find(|looked| looked.location == place);
+        .find(|searched| searched.location == place);
     &found
         .unwrap_or_else(|| panic!("{place} is not in:\n{error}"))
         .outcome
 }
 
 #[test]
-fn cycles_of_links() {
+fn link_cycles() {
     let tree = Tree::new();
     // The file, the folder above it, the root itself.
     let file = tree.link("a/nvidia/cu13/lib/libnvrtc.so.13", "libnvrtc.so.13");
     tree.link("b/nvidia/cu13/lib", "../cu13/lib");
     let root = tree.link("c", "c");
-    // A folder that holds itself is no cycle for a search: each path in it is finite.
+    // A folder that contains a link to itself is not a cycle: each path is finite.
     tree.link("d/nvidia/cu13/self", ".");
     let env = site(&[&tree.at("a"), &tree.at("b"), &root, &tree.at("d")]);
     let error = error(&env);
@@ -90,7 +90,7 @@ fn cycles_of_links() {
 }
 
 #[test]
-fn what_is_no_file_or_no_folder() {
+fn special_files() {
     let tree = Tree::new();
     let dangling = tree.link(format!("a/{NVRTC}"), "/nowhere/libnvrtc.so");
     tree.file(format!("b/{NVRTC}/x"), b"");
@@ -128,7 +128,7 @@ fn what_is_no_file_or_no_folder() {
             "{error}"
         );
     }
-    // The path of a socket may be too long for one: then there is none.
+    // The path may be too long for a socket; then the test omits it.
     if socket.exists() {
         assert_eq!(
             *outcome(&error, &socket),
@@ -138,7 +138,7 @@ fn what_is_no_file_or_no_folder() {
 }
 
 #[test]
-fn a_file_that_is_no_library_stops_the_search() {
+fn a_non_library_fails_the_search() {
     for (bytes, fault) in [
         (&b""[..], FileDefect::Empty),
         (b"libnvrtc.so.13.0.88", FileDefect::NotALibrary("text")),
@@ -168,12 +168,12 @@ fn a_file_that_is_no_library_stops_the_search() {
 }
 
 #[test]
-fn names_that_are_no_text() {
+fn non_utf8_names() {
     let tree = Tree::new();
     let odd = tree.0.join(OsStr::from_bytes(b"s\xff\xfeite \n\xc3"));
     let file = odd.join(NVRTC);
     std::fs::create_dir_all(file.parent().unwrap()).unwrap();
-    // A neighbour whose name begins alike is named in the error.
+    // The error names a file with a similar name.
     std::fs::write(
         file.with_file_name(OsStr::from_bytes(b"libnvrtc.so.\xff")),
         b"",
@@ -194,7 +194,7 @@ fn names_that_are_no_text() {
 }
 
 #[test]
-fn names_that_cannot_be() {
+fn impossible_names() {
     let long = PathBuf::from(format!("/{}", "x".repeat(5000)));
     let parts = PathBuf::from("/x".repeat(5000));
     let nul = PathBuf::from(OsStr::from_bytes(b"/a\0b"));
@@ -260,7 +260,7 @@ fn thousands_of_files_in_a_folder() {
 
 const CHILD: &str = "CUPYRITE_TEST_TREE";
 
-/// Paths that depend on the working directory, in a process whose working directory is the tree.
+/// Relative paths, in a process whose working directory is the tree.
 #[test]
 fn relative_paths_are_refused() {
     let Some(tree) = std::env::var_os(CHILD).map(PathBuf::from) else {
@@ -305,9 +305,9 @@ fn relative_paths_are_refused() {
     }
 }
 
-/// What this process may not look at, without the powers of root.
+/// Paths without access permission, in an unprivileged process.
 #[test]
-fn what_may_not_be_looked_at() {
+fn inaccessible_paths() {
     let Some(tree) = std::env::var_os(CHILD).map(PathBuf::from) else {
         let tree = Tree::new();
         tree.file(format!("folder/{NVRTC}"), &good());
@@ -319,16 +319,16 @@ fn what_may_not_be_looked_at() {
         close("folder/nvidia/cu13", 0);
         close(&format!("file/{NVRTC}"), 0);
         let variables = [(CHILD, tree.0.to_str().unwrap())];
-        in_child("what_may_not_be_looked_at", &variables, &tree.0);
+        in_child("inaccessible_paths", &variables, &tree.0);
         return close("folder/nvidia/cu13", 0o755);
     };
-    // SAFETY: takes and changes nothing.
+    // SAFETY: no arguments and no side effects.
     if unsafe { libc::geteuid() } == 0 {
-        // SAFETY: this process runs nothing but this test; the user it becomes owns nothing.
+        // SAFETY: this process runs only this test; the new user owns nothing.
         assert_eq!(unsafe { libc::setuid(65534) }, 0);
     }
     let root = |name: &str| tree.join(name);
-    // A folder that is closed may hold it or not: the search goes on, and says so.
+    // A folder without access may contain the file: the search continues and reports the folder.
     let env = site(&[&root("folder"), &root("good")]);
     assert_eq!(located(&env).0, root("good").join(NVRTC));
     let text = error(&site(&[&root("folder")]));
@@ -339,7 +339,7 @@ fn what_may_not_be_looked_at() {
         ),
         "{text}"
     );
-    // A file that is there and closed is a broken installation.
+    // An existing file without access is a broken installation.
     let file = root("file").join(NVRTC);
     let error = error(&site(&[&root("file"), &root("good")]));
     assert_eq!(

@@ -1,4 +1,4 @@
-//! Every library, on every platform, from every place it may come from, and each place against each other one.
+//! Every library, on every platform, at every location, and each location against each later one.
 
 mod libraries_support;
 
@@ -18,12 +18,12 @@ fn for_each(mut test: impl FnMut(&[Row], &Row, Platform)) {
     }
 }
 
-/// The name that a library has at a place: of the place's major, or of CUDA 13.
+/// A library's name at a location: of the location's major, or of CUDA 13.
 fn name_at(row: &Row, platform: Platform, place: &Place) -> &'static str {
     row.name_for(platform, place.major.unwrap_or(13))
 }
 
-/// Loading and locating must both give this file.
+/// Checks that loading and locating both return this file.
 fn expect(world: &World, row: &Row, path: &str, via: FoundVia, what: &str) {
     let told = format!("{} on {}, {what}", row.name, world.platform);
     match world.locate(row.name) {
@@ -43,7 +43,7 @@ fn expect(world: &World, row: &Row, path: &str, via: FoundVia, what: &str) {
 }
 
 #[test]
-fn the_table_holds_what_is_expected_of_it() {
+fn the_table_matches_the_expectations() {
     let expected: BTreeSet<_> = rows().iter().map(|row| row.name).collect();
     let known: BTreeSet<_> = LIBRARIES.iter().map(|row| row.name).collect();
     assert_eq!(expected, known);
@@ -51,11 +51,11 @@ fn the_table_holds_what_is_expected_of_it() {
 }
 
 #[test]
-fn every_library_from_every_place() {
+fn every_library_at_every_location() {
     let mut count = 0;
     for_each(|rows, row, platform| {
         for place in row.places(platform) {
-            // Each of its names counts; where a folder is for one CUDA major, the name of that one.
+            // Each of its names is accepted; in a folder for one CUDA major, the name of that major.
             let names = match place.major {
                 Some(_) => vec![name_at(row, platform, &place)],
                 None => row.names(platform).to_vec(),
@@ -71,7 +71,7 @@ fn every_library_from_every_place() {
 }
 
 #[test]
-fn every_place_against_every_later_one() {
+fn every_location_precedes_every_later_one() {
     let mut count = 0;
     for_each(|rows, row, platform| {
         let places = row.places(platform);
@@ -90,14 +90,14 @@ fn every_place_against_every_later_one() {
 }
 
 #[test]
-fn in_one_place_the_newest_cuda_wins_unless_another_is_asked_for() {
+fn at_one_location_the_newest_major_wins_unless_one_is_requested() {
     let mut count = 0;
     for_each(|rows, row, platform| {
         if !row.has_majors(platform) {
             return;
         }
         for place in row.places(platform) {
-            // A wheel's folder is for one major, and an override is one file.
+            // A wheel folder is for one major, and an override is one file.
             if place.major.is_some() || place.label == "override" {
                 continue;
             }
@@ -116,9 +116,9 @@ fn in_one_place_the_newest_cuda_wins_unless_another_is_asked_for() {
     assert!(count > 1000, "{count}");
 }
 
-/// A folder of a wheel, or the name, tells the major: what is for another one does not count, at any place.
+/// A wheel folder or a name implies the major; files for another major are rejected at every location.
 #[test]
-fn the_cuda_that_is_asked_for_is_taken_from_a_later_place_or_the_error_says_so() {
+fn a_requested_major_is_found_at_a_later_location_or_reported() {
     let mut count = 0;
     for_each(|rows, row, platform| {
         let places = row.places(platform);
@@ -130,7 +130,7 @@ fn the_cuda_that_is_asked_for_is_taken_from_a_later_place_or_the_error_says_so()
                 None if row.has_majors(platform) => (12, 13),
                 None => continue,
             };
-            // An override is what the user says about this very library.
+            // An override applies to exactly this library.
             if place.label == "override" {
                 continue;
             }
@@ -146,11 +146,11 @@ fn the_cuda_that_is_asked_for_is_taken_from_a_later_place_or_the_error_says_so()
             let alone = world();
             let error = alone.load(row.name).expect_err(&told);
             assert_eq!(error.kind, LoadErrorKind::NotFound, "{told}: {error}");
-            // What is in the process or known to the system under another name is not listed anywhere.
+            // Loaded libraries and those that the system finds under another name are not listed.
             if !["process", "system"].contains(&place.label) {
-                let wrong = error.searched.iter().any(|looked| {
-                    looked.location == place.path(name)
-                        && looked.outcome
+                let wrong = error.searched.iter().any(|searched| {
+                    searched.location == place.path(name)
+                        && searched.outcome
                             == SearchOutcome::OtherMajor {
                                 found: other,
                                 wanted: asked,
@@ -170,7 +170,7 @@ fn the_cuda_that_is_asked_for_is_taken_from_a_later_place_or_the_error_says_so()
 }
 
 #[test]
-fn nowhere_means_not_found_with_every_place_in_it() {
+fn a_missing_library_lists_every_location() {
     for_each(|rows, row, platform| {
         let error = row.world(platform, rows).load(row.name).unwrap_err();
         assert_eq!(error.kind, LoadErrorKind::NotFound, "{error}");
@@ -198,7 +198,7 @@ fn nowhere_means_not_found_with_every_place_in_it() {
 }
 
 #[test]
-fn what_does_not_exist_for_windows_is_not_available_there() {
+fn libraries_without_windows_support_are_not_available() {
     let mut count = 0;
     for platform in PLATFORMS {
         for row in rows().iter().filter(|row| row.names(platform).is_empty()) {

@@ -1,4 +1,4 @@
-//! What is loaded before a library: the very names that its file asks for, each once, whatever the table says.
+//! Dependencies: exactly the names that the file requires, each loaded once, whatever the table lists.
 
 mod libraries_support;
 
@@ -12,13 +12,13 @@ fn site() -> World {
 
 const CU13: &str = "/site/nvidia/cu13/lib";
 
-/// The wheels of CUDA 13 that cuSOLVER needs, as they name each other.
+/// The wheels of CUDA 13 that cuSOLVER requires, with their dependencies.
 fn new_wheels(world: World) -> World {
     world
         .library(&format!("{CU13}/libnvJitLink.so.13"), &["libc.so.6"])
         .library(&format!("{CU13}/libcublasLt.so.13"), &[])
         .library(&format!("{CU13}/libcublas.so.13"), &["libcublasLt.so.13"])
-        // It opens nvJitLink itself.
+        // Opens nvJitLink itself.
         .library(&format!("{CU13}/libcusparse.so.12"), &["libc.so.6"])
         .library(
             &format!("{CU13}/libcusolver.so.12"),
@@ -65,7 +65,7 @@ fn names(world: &World) -> Vec<String> {
 }
 
 #[test]
-fn dependencies_come_first_each_once() {
+fn dependencies_load_first_and_once() {
     let world = new_wheels(site());
     world.load("cusolver").unwrap();
     assert_eq!(
@@ -78,7 +78,7 @@ fn dependencies_come_first_each_once() {
             "libcusolver.so.12"
         ]
     );
-    // What came as a dependency keeps its own step.
+    // A dependency keeps its own step.
     assert_eq!(
         world.load("nvJitLink").unwrap().found_via,
         FoundVia::SitePackages
@@ -88,7 +88,7 @@ fn dependencies_come_first_each_once() {
 }
 
 #[test]
-fn both_majors_side_by_side_are_not_mixed() {
+fn majors_side_by_side_are_not_mixed() {
     let both = || old_wheels(new_wheels(site()));
     let new = both();
     let loaded = new.load("cusolver").unwrap();
@@ -117,8 +117,8 @@ fn both_majors_side_by_side_are_not_mixed() {
 }
 
 #[test]
-fn an_old_library_among_new_ones_gets_the_old_ones_it_needs() {
-    // cuSPARSE of CUDA 12 with nvJitLink of both: the name of cuSPARSE is the same, what it needs is not.
+fn an_old_library_gets_its_old_dependencies() {
+    // cuSPARSE of CUDA 12 with nvJitLink of both majors: its name is the same for both, its dependency is not.
     let world = || {
         site()
             .library(&format!("{CU13}/libnvJitLink.so.13"), &[])
@@ -133,7 +133,7 @@ fn an_old_library_among_new_ones_gets_the_old_ones_it_needs() {
     assert_eq!(names(&old), ["libnvJitLink.so.12", "libcusparse.so.12"]);
     assert_eq!(world().locate("cusparse").unwrap().major, Some(12));
 
-    // An override for the other major does not help it, and does not hinder it.
+    // An override for the other major has no effect.
     let overridden = world().with(|env| {
         env.overrides = [("nvJitLink", format!("{CU13}/libnvJitLink.so.13").into())].into();
     });
@@ -143,7 +143,7 @@ fn an_old_library_among_new_ones_gets_the_old_ones_it_needs() {
         ["libnvJitLink.so.12", "libcusparse.so.12"]
     );
 
-    // In a folder that tells no major the file does.
+    // In a folder that implies no major, the file determines it.
     let plain = World::new(LINUX)
         .with(|env| env.cuda_path = Some("/tk".into()))
         .library("/tk/lib64/libcusparse.so.12", &["libnvJitLink.so.12"])
@@ -154,7 +154,7 @@ fn an_old_library_among_new_ones_gets_the_old_ones_it_needs() {
 }
 
 #[test]
-fn a_library_that_names_nothing_takes_what_fits_its_surroundings() {
+fn a_library_without_named_dependencies_uses_the_major_of_its_location() {
     let both = |world: World| {
         world
             .library(&format!("{CU13}/libcublasLt.so.13"), &[])
@@ -177,7 +177,7 @@ fn a_library_that_names_nothing_takes_what_fits_its_surroundings() {
         world.load("cudnn").unwrap();
         assert_eq!(names(&world), [expected, "libcudnn.so.9"]);
     }
-    // A toolkit's folder tells it too: cuSPARSE of CUDA 13 names nothing of the table.
+    // A toolkit's folder implies the major too: cuSPARSE of CUDA 13 names no dependency of the table.
     let world = World::new(LINUX)
         .with(|env| {
             env.cuda_path = Some("/usr/local/cuda".into());
@@ -192,7 +192,7 @@ fn a_library_that_names_nothing_takes_what_fits_its_surroundings() {
 }
 
 #[test]
-fn the_name_that_a_file_asks_for_counts_and_no_other() {
+fn only_the_exact_dependency_name_is_accepted() {
     let world = site()
         .library(
             "/site/nvidia/cu13/lib/libmathdx.so.0",
@@ -213,7 +213,7 @@ fn the_name_that_a_file_asks_for_counts_and_no_other() {
 }
 
 #[test]
-fn a_link_into_a_toolkit_tells_its_major() {
+fn a_link_into_a_toolkit_determines_the_major() {
     let world = || {
         World::new(LINUX)
             .system("/usr/lib64")
@@ -238,7 +238,7 @@ fn missing(world: &World, name: &str) -> LoadError {
 }
 
 #[test]
-fn a_missing_dependency_is_told_with_who_needs_it() {
+fn a_missing_dependency_names_its_dependent() {
     let world = site()
         .library(&format!("{CU13}/libcublas.so.13"), &["libcublasLt.so.13"])
         .library("/site/nvidia/cublas/lib/libcublasLt.so.12", &[]);
@@ -260,7 +260,7 @@ fn a_missing_dependency_is_told_with_who_needs_it() {
     assert!(text.contains("\n  pip install nvidia-cublas\n"), "{text}");
     assert!(!text.contains("CUPYRITE_CUDA_MAJOR"), "{text}");
 
-    // Two steps down, it is the one in the middle that needs it.
+    // Two levels down, the error names the direct dependent.
     let deep = site()
         .library(&format!("{CU13}/libnvblas.so.13"), &["libcublas.so.13"])
         .library(&format!("{CU13}/libcublas.so.13"), &["libcublasLt.so.13"]);
@@ -270,7 +270,7 @@ fn a_missing_dependency_is_told_with_who_needs_it() {
         ("cublasLt", Some("cublas"))
     );
 
-    // Where the file tells nothing, the table does.
+    // Without names in the file, the table determines them.
     let shim = site().library("/site/nvidia/cudnn/lib/libcudnn.so.9", &[]);
     let error = missing(&shim, "cudnn");
     assert_eq!(
@@ -280,8 +280,8 @@ fn a_missing_dependency_is_told_with_who_needs_it() {
 }
 
 #[test]
-fn what_the_run_path_finds_is_no_missing_dependency() {
-    // The made-up system stands for a run path here: the search does not know the folder, the loader does.
+fn a_dependency_on_the_run_path_is_not_missing() {
+    // The test loader's system folder acts as a run path: only the loader searches it.
     struct RunPath(World);
     impl cupyrite_pathfinder::loader::DynamicLoader for RunPath {
         fn find_loaded(&self, soname: &str) -> Option<cupyrite_pathfinder::loader::LibraryHandle> {
@@ -321,7 +321,7 @@ fn what_the_run_path_finds_is_no_missing_dependency() {
 }
 
 #[test]
-fn dependencies_lie_beside_what_needs_them_where_nothing_else_helps() {
+fn the_dependents_folder_is_searched_last() {
     let world = World::new(LINUX)
         .library("/mine/libcublas.so.13", &["libcublasLt.so.13"])
         .library("/mine/libcublasLt.so.13", &[])
@@ -331,8 +331,8 @@ fn dependencies_lie_beside_what_needs_them_where_nothing_else_helps() {
 }
 
 #[test]
-fn what_this_version_does_not_name_is_not_required() {
-    // Early versions of cuSOLVER did without nvJitLink.
+fn dependencies_that_a_version_does_not_name_are_optional() {
+    // Early versions of cuSOLVER did not use nvJitLink.
     let world = site()
         .library(
             "/site/nvidia/cusolver/lib/libcusolver.so.11",
@@ -351,8 +351,8 @@ fn what_this_version_does_not_name_is_not_required() {
 }
 
 #[test]
-fn what_the_table_does_not_name_is_loaded_first_too() {
-    // Without this the loader would look for it by itself, and not find it in a wheel.
+fn dependencies_outside_the_table_load_first() {
+    // Otherwise the loader would search for it and not find it in a wheel.
     let world = site()
         .library(&format!("{CU13}/libnppc.so.13"), &["libcudart.so.13"])
         .library(&format!("{CU13}/libcudart.so.13"), &[]);
@@ -361,7 +361,7 @@ fn what_the_table_does_not_name_is_loaded_first_too() {
 }
 
 #[test]
-fn optional_dependencies_may_be_missing_and_not_broken() {
+fn optional_dependencies_may_be_missing_but_not_broken() {
     let world = || {
         site()
             .library(&format!("{CU13}/libcudss.so.1"), &["libcublas.so.13"])
@@ -398,7 +398,7 @@ fn a_broken_dependency_is_named() {
 }
 
 #[test]
-fn a_cycle_ends() {
+fn dependency_cycles_terminate() {
     let world = site()
         .library(&format!("{CU13}/libcublas.so.13"), &["libcublasLt.so.13"])
         .library(
@@ -415,9 +415,9 @@ fn a_cycle_ends() {
     assert!(world.opened().len() <= 3, "{:?}", world.opened());
 }
 
-/// On every platform, from a toolkit: what the description says comes before a library, and nothing twice.
+/// On every platform, from a toolkit: the expected dependencies load before each library, none twice.
 #[test]
-fn every_librarys_dependencies_come_before_it() {
+fn every_library_loads_after_its_dependencies() {
     let rows = rows();
     let mut count = 0;
     for platform in PLATFORMS {
@@ -425,7 +425,7 @@ fn every_librarys_dependencies_come_before_it() {
             if row.names(platform).is_empty() {
                 continue;
             }
-            // All libraries are there, in one folder of the toolkit.
+            // One folder of the toolkit contains all libraries.
             let mut world =
                 World::new(platform).with(|env| env.cuda_path = Some(root(platform).into()));
             for any in &rows {

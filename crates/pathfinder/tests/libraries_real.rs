@@ -1,4 +1,4 @@
-//! The real loader and real libraries on real folders, each test in a process of its own.
+//! The system loader with real libraries in real folders, each test in its own process.
 #![cfg(target_os = "linux")]
 
 mod libraries_support;
@@ -16,7 +16,7 @@ use libraries_support::real::{Tree, in_child};
 
 const TREE: &str = "CUPYRITE_TEST_TREE";
 
-/// The tree of the parent, in the child.
+/// The parent's tree, in the child.
 fn tree() -> PathBuf {
     PathBuf::from(std::env::var_os(TREE).unwrap())
 }
@@ -62,7 +62,7 @@ fn in_parent() -> bool {
 }
 
 #[test]
-fn an_old_library_gets_the_old_one_it_needs_and_not_the_new_one() {
+fn an_old_library_gets_its_old_dependency() {
     if in_parent() {
         let tree = Tree::new();
         let jit = "int jitlink_major(void) { return MAJOR; }";
@@ -78,11 +78,7 @@ fn an_old_library_gets_the_old_one_it_needs_and_not_the_new_one() {
         );
         let code = "extern int jitlink_major(void); int cusparse(void) { return jitlink_major(); }";
         tree.library("site/nvidia/cusparse/lib/libcusparse.so.12", code, &[&old]);
-        in_child!(
-            an_old_library_gets_the_old_one_it_needs_and_not_the_new_one,
-            tree,
-            &[]
-        );
+        in_child!(an_old_library_gets_its_old_dependency, tree, &[]);
     }
     let env = with_site();
     let located = Finder::new(&env).locate("cusparse").unwrap();
@@ -96,7 +92,7 @@ fn an_old_library_gets_the_old_one_it_needs_and_not_the_new_one() {
     );
     assert_eq!(call(loaded.handle, c"cusparse"), 12);
     assert!(SystemLoader.find_loaded("libnvJitLink.so.13").is_none());
-    // Without the library loaded first, the loader would not have found it at all.
+    // Without the dependency loaded first, the loader would not find it.
     let jit = load(
         &Environment {
             major: Some(12),
@@ -105,7 +101,7 @@ fn an_old_library_gets_the_old_one_it_needs_and_not_the_new_one() {
         "nvJitLink",
     );
     assert_eq!(jit.found_via, FoundVia::SitePackages);
-    // Symbols are visible to everything loaded later, and a repeated call gives the same.
+    // Symbols are visible to libraries loaded later, and a repeated call returns the same.
     assert!(
         !LibraryHandle(std::ptr::null_mut())
             .symbol(c"jitlink_major")
@@ -115,7 +111,7 @@ fn an_old_library_gets_the_old_one_it_needs_and_not_the_new_one() {
 }
 
 #[test]
-fn what_somebody_else_loaded_is_recognised_by_its_own_name() {
+fn a_library_loaded_elsewhere_is_recognized_by_its_soname() {
     if in_parent() {
         let tree = Tree::new();
         let code = "int who(void) { return WHO; }";
@@ -132,7 +128,7 @@ fn what_somebody_else_loaded_is_recognised_by_its_own_name() {
             &code.replace("WHO", "2"),
             &[],
         );
-        // A file of that name whose own name is another one.
+        // A file of that name with another `DT_SONAME`.
         tree.named(
             "elsewhere/libcudart.so.12",
             "libx.so",
@@ -141,7 +137,7 @@ fn what_somebody_else_loaded_is_recognised_by_its_own_name() {
             &[],
         );
         in_child!(
-            what_somebody_else_loaded_is_recognised_by_its_own_name,
+            a_library_loaded_elsewhere_is_recognized_by_its_soname,
             tree,
             &[]
         );
@@ -164,7 +160,7 @@ fn what_somebody_else_loaded_is_recognised_by_its_own_name() {
             assert_eq!(Finder::new(&env).locate(name).unwrap().path, at(file));
         }
     }
-    // Another CUDA is asked for than the one in the process.
+    // The requested major differs from the loaded one.
     let new = load(
         &Environment {
             major: Some(13),
@@ -179,14 +175,14 @@ fn what_somebody_else_loaded_is_recognised_by_its_own_name() {
 }
 
 #[test]
-fn what_was_loaded_by_a_relative_path_has_an_absolute_one() {
+fn a_library_loaded_by_a_relative_path_has_an_absolute_one() {
     if in_parent() {
         let tree = Tree::new();
         let code = "int who(void) { return 0; }";
         tree.library("some where/libnvrtc.so.13", code, &[]);
         tree.at("other/x");
         in_child!(
-            what_was_loaded_by_a_relative_path_has_an_absolute_one,
+            a_library_loaded_by_a_relative_path_has_an_absolute_one,
             tree,
             &[]
         );
@@ -201,19 +197,19 @@ fn what_was_loaded_by_a_relative_path_has_an_absolute_one() {
 }
 
 #[test]
-fn the_systems_own_search_is_foreseen_and_used() {
+fn the_system_search_is_predicted_and_used() {
     if in_parent() {
         let tree = Tree::new();
         let code = "int who(void) { return 0; }";
         tree.library("a/libcufft.so.12", code, &[]);
         tree.library("b/libcufft.so.12", code, &[]);
         tree.library("b/libnvrtc.so.12", code, &[]);
-        // What it needs lies in a wheel, where the loader would not look.
+        // Its dependency is in a wheel, which the loader does not search.
         let jit = tree.library("site/nvidia/cu13/lib/libnvJitLink.so.13", code, &[]);
         tree.library("b/libcusparse.so.12", code, &[&jit]);
         let path = format!("{0}/nothing:{0}/a:{0}/b", tree.0.display());
         in_child!(
-            the_systems_own_search_is_foreseen_and_used,
+            the_system_search_is_predicted_and_used,
             tree,
             &[("LD_LIBRARY_PATH", &path)]
         );
@@ -252,7 +248,7 @@ fn a_relative_folder_on_the_loaders_path_is_not_searched() {
             &[("LD_LIBRARY_PATH", &path)]
         );
     }
-    // The working directory is the tree: the loader itself would find the lure.
+    // The working directory is the tree: the loader itself would find the decoy.
     let env = with_site();
     let error = Finder::new(&env).load("cufft").unwrap_err();
     assert_eq!(error.kind, LoadErrorKind::NotFound);
@@ -275,25 +271,25 @@ fn a_pipe_is_never_opened() {
     }
     let env = with_site();
     assert_eq!(load(&env, "cufft").path, at("good/libcufft.so.12"));
-    // The loader would block on what cuSPARSE needs.
+    // The loader would block on cuSPARSE's dependency.
     let error = Finder::new(&env).load("cusparse").unwrap_err();
     assert_eq!(
         (&*error.library, error.needed_by),
         ("nvJitLink", Some("cusparse"))
     );
     let error = Finder::new(&env).load("nvrtc").unwrap_err();
-    let looked = error
+    let searched = error
         .searched
         .iter()
-        .find(|looked| looked.location.ends_with("libnvrtc.so.13"));
+        .find(|searched| searched.location.ends_with("libnvrtc.so.13"));
     assert_eq!(
-        looked.unwrap().outcome,
+        searched.unwrap().outcome,
         SearchOutcome::Broken(FileDefect::Special)
     );
 }
 
 #[test]
-fn a_run_path_is_the_loaders_business() {
+fn run_paths_are_left_to_the_loader() {
     if in_parent() {
         let tree = Tree::new();
         let lt = tree.library(
@@ -308,7 +304,7 @@ fn a_run_path_is_the_loaders_business() {
         // The same without a run path.
         let file = "bare/nvidia/cu13/lib/libcublas.so.13";
         tree.library(file, code, &[&lt]);
-        in_child!(a_run_path_is_the_loaders_business, tree, &[]);
+        in_child!(run_paths_are_left_to_the_loader, tree, &[]);
     }
     let bare = Environment {
         site_packages: vec![at("bare")],
@@ -349,7 +345,7 @@ fn deep_bind_prefers_the_librarys_own_symbols() {
     }
     let env = with_site();
     assert_eq!(call(load(&env, "cufft").handle, c"ask"), 1);
-    // The process's symbols come first, as the first library is loaded for all.
+    // The process's symbols come first, because the first library is loaded globally.
     assert_eq!(call(load(&env, "nccl").handle, c"ask"), 1);
     assert_eq!(call(load(&env, "cufftMp").handle, c"ask"), 3);
 }
@@ -375,7 +371,7 @@ fn locating_runs_no_code_of_a_library() {
 }
 
 #[test]
-fn a_file_that_the_loader_refuses_is_told_with_its_words() {
+fn a_load_failure_quotes_the_loader() {
     if in_parent() {
         let tree = Tree::new();
         let code = "extern int nowhere(void); int who(void) { return nowhere(); }";
@@ -385,11 +381,7 @@ fn a_file_that_the_loader_refuses_is_told_with_its_words() {
             "int who(void) { return 0; }",
             &[],
         );
-        in_child!(
-            a_file_that_the_loader_refuses_is_told_with_its_words,
-            tree,
-            &[]
-        );
+        in_child!(a_load_failure_quotes_the_loader, tree, &[]);
     }
     let env = Environment {
         conda_prefix: Some(at("conda")),
@@ -405,14 +397,14 @@ fn a_file_that_the_loader_refuses_is_told_with_its_words() {
 }
 
 #[test]
-fn a_large_file_costs_no_more_than_a_small_one() {
+fn the_cost_does_not_depend_on_the_file_size() {
     if in_parent() {
         let tree = Tree::new();
         let path = tree.library("site/nvidia/cu13/lib/libcublasLt.so.13", "int x;", &[]);
-        // 800 MB of nothing behind it, as if it were a large one.
+        // A sparse tail of 800 MB makes it a large file.
         let file = std::fs::File::options().append(true).open(path).unwrap();
         file.set_len(800 << 20).unwrap();
-        in_child!(a_large_file_costs_no_more_than_a_small_one, tree, &[]);
+        in_child!(the_cost_does_not_depend_on_the_file_size, tree, &[]);
     }
     let env = with_site();
     let finder = Finder::new(&env);
@@ -428,15 +420,15 @@ fn a_large_file_costs_no_more_than_a_small_one() {
     assert!(best.as_millis() < 2, "{best:?}");
 }
 
-/// What is loaded from several threads at once is loaded once, and everybody hears the same.
+/// A library loaded from several threads at once is loaded once, with the same result in each.
 #[test]
-fn many_threads() {
+fn concurrent_loads_agree() {
     if in_parent() {
         let tree = Tree::new();
         let code = "int who(void) { return 0; }";
         let lt = tree.library("site/nvidia/cu13/lib/libcublasLt.so.13", code, &[]);
         tree.library("site/nvidia/cu13/lib/libcublas.so.13", code, &[&lt]);
-        in_child!(many_threads, tree, &[]);
+        in_child!(concurrent_loads_agree, tree, &[]);
     }
     let site = vec![at("site")];
     set_site_packages(site.clone());

@@ -1,4 +1,4 @@
-//! The search on made-up machines: which file wins, what is loaded with it, and what an error tells.
+//! The search on simulated machines: which file wins, what is loaded with it, and what errors contain.
 
 mod libraries_support;
 
@@ -24,8 +24,8 @@ fn at(path: &str, via: FoundVia) -> (String, FoundVia) {
 }
 
 fn outcome<'e>(error: &'e LoadError, place: &str) -> &'e SearchOutcome {
-    let mut looked = error.searched.iter();
-    let found = looked.find(|looked| looked.location == place);
+    let mut searched = error.searched.iter();
+    let found = searched.find(|searched| searched.location == place);
     &found
         .unwrap_or_else(|| panic!("{place} is not in:\n{error}"))
         .outcome
@@ -50,7 +50,7 @@ fn a_new_wheel_in_a_later_root_beats_an_old_one() {
 }
 
 #[test]
-fn what_was_loaded_by_this_crate_keeps_its_step() {
+fn a_loaded_library_keeps_its_step() {
     let world = linux()
         .library(NVRTC_13, &[])
         .library("/own/libcudart.so.12", &[])
@@ -62,7 +62,7 @@ fn what_was_loaded_by_this_crate_keeps_its_step() {
         assert_eq!(found(&world, "cudart"), own);
     }
     assert_eq!(world.opened().len(), 1);
-    // What is in the process counts for locating too.
+    // Locating also finds loaded libraries.
     let located = world.locate("cudart").unwrap();
     assert_eq!(located.path.to_str(), Some("/own/libcudart.so.12"));
     assert_eq!(
@@ -72,7 +72,7 @@ fn what_was_loaded_by_this_crate_keeps_its_step() {
 }
 
 #[test]
-fn a_library_under_another_file_name_is_recognised_by_its_own() {
+fn a_library_under_another_file_name_is_recognized_by_its_soname() {
     let world = linux()
         .named("/own/renamed.so", "libnvrtc.so.13", &[])
         .library(NVRTC_13, &[])
@@ -84,14 +84,14 @@ fn a_library_under_another_file_name_is_recognised_by_its_own() {
 }
 
 #[test]
-fn what_nvrtc_opens_itself_is_loaded_with_it() {
-    // In a wheel the version is in no name but the companion's.
+fn companions_of_nvrtc_are_loaded_with_it() {
+    // In a wheel, only the companion's name contains the version.
     let builtins = "/site/nvidia/cu13/lib/libnvrtc-builtins.so.13.5";
     let wheel = linux().library(NVRTC_13, &[]).library(builtins, &[]);
     wheel.load("nvrtc").unwrap();
     assert_eq!(wheel.opened(), [NVRTC_13, builtins]);
 
-    // In a toolkit the version is in the file behind the link, and others may lie there too.
+    // In a toolkit, the link's target contains the version, and other versions may exist.
     let root = |env: &mut cupyrite_pathfinder::Environment| env.cuda_path = Some("/cuda".into());
     let toolkit = World::new(LINUX)
         .with(root)
@@ -113,7 +113,7 @@ fn what_nvrtc_opens_itself_is_loaded_with_it() {
         ["libnvrtc.so.13", "libnvrtc-builtins.so.13.0"].map(|name| format!("/cuda/lib64/{name}"));
     assert_eq!(toolkit.opened(), expected);
 
-    // Where nothing tells which one fits, none is taken.
+    // If the match is ambiguous, none is loaded.
     let unclear = linux()
         .library(NVRTC_13, &[])
         .library(builtins, &[])
@@ -174,7 +174,7 @@ fn the_override_is_a_file_or_a_folder_and_final() {
 }
 
 #[test]
-fn a_file_that_is_no_library_ends_the_search_and_is_named() {
+fn a_non_library_fails_the_search_and_is_named() {
     let good = "/conda/lib/libnvrtc.so.13";
     let mut arm = elf(LINUX_ARM.arch, "libnvrtc.so.13", &[]);
     let cases: &[(&[u8], &str)] = &[
@@ -225,7 +225,7 @@ fn a_file_that_is_no_library_ends_the_search_and_is_named() {
 }
 
 #[test]
-fn what_is_no_file_is_noted_and_passed_over() {
+fn special_files_are_recorded_and_skipped() {
     let good = "/conda/lib/libnvrtc.so.13";
     let conda = |world: World| {
         world
@@ -248,11 +248,11 @@ fn what_is_no_file_is_noted_and_passed_over() {
         ),
     ] {
         let world = conda(world);
-        let looked = world.locate("nvrtc").unwrap().searched;
+        let searched = world.locate("nvrtc").unwrap().searched;
         assert_eq!(found(&world, "nvrtc"), at(good, FoundVia::Conda));
-        let first = looked
+        let first = searched
             .iter()
-            .find(|looked| looked.location == NVRTC_13)
+            .find(|searched| searched.location == NVRTC_13)
             .unwrap();
         assert_eq!(first.outcome, SearchOutcome::Broken(expected));
     }
@@ -262,8 +262,8 @@ fn what_is_no_file_is_noted_and_passed_over() {
 }
 
 #[test]
-fn the_system_passes_over_what_its_loader_passes_over() {
-    // Foreign files and what is no file are skipped; a broken one ends the search of the system for its name.
+fn skips_what_the_system_loader_skips() {
+    // Skips foreign and special files; a broken file ends the system search for its name.
     let arm = elf(LINUX_ARM.arch, "libnvrtc.so.13", &[]);
     let world = World::new(LINUX)
         .system("/a")
@@ -298,7 +298,7 @@ fn the_system_passes_over_what_its_loader_passes_over() {
 }
 
 #[test]
-fn links_in_the_folders_of_a_toolkit_are_followed_and_those_of_files_are_not() {
+fn toolkit_folder_links_are_resolved_and_file_links_are_not() {
     let world = World::new(LINUX)
         .with(|env| env.cuda_path = Some("/usr/local/../local/cuda".into()))
         .link("/usr/local/cuda", "cuda-13.0")
@@ -317,7 +317,7 @@ fn links_in_the_folders_of_a_toolkit_are_followed_and_those_of_files_are_not() {
     assert_eq!(located.path.to_str(), Some(path));
     assert_eq!(located.version.as_deref(), Some("13.0.88"));
     assert_eq!(found(&world, "cublasLt"), at(path, FoundVia::CudaPath));
-    // In wheels and on the system's own paths nothing is followed.
+    // In wheels and system folders, links are not resolved.
     let wheel = World::new(LINUX)
         .with(|env| env.site_packages = vec!["/linked".into()])
         .link("/linked", "/site")
@@ -384,7 +384,7 @@ fn the_driver_is_never_taken_from_a_toolkit() {
 }
 
 #[test]
-fn a_toolkits_stubs_on_the_loaders_path_are_passed_over() {
+fn link_time_stubs_are_skipped() {
     let world = World::new(LINUX)
         .system("/tk/lib64/stubs")
         .system("/tk/lib64")
@@ -395,7 +395,7 @@ fn a_toolkits_stubs_on_the_loaders_path_are_passed_over() {
 }
 
 #[test]
-fn a_driver_that_misses_something_is_not_a_missing_driver() {
+fn a_driver_with_a_missing_dependency_is_not_a_missing_driver() {
     let world = World::new(LINUX)
         .system("/usr/lib64")
         .library("/usr/lib64/libcuda.so.1", &["libother.so"]);
@@ -405,7 +405,7 @@ fn a_driver_that_misses_something_is_not_a_missing_driver() {
 }
 
 #[test]
-fn an_error_tells_what_was_there_and_what_to_do() {
+fn an_error_lists_findings_and_advice() {
     let world = World::new(LINUX)
         .library("/conda/lib/libnvrtc.so.11.2", &[])
         .library("/conda/lib/libcudart.so.13", &[])
@@ -434,7 +434,7 @@ fn an_error_tells_what_was_there_and_what_to_do() {
 }
 
 #[test]
-fn advice_is_for_the_cuda_that_is_there_or_asked_for() {
+fn advice_is_for_the_installed_or_requested_major() {
     let line = |world: World, name: &str| {
         let advice = world.load(name).unwrap_err().advice();
         advice
@@ -451,7 +451,7 @@ fn advice_is_for_the_cuda_that_is_there_or_asked_for() {
 }
 
 #[test]
-fn a_cuda_that_is_not_there_is_told_with_the_variable_that_asks_for_it() {
+fn a_missing_major_names_the_variable() {
     let error = linux()
         .library(NVRTC_13, &[])
         .with(|env| env.major = Some(12))
@@ -479,15 +479,12 @@ fn a_cuda_that_is_not_there_is_told_with_the_variable_that_asks_for_it() {
         assert_eq!(error.kind, LoadErrorKind::InvalidSetting);
         let text = error.to_string();
         assert!(text.contains("CUPYRITE_CUDA_MAJOR="), "{text}");
-        assert!(
-            text.contains("set it to the number of a CUDA major"),
-            "{text}"
-        );
+        assert!(text.contains("set it to a CUDA major version"), "{text}");
     }
 }
 
 #[test]
-fn many_roots_are_summed_up() {
+fn many_roots_are_summarized() {
     let world = World::new(LINUX).with(|env| {
         env.site_packages = (0..5000).map(|n| format!("/root{n}").into()).collect();
     });
@@ -500,7 +497,7 @@ fn many_roots_are_summed_up() {
 }
 
 #[test]
-fn unknown_names_are_told_the_known_ones() {
+fn errors_of_unknown_names_list_the_known_ones() {
     let error = load("nvrtcc").unwrap_err();
     assert_eq!(error.kind, LoadErrorKind::Unknown);
     let text = error.to_string();
@@ -515,7 +512,7 @@ fn unknown_names_are_told_the_known_ones() {
 }
 
 #[test]
-fn what_does_not_exist_for_a_platform_is_said_to() {
+fn unavailable_platforms_are_reported() {
     let error = World::new(WINDOWS).load("cufile").unwrap_err();
     assert_eq!(error.kind, LoadErrorKind::NotAvailable);
     assert_eq!(
@@ -525,7 +522,7 @@ fn what_does_not_exist_for_a_platform_is_said_to() {
 }
 
 #[test]
-fn libraries_are_opened_as_their_row_asks() {
+fn libraries_are_opened_with_their_flags() {
     let plain = OpenMode::default();
     let world = linux().library(NVRTC_13, &[]);
     world.load("nvrtc").unwrap();
@@ -568,9 +565,9 @@ fn site_packages_of_a_virtual_environment() {
     assert!(relative.is_empty());
 }
 
-/// The real loader, on a library every process has.
+/// The system loader, with a library that every process has.
 #[test]
-fn the_real_loader() {
+fn the_system_loader() {
     let handle = SystemLoader
         .find_loaded("libc.so.6")
         .expect("glibc is in the process");

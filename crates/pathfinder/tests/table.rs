@@ -1,4 +1,4 @@
-//! The tables agree with themselves. (Whether they agree with recorded facts is checked where those are.)
+//! Internal consistency of the tables. The generator compares them with the manifest.
 
 use std::collections::BTreeSet;
 
@@ -23,7 +23,7 @@ const WINDOWS_ARM: Platform = Platform {
 };
 
 #[test]
-fn as_many_rows_as_there_are_and_no_two_alike() {
+fn counts_and_unique_names() {
     let names = |names: Vec<&str>| {
         let count = names.len();
         assert_eq!(names.into_iter().collect::<BTreeSet<_>>().len(), count);
@@ -45,7 +45,7 @@ fn as_many_rows_as_there_are_and_no_two_alike() {
         .map(|row| path_override_variable(row.name))
         .collect();
     names(variables.iter().map(String::as_str).collect());
-    // One file belongs to one row.
+    // A file belongs to one descriptor.
     let files = LIBRARIES
         .iter()
         .flat_map(|row| row.linux_sonames.iter().chain(row.windows_dlls));
@@ -53,7 +53,7 @@ fn as_many_rows_as_there_are_and_no_two_alike() {
 }
 
 #[test]
-fn rows_are_found_by_their_names() {
+fn find_functions_return_the_named_descriptor() {
     for row in LIBRARIES {
         assert_eq!(table::find_library(row.name), Some(row));
     }
@@ -81,7 +81,7 @@ fn rows_are_found_by_their_names() {
 }
 
 #[test]
-fn the_toolkits_libraries_come_first() {
+fn toolkit_libraries_come_first() {
     let toolkit = |row: &LibraryDescriptor| row.origin == Origin::Toolkit;
     let count = LIBRARIES.iter().take_while(|row| toolkit(row)).count();
     assert_eq!(count, 29);
@@ -89,14 +89,14 @@ fn the_toolkits_libraries_come_first() {
 }
 
 #[test]
-fn dependencies_are_rows_and_end_somewhere() {
+fn dependencies_exist_and_are_acyclic() {
     fn depth(row: &LibraryDescriptor, above: &[&str]) -> usize {
         assert!(!above.contains(&row.name), "{above:?} -> {}", row.name);
         let above = [above, &[row.name]].concat();
         let all = row.dependencies.iter().chain(row.optional_dependencies);
         all.map(|name| {
             let needed = table::find_library(name).unwrap_or_else(|| panic!("{name} is no row"));
-            // What exists for Windows cannot need what does not.
+            // A library for Windows cannot depend on one without Windows support.
             assert!(
                 row.windows_dlls.is_empty() || !needed.windows_dlls.is_empty(),
                 "{}",
@@ -113,7 +113,7 @@ fn dependencies_are_rows_and_end_somewhere() {
 }
 
 #[test]
-fn majors_belong_to_names() {
+fn majors_match_names() {
     for row in LIBRARIES {
         for (names, majors) in [
             (row.linux_sonames, row.linux_majors),
@@ -122,7 +122,7 @@ fn majors_belong_to_names() {
             if majors.is_empty() {
                 continue;
             }
-            // The base row for both systems also serves libraries that do not exist for Windows.
+            // The shared defaults also apply to libraries that do not exist for Windows.
             if !names.is_empty() {
                 assert_eq!(names.len(), majors.len(), "{}", row.name);
             }
@@ -132,7 +132,7 @@ fn majors_belong_to_names() {
                 row.name
             );
         }
-        // Where a name ends with the toolkit's own major, that is the one.
+        // A name that ends with the toolkit's major implies that major.
         for (soname, major) in row.linux_sonames.iter().zip(row.linux_majors) {
             if row.name != "cufft" && row.name != "cufftw" && !row.name.starts_with("cusolver") {
                 assert!(
@@ -163,7 +163,7 @@ fn majors_belong_to_names() {
 }
 
 #[test]
-fn wheels_of_one_major() {
+fn wheel_folders_imply_majors() {
     assert_eq!(wheel_major(Origin::Toolkit, "nvidia/cu13/lib"), Some(13));
     assert_eq!(
         wheel_major(Origin::Product, "nvidia/cublasmp/cu13/lib"),
@@ -182,7 +182,7 @@ fn wheels_of_one_major() {
 }
 
 #[test]
-fn folders_of_the_other_architecture_do_not_count() {
+fn folders_of_other_architectures_are_skipped() {
     let cudart = table::find_library("cudart").unwrap();
     assert_eq!(
         cudart.wheel_dirs(WINDOWS),
@@ -209,14 +209,14 @@ fn folders_of_the_other_architecture_do_not_count() {
             "NVIDIA/CUDNN/v9.*/bin"
         ]
     );
-    // cuDLA exists for one of the two.
+    // cuDLA exists for one of the two architectures.
     let cudla = table::find_library("cudla").unwrap();
     assert_eq!(cudla.names(WINDOWS), [""; 0]);
     assert_eq!(cudla.names(WINDOWS_ARM), ["cudla.dll"]);
 }
 
 #[test]
-fn what_exists_somewhere_is_looked_for_somewhere() {
+fn every_descriptor_has_locations() {
     for row in LIBRARIES {
         let driver = row.origin == Origin::Driver;
         assert_eq!(row.wheel_dirs(LINUX).is_empty(), driver, "{}", row.name);
@@ -233,7 +233,7 @@ fn what_exists_somewhere_is_looked_for_somewhere() {
 }
 
 #[test]
-fn package_names_are_names() {
+fn package_names_are_well_formed() {
     let all = LIBRARIES
         .iter()
         .map(|row| (row.name, row.packages, row.origin));
@@ -260,8 +260,8 @@ fn package_names_are_names() {
             let good = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
             assert!(package.chars().all(good), "{name}: {package}");
         }
-        // The toolkit's wheels for CUDA 12 end with it, those for CUDA 13 with nothing; a product's wheels end
-        // with one or the other, or serve both.
+        // Toolkit packages for CUDA 12 have the suffix, those for CUDA 13 have none; product packages have one suffix
+        // or the other, or serve both.
         if origin == Origin::Toolkit {
             assert!(!packages.pip.contains("-cu1"), "{name}");
             let old = packages.pip_cuda12;

@@ -11,7 +11,7 @@ use std::sync::atomic::AtomicPtr;
 use pyo3::ffi;
 use pyo3::prelude::*;
 
-use crate::bindings::function::guard;
+use crate::cpython::guard;
 use crate::cpython::{Obj, Owned, R, Raised};
 
 type VectorCall = unsafe extern "C" fn(

@@ -1,4 +1,4 @@
-//! Arrays and mipmapped arrays: the driver's, under the runtime's descriptions.
+//! Arrays and mipmapped arrays: the driver's, with the runtime's descriptors.
 
 use cupyrite_sys::driver::{
     CUDA_ARRAY_MEMORY_REQUIREMENTS, CUDA_ARRAY_SPARSE_PROPERTIES, CUDA_ARRAY3D_DESCRIPTOR, CUarray,
@@ -11,14 +11,14 @@ use crate::checked::{get, non_null, put, put_optional};
 use crate::entry::{cu, entries};
 use crate::{Res, context};
 
-/// What the driver says of an array.
+/// The driver's descriptor of an array.
 pub(crate) fn describe(array: u64) -> Res<CUDA_ARRAY3D_DESCRIPTOR> {
     let mut descriptor = CUDA_ARRAY3D_DESCRIPTOR::default();
     cu!(cuArray3DGetDescriptor(&mut descriptor, array as CUarray))?;
     Ok(descriptor)
 }
 
-/// The driver's description of an array to be made.
+/// The driver's descriptor for an array to be created.
 fn descriptor(desc: u64, extent: cudaExtent, flags: u32) -> Res<CUDA_ARRAY3D_DESCRIPTOR> {
     let (format, channels) = channel::to_driver(&get::<cudaChannelFormatDesc>(desc)?)?;
     Ok(CUDA_ARRAY3D_DESCRIPTOR {
@@ -101,7 +101,7 @@ entries! {
     fn array_sparse "cudaArrayGetSparseProperties" (out: u64, array: u64) {
         non_null(out)?;
         context::current()?;
-        // The structure is the driver's under another name; so are those of the next three.
+        // This structure and the next three have the driver's layout.
         let mut properties = CUDA_ARRAY_SPARSE_PROPERTIES::default();
         cu!(cuArrayGetSparseProperties(&mut properties, array as CUarray))?;
         put(out, properties)

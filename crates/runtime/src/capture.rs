@@ -1,4 +1,4 @@
-//! Stream capture. Modes, statuses and flags have the driver's numbers.
+//! Stream capture. Modes, statuses and flags have the driver's values.
 
 use cupyrite_sys::driver::{
     CUgraph, CUgraphEdgeData, CUgraphNode, CUstreamCaptureMode, CUstreamCaptureStatus,
@@ -13,8 +13,8 @@ fn mode(of: u32) -> CUstreamCaptureMode {
     CUstreamCaptureMode(of as _)
 }
 
-/// Runs `undo`, which takes back what a failed call made, in the capture mode "relaxed": where a stream is captured, the
-/// driver may allow to make something and refuse to end it.
+/// Runs `undo`, which reverts a failed call, in relaxed capture mode: during a capture the driver may allow the
+/// creation of an object but not its destruction.
 pub(crate) fn relaxed(undo: impl FnOnce()) {
     let mut mode = CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_RELAXED;
     let exchanged = cu!(cuThreadExchangeStreamCaptureMode(&mut mode)).is_ok();
@@ -87,8 +87,8 @@ entries! {
     }
 }
 
-/// Asks about a stream's capture. The places, zero where nothing is wanted: status, id, graph, dependencies, what their
-/// edges carry, their number. What the driver does not tell is left alone.
+/// Queries a stream's capture. `places` are the addresses of the outputs, zero if not requested: status, id, graph,
+/// dependencies, edge data, their count. Outputs that the driver does not set are unchanged.
 fn info(stream: cupyrite_sys::driver::CUstream, places: [u64; 6]) -> crate::Res {
     let [status_at, id_at, graph_at, nodes_at, data_at, count_at] = places;
     non_null(status_at)?;
@@ -99,7 +99,7 @@ fn info(stream: cupyrite_sys::driver::CUstream, places: [u64; 6]) -> crate::Res 
     let mut nodes: *const CUgraphNode = std::ptr::null();
     let mut data: *const CUgraphEdgeData = std::ptr::null();
     let told = if data_at == 0 {
-        // The driver refuses to leave out what edges carry if they carry something.
+        // Without a data array, the driver refuses the query if an edge has data.
         std::ptr::null_mut()
     } else {
         &raw mut data

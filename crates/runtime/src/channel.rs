@@ -1,10 +1,10 @@
-//! Channel descriptors: what the runtime says of an array's elements, and the driver's format and number of channels for
-//! the same.
+//! Channel descriptors: the runtime's description of array elements, and the equivalent driver format and channel
+//! count.
 
 use std::ffi::c_void;
 
 use cupyrite_sys::driver::CUarray_format as Format;
-use cupyrite_sys::runtime::{cudaChannelFormatDesc, cudaChannelFormatKind as Kind};
+use cupyrite_sys::runtime::{cudaChannelFormatDesc, cudaChannelFormatKind as ChannelKind};
 
 use crate::array;
 use crate::checked::{non_null, plain, put};
@@ -14,9 +14,9 @@ use crate::{Res, context};
 
 plain!(cudaChannelFormatDesc);
 
-/// First and last kind of a run of formats that both sides number alike, and the driver's number of the first.
+/// First and last kind of a range of formats that the driver numbers in the same order, and the driver's first number.
 const RUNS: [(u32, u32, u32); 4] = [
-    // Normalised integers, one format a number of channels.
+    // Normalised integers: one format per channel count.
     (5, 16, 0xc0),
     // Block compression.
     (17, 30, 0x91),
@@ -27,10 +27,10 @@ const RUNS: [(u32, u32, u32); 4] = [
 const NV12: u32 = 4;
 const NV12_FORMAT: u32 = 0xb0;
 
-/// The driver's format and number of channels.
+/// The driver's format and channel count.
 ///
 /// # Errors
-/// `cudaErrorInvalidChannelDescriptor` for one that describes nothing.
+/// `cudaErrorInvalidChannelDescriptor` for an invalid descriptor.
 pub(crate) fn to_driver(desc: &cudaChannelFormatDesc) -> Res<(Format, u32)> {
     let bad = Err(Error::INVALID_CHANNEL_DESCRIPTOR);
     let bits = [desc.x, desc.y, desc.z, desc.w];
@@ -49,47 +49,47 @@ pub(crate) fn to_driver(desc: &cudaChannelFormatDesc) -> Res<(Format, u32)> {
         return bad;
     }
     let format = match (desc.f, bits[0]) {
-        (Kind::cudaChannelFormatKindSigned, 8) => Format::CU_AD_FORMAT_SIGNED_INT8,
-        (Kind::cudaChannelFormatKindSigned, 16) => Format::CU_AD_FORMAT_SIGNED_INT16,
-        (Kind::cudaChannelFormatKindSigned, 32) => Format::CU_AD_FORMAT_SIGNED_INT32,
-        (Kind::cudaChannelFormatKindUnsigned, 8) => Format::CU_AD_FORMAT_UNSIGNED_INT8,
-        (Kind::cudaChannelFormatKindUnsigned, 16) => Format::CU_AD_FORMAT_UNSIGNED_INT16,
-        (Kind::cudaChannelFormatKindUnsigned, 32) => Format::CU_AD_FORMAT_UNSIGNED_INT32,
-        (Kind::cudaChannelFormatKindFloat, 16) => Format::CU_AD_FORMAT_HALF,
-        (Kind::cudaChannelFormatKindFloat, 32) => Format::CU_AD_FORMAT_FLOAT,
+        (ChannelKind::cudaChannelFormatKindSigned, 8) => Format::CU_AD_FORMAT_SIGNED_INT8,
+        (ChannelKind::cudaChannelFormatKindSigned, 16) => Format::CU_AD_FORMAT_SIGNED_INT16,
+        (ChannelKind::cudaChannelFormatKindSigned, 32) => Format::CU_AD_FORMAT_SIGNED_INT32,
+        (ChannelKind::cudaChannelFormatKindUnsigned, 8) => Format::CU_AD_FORMAT_UNSIGNED_INT8,
+        (ChannelKind::cudaChannelFormatKindUnsigned, 16) => Format::CU_AD_FORMAT_UNSIGNED_INT16,
+        (ChannelKind::cudaChannelFormatKindUnsigned, 32) => Format::CU_AD_FORMAT_UNSIGNED_INT32,
+        (ChannelKind::cudaChannelFormatKindFloat, 16) => Format::CU_AD_FORMAT_HALF,
+        (ChannelKind::cudaChannelFormatKindFloat, 32) => Format::CU_AD_FORMAT_FLOAT,
         _ => return bad,
     };
     Ok((format, channels as u32))
 }
 
-/// The runtime's description of a driver's format.
+/// The runtime's descriptor of a driver format.
 ///
 /// # Errors
-/// `cudaErrorInvalidChannelDescriptor` for a format that the runtime has no kind for.
+/// `cudaErrorInvalidChannelDescriptor` for a format without a kind in the runtime.
 pub(crate) fn from_driver(format: Format, channels: u32) -> Res<cudaChannelFormatDesc> {
     let (bits, kind) = match format {
-        Format::CU_AD_FORMAT_SIGNED_INT8 => (8, Kind::cudaChannelFormatKindSigned),
-        Format::CU_AD_FORMAT_SIGNED_INT16 => (16, Kind::cudaChannelFormatKindSigned),
-        Format::CU_AD_FORMAT_SIGNED_INT32 => (32, Kind::cudaChannelFormatKindSigned),
-        Format::CU_AD_FORMAT_UNSIGNED_INT8 => (8, Kind::cudaChannelFormatKindUnsigned),
-        Format::CU_AD_FORMAT_UNSIGNED_INT16 => (16, Kind::cudaChannelFormatKindUnsigned),
-        Format::CU_AD_FORMAT_UNSIGNED_INT32 => (32, Kind::cudaChannelFormatKindUnsigned),
-        Format::CU_AD_FORMAT_HALF => (16, Kind::cudaChannelFormatKindFloat),
-        Format::CU_AD_FORMAT_FLOAT => (32, Kind::cudaChannelFormatKindFloat),
-        Format(NV12_FORMAT) => (8, Kind(NV12 as _)),
+        Format::CU_AD_FORMAT_SIGNED_INT8 => (8, ChannelKind::cudaChannelFormatKindSigned),
+        Format::CU_AD_FORMAT_SIGNED_INT16 => (16, ChannelKind::cudaChannelFormatKindSigned),
+        Format::CU_AD_FORMAT_SIGNED_INT32 => (32, ChannelKind::cudaChannelFormatKindSigned),
+        Format::CU_AD_FORMAT_UNSIGNED_INT8 => (8, ChannelKind::cudaChannelFormatKindUnsigned),
+        Format::CU_AD_FORMAT_UNSIGNED_INT16 => (16, ChannelKind::cudaChannelFormatKindUnsigned),
+        Format::CU_AD_FORMAT_UNSIGNED_INT32 => (32, ChannelKind::cudaChannelFormatKindUnsigned),
+        Format::CU_AD_FORMAT_HALF => (16, ChannelKind::cudaChannelFormatKindFloat),
+        Format::CU_AD_FORMAT_FLOAT => (32, ChannelKind::cudaChannelFormatKindFloat),
+        Format(NV12_FORMAT) => (8, ChannelKind(NV12 as _)),
         Format(other) => {
             let run = RUNS
                 .iter()
                 .find(|r| (r.2..=r.2 + r.1 - r.0).contains(&other));
             let &(first, _, base) = run.ok_or(Error::INVALID_CHANNEL_DESCRIPTOR)?;
             let kind = first + other - base;
-            (channel_bits(kind), Kind(kind as _))
+            (channel_bits(kind), ChannelKind(kind as _))
         }
     };
     let channel = |n| if n < channels { bits } else { 0 };
-    // The one format whose channels differ has two bits of alpha.
+    // The only format with channels of different widths has two bits of alpha.
     let alpha = match kind {
-        Kind::cudaChannelFormatKindUnsignedNormalized1010102 => channel(3).min(2),
+        ChannelKind::cudaChannelFormatKindUnsignedNormalized1010102 => channel(3).min(2),
         _ => channel(3),
     };
     Ok(cudaChannelFormatDesc {
@@ -101,25 +101,25 @@ pub(crate) fn from_driver(format: Format, channels: u32) -> Res<cudaChannelForma
     })
 }
 
-/// Bits of a (decoded) channel of the kinds in [`RUNS`].
+/// Bits per (decoded) channel of the kinds in [`RUNS`].
 fn channel_bits(kind: u32) -> i32 {
     match kind {
-        // Three normalised formats of sixteen bits, unsigned and signed; BC6H; and every other video format.
+        // 16-bit normalised formats, unsigned and signed; BC6H; every other video format.
         8..=10 | 14..=16 | 27 | 28 | 35 | 37 | 39 | 41 | 43 | 45 => 16,
         31 => 10,
         _ => 8,
     }
 }
 
-/// `cudaCreateChannelDesc`: a descriptor of these bits, whatever they are. It is the one function that gives a structure
-/// back by value.
+/// `cudaCreateChannelDesc`: a descriptor with the given values, unchecked. It is the only function that returns a
+/// structure by value.
 extern "C" fn create_channel_desc(x: i32, y: i32, z: i32, w: i32, f: i32) -> cudaChannelFormatDesc {
     cudaChannelFormatDesc {
         x,
         y,
         z,
         w,
-        f: Kind(f as _),
+        f: ChannelKind(f as _),
     }
 }
 
@@ -140,7 +140,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn formats_there_and_back() {
+    fn formats_round_trip() {
         for format in (0..0x100).map(Format) {
             for channels in [1, 2, 3, 4] {
                 let Ok(desc) = from_driver(format, channels) else {
@@ -148,7 +148,7 @@ mod tests {
                 };
                 match to_driver(&desc) {
                     Ok(back) => assert_eq!(back, (format, channels)),
-                    // Plain formats have no three channels.
+                    // Uncompressed formats never have three channels.
                     Err(_) => assert_eq!(channels, 3, "{format:?}"),
                 }
             }

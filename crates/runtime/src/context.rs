@@ -1,8 +1,8 @@
-//! Which context a call works in.
+//! Selection of the context in which a call works.
 //!
-//! The runtime has no contexts of its own: it works in the driver's current one, whoever made it. Where a thread has none,
-//! the primary context of the thread's device is retained, once a process and device, and made current ("Initialization"
-//! and "Interactions between the CUDA Runtime and Driver API" in the runtime API's manual).
+//! The runtime has no contexts of its own: it works in the driver's current context, whoever created it. On a thread
+//! without one, it retains the primary context of the thread's device, once per process and device, and makes it
+//! current (CUDA runtime API, "Initialization" and "Interactions between the CUDA Runtime and Driver API").
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
@@ -14,24 +14,25 @@ use crate::entry::{cu, entries};
 use crate::errors::Error;
 use crate::{Res, thread};
 
-/// A primary context this runtime has seen.
+/// A primary context that this runtime has used.
 struct Primary {
     handle: usize,
     device: CUdevice,
-    /// Whether we hold it. After `cudaDeviceReset` threads still have it current, and the next call retains it again.
+    /// Whether this runtime retains it. After `cudaDeviceReset` it may still be current on threads; the next call
+    /// retains it again.
     retained: bool,
 }
 
 static PRIMARIES: Mutex<Vec<Primary>> = Mutex::new(Vec::new());
 
-/// Counts the resets: what a thread found out about its context before one has to be found out again.
+/// Counts resets. A thread's cached context is valid only for the epoch in which it was checked.
 static EPOCH: AtomicU64 = AtomicU64::new(1);
 
 fn primaries() -> MutexGuard<'static, Vec<Primary>> {
     PRIMARIES.lock()
 }
 
-/// Initialises the driver, once. A child of a process that did so is told by every call that it cannot.
+/// Initialises the driver once. In a child forked afterwards, every call fails.
 pub(crate) fn ready() -> Res {
     static DONE: AtomicBool = AtomicBool::new(false);
     if !DONE.load(Ordering::Relaxed) {
@@ -41,7 +42,7 @@ pub(crate) fn ready() -> Res {
     Ok(())
 }
 
-/// How many devices there are; at least one.
+/// Number of devices; at least one.
 pub(crate) fn device_count() -> Res<i32> {
     ready()?;
     let mut count = 0;
@@ -53,7 +54,7 @@ pub(crate) fn device_count() -> Res<i32> {
     }
 }
 
-/// The driver's device with that ordinal.
+/// The driver's device of that ordinal.
 pub(crate) fn device(ordinal: i32) -> Res<CUdevice> {
     ready()?;
     let mut device = CUdevice::default();
@@ -61,7 +62,7 @@ pub(crate) fn device(ordinal: i32) -> Res<CUdevice> {
     Ok(device)
 }
 
-/// The driver's current context as a number, 0 if there is none.
+/// The driver's current context as a number; 0 if there is none.
 fn driver_current() -> Res<usize> {
     ready()?;
     let mut context: CUcontext = std::ptr::null_mut();
@@ -69,7 +70,7 @@ fn driver_current() -> Res<usize> {
     Ok(context as usize)
 }
 
-/// The device this thread works on: that of its context, else the one it chose, else the first valid one.
+/// The calling thread's device: that of its context, else the selected one, else the first valid one.
 pub(crate) fn current_device() -> Res<i32> {
     if driver_current()? != 0 {
         let mut device = CUdevice::default();
@@ -85,7 +86,7 @@ pub(crate) fn current_device() -> Res<i32> {
     }
 }
 
-/// Makes sure that a context is current, as every call does that works on a device.
+/// Ensures that a context is current, as every call that uses a device does.
 pub(crate) fn current() -> Res {
     let epoch = EPOCH.load(Ordering::Acquire);
     let context = driver_current()?;
@@ -118,7 +119,7 @@ pub(crate) fn current() -> Res {
     outcome
 }
 
-/// The primary context of `device`, retained if it is not yet.
+/// The primary context of `device`, retained if necessary.
 pub(crate) fn primary(device: CUdevice) -> Res<usize> {
     let held = |primaries: &[Primary]| {
         let primary = primaries.iter().find(|p| p.device == device && p.retained);
@@ -127,13 +128,13 @@ pub(crate) fn primary(device: CUdevice) -> Res<usize> {
     if let Some(handle) = held(&primaries()) {
         return Ok(handle);
     }
-    // Not under the lock: a context takes its time, and threads may each make that of another device.
+    // Outside the lock: creating a context is slow, and threads may create those of different devices in parallel.
     let mut context: CUcontext = std::ptr::null_mut();
     cu!(cuDevicePrimaryCtxRetain(&mut context, device))?;
     let handle = context as usize;
     let mut primaries = primaries();
     if let Some(handle) = held(&primaries) {
-        // Another thread was faster; one hold is enough.
+        // Another thread was faster; one reference is enough.
         drop(primaries);
         cu!(cuDevicePrimaryCtxRelease(device))?;
         return Ok(handle);
@@ -147,13 +148,13 @@ pub(crate) fn primary(device: CUdevice) -> Res<usize> {
     Ok(handle)
 }
 
-/// Whether the current context was made with the driver API.
+/// Whether the current context was created with the driver API.
 pub(crate) fn is_foreign() -> Res<bool> {
     let context = driver_current()?;
     Ok(context != 0 && primaries().iter().all(|p| p.handle != context))
 }
 
-/// Makes the primary context of `device` this thread's current one.
+/// Makes the primary context of `device` current on this thread.
 pub(crate) fn bind(device: CUdevice) -> Res {
     let epoch = EPOCH.load(Ordering::Acquire);
     let handle = primary(device)?;
@@ -162,7 +163,7 @@ pub(crate) fn bind(device: CUdevice) -> Res {
     Ok(())
 }
 
-/// Ends the primary context of `device` with all that belongs to it; the next call makes it anew.
+/// Resets the primary context of `device`; the next call recreates it.
 fn reset(device: CUdevice) -> Res {
     let held = {
         let mut primaries = primaries();

@@ -1,4 +1,4 @@
-//! Copies of plain ranges of bytes, and what all copies share: the kind that says which side lies where.
+//! Copies of contiguous memory, and what all copies share: the direction.
 
 use std::ffi::c_void;
 
@@ -11,26 +11,26 @@ use crate::errors::Error;
 use crate::stream::handle;
 use crate::{Res, context};
 
-/// Where source and target of a copy lie, as a `cudaMemcpyKind` says it.
+/// Location of source and destination, as given by a `cudaMemcpyKind`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum CopyDirection {
     HostToHost,
     HostToDevice,
     DeviceToHost,
     DeviceToDevice,
-    /// The addresses tell.
+    /// Inferred from the addresses.
     Default,
 }
 
-impl Kind {
-    /// The kind with that number.
-    pub(crate) fn new(kind: u32) -> Res<Kind> {
+impl CopyDirection {
+    /// Converts a `cudaMemcpyKind`.
+    pub(crate) fn new(kind: u32) -> Res<CopyDirection> {
         Ok(match cudaMemcpyKind(kind as _) {
-            cudaMemcpyKind::cudaMemcpyHostToHost => Kind::HostToHost,
-            cudaMemcpyKind::cudaMemcpyHostToDevice => Kind::HostToDevice,
-            cudaMemcpyKind::cudaMemcpyDeviceToHost => Kind::DeviceToHost,
-            cudaMemcpyKind::cudaMemcpyDeviceToDevice => Kind::DeviceToDevice,
-            cudaMemcpyKind::cudaMemcpyDefault => Kind::Default,
+            cudaMemcpyKind::cudaMemcpyHostToHost => CopyDirection::HostToHost,
+            cudaMemcpyKind::cudaMemcpyHostToDevice => CopyDirection::HostToDevice,
+            cudaMemcpyKind::cudaMemcpyDeviceToHost => CopyDirection::DeviceToHost,
+            cudaMemcpyKind::cudaMemcpyDeviceToDevice => CopyDirection::DeviceToDevice,
+            cudaMemcpyKind::cudaMemcpyDefault => CopyDirection::Default,
             _ => return Err(Error::INVALID_MEMCPY_DIRECTION),
         })
     }
@@ -38,55 +38,63 @@ impl Kind {
     /// The driver's memory type of the source.
     pub(crate) fn source(self) -> CUmemorytype {
         match self {
-            Kind::HostToHost | Kind::HostToDevice => CUmemorytype::CU_MEMORYTYPE_HOST,
-            Kind::DeviceToHost | Kind::DeviceToDevice => CUmemorytype::CU_MEMORYTYPE_DEVICE,
-            Kind::Default => CUmemorytype::CU_MEMORYTYPE_UNIFIED,
+            CopyDirection::HostToHost | CopyDirection::HostToDevice => {
+                CUmemorytype::CU_MEMORYTYPE_HOST
+            }
+            CopyDirection::DeviceToHost | CopyDirection::DeviceToDevice => {
+                CUmemorytype::CU_MEMORYTYPE_DEVICE
+            }
+            CopyDirection::Default => CUmemorytype::CU_MEMORYTYPE_UNIFIED,
         }
     }
 
-    /// The driver's memory type of the target.
+    /// The driver's memory type of the destination.
     pub(crate) fn target(self) -> CUmemorytype {
         match self {
-            Kind::HostToHost | Kind::DeviceToHost => CUmemorytype::CU_MEMORYTYPE_HOST,
-            Kind::HostToDevice | Kind::DeviceToDevice => CUmemorytype::CU_MEMORYTYPE_DEVICE,
-            Kind::Default => CUmemorytype::CU_MEMORYTYPE_UNIFIED,
+            CopyDirection::HostToHost | CopyDirection::DeviceToHost => {
+                CUmemorytype::CU_MEMORYTYPE_HOST
+            }
+            CopyDirection::HostToDevice | CopyDirection::DeviceToDevice => {
+                CUmemorytype::CU_MEMORYTYPE_DEVICE
+            }
+            CopyDirection::Default => CUmemorytype::CU_MEMORYTYPE_UNIFIED,
         }
     }
 }
 
-/// How a copy or fill runs.
+/// How a copy or fill is executed.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Order {
-    /// At once, by the driver's synchronous function.
+pub(crate) enum Execution {
+    /// By the driver's synchronous function.
     Sync,
-    /// In a stream whose end is waited for: the synchronous form for a default stream that the driver's synchronous
-    /// functions, as they were resolved, do not work in.
+    /// In a stream that is then synchronised: replaces the driver's synchronous function for a default stream other
+    /// than the one for which it was resolved.
     Waited(CUstream),
-    /// In a stream.
+    /// Asynchronously in a stream.
     In(CUstream),
 }
 
-impl Order {
-    /// Of the synchronous form of a function.
-    pub(crate) fn sync<const PER_THREAD: bool>() -> Order {
+impl Execution {
+    /// The execution of a synchronous function.
+    pub(crate) fn sync<const PER_THREAD: bool>() -> Execution {
         if PER_THREAD == per_thread_default_stream() {
-            Order::Sync
+            Execution::Sync
         } else {
-            Order::Waited(handle::<PER_THREAD>(0))
+            Execution::Waited(handle::<PER_THREAD>(0))
         }
     }
 
-    /// Of the asynchronous form of a function.
-    pub(crate) fn queued<const PER_THREAD: bool>(stream: u64) -> Order {
-        Order::In(handle::<PER_THREAD>(stream))
+    /// The execution of an asynchronous function.
+    pub(crate) fn queued<const PER_THREAD: bool>(stream: u64) -> Execution {
+        Execution::In(handle::<PER_THREAD>(stream))
     }
 
-    /// Runs one of the two forms of a driver function, then waits if need be.
+    /// Calls the synchronous or the asynchronous driver function, and synchronises if necessary.
     pub(crate) fn run(self, now: impl FnOnce() -> Res, queue: impl FnOnce(CUstream) -> Res) -> Res {
         match self {
-            Order::Sync => now(),
-            Order::In(stream) => queue(stream),
-            Order::Waited(stream) => {
+            Execution::Sync => now(),
+            Execution::In(stream) => queue(stream),
+            Execution::Waited(stream) => {
                 queue(stream)?;
                 cu!(cuStreamSynchronize(stream))
             }
@@ -94,28 +102,28 @@ impl Order {
     }
 }
 
-fn linear(to: u64, from: u64, count: usize, kind: u32, order: Order) -> Res {
-    let kind = Kind::new(kind)?;
+fn linear(to: u64, from: u64, count: usize, kind: u32, execution: Execution) -> Res {
+    let kind = CopyDirection::new(kind)?;
     context::current()?;
     if count == 0 {
         return Ok(());
     }
     let (host_to, host_from) = (to as *mut c_void, from as *const c_void);
     match kind {
-        Kind::HostToDevice => order.run(
+        CopyDirection::HostToDevice => execution.run(
             || cu!(cuMemcpyHtoD(to, host_from, count)),
             |stream| cu!(cuMemcpyHtoDAsync(to, host_from, count, stream)),
         ),
-        Kind::DeviceToHost => order.run(
+        CopyDirection::DeviceToHost => execution.run(
             || cu!(cuMemcpyDtoH(host_to, from, count)),
             |stream| cu!(cuMemcpyDtoHAsync(host_to, from, count, stream)),
         ),
-        Kind::DeviceToDevice => order.run(
+        CopyDirection::DeviceToDevice => execution.run(
             || cu!(cuMemcpyDtoD(to, from, count)),
             |stream| cu!(cuMemcpyDtoDAsync(to, from, count, stream)),
         ),
-        // Host memory that the driver does not know is host memory to its unified copies.
-        Kind::HostToHost | Kind::Default => order.run(
+        // The driver's unified copies treat unknown host memory as host memory.
+        CopyDirection::HostToHost | CopyDirection::Default => execution.run(
             || cu!(cuMemcpy(to, from, count)),
             |stream| cu!(cuMemcpyAsync(to, from, count, stream)),
         ),
@@ -124,10 +132,10 @@ fn linear(to: u64, from: u64, count: usize, kind: u32, order: Order) -> Res {
 
 entries! {
     fn memcpy "cudaMemcpy" | "cudaMemcpy_ptds" (to: u64, from: u64, count: usize, kind: u32) {
-        linear(to, from, count, kind, Order::sync::<PER_THREAD>())
+        linear(to, from, count, kind, Execution::sync::<PER_THREAD>())
     }
     fn memcpy_async "cudaMemcpyAsync" | "cudaMemcpyAsync_ptsz"
         (to: u64, from: u64, count: usize, kind: u32, stream: u64) {
-        linear(to, from, count, kind, Order::queued::<PER_THREAD>(stream))
+        linear(to, from, count, kind, Execution::queued::<PER_THREAD>(stream))
     }
 }

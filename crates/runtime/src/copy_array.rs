@@ -1,17 +1,17 @@
-//! Copies to and from arrays in two dimensions (`cudaMemcpy2DToArray` and its relatives), and the older ones that count
-//! bytes and go on in the next row where one ends (`cudaMemcpyToArray`).
+//! Two-dimensional copies to and from arrays (`cudaMemcpy2DToArray` and related functions), and the older copies that
+//! count bytes and continue in the next row (`cudaMemcpyToArray`).
 
 use std::ffi::c_void;
 
 use cupyrite_sys::driver::{CUDA_MEMCPY2D, CUarray, CUmemorytype};
 
-use crate::copy::{Kind, Order};
+use crate::copy::{CopyDirection, Execution};
 use crate::copy_nd::element_bytes;
 use crate::entry::{cu, entries};
 use crate::errors::Error;
 use crate::{Res, array, context};
 
-/// A place in an array: bytes into the row, and the row.
+/// A position in an array: byte offset in the row, and row.
 #[derive(Clone, Copy)]
 struct Spot {
     array: u64,
@@ -23,14 +23,14 @@ struct Spot {
 #[derive(Clone, Copy)]
 enum End {
     Array(Spot),
-    /// Address, pitch, and what the kind of the copy says it is.
+    /// Address, pitch, and memory type.
     Memory(u64, usize, CUmemorytype),
 }
 
-/// Width in bytes and rows.
+/// Width in bytes, and rows.
 type Size = (usize, usize);
 
-fn plane(to: End, from: End, (width, height): Size, order: Order) -> Res {
+fn plane(to: End, from: End, (width, height): Size, execution: Execution) -> Res {
     if width == 0 || height == 0 {
         return Ok(());
     }
@@ -73,14 +73,14 @@ fn plane(to: End, from: End, (width, height): Size, order: Order) -> Res {
             }
         }
     }
-    // Any pitch is good for the runtime; the driver's plain form may refuse those it did not choose itself.
-    order.run(
+    // The runtime accepts any pitch; the driver's plain function may refuse pitches other than its own.
+    execution.run(
         || cu!(cuMemcpy2DUnaligned(&copy)),
         |stream| cu!(cuMemcpy2DAsync(&copy, stream)),
     )
 }
 
-/// Rows must fit their pitch, which says nothing where there is one row.
+/// A row must fit its pitch; the pitch of a single row is ignored.
 fn check_pitch(pitch: usize, width: usize, height: usize) -> Res {
     if width > pitch && (height > 1 || pitch != 0) {
         Err(Error::INVALID_PITCH_VALUE)
@@ -89,31 +89,35 @@ fn check_pitch(pitch: usize, width: usize, height: usize) -> Res {
     }
 }
 
-/// What memory a copy to an array comes from.
+/// The memory type of the source of a copy to an array.
 fn source(kind: u32) -> Res<CUmemorytype> {
-    match Kind::new(kind)? {
-        Kind::HostToHost | Kind::DeviceToHost => Err(Error::INVALID_MEMCPY_DIRECTION),
+    match CopyDirection::new(kind)? {
+        CopyDirection::HostToHost | CopyDirection::DeviceToHost => {
+            Err(Error::INVALID_MEMCPY_DIRECTION)
+        }
         kind => Ok(kind.source()),
     }
 }
 
-/// What memory a copy from an array goes to.
+/// The memory type of the destination of a copy from an array.
 fn target(kind: u32) -> Res<CUmemorytype> {
-    match Kind::new(kind)? {
-        Kind::HostToHost | Kind::HostToDevice => Err(Error::INVALID_MEMCPY_DIRECTION),
+    match CopyDirection::new(kind)? {
+        CopyDirection::HostToHost | CopyDirection::HostToDevice => {
+            Err(Error::INVALID_MEMCPY_DIRECTION)
+        }
         kind => Ok(kind.target()),
     }
 }
 
-/// Copies between arrays stay on the device.
+/// Copies between arrays are device-to-device.
 fn internal(kind: u32) -> Res {
-    match Kind::new(kind)? {
-        Kind::DeviceToDevice | Kind::Default => Ok(()),
+    match CopyDirection::new(kind)? {
+        CopyDirection::DeviceToDevice | CopyDirection::Default => Ok(()),
         _ => Err(Error::INVALID_MEMCPY_DIRECTION),
     }
 }
 
-/// Bytes of one row of an array, once `count` bytes from a place on are known to lie in it.
+/// Bytes per row of an array, after checking that `count` bytes from `spot` on lie in it.
 fn row_bytes(spot: Spot, count: usize) -> Res<usize> {
     let descriptor = array::describe(spot.array)?;
     let row = descriptor.Width * element_bytes(spot.array as CUarray)?;
@@ -127,7 +131,7 @@ fn row_bytes(spot: Spot, count: usize) -> Res<usize> {
     }
 }
 
-/// How the bytes from a place on lie in rows of `row` bytes: none if they lie one after the other.
+/// Iterates over bytes in rows of `row` bytes; without a row length, the bytes are contiguous.
 #[derive(Clone, Copy)]
 struct Walk {
     end: End,
@@ -135,7 +139,7 @@ struct Walk {
 }
 
 impl Walk {
-    /// Bytes until the row ends.
+    /// Bytes until the end of the row.
     fn left(&self) -> usize {
         match (self.end, self.row) {
             (End::Array(spot), Some(row)) => row.saturating_sub(spot.x),
@@ -167,7 +171,7 @@ impl Walk {
         Ok(())
     }
 
-    /// The end as one of several rows of `width` bytes.
+    /// The current position as the start of several rows of `width` bytes.
     fn with_pitch(&self, width: usize) -> End {
         match self.end {
             End::Memory(address, _, memory) => End::Memory(address, width, memory),
@@ -184,8 +188,8 @@ fn walk(end: End, count: usize) -> Res<Walk> {
     Ok(Walk { end, row })
 }
 
-/// Copies `count` bytes; where a row of an array ends, the next one goes on.
-fn run_on(to: End, from: End, mut count: usize, order: Order) -> Res {
+/// Copies `count` bytes, continuing in the next row of an array at the end of a row.
+fn run_on(to: End, from: End, mut count: usize, execution: Execution) -> Res {
     if count == 0 {
         return Ok(());
     }
@@ -195,7 +199,7 @@ fn run_on(to: End, from: End, mut count: usize, order: Order) -> Res {
         if least == 0 {
             return Err(Error::INVALID_VALUE);
         }
-        // Whole rows go at once, where both sides have rows of the same length or none.
+        // Whole rows are copied at once if both sides have rows of the same length or none.
         let rows = count / least;
         let size = if rows > 1
             && to.begins_a_row()
@@ -206,7 +210,12 @@ fn run_on(to: End, from: End, mut count: usize, order: Order) -> Res {
         } else {
             (least.min(count), 1)
         };
-        plane(to.with_pitch(size.0), from.with_pitch(size.0), size, order)?;
+        plane(
+            to.with_pitch(size.0),
+            from.with_pitch(size.0),
+            size,
+            execution,
+        )?;
         let bytes = size.0 * size.1;
         to.advance(bytes)?;
         from.advance(bytes)?;
@@ -224,64 +233,64 @@ entries! {
         (to: u64, x: usize, y: usize, from: u64, pitch: usize, width: usize, height: usize, kind: u32) {
         let memory = source(kind)?;
         context::current()?;
-        plane(spot(to, x, y), End::Memory(from, pitch, memory), (width, height), Order::sync::<PER_THREAD>())
+        plane(spot(to, x, y), End::Memory(from, pitch, memory), (width, height), Execution::sync::<PER_THREAD>())
     }
     fn to_array_2d_async "cudaMemcpy2DToArrayAsync" | "cudaMemcpy2DToArrayAsync_ptsz"
         (to: u64, x: usize, y: usize, from: u64, pitch: usize, width: usize, height: usize, kind: u32, stream: u64) {
         let memory = source(kind)?;
         context::current()?;
-        let order = Order::queued::<PER_THREAD>(stream);
-        plane(spot(to, x, y), End::Memory(from, pitch, memory), (width, height), order)
+        let execution = Execution::queued::<PER_THREAD>(stream);
+        plane(spot(to, x, y), End::Memory(from, pitch, memory), (width, height), execution)
     }
     fn from_array_2d "cudaMemcpy2DFromArray" | "cudaMemcpy2DFromArray_ptds"
         (to: u64, pitch: usize, from: u64, x: usize, y: usize, width: usize, height: usize, kind: u32) {
         let memory = target(kind)?;
         context::current()?;
-        plane(End::Memory(to, pitch, memory), spot(from, x, y), (width, height), Order::sync::<PER_THREAD>())
+        plane(End::Memory(to, pitch, memory), spot(from, x, y), (width, height), Execution::sync::<PER_THREAD>())
     }
     fn from_array_2d_async "cudaMemcpy2DFromArrayAsync" | "cudaMemcpy2DFromArrayAsync_ptsz"
         (to: u64, pitch: usize, from: u64, x: usize, y: usize, width: usize, height: usize, kind: u32, stream: u64) {
         let memory = target(kind)?;
         context::current()?;
-        let order = Order::queued::<PER_THREAD>(stream);
-        plane(End::Memory(to, pitch, memory), spot(from, x, y), (width, height), order)
+        let execution = Execution::queued::<PER_THREAD>(stream);
+        plane(End::Memory(to, pitch, memory), spot(from, x, y), (width, height), execution)
     }
     fn array_to_array_2d "cudaMemcpy2DArrayToArray" | "cudaMemcpy2DArrayToArray_ptds"
         (to: u64, to_x: usize, to_y: usize, from: u64, x: usize, y: usize, width: usize, height: usize, kind: u32) {
         internal(kind)?;
         context::current()?;
-        plane(spot(to, to_x, to_y), spot(from, x, y), (width, height), Order::sync::<PER_THREAD>())
+        plane(spot(to, to_x, to_y), spot(from, x, y), (width, height), Execution::sync::<PER_THREAD>())
     }
     fn to_array "cudaMemcpyToArray" | "cudaMemcpyToArray_ptds"
         (to: u64, x: usize, y: usize, from: u64, count: usize, kind: u32) {
         let memory = source(kind)?;
         context::current()?;
-        run_on(spot(to, x, y), End::Memory(from, 0, memory), count, Order::sync::<PER_THREAD>())
+        run_on(spot(to, x, y), End::Memory(from, 0, memory), count, Execution::sync::<PER_THREAD>())
     }
     fn to_array_async "cudaMemcpyToArrayAsync" | "cudaMemcpyToArrayAsync_ptsz"
         (to: u64, x: usize, y: usize, from: u64, count: usize, kind: u32, stream: u64) {
         let memory = source(kind)?;
         context::current()?;
-        let order = Order::queued::<PER_THREAD>(stream);
-        run_on(spot(to, x, y), End::Memory(from, 0, memory), count, order)
+        let execution = Execution::queued::<PER_THREAD>(stream);
+        run_on(spot(to, x, y), End::Memory(from, 0, memory), count, execution)
     }
     fn from_array "cudaMemcpyFromArray" | "cudaMemcpyFromArray_ptds"
         (to: u64, from: u64, x: usize, y: usize, count: usize, kind: u32) {
         let memory = target(kind)?;
         context::current()?;
-        run_on(End::Memory(to, 0, memory), spot(from, x, y), count, Order::sync::<PER_THREAD>())
+        run_on(End::Memory(to, 0, memory), spot(from, x, y), count, Execution::sync::<PER_THREAD>())
     }
     fn from_array_async "cudaMemcpyFromArrayAsync" | "cudaMemcpyFromArrayAsync_ptsz"
         (to: u64, from: u64, x: usize, y: usize, count: usize, kind: u32, stream: u64) {
         let memory = target(kind)?;
         context::current()?;
-        let order = Order::queued::<PER_THREAD>(stream);
-        run_on(End::Memory(to, 0, memory), spot(from, x, y), count, order)
+        let execution = Execution::queued::<PER_THREAD>(stream);
+        run_on(End::Memory(to, 0, memory), spot(from, x, y), count, execution)
     }
     fn array_to_array "cudaMemcpyArrayToArray" | "cudaMemcpyArrayToArray_ptds"
         (to: u64, to_x: usize, to_y: usize, from: u64, x: usize, y: usize, count: usize, kind: u32) {
         internal(kind)?;
         context::current()?;
-        run_on(spot(to, to_x, to_y), spot(from, x, y), count, Order::sync::<PER_THREAD>())
+        run_on(spot(to, to_x, to_y), spot(from, x, y), count, Execution::sync::<PER_THREAD>())
     }
 }

@@ -1,4 +1,4 @@
-//! Copies with attributes, and many copies in one call.
+//! Copies with attributes, and batched copies.
 
 use cupyrite_sys::driver::{CUDA_MEMCPY3D_BATCH_OP, CUmemcpyAttributes};
 use cupyrite_sys::runtime::{cudaMemcpy3DBatchOp, cudaMemcpyAttributes};
@@ -8,7 +8,7 @@ use crate::context;
 use crate::entry::{cu, entries};
 use crate::stream::handle;
 
-// The driver's structures have the runtime's layout and numbers.
+// The structures have the driver's layout and values.
 const _: () = assert!(size_of::<cudaMemcpyAttributes>() == size_of::<CUmemcpyAttributes>());
 const _: () = assert!(size_of::<cudaMemcpy3DBatchOp>() == size_of::<CUDA_MEMCPY3D_BATCH_OP>());
 plain!(CUmemcpyAttributes, CUDA_MEMCPY3D_BATCH_OP);
@@ -17,7 +17,7 @@ entries! {
     fn memcpy_batch "cudaMemcpyBatchAsync" | "cudaMemcpyBatchAsync_ptsz"
         (to: u64, from: u64, sizes: u64, count: usize, attributes: u64, indices: u64, n: usize, stream: u64) {
         context::current()?;
-        // Copies of the lists: the driver's parameters are not const, the runtime's are.
+        // Copies of the lists: the driver's parameters are mutable, the runtime's are const.
         let mut to = get_array::<u64>(to, count)?;
         let mut from = get_array::<u64>(from, count)?;
         let mut sizes = get_array::<usize>(sizes, count)?;

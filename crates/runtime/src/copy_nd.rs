@@ -1,4 +1,5 @@
-//! Copies of rows and boxes: `cudaMemcpy2D`, `cudaMemcpy3D` and their relatives, between pitched memory and arrays.
+//! Two- and three-dimensional copies between pitched memory and arrays: `cudaMemcpy2D`, `cudaMemcpy3D` and related
+//! functions.
 
 use std::ffi::c_void;
 
@@ -11,14 +12,14 @@ use cupyrite_sys::runtime::{
 };
 
 use crate::checked::{get, plain};
-use crate::copy::{Kind, Order};
+use crate::copy::{CopyDirection, Execution};
 use crate::entry::{cu, entries};
 use crate::errors::Error;
 use crate::{Res, context, peer};
 
 plain!(cudaMemcpy3DParms, cudaMemcpy3DPeerParms);
 
-/// Bytes of one element of an array: what positions and extents count in where an array takes part.
+/// Bytes per array element, the unit of positions and extents if an array takes part.
 pub(crate) fn element_bytes(array: CUarray) -> Res<usize> {
     let mut descriptor = CUDA_ARRAY3D_DESCRIPTOR::default();
     cu!(cuArray3DGetDescriptor(&mut descriptor, array))?;
@@ -30,20 +31,20 @@ pub(crate) fn element_bytes(array: CUarray) -> Res<usize> {
         CUarray_format::CU_AD_FORMAT_UNSIGNED_INT32
         | CUarray_format::CU_AD_FORMAT_SIGNED_INT32
         | CUarray_format::CU_AD_FORMAT_FLOAT => 4,
-        // Normalised integers have a format for each number of channels, block-compressed ones have no element.
+        // Normalised integers have one format per channel count; block-compressed formats have no single element.
         other => return normalised_bytes(other.0).ok_or(Error::INVALID_CHANNEL_DESCRIPTOR),
     };
     Ok(channel * descriptor.NumChannels as usize)
 }
 
-/// Bytes of an element of the formats `CU_AD_FORMAT_UNORM_INT8X1` to `CU_AD_FORMAT_SNORM_INT16X4`: one, two and four
-/// channels of eight, then of sixteen bits.
+/// Bytes per element of `CU_AD_FORMAT_UNORM_INT8X1` to `CU_AD_FORMAT_SNORM_INT16X4`: one, two and four channels of
+/// eight, then of sixteen bits.
 fn normalised_bytes(format: u32) -> Option<usize> {
     let index = format.checked_sub(CUarray_format::CU_AD_FORMAT_UNORM_INT8X1.0)? as usize;
     (index < 12).then(|| [1, 2, 4, 2, 4, 8][index % 6])
 }
 
-/// One side of a box copy in the driver's terms.
+/// One side of a copy in the driver's terms.
 struct Side {
     memory: CUmemorytype,
     address: u64,
@@ -56,7 +57,7 @@ struct Side {
 }
 
 impl Side {
-    /// The side that `array` or `pitched` names: exactly one of them. `element` is the array's, 1 for memory.
+    /// The side given by either `array` or `pitched`. `element` is the array's element size, 1 for memory.
     fn new(
         array: u64,
         pitched: cudaPitchedPtr,
@@ -93,8 +94,8 @@ impl Side {
         Ok((side, element))
     }
 
-    /// Whether a box of rows of `width` bytes lies within what pitch and height say of memory. The size of the box alone is
-    /// a matter of the pitch; where it begins, and what has one row or slice only, a matter of the value.
+    /// Checks that rows of `width` bytes lie within pitch and height. A violation by the extent alone is a pitch error;
+    /// one by the position, or with a single row or slice, is a value error.
     fn check(&self, width: usize, height: usize, depth: usize) -> Res {
         if self.memory == CUmemorytype::CU_MEMORYTYPE_ARRAY {
             return Ok(());
@@ -128,7 +129,7 @@ impl Side {
     }
 }
 
-/// Two sides and a box of `width` bytes.
+/// Two sides and an extent with a width in bytes.
 struct Job {
     from: Side,
     to: Side,
@@ -186,16 +187,15 @@ impl Job {
     }
 }
 
-/// Whether there is nothing to copy, wherever it lies.
+/// Whether the copy is empty.
 fn is_empty(extent: &cudaExtent) -> bool {
     extent.width == 0 || extent.height == 0 || extent.depth == 0
 }
 
-/// What the parameters of `cudaMemcpy3D` are in the driver's terms; nothing if there is nothing to copy. Needs a current
-/// context.
+/// The parameters of `cudaMemcpy3D` in the driver's terms; `None` if the copy is empty. Requires a current context.
 pub(crate) fn translate(parameters: &cudaMemcpy3DParms) -> Res<Option<CUDA_MEMCPY3D>> {
     let p = parameters;
-    let kind = Kind::new(p.kind.0)?;
+    let kind = CopyDirection::new(p.kind.0)?;
     if is_empty(&p.extent) {
         return Ok(None);
     }
@@ -207,25 +207,25 @@ pub(crate) fn translate(parameters: &cudaMemcpy3DParms) -> Res<Option<CUDA_MEMCP
     Ok(Some(job.in_one_context()))
 }
 
-fn box_copy(parameters: u64, order: Order) -> Res {
+fn copy_3d(parameters: u64, execution: Execution) -> Res {
     let parameters = get::<cudaMemcpy3DParms>(parameters)?;
     context::current()?;
     match translate(&parameters)? {
         None => Ok(()),
-        Some(copy) => order.run(
+        Some(copy) => execution.run(
             || cu!(cuMemcpy3D(&copy)),
             |stream| cu!(cuMemcpy3DAsync(&copy, stream)),
         ),
     }
 }
 
-fn peer_copy(parameters: u64, order: Order) -> Res {
+fn copy_3d_peer(parameters: u64, execution: Execution) -> Res {
     let p = get::<cudaMemcpy3DPeerParms>(parameters)?;
     context::current()?;
     if is_empty(&p.extent) {
         return Ok(());
     }
-    let unified = Kind::Default.source();
+    let unified = CopyDirection::Default.source();
     let job = Job::new(
         Side::new(p.srcArray as u64, p.srcPtr, p.srcPos, unified)?,
         Side::new(p.dstArray as u64, p.dstPtr, p.dstPos, unified)?,
@@ -262,7 +262,7 @@ fn peer_copy(parameters: u64, order: Order) -> Res {
         Depth: one.Depth,
         ..CUDA_MEMCPY3D_PEER::default()
     };
-    order.run(
+    execution.run(
         || cu!(cuMemcpy3DPeer(&copy)),
         |stream| cu!(cuMemcpy3DPeerAsync(&copy, stream)),
     )
@@ -279,8 +279,8 @@ struct Rows {
     height: usize,
 }
 
-fn plane(rows: Rows, kind: u32, order: Order) -> Res {
-    let kind = Kind::new(kind)?;
+fn plane(rows: Rows, kind: u32, execution: Execution) -> Res {
+    let kind = CopyDirection::new(kind)?;
     context::current()?;
     if rows.width == 0 || rows.height == 0 {
         return Ok(());
@@ -288,7 +288,7 @@ fn plane(rows: Rows, kind: u32, order: Order) -> Res {
     if rows.height > 1 && (rows.width > rows.to_pitch || rows.width > rows.from_pitch) {
         return Err(Error::INVALID_PITCH_VALUE);
     }
-    // The pitch of one row is of no use, so it may be any that the row fits into, and none.
+    // The pitch of a single row is ignored; zero is allowed.
     let pitch = |pitch: usize| match pitch {
         _ if rows.height > 1 => Ok(pitch),
         0 => Ok(rows.width),
@@ -317,8 +317,8 @@ fn plane(rows: Rows, kind: u32, order: Order) -> Res {
         Height: rows.height,
         ..CUDA_MEMCPY2D::default()
     };
-    // Any pitch is good for the runtime; the driver's plain form may refuse those it did not choose itself.
-    order.run(
+    // The runtime accepts any pitch; the driver's plain function may refuse pitches other than its own.
+    execution.run(
         || cu!(cuMemcpy2DUnaligned(&copy)),
         |stream| cu!(cuMemcpy2DAsync(&copy, stream)),
     )
@@ -328,23 +328,23 @@ entries! {
     fn memcpy_2d "cudaMemcpy2D" | "cudaMemcpy2D_ptds"
         (to: u64, to_pitch: usize, from: u64, from_pitch: usize, width: usize, height: usize, kind: u32) {
         let rows = Rows { to, to_pitch, from, from_pitch, width, height };
-        plane(rows, kind, Order::sync::<PER_THREAD>())
+        plane(rows, kind, Execution::sync::<PER_THREAD>())
     }
     fn memcpy_2d_async "cudaMemcpy2DAsync" | "cudaMemcpy2DAsync_ptsz"
         (to: u64, to_pitch: usize, from: u64, from_pitch: usize, width: usize, height: usize, kind: u32, stream: u64) {
         let rows = Rows { to, to_pitch, from, from_pitch, width, height };
-        plane(rows, kind, Order::queued::<PER_THREAD>(stream))
+        plane(rows, kind, Execution::queued::<PER_THREAD>(stream))
     }
     fn memcpy_3d "cudaMemcpy3D" | "cudaMemcpy3D_ptds" (parameters: u64) {
-        box_copy(parameters, Order::sync::<PER_THREAD>())
+        copy_3d(parameters, Execution::sync::<PER_THREAD>())
     }
     fn memcpy_3d_async "cudaMemcpy3DAsync" | "cudaMemcpy3DAsync_ptsz" (parameters: u64, stream: u64) {
-        box_copy(parameters, Order::queued::<PER_THREAD>(stream))
+        copy_3d(parameters, Execution::queued::<PER_THREAD>(stream))
     }
     fn memcpy_3d_peer "cudaMemcpy3DPeer" | "cudaMemcpy3DPeer_ptds" (parameters: u64) {
-        peer_copy(parameters, Order::sync::<PER_THREAD>())
+        copy_3d_peer(parameters, Execution::sync::<PER_THREAD>())
     }
     fn memcpy_3d_peer_async "cudaMemcpy3DPeerAsync" | "cudaMemcpy3DPeerAsync_ptsz" (parameters: u64, stream: u64) {
-        peer_copy(parameters, Order::queued::<PER_THREAD>(stream))
+        copy_3d_peer(parameters, Execution::queued::<PER_THREAD>(stream))
     }
 }

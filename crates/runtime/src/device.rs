@@ -1,4 +1,4 @@
-//! Devices: attributes, limits, flags, cache and bank configurations, places on the bus.
+//! Devices: attributes, limits, flags, cache and bank configurations, PCI bus ids.
 
 use std::ffi::{CStr, c_char, c_void};
 
@@ -13,11 +13,10 @@ use crate::entry::{cu, entries};
 use crate::errors::Error;
 use crate::{Res, context};
 
-/// `cudaDeviceMapHost`: implied in every context the runtime makes.
+/// Implied in every context that the runtime creates.
 const MAP_HOST: u32 = runtime::cudaDeviceMapHost;
 
-/// The flags of a context that these flags of a device ask for; bits without a meaning are let pass, and more than one way
-/// of waiting is not.
+/// The context flags for device flags. Unnamed bits within the mask are ignored; combined schedule flags are refused.
 fn context_flags(flags: u32) -> Res<u32> {
     const SCHEDULE: u32 = runtime::cudaDeviceScheduleMask;
     const KEPT: u32 = SCHEDULE | runtime::cudaDeviceLmemResizeToMax | runtime::cudaDeviceSyncMemops;
@@ -34,7 +33,7 @@ fn context_flags(flags: u32) -> Res<u32> {
     Ok(flags & KEPT)
 }
 
-/// An attribute of a device.
+/// A device attribute.
 pub(crate) fn attribute(device: CUdevice, which: CUdevice_attribute) -> Res<i32> {
     let mut value = 0;
     cu!(cuDeviceGetAttribute(&mut value, which, device))?;
@@ -43,7 +42,7 @@ pub(crate) fn attribute(device: CUdevice, which: CUdevice_attribute) -> Res<i32>
 
 /// The driver's limit for a `cudaLimit`.
 fn limit(which: u32) -> Res<CUlimit> {
-    // The driver gives these limits the same numbers.
+    // The limits have the same values in the driver.
     match runtime::cudaLimit(which as _).name() {
         Some(_) => Ok(CUlimit(which as _)),
         None => Err(Error::UNSUPPORTED_LIMIT),
@@ -102,7 +101,7 @@ entries! {
         non_null(out)?;
         let device = context::device(context::current_device()?)?;
         let mut flags = 0;
-        // A context of the driver API has the flags it was made with; the runtime's own are mapped in any case.
+        // A context of the driver API keeps its flags; the runtime's own always map host memory.
         if context::is_foreign()? {
             cu!(cuCtxGetFlags(&mut flags))?;
         } else {
@@ -112,7 +111,7 @@ entries! {
         put(out, flags)
     }
     fn init_device "cudaInitDevice" (ordinal: i32, device_flags: u32, flags: u32) {
-        /// `cudaInitDeviceFlagsAreValid`.
+        /// Value of `cudaInitDeviceFlagsAreValid`.
         const FLAGS_ARE_VALID: u32 = 1;
         let device = context::device(ordinal)?;
         if flags & FLAGS_ARE_VALID != 0 {
@@ -134,12 +133,12 @@ entries! {
         if len <= 0 {
             return Err(Error::INVALID_VALUE);
         }
-        // The longest is `ffff:ff:1f.0`; a shorter buffer gets as much as it holds.
+        // The longest id is `ffff:ff:1f.0`; a shorter buffer receives a truncated one.
         let mut text = [0 as c_char; 32];
         let room = (len as usize).min(text.len()) as i32;
         cu!(cuDeviceGetPCIBusId(text.as_mut_ptr(), room, device))?;
-        // SAFETY: the last byte was never written but by the driver, which ends the text within `room`; should it not, the
-        // array's own last zero ends it.
+        // SAFETY: only the driver writes the buffer, and it terminates the text within `room`; otherwise the array's
+        // last zero does.
         let text = unsafe {
             text[31] = 0;
             CStr::from_ptr(text.as_ptr())
@@ -152,7 +151,7 @@ entries! {
         put_bytes(out, &bytes)
     }
     fn reset_persisting_l2 "cudaCtxResetPersistingL2Cache" () {
-        // No context is made for this.
+        // Does not create a context.
         context::ready()?;
         cu!(cuCtxResetPersistingL2Cache())
     }

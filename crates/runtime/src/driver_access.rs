@@ -1,4 +1,4 @@
-//! Through the runtime to the driver: its entry points, its tables, its log, its handles for other processes.
+//! Access to the driver through the runtime: its entry points, tables, log, and interprocess handles.
 
 use std::ffi::c_void;
 
@@ -18,11 +18,11 @@ use crate::{Res, context};
 
 plain!(CUuuid, CUipcEventHandle, CUipcMemHandle);
 
-/// `cudaEnableLegacyStream`, `cudaEnablePerThreadDefaultStream`: what the driver calls the same.
+/// The driver's values for `cudaEnableLegacyStream` and `cudaEnablePerThreadDefaultStream`.
 const LEGACY_STREAM: u64 = 1;
 const PER_THREAD_STREAM: u64 = 2;
 
-/// The answer of `cudaGetDriverEntryPoint`: the address, and in `status_out` why there is none.
+/// The result of `cudaGetDriverEntryPoint`: the address, and the status in `status_out`.
 fn entry_point(
     name: u64,
     out: u64,
@@ -34,7 +34,7 @@ fn entry_point(
     non_null(out)?;
     let name = get_text(name)?;
     let flags = match flags {
-        // The default is the form the program was built for.
+        // The default is the variant that the program was built for.
         0 if per_thread || per_thread_default_stream() => PER_THREAD_STREAM,
         0 => LEGACY_STREAM,
         LEGACY_STREAM | PER_THREAD_STREAM => flags,
@@ -52,7 +52,7 @@ fn entry_point(
     ));
     put(out, address as u64)?;
     put_optional(status_out, status)?;
-    // That there is none is the answer, which `status_out` has.
+    // A missing entry point is reported in `status_out` only.
     match outcome {
         Err(Error::SYMBOL_NOT_FOUND) if status_out != 0 => Ok(()),
         outcome => outcome,
@@ -62,7 +62,7 @@ fn entry_point(
 entries! {
     fn get_entry_point "cudaGetDriverEntryPoint" | "cudaGetDriverEntryPoint_ptsz"
         (name: u64, out: u64, flags: u64, status: u64) {
-        // The driver refuses to be asked for what is newer than itself.
+        // The driver refuses versions newer than its own.
         let mut newest = 0;
         cu!(cuDriverGetVersion(&mut newest))?;
         entry_point(name, out, VERSION.min(newest), flags, status, PER_THREAD)
@@ -83,8 +83,8 @@ entries! {
     fn logs_register "cudaLogsRegisterCallback" (callback: u64, data: u64, out: u64) {
         non_null(callback)?;
         context::ready()?;
-        // SAFETY: a nullable function pointer has the size of an address, and any address is a value of it as long as
-        // nobody calls it; the driver does so as the caller asked.
+        // SAFETY: a nullable function pointer has the size of an address, and every address is a valid value as long as
+        // it is not called; only the driver calls it, as the caller requested.
         let callback = unsafe { std::mem::transmute::<usize, CUlogsCallback>(callback as usize) };
         cu!(cuLogsRegisterCallback(callback, data as *mut c_void, out as *mut _))
     }
@@ -113,7 +113,7 @@ entries! {
         non_null(callback)?;
         non_null(out)?;
         let device = context::device(ordinal)?;
-        // SAFETY: as for the log's callback. The structure it is handed has the same layout in both libraries.
+        // SAFETY: as for the log's callback. The structure passed to it has the same layout in both libraries.
         let callback = unsafe { std::mem::transmute::<usize, CUasyncCallback>(callback as usize) };
         cu!(cuDeviceRegisterAsyncNotification(device, callback, data as *mut c_void, out as *mut _))
     }

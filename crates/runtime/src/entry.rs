@@ -1,4 +1,4 @@
-//! What an entry point is made of: the C function, the guard around its body, and its row in the table.
+//! Definition of entry points: the C function, the guard around its body, and its table row.
 
 use std::ffi::c_void;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -12,16 +12,17 @@ pub(crate) struct Entry {
     pub(crate) address: *const c_void,
 }
 
-// SAFETY: an entry is a constant name and the address of a function.
+// SAFETY: an entry holds a constant name and a function address.
 unsafe impl Sync for Entry {}
 
 /// Defines entry points and the table `ENTRIES` that lists them.
 ///
-/// `fn name "cudaName" (args) { body }`, where the body is a [`Res`](crate::Res). A second string after `|` names the
-/// variant whose default stream is the calling thread's own; the body tells them apart by the constant `PER_THREAD`.
+/// Each is `fn name "cudaName" (args) { body }`, where the body returns a [`Res`](crate::Res). A second string after
+/// `|` names the variant for the per-thread default stream; the body distinguishes the two by the constant
+/// `PER_THREAD`.
 ///
-/// `quiet;` at the start makes functions that leave the thread's last error alone; `also [...]` at its end lists entry
-/// points made by hand, because they return something other than a status.
+/// A leading `quiet;` defines functions that do not change the thread's last error. `also [...]` adds entry points
+/// defined separately because they do not return a status.
 macro_rules! entries {
     (quiet; $($rest:tt)*) => { $crate::entry::entries!(@with $crate::entry::guard_quiet; $($rest)*); };
     (@with $guard:path; $($(#[$doc:meta])* fn $name:ident $c:literal $(| $per_thread:literal)*
@@ -52,7 +53,7 @@ macro_rules! entries {
 }
 pub(crate) use entries;
 
-/// Runs an entry point's body; a panic is answered here.
+/// Runs an entry point's body; turns a panic into a status.
 pub(crate) fn guard_quiet(body: impl FnOnce() -> Res) -> u32 {
     match catch_unwind(AssertUnwindSafe(body)) {
         Ok(Ok(())) => Error::SUCCESS.0,
@@ -61,8 +62,8 @@ pub(crate) fn guard_quiet(body: impl FnOnce() -> Res) -> u32 {
     }
 }
 
-/// [`guard_quiet`] for all but the functions that tell of errors: a failure becomes the thread's last error. That work is
-/// not done yet is an answer, not a failure.
+/// [`guard_quiet`] for all functions except those that report errors: a failure becomes the thread's last error.
+/// `cudaErrorNotReady` is a query result, not a failure.
 pub(crate) fn guard(body: impl FnOnce() -> Res) -> u32 {
     let status = guard_quiet(body);
     if status != Error::SUCCESS.0 && status != Error::NOT_READY.0 {
@@ -71,13 +72,13 @@ pub(crate) fn guard(body: impl FnOnce() -> Res) -> u32 {
     status
 }
 
-/// Calls the driver: `cu!(cuMemFree(address))` is a [`Res`](crate::Res) with the runtime's code.
+/// Calls the driver: `cu!(cuMemFree(address))` returns a [`Res`](crate::Res) with the runtime's code.
 macro_rules! cu {
     ($name:ident($($arg:expr),* $(,)?)) => {{
-        // Evaluated outside of the unsafe block.
+        // Evaluated outside the unsafe block.
         #[allow(clippy::macro_metavars_in_unsafe)]
-        // SAFETY: what the driver reads or writes are locals that live during the call, or what the caller of the runtime
-        // handed in for the same purpose; it is the driver's to prove the latter.
+        // SAFETY: the driver accesses locals that live during the call, or memory that the runtime's caller passed for
+        // the same purpose, which the driver validates.
         let result = unsafe { cupyrite_sys::driver::$name($($arg),*) };
         $crate::errors::status(result)
     }};

@@ -8,7 +8,7 @@ use crate::errors::Error;
 use crate::stream::handle;
 use crate::{Res, context};
 
-/// An event that may exist. The null handle is refused before a context is made for it.
+/// Validates an event handle. The null handle is refused before a context is created for it.
 fn event(handle: u64) -> Res<CUevent> {
     if handle == 0 {
         return Err(Error::INVALID_RESOURCE_HANDLE);
@@ -57,7 +57,7 @@ entries! {
         let (start, end) = (event(start)?, event(end)?);
         let mut milliseconds = 0f32;
         match cu!(cuEventElapsedTime(&mut milliseconds, start, end)) {
-            // Drivers before CUDA 12.8 have the first form alone, which differs in its errors only.
+            // Drivers before CUDA 12.8 have only the first version, which differs in its errors.
             Err(Error::CALL_REQUIRES_NEWER_DRIVER) => cu!(cuEventElapsedTime_cuda12(&mut milliseconds, start, end)),
             outcome => outcome,
         }?;

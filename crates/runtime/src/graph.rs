@@ -1,5 +1,5 @@
-//! Graphs: their structure, nodes without parameters of the runtime's own, user objects. Handles, edges, types and flags
-//! are the driver's.
+//! Graphs: structure, nodes without runtime-specific parameters, user objects. Handles, edges, types and flags are the
+//! driver's.
 
 use std::ffi::{c_char, c_void};
 
@@ -11,12 +11,12 @@ use crate::checked::{non_null, put};
 use crate::entry::{cu, entries};
 use crate::{Res, context};
 
-/// A place in memory where the driver is to write or read an array.
+/// The address of an array that the driver reads or writes.
 pub(crate) fn array<T>(address: u64) -> *mut T {
     address as *mut T
 }
 
-/// Calls `add` with a place for the new node and tells its handle.
+/// Calls `add` with storage for the new node and writes its handle to the caller.
 pub(crate) fn added(out: u64, add: impl FnOnce(&mut CUgraphNode) -> Res) -> Res {
     non_null(out)?;
     context::current()?;
@@ -25,10 +25,10 @@ pub(crate) fn added(out: u64, add: impl FnOnce(&mut CUgraphNode) -> Res) -> Res 
     put(out, node as u64)
 }
 
-/// A code address or nothing: what the driver proves before it calls it.
+/// A code address or null; the driver validates it before calling it.
 pub(crate) fn host_function(address: u64) -> CUhostFn {
-    // SAFETY: a nullable function pointer has the size of an address, and any address is a value of it as long as nobody
-    // calls it; only the driver does, as the caller asked.
+    // SAFETY: a nullable function pointer has the size of an address, and every address is a valid value as long as it
+    // is not called; only the driver calls it, as the caller requested.
     unsafe { std::mem::transmute::<usize, CUhostFn>(address as usize) }
 }
 
@@ -99,7 +99,7 @@ entries! {
         non_null(out)?;
         let mut kind = CUgraphNodeType::default();
         cu!(cuGraphNodeGetType(node as CUgraphNode, &mut kind))?;
-        // The same numbers.
+        // The types have the driver's values.
         put(out, kind)
     }
     fn containing_graph "cudaGraphNodeGetContainingGraph" (node: u64, out: u64) {

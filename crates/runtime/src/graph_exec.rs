@@ -1,4 +1,4 @@
-//! Executable graphs: instantiation, launch, updates of structure. Flags, results and structures are the driver's.
+//! Executable graphs: instantiation, launch, whole-graph updates. Flags, results and structures are the driver's.
 
 use cupyrite_sys::driver::{
     CUDA_GRAPH_INSTANTIATE_PARAMS, CUevent, CUgraph, CUgraphExec, CUgraphExecUpdateResultInfo,

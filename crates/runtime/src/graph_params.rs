@@ -1,5 +1,5 @@
-//! Nodes with parameters: kernels, copies, sets, host functions, memory. What the runtime describes in structures of its
-//! own is turned into the driver's and back.
+//! Nodes with parameters: kernels, copies, fills, host functions, memory. Converts the runtime's structures to the
+//! driver's and back.
 
 use std::ffi::c_void;
 
@@ -15,7 +15,7 @@ use cupyrite_sys::runtime::{
 };
 
 use crate::checked::{get, non_null, plain, put};
-use crate::copy::Kind;
+use crate::copy::CopyDirection;
 use crate::copy_nd::{element_bytes, translate};
 use crate::entry::{cu, entries};
 use crate::errors::Error;
@@ -29,7 +29,7 @@ plain!(
     CUkernelNodeAttrValue,
 );
 
-/// The current context, for nodes that want one named.
+/// The current context, for nodes that name one.
 fn current_context() -> Res<CUcontext> {
     context::current()?;
     let mut context: CUcontext = std::ptr::null_mut();
@@ -37,7 +37,7 @@ fn current_context() -> Res<CUcontext> {
     Ok(context)
 }
 
-/// A kernel node's parameters in the driver's terms. A `cudaKernel_t` stays one, so that it is told again as it was given.
+/// Converts a kernel node's parameters to the driver's. A `cudaKernel_t` is kept, so that queries return it unchanged.
 fn kernel_params(at: u64) -> Res<CUDA_KERNEL_NODE_PARAMS> {
     non_null(at)?;
     let p = get::<cudaKernelNodeParams>(at)?;
@@ -70,8 +70,8 @@ fn kernel_params(at: u64) -> Res<CUDA_KERNEL_NODE_PARAMS> {
     })
 }
 
-/// The other way round.
-fn tell_kernel(at: u64, p: &CUDA_KERNEL_NODE_PARAMS) -> Res {
+/// Converts a kernel node's parameters from the driver's.
+fn put_kernel(at: u64, p: &CUDA_KERNEL_NODE_PARAMS) -> Res {
     let mut told = cudaKernelNodeParams {
         func: if p.kern.is_null() {
             p.func.cast()
@@ -87,7 +87,7 @@ fn tell_kernel(at: u64, p: &CUDA_KERNEL_NODE_PARAMS) -> Res {
     put(at, told)
 }
 
-/// A copy node's parameters in the driver's terms. There is no node that copies nothing.
+/// Converts a copy node's parameters to the driver's. Empty copies are refused.
 fn copy_params(at: u64) -> Res<CUDA_MEMCPY3D> {
     non_null(at)?;
     let p = get::<cudaMemcpy3DParms>(at)?;
@@ -95,9 +95,9 @@ fn copy_params(at: u64) -> Res<CUDA_MEMCPY3D> {
     translate(&p)?.ok_or(Error::INVALID_VALUE)
 }
 
-/// A copy of `count` bytes.
+/// The driver's parameters of a copy of `count` bytes.
 fn linear_params(to: u64, from: u64, count: usize, kind: u32) -> Res<CUDA_MEMCPY3D> {
-    let kind = Kind::new(kind)?;
+    let kind = CopyDirection::new(kind)?;
     context::current()?;
     let (source, target) = (kind.source(), kind.target());
     let host = CUmemorytype::CU_MEMORYTYPE_HOST;
@@ -122,7 +122,7 @@ fn linear_params(to: u64, from: u64, count: usize, kind: u32) -> Res<CUDA_MEMCPY
     Ok(copy)
 }
 
-/// A copy node's parameters as the runtime describes them.
+/// Converts a copy node's parameters from the driver's.
 fn runtime_copy(c: &CUDA_MEMCPY3D) -> Res<cudaMemcpy3DParms> {
     use CUmemorytype as M;
     let is_array = |m: M| m == M::CU_MEMORYTYPE_ARRAY;
@@ -218,17 +218,18 @@ fn copy_words(c: &CUDA_MEMCPY3D) -> [u64; 25] {
     ]
 }
 
-/// [`CUgraphNodeParams`] and the runtime's structure as 64-bit words.
+/// [`CUgraphNodeParams`], and the runtime's structure, as 64-bit words.
 type Words = [u64; 32];
 
-/// `cudaGraphNodeParams` in the driver's terms. All types but kernels and copies are laid out alike.
+/// Converts `cudaGraphNodeParams` to the driver's. Only kernels and copies have a different layout.
 fn generic(at: u64) -> Res<CUgraphNodeParams> {
     non_null(at)?;
     let mut w = get::<Words>(at)?;
     context::current()?;
     match NodeType(w[0] as _) {
         NodeType::cudaGraphNodeTypeKernel => {
-            // Function, grid, block, shared bytes, arguments, extra; here the context and what the function is follow.
+            // Function, grid, block, shared bytes, arguments, extra; the runtime then has the context and the function
+            // type.
             let p = kernel_params(at + 16)?;
             (w[2], w[9], w[10]) = (p.func as u64, p.kern as u64, w[9]);
         }
@@ -246,9 +247,9 @@ fn generic(at: u64) -> Res<CUgraphNodeParams> {
     Ok(unsafe { std::mem::transmute::<Words, CUgraphNodeParams>(w) })
 }
 
-/// The other way round.
-fn tell_generic(at: u64, p: CUgraphNodeParams) -> Res {
-    // SAFETY: the structure is 256 bytes; the driver has written it whole, after it was zeroed.
+/// Converts node parameters from the driver's.
+fn put_generic(at: u64, p: CUgraphNodeParams) -> Res {
+    // SAFETY: the structure is 256 bytes; it was zeroed and then fully written by the driver.
     let mut w = unsafe { std::mem::transmute::<CUgraphNodeParams, Words>(p) };
     match NodeType(w[0] as _) {
         NodeType::cudaGraphNodeTypeKernel => {
@@ -276,10 +277,10 @@ fn tell_generic(at: u64, p: CUgraphNodeParams) -> Res {
     put(at, w)
 }
 
-/// `cudaGraphAddNode`: the node, and what the driver tells besides (the address of an allocation).
+/// `cudaGraphAddNode`: the node, and the driver's further output (the address of an allocation).
 fn add_generic(out: u64, graph: u64, before: u64, data: u64, count: usize, params: u64) -> Res {
     const ALLOC: u64 = NodeType::cudaGraphNodeTypeMemAlloc.0 as u64;
-    /// Where `cudaMemAllocNodeParams` has the address, in words.
+    /// Word offset of the address in `cudaMemAllocNodeParams`.
     const ADDRESS: usize = 2 + 14;
     let mut wanted = generic(params)?;
     added(out, |node| {
@@ -315,7 +316,7 @@ fn host_of(at: u64) -> Res<CUDA_HOST_NODE_PARAMS> {
     })
 }
 
-/// Symbols are addresses of host variables that a compiler registered; nothing registers any with this runtime.
+/// Symbols are addresses of host variables registered by a compiler; none are registered with this runtime.
 fn no_symbol() -> Res {
     context::current()?;
     Err(Error::INVALID_SYMBOL)
@@ -354,7 +355,7 @@ entries! {
         non_null(out)?;
         let mut params = CUDA_KERNEL_NODE_PARAMS::default();
         cu!(cuGraphKernelNodeGetParams(node as CUgraphNode, &mut params))?;
-        tell_kernel(out, &params)
+        put_kernel(out, &params)
     }
     fn kernel_set "cudaGraphKernelNodeSetParams" (node: u64, params: u64) {
         let params = kernel_params(params)?;
@@ -479,7 +480,7 @@ entries! {
         non_null(out)?;
         let mut params = CUgraphNodeParams::default();
         cu!(cuGraphNodeGetParams(node as CUgraphNode, &mut params))?;
-        tell_generic(out, params)
+        put_generic(out, params)
     }
     fn node_set_params "cudaGraphNodeSetParams" (node: u64, params: u64) {
         let mut params = generic(params)?;

@@ -1,7 +1,8 @@
-//! Kernels: their attributes, their parameters, how many blocks of them fit.
+//! Kernels: attributes, parameters, occupancy.
 //!
-//! A `func` argument of the runtime is the address of a host stub that a compiler registered, or a `cudaKernel_t`. Nothing
-//! registers stubs with this runtime, so it is a `cudaKernel_t`, or a `cudaFunction_t` where that is all a caller has.
+//! A `func` argument of the runtime is the address of a host stub registered by a compiler, or a `cudaKernel_t`. No
+//! stubs are registered with this runtime, so `func` is a `cudaKernel_t`, or a `cudaFunction_t` if the caller has only
+//! that.
 
 use cupyrite_sys::driver::{
     CUfunc_cache, CUfunction, CUfunction_attribute, CUkernel, CUlaunchConfig, CUsharedconfig,
@@ -35,7 +36,7 @@ pub(crate) fn function(of: u64) -> Res<CUfunction> {
     }
 }
 
-/// The driver's number of a settable `cudaFuncAttribute`.
+/// The driver's attribute for a settable `cudaFuncAttribute`.
 fn attribute(of: u32) -> Res<CUfunction_attribute> {
     use cudaFuncAttribute as Attribute;
     match Attribute(of as _) {
@@ -82,7 +83,7 @@ entries! {
             cu!(cuFuncGetAttribute(&mut value, attribute, function))?;
             Ok(value)
         };
-        // A driver older than an attribute has nothing to say of it.
+        // A driver older than an attribute does not report it.
         let newer = |attribute| value(attribute).unwrap_or(0);
         use CUfunction_attribute as A;
         put(out, cudaFuncAttributes {

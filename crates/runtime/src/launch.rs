@@ -1,4 +1,4 @@
-//! Launches.
+//! Kernel launches.
 
 use std::ffi::c_void;
 
@@ -13,7 +13,7 @@ use crate::{Res, context};
 
 plain!(cudaLaunchConfig_t);
 
-/// A launch's configuration in the driver's terms.
+/// Converts a launch configuration to the driver's.
 pub(crate) fn config<const PER_THREAD: bool>(of: cudaLaunchConfig_t) -> Res<CUlaunchConfig> {
     Ok(CUlaunchConfig {
         gridDimX: of.gridDim.x,
@@ -24,13 +24,13 @@ pub(crate) fn config<const PER_THREAD: bool>(of: cudaLaunchConfig_t) -> Res<CUla
         blockDimZ: of.blockDim.z,
         sharedMemBytes: u32::try_from(of.dynamicSmemBytes).map_err(|_| Error::INVALID_VALUE)?,
         hStream: handle::<PER_THREAD>(of.stream as u64),
-        // Attributes have the same numbers and layouts.
+        // Attributes have the driver's values and layout.
         attrs: of.attrs.cast(),
         numAttrs: of.numAttrs,
     })
 }
 
-/// Whether the current device has grids and blocks of these dimensions.
+/// Whether the current device supports these grid and block dimensions.
 fn fits(grid: dim3, block: dim3) -> Res<bool> {
     let device = context::current_device()?;
     let limit = |attribute: CUdevice_attribute| -> Res<u64> {
@@ -59,7 +59,7 @@ fn fits(grid: dim3, block: dim3) -> Res<bool> {
     Ok(threads <= limit(A::CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK)?)
 }
 
-/// The runtime's word for what the driver refused: it has a code of its own for a bad configuration.
+/// Replaces the driver's error with the runtime's code for an invalid configuration, if it applies.
 fn explain(outcome: Res, grid: dim3, block: dim3) -> Res {
     match outcome {
         Err(Error::INVALID_VALUE) if !fits(grid, block)? => Err(Error::INVALID_CONFIGURATION),
@@ -82,7 +82,7 @@ fn launch(func: u64, config: &CUlaunchConfig, arguments: u64) -> Res {
     if func == 0 {
         return Err(Error::INVALID_DEVICE_FUNCTION);
     }
-    // The driver takes a kernel where it takes a function.
+    // The driver accepts a kernel in place of a function.
     let (f, arguments) = (func as CUfunction, arguments as *mut *mut c_void);
     let outcome = cu!(cuLaunchKernelEx(config, f, arguments, std::ptr::null_mut()));
     explain(outcome, grid, block)

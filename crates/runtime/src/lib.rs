@@ -1,14 +1,14 @@
 //! The CUDA runtime API in Rust, on any CUDA driver: the entry points of `libcudart` with the same names and the same C
 //! signatures, which call the driver through `cupyrite_sys::driver`.
 //!
-//! Belongs here: what the runtime adds to the driver: devices by ordinal, the primary context that appears when it is
-//! needed, the last error of a thread, kinds of copies, properties, and the translation of parameters and statuses. Does
-//! not belong here: anything a driver does (that is a driver's, of a GPU or of the CPU device).
+//! Belongs here: what the runtime adds to the driver: devices by ordinal, lazily created primary contexts, a thread's
+//! last error, copy directions, device properties, and the conversion of parameters and statuses. Does not belong here:
+//! the work itself, which a driver performs on a GPU or the CPU device.
 //!
-//! How it is laid out: an entry point is a thin shim made by `entries!`; arguments that are pointers arrive as numbers
-//! and what we read or write ourselves is proved first (`checked`); a panic never crosses the border. Handles are the
-//! driver's own: a `cudaStream_t` is a `CUstream`, a `cudaKernel_t` a `CUkernel`, and the driver proves them. On the two
-//! ABIs this crate is built for (System V x86-64, AAPCS64) a pointer argument and a 64-bit integer travel alike.
+//! An entry point is a thin shim made by `entries!`. Pointer arguments arrive as numbers, and memory that this crate
+//! accesses itself is checked first (`checked`). A panic never crosses the FFI boundary. Handles are the driver's: a
+//! `cudaStream_t` is a `CUstream`, a `cudaKernel_t` is a `CUkernel`, and the driver validates them. On the two ABIs
+//! this crate is built for (System V x86-64, AAPCS64), a pointer argument and a 64-bit integer are passed alike.
 
 use std::collections::HashMap;
 use std::ffi::{CStr, c_void};
@@ -52,14 +52,14 @@ mod version;
 use entry::Entry;
 pub use errors::Error;
 
-/// What the inside of the runtime returns.
+/// Result of the runtime's internal functions.
 pub(crate) type Res<T = ()> = Result<T, Error>;
 
-/// The entry points of every part, by exported name.
+/// All entry points by exported name.
 fn table() -> &'static HashMap<&'static str, &'static Entry> {
     static TABLE: OnceLock<HashMap<&'static str, &'static Entry>> = OnceLock::new();
     TABLE.get_or_init(|| {
-        // A part is a module with a static `ENTRIES`.
+        // Each module has a static `ENTRIES`.
         [
             array::ENTRIES,
             capture::ENTRIES,
@@ -98,8 +98,8 @@ fn table() -> &'static HashMap<&'static str, &'static Entry> {
     })
 }
 
-/// The address of the runtime function with that exported name (`cudaMalloc`, `cudaMemcpyAsync_ptsz`), null if the
-/// runtime has none of that name.
+/// The address of the runtime function of that exported name (`cudaMalloc`, `cudaMemcpyAsync_ptsz`); null if the
+/// runtime has no such function.
 pub fn get_proc(name: &CStr) -> *const c_void {
     let Ok(name) = name.to_str() else {
         return std::ptr::null();
@@ -113,12 +113,12 @@ pub fn get_proc(name: &CStr) -> *const c_void {
     std::ptr::null()
 }
 
-/// Answers for every entry point that is not here. It looks at no argument, so one serves all signatures.
+/// Stands in for every unimplemented entry point. It reads no argument, so one function serves all signatures.
 extern "C" fn not_supported() -> u32 {
     entry::guard(|| Err(Error::NOT_SUPPORTED))
 }
 
-/// Whether the runtime of some release exports that name.
+/// Whether some release of the runtime exports that name.
 fn is_known(name: &str) -> bool {
     runtime::SYMBOLS.iter().any(|row| {
         let export = row.export.to_bytes();
@@ -127,12 +127,12 @@ fn is_known(name: &str) -> bool {
     })
 }
 
-/// Plugs this runtime in as the one that `cupyrite_sys` calls where NVIDIA's is not to be called.
+/// Registers this runtime with `cupyrite_sys`, which calls it in place of NVIDIA's.
 pub fn install() {
     cupyrite_sys::loader::register_own_runtime(get_proc);
 }
 
-/// Names of the entry points that do something of their own, in no particular order.
+/// Names of the implemented entry points, in no particular order.
 pub fn implemented() -> impl Iterator<Item = &'static str> {
     table().keys().copied()
 }

@@ -1,4 +1,4 @@
-//! Libraries of device code, and what a program's own symbols are in it.
+//! Libraries of device code, and lookup of a program's symbols.
 
 use std::ffi::c_void;
 
@@ -9,7 +9,7 @@ use crate::entry::{cu, entries};
 use crate::errors::Error;
 use crate::{Res, capture, context, kernel};
 
-/// The options of a load, as the caller passed them: pairs of parallel lists with a count each.
+/// The options of a load: pairs of parallel lists, each with a count.
 struct Options {
     jit: *mut CUjit_option,
     jit_values: *mut *mut c_void,
@@ -19,8 +19,8 @@ struct Options {
     library_count: u32,
 }
 
-/// Hands a library out.
-fn answer(out: u64, library: CUlibrary) -> Res {
+/// Writes a library handle to the caller.
+fn put_library(out: u64, library: CUlibrary) -> Res {
     put(out, library as u64).inspect_err(|_| {
         capture::relaxed(|| {
             let _ = cu!(cuLibraryUnload(library));
@@ -43,7 +43,7 @@ fn load_data(out: u64, code: u64, o: &Options) -> Res {
         o.library_values,
         o.library_count
     ))?;
-    answer(out, library)
+    put_library(out, library)
 }
 
 fn load_file(out: u64, path: u64, o: &Options) -> Res {
@@ -61,7 +61,7 @@ fn load_file(out: u64, path: u64, o: &Options) -> Res {
         o.library_values,
         o.library_count
     ))?;
-    answer(out, library)
+    put_library(out, library)
 }
 
 entries! {
@@ -142,11 +142,11 @@ entries! {
     }
     fn get_kernel "cudaGetKernel" (out: u64, _symbol: u64) {
         non_null(out)?;
-        // A stub of a host program; none is registered here, and a kernel of a library is none.
+        // A stub of a host program; none are registered here, and a library's kernel is not a stub.
         Err(Error::INVALID_DEVICE_FUNCTION)
     }
-    // Symbols are addresses of host variables that a compiler registered. Nothing registers any with this runtime, so
-    // every one is unknown, as one of another module is to NVIDIA's.
+    // Symbols are addresses of host variables registered by a compiler. None are registered with this runtime, so every
+    // symbol is unknown, as a foreign module's symbol is to NVIDIA's runtime.
     fn get_symbol_address "cudaGetSymbolAddress" (out: u64, _symbol: u64) {
         non_null(out)?;
         context::current()?;

@@ -1,4 +1,4 @@
-//! Managed memory: advice, prefetching, discarding, and what is known of a range.
+//! Managed memory: advice, prefetch, discard, and range attributes.
 
 use cupyrite_sys::driver::{CUmem_advise, CUmem_range_attribute, CUmemLocation};
 use cupyrite_sys::runtime::cudaMemLocation;
@@ -10,24 +10,25 @@ use crate::{Res, context};
 
 plain!(cudaMemLocation, CUmemLocation);
 
-/// The driver's structure has the runtime's layout and numbers.
+/// The structure has the driver's layout and values.
 pub(crate) fn location(of: cudaMemLocation) -> CUmemLocation {
     same_layout(of)
 }
 
-/// A value as the structure of the same layout that the driver has for it.
+/// Reinterprets a value as the driver's structure of the same layout.
 pub(crate) fn same_layout<From: Copy, To: Plain>(value: From) -> To {
     const { assert!(size_of::<From>() == size_of::<To>()) };
     // SAFETY: both have the same size, and any bytes are a valid `To`.
     unsafe { std::mem::transmute_copy(&value) }
 }
 
-/// The arrays that every batch of ranges begins with: addresses and sizes, as copies the driver may take for its own.
+/// Reads the arrays that every batch of ranges starts with: addresses and sizes, copied because the driver's parameters
+/// are mutable.
 fn ranges(pointers: u64, sizes: u64, count: usize) -> Res<(Vec<u64>, Vec<usize>)> {
     Ok((get_array(pointers, count)?, get_array(sizes, count)?))
 }
 
-/// The arrays that name where ranges should go.
+/// Reads the arrays of a batch's destinations.
 fn targets(locations: u64, indices: u64, count: usize) -> Res<(Vec<CUmemLocation>, Vec<usize>)> {
     Ok((get_array(locations, count)?, get_array(indices, count)?))
 }
@@ -79,7 +80,7 @@ entries! {
     fn mem_range_get_attributes "cudaMemRangeGetAttributes"
         (data: u64, sizes: u64, attributes: u64, n: usize, address: u64, count: usize) {
         context::current()?;
-        // The driver proves the three lists; one of them is read here so that a wild pointer never gets further.
+        // The driver validates the three lists; reading one here stops invalid pointers early.
         get::<u64>(data)?;
         cu!(cuMemRangeGetAttributes(
             data as *mut _, sizes as *mut _, attributes as *mut _, n, address, count

@@ -1,5 +1,5 @@
-//! Allocation: device memory, linear, pitched and of three dimensions; page-locked and registered host memory; managed
-//! memory.
+//! Allocation of device memory (linear, pitched, three-dimensional), page-locked and registered host memory, and
+//! managed memory.
 
 use std::ffi::c_void;
 
@@ -11,10 +11,10 @@ use crate::entry::{cu, entries};
 use crate::errors::Error;
 use crate::{Res, context};
 
-/// `cudaMallocPitch` is for any element up to this size, the largest a coalesced access has.
+/// Element size for `cudaMallocPitch`, in bytes: that of the largest coalesced access.
 const LARGEST_ELEMENT: u32 = 16;
 
-/// Rows of `width` bytes, `height` of them, in device memory: address and pitch. Nothing to store is the null pointer.
+/// Allocates `height` rows of `width` bytes; returns address and pitch, or a null pointer if the size is zero.
 fn pitched(width: usize, height: usize) -> Res<(CUdeviceptr, usize)> {
     let (mut address, mut pitch) = (0, 0);
     if width == 0 || height == 0 {
@@ -36,7 +36,7 @@ fn free(address: CUdeviceptr) {
     }
 }
 
-/// `cudaHostAllocPortable`, `cudaHostAllocMapped`, `cudaHostAllocWriteCombined`; the first two are those of registration too.
+/// Allocation flags; the first two apply to registration, too.
 const PORTABLE: u32 = runtime::cudaHostAllocPortable;
 const MAPPED: u32 = runtime::cudaHostAllocMapped;
 const WRITE_COMBINED: u32 = runtime::cudaHostAllocWriteCombined;
@@ -47,7 +47,7 @@ fn host_alloc(out: u64, size: usize, flags: u32) -> Res {
         return Err(Error::INVALID_VALUE);
     }
     context::current()?;
-    // In one address space all of it is mapped, and portable unless the caches are passed by.
+    // With unified addressing all host memory is mapped, and portable unless it is write-combined.
     let flags = match flags & WRITE_COMBINED {
         0 => PORTABLE | MAPPED,
         _ => WRITE_COMBINED | MAPPED,
@@ -66,7 +66,7 @@ entries! {
         non_null(out)?;
         context::current()?;
         let mut address: CUdeviceptr = 0;
-        // No bytes are the null pointer, which can be freed.
+        // A size of zero yields the null pointer, which can be freed.
         if size > 0 {
             cu!(cuMemAlloc(&mut address, size))?;
         }
@@ -74,7 +74,7 @@ entries! {
     }
     fn free_device "cudaFree" (address: u64) {
         context::current()?;
-        // The null pointer too is the driver's: it tells of an error of the context.
+        // The driver is called even for the null pointer, to report a sticky error.
         cu!(cuMemFree(address))
     }
     fn malloc_pitch "cudaMallocPitch" (out: u64, pitch_out: u64, width: usize, height: usize) {
@@ -132,7 +132,7 @@ entries! {
         context::current()?;
         let mut flags = 0;
         cu!(cuMemHostGetFlags(&mut flags, host as *mut c_void))?;
-        // How registered memory may be accessed is not told.
+        // The access mode of registered memory is not reported.
         put(out, flags & (PORTABLE | MAPPED | WRITE_COMBINED))
     }
     fn malloc_managed "cudaMallocManaged" (out: u64, size: usize, flags: u32) {

@@ -1,4 +1,4 @@
-//! Several devices: access to each other's memory, copies between them, and what their links can do.
+//! Multiple devices: peer access, copies between devices, link attributes.
 
 use cupyrite_sys::driver::{CUcontext, CUdevice_P2PAttribute};
 
@@ -8,7 +8,7 @@ use crate::errors::Error;
 use crate::stream::handle;
 use crate::{Res, context};
 
-/// The primary context of a device, made if it does not exist yet.
+/// The primary context of a device, created if necessary.
 pub(crate) fn context_of(ordinal: i32) -> Res<CUcontext> {
     let device = context::device(ordinal)?;
     Ok(context::primary(device)? as CUcontext)

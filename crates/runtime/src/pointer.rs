@@ -1,4 +1,4 @@
-//! What is known of an address.
+//! Pointer attributes.
 
 use std::ffi::c_void;
 
@@ -10,7 +10,7 @@ use crate::context;
 use crate::entry::{cu, entries};
 use crate::errors::Error;
 
-/// `cudaInvalidDeviceId`: the device of memory that belongs to none.
+/// `cudaInvalidDeviceId`: the device of memory without a device.
 const NO_DEVICE: i32 = -2;
 
 entries! {
@@ -34,10 +34,10 @@ entries! {
             (&raw mut managed).cast(),
             (&raw mut ordinal).cast(),
         ];
-        // This form of the query answers for any address: what does not apply stays zero.
+        // This query accepts any address; attributes that do not apply stay zero.
         let mut ask = || cu!(cuPointerGetAttributes(which.len() as u32, which.as_mut_ptr(), values.as_mut_ptr(), address));
         match ask() {
-            // A driver may want a context for it; the null pointer is known without.
+            // A driver may require a context for the query; the null pointer needs none.
             Err(Error::DEVICE_UNINITIALIZED) if address != 0 => {
                 context::current()?;
                 ask()?;

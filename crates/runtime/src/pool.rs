@@ -11,8 +11,8 @@ use crate::context;
 use crate::entry::{cu, entries};
 use crate::stream::handle;
 
-/// Hands a pool out.
-fn answer(out: u64, pool: CUmemoryPool) -> crate::Res {
+/// Writes a pool handle to the caller.
+fn put_pool(out: u64, pool: CUmemoryPool) -> crate::Res {
     put(out, pool as u64)
 }
 
@@ -50,14 +50,14 @@ entries! {
         let device = context::device(ordinal)?;
         let mut pool: CUmemoryPool = std::ptr::null_mut();
         cu!(cuDeviceGetDefaultMemPool(&mut pool, device))?;
-        answer(out, pool)
+        put_pool(out, pool)
     }
     fn device_get_pool "cudaDeviceGetMemPool" (out: u64, ordinal: i32) {
         non_null(out)?;
         let device = context::device(ordinal)?;
         let mut pool: CUmemoryPool = std::ptr::null_mut();
         cu!(cuDeviceGetMemPool(&mut pool, device))?;
-        answer(out, pool)
+        put_pool(out, pool)
     }
     fn device_set_pool "cudaDeviceSetMemPool" (ordinal: i32, pool: u64) {
         let device = context::device(ordinal)?;
@@ -69,7 +69,7 @@ entries! {
         context::ready()?;
         let mut pool: CUmemoryPool = std::ptr::null_mut();
         cu!(cuMemGetDefaultMemPool(&mut pool, location as *mut _, CUmemAllocationType(kind as _)))?;
-        answer(out, pool)
+        put_pool(out, pool)
     }
     fn mem_get_pool "cudaMemGetMemPool" (out: u64, location: u64, kind: u32) {
         non_null(out)?;
@@ -77,7 +77,7 @@ entries! {
         context::ready()?;
         let mut pool: CUmemoryPool = std::ptr::null_mut();
         cu!(cuMemGetMemPool(&mut pool, location as *mut _, CUmemAllocationType(kind as _)))?;
-        answer(out, pool)
+        put_pool(out, pool)
     }
     fn mem_set_pool "cudaMemSetMemPool" (location: u64, kind: u32, pool: u64) {
         non_null(location)?;
@@ -90,7 +90,7 @@ entries! {
         context::ready()?;
         let mut pool: CUmemoryPool = std::ptr::null_mut();
         cu!(cuMemPoolCreate(&mut pool, properties as *const _))?;
-        answer(out, pool).inspect_err(|_| {
+        put_pool(out, pool).inspect_err(|_| {
             let _ = cu!(cuMemPoolDestroy(pool));
         })
     }
@@ -134,7 +134,7 @@ entries! {
         let mut pool: CUmemoryPool = std::ptr::null_mut();
         let kind = CUmemAllocationHandleType(kind as _);
         cu!(cuMemPoolImportFromShareableHandle(&mut pool, handle as *mut c_void, kind, u64::from(flags)))?;
-        answer(out, pool)
+        put_pool(out, pool)
     }
     fn pool_export_pointer "cudaMemPoolExportPointer" (out: u64, address: u64) {
         non_null(out)?;

@@ -1,4 +1,4 @@
-//! `cudaGetDeviceProperties`, in CUDA 13's layout and in CUDA 12's, and `cudaChooseDevice`.
+//! `cudaGetDeviceProperties` in the layouts of CUDA 13 and CUDA 12, and `cudaChooseDevice`.
 
 use std::ffi::c_char;
 
@@ -11,7 +11,7 @@ use crate::{Res, context, device};
 
 plain!(cudaDeviceProp);
 
-/// An attribute as a field of the structure has it: the fields differ in their integer type.
+/// An attribute, convertible to the integer types of the structure's fields.
 struct Value(i32);
 macro_rules! into {
     ($($t:ty),*) => {$(impl From<Value> for $t {
@@ -20,7 +20,7 @@ macro_rules! into {
 }
 into!(i32, u32, usize);
 
-/// What no attribute says.
+/// Properties that are not attributes.
 struct Identity {
     name: [c_char; 256],
     uuid: cudaUUID_t,
@@ -40,7 +40,7 @@ fn identity(device: CUdevice) -> Res<Identity> {
     cu!(cuDeviceGetName(identity.name.as_mut_ptr(), 256, device))?;
     cu!(cuDeviceTotalMem(&mut identity.memory, device))?;
     cu!(cuDeviceGetUuid((&raw mut identity.uuid).cast(), device))?;
-    // Windows alone has these.
+    // Windows only.
     if cu!(cuDeviceGetLuid(
         identity.luid.as_mut_ptr(),
         &mut identity.luid_mask,
@@ -54,7 +54,7 @@ fn identity(device: CUdevice) -> Res<Identity> {
     Ok(identity)
 }
 
-/// Fills fields from attributes. A driver older than an attribute leaves its field zero.
+/// Fills fields from attributes. Attributes unknown to an older driver leave their field zero.
 macro_rules! fill {
     ($properties:ident, $device:ident: $($field:ident = $attribute:tt;)*) => {
         $(fill!(@field $properties.$field, $device, $attribute);)*
@@ -70,7 +70,7 @@ macro_rules! fill {
     };
 }
 
-/// The fields that both layouts have.
+/// The fields common to both layouts.
 macro_rules! fill_common {
     ($properties:ident, $device:ident) => {
         let identity = identity($device)?;
@@ -195,8 +195,8 @@ fn properties_cuda12(device: CUdevice) -> Res<cudaDeviceProp_cuda12> {
     Ok(properties)
 }
 
-/// How well a device serves somebody who wants `wanted`, fields left zero being of no interest: the compute capability
-/// counts most, then what must be there at least, then the size of the memory.
+/// How well a device matches `wanted`, ignoring zero fields: the compute capability has priority over minimum
+/// requirements, and these over the memory size.
 fn fitness(wanted: &cudaDeviceProp, have: &cudaDeviceProp) -> u32 {
     let version = |p: &cudaDeviceProp| (p.major, p.minor);
     let named = wanted.name[0] != 0;

@@ -1,7 +1,7 @@
-//! Streams and the host functions that run in them.
+//! Streams and their host functions.
 //!
-//! A `cudaStream_t` is the driver's `CUstream`. Only the null stream needs a word: it means the legacy default stream to
-//! one form of a function and the calling thread's own to the other.
+//! A `cudaStream_t` is the driver's `CUstream`. Only the null stream needs conversion: it is the legacy default stream
+//! in one variant of a function, and the per-thread default stream in the other.
 
 use std::ffi::c_void;
 
@@ -14,34 +14,34 @@ use crate::entry::{cu, entries};
 use crate::errors::Error;
 
 /// `cudaStreamLegacy`.
-const LEGACY: u64 = 1;
+const LEGACY_HANDLE: u64 = 1;
 /// `cudaStreamPerThread`.
-const THREADS_OWN: u64 = 2;
+const PER_THREAD_HANDLE: u64 = 2;
 
-/// What the driver calls a stream that was handed to this form of a function. The null stream is spelled out where the
-/// driver's functions were resolved in the other form.
+/// The driver's handle for a stream passed to this variant of a function. The null stream is replaced by an explicit
+/// handle if the driver's functions were resolved in the other variant.
 pub(crate) fn handle<const PER_THREAD: bool>(stream: u64) -> CUstream {
     let spelled = match (stream, PER_THREAD) {
         (0, _) if PER_THREAD == loader::per_thread_default_stream() => 0,
-        (0, true) => THREADS_OWN,
-        (0, false) => LEGACY,
+        (0, true) => PER_THREAD_HANDLE,
+        (0, false) => LEGACY_HANDLE,
         (stream, _) => stream,
     };
     spelled as CUstream
 }
 
-/// A stream that is no default stream: one that can be destroyed.
+/// A stream that can be destroyed, which excludes the default streams.
 fn owned(stream: u64) -> Result<CUstream, Error> {
     match stream {
-        0 | LEGACY | THREADS_OWN => Err(Error::INVALID_RESOURCE_HANDLE),
+        0 | LEGACY_HANDLE | PER_THREAD_HANDLE => Err(Error::INVALID_RESOURCE_HANDLE),
         stream => Ok(stream as CUstream),
     }
 }
 
-/// A code address or nothing: what the driver proves before it calls it.
+/// A code address or null; the driver validates it before calling it.
 fn host_function(address: u64) -> CUhostFn {
-    // SAFETY: a nullable function pointer has the size of an address, and any address is a value of it as long as nobody
-    // calls it; the driver does so only in a stream, as the caller asked.
+    // SAFETY: a nullable function pointer has the size of an address, and every address is a valid value as long as it
+    // is not called; only the driver calls it, in a stream, as the caller requested.
     unsafe { std::mem::transmute::<usize, CUhostFn>(address as usize) }
 }
 
@@ -137,8 +137,8 @@ entries! {
         (stream: u64, callback: u64, data: u64, flags: u32) {
         non_null(callback)?;
         context::current()?;
-        // The two callbacks differ in the name of the status' type only, and every code of the driver that can arrive
-        // there has the same number in the runtime.
+        // The callback types differ only in the name of the status type, and every driver code that can be passed has
+        // the same number in the runtime.
         // SAFETY: as in `host_function`.
         let callback = unsafe { std::mem::transmute::<usize, CUstreamCallback>(callback as usize) };
         cu!(cuStreamAddCallback(handle::<PER_THREAD>(stream), callback, data as *mut c_void, flags))

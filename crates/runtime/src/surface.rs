@@ -1,4 +1,4 @@
-//! Surface objects: the driver's, under the runtime's descriptions.
+//! Surface objects: the driver's, with the runtime's descriptors.
 
 use cupyrite_sys::driver::CUDA_RESOURCE_DESC;
 

@@ -1,4 +1,4 @@
-//! Texture objects: the driver's, under the runtime's descriptions.
+//! Texture objects: the driver's, with the runtime's descriptors.
 
 use cupyrite_sys::driver::{
     CU_TRSF_DISABLE_TRILINEAR_OPTIMIZATION, CU_TRSF_NORMALIZED_COORDINATES,
@@ -17,17 +17,17 @@ use crate::{Res, array, channel, context};
 
 plain!(cudaResourceDesc, cudaTextureDesc, CUDA_RESOURCE_VIEW_DESC);
 
-/// The driver's form of a resource.
+/// Converts a resource descriptor to the driver's.
 ///
 /// # Errors
-/// `cudaErrorInvalidValue` for a type that does not exist, `cudaErrorInvalidChannelDescriptor`.
+/// `cudaErrorInvalidValue` for an unknown type, `cudaErrorInvalidChannelDescriptor`.
 pub(crate) fn resource_to_driver(r: &cudaResourceDesc) -> Res<CUDA_RESOURCE_DESC> {
     let mut out = CUDA_RESOURCE_DESC::default();
     out.resType.0 = r.resType.0;
     out.flags = r.flags;
     match r.resType {
         cudaResourceType::cudaResourceTypeArray => {
-            // SAFETY: a handle is a number of which any bits will do, and the union was read as a whole.
+            // SAFETY: a handle is a number of any bits, and the whole union was read.
             out.res.array.hArray = unsafe { r.res.array.array }.cast();
         }
         cudaResourceType::cudaResourceTypeMipmappedArray => {
@@ -35,10 +35,10 @@ pub(crate) fn resource_to_driver(r: &cudaResourceDesc) -> Res<CUDA_RESOURCE_DESC
             out.res.mipmap.hMipmappedArray = unsafe { r.res.mipmap.mipmap }.cast();
         }
         cudaResourceType::cudaResourceTypeLinear => {
-            // SAFETY: as above: an address and numbers.
+            // SAFETY: as above: an address and integers.
             let linear = unsafe { r.res.linear };
             let (format, channels) = channel::to_driver(&linear.desc)?;
-            // SAFETY: as above; the default has all bytes of the union zero.
+            // SAFETY: as above; the default zeroes the whole union.
             let to = unsafe { &mut out.res.linear };
             to.devPtr = linear.devPtr as u64;
             (to.format, to.numChannels) = (format, channels);
@@ -60,14 +60,14 @@ pub(crate) fn resource_to_driver(r: &cudaResourceDesc) -> Res<CUDA_RESOURCE_DESC
     Ok(out)
 }
 
-/// The runtime's form of a resource.
+/// Converts a resource descriptor from the driver's.
 pub(crate) fn resource_from_driver(r: &CUDA_RESOURCE_DESC) -> Res<cudaResourceDesc> {
     let mut out = cudaResourceDesc::default();
     out.resType.0 = r.resType.0;
     out.flags = r.flags;
     match out.resType {
         cudaResourceType::cudaResourceTypeArray => {
-            // SAFETY: a handle is a number, and the driver wrote the union as its type says.
+            // SAFETY: a handle is a number, and the driver wrote the union member that the type selects.
             out.res.array.array = unsafe { r.res.array.hArray }.cast();
         }
         cudaResourceType::cudaResourceTypeMipmappedArray => {
@@ -77,7 +77,7 @@ pub(crate) fn resource_from_driver(r: &CUDA_RESOURCE_DESC) -> Res<cudaResourceDe
         cudaResourceType::cudaResourceTypeLinear => {
             // SAFETY: as above.
             let linear = unsafe { r.res.linear };
-            // SAFETY: the default has all bytes of the union zero.
+            // SAFETY: the default zeroes the whole union.
             let to = unsafe { &mut out.res.linear };
             to.devPtr = linear.devPtr as *mut _;
             to.desc = channel::from_driver(linear.format, linear.numChannels)?;
@@ -98,11 +98,11 @@ pub(crate) fn resource_from_driver(r: &CUDA_RESOURCE_DESC) -> Res<cudaResourceDe
     Ok(out)
 }
 
-/// The format that a texture of this resource reads, as far as the runtime's own checks need it.
+/// The format that a texture of this resource reads, for the runtime's own checks.
 fn format(r: &CUDA_RESOURCE_DESC) -> Res<Option<CUarray_format>> {
     match cudaResourceType(r.resType.0) {
         cudaResourceType::cudaResourceTypeArray => {
-            // SAFETY: the union holds what the type says; this file filled it.
+            // SAFETY: the type selects the union member, which was filled above.
             let handle = unsafe { r.res.array.hArray };
             Ok(Some(array::describe(handle as u64)?.Format))
         }
@@ -114,12 +114,12 @@ fn format(r: &CUDA_RESOURCE_DESC) -> Res<Option<CUarray_format>> {
     }
 }
 
-/// Integers, which are read as they are or as numbers from 0 (-1) to 1.
+/// Integer formats, which are returned unchanged or normalised.
 fn is_integer(format: CUarray_format) -> bool {
     (1..=3).contains(&format.0) || (8..=10).contains(&format.0)
 }
 
-/// `cudaResViewFormatUnsignedChar1` to `cudaResViewFormatSignedInt4`: the views as integers.
+/// `cudaResViewFormatUnsignedChar1` to `cudaResViewFormatSignedInt4`: integer views.
 const INTEGER_VIEWS: std::ops::RangeInclusive<u32> = 1..=18;
 
 fn flag(condition: bool, flag: u32) -> u32 {
@@ -193,7 +193,7 @@ fn create(out: u64, resource: u64, texture: u64, view: u64) -> Res {
         Some(view) => INTEGER_VIEWS.contains(&view.format.0),
         None => format(&resource)?.is_some_and(is_integer),
     };
-    // The driver would take it and read something else than was meant.
+    // The driver would accept the combination with a different meaning.
     if integers && element_type && texture.filterMode == cudaTextureFilterMode::cudaFilterModeLinear
     {
         return Err(Error::INVALID_FILTER_SETTING);

@@ -1,4 +1,4 @@
-//! Versions, of the runtime and of the driver.
+//! Versions of the runtime and the driver.
 
 use crate::checked::{non_null, put};
 use crate::entry::{cu, entries};
@@ -14,7 +14,7 @@ entries! {
     fn driver_get_version "cudaDriverGetVersion" (out: u64) {
         non_null(out)?;
         let mut version = 0;
-        // No driver at all is version 0, not an error.
+        // Without a driver the version is 0; that is not an error.
         if cu!(cuDriverGetVersion(&mut version)).is_err() {
             version = 0;
         }

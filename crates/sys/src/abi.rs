@@ -1,25 +1,25 @@
-//! What the generated declarations are made with: the shape of C enums and of lazily resolved functions.
+//! Macros of the generated declarations: C enums, zero-initialized structs, lazily resolved functions.
 
 use std::ffi::{CStr, c_int};
 
 use crate::loader::PerThreadVariant;
 
-/// One exported symbol of a library, older ABI versions and per-thread variants included: what
-/// `cuGetProcAddress` chooses from.
+/// One exported symbol of a library, including older ABI versions and per-thread variants: a candidate of
+/// `cuGetProcAddress`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct EntryPoint {
-    /// The name to ask for: `cuMemcpyHtoD`.
+    /// The name that `cuGetProcAddress` takes: `cuMemcpyHtoD`.
     pub base: &'static CStr,
     /// The exported symbol: `cuMemcpyHtoD_v2_ptds`.
     pub symbol: &'static CStr,
-    /// The CUDA version that introduced this form, as 1000 × major + 10 × minor.
+    /// The CUDA version that introduced this ABI version, as 1000 × major + 10 × minor.
     pub version: c_int,
-    /// What the null stream means to it ([`PerThreadVariant::None`]: the legacy stream, or no stream is involved).
+    /// The meaning of the null stream ([`PerThreadVariant::None`]: the legacy stream, or no stream).
     pub per_thread: PerThreadVariant,
 }
 
-/// Declares C enums: transparent integers with constants, because a library may return a value that its
-/// header does not know.
+/// Declares C enums as transparent integers with constants, because a library may return a value that its header does
+/// not declare.
 macro_rules! c_enums {
     ($(
         $(#[$meta:meta])*
@@ -33,7 +33,7 @@ macro_rules! c_enums {
         impl $name {
             $(pub const $member: $name = $name($value);)*
 
-            /// Members in the order of declaration; two may have the same value.
+            /// Members in declaration order; values may repeat.
             pub const MEMBERS: &'static [(&'static str, $name)] =
                 &[$((stringify!($member), $name($value))),*];
 
@@ -55,7 +55,7 @@ macro_rules! c_enums {
 }
 pub(crate) use c_enums;
 
-/// Declares functions: the type of each, and a caller that resolves the symbol on first use.
+/// Declares functions: the type of each, and a wrapper that resolves the symbol on first use.
 macro_rules! c_functions {
     ($table:ident, $index:ident; $(
         $(#[$meta:meta])*
@@ -76,22 +76,22 @@ macro_rules! c_functions {
         #[inline]
         pub unsafe fn $name($($arg: $ty),*) -> Result<$ret, &'static $crate::loader::LoadError> {
             let address = $table.get($index::$name as usize)?;
-            // SAFETY: the address is that of the function of this name and ABI version, hence of this type.
+            // SAFETY: the symbol table returns the function of this name and ABI version, which has this type.
             let function = unsafe { std::mem::transmute::<*const std::ffi::c_void, $pfn>(address) };
-            // SAFETY: the caller keeps the C function's contract.
+            // SAFETY: the caller upholds the C function's contract.
             Ok(unsafe { function($($arg),*) })
         }
     )*};
 }
 pub(crate) use c_functions;
 
-/// Declares structs and unions: C layout, copied as bytes, all zero by default.
+/// Implements `Default` as all zero bytes for structs and unions.
 macro_rules! zero_default {
     ($($name:ident)*) => {$(
         impl Default for $name {
             fn default() -> $name {
                 // SAFETY: a C struct or union of integers, floats, raw pointers and optional function pointers, for
-                // all of which zero bytes are a value.
+                // which zero bytes are valid.
                 unsafe { std::mem::zeroed() }
             }
         }

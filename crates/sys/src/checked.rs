@@ -1,8 +1,8 @@
-//! Copies from and to addresses that somebody handed us: the operating system does the access, and a bad address is an
+//! Copies from and to untrusted addresses. The operating system performs the access, so that a bad address is an
 //! error instead of a crash.
 //!
-//! The way is `process_vm_readv`/`writev` on ourselves [0.6 µs a call, then three quarters of `memcpy`'s rate]. Where a
-//! sandbox refuses it, a pipe does the same job more slowly: `write(2)` and `read(2)` answer `EFAULT` too.
+//! Uses `process_vm_readv`/`writev` on this process [0.6 µs per call, then three quarters of `memcpy`'s rate]. If a
+//! sandbox denies them, falls back to a pipe, which is slower: `write(2)` and `read(2)` also return `EFAULT`.
 
 use std::cell::Cell;
 use std::mem::MaybeUninit;
@@ -20,12 +20,12 @@ impl std::fmt::Display for BadAddress {
 
 impl std::error::Error for BadAddress {}
 
-/// Set once `process_vm_readv` was refused for a reason that is not the address.
+/// Set once `process_vm_readv` fails for a reason other than the address.
 static REFUSED: AtomicBool = AtomicBool::new(false);
 
-/// A range that begins below this is never worth a system call: the first pages are not mapped.
+/// Lowest accepted address; the first page is never mapped.
 const LOWEST: u64 = 4096;
-/// Most bytes one system call moves.
+/// Maximum bytes per system call.
 const STEP: u64 = 1 << 30;
 
 enum Direction {
@@ -43,7 +43,7 @@ fn transfer(ours: *mut u8, theirs: u64, len: u64, direction: &Direction) -> Resu
     let mut done = 0u64;
     while done < len {
         if REFUSED.load(Ordering::Relaxed) {
-            // SAFETY: `ours` has `len` valid bytes (the callers' promise), of which `done` were moved.
+            // SAFETY: the caller guarantees `len` valid bytes at `ours`, of which `done` were moved.
             return through_pipe(
                 unsafe { ours.add(done as usize) },
                 theirs + done,
@@ -62,7 +62,7 @@ fn transfer(ours: *mut u8, theirs: u64, len: u64, direction: &Direction) -> Resu
             iov_base: (theirs + done) as *mut _,
             iov_len: n,
         };
-        // SAFETY: the local range is valid memory of ours; the remote one is checked by the kernel.
+        // SAFETY: the local range is valid; the kernel checks the remote one.
         let moved = unsafe {
             match direction {
                 Direction::Read => libc::process_vm_readv(libc::getpid(), &local, 1, &remote, 1, 0),
@@ -89,7 +89,7 @@ fn errno_refuses() -> bool {
     )
 }
 
-/// A pipe whose ends close with it.
+/// A pipe, closed on drop.
 struct Pipe([i32; 2]);
 
 impl Drop for Pipe {
@@ -115,7 +115,7 @@ fn through_pipe(
     let pipe = Pipe(fds);
     let mut done = 0u64;
     while done < len {
-        // A pipe holds at least a page without blocking.
+        // A pipe buffers at least a page without blocking.
         let n = (len - done).min(4096) as usize;
         // SAFETY: `ours` has `len` valid bytes, of which `done` were moved.
         let mine = unsafe { ours.add(done as usize) };
@@ -124,14 +124,14 @@ fn through_pipe(
             Direction::Read => (other, mine),
             Direction::Write => (mine, other),
         };
-        // SAFETY: the kernel checks the address that is not ours; the other has `n` valid bytes.
+        // SAFETY: the kernel checks the untrusted address; the other one has `n` valid bytes.
         let put = unsafe { libc::write(pipe.0[1], from.cast(), n) };
         if put <= 0 {
             return Err(BadAddress);
         }
         let mut got = 0;
         while got < put {
-            // SAFETY: as above; at most the bytes just written are taken out.
+            // SAFETY: as above; reads at most the bytes just written.
             let n =
                 unsafe { libc::read(pipe.0[0], to.add(got as usize).cast(), (put - got) as usize) };
             if n <= 0 {
@@ -165,7 +165,7 @@ pub fn write_bytes(addr: u64, data: &[u8]) -> Result<(), BadAddress> {
     )
 }
 
-/// Copies `len` bytes from `src`, which is not trusted, to `dst`, which is.
+/// Copies `len` bytes from the untrusted `src` to the trusted `dst`.
 ///
 /// # Errors
 /// [`BadAddress`] if any byte of the source cannot be read.
@@ -176,7 +176,7 @@ pub unsafe fn read_into(src: u64, dst: *mut u8, len: u64) -> Result<(), BadAddre
     transfer(dst, src, len, &Direction::Read)
 }
 
-/// Copies `len` bytes from `src`, which is trusted, to `dst`, which is not.
+/// Copies `len` bytes from the trusted `src` to the untrusted `dst`.
 ///
 /// # Errors
 /// [`BadAddress`] if any byte of the destination cannot be written.
@@ -187,7 +187,7 @@ pub unsafe fn write_from(dst: u64, src: *const u8, len: u64) -> Result<(), BadAd
     transfer(src.cast_mut(), dst, len, &Direction::Write)
 }
 
-/// Copies ranges `(source, destination, length)`, none of whose sources is trusted, with as few system calls as possible.
+/// Copies ranges `(source, destination, length)` from untrusted sources, with as few system calls as possible.
 ///
 /// # Errors
 /// [`BadAddress`] if any byte of a source cannot be read.
@@ -195,9 +195,9 @@ pub unsafe fn write_from(dst: u64, src: *const u8, len: u64) -> Result<(), BadAd
 /// # Safety
 /// Each destination must be valid for writes of its length.
 pub unsafe fn read_scattered(parts: &[(u64, *mut u8, u64)]) -> Result<(), BadAddress> {
-    /// The system takes no more ranges than this at once.
+    /// `IOV_MAX`: maximum ranges per system call.
     const MOST: usize = 1024;
-    /// Ranges within as many bytes are read as one [each range of its own costs 0.26 µs].
+    /// Ranges within this many bytes are read as one [a separate range costs 0.26 µs].
     const NEAR: u64 = 16 << 10;
     let low = parts.iter().map(|p| p.0).min().unwrap_or(0);
     let high = parts
@@ -208,11 +208,11 @@ pub unsafe fn read_scattered(parts: &[(u64, *mut u8, u64)]) -> Result<(), BadAdd
         && high - low <= NEAR
     {
         let mut all = vec![0u8; (high - low) as usize];
-        // Nothing but what was asked for decides: if a byte between the ranges is bad, they are read one by one.
+        // Only the requested bytes decide: if a byte between the ranges is bad, reads them separately.
         if read_bytes(low, &mut all).is_ok() {
             for &(from, to, len) in parts {
                 let at = (from - low) as usize;
-                // SAFETY: the range lies within `all` by construction; the destination is the caller's promise.
+                // SAFETY: the range lies within `all` by construction; the caller guarantees the destination.
                 unsafe { to.copy_from_nonoverlapping(all[at..].as_ptr(), len as usize) };
             }
             return Ok(());
@@ -231,7 +231,7 @@ pub unsafe fn read_scattered(parts: &[(u64, *mut u8, u64)]) -> Result<(), BadAdd
             let local: Vec<_> = chunk.iter().map(|p| iov(p.1.cast(), p.2)).collect();
             let remote: Vec<_> = chunk.iter().map(|p| iov(p.0 as *mut _, p.2)).collect();
             let n = chunk.len() as libc::c_ulong;
-            // SAFETY: the local ranges are valid (the caller's promise); the kernel checks the remote ones.
+            // SAFETY: the caller guarantees the local ranges; the kernel checks the remote ones.
             let moved = unsafe {
                 libc::process_vm_readv(libc::getpid(), local.as_ptr(), n, remote.as_ptr(), n, 0)
             };
@@ -239,7 +239,7 @@ pub unsafe fn read_scattered(parts: &[(u64, *mut u8, u64)]) -> Result<(), BadAdd
                 continue;
             }
         }
-        // One at a time: which also finds out which of them is bad.
+        // Separately, which also identifies the bad range.
         for &(from, to, len) in chunk {
             transfer(to, from, len, &Direction::Read)?;
         }
@@ -262,7 +262,7 @@ pub unsafe fn read<T: Copy>(addr: u64) -> Result<T, BadAddress> {
         size_of::<T>() as u64,
         &Direction::Read,
     )?;
-    // SAFETY: all bytes were just written, and any bytes make a `T` (the caller's promise).
+    // SAFETY: all bytes were written, and the caller guarantees that any bytes are a valid `T`.
     Ok(unsafe { value.assume_init() })
 }
 
@@ -279,16 +279,16 @@ pub fn write<T: Copy>(addr: u64, value: &T) -> Result<(), BadAddress> {
     )
 }
 
-/// Reads bytes up to a NUL, without it; gives up after `limit`.
+/// Reads bytes up to a NUL, excluding it; fails after `limit` bytes.
 ///
 /// # Errors
-/// [`BadAddress`] if the range before the NUL cannot be read, or none comes within `limit` bytes.
+/// [`BadAddress`] if the range before the NUL cannot be read, or there is no NUL within `limit` bytes.
 pub fn read_c_string(addr: u64, limit: u64) -> Result<Vec<u8>, BadAddress> {
     const BLOCK: u64 = 4096;
     let mut text = Vec::new();
     let mut at = addr;
     while (text.len() as u64) < limit {
-        // Never across a page: the next one may not be mapped, and need not be.
+        // Does not cross a page: the next one may be unmapped.
         let n = (BLOCK - at % BLOCK).min(limit - text.len() as u64) as usize;
         let start = text.len();
         text.resize(start + n, 0);
@@ -302,8 +302,8 @@ pub fn read_c_string(addr: u64, limit: u64) -> Result<Vec<u8>, BadAddress> {
     Err(BadAddress)
 }
 
-/// Whether every page of `[addr, addr + len)` can be read, and written if `writable`. The contents are not touched;
-/// the pages are brought into memory.
+/// Whether every page of `[addr, addr + len)` is readable, and writable if `writable`. Faults the pages in without
+/// changing them.
 pub fn is_mapped(addr: u64, len: u64, writable: bool) -> bool {
     const PAGE: u64 = 4096;
     if len == 0 {
@@ -324,11 +324,11 @@ pub fn is_mapped(addr: u64, len: u64, writable: bool) -> bool {
     } else {
         libc::MADV_POPULATE_READ
     };
-    // SAFETY: populating changes no contents, and the kernel checks the range.
+    // SAFETY: populating does not change contents, and the kernel checks the range.
     let rc = unsafe { libc::madvise(start as *mut _, (end - start) as usize, advice) };
     match rc {
         0 => true,
-        // Kernels before 5.14 do not know the advice, and mappings of devices do not take it.
+        // Kernels before 5.14 lack the advice, and device mappings reject it.
         _ if std::io::Error::last_os_error().raw_os_error() == Some(libc::EINVAL) => {
             maps_cover(start, end, writable)
         }
@@ -336,7 +336,7 @@ pub fn is_mapped(addr: u64, len: u64, writable: bool) -> bool {
     }
 }
 
-/// Whether the process's list of mappings covers a range with the access asked for.
+/// Whether `/proc/self/maps` covers a range with the required access.
 fn maps_cover(start: u64, end: u64, writable: bool) -> bool {
     let Ok(maps) = std::fs::read_to_string("/proc/self/maps") else {
         return false;
@@ -365,7 +365,7 @@ fn maps_cover(start: u64, end: u64, writable: bool) -> bool {
 }
 
 thread_local! {
-    /// Lowest and one past the highest address of this thread's stack; zeros until asked for.
+    /// Bounds of this thread's stack; zeros until first use.
     static STACK: Cell<(u64, u64)> = const { Cell::new((0, 0)) };
 }
 
@@ -375,8 +375,7 @@ fn stack_bounds() -> (u64, u64) {
         return known;
     }
     let mut bounds = (1, 1);
-    // SAFETY: an attribute object is plain data that `pthread_getattr_np` initialises, read only if it says it did,
-    // and destroyed once.
+    // SAFETY: `pthread_getattr_np` initialises the attribute object; it is read only on success, and destroyed once.
     unsafe {
         let mut attr: libc::pthread_attr_t = std::mem::zeroed();
         if libc::pthread_getattr_np(libc::pthread_self(), &mut attr) == 0 {
@@ -391,7 +390,8 @@ fn stack_bounds() -> (u64, u64) {
     bounds
 }
 
-/// Whether `[addr, addr + len)` lies on the calling thread's stack, above this frame: mapped and writable for sure.
+/// Whether `[addr, addr + len)` lies on the calling thread's stack above this frame, and is therefore mapped and
+/// writable.
 pub fn is_on_stack(addr: u64, len: u64) -> bool {
     let here = 0u8;
     let here = std::ptr::from_ref(&here) as u64;
@@ -402,11 +402,11 @@ pub fn is_on_stack(addr: u64, len: u64) -> bool {
     here >= low && addr < high && len <= high - addr
 }
 
-/// Executable ranges of the process, as last read.
+/// Executable ranges of the process when last read.
 static CODE: std::sync::RwLock<Vec<(u64, u64)>> = std::sync::RwLock::new(Vec::new());
 
-/// Whether `addr` lies in executable memory: as much as can be known about a function pointer. The list of such ranges
-/// is read again when an address is not on it.
+/// Whether `addr` lies in executable memory, the only check possible for a function pointer. Reads the list of ranges
+/// again if it does not contain the address.
 pub fn is_executable_address(addr: u64) -> bool {
     let known = |ranges: &[(u64, u64)]| {
         ranges
@@ -463,7 +463,7 @@ mod tests {
             assert_eq!(write_bytes(bad, &[0; 8]), Err(BadAddress));
             assert!(!is_mapped(bad, 8, true));
         }
-        // Text in a read-only segment cannot be written.
+        // A read-only segment is not writable.
         static FIXED: [u8; 4] = *b"abc\0";
         let fixed = FIXED.as_ptr() as u64;
         assert_eq!(write_bytes(fixed, b"x"), Err(BadAddress));

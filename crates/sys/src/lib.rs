@@ -1,7 +1,8 @@
-//! The CUDA libraries as C sees them: types, constants, and symbols that resolve on first use.
+//! C interfaces of the CUDA libraries: types, constants, and symbols that resolve on first use.
 //!
-//! Belongs here: generated declarations, the loader beneath them, and the access to addresses a caller names. Does not
-//! belong here: safe wrappers, ownership, the CPU device itself and our own CUDA runtime (they plug in from above).
+//! Belongs here: generated declarations, the loader beneath them, and checked access to addresses from callers. Does
+//! not belong here: safe wrappers, ownership, the CPU device and this project's CUDA runtime, which register
+//! themselves with the loader.
 
 pub mod abi;
 pub mod checked;
@@ -13,7 +14,7 @@ pub use generated::{cudla, cufile, driver, nvfatbin, nvjitlink, nvml, nvrtc, nvv
 
 use loader::{CudaLibrary, SymbolTable};
 
-/// The functions of a library.
+/// The symbol table of a library.
 pub fn table(library: CudaLibrary) -> &'static SymbolTable {
     match library {
         CudaLibrary::Driver => &driver::TABLE,

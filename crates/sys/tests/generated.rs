@@ -1,4 +1,4 @@
-//! The generated declarations: spot checks of what the generator could get wrong without a compiler noticing.
+//! Spot checks of the generated declarations, for errors that a compiler does not detect.
 
 use std::collections::HashSet;
 use std::mem::size_of;
@@ -18,7 +18,7 @@ fn row(symbol: Symbol) -> (&'static str, &'static str, i32, PerThreadVariant) {
 }
 
 #[test]
-fn rows_say_name_symbol_version_and_stream_variant() {
+fn descriptors_have_name_symbol_version_and_variant() {
     assert_eq!(
         row(Symbol::cuMemAlloc),
         ("cuMemAlloc", "cuMemAlloc_v2", 3020, PerThreadVariant::None)
@@ -71,7 +71,7 @@ fn rows_say_name_symbol_version_and_stream_variant() {
 }
 
 #[test]
-fn every_row_is_an_entry_point_and_every_stream_variant_exists() {
+fn every_symbol_is_an_entry_point_and_every_variant_exists() {
     let symbols: HashSet<&std::ffi::CStr> = driver::ENTRY_POINTS.iter().map(|e| e.symbol).collect();
     for row in &driver::SYMBOLS {
         assert!(symbols.contains(row.export), "{:?}", row.export);
@@ -108,7 +108,7 @@ fn entry_points_are_sorted_and_unique() {
 }
 
 #[test]
-fn enums_are_integers_with_names() {
+fn enums_are_transparent_integers() {
     assert_eq!(CUresult::CUDA_SUCCESS.0, 0);
     assert_eq!(
         format!("{:?}", CUresult::CUDA_ERROR_INVALID_PTX),
@@ -123,7 +123,7 @@ fn enums_are_integers_with_names() {
 }
 
 #[test]
-fn the_known_traps_of_layout() {
+fn layouts_of_difficult_structs() {
     assert_eq!(size_of::<driver::CUlaunchAttributeValue>(), 64);
     assert_eq!(size_of::<driver::CUtensorMap>(), 128);
     assert_eq!(align_of::<driver::CUtensorMap>(), 128);
@@ -138,7 +138,7 @@ fn the_known_traps_of_layout() {
 }
 
 #[test]
-fn handles_of_constants() {
+fn constant_handles() {
     assert_eq!(driver::CU_STREAM_PER_THREAD.addr(), 2);
     assert_eq!(driver::CU_DEVICE_INVALID, -2);
     assert_eq!(nvrtc::nvrtcResult::NVRTC_SUCCESS.0, 0);
@@ -147,14 +147,14 @@ fn handles_of_constants() {
 }
 
 #[test]
-fn every_library_has_its_table() {
+fn every_library_has_a_symbol_table() {
     for library in CudaLibrary::ALL {
         let table = cupyrite_sys::table(library);
         assert_eq!(table.library(), library);
         assert!(table.symbols().len() > 10, "{library:?}");
         let distinct: HashSet<_> = table.symbols().iter().map(|r| r.export).collect();
         let shared = table.symbols().len() - distinct.len();
-        // The driver's, the runtime's and NVML's headers of CUDA 12 and 13 call some symbols with other structs.
+        // The driver, runtime and NVML headers of CUDA 12 and 13 declare some symbols with different structs.
         assert!(
             shared == 0
                 || matches!(
@@ -167,11 +167,11 @@ fn every_library_has_its_table() {
 }
 
 #[test]
-fn names_that_the_headers_replace_or_hide() {
-    // A macro below the declaration sends callers to the second version.
+fn names_replaced_or_hidden_by_headers() {
+    // A macro after the declaration redirects callers to the second version.
     let close = &cufile::SYMBOLS[cufile::Symbol::cuFileDriverClose as usize];
     assert_eq!(close.export, c"cuFileDriverClose_v2");
-    // Inline functions are in no library, and the names behind nvJitLink's are not the ones to ask for.
+    // Libraries do not export inline functions, and nvJitLink's internal names are not declared.
     let all = CudaLibrary::ALL.map(cupyrite_sys::table);
     for row in all.iter().flat_map(|t| t.symbols()) {
         let name = row.export.to_str().unwrap();
@@ -180,15 +180,15 @@ fn names_that_the_headers_replace_or_hide() {
             "{name}"
         );
     }
-    // NVML's versions are functions of their own, by the names the library exports.
+    // NVML's versions are separate functions, by their exported names.
     for name in [c"nvmlInit_v2", c"nvmlInit", c"nvmlDeviceGetMemoryInfo_v2"] {
         assert!(nvml::SYMBOLS.iter().any(|r| r.export == name), "{name:?}");
     }
 }
 
 #[test]
-fn types_of_the_younger_libraries() {
-    // The version words of NVML hold these sizes.
+fn types_of_the_other_libraries() {
+    // NVML's version words contain these sizes.
     assert_eq!(size_of::<nvml::nvmlMemory_v2_t>(), 40);
     assert_eq!(size_of::<nvml::nvmlPciInfo_t>(), 68);
     assert_eq!(nvml::nvmlReturn_t::NVML_ERROR_UNINITIALIZED.0, 1);
@@ -198,7 +198,7 @@ fn types_of_the_younger_libraries() {
         0xffff_ff00
     );
     assert_eq!(nvml::NVML_RUSD_POLL_ALL, u64::MAX);
-    // A status of two words comes back in a register; the second word is the driver's enum.
+    // A status of two words is returned in a register; the second word is the driver's enum.
     assert_eq!(size_of::<cufile::CUfileError_t>(), 8);
     let status = cufile::CUfileError_t {
         err: cufile::CUfileOpError::CU_FILE_CUDA_DRIVER_ERROR,

@@ -1,7 +1,7 @@
-//! Loading and calling, with libraries made for the occasion by the C compiler: a release of nvJitLink that has only the
-//! old names, and a libNVVM that is too old for a function.
+//! Loading and calling, with libraries compiled from C: an nvJitLink with only the old names, and a libNVVM that is
+//! too old for a function.
 //!
-//! The search reads the environment once a library; so this file is a process of its own with one test.
+//! Sets environment variables, so this file is a separate process with one test.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -27,7 +27,7 @@ fn compile(folder: &Path, name: &str, source: &str) -> PathBuf {
 }
 
 #[test]
-fn old_names_are_found_and_missing_functions_say_what_to_install() {
+fn old_names_resolve_and_missing_functions_name_the_package() {
     let folder = std::env::temp_dir().join(format!("cupyrite-sys-{}", std::process::id()));
     std::fs::create_dir_all(&folder).unwrap();
     let linker = compile(
@@ -40,7 +40,7 @@ fn old_names_are_found_and_missing_functions_say_what_to_install() {
         "libnvvm.so.4",
         "int nvvmVersion(int *major, int *minor) { *major = 2; *minor = 0; return 0; }\n",
     );
-    // SAFETY: this process has no other thread that reads the environment yet: it has one test.
+    // SAFETY: this process has one test and no other thread that reads the environment.
     unsafe {
         std::env::set_var("CUPYRITE_LIB_NVJITLINK", &linker);
         std::env::set_var("CUPYRITE_LIB_NVVM", &compiler);
@@ -52,7 +52,7 @@ fn old_names_are_found_and_missing_functions_say_what_to_install() {
         "nothing is loaded before its use"
     );
     let (mut major, mut minor) = (0, 0);
-    // SAFETY: both addresses are of integers.
+    // SAFETY: both addresses point to integers.
     let status = unsafe { nvjitlink::nvJitLinkVersion(&raw mut major, &raw mut minor) };
     assert_eq!(status, Ok(nvjitlink::nvJitLinkResult::NVJITLINK_SUCCESS));
     assert_eq!((major, minor), (12, 1));
@@ -61,7 +61,7 @@ fn old_names_are_found_and_missing_functions_say_what_to_install() {
         Some(linker.clone())
     );
 
-    // SAFETY: nothing is called, because there is no such function.
+    // SAFETY: the function does not exist, so nothing is called.
     let error = unsafe { nvjitlink::nvJitLinkDestroy(std::ptr::null_mut()) }.unwrap_err();
     assert_eq!(error.kind, LoadErrorKind::SymbolNotFound);
     assert_eq!(
@@ -74,12 +74,12 @@ fn old_names_are_found_and_missing_functions_say_what_to_install() {
     );
 
     let (mut major, mut minor) = (0, 0);
-    // SAFETY: both addresses are of integers.
+    // SAFETY: both addresses point to integers.
     let status = unsafe { nvvm::nvvmVersion(&raw mut major, &raw mut minor) };
     assert_eq!(status.map(|s| s.0), Ok(0));
     assert_eq!((major, minor), (2, 0));
     let arch = c"compute_90".as_ptr();
-    // SAFETY: nothing is called, because there is no such function.
+    // SAFETY: the function does not exist, so nothing is called.
     let error = unsafe { nvvm::nvvmLLVMVersion(arch, &raw mut major) }.unwrap_err();
     assert_eq!(error.library, "nvvm");
     assert!(

@@ -1,5 +1,5 @@
-//! The real NVRTC, where one is installed (`cargo xtask test` sees to it): found, loaded, and able to open the
-//! library beside it that it needs when it compiles.
+//! The installed NVRTC (`cargo xtask test` installs it): it is found, loaded, and opens its companion library when it
+//! compiles.
 
 use std::ffi::CStr;
 use std::ptr::null_mut;
@@ -13,7 +13,7 @@ use cupyrite_sys::nvrtc::{
 #[test]
 fn compiles_a_kernel() {
     let (mut major, mut minor) = (0, 0);
-    // SAFETY: both results are integers of this function.
+    // SAFETY: both results point to local integers.
     match unsafe { nvrtcVersion(&raw mut major, &raw mut minor) } {
         Ok(status) => assert_eq!(status, nvrtcResult::NVRTC_SUCCESS),
         Err(error) => {
@@ -32,8 +32,8 @@ fn compiles_a_kernel() {
     let mut program = null_mut();
     let mut size = 0;
     let ok = |result: Result<nvrtcResult, _>| assert_eq!(result, Ok(nvrtcResult::NVRTC_SUCCESS));
-    // SAFETY: strings end with a nul, results have room for what is stored, the program is live until destroyed,
-    // and the buffer has the size NVRTC asked for.
+    // SAFETY: strings are NUL-terminated, results have room for what is stored, the program is live until destroyed,
+    // and the buffer has the size that NVRTC returned.
     unsafe {
         ok(nvrtcCreateProgram(
             &raw mut program,

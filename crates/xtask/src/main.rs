@@ -176,8 +176,7 @@ fn main() -> ExitCode {
             Ok(())
         }
         [] => Err(usage()),
-        // The name that this command had before.
-        ["ci-helpers", name, rest @ ..] | [name, rest @ ..] => match find(name) {
+        [name, rest @ ..] => match find(name) {
             Some(run) => run(rest),
             None => Err(format!("unknown command '{name}'\n{}", usage())),
         },

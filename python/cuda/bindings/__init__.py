@@ -1,11 +1,11 @@
-"""The CUDA APIs as Python functions. Each module is imported on its own: ``from cuda.bindings import driver``."""
+"""The CUDA APIs as Python functions. Each module is imported separately: ``from cuda.bindings import driver``."""
 
 __version__ = "13.5.0"
 
 
 def __getattr__(name: str) -> object:
-    # The one module that is there without being imported. It is loaded when it is looked up, so that importing
-    # another module does not pay for it.
+    # `utils` is available without an import. It is loaded on first access, so that importing another module does not
+    # pay for it.
     if name == "utils":
         import importlib
 

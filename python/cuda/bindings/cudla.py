@@ -1,6 +1,6 @@
-"""cuDLA, the deep learning accelerator of NVIDIA's systems on a chip. Functions, classes and enums are made when they are first looked up.
+"""cuDLA, the deep learning accelerator of NVIDIA's systems on a chip. Functions, classes and enums are created on first access.
 
-Functions return their results alone and raise CudlaError where the call fails.
+Functions return their results and raise CudlaError if the call fails.
 See https://docs.nvidia.com/cuda/cudla-api/
 """
 

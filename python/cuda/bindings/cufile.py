@@ -1,6 +1,6 @@
-"""cuFile, GPUDirect Storage. Functions, classes and enums are made when they are first looked up.
+"""cuFile, GPUDirect Storage. Functions, classes and enums are created on first access.
 
-Functions return their results alone and raise cuFileError where the call fails.
+Functions return their results and raise cuFileError if the call fails.
 See https://docs.nvidia.com/gpudirect-storage/api-reference-guide/
 """
 

@@ -1,6 +1,6 @@
-"""The CUDA driver API. Functions, classes and enums are made when they are first looked up.
+"""The CUDA driver API. Functions, classes and enums are created on first access.
 
-Every function returns a tuple that begins with a CUresult. See https://docs.nvidia.com/cuda/cuda-driver-api/
+Every function returns a tuple whose first element is a CUresult. See https://docs.nvidia.com/cuda/cuda-driver-api/
 """
 
 from cupyrite._native import lazy_module

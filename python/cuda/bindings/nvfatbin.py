@@ -1,6 +1,6 @@
-"""nvFatbin, the maker of fat binaries. Functions, classes and enums are made when they are first looked up.
+"""nvFatbin, the fat binary creator. Functions, classes and enums are created on first access.
 
-Functions return their results alone and raise nvFatbinError where the call fails.
+Functions return their results and raise nvFatbinError if the call fails.
 See https://docs.nvidia.com/cuda/nvfatbin/
 """
 

@@ -1,6 +1,6 @@
-"""nvJitLink, the linker of device code. Functions, classes and enums are made when they are first looked up.
+"""nvJitLink, the device linker. Functions, classes and enums are created on first access.
 
-Functions return their results alone and raise nvJitLinkError where the call fails.
+Functions return their results and raise nvJitLinkError if the call fails.
 See https://docs.nvidia.com/cuda/nvjitlink/
 """
 

@@ -1,6 +1,6 @@
-"""NVML, the management library of NVIDIA GPUs. Functions, classes and enums are made when they are first looked up.
+"""NVML, the management library of NVIDIA GPUs. Functions, classes and enums are created on first access.
 
-Functions return their results alone and raise NvmlError or a class derived from it where the call fails.
+Functions return their results and raise NvmlError or a subclass if the call fails.
 See https://docs.nvidia.com/deploy/nvml-api/
 """
 

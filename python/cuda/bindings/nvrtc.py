@@ -1,6 +1,6 @@
-"""NVRTC, the run-time compiler of CUDA C++. Functions, classes and enums are made when they are first looked up.
+"""NVRTC, the run-time compiler of CUDA C++. Functions, classes and enums are created on first access.
 
-Every function returns a tuple that begins with an nvrtcResult. See https://docs.nvidia.com/cuda/nvrtc/
+Every function returns a tuple whose first element is an nvrtcResult. See https://docs.nvidia.com/cuda/nvrtc/
 """
 
 from cupyrite._native import lazy_module

@@ -1,6 +1,6 @@
-"""libNVVM, the compiler of NVVM IR. Functions, classes and enums are made when they are first looked up.
+"""libNVVM, the compiler of NVVM IR. Functions, classes and enums are created on first access.
 
-Functions return their results alone and raise nvvmError where the call fails.
+Functions return their results and raise nvvmError if the call fails.
 See https://docs.nvidia.com/cuda/libnvvm-api/
 """
 

@@ -1,6 +1,6 @@
-"""The CUDA runtime API. Functions, classes and enums are made when they are first looked up.
+"""The CUDA runtime API. Functions, classes and enums are created on first access.
 
-Every function returns a tuple that begins with a cudaError_t. See https://docs.nvidia.com/cuda/cuda-runtime-api/
+Every function returns a tuple whose first element is a cudaError_t. See https://docs.nvidia.com/cuda/cuda-runtime-api/
 """
 
 from cupyrite._native import lazy_module

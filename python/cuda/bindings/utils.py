@@ -1,4 +1,4 @@
-"""Helpers around the bindings: environment switches, versions of the driver and of PTX, handles as integers."""
+"""Helpers: environment switches, driver and PTX versions, handles as integers."""
 
 from __future__ import annotations
 
@@ -27,9 +27,10 @@ _checked = False
 
 
 def envvar_bool(name: str, default: bool = False) -> bool:
-    """Whether the environment variable `name` switches something on.
+    """Return whether the environment variable `name` enables something.
 
-    Unset or empty is `default`; zero, ``false``, ``no`` and ``off`` in any case are off; anything else is on.
+    Unset or empty is `default`; zero, ``false``, ``no`` and ``off`` (case-insensitive) are False; anything else is
+    True.
     """
     value = os.environ.get(name, "").strip().lower()
     if not value:
@@ -41,11 +42,11 @@ def envvar_bool(name: str, default: bool = False) -> bool:
 
 
 def warn_if_cuda_major_version_mismatch() -> None:
-    """Warns, once a process, if the driver is of an older CUDA major version than these bindings.
+    """Warn once per process if the driver's CUDA major version is older than that of the bindings.
 
-    Functions that came with the newer major version are missing then; the others work. The environment variable
-    ``CUDA_PYTHON_DISABLE_MAJOR_VERSION_WARNING`` switches the warning off. Raises what loading the driver raises, and
-    RuntimeError if the driver does not tell its version.
+    Functions of the newer major version are then missing; the others work. The environment variable
+    ``CUDA_PYTHON_DISABLE_MAJOR_VERSION_WARNING`` disables the warning. Raises the errors of loading the driver, and
+    RuntimeError if the driver does not report its version.
     """
     global _checked
     if _checked or envvar_bool("CUDA_PYTHON_DISABLE_MAJOR_VERSION_WARNING"):
@@ -68,8 +69,8 @@ def warn_if_cuda_major_version_mismatch() -> None:
 # ----------------------------------------------------------------------------------------------------------
 # Handles
 
-# The classes that stand for a C pointer. `_handle_getters` holds those looked up so far and those that were added, so
-# that importing this module makes no class.
+# The handle classes. `_handle_getters` holds those used so far and registered ones, so that importing this module
+# creates no class.
 _HANDLES = {
     "cuda.bindings.driver": frozenset(
         """CUarray CUasyncCallbackHandle CUcheckpointOperationHandle CUcontext CUcoredumpCallbackHandle CUdevResourceDesc
@@ -89,8 +90,8 @@ _HANDLES = {
 }
 
 
-class _Getters(dict):  # type: ignore[type-arg]  # a base is evaluated, and nothing of typing is imported
-    """Functions that take the C handle out of an object, by its class; those of the bindings appear when asked for."""
+class _Getters(dict):  # type: ignore[type-arg]  # the base is evaluated at run time, without typing
+    """Functions that return the C handle of an object, by class; those of the bindings are added on first use."""
 
     def __missing__(self, kind: type) -> Callable[[Any], int]:
         if kind.__name__ not in _HANDLES.get(kind.__module__, ()):
@@ -103,15 +104,14 @@ _handle_getters: dict[type, Callable[[Any], int]] = _Getters()
 
 
 def _add_cuda_native_handle_getter(t: type, getter: Callable[[Any], int]) -> None:
-    """Makes `get_cuda_native_handle` take objects of the class `t`; `getter(object)` gives the handle."""
+    """Register the class `t` with `get_cuda_native_handle`; `getter(object)` returns the handle."""
     _handle_getters[t] = getter
 
 
 def get_cuda_native_handle(obj: Any) -> int:
-    """The C handle in an object such as `CUstream` or `nvrtcProgram`, as an integer.
+    """Return the C handle of an object such as `CUstream` or `nvrtcProgram` as an integer.
 
-    Only classes that stand for pointers qualify; numbers such as `CUdeviceptr` and `CUdevice`, and anything else, raise
-    TypeError.
+    Accepts only pointer handles; integers such as `CUdeviceptr` and `CUdevice`, and anything else, raise TypeError.
     """
     try:
         getter = _handle_getters[type(obj)]
@@ -126,8 +126,8 @@ def get_cuda_native_handle(obj: Any) -> int:
 # ----------------------------------------------------------------------------------------------------------
 # PTX and NVVM
 
-# The toolkit that first understood a version of PTX, from the table of releases in NVIDIA's PTX ISA manual. A group of
-# versions that came one with each minor release is one row: (PTX major, first minor), (CUDA major, minor), how many.
+# The first toolkit that supports a PTX version, from the release table of NVIDIA's PTX ISA manual. Consecutive
+# versions in consecutive minor releases are one row: (PTX major, first minor), (CUDA major, minor), count.
 _PTX_RELEASES = (
     ((1, 0), (1, 0), 2),
     ((1, 2), (2, 0), 3),
@@ -156,14 +156,14 @@ _CUDA_OF_PTX = {
 
 
 def get_ptx_ver(ptx: str) -> str:
-    """The version of the PTX ISA that PTX source says it is written in: ``"8.4"``.
+    """Return the PTX ISA version of PTX source: ``"8.4"``.
 
-    It is the first ``.version`` directive, which PTX must begin with. ValueError if there is none.
+    Reads the first ``.version`` directive, which PTX must begin with. Raises ValueError if there is none.
     """
     if not isinstance(ptx, str):
         hint = ": decode it first" if isinstance(ptx, (bytes, bytearray)) else ""
         raise TypeError(f"get_ptx_ver() takes PTX source as a str, not {type(ptx).__name__}{hint}")
-    import re  # here, because few programs ask
+    import re  # deferred, because few programs call this function
 
     found = re.search(r"\.version\s+([0-9]+\.[0-9]+)", ptx)
     if found is None:
@@ -172,9 +172,10 @@ def get_ptx_ver(ptx: str) -> str:
 
 
 def get_minimal_required_cuda_ver_from_ptx_ver(ptx_version: str) -> int:
-    """The first CUDA version that knows a version of the PTX ISA: ``"8.4"`` gives 12040, as `cuDriverGetVersion` counts.
+    """Return the first CUDA version that supports a PTX ISA version: 12040 for ``"8.4"``, in the format of
+    `cuDriverGetVersion`.
 
-    ValueError for a version that is not in NVIDIA's manual, or is newer than these bindings.
+    Raises ValueError for a version that is not in NVIDIA's manual or newer than these bindings.
     """
     if not isinstance(ptx_version, str) or ptx_version not in _CUDA_OF_PTX:
         newest = max(_CUDA_OF_PTX, key=_CUDA_OF_PTX.__getitem__)
@@ -185,8 +186,7 @@ def get_minimal_required_cuda_ver_from_ptx_ver(ptx_version: str) -> int:
     return _CUDA_OF_PTX[ptx_version]
 
 
-# What every NVVM module needs: the target and the version of the IR. It defines nothing, so that only the options
-# matter. https://docs.nvidia.com/cuda/nvvm-ir-spec/
+# A minimal NVVM module: target and IR version, no definitions. https://docs.nvidia.com/cuda/nvvm-ir-spec/
 _EMPTY_MODULE = """target triple = "nvptx64-nvidia-cuda"
 target datalayout = "e-p:64:64:64-i1:8:8-i8:8:8-i16:16:16-i32:32:32-i64:64:64-i128:128:128-f32:32:32-f64:64:64-\
 v16:16:16-v32:32:32-v64:64:64-v128:128:128-n16:32:64"
@@ -196,10 +196,10 @@ v16:16:16-v32:32:32-v64:64:64-v128:128:128-n16:32:64"
 
 
 def check_nvvm_compiler_options(options: Sequence[str]) -> bool:
-    """Whether the installed libNVVM knows every one of `options`, such as ``["-arch=compute_90", "-opt=3"]``.
+    """Return whether the installed libNVVM supports all `options`, such as ``["-arch=compute_90", "-opt=3"]``.
 
-    It compiles an empty module with them. Raises what loading libNVVM raises, and nvvmError where the compiler fails
-    for another reason.
+    Compiles an empty module with them. Raises the errors of loading libNVVM, and nvvmError if the compiler fails for
+    another reason.
     """
     from cuda.bindings import nvvm
 

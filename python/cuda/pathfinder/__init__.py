@@ -1,8 +1,8 @@
-"""Finding NVIDIA's libraries, headers, tools and archives, and loading the libraries into this process.
+"""Find NVIDIA's libraries, headers and tools, and load the libraries into this process.
 
-The work is done in Rust; see the project's documentation for the order of the search and the environment variables
-that steer it. Importing this package touches no file besides its own. Each error lists every place that was looked
-at, what was there, and the command that would help.
+The search is implemented in Rust; the project's documentation describes its order and its environment variables.
+Importing this package accesses no other files. Each error lists every searched location, what was found there, and
+the command that fixes it.
 """
 
 import os as _os
@@ -51,12 +51,12 @@ __all__ = [
 
 
 class UnsupportedArchError(RuntimeError):
-    """There are no CUDA libraries for this kind of Python on Windows, such as a 32-bit one.
+    """No CUDA libraries exist for this Python on Windows, such as a 32-bit one.
 
     Attributes
     ----------
     platform_tag : str
-        What ``sysconfig.get_platform()`` calls it.
+        The value of ``sysconfig.get_platform()``.
     """
 
     def __init__(self, platform_tag: str) -> None:
@@ -68,12 +68,12 @@ class UnsupportedArchError(RuntimeError):
 
 
 # ----------------------------------------------------------------------------------------------------------------------
-# What comes back: data classes, except that importing `dataclasses` takes longer than all else here. `_dataclass`
-# gives them what that module asks for when it asks.
+# Result classes: data classes that do not import `dataclasses`, which takes longer than the rest of this module.
+# `_dataclass` completes them when `dataclasses` inspects them.
 
 
 class _OnDemand:
-    """An attribute of a class that is computed when it is first read, and then there."""
+    """Class attribute that is computed on first access and then stored."""
 
     def __set_name__(self, owner, name):
         self.owner, self.name = owner, name
@@ -86,7 +86,7 @@ class _OnDemand:
 
 
 def _record(cls):
-    """Gives a class the methods of a data class; its annotations are the fields."""
+    """Add the methods of a data class; the annotations are the fields."""
     names = tuple(cls.__annotations__)
 
     def __repr__(self):
@@ -108,13 +108,13 @@ def _record(cls):
         methods.append(__replace__)
     for method in methods:
         _adopt(cls, method)
-    # As for every class that has its own idea of equality and can be changed.
+    # As for every mutable class with its own `__eq__`.
     cls.__hash__ = None
     return cls
 
 
 def _frozen(cls):
-    """What `_record` does, for a class whose fields never change: it can be a key."""
+    """As `_record`, for an immutable and hashable class."""
     names = tuple(cls.__annotations__)
 
     def __hash__(self):
@@ -147,17 +147,17 @@ def _adopt(cls, method):
 
 @_record
 class LoadedDL:
-    """A library in this process. It stays there until the process ends.
+    """A loaded library. It stays loaded until the process exits.
 
     Attributes
     ----------
     abs_path : str or None
-        Its file; None where that cannot be told.
+        Its file; None if unknown.
     was_already_loaded_from_elsewhere : bool
-        Whether something else than this package and ``cuda.bindings`` had loaded it.
+        Whether it was loaded by something other than this package and ``cuda.bindings``.
     found_via : str
-        How it was found: ``site-packages``, ``conda``, ``system-search``, ``CUDA_PATH`` (also by ``CUDA_HOME``), the
-        name of a variable of the product's own, ``system-ctk-root``, ``override`` (``CUPYRITE_LIB_<NAME>``), or
+        The search step: ``site-packages``, ``conda``, ``system-search``, ``CUDA_PATH`` (also for ``CUDA_HOME``), the
+        name of a product's variable, ``system-ctk-root``, ``override`` (``CUPYRITE_LIB_<NAME>``), or
         ``was-already-loaded-from-elsewhere``.
     """
 
@@ -185,10 +185,10 @@ class LocatedHeaderDir:
     Attributes
     ----------
     abs_path : str or None
-        The folder, without links. A path passed in is made so; an empty one becomes None.
+        The folder, with links resolved. The constructor resolves its argument; an empty path becomes None.
     found_via : str
-        How it was found: ``site-packages``, ``conda``, ``CUDA_PATH`` (also by ``CUDA_HOME``), the name of a variable of
-        the product's own, ``system-ctk-root``, or ``supported_install_dir``.
+        The search step: ``site-packages``, ``conda``, ``CUDA_PATH`` (also for ``CUDA_HOME``), the name of a product's
+        variable, ``system-ctk-root``, or ``supported_install_dir``.
     """
 
     abs_path: str | None
@@ -214,18 +214,18 @@ class LocatedHeaderDir:
 
 @_frozen
 class LocatedStaticLib:
-    """A library to link with.
+    """A static library.
 
     Attributes
     ----------
     name : str
-        The name it was asked for by, such as ``cudadevrt``.
+        The requested name, such as ``cudadevrt``.
     abs_path : str
-        Its file, without links.
+        Its file, with links resolved.
     filename : str
-        The last part of that.
+        The last component of ``abs_path``.
     found_via : str
-        How it was found: ``site-packages``, ``conda``, or ``CUDA_PATH`` (also by ``CUDA_HOME``).
+        The search step: ``site-packages``, ``conda``, or ``CUDA_PATH`` (also for ``CUDA_HOME``).
     """
 
     name: str
@@ -242,18 +242,18 @@ class LocatedStaticLib:
 
 @_frozen
 class LocatedBitcodeLib:
-    """A library in LLVM bitcode.
+    """An LLVM bitcode library.
 
     Attributes
     ----------
     name : str
-        The name it was asked for by, such as ``device``.
+        The requested name, such as ``device``.
     abs_path : str
-        Its file, without links.
+        Its file, with links resolved.
     filename : str
-        The last part of that.
+        The last component of ``abs_path``.
     found_via : str
-        How it was found: ``site-packages``, ``conda``, or ``CUDA_PATH`` (also by ``CUDA_HOME``).
+        The search step: ``site-packages``, ``conda``, or ``CUDA_PATH`` (also for ``CUDA_HOME``).
     """
 
     name: str
@@ -269,23 +269,23 @@ class LocatedBitcodeLib:
 
 
 # ----------------------------------------------------------------------------------------------------------------------
-# Functions that remember
+# Memoization
 
 
-def _remembers(search):
-    """As `functools.cache`, with three differences.
+def _memoized(search):
+    """Like `functools.cache`, with three differences.
 
-    Threads that ask for the same thing at the same time get the same object, found once. What was not found is not
-    remembered: it may have been installed by the next call. It does not matter whether a name is given by keyword.
+    Concurrent calls with the same name search once and return the same object. None is not cached, because the item
+    may be installed before the next call. Positional and keyword calls share an entry.
     """
     values = {}
-    lock = _RLock()  # A signal handler may ask for the same thing.
+    lock = _RLock()  # reentrant: a signal handler may call the function
     misses = 0
     code = search.__code__
     parameter = code.co_varnames[0] if code.co_argcount else None
 
-    def fork():
-        # Another thread may have been searching when this process was forked off.
+    def reset_lock():
+        # Another thread may have held the lock at the fork.
         nonlocal lock
         lock = _RLock()
 
@@ -309,24 +309,24 @@ def _remembers(search):
             return found
 
     def cache_clear():
-        """Forgets everything."""
+        """Clear the cache."""
         nonlocal misses
         with lock:
             values.clear()
             memoized.hits = misses = 0
 
     def cache_info():
-        """(hits, misses, maxsize, currsize), as `functools` gives it."""
+        """Return (hits, misses, maxsize, currsize), as `functools` does."""
         from functools import cache
 
         return type(cache(cache_info).cache_info())(memoized.hits, misses, None, len(values))
 
     def cache_parameters():
-        """How `functools` would describe this cache."""
+        """Return the cache parameters, as `functools` does."""
         return {"maxsize": None, "typed": False}
 
     if hasattr(_os, "register_at_fork"):
-        _os.register_at_fork(after_in_child=fork)
+        _os.register_at_fork(after_in_child=reset_lock)
     memoized = _native.memoize(values, miss)
     for name in ("__module__", "__name__", "__qualname__", "__doc__", "__annotations__", "__type_params__"):
         if hasattr(search, name):
@@ -338,7 +338,7 @@ def _remembers(search):
 
 
 def _checked(function, parameter, name, kind):
-    """`name` if it is a `str`; for anything else the error of an unknown name, which is also a `TypeError`."""
+    """Return `name` if it is a `str`; otherwise raise the error of an unknown name that is also a `TypeError`."""
     if not isinstance(name, str):
         from . import _errors
 
@@ -346,23 +346,23 @@ def _checked(function, parameter, name, kind):
     return name
 
 
-def _told(found_via):
-    """`found_via`, after a warning where it was one of two variables that disagree."""
+def _warn_if_ambiguous(found_via):
+    """Return `found_via`; warn if it is `CUDA_PATH` and `CUDA_HOME` differs."""
     if found_via == "CUDA_PATH":
         get_cuda_path_or_home()
     return found_via
 
 
-@_remembers
+@_memoized
 def get_cuda_path_or_home() -> str | None:
-    """The root of the toolkit that the environment names: ``CUDA_PATH``, or else ``CUDA_HOME``, as it is set.
+    """Return ``CUDA_PATH``, or else ``CUDA_HOME``, unchanged.
 
-    Where both are set and lead to different folders, a ``UserWarning`` says so, once.
+    Issues a ``UserWarning`` once if both are set to different folders.
 
     Returns
     -------
     str or None
-        None where neither is set, or both are empty. Remembered: see ``cache_clear``.
+        None if neither is set, or both are empty. The result is cached; ``cache_clear()`` clears it.
     """
     root = _native.find_cuda_path_or_home()
     if root is not None:
@@ -378,67 +378,67 @@ def get_cuda_path_or_home() -> str | None:
     return root
 
 
-@_remembers
+@_memoized
 def load_nvidia_dynamic_lib(libname: str) -> LoadedDL:
-    """Finds a library and loads it into this process, with what it depends on.
+    """Find a library and load it into this process, after its dependencies.
 
-    A library that is in the process already is taken as it is, whoever loaded it. The symbols are visible to all
-    that is loaded later (``RTLD_GLOBAL``). Other threads run while this one searches and loads.
+    A library that is already loaded is used, whoever loaded it. The symbols are visible to libraries loaded later
+    (``RTLD_GLOBAL``). Releases the GIL during the search and the load.
 
     Parameters
     ----------
     libname : str
-        The library's name without ``lib`` and ``.so``: ``"nvrtc"``, ``"cublasLt"``, ``"cuda"`` for the driver. Those
-        of the toolkit are in ``SUPPORTED_NVIDIA_LIBNAMES``.
+        The library's name without ``lib`` and ``.so``: ``"nvrtc"``, ``"cublasLt"``, ``"cuda"`` for the driver.
+        ``SUPPORTED_NVIDIA_LIBNAMES`` lists those of the toolkit.
 
     Returns
     -------
     LoadedDL
-        The same object for every call with this name.
+        The same object for every call with the same name.
 
     Raises
     ------
     DynamicLibUnknownError
-        There is no library of this name.
+        The name is unknown.
     DynamicLibNotAvailableError
-        There is one, but not for this platform.
+        The library does not exist for this platform.
     DynamicLibNotFoundError
-        It is not installed, or a library that it needs is not.
+        The library or a dependency is not installed.
     RuntimeError
-        A file was found that does not load.
+        A file was found, and failed to load.
     """
     _checked("load_nvidia_dynamic_lib", "libname", libname, "LibraryNameTypeError")
     path, elsewhere, handle, found_via = _native.load_library(libname)
-    return LoadedDL(path, elsewhere, handle, _told(found_via))
+    return LoadedDL(path, elsewhere, handle, _warn_if_ambiguous(found_via))
 
 
-@_remembers
+@_memoized
 def locate_nvidia_header_directory(libname: str) -> LocatedHeaderDir | None:
-    """Finds the folder to give to a compiler (``-I``) for a library's headers, and says how it was found.
+    """Find the include folder (``-I``) of a library's headers, and the search step that found it.
 
     Parameters
     ----------
     libname : str
-        The name of the set of headers: ``"cudart"``, ``"cccl"``, ``"cudnn"``. Those of the toolkit are in
-        ``SUPPORTED_HEADERS_CTK``, each with the header that must be in the folder.
+        The name of the header set: ``"cudart"``, ``"cccl"``, ``"cudnn"``. ``SUPPORTED_HEADERS_CTK`` lists those of
+        the toolkit, each with the header that identifies the folder.
 
     Returns
     -------
     LocatedHeaderDir or None
-        None where it is not installed.
+        None if it is not installed.
 
     Raises
     ------
     RuntimeError
-        There is no set of headers of this name.
+        The name is unknown.
     """
     _checked("locate_nvidia_header_directory", "libname", libname, "HeaderNameTypeError")
     found = _native.find_header_directory(libname)
-    return None if found is None else LocatedHeaderDir(found[0], _told(found[1]))
+    return None if found is None else LocatedHeaderDir(found[0], _warn_if_ambiguous(found[1]))
 
 
 def find_nvidia_header_directory(libname: str) -> str | None:
-    """Finds the folder to give to a compiler (``-I``) for a library's headers.
+    """Find the include folder (``-I``) of a library's headers.
 
     Parameters
     ----------
@@ -448,56 +448,56 @@ def find_nvidia_header_directory(libname: str) -> str | None:
     Returns
     -------
     str or None
-        None where it is not installed.
+        None if it is not installed.
 
     Raises
     ------
     RuntimeError
-        There is no set of headers of this name.
+        The name is unknown.
     """
     _checked("find_nvidia_header_directory", "libname", libname, "HeaderNameTypeError")
     found = locate_nvidia_header_directory(libname)
     return None if found is None else found.abs_path
 
 
-# The name it had before it was public.
+# Its former, private name.
 _find_nvidia_header_directory = find_nvidia_header_directory
 
 
-@_remembers
+@_memoized
 def find_nvidia_binary_utility(utility_name: str) -> str | None:
-    """Finds a command-line tool.
+    """Find a command-line tool.
 
     Parameters
     ----------
     utility_name : str
-        Its name, without ``.exe``: ``"nvcc"``, ``"cuobjdump"``. All are in ``SUPPORTED_BINARY_UTILITIES``.
+        The tool's name without ``.exe``: ``"nvcc"``, ``"cuobjdump"``. ``SUPPORTED_BINARY_UTILITIES`` lists all.
 
     Returns
     -------
     str or None
-        The file; None where it is not installed.
+        The file; None if it is not installed.
 
     Raises
     ------
     UnsupportedBinaryError
-        There is no tool of this name.
+        The name is unknown.
     """
     _checked("find_nvidia_binary_utility", "utility_name", utility_name, "BinaryNameTypeError")
     found = _native.find_binary(utility_name)
     if found is None:
         return None
-    _told(found[1])
+    _warn_if_ambiguous(found[1])
     return found[0]
 
 
 def _archive(cls, name, found):
     path, found_via = found
-    return cls(str(name), path, path.replace("\\", "/").rpartition("/")[2], _told(found_via))
+    return cls(str(name), path, path.replace("\\", "/").rpartition("/")[2], _warn_if_ambiguous(found_via))
 
 
 def locate_static_lib(name: str) -> LocatedStaticLib:
-    """Finds a static library, and says how it was found.
+    """Find a static library, and the search step that found it.
 
     Parameters
     ----------
@@ -511,17 +511,17 @@ def locate_static_lib(name: str) -> LocatedStaticLib:
     Raises
     ------
     ValueError
-        There is no static library of this name.
+        The name is unknown.
     StaticLibNotFoundError
-        It is not installed.
+        The library is not installed.
     """
     _checked("locate_static_lib", "name", name, "ArchiveNameTypeError")
     return _archive(LocatedStaticLib, name, _native.find_static_library(name))
 
 
-@_remembers
+@_memoized
 def find_static_lib(name: str) -> str:
-    """Finds the file of a static library.
+    """Find the file of a static library.
 
     Parameters
     ----------
@@ -535,16 +535,16 @@ def find_static_lib(name: str) -> str:
     Raises
     ------
     ValueError
-        There is no static library of this name.
+        The name is unknown.
     StaticLibNotFoundError
-        It is not installed.
+        The library is not installed.
     """
     _checked("find_static_lib", "name", name, "ArchiveNameTypeError")
     return locate_static_lib(name).abs_path
 
 
 def locate_bitcode_lib(name: str) -> LocatedBitcodeLib:
-    """Finds a library in LLVM bitcode, and says how it was found.
+    """Find an LLVM bitcode library, and the search step that found it.
 
     Parameters
     ----------
@@ -558,17 +558,17 @@ def locate_bitcode_lib(name: str) -> LocatedBitcodeLib:
     Raises
     ------
     ValueError
-        There is no bitcode library of this name.
+        The name is unknown.
     BitcodeLibNotFoundError
-        It is not installed.
+        The library is not installed.
     """
     _checked("locate_bitcode_lib", "name", name, "ArchiveNameTypeError")
     return _archive(LocatedBitcodeLib, name, _native.find_bitcode_library(name))
 
 
-@_remembers
+@_memoized
 def find_bitcode_lib(name: str) -> str:
-    """Finds the file of a library in LLVM bitcode.
+    """Find the file of an LLVM bitcode library.
 
     Parameters
     ----------
@@ -582,9 +582,9 @@ def find_bitcode_lib(name: str) -> str:
     Raises
     ------
     ValueError
-        There is no bitcode library of this name.
+        The name is unknown.
     BitcodeLibNotFoundError
-        It is not installed.
+        The library is not installed.
     """
     _checked("find_bitcode_lib", "name", name, "ArchiveNameTypeError")
     return locate_bitcode_lib(name).abs_path

@@ -1,4 +1,4 @@
-"""Finding NVIDIA's libraries, headers, tools and archives, and loading the libraries into this process."""
+"""Find NVIDIA's libraries, headers and tools, and load the libraries into this process."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -67,12 +67,12 @@ class UnsupportedBinaryError(ValueError):
     utility: str
 
 class UnsupportedArchError(RuntimeError):
-    """There are no CUDA libraries for this kind of Python on Windows, such as a 32-bit one.
+    """No CUDA libraries exist for this Python on Windows, such as a 32-bit one.
 
     Attributes
     ----------
     platform_tag : str
-        What ``sysconfig.get_platform()`` calls it.
+        The value of ``sysconfig.get_platform()``.
     """
 
     platform_tag: str
@@ -80,17 +80,17 @@ class UnsupportedArchError(RuntimeError):
 
 @dataclass
 class LoadedDL:
-    """A library in this process. It stays there until the process ends.
+    """A loaded library. It stays loaded until the process exits.
 
     Attributes
     ----------
     abs_path : str or None
-        Its file; None where that cannot be told.
+        Its file; None if unknown.
     was_already_loaded_from_elsewhere : bool
-        Whether something else than this package and ``cuda.bindings`` had loaded it.
+        Whether it was loaded by something other than this package and ``cuda.bindings``.
     found_via : str
-        How it was found: ``site-packages``, ``conda``, ``system-search``, ``CUDA_PATH`` (also by ``CUDA_HOME``), the
-        name of a variable of the product's own, ``system-ctk-root``, ``override`` (``CUPYRITE_LIB_<NAME>``), or
+        The search step: ``site-packages``, ``conda``, ``system-search``, ``CUDA_PATH`` (also for ``CUDA_HOME``), the
+        name of a product's variable, ``system-ctk-root``, ``override`` (``CUPYRITE_LIB_<NAME>``), or
         ``was-already-loaded-from-elsewhere``.
     """
 
@@ -106,10 +106,10 @@ class LocatedHeaderDir:
     Attributes
     ----------
     abs_path : str or None
-        The folder, without links. A path passed in is made so; an empty one becomes None.
+        The folder, with links resolved. The constructor resolves its argument; an empty path becomes None.
     found_via : str
-        How it was found: ``site-packages``, ``conda``, ``CUDA_PATH`` (also by ``CUDA_HOME``), the name of a variable of
-        the product's own, ``system-ctk-root``, or ``supported_install_dir``.
+        The search step: ``site-packages``, ``conda``, ``CUDA_PATH`` (also for ``CUDA_HOME``), the name of a product's
+        variable, ``system-ctk-root``, or ``supported_install_dir``.
     """
 
     abs_path: str | None
@@ -118,18 +118,18 @@ class LocatedHeaderDir:
 
 @dataclass(frozen=True)
 class LocatedStaticLib:
-    """A library to link with.
+    """A static library.
 
     Attributes
     ----------
     name : str
-        The name it was asked for by, such as ``cudadevrt``.
+        The requested name, such as ``cudadevrt``.
     abs_path : str
-        Its file, without links.
+        Its file, with links resolved.
     filename : str
-        The last part of that.
+        The last component of ``abs_path``.
     found_via : str
-        How it was found: ``site-packages``, ``conda``, or ``CUDA_PATH`` (also by ``CUDA_HOME``).
+        The search step: ``site-packages``, ``conda``, or ``CUDA_PATH`` (also for ``CUDA_HOME``).
     """
 
     name: str
@@ -139,18 +139,18 @@ class LocatedStaticLib:
 
 @dataclass(frozen=True)
 class LocatedBitcodeLib:
-    """A library in LLVM bitcode.
+    """An LLVM bitcode library.
 
     Attributes
     ----------
     name : str
-        The name it was asked for by, such as ``device``.
+        The requested name, such as ``device``.
     abs_path : str
-        Its file, without links.
+        Its file, with links resolved.
     filename : str
-        The last part of that.
+        The last component of ``abs_path``.
     found_via : str
-        How it was found: ``site-packages``, ``conda``, or ``CUDA_PATH`` (also by ``CUDA_HOME``).
+        The search step: ``site-packages``, ``conda``, or ``CUDA_PATH`` (also for ``CUDA_HOME``).
     """
 
     name: str
@@ -163,7 +163,7 @@ _T = TypeVar("_T")
 
 @type_check_only
 class _Memoized(Generic[_P, _T]):
-    """A function that remembers, as those of `functools.cache`, but with its parameters known to type checkers."""
+    """A memoized function, like those of `functools.cache`, with parameters known to type checkers."""
 
     __wrapped__: Callable[_P, _T]
     __name__: str
@@ -173,72 +173,72 @@ class _Memoized(Generic[_P, _T]):
     def cache_info(self) -> _CacheInfo: ...
     def cache_parameters(self) -> _CacheParameters: ...
 
-def _remembers(search: Callable[_P, _T]) -> _Memoized[_P, _T]: ...
-@_remembers
+def _memoized(search: Callable[_P, _T]) -> _Memoized[_P, _T]: ...
+@_memoized
 def get_cuda_path_or_home() -> str | None:
-    """The root of the toolkit that the environment names: ``CUDA_PATH``, or else ``CUDA_HOME``, as it is set.
+    """Return ``CUDA_PATH``, or else ``CUDA_HOME``, unchanged.
 
-    Where both are set and lead to different folders, a ``UserWarning`` says so, once.
+    Issues a ``UserWarning`` once if both are set to different folders.
 
     Returns
     -------
     str or None
-        None where neither is set, or both are empty. Remembered: see ``cache_clear``.
+        None if neither is set, or both are empty. The result is cached; ``cache_clear()`` clears it.
     """
 
-@_remembers
+@_memoized
 def load_nvidia_dynamic_lib(libname: str) -> LoadedDL:
-    """Finds a library and loads it into this process, with what it depends on.
+    """Find a library and load it into this process, after its dependencies.
 
-    A library that is in the process already is taken as it is, whoever loaded it. The symbols are visible to all
-    that is loaded later (``RTLD_GLOBAL``). Other threads run while this one searches and loads.
+    A library that is already loaded is used, whoever loaded it. The symbols are visible to libraries loaded later
+    (``RTLD_GLOBAL``). Releases the GIL during the search and the load.
 
     Parameters
     ----------
     libname : str
-        The library's name without ``lib`` and ``.so``: ``"nvrtc"``, ``"cublasLt"``, ``"cuda"`` for the driver. Those
-        of the toolkit are in ``SUPPORTED_NVIDIA_LIBNAMES``.
+        The library's name without ``lib`` and ``.so``: ``"nvrtc"``, ``"cublasLt"``, ``"cuda"`` for the driver.
+        ``SUPPORTED_NVIDIA_LIBNAMES`` lists those of the toolkit.
 
     Returns
     -------
     LoadedDL
-        The same object for every call with this name.
+        The same object for every call with the same name.
 
     Raises
     ------
     DynamicLibUnknownError
-        There is no library of this name.
+        The name is unknown.
     DynamicLibNotAvailableError
-        There is one, but not for this platform.
+        The library does not exist for this platform.
     DynamicLibNotFoundError
-        It is not installed, or a library that it needs is not.
+        The library or a dependency is not installed.
     RuntimeError
-        A file was found that does not load.
+        A file was found, and failed to load.
     """
 
-@_remembers
+@_memoized
 def locate_nvidia_header_directory(libname: str) -> LocatedHeaderDir | None:
-    """Finds the folder to give to a compiler (``-I``) for a library's headers, and says how it was found.
+    """Find the include folder (``-I``) of a library's headers, and the search step that found it.
 
     Parameters
     ----------
     libname : str
-        The name of the set of headers: ``"cudart"``, ``"cccl"``, ``"cudnn"``. Those of the toolkit are in
-        ``SUPPORTED_HEADERS_CTK``, each with the header that must be in the folder.
+        The name of the header set: ``"cudart"``, ``"cccl"``, ``"cudnn"``. ``SUPPORTED_HEADERS_CTK`` lists those of
+        the toolkit, each with the header that identifies the folder.
 
     Returns
     -------
     LocatedHeaderDir or None
-        None where it is not installed.
+        None if it is not installed.
 
     Raises
     ------
     RuntimeError
-        There is no set of headers of this name.
+        The name is unknown.
     """
 
 def find_nvidia_header_directory(libname: str) -> str | None:
-    """Finds the folder to give to a compiler (``-I``) for a library's headers.
+    """Find the include folder (``-I``) of a library's headers.
 
     Parameters
     ----------
@@ -248,38 +248,38 @@ def find_nvidia_header_directory(libname: str) -> str | None:
     Returns
     -------
     str or None
-        None where it is not installed.
+        None if it is not installed.
 
     Raises
     ------
     RuntimeError
-        There is no set of headers of this name.
+        The name is unknown.
     """
 
 _find_nvidia_header_directory = find_nvidia_header_directory
 
-@_remembers
+@_memoized
 def find_nvidia_binary_utility(utility_name: str) -> str | None:
-    """Finds a command-line tool.
+    """Find a command-line tool.
 
     Parameters
     ----------
     utility_name : str
-        Its name, without ``.exe``: ``"nvcc"``, ``"cuobjdump"``. All are in ``SUPPORTED_BINARY_UTILITIES``.
+        The tool's name without ``.exe``: ``"nvcc"``, ``"cuobjdump"``. ``SUPPORTED_BINARY_UTILITIES`` lists all.
 
     Returns
     -------
     str or None
-        The file; None where it is not installed.
+        The file; None if it is not installed.
 
     Raises
     ------
     UnsupportedBinaryError
-        There is no tool of this name.
+        The name is unknown.
     """
 
 def locate_static_lib(name: str) -> LocatedStaticLib:
-    """Finds a static library, and says how it was found.
+    """Find a static library, and the search step that found it.
 
     Parameters
     ----------
@@ -293,14 +293,14 @@ def locate_static_lib(name: str) -> LocatedStaticLib:
     Raises
     ------
     ValueError
-        There is no static library of this name.
+        The name is unknown.
     StaticLibNotFoundError
-        It is not installed.
+        The library is not installed.
     """
 
-@_remembers
+@_memoized
 def find_static_lib(name: str) -> str:
-    """Finds the file of a static library.
+    """Find the file of a static library.
 
     Parameters
     ----------
@@ -314,13 +314,13 @@ def find_static_lib(name: str) -> str:
     Raises
     ------
     ValueError
-        There is no static library of this name.
+        The name is unknown.
     StaticLibNotFoundError
-        It is not installed.
+        The library is not installed.
     """
 
 def locate_bitcode_lib(name: str) -> LocatedBitcodeLib:
-    """Finds a library in LLVM bitcode, and says how it was found.
+    """Find an LLVM bitcode library, and the search step that found it.
 
     Parameters
     ----------
@@ -334,14 +334,14 @@ def locate_bitcode_lib(name: str) -> LocatedBitcodeLib:
     Raises
     ------
     ValueError
-        There is no bitcode library of this name.
+        The name is unknown.
     BitcodeLibNotFoundError
-        It is not installed.
+        The library is not installed.
     """
 
-@_remembers
+@_memoized
 def find_bitcode_lib(name: str) -> str:
-    """Finds the file of a library in LLVM bitcode.
+    """Find the file of an LLVM bitcode library.
 
     Parameters
     ----------
@@ -355,7 +355,7 @@ def find_bitcode_lib(name: str) -> str:
     Raises
     ------
     ValueError
-        There is no bitcode library of this name.
+        The name is unknown.
     BitcodeLibNotFoundError
-        It is not installed.
+        The library is not installed.
     """

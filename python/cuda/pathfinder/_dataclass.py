@@ -1,10 +1,10 @@
-"""Completes the records of this package into data classes, when somebody asks `dataclasses` about one."""
+"""Completes the result classes of this package when `dataclasses` inspects one."""
 
 import dataclasses
 
 
 def complete(cls):
-    """Sets ``__dataclass_fields__`` and ``__dataclass_params__`` of a record to what the decorator would have set."""
+    """Set ``__dataclass_fields__`` and ``__dataclass_params__`` to the values of the decorator."""
     frozen = cls.__hash__ is not None
     fields = [(name, kind) for name, kind in cls.__annotations__.items()]
     like = dataclasses.make_dataclass(cls.__name__, fields, frozen=frozen)

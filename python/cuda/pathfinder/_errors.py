@@ -1,10 +1,10 @@
-"""What is raised for a name that is no `str`: the error of an unknown name, and a `TypeError` as well."""
+"""Errors for names that are not `str`: both the error of an unknown name and a `TypeError`."""
 
 from . import DynamicLibUnknownError, UnsupportedBinaryError
 
 
 class _NameTypeError(TypeError):
-    """Says where what was given, and what would be right."""
+    """Names the function, the parameter, the value and an example."""
 
     example = ""
 
@@ -22,19 +22,19 @@ class _NameTypeError(TypeError):
 
 
 class LibraryNameTypeError(_NameTypeError, DynamicLibUnknownError):
-    """For dynamic libraries."""
+    """Name of a dynamic library."""
 
     example = "nvrtc"
 
 
 class HeaderNameTypeError(_NameTypeError, RuntimeError):
-    """For sets of headers."""
+    """Name of a header set."""
 
     example = "cudart"
 
 
 class BinaryNameTypeError(_NameTypeError, UnsupportedBinaryError):
-    """For tools."""
+    """Name of a tool."""
 
     example = "nvcc"
 
@@ -44,6 +44,6 @@ class BinaryNameTypeError(_NameTypeError, UnsupportedBinaryError):
 
 
 class ArchiveNameTypeError(_NameTypeError, ValueError):
-    """For static libraries and bitcode."""
+    """Name of a static or bitcode library."""
 
     example = "cudadevrt"

@@ -16,14 +16,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from helpers.device import check, label
-from helpers.echo import MANY, Echo
+from helpers.echo import MANY
 
 pytestmark = pytest.mark.strict_abi
-
-
-@pytest.fixture(scope="module")
-def echo():
-    return Echo()
 
 
 class Color(enum.IntEnum):

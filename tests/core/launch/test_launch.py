@@ -17,18 +17,12 @@ from cuda.core import Device, LaunchConfig, launch
 from cuda.core._utils.cuda_utils import CUDAError
 
 from helpers.device import check, label
-from helpers.echo import Echo
 from helpers.programs import output
 from helpers.threads import run_all
 
 pytestmark = pytest.mark.strict_abi
 
 PLAIN = dict(grid=1, block=1)
-
-
-@pytest.fixture(scope="module")
-def echo():
-    return Echo()
 
 
 @pytest.fixture

@@ -15,24 +15,12 @@ import pytest
 from cuda.bindings import driver
 from cuda.core import LEGACY_DEFAULT_STREAM, Buffer, DeviceMemoryResource, MemoryResource
 
+from helpers.buffers import contents
 from helpers.device import check
 from helpers.programs import python
 from helpers.threads import run_all
 
 pytestmark = pytest.mark.strict_abi
-
-
-@pytest.fixture
-def pool(device):
-    """A pool for one test, so that its statistics are the test's."""
-    return DeviceMemoryResource(device, {})
-
-
-def contents(buffer, stream):
-    out = np.empty(buffer.size, np.uint8)
-    buffer.copy_to(out, stream=stream)
-    stream.sync()
-    return bytes(out)
 
 
 class Host(MemoryResource):

@@ -11,16 +11,10 @@ from cuda.bindings import driver
 from cuda.core import LEGACY_DEFAULT_STREAM, Buffer
 from cuda.core._memory._copy_enums import CopyOptions, MemcpyOverlapMode, MemcpySrcAccessOrder
 
+from helpers.buffers import contents
 from helpers.device import check
 
 pytestmark = pytest.mark.strict_abi
-
-
-def contents(buffer, stream):
-    out = np.empty(buffer.size, np.uint8)
-    buffer.copy_to(out, stream=stream)
-    stream.sync()
-    return bytes(out)
 
 
 # Copies -------------------------------------------------------------------------------------------

@@ -7,23 +7,12 @@ import weakref
 
 import numpy as np
 import pytest
-from cuda.core import Buffer, DeviceMemoryResource, MemoryResource, PinnedMemoryResource
+from cuda.core import Buffer, MemoryResource, PinnedMemoryResource
 
+from helpers.buffers import contents
 from helpers.threads import run_all
 
 pytestmark = pytest.mark.strict_abi
-
-
-@pytest.fixture
-def pool(device):
-    return DeviceMemoryResource(device, {})
-
-
-def contents(buffer, stream):
-    out = np.empty(buffer.size, np.uint8)
-    buffer.copy_to(out, stream=stream)
-    stream.sync()
-    return bytes(out)
 
 
 def test_slice_shares_memory(pool, stream):

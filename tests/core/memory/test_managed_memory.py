@@ -1,10 +1,8 @@
 """cuda.core: managed memory, advice, prefetching and discarding, and batched calls."""
 
-import ctypes
 import gc
 import weakref
 
-import numpy as np
 import pytest
 from cuda.bindings import driver
 from cuda.core import (
@@ -23,6 +21,7 @@ from cuda.core._utils.cuda_utils import CUDAError
 from cuda.core.typing import ManagedMemoryLocationType
 from cuda.core.utils import CopyOptions, copy_batch, discard_batch, discard_prefetch_batch, prefetch_batch
 
+from helpers.buffers import host_view
 from helpers.device import check
 
 A = driver.CUmem_range_attribute
@@ -67,10 +66,6 @@ def last_prefetch(buffer):
     """The last prefetch location: -1 for the host, -2 for none."""
     at = A.CU_MEM_RANGE_ATTRIBUTE_LAST_PREFETCH_LOCATION
     return int(check(driver.cuMemRangeGetAttribute(4, at, buffer.handle, buffer.size)))
-
-
-def host_view(buffer):
-    return np.frombuffer((ctypes.c_uint8 * buffer.size).from_address(buffer.handle), np.uint8)
 
 
 def test_managed_buffer_is_accessible_from_host_and_device(managed, resource, stream):
@@ -182,7 +177,7 @@ def test_missing_numa_nodes_raise(managed, device, stream, node, error):
         assert function in text and parameter in text and str(node.numa_id) in text and "NUMA node" in text
         if error is CUDAError:
             status = "CUDA_ERROR_INVALID_VALUE" if parameter == "preferred_location" else "CUDA_ERROR_INVALID_DEVICE"
-            assert text.startswith(status) and "this machine has the nodes 0" in text
+            assert text.startswith(status) and "this machine has nodes 0" in text
     stream.sync()
     assert managed.preferred_location == device
     # Access by no node at all.

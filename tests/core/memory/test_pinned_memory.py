@@ -1,6 +1,5 @@
 """cuda.core: page-locked host memory, PinnedMemoryResource and LegacyPinnedMemoryResource."""
 
-import ctypes
 import gc
 import textwrap
 import weakref
@@ -19,11 +18,8 @@ from cuda.core import (
 from cuda.core._memory._memory_pool import _MemPool
 from cuda.core._utils.cuda_utils import CUDAError
 
+from helpers.buffers import host_view
 from helpers.programs import python
-
-
-def host_view(buffer):
-    return np.frombuffer((ctypes.c_uint8 * buffer.size).from_address(buffer.handle), np.uint8)
 
 
 @pytest.mark.parametrize("make", [lambda: PinnedMemoryResource({}), LegacyPinnedMemoryResource])

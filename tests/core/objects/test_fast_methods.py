@@ -13,11 +13,6 @@ pytestmark = pytest.mark.strict_abi
 BYTES = 256
 
 
-@pytest.fixture
-def resource(device):
-    return DeviceMemoryResource(device)
-
-
 def calls(device, stream, resource):
     """(method, valid arguments, parameter names) of each."""
     return [

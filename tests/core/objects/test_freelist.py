@@ -25,11 +25,6 @@ pytestmark = pytest.mark.strict_abi
 BYTES = 256
 
 
-@pytest.fixture
-def resource(device):
-    return DeviceMemoryResource(device)
-
-
 def flags(event):
     return event.is_timing_enabled, event.is_blocking_sync, event.is_ipc_enabled
 

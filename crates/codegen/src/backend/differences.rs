@@ -1,4 +1,4 @@
-//! `docs/abi-differences.md`: where CUDA 12 and 13 differ.
+//! `docs/abi-differences.md`: differences between CUDA 12 and 13.
 
 use std::fmt::Write;
 use std::path::PathBuf;
@@ -77,7 +77,7 @@ fn signature(f: &Function) -> String {
     format!("`{}({})`", f.symbol, params.join(", "))
 }
 
-/// The C spelling, followed by what separates it from a name.
+/// The C spelling, followed by a space if a name may follow.
 pub(super) fn c_type(ty: &Type) -> String {
     match ty {
         Type::Void => "void ".to_owned(),

@@ -1,4 +1,4 @@
-//! Back ends: each turns the IR into generated files, as (path from the repository root, contents) pairs.
+//! Back ends. Each converts the IR to generated files: pairs of path (from the repository root) and content.
 
 pub mod differences;
 pub mod python_functions;

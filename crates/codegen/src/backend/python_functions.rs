@@ -1,7 +1,7 @@
 //! Descriptor tables of the Python functions: `crates/python/src/generated/*_functions.rs`.
 //!
-//! Nothing is decided here that the IR tells; what it does not tell are the hand-written functions ([`special`]) and
-//! the bounds that keep C from reading past what Python gave ([`list_count`], [`buffer_size`], [`single_of_many`]).
+//! Besides the IR, this module knows the hand-written functions ([`special`]) and the bounds that keep C from reading
+//! past a Python argument ([`list_count`], [`buffer_size`], [`single_of_many`]).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
@@ -29,7 +29,7 @@ pub fn generate(api: &Api) -> Vec<(PathBuf, String)> {
 fn library(lib: &LibraryApi) -> String {
     let mut signatures: BTreeSet<String> = BTreeSet::new();
     let mut thunks = String::new();
-    // Rows by Python name: the table is sorted by it.
+    // The table is sorted by Python name.
     let mut rows: BTreeMap<&str, String> = BTreeMap::new();
     for f in &lib.functions {
         let Some(python) = &f.python else {
@@ -125,7 +125,7 @@ fn hand_written(lib: &LibraryApi, python: &PyFunction) -> String {
     text
 }
 
-/// `sizeof` is no C function: it is answered from the tables of classes.
+/// `sizeof` is not a C function: the class tables provide its result.
 const SIZEOF: &str = "Function { name: \"sizeof\", library: CudaLibrary::$Library, symbol: 0, thunk: nothing, \
     keep_gil: true, params: &[Param { name: \"objType\", doc: \"Any\", conv: Conv::VoidPtrPtr, default: None }], \
     words: &[], results: &[Output { name: \"\", doc: \"int\", kind: Out::VoidPtr }], special: Special::Sizeof, plain: false, raising: None },\n";
@@ -202,7 +202,7 @@ fn function(lib: &LibraryApi, f: &Function, python: &PyFunction, signature: &Sig
     text
 }
 
-/// Whether every argument and result is one word. A float that goes out may be several (`cuTexRefGetBorderColor`).
+/// Whether every argument and result is one word. A float output may be several (`cuTexRefGetBorderColor`).
 fn plain(f: &Function, python: &PyFunction) -> bool {
     let args = python.args.iter().all(|arg| {
         matches!(
@@ -235,7 +235,7 @@ fn plain(f: &Function, python: &PyFunction) -> bool {
     args && results && words && python.results.len() <= 4
 }
 
-/// Functions written by hand in `crates/python/src/bindings/custom/mod.rs`.
+/// Hand-written functions, in `crates/python/src/bindings/custom/mod.rs`.
 fn special(f: &Function) -> &'static str {
     match f.name.as_str() {
         "cuCtxCreate" => "CtxCreate",
@@ -267,7 +267,7 @@ fn special_raising(python: &PyFunction) -> String {
     }
 }
 
-/// Whether C takes the address of the converted value: a pointer to a number or to one handle.
+/// Whether C receives the address of the converted value: a pointer to a number or to one handle.
 fn by_address(ty: &Type, kind: &ArgKind) -> bool {
     match kind {
         ArgKind::Handle { by_pointer, .. } => *by_pointer,
@@ -378,7 +378,7 @@ fn conv(lib: &LibraryApi, f: &Function, python: &PyFunction, index: usize) -> St
     }
 }
 
-/// Kinds that only functions that raise have, and the plain ones that functions written by hand take.
+/// Kinds of raising functions, and the plain kinds of hand-written functions.
 fn raising_conv(lib: &LibraryApi, kind: &ArgKind) -> String {
     match kind {
         ArgKind::Int { builtin } => format!("Conv::Int({})", int(*builtin)),
@@ -425,7 +425,7 @@ fn handle_kind(typedef: &str) -> &'static str {
     }
 }
 
-/// What a function that raises has besides: a `desc::Raising`.
+/// The additional descriptor of a raising function: a `desc::Raising`.
 fn raising(symbol: &str, python: &PyFunction, short: bool) -> String {
     let ret = match python.ret {
         Ret::Status => "Status".to_owned(),
@@ -480,7 +480,7 @@ fn request(python: &PyFunction, request: &Request) -> String {
     )
 }
 
-/// Whether the short way does, as `desc::Raising::short` defines it.
+/// Whether the function qualifies for `desc::Raising::short`.
 fn short(f: &Function, python: &PyFunction) -> bool {
     let args = python.args.iter().all(|arg| {
         matches!(
@@ -520,15 +520,15 @@ fn arg_named(python: &PyFunction, name: &str) -> Option<usize> {
     python.args.iter().position(|arg| arg.name == name)
 }
 
-/// The least length of a list: index of the argument that tells, what is taken off it, and whether an empty list is
-/// fine whatever it says.
+/// The minimum length of a list: index of the argument that determines it, a number to subtract, and whether an empty
+/// list is always accepted.
 fn list_count(
     python: &PyFunction,
     index: usize,
     count: Option<usize>,
 ) -> Option<(usize, usize, bool)> {
     let name = python.args[index].name.as_str();
-    // Edge data is optional: without it all edges are plain.
+    // Edge data is optional: without it, all edges have default data.
     let optional = matches!(name, "edgeData" | "dependencyData");
     if let Some(rank) = arg_named(python, "tensorRank") {
         let less = match name {
@@ -546,8 +546,8 @@ fn list_count(
     count.map(|count| (count, 0, optional))
 }
 
-/// The argument with the number of bytes that C reads or writes at a `void *` or `char *` argument, so that a buffer
-/// given there can be checked.
+/// The argument with the number of bytes that C reads or writes at a `void *` or `char *` argument, for bounds checks
+/// of buffers.
 fn buffer_size(f: &Function, python: &PyFunction, index: usize) -> Option<usize> {
     let size = match (f.name.as_str(), python.args[index].name.as_str()) {
         (_, "dstHost" | "srcHost") => "ByteCount",
@@ -563,7 +563,7 @@ fn buffer_size(f: &Function, python: &PyFunction, index: usize) -> Option<usize>
     arg_named(python, size)
 }
 
-/// For memory that C touches row by row: the arguments with the distance of the rows, their width and their number.
+/// For memory that C accesses in rows: the arguments with pitch, width and height.
 fn rows(f: &Function, python: &PyFunction, index: usize) -> Option<(usize, usize, usize)> {
     if !f.name.starts_with("cudaMemcpy2D") && !f.name.starts_with("cudaMemset2D") {
         return None;
@@ -581,7 +581,7 @@ fn rows(f: &Function, python: &PyFunction, index: usize) -> Option<(usize, usize
     ))
 }
 
-/// Copies of the runtime that move `count` bytes in a row.
+/// Copy functions of the runtime that move `count` contiguous bytes.
 fn moves_count(name: &str) -> bool {
     matches!(
         name,
@@ -599,7 +599,7 @@ fn moves_count(name: &str) -> bool {
     )
 }
 
-/// The count of an array of which Python can only give the first element.
+/// The count of an array of which Python passes only the first element.
 fn single_of_many(f: &Function, python: &PyFunction) -> Option<usize> {
     match f.name.as_str() {
         "cuGraphicsMapResources" | "cuGraphicsUnmapResources" | "cuMemBatchDecompressAsync" => {
@@ -650,7 +650,7 @@ fn out(lib: &LibraryApi, f: &Function, result: &PyResult, index: usize) -> Strin
         ResultKind::List { of, len } => match self::len(f, *len) {
             Some(len) => format!("Out::List({}, {len})", element(lib, of)),
             None => {
-                // Such a result needs a function of its own.
+                // Such a result requires a hand-written function.
                 assert!(
                     special(f) != "None",
                     "{}: the length of result {index} is not known before the call",
@@ -697,7 +697,7 @@ fn out(lib: &LibraryApi, f: &Function, result: &PyResult, index: usize) -> Strin
     }
 }
 
-/// The number of elements to make room for. A count that is read back after the call went in as an argument.
+/// The capacity in elements. A count that is read back after the call is also an argument.
 fn len(f: &Function, len: Len) -> Option<String> {
     match len {
         Len::Arg { arg } => Some(format!("Len::Arg({arg})")),
@@ -711,7 +711,7 @@ fn len(f: &Function, len: Len) -> Option<String> {
     }
 }
 
-/// A number of elements that must be known before the call.
+/// A number of elements that is known before the call.
 fn known(f: &Function, len: Len) -> String {
     match self::len(f, len) {
         Some(len) => len,

@@ -23,9 +23,9 @@ pub fn generate(api: &ir::Api) -> Vec<(PathBuf, String)> {
     files
 }
 
-/// Numbers of classes and enums over all libraries.
+/// Indices of classes and enums of all libraries.
 struct Ids {
-    /// By library and name: the modules that raise share names.
+    /// By library and name: the raising modules share names.
     classes: BTreeMap<(String, String), usize>,
     enums: BTreeMap<(String, String), usize>,
     first: BTreeMap<String, (usize, usize)>,
@@ -63,7 +63,7 @@ impl Ids {
         }
     }
 
-    /// A base, which may be another library's.
+    /// A base class, possibly of another library.
     fn base(&self, lib: &ir::LibraryApi, name: &str) -> String {
         let (library, class) = name.split_once('.').unwrap_or((&lib.name, name));
         match self.classes.get(&(library.to_owned(), class.to_owned())) {
@@ -79,7 +79,7 @@ impl Ids {
         }
     }
 
-    /// `class::driver::CUcontext`, `class::nvml::PciInfo`: a namespace a library.
+    /// `class::driver::CUcontext`, `class::nvml::PciInfo`: one namespace per library.
     fn source(&self, api: &ir::Api) -> String {
         let mut out = format!("//! Indices of the Python classes and enums.\n//!\n{HEADER}\n\n");
         out.push_str("#![allow(dead_code, missing_docs, non_upper_case_globals)]\n\n");
@@ -109,7 +109,7 @@ impl Ids {
 }
 
 fn namespace(out: &mut String, lib: &ir::LibraryApi, what: &str, own: &str) {
-    // Not every library has both.
+    // Not every library has both kinds.
     let _ = writeln!(
         out,
         "/// Of `{}`.\npub mod {} {{\n#[allow(unused_imports)]\nuse crate::types::{what};\n\n{own}}}\n",
@@ -177,7 +177,7 @@ fn library(lib: &ir::LibraryApi, ids: &Ids) -> String {
     let enums = sorted_enums(lib);
     let _ = writeln!(out, "static ENUMS: [Enum; {}] = [", enums.len());
     for e in enums {
-        // A second name is a member with the value of the first.
+        // An alias is a member with the value of the first.
         let mut members: Vec<(&str, i64)> =
             e.members.iter().map(|(n, v)| (n.as_str(), *v)).collect();
         for (alias, target) in &e.aliases {
@@ -279,7 +279,7 @@ fn class_source(lib: &ir::LibraryApi, class: &ir::PyClass, ids: &Ids) -> String 
             }
             "Kind::Pod".to_owned()
         }
-        // A few pointer typedefs behave as numbers in Python.
+        // A few pointer typedefs are integers in Python.
         ClassKind::Handle | ClassKind::Callback if !has("__index__") && class.base.is_none() => {
             "Kind::Integer(Prim::U64)".to_owned()
         }
@@ -323,7 +323,7 @@ fn class_source(lib: &ir::LibraryApi, class: &ir::PyClass, ids: &Ids) -> String 
     )
 }
 
-/// `sizeof` does not know the parts of other structs that C gives a tag but that cannot be made alone.
+/// `sizeof` does not support tagged parts of other structs that Python cannot construct.
 fn has_size(class: &ir::PyClass) -> bool {
     class.size > 0
 }
@@ -341,7 +341,7 @@ fn describe_part(lib: &ir::LibraryApi, record: &ir::Record) -> String {
     }
 }
 
-/// How programs spell the type of a struct that has a typedef.
+/// The usual C spelling of a struct type with a typedef.
 fn spelling(lib: &ir::LibraryApi, record: &ir::Record) -> String {
     let named =
         |t: &&ir::Typedef| matches!(&t.ty, ir::Type::Named { name } if *name == record.name);
@@ -351,7 +351,7 @@ fn spelling(lib: &ir::LibraryApi, record: &ir::Record) -> String {
     }
 }
 
-/// Attributes as the C declaration orders them (the IR sorts those of [`ClassKind::Record`] by name).
+/// Attributes in C declaration order (the IR sorts those of [`ClassKind::Record`] by name).
 pub(super) fn in_c_order<'a>(lib: &ir::LibraryApi, class: &'a ir::PyClass) -> Vec<&'a ir::PyAttr> {
     let mut order = Vec::new();
     match &class.kind {
@@ -410,7 +410,7 @@ fn elem(lib: &ir::LibraryApi, of: &Element, ids: &Ids) -> String {
     }
 }
 
-/// List attributes that take a bytes-like value for the raw memory of their elements.
+/// List attributes that accept a bytes-like value as the raw memory of their elements.
 pub(super) fn takes_raw_memory(attr: &ir::PyAttr) -> bool {
     matches!(
         attr.name.as_str(),
@@ -418,7 +418,7 @@ pub(super) fn takes_raw_memory(attr: &ir::PyAttr) -> bool {
     )
 }
 
-/// Classes whose list attributes set their count when they are assigned.
+/// Classes whose list attributes set their count on assignment.
 fn sets_count(class: &ir::PyClass) -> bool {
     class.name.starts_with("CUDA_MEMCPY_BATCH_NODE_PARAMS")
         || class.name.starts_with("CUDA_FABRIC_CPY_BATCH_NODE_PARAMS")
@@ -431,7 +431,7 @@ fn count((offset, size): (usize, usize)) -> String {
 fn field_kind(lib: &ir::LibraryApi, class: &ir::PyClass, attr: &ir::PyAttr, ids: &Ids) -> String {
     match &attr.kind {
         AttrKind::Int { builtin } => format!("FieldKind::Int({})", prim(*builtin)),
-        // The NumPy type is that of Windows, where it has 32 bits.
+        // The NumPy type is the 32-bit one of Windows.
         AttrKind::Long { builtin } => format!("FieldKind::Long({})", prim(*builtin)),
         AttrKind::Float { builtin } => format!("FieldKind::Float({})", prim(*builtin)),
         AttrKind::Enum { name } => format!("FieldKind::Enum({})", ids.enumeration(lib, name)),
@@ -477,7 +477,7 @@ fn field_kind(lib: &ir::LibraryApi, class: &ir::PyClass, attr: &ir::PyAttr, ids:
                 _ => format!("FieldKind::Pointee({})", ids.class(lib, class)),
             }
         }
-        // Pointers to numbers are shown in decimal, as NVIDIA's package does.
+        // Formats pointers to numbers in decimal, as NVIDIA's package does.
         AttrKind::VoidPtr if attr.doc_type == "size_t" => "FieldKind::PlainAddress".to_owned(),
         AttrKind::VoidPtr => "FieldKind::Address".to_owned(),
         AttrKind::KernelParams => "FieldKind::KernelParams".to_owned(),

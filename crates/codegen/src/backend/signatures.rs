@@ -1,4 +1,4 @@
-//! C signatures, and the thunks that call by them.
+//! C signatures and the thunks that call through them.
 
 use crate::ir::{Builtin, Function, LibraryApi, Type};
 
@@ -61,21 +61,21 @@ impl Abi {
     }
 }
 
-/// The shape of a C function, for which there is one thunk.
+/// The ABI signature of a C function; functions with the same signature share a thunk.
 pub struct Signature {
     params: Vec<Abi>,
-    /// Bits of the result; 0: there is none.
+    /// Bits of the result; 0 for none.
     ret: u8,
 }
 
-/// The shape of a function.
+/// The ABI signature of a function.
 pub fn signature(lib: &LibraryApi, f: &Function) -> Signature {
     Signature {
         params: f.params.iter().map(|p| Abi::of(lib, &p.ty)).collect(),
         ret: match Abi::of(lib, &f.ret) {
             _ if f.ret == Type::Void => 0,
             Abi::Bits(64) => 64,
-            // `CUfileError_t`: every ABI returns a struct of two 32-bit integers as one word.
+            // `CUfileError_t`: all supported ABIs return a struct of two 32-bit integers as one word.
             Abi::Struct(name) if lib.record(&name).is_some_and(|r| r.size == 8) => 64,
             _ => 32,
         },
@@ -96,13 +96,13 @@ impl Signature {
             .replace("__", "_")
     }
 
-    /// A function that calls one of this shape with its arguments as words.
+    /// A function that calls one of this signature with its arguments as words.
     pub fn thunk(&self) -> String {
         let types: Vec<String> = self.params.iter().map(Abi::rust).collect();
         let loads: Vec<String> = (self.params.iter().enumerate())
             .map(|(index, abi)| abi.load(index))
             .collect();
-        // A status is widened to the thunk's result; nothing is zero.
+        // A status is widened to the thunk's result; void becomes zero.
         let (ret, open, close) = match self.ret {
             0 => ("", "", ";\n0"),
             64 => (" -> i64", "", ""),

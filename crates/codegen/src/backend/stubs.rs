@@ -1,7 +1,7 @@
 //! The `.pyi` stubs: `python/cuda/bindings/<library>.pyi`.
 //!
-//! Parameters are typed by what the engine accepts, results by what comes back on success; on failure the values after
-//! the status are None, which is left out so that programs that check the status need no casts.
+//! Parameters have the types that the binding accepts, results the types of a successful call. On failure the values
+//! after the status are None; the stubs omit that, so that programs that check the status need no casts.
 
 use std::collections::BTreeSet;
 use std::fmt::Write;
@@ -100,7 +100,7 @@ fn module(api: &ir::Api, lib: &ir::LibraryApi) -> String {
     out
 }
 
-/// `__all__`: the module's names, as its lazy table gives them.
+/// `__all__`: the names in the module's lazy table.
 fn exports(lib: &ir::LibraryApi) -> String {
     let python = &lib.python;
     let mut names: BTreeSet<&str> = BTreeSet::from(["sizeof"]);
@@ -114,7 +114,7 @@ fn exports(lib: &ir::LibraryApi) -> String {
             .map(|f| f.name.as_str()),
     );
     names.extend(python.functions.iter().map(|f| f.name.as_str()));
-    // As at run time: `__CUDART_API_VERSION` can be had, and no `import *` takes it.
+    // As at run time: `__CUDART_API_VERSION` is accessible, but not exported by `import *`.
     names.retain(|name| !name.starts_with('_'));
     let mut out = String::from("\n__all__ = [\n");
     for name in names {
@@ -129,7 +129,7 @@ fn mentions(body: &str, word: &str) -> bool {
         .any(|w| w == word)
 }
 
-/// Classes and enums of other libraries that the stub names.
+/// Classes and enums of other libraries in the stub.
 fn foreign_names(
     api: &ir::Api,
     lib: &ir::LibraryApi,
@@ -225,7 +225,7 @@ fn class_stub(lib: &ir::LibraryApi, class: &ir::PyClass) -> String {
     out
 }
 
-/// What reading an attribute gives and what it takes.
+/// The read type and the accepted type of an attribute.
 pub(super) fn attribute(attr: &ir::PyAttr) -> (String, String) {
     match &attr.kind {
         AttrKind::Int { .. } | AttrKind::Long { .. } => ("int".into(), "SupportsInt".into()),
@@ -250,12 +250,12 @@ pub(super) fn attribute(attr: &ir::PyAttr) -> (String, String) {
             (format!("list[{}]", element(of)), write)
         }
         AttrKind::PointerTo { class, .. } => (class.clone(), "int".into()),
-        // Addresses, buffers (NumPy arrays among them) and objects with an address.
+        // Addresses, buffers (including NumPy arrays) and objects with an address.
         AttrKind::VoidPtr | AttrKind::KernelParams => ("int".into(), "Any".into()),
         AttrKind::CString => ("bytes | int".into(), "bytes | None".into()),
         AttrKind::Address => ("int".into(), "int".into()),
         AttrKind::Text | AttrKind::Str { .. } => ("str".into(), "str".into()),
-        // NumPy arrays where NumPy is there, else memoryviews; record arrays.
+        // NumPy arrays if NumPy is installed, else memoryviews; record arrays.
         AttrKind::Fixed { .. }
         | AttrKind::Counted { .. }
         | AttrKind::PointerInts { .. }
@@ -293,7 +293,7 @@ pub(super) fn argument(kind: &ArgKind, special: Option<&str>) -> String {
         ArgKind::Float { .. } if special == Some("tex_ref_set_border_color") => {
             "Sequence[float]".into()
         }
-        // Ints, NumPy's numbers and what else has `__int__`.
+        // Ints, NumPy scalars and other objects with `__int__`.
         ArgKind::Int { .. } => "SupportsInt".into(),
         ArgKind::Float { .. } => "float".into(),
         ArgKind::Enum { name } => format!("{name} | int"),
@@ -348,7 +348,7 @@ pub(super) fn result(kind: &ResultKind) -> String {
     }
 }
 
-/// A function that no C function stands behind.
+/// A function without a C function.
 fn custom_stub(lib: &ir::LibraryApi, python: &ir::PyFunction) -> String {
     let args: Vec<String> = (python.args.iter())
         .map(|a| format!("{}: {}", a.name, argument(&a.kind, None)))
@@ -361,7 +361,7 @@ fn custom_stub(lib: &ir::LibraryApi, python: &ir::PyFunction) -> String {
     )
 }
 
-/// What a function that no C function stands behind returns.
+/// The return type of a function without a C function.
 pub(super) fn answer(lib: &ir::LibraryApi, python: &ir::PyFunction) -> String {
     let results: Vec<String> = python.results.iter().map(|r| result(&r.kind)).collect();
     match python.ret {

@@ -1,7 +1,7 @@
 //! The `.pyi` stubs of the modules whose functions raise.
 //!
-//! What depends on the number of structs in an object (a plain value for one, an array for any other number) is the plain
-//! value or Any: what is checked is the use that most programs make of it.
+//! Attributes whose type depends on the number of structs in an object (a plain value for one, else an array) have
+//! the plain type or Any, which fits most programs.
 
 use std::collections::BTreeSet;
 use std::fmt::Write;
@@ -11,7 +11,7 @@ use crate::interface::raising::structs::numpy;
 use crate::ir::{self, AttrKind, Builtin, ClassKind, ErrorText, ResultKind};
 use crate::naming::title;
 
-/// Arguments and results of functions written by hand: function, argument (`->` for the result), type.
+/// Arguments and results of hand-written functions: function, argument (`->` for the result), type.
 const BY_HAND: &[(&str, &str, &str)] = &[
     (
         "device_clear_field_values",
@@ -40,7 +40,7 @@ const BY_HAND: &[(&str, &str, &str)] = &[
     ("submit_task", "ptr_to_tasks", "Task | int"),
 ];
 
-/// The types of results that have no public class, where the stub mentions them.
+/// Result types without a public class, included if the stub mentions them.
 const PRIVATE: &[(&str, &str)] = &[
     (
         "_memoryviewslice",
@@ -131,7 +131,7 @@ pub fn module(lib: &ir::LibraryApi) -> String {
     head(lib, &body) + &body
 }
 
-/// The module's functions by name, with the C symbol where there is one.
+/// The module's functions by name, with the C symbol, if any.
 fn functions(lib: &ir::LibraryApi) -> Vec<(&ir::PyFunction, Option<&str>)> {
     let made = lib
         .functions
@@ -224,7 +224,7 @@ fn mentions(body: &str, word: &str) -> bool {
         .any(|w| w == word)
 }
 
-/// `__all__`: the module's names, as its lazy table gives them.
+/// `__all__`: the names in the module's lazy table.
 fn exports(lib: &ir::LibraryApi) -> String {
     let python = &lib.python;
     let mut names: BTreeSet<&str> = BTreeSet::new();
@@ -279,7 +279,7 @@ fn exceptions(out: &mut String, lib: &ir::LibraryApi) {
             if two {
                 out.push_str("    cuda_error: int | None\n");
             }
-            // The library's messages, where it keeps them (the compilers and linkers do).
+            // The library's log, which compilers and linkers keep.
             out.push_str("    log: str\n");
             let more = if two {
                 ", cu_err: int | None = None"
@@ -340,7 +340,7 @@ fn array_of(builtin: Builtin) -> String {
     format!("_NDArray[_np.{}]", numpy(builtin))
 }
 
-/// What reading an attribute gives and what it takes; nothing for members that are no attributes.
+/// The read type and the accepted type of an attribute; `None` for members that are not attributes.
 pub(super) fn attribute(attr: &ir::PyAttr, array: bool) -> Option<(String, String)> {
     const NUMBERS: &str = "Sequence[SupportsInt] | _NDArray[Any]";
     let many = |read: &str, write: &str| match array {
@@ -355,7 +355,7 @@ pub(super) fn attribute(attr: &ir::PyAttr, array: bool) -> Option<(String, Strin
         AttrKind::Fixed { builtin, .. } | AttrKind::Counted { builtin, .. } => {
             (array_of(*builtin), NUMBERS.into())
         }
-        // An empty list until something is assigned.
+        // An empty list by default.
         AttrKind::PointerInts { builtin, .. } => (
             format!("{} | list[int]", array_of(*builtin)),
             NUMBERS.into(),

@@ -54,7 +54,7 @@ fn library(api: &Api, lib: &LibraryApi) -> String {
         let names: Vec<&str> = used.map(|f| f.name.as_str()).collect();
         let _ = writeln!(out, "use super::{other}::{{{}}};\n", names.join(", "));
     }
-    // The runtime's handles are the driver's: one type for both.
+    // The runtime's handles are the driver's types.
     let shared = |o: &String| {
         let earlier = api.libraries.iter().take_while(|l| l.name != lib.name);
         earlier.into_iter().find(|l| l.opaques.contains(o))
@@ -107,7 +107,7 @@ fn library(api: &Api, lib: &LibraryApi) -> String {
     out
 }
 
-/// Under what names a library of CUDA 12 exports functions that CUDA 13 has by a name that meant another one.
+/// The export names in a CUDA 12 library of functions whose CUDA 13 name denotes another function there.
 fn older_exports(out: &mut String, lib: &LibraryApi) {
     if lib.name != "runtime" {
         return;
@@ -125,7 +125,7 @@ fn older_exports(out: &mut String, lib: &LibraryApi) {
     );
     for (new, old) in renamed {
         let params = |f: &Function| f.params.iter().map(|p| p.ty.clone()).collect::<Vec<_>>();
-        // Where the types have the same names, the layout behind one of them changed.
+        // If the type names are the same, the layout of one of them changed.
         let same = (lib.entry_points.iter())
             .filter(|e| e.majors.contains(&12) && e.stream == StreamMode::Legacy)
             .filter(|e| e.symbol.starts_with(&format!("{}_v", new.symbol)))
@@ -455,7 +455,7 @@ fn entry_points(out: &mut String, lib: &LibraryApi) {
     );
 }
 
-/// Assertions of every layout, as the headers' compiler has it.
+/// Assertions of every layout computed by libclang.
 fn layout(api: &Api) -> String {
     let mut out = format!(
         "//! Sizes, alignments and offsets of the C compiler, asserted at compile time.\n//!\n{HEADER}\n\n\

@@ -1,7 +1,7 @@
-//! Layouts as libclang computed them, checked against the system's C compiler for every header set.
+//! Compares libclang's layouts with the system's C compiler, for every header set.
 //!
 //! Together with the assertions in `crates/sys/src/generated/layout.rs`, which rustc checks against the same numbers,
-//! this shows that the Rust types have the layout that C programs see.
+//! this proves that the Rust types have the layout of C programs.
 
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -13,7 +13,7 @@ use crate::ir::{Record, Type};
 pub struct HeaderSet {
     /// `driver-13`
     pub name: String,
-    /// What to include.
+    /// Headers to include.
     pub includes: &'static [&'static str],
     /// Macros to define.
     pub defines: &'static [&'static str],
@@ -23,7 +23,7 @@ pub struct HeaderSet {
     pub records: Vec<Record>,
 }
 
-/// A C file that compiles exactly when the compiler agrees with every size, alignment and offset.
+/// A C file that compiles if and only if every size, alignment and offset matches.
 fn source(set: &HeaderSet) -> String {
     let mut out = String::new();
     for i in set.includes {
@@ -45,7 +45,8 @@ fn assert_c(out: &mut String, what: &str, value: usize) {
     );
 }
 
-/// Offsets and sizes of the members of `r`, which lies at `path` (empty, or ending in a dot) within the C type `c`.
+/// Asserts offsets and sizes of the members of `r`, which is at `path` (empty, or ending in a dot) within the C type
+/// `c`.
 fn members(out: &mut String, set: &HeaderSet, c: &str, r: &Record, path: &str, base: usize) {
     for f in &r.fields {
         let at = base + f.offset;
@@ -57,7 +58,7 @@ fn members(out: &mut String, set: &HeaderSet, c: &str, r: &Record, path: &str, b
             assert_c(out, &format!("__builtin_offsetof({c}, {full})"), at);
             assert_c(out, &format!("sizeof((({c} *)0)->{full})"), f.size);
         }
-        // Members of anonymous types have no C name of their own: they are reached from here.
+        // Anonymous types have no C name; their members are asserted through this one.
         if let Type::Named { name } = &f.ty
             && let Some(inner) = set.records.iter().find(|x| x.name == *name)
             && inner.c_name.is_none()
@@ -76,7 +77,7 @@ fn members(out: &mut String, set: &HeaderSet, c: &str, r: &Record, path: &str, b
 ///
 /// # Errors
 ///
-/// There is no C compiler, or it sees a layout differently (with its message).
+/// The C compiler is missing, or rejects a layout (with its message).
 pub fn check(sets: &[HeaderSet], scratch: &Path) -> Result<(), String> {
     let cc = std::env::var("CC").unwrap_or_else(|_| "cc".to_owned());
     std::fs::create_dir_all(scratch).map_err(|e| format!("{}: {e}", scratch.display()))?;
@@ -144,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn nameless_members_are_reached_from_outside() {
+    fn nameless_members_are_asserted_through_the_container() {
         let int = || Type::Builtin {
             builtin: Builtin::Int,
         };

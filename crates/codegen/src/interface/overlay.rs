@@ -1,6 +1,6 @@
-//! `api/overlay/*.toml`: what a header cannot say.
+//! `api/overlay/*.toml`: facts that headers do not express.
 //!
-//! Whole-library rules first (`[library]`, `[names]`, `[members]`, `[enums]`), then exceptions, a table a function or a
+//! Library-wide rules (`[library]`, `[names]`, `[members]`, `[enums]`), then exceptions, one table per function or
 //! class. `docs/codegen.md` explains every key.
 
 use std::collections::BTreeMap;
@@ -19,7 +19,7 @@ pub struct Overlay {
     /// Python's names for parameter names that are keywords or built-ins of Python.
     #[serde(default)]
     pub names: BTreeMap<String, String>,
-    /// Units of numbers: the end of a C name (`MHz`), or `function.parameter`, `struct.member`; "" for none.
+    /// Units of numbers, by suffix of a C name (`MHz`), `function.parameter` or `struct.member`; "" for none.
     #[serde(default)]
     pub units: BTreeMap<String, String>,
     /// Struct members.
@@ -28,43 +28,43 @@ pub struct Overlay {
     /// Enum classes that are copies of another enum's members: `CUstreamAttrID = "CUlaunchAttributeID"`.
     #[serde(default)]
     pub enum_copies: BTreeMap<String, String>,
-    /// Functions that no C function stands behind, by their Python names.
+    /// Functions without a C function, by Python name.
     #[serde(default)]
     pub custom: BTreeMap<String, HandWritten>,
-    /// Exceptions, a table a function, keyed by C parameter.
+    /// Exceptions per function, by C parameter.
     #[serde(default)]
     pub functions: BTreeMap<String, FunctionOverlay>,
-    /// Exceptions, a table a class, keyed by member.
+    /// Exceptions per class, by member.
     #[serde(default)]
     pub classes: BTreeMap<String, BTreeMap<String, MemberOverlay>>,
-    /// Classes that no C type stands behind: name to what they are.
+    /// Classes without a C type: name and description.
     #[serde(default)]
     pub other_classes: BTreeMap<String, String>,
     /// Handle classes that derive from another library's of the same C type: `cudaStream_t = "driver.CUstream"`.
     #[serde(default)]
     pub bases: BTreeMap<String, String>,
-    /// Struct classes whose members of type `dim3` (or whose own members) start as 1, as C++ has them.
+    /// Struct classes whose `dim3` members (or own members) default to 1, as in C++.
     #[serde(default)]
     pub ones: Vec<String>,
-    /// Dunders of classes where the rule for their kind does not hold.
+    /// Dunders of classes that deviate from the rule for their kind.
     #[serde(default)]
     pub dunders: BTreeMap<String, Vec<String>>,
     /// Methods of classes beyond `getPtr`.
     #[serde(default)]
     pub methods: BTreeMap<String, Vec<String>>,
-    /// Structs that Python shows, where the style is `raises`.
+    /// Structs that Python exposes, for style `raises`.
     #[serde(default)]
     pub types: TypeRules,
-    /// Enum classes by Python name, where the style is `raises`.
+    /// Enum classes by Python name, for style `raises`.
     #[serde(default)]
     pub enums: BTreeMap<String, EnumOverlay>,
-    /// Constants by Python name, where the style is `raises`: the macro, or the value.
+    /// Constants by Python name, for style `raises`: the macro, or the value.
     #[serde(default)]
     pub constants: BTreeMap<String, toml::Value>,
-    /// Exceptions, where the style is `raises`.
+    /// Exceptions, for style `raises`.
     #[serde(default)]
     pub exceptions: ExceptionRules,
-    /// Further names: what they stand for, in this module or (with dots) in another.
+    /// Aliases: the target in this module or (with dots) in another.
     #[serde(default)]
     pub aliases: BTreeMap<String, String>,
 }
@@ -79,24 +79,24 @@ pub struct LibraryRules {
     pub status: String,
     /// Its success member.
     pub success: String,
-    /// CUDA major whose interface Python shows.
+    /// CUDA major of the Python interface.
     pub major: u32,
     /// `tuple` (the default) or `raises`.
     #[serde(default)]
     pub style: Style,
-    /// Taken off names of functions and classes, where the style is `raises`.
+    /// Prefix removed from names of functions and classes, for style `raises`.
     #[serde(default)]
     pub prefix: String,
-    /// Spellings that are one word each in snake_case: `NvLink` becomes `nvlink`.
+    /// Spellings that form one word in snake_case: `NvLink` becomes `nvlink`.
     #[serde(default)]
     pub words: Vec<String>,
-    /// The class of exceptions, where the style is `raises`.
+    /// The exception class, for style `raises`.
     #[serde(default)]
     pub exception: String,
-    /// Functions that may wait for long, and that Ctrl-C must end.
+    /// Functions that may block for long and are interruptible with Ctrl-C.
     #[serde(default)]
     pub interruptible: Vec<String>,
-    /// Typedefs of handles that the module keeps account of, because the library crashes on dead ones.
+    /// Typedefs of handles that the module tracks, because the library crashes on destroyed ones.
     #[serde(default)]
     pub handles: Vec<String>,
     /// Functions (names or prefixes ending in `*`) that Python does not expose.
@@ -117,7 +117,7 @@ pub struct LibraryRules {
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct MemberRules {
-    /// Members (names or prefixes ending in `*`) that classes do not show.
+    /// Members (names or prefixes ending in `*`) that classes do not expose.
     #[serde(default)]
     pub hide: Vec<String>,
 }
@@ -126,25 +126,25 @@ pub struct MemberRules {
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TypeRules {
-    /// What C puts before the Python name of a struct (and `_t` after some).
+    /// The C prefix of struct names (some also end in `_t`).
     #[serde(default)]
     pub prefix: String,
     /// Base of the enums: `FastEnum`, the default, or `IntEnum`.
     #[serde(default)]
     pub enum_base: Option<String>,
-    /// Python names of the structs whose class holds one.
+    /// Python names of the classes of one struct.
     #[serde(default)]
     pub single: Vec<String>,
-    /// Python names of the structs whose class holds any number.
+    /// Python names of the classes of struct arrays.
     #[serde(default)]
     pub array: Vec<String>,
-    /// C names by Python name, where the rule gives another.
+    /// C names by Python name, if they deviate from the rule.
     #[serde(default)]
     pub c_names: BTreeMap<String, String>,
-    /// Nameless structs that are members with a name, by IR name: the number in the class's name.
+    /// Numbers in the class names of nameless struct types, by IR name.
     #[serde(default)]
     pub anonymous: BTreeMap<String, usize>,
-    /// Names of NumPy types by class, where the rule gives another.
+    /// Names of NumPy types by class, if they deviate from the rule.
     #[serde(default)]
     pub dtypes: BTreeMap<String, String>,
     /// Members whose Python name gets an underscore at the end.
@@ -158,29 +158,29 @@ pub struct TypeRules {
 pub struct EnumOverlay {
     /// C enum.
     pub c: Option<String>,
-    /// Its name is not C's name of the same thing: nothing tells of the C enum.
+    /// The Python name does not correspond to the C name; the C enum is not recorded.
     #[serde(default)]
     pub unrelated: bool,
-    /// Taken off the names of the enumerators; those without it keep theirs.
+    /// Prefix removed from enumerator names.
     #[serde(default)]
     pub strip: String,
-    /// What the names of the macros begin with.
+    /// Prefix of the macros.
     pub macros: Option<String>,
     /// C writes `CamelCase`, Python `UPPER_CASE`.
     #[serde(default)]
     pub upper: bool,
-    /// Every member has a second name: C's without this.
+    /// Every member has an alias: the C name without this prefix.
     pub aliases: Option<String>,
-    /// Names, after taking off what is taken off, that are no members.
+    /// Names, after removal of the prefix, that are not members.
     #[serde(default)]
     pub leave_out: Vec<String>,
-    /// Members that have another name than the rule gives, by the rule's.
+    /// Renamed members, by their name under the rule.
     #[serde(default)]
     pub rename: BTreeMap<String, String>,
-    /// Further members: a macro, or a value.
+    /// Additional members: a macro, or a value.
     #[serde(default)]
     pub extra: BTreeMap<String, toml::Value>,
-    /// Further names of members.
+    /// Aliases of members.
     #[serde(default)]
     pub also: BTreeMap<String, String>,
 }
@@ -192,18 +192,18 @@ pub struct ExceptionRules {
     /// Python name of the status enum.
     #[serde(default)]
     pub status: String,
-    /// Where the text comes from.
+    /// Source of the message text.
     #[serde(default)]
     pub text: ErrorText,
-    /// Whether every failure has a class of its own.
+    /// Whether every status has its own class.
     #[serde(default)]
     pub by_status: bool,
-    /// Classes whose name would hide a built-in one, and theirs; the name of the rule becomes an alias.
+    /// Renamed classes, whose rule name would shadow a built-in one; the rule name becomes an alias.
     #[serde(default)]
     pub rename: BTreeMap<String, String>,
 }
 
-/// A function that no C function stands behind.
+/// A function without a C function.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct HandWritten {
@@ -214,8 +214,8 @@ pub struct HandWritten {
     pub args: Vec<String>,
     /// Type of the result; none: `None`.
     pub returns: Option<String>,
-    /// Where the style is `tuple`: the documented name of the result, which then comes after a status. Without it the
-    /// result comes alone.
+    /// For style `tuple`: the documented name of the result, which then follows a status. Without it, the result is
+    /// returned alone.
     pub result: Option<String>,
 }
 
@@ -224,19 +224,19 @@ pub struct HandWritten {
 pub struct FunctionOverlay {
     /// Hand-written implementation.
     pub special: Option<String>,
-    /// Types of what a hand-written implementation returns, beyond what the parameters tell.
+    /// Types of additional results of a hand-written implementation.
     #[serde(default)]
     pub gives: Vec<String>,
-    /// Python name, where it is not the rule's.
+    /// Python name, if it deviates from the rule.
     pub python: Option<String>,
-    /// What C returns where the style is `raises` and the type does not tell: `value`, `void`.
+    /// Meaning of the C return value for style `raises`, if the type is ambiguous: `value`, `void`.
     pub returns: Option<String>,
     /// Parameters by C name.
     #[serde(flatten)]
     pub params: BTreeMap<String, ParamOverlay>,
 }
 
-/// A parameter's exceptions. Keys left out follow the rules.
+/// A parameter's exceptions. Omitted keys follow the rules.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ParamOverlay {
@@ -259,24 +259,24 @@ pub struct ParamOverlay {
     pub default: Option<String>,
     /// Whether None is accepted.
     pub nullable: Option<bool>,
-    /// Type shown for the result.
+    /// Documented type of the result.
     pub result_type: Option<String>,
-    /// For buffers: the C parameter with the number of bytes; for `buffer_out` also the C function that tells it.
+    /// For buffers: the C parameter with the number of bytes; for `buffer_out` also the C function that returns it.
     pub size: Option<String>,
     /// For `request`: fields that are arguments, `field` or `field as name`; with a hand-written implementation also
     /// `name: kind`, which it makes a field of.
     #[serde(default, rename = "in")]
     pub inputs: Vec<String>,
-    /// For `request`: fields that come back; without it the struct does.
+    /// For `request`: fields that are results; by default the struct is the result.
     #[serde(rename = "out")]
     pub outputs: Option<Vec<String>>,
-    /// Whether the call fills in the struct's version word (structs that come back: yes; arguments: no).
+    /// Whether the call fills in the struct's version word (default: for results, not for arguments).
     pub version: Option<bool>,
-    /// What C is given, and Python does not see: a number, a macro, `sizeof` a parameter's struct.
+    /// A value passed to C and hidden from Python: a number, a macro, `sizeof` a parameter's struct.
     pub value: Option<toml::Value>,
-    /// C struct in place of the one the prototype has.
+    /// C struct that replaces the prototype's.
     pub class: Option<String>,
-    /// Whether the call ends the handle.
+    /// Whether the call destroys the handle.
     #[serde(default)]
     pub ends: bool,
     /// For structs: `exact` (an instance, no address) or `plain` (an address only).
@@ -293,7 +293,7 @@ pub struct MemberOverlay {
     pub count: Option<String>,
     /// False for read-only members.
     pub settable: Option<bool>,
-    /// Python name, where the rule gives another.
+    /// Python name, if it deviates from the rule.
     pub name: Option<String>,
 }
 
@@ -302,7 +302,7 @@ impl Overlay {
     ///
     /// # Errors
     ///
-    /// The file is missing, is no TOML, or has a key that nothing knows.
+    /// The file is missing, is not TOML, or has an unknown key.
     pub fn load(path: &Path) -> Result<Overlay, String> {
         let text = std::fs::read_to_string(path).map_err(|e| format!("{}: {e}", path.display()))?;
         toml::from_str(&text).map_err(|e| format!("{}: {e}", path.display()))
@@ -330,7 +330,7 @@ mod tests {
     }
 
     #[test]
-    fn functions_hold_parameters_beside_their_own_keys() {
+    fn function_tables_hold_parameters_and_keys() {
         let text = r#"
             [library]
             python = "m"

@@ -1,4 +1,4 @@
-//! Units of numbers, which the reference pages tell.
+//! Units of numbers, for the reference pages.
 
 use crate::interface::overlay::Overlay;
 use crate::ir::LibraryApi;
@@ -7,7 +7,7 @@ use crate::ir::LibraryApi;
 ///
 /// # Errors
 ///
-/// An entry that no parameter and no member has the unit of.
+/// An entry matches no parameter and no member.
 pub fn note(lib: &mut LibraryApi, overlay: &Overlay) -> Result<(), String> {
     lib.units = overlay.units.clone();
     for key in overlay.units.keys() {
@@ -27,7 +27,7 @@ pub fn note(lib: &mut LibraryApi, overlay: &Overlay) -> Result<(), String> {
         });
         if !parameter && !member {
             return Err(format!(
-                "overlay of {}, units: nothing is called {key}",
+                "overlay of {}, units: no parameter or member has the unit {key}",
                 lib.name
             ));
         }
@@ -81,7 +81,7 @@ mod tests {
     }
 
     #[test]
-    fn ends_are_whole_words_and_whole_names_win() {
+    fn suffixes_match_words_and_whole_names_win() {
         let mut lib = library();
         let units = [("MHz", "MHz"), ("power", "mW"), ("S.clockMHz", "GHz")];
         note(&mut lib, &overlay(&units)).unwrap();
@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn an_entry_without_use_is_an_error() {
+    fn an_unused_entry_is_an_error() {
         let error = note(&mut library(), &overlay(&[("Ns", "ns")])).unwrap_err();
         assert!(error.contains("Ns"), "{error}");
     }

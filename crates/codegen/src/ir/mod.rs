@@ -1,9 +1,9 @@
-//! The intermediate representation: what the headers say, joined with what the overlay adds.
+//! The intermediate representation: the headers, joined with the overlay.
 //!
-//! The C half ([`Function`], [`Record`], [`Enum`], [`Typedef`], [`Constant`], [`EntryPoint`]) is a plain account of the
-//! headers. The Python half ([`PyFunction`], [`PyClass`], [`PyEnum`], [`PyConstant`]) is derived from it by
-//! `api/overlay/*.toml` and is what the Python back ends read. Everything is in deterministic order: functions, enums,
-//! classes and constants by name, parameters, fields and members as declared.
+//! The C half ([`Function`], [`Record`], [`Enum`], [`Typedef`], [`Constant`], [`EntryPoint`]) describes the headers.
+//! The Python half ([`PyFunction`], [`PyClass`], [`PyEnum`], [`PyConstant`]) is derived from it by
+//! `api/overlay/*.toml` and is what the Python back ends read. Everything is in deterministic order: functions,
+//! enums, classes and constants by name, parameters, fields and members as declared.
 
 use std::collections::BTreeMap;
 
@@ -15,10 +15,10 @@ mod raising;
 pub use python::*;
 pub use raising::*;
 
-/// Everything the back ends are given.
+/// The input of the back ends.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Api {
-    /// One entry a C library, in the order of `sources::SOURCES`.
+    /// One entry per C library, in the order of `sources::SOURCES`.
     pub libraries: Vec<LibraryApi>,
 }
 
@@ -36,19 +36,20 @@ pub struct LibraryApi {
     pub name: String,
     /// Status enum every function returns, e.g. `CUresult`.
     pub status_enum: String,
-    /// The member of `status_enum` that means success, e.g. `CUDA_SUCCESS` (always value 0).
+    /// The success member of `status_enum`, e.g. `CUDA_SUCCESS` (always value 0).
     pub success: String,
     /// Web address of NVIDIA's documentation of the library, without the function's page.
     pub doc_url: String,
     /// `CUDA_VERSION` of the headers read, newest first, e.g. `[13050, 12090]`.
     pub versions: Vec<u32>,
-    /// Current functions of the newest headers, then those only older headers have ([`Function::majors`]).
+    /// Current functions of the newest headers, then functions that only older headers declare
+    /// ([`Function::majors`]).
     pub functions: Vec<Function>,
     /// Every symbol the library exports (older ABI versions and per-thread variants included).
     pub entry_points: Vec<EntryPoint>,
     /// Complete structs and unions, anonymous ones included (before the record that contains them).
     pub records: Vec<Record>,
-    /// Tags that are declared but never defined: what handles point to, e.g. `CUctx_st`.
+    /// Tags without a definition, the targets of handles: `CUctx_st`.
     pub opaques: Vec<String>,
     /// Enums.
     pub enums: Vec<Enum>,
@@ -56,9 +57,9 @@ pub struct LibraryApi {
     pub typedefs: Vec<Typedef>,
     /// Macros with a constant value.
     pub constants: Vec<Constant>,
-    /// Types of other libraries that the declarations name, by name.
+    /// Types of other libraries in the declarations, by name.
     pub uses: Vec<Foreign>,
-    /// Units of numbers, from the overlay: the end of a C name, or a function or struct, a dot and the name.
+    /// Units of numbers, from the overlay, by suffix of a C name, or by function or struct, dot and name.
     pub units: BTreeMap<String, String>,
     /// The Python module.
     pub python: PyModule,
@@ -90,16 +91,16 @@ impl LibraryApi {
         self.uses.iter().find(|f| f.name == name)
     }
 
-    /// Whether the Python module has anything in it.
+    /// Whether the library has a Python module.
     pub fn in_python(&self) -> bool {
         !self.python.classes.is_empty()
             || !self.python.enums.is_empty()
             || self.functions.iter().any(|f| f.python.is_some())
     }
 
-    /// The unit of a parameter or member, where the overlay tells one: that of `owner.name`, else that of the longest end
-    /// of the name. An end that begins with a capital or an underscore is a word of its own in the name; any other
-    /// is a whole name.
+    /// The unit of a parameter or member: that of `owner.name`, else that of the longest matching suffix. A suffix
+    /// that begins with a capital or an underscore matches a word at the end of the name; any other matches whole
+    /// names.
     pub fn unit(&self, owner: &str, name: &str) -> Option<String> {
         if let Some(unit) = self.units.get(&format!("{owner}.{name}")) {
             return Some(unit.clone()).filter(|u| !u.is_empty());
@@ -116,9 +117,9 @@ impl LibraryApi {
             .map(|(_, unit)| unit.clone())
     }
 
-    /// The version word of a struct (typedef, alias or record name): what NVML's functions find in the first member
-    /// `version`, and tell by which layout the caller knows. The size in bytes, and from bit 24 on the version, which
-    /// is in the name: `nvmlMemory_v2_t`, or what an alias stands for. `None` for structs without such a member or name.
+    /// The version word of a struct (typedef, alias or record name): NVML's functions read it from the first member
+    /// `version` to identify the caller's layout. It is the size in bytes, and from bit 24 the version in the type's
+    /// name (`nvmlMemory_v2_t`, or an alias's target). `None` for structs without such a member or name.
     pub fn version_word(&self, name: &str) -> Option<u32> {
         let mut name = name;
         let mut version = version_in(name);
@@ -151,8 +152,7 @@ impl LibraryApi {
         Some(record.size as u32 | version << 24)
     }
 
-    /// `ty` with every typedef on the way replaced by what it stands for (not inside pointers or arrays); enums of
-    /// other libraries by their integer.
+    /// `ty` with typedefs resolved (not inside pointers or arrays); enums of other libraries become their integer.
     pub fn resolve<'a>(&'a self, ty: &'a Type) -> &'a Type {
         let mut ty = ty;
         while let Type::Named { name } = ty {
@@ -166,7 +166,7 @@ impl LibraryApi {
     }
 }
 
-/// 2 of `nvmlMemory_v2_t` and `nvmlMemory_v2_st`.
+/// The 2 of `nvmlMemory_v2_t` and `nvmlMemory_v2_st`.
 fn version_in(name: &str) -> Option<u32> {
     let stem = name
         .strip_suffix("_t")
@@ -181,7 +181,7 @@ pub struct Foreign {
     pub name: String,
     /// The library that declares it: `driver`.
     pub library: String,
-    /// What it is to C, without typedefs: a pointer (whose pointee is the other library's), an integer.
+    /// Its C type without typedefs: a pointer (to the other library's type) or an integer.
     pub ty: Type,
     /// Whether it is an enum there; `ty` is then its integer.
     pub is_enum: bool,
@@ -205,9 +205,9 @@ pub enum Type {
     },
     /// A pointer.
     Pointer {
-        /// What it points to.
+        /// Target type.
         to: Box<Type>,
-        /// Whether what it points to is `const`.
+        /// Whether the target is `const`.
         is_const: bool,
     },
     /// An array member, or an array parameter before decay.
@@ -287,7 +287,7 @@ impl Builtin {
         matches!(self, Builtin::Float | Builtin::Double)
     }
 
-    /// As C writes it.
+    /// C spelling.
     pub fn c_name(self) -> &'static str {
         match self {
             Builtin::Char => "char",
@@ -327,13 +327,13 @@ pub struct Function {
     pub per_thread_abi_version: u32,
     /// Header that declares it.
     pub header: String,
-    /// CUDA majors whose headers declare this very function, e.g. `[12, 13]`.
+    /// CUDA majors whose headers declare exactly this function, e.g. `[12, 13]`.
     pub majors: Vec<u32>,
     /// Return type.
     pub ret: Type,
     /// Parameters in C order.
     pub params: Vec<Param>,
-    /// How Python sees it; `None` where Python does not expose it.
+    /// The Python function; `None` if Python does not expose it.
     pub python: Option<PyFunction>,
 }
 
@@ -344,20 +344,20 @@ pub struct Param {
     pub name: String,
     /// Type as declared (arrays already decayed to pointers).
     pub ty: Type,
-    /// Where the value comes from when Python calls, and what becomes of it.
+    /// Source of the value in a Python call, and its use afterwards.
     pub role: Role,
 }
 
-/// What a Python call does with a C parameter.
+/// The role of a C parameter in a Python call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "role")]
 pub enum Role {
-    /// In: made from Python argument `arg` (index into [`PyFunction::args`]).
+    /// Input: converted from Python argument `arg` (index into [`PyFunction::args`]).
     In {
         /// Argument index.
         arg: usize,
     },
-    /// Out: points at storage whose content becomes result `result` (index into [`PyFunction::results`]).
+    /// Output: points at storage that becomes result `result` (index into [`PyFunction::results`]).
     Out {
         /// Result index.
         result: usize,
@@ -371,7 +371,7 @@ pub enum Role {
     },
     /// Not visible in Python: a null pointer or zero is passed.
     Null,
-    /// A constant: the room there is in a result whose size the interface fixes.
+    /// A constant: the capacity of a result of fixed size.
     Const {
         /// The value.
         value: u64,
@@ -399,7 +399,7 @@ pub struct EntryPoint {
     pub symbol: String,
     /// Name to ask `cuGetProcAddress` for: `cuMemAlloc`, `cuMemcpyHtoD`.
     pub base: String,
-    /// CUDA version of the ABI; 0 where the headers do not tell.
+    /// CUDA version of the ABI; 0 if the headers do not declare it.
     pub abi_version: u32,
     /// Per-thread-default-stream variant or not.
     pub stream: StreamMode,
@@ -426,11 +426,11 @@ pub enum StreamMode {
 /// A complete struct or union.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Record {
-    /// Rust and IR name: the C tag, the typedef's name for `typedef struct {..} X`, or a made-up one for anonymous
-    /// members (parent, underscore, member: `CUlaunchAttributeValue_union_clusterDim`). Ends in `_cuda12` where CUDA 12's
-    /// layout differs.
+    /// Rust and IR name: the C tag, the typedef's name for `typedef struct {..} X`, or a generated one for anonymous
+    /// members (parent, underscore, member: `CUlaunchAttributeValue_union_clusterDim`). Ends in `_cuda12` where CUDA
+    /// 12's layout differs.
     pub name: String,
-    /// How C writes the type (`struct CUuuid_st`, `CUtensorMap`), `None` for anonymous members.
+    /// C spelling of the type (`struct CUuuid_st`, `CUtensorMap`); `None` for anonymous members.
     pub c_name: Option<String>,
     /// Struct or union.
     pub union: bool,
@@ -470,7 +470,7 @@ pub struct Field {
 /// A C enum.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Enum {
-    /// The name used for it: tag without `_enum` where a typedef gives one (`CUresult`).
+    /// The name: that of a typedef if there is one (`CUresult`), else the tag.
     pub name: String,
     /// The C tag, if any (`cudaError_enum`).
     pub tag: Option<String>,
@@ -491,7 +491,7 @@ pub struct EnumMember {
     pub value: i64,
     /// CUDA majors whose headers have it.
     pub majors: Vec<u32>,
-    /// Value in CUDA 12's headers where it differs.
+    /// Value in CUDA 12's headers, if it differs.
     pub value_cuda12: Option<i64>,
 }
 
@@ -500,7 +500,7 @@ pub struct EnumMember {
 pub struct Typedef {
     /// New name.
     pub name: String,
-    /// What it stands for.
+    /// Aliased type.
     pub ty: Type,
     /// CUDA majors whose headers have it.
     pub majors: Vec<u32>,
@@ -513,7 +513,7 @@ pub struct Constant {
     pub name: String,
     /// Value, its low 64 bits.
     pub value: i64,
-    /// Whether those bits are an unsigned number: set above `i64::MAX` only.
+    /// Whether the bits are unsigned: set above `i64::MAX` only.
     pub unsigned: bool,
     /// Type it is cast to (`CUstream` in `((CUstream)0x1)`), if any.
     pub cast: Option<String>,

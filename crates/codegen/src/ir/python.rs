@@ -11,7 +11,7 @@ pub struct PyFunction {
     pub name: String,
     /// Arguments in order, as the Python signature has them.
     pub args: Vec<PyArg>,
-    /// What comes back after the status, in order.
+    /// The results after the status, in order.
     pub results: Vec<PyResult>,
     /// Whether the call releases the GIL.
     pub gil: Gil,
@@ -20,11 +20,11 @@ pub struct PyFunction {
     pub special: Option<String>,
     /// What C returns.
     pub ret: Ret,
-    /// Set where the number of elements is asked for first.
+    /// Set if a first call queries the number of elements.
     pub sizing: Option<Sizing>,
-    /// Structs that are taken apart or have a version word.
+    /// Request structs, and structs with a version word.
     pub requests: Vec<Request>,
-    /// Whether the call may wait for long, and Ctrl-C must be able to leave it.
+    /// Whether the call may block for long and is interruptible with Ctrl-C.
     pub interruptible: bool,
 }
 
@@ -143,12 +143,12 @@ pub enum ArgKind {
         /// Index of the argument with the number of strings.
         count: Option<usize>,
     },
-    /// Memory C reads: None, an address, or a buffer of exactly as many bytes as an argument says.
+    /// Memory that C reads: None, an address, or a buffer of exactly as many bytes as an argument specifies.
     Buffer {
         /// Index of that argument.
         size: Option<usize>,
     },
-    /// Memory C writes: None, an address, or a writable buffer.
+    /// Memory that C writes: None, an address, or a writable buffer.
     BufferOut {
         /// Room needed.
         size: OutSize,
@@ -157,14 +157,14 @@ pub enum ArgKind {
     Pod {
         /// Class.
         class: String,
-        /// What is taken.
+        /// The accepted values.
         rule: PodRule,
     },
-    /// A handle, as an int, that the module's own functions made and that must be alive.
+    /// A live handle, as an int, created by the module's functions.
     Live {
         /// C typedef: `nvvmProgram`.
         handle: String,
-        /// Whether the call ends it.
+        /// Whether the call destroys it.
         ends: bool,
     },
 }
@@ -195,7 +195,7 @@ pub enum Element {
         /// Size in bytes.
         size: usize,
     },
-    /// Structs, laid out one after the other.
+    /// Structs, stored contiguously.
     Struct {
         /// Class name.
         class: String,
@@ -208,7 +208,7 @@ pub enum Element {
     VoidPtr,
 }
 
-/// A value that comes back.
+/// A result.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct PyResult {
     /// Documented name (often the C parameter's).
@@ -240,14 +240,14 @@ pub enum ResultKind {
         /// Enum name.
         name: String,
     },
-    /// A fresh handle object.
+    /// A new handle object.
     Handle {
         /// Class name.
         class: String,
         /// Size in bytes.
         size: usize,
     },
-    /// A fresh struct object that owns its bytes.
+    /// A new struct object that owns its bytes.
     Struct {
         /// Class name.
         class: String,
@@ -259,7 +259,7 @@ pub enum ResultKind {
     Bytes {
         /// Length of the buffer.
         len: Len,
-        /// Cut at the first NUL.
+        /// Truncated at the first NUL.
         until_nul: bool,
     },
     /// `const char **`: bytes up to the NUL, None for a null pointer.
@@ -294,7 +294,7 @@ pub enum ResultKind {
     },
     /// An address or a handle as a plain int (`intptr_t`).
     Address,
-    /// A handle as a plain int, which the module's functions check to be alive ([`ArgKind::Live`]).
+    /// A handle as a plain int, whose lifetime the module tracks ([`ArgKind::Live`]).
     Made {
         /// C typedef: `nvvmProgram`.
         handle: String,
@@ -315,19 +315,19 @@ pub enum ResultKind {
         /// Number of elements.
         len: Len,
     },
-    /// A fresh struct.
+    /// A new struct.
     Pod {
         /// Class.
         class: String,
     },
-    /// A fresh array of structs.
+    /// A new array of structs.
     Pods {
         /// Class.
         class: String,
         /// Number of elements.
         len: Len,
     },
-    /// Made by hand (`special`); the type's name is all there is to tell.
+    /// Returned by a hand-written implementation (`special`); only the type name is known.
     ByHand,
 }
 
@@ -350,12 +350,12 @@ pub enum Len {
         /// Elements.
         value: usize,
     },
-    /// What another function returns, called first (`nvrtcGetNumSupportedArchs` for `nvrtcGetSupportedArchs`).
+    /// The result of another function, called first (`nvrtcGetNumSupportedArchs` for `nvrtcGetSupportedArchs`).
     Call {
         /// Index of that function in `LibraryApi::functions`.
         index: usize,
     },
-    /// What C says when it is called for the number ([`Sizing`]).
+    /// The count that the first call returns ([`Sizing`]).
     Counted,
 }
 
@@ -364,19 +364,19 @@ pub enum Len {
 pub struct PyModule {
     /// `cuda.bindings.driver`
     pub name: String,
-    /// How its functions answer.
+    /// How its functions return results.
     pub style: Style,
-    /// What they raise, where the style is [`Style::Raises`].
+    /// The exceptions, for [`Style::Raises`].
     pub errors: Option<PyErrors>,
     /// Exception classes, bases first.
     pub exceptions: Vec<PyException>,
-    /// Further names: the name, and what it stands for (`cuda.bindings.driver.CUresult`: of another module).
+    /// Aliases: name and target (`cuda.bindings.driver.CUresult`: of another module).
     pub aliases: Vec<(String, String)>,
     /// Names of the NumPy types of classes, and the classes', by name.
     pub dtypes: Vec<(String, String)>,
-    /// Functions that no C function stands behind; the others are `LibraryApi::functions` with `python` set.
+    /// Functions without a C function; the others are `LibraryApi::functions` with `python` set.
     pub functions: Vec<PyFunction>,
-    /// Classes in an order in which bases come before derived classes and member classes before their parents.
+    /// Classes, ordered so that bases precede derived classes and member classes their parents.
     pub classes: Vec<PyClass>,
     /// Enum classes by name.
     pub enums: Vec<PyEnum>,
@@ -397,13 +397,13 @@ pub struct PyClass {
     /// Class name.
     pub name: String,
     /// Base class for aliases (`CUDA_MEMCPY2D` derives from `CUDA_MEMCPY2D_v2` derives from `CUDA_MEMCPY2D_st`), with its
-    /// library where that is another one (`driver.CUstream`).
+    /// library if it is another one (`driver.CUstream`).
     pub base: Option<String>,
-    /// What it wraps.
+    /// The wrapped C type.
     pub kind: ClassKind,
     /// `sizeof` of the C type.
     pub size: usize,
-    /// Whether it can be made without arguments; false for views of anonymous members, which need `_ptr`.
+    /// Whether the constructor needs no arguments; false for views of anonymous members, which need `_ptr`.
     pub no_args: bool,
     /// Attributes by name (records only; inherited by aliases, not repeated).
     pub attrs: Vec<PyAttr>,
@@ -411,11 +411,11 @@ pub struct PyClass {
     pub dunders: Vec<String>,
     /// Methods beyond `getPtr`.
     pub methods: Vec<String>,
-    /// Offsets of the 32-bit words that are 1 in a fresh object.
+    /// Offsets of the 32-bit words that default to 1.
     pub ones: Vec<usize>,
 }
 
-/// What a class wraps.
+/// The C type that a class wraps.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "kind")]
 pub enum ClassKind {
@@ -437,10 +437,10 @@ pub enum ClassKind {
     Pod {
         /// Record name.
         record: String,
-        /// Whether an object holds several, as a NumPy record array does.
+        /// Whether an object is an array of structs, like a NumPy record array.
         array: bool,
     },
-    /// Something else (the base or an utility class); `what` tells.
+    /// Something else (the base or a utility class); `what` describes it.
     Other {
         /// Free text.
         what: String,
@@ -476,7 +476,7 @@ pub enum AttrKind {
         /// C type.
         builtin: Builtin,
     },
-    /// An enum member (4 bytes). Reading a value that is no member raises `ValueError`.
+    /// An enum member (4 bytes). Reading a value that is not a member raises `ValueError`.
     Enum {
         /// Enum name.
         name: String,
@@ -517,11 +517,11 @@ pub enum AttrKind {
         /// Length.
         len: usize,
     },
-    /// A pointer member read and written as a list; the count sits in another member.
+    /// A pointer member read and written as a list; another member holds the count.
     List {
         /// Element.
         of: Element,
-        /// Name of the member that holds the number of elements; `None` where the class sets no count.
+        /// Name of the member with the number of elements; `None` if the class sets no count.
         count: Option<String>,
         /// Offset and size in bytes of that member.
         count_at: Option<(usize, usize)>,
@@ -535,11 +535,11 @@ pub enum AttrKind {
     },
     /// A `void *` member: reads as int; takes ints, buffers, objects with `getPtr()`, None.
     VoidPtr,
-    /// A `void **` member that takes kernel parameters: (values, types), an address, a buffer, an object with `getPtr()`.
+    /// A `void **` member for kernel parameters: (values, types), an address, a buffer, an object with `getPtr()`.
     KernelParams,
     /// A `const char *` member given as bytes (kept alive by the object).
     CString,
-    /// A `long` whose NumPy type is that of Windows, 32 bits.
+    /// A `long` whose NumPy type is the 32-bit one of Windows.
     Long {
         /// C type.
         builtin: Builtin,
@@ -560,7 +560,7 @@ pub enum AttrKind {
         /// Length.
         len: usize,
     },
-    /// An array of numbers of which another, hidden member says how many count.
+    /// An array of numbers; a hidden member holds the number of valid elements.
     Counted {
         /// C type.
         builtin: Builtin,
@@ -580,36 +580,36 @@ pub enum AttrKind {
         class: String,
         /// Length of the array.
         max: usize,
-        /// Offset and size in bytes of the hidden member that says how many count, where there is one.
+        /// Offset and size in bytes of the hidden member with the number of valid elements, if any.
         count_at: Option<(usize, usize)>,
     },
-    /// A pointer to numbers, and the offset and size of the hidden member that says how many.
+    /// A pointer to numbers, and the offset and size of the hidden member with their count.
     PointerInts {
         /// C type.
         builtin: Builtin,
         /// Offset and size in bytes.
         count_at: (usize, usize),
     },
-    /// A pointer to structs, and the offset and size of the hidden member that says how many.
+    /// A pointer to structs, and the offset and size of the hidden member with their count.
     PointerPods {
         /// Class.
         class: String,
         /// Offset and size in bytes.
         count_at: (usize, usize),
     },
-    /// A pointer to 64-bit words, and the offset and size of the hidden member that says how many.
+    /// A pointer to 64-bit words, and the offset and size of the hidden member with their count.
     PointerSlice {
         /// Offset and size in bytes.
         count_at: (usize, usize),
     },
-    /// Structs that show as NumPy records: one (0), or an array.
+    /// Structs exposed as NumPy records: one (0), or an array.
     Nested {
         /// Class.
         class: String,
         /// Length of the array; 0 for one struct.
         len: usize,
     },
-    /// Only the NumPy type shows it: numbers, an array where the length is not 0.
+    /// Numbers that only the NumPy type exposes; an array if the length is not 0.
     Hidden {
         /// C type.
         builtin: Builtin,
@@ -627,11 +627,11 @@ pub struct PyEnum {
     pub base: String,
     /// Members in order of definition.
     pub members: Vec<(String, i64)>,
-    /// Further names of members, after them: the name, and the member's.
+    /// Aliases of members: alias and member name.
     pub aliases: Vec<(String, String)>,
-    /// What the C library calls it; `None` where macros make it up.
+    /// The C enum; `None` if it consists of macros.
     pub c_type: Option<String>,
-    /// Whether values below 0 stand for 64-bit numbers from 2^63 up.
+    /// Whether negative values represent 64-bit numbers from 2^63 up.
     pub unsigned: bool,
 }
 

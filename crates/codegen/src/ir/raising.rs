@@ -1,22 +1,22 @@
-//! The part of the Python half that only libraries with [`Style::Raises`] have: their functions return values alone, and
-//! a bad status is an exception.
+//! The part of the Python half for libraries with [`Style::Raises`], whose functions return values and raise on a
+//! failure status.
 
 use serde::{Deserialize, Serialize};
 
 use super::Builtin;
 
-/// How the functions of a module tell success from failure.
+/// How the functions of a module report failures.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Style {
     /// A tuple that begins with the status; names as in C.
     #[default]
     Tuple,
-    /// The values alone; a failure is an exception. Names in snake_case, without the library's prefix.
+    /// Functions return values and raise on failure. Names in snake_case, without the library's prefix.
     Raises,
 }
 
-/// What a C function returns.
+/// The return value of a C function.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "ret")]
 pub enum Ret {
@@ -25,7 +25,7 @@ pub enum Ret {
     Status,
     /// `CUfileError_t` by value: the library's status, then the driver's.
     CuFile,
-    /// `ssize_t`: the first result; -1 is an error that `errno` tells.
+    /// `ssize_t`: the first result; -1 is an error with its number in `errno`.
     Size,
     /// The first result itself.
     Value {
@@ -43,11 +43,11 @@ pub enum Ret {
 pub struct Sizing {
     /// C type of the count ([`super::Role::Count`] is its parameter).
     pub count: Builtin,
-    /// Results whose parameters are null the first time.
+    /// Results whose parameters are null in the first call.
     pub arrays: Vec<usize>,
 }
 
-/// A struct that Python does not see, or sees with a part filled in.
+/// A struct that the call builds or completes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Request {
     /// The C parameter that takes its address.
@@ -56,35 +56,35 @@ pub struct Request {
     pub record: String,
     /// `sizeof`.
     pub size: usize,
-    /// Where its bytes are.
+    /// The storage of its bytes.
     pub store: Store,
-    /// What its first 32 bits hold: `sizeof | number << 24`; 0 leaves them alone.
+    /// Value of its first 32 bits: `sizeof | number << 24`; 0 leaves them unchanged.
     pub version: u32,
     /// Fields written before the call.
     pub inputs: Vec<RequestField>,
-    /// Fields read after the call; the result's kind says how.
+    /// Fields read after the call, by the kind of the result.
     pub outputs: Vec<RequestField>,
 }
 
-/// Where the bytes of a [`Request`] are.
+/// The storage of a [`Request`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "store")]
 pub enum Store {
     /// Zeroed, for the call only.
     Scratch,
-    /// Those of this result, a [`super::ResultKind::Pod`].
+    /// The bytes of this result, a [`super::ResultKind::Pod`].
     Result {
         /// Result index.
         result: usize,
     },
-    /// Those of this argument, an [`super::ArgKind::Pod`].
+    /// The bytes of this argument, an [`super::ArgKind::Pod`].
     Arg {
         /// Argument index.
         arg: usize,
     },
 }
 
-/// A field of a [`Request`] and what it is to Python.
+/// A field of a [`Request`] and its argument or result.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RequestField {
     /// C name.
@@ -97,16 +97,16 @@ pub struct RequestField {
     pub index: usize,
 }
 
-/// How much C writes into a buffer of the caller's.
+/// How many bytes C writes into a caller's buffer.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "size")]
 pub enum OutSize {
-    /// As many bytes as an argument says.
+    /// The value of an argument.
     Arg {
         /// Argument index.
         arg: usize,
     },
-    /// As many as another function says.
+    /// The result of another function.
     Call {
         /// Its Python name.
         function: String,
@@ -116,11 +116,11 @@ pub enum OutSize {
         /// Bytes.
         value: usize,
     },
-    /// Nobody knows.
+    /// Unknown.
     Unknown,
 }
 
-/// What is taken for a struct by address.
+/// The accepted values for a struct passed by address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PodRule {
@@ -135,19 +135,19 @@ pub enum PodRule {
 /// The exceptions of a module.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PyErrors {
-    /// Class raised where no other is: `NvmlError`.
+    /// The default class: `NvmlError`.
     pub exception: String,
     /// Python name of the status enum: `Result`.
     pub status_enum: String,
-    /// Where the text comes from.
+    /// Source of the message text.
     pub text: ErrorText,
-    /// Whether making an exception of a status that is no member is a `ValueError`.
+    /// Whether an exception of an unknown status raises `ValueError`.
     pub unknown_is_value_error: bool,
-    /// Statuses that have classes of their own, by value.
+    /// Statuses with their own classes, by value.
     pub by_status: Vec<(i64, String)>,
 }
 
-/// Where the text of an exception comes from.
+/// Source of an exception's text.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ErrorText {
@@ -156,7 +156,7 @@ pub enum ErrorText {
     Name,
     /// The library's own function.
     Library,
-    /// cuFile's: name and value, what it means, and the driver's status.
+    /// cuFile's: name and value, meaning, and the driver's status.
     #[serde(rename = "cufile")]
     CuFile,
 }

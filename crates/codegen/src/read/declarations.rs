@@ -1,7 +1,7 @@
-//! One translation unit of headers to plain declarations.
+//! One translation unit of headers to declarations.
 //!
-//! The result is still "what one header set says in one configuration"; [`crate::read::merge`] joins configurations and
-//! CUDA majors into the IR.
+//! The result describes one header set in one configuration; [`crate::read::merge`] joins configurations and CUDA
+//! majors into the IR.
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
@@ -48,14 +48,14 @@ pub struct Pfn {
     pub canonical: String,
 }
 
-/// Everything one parse yields.
+/// The result of one parse.
 #[derive(Clone, Debug, Default)]
 pub struct Declarations {
     /// Functions by symbol, first declaration each, in order.
     pub functions: Vec<Prototype>,
     /// Records, members before containers.
     pub records: Vec<Record>,
-    /// Tags never defined.
+    /// Tags without a definition.
     pub opaques: Vec<String>,
     /// Enums.
     pub enums: Vec<Enum>,
@@ -67,7 +67,7 @@ pub struct Declarations {
     pub pfns: Vec<Pfn>,
 }
 
-/// What to parse.
+/// Input of [`read`].
 pub struct Request<'a> {
     /// Names to `#include`, in order.
     pub includes: &'a [&'a str],
@@ -75,9 +75,9 @@ pub struct Request<'a> {
     pub dirs: &'a [&'a Path],
     /// Macro definitions (`NAME` or `NAME=VALUE`).
     pub defines: &'a [&'a str],
-    /// File names whose declarations count; the others only supply types such as `size_t`.
+    /// Selects the files whose declarations are kept; the others only supply types such as `size_t`.
     pub wanted: &'a dyn Fn(&str) -> bool,
-    /// Where the including file may be written.
+    /// Folder for the generated source file.
     pub scratch: &'a Path,
     /// CUDA major, for the `majors` fields.
     pub major: u32,
@@ -87,7 +87,7 @@ pub struct Request<'a> {
 ///
 /// # Errors
 ///
-/// libclang's diagnostics, or a construct this reader does not know.
+/// libclang's diagnostics, or an unsupported construct.
 pub fn read(clang: &Clang, request: &Request<'_>) -> Result<Declarations, String> {
     let text: String = request
         .includes
@@ -95,7 +95,7 @@ pub fn read(clang: &Clang, request: &Request<'_>) -> Result<Declarations, String
         .map(|i| format!("#include <{i}>\n"))
         .collect();
     std::fs::create_dir_all(request.scratch).map_err(|e| e.to_string())?;
-    // A name of its own, so that two runs at once do not read each other's.
+    // A unique name, so that concurrent runs do not interfere.
     let main = request
         .scratch
         .join(format!("unit-{}.h", std::process::id()));
@@ -115,7 +115,7 @@ pub fn read(clang: &Clang, request: &Request<'_>) -> Result<Declarations, String
     args.extend(request.defines.iter().map(|d| format!("-D{d}")));
     let index = Index::new(clang, false, false);
     let unit = parse(&index, &main, &args);
-    // Parsed or not, it has served; what cannot be removed does no harm.
+    // A leftover file is harmless.
     let _ = std::fs::remove_file(&main);
     let unit = unit?;
     let cursors = unit.get_entity().get_children();
@@ -169,7 +169,7 @@ struct Reader<'u> {
     out: Declarations,
     /// Enum tag to the typedef that names it.
     enum_names: HashMap<String, String>,
-    /// Nameless records and the names given to them.
+    /// Nameless records and their assigned names.
     nameless: Vec<(Entity<'u>, String)>,
     defined: std::collections::BTreeSet<String>,
 }
@@ -291,7 +291,7 @@ impl<'u> Reader<'u> {
                         .collect::<Result<_, _>>()?,
                 })
             }
-            // Parenthesised and attributed types come as "unexposed"; their canonical form loses nothing that matters.
+            // Parenthesized and attributed types are "unexposed"; their canonical form is equivalent here.
             other => {
                 let canonical = ty.get_canonical_type();
                 if canonical.get_kind() == other {
@@ -446,7 +446,7 @@ impl<'u> Reader<'u> {
                         };
                         self.define(&d, &inner_name, Some((name.to_owned(), member)), false)?;
                     }
-                    // A tagged record defined inside another one belongs to the file scope.
+                    // In C, a tagged record defined inside another one has file scope.
                     Some(tag) if d.is_definition() => self.define(&d, &tag, None, true)?,
                     Some(_) => {}
                 }
@@ -473,7 +473,7 @@ impl<'u> Reader<'u> {
             } else {
                 "struct"
             };
-            // `typedef struct {..} X;` has no tag; clang still spells it X. Attributes may stand before a tag.
+            // `typedef struct {..} X;` has no tag, but libclang names it X. Attributes may precede a tag.
             let mut head = c.tokens().into_iter().take_while(|t| t != "{");
             let tagged = !is_nameless(&tag) && head.any(|t| t == tag);
             if tagged {

@@ -4,8 +4,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// The locks in `api/`: the file, the folder its packages go to, and pip's name of the machine they are made for where
-/// that is not this one (cuDLA's header comes with the library, which exists for NVIDIA's SoCs only).
+/// The locks in `api/`: file, target folder, and pip's platform tag if the packages are for another machine (cuDLA's
+/// header is in the library's package, which exists for NVIDIA's SoCs only).
 const LOCKS: &[(&str, &str, Option<&str>)] = &[
     ("headers.lock", "", None),
     (
@@ -15,7 +15,7 @@ const LOCKS: &[(&str, &str, Option<&str>)] = &[
     ),
 ];
 
-/// Where the pieces of the installed packages lie.
+/// Locations in the installed packages.
 #[derive(Clone, Debug)]
 pub struct Packages {
     root: PathBuf,
@@ -35,7 +35,7 @@ impl Packages {
         ]
     }
 
-    /// Include directories of CUDA 12 (its profiler headers never changed and are taken from 13).
+    /// Include directories of CUDA 12. The profiler headers come from CUDA 13; they are the same.
     pub fn cuda12(&self) -> Vec<PathBuf> {
         [
             "nvidia/cuda_runtime/include",
@@ -52,11 +52,12 @@ impl Packages {
     }
 }
 
-/// Installs what the locks in the folder `api` name into `target`, unless that was done already.
+/// Installs the packages of the locks in `api` into `target`, unless they are installed.
 ///
 /// # Errors
 ///
-/// No Python with pip, a package or hash that is not there, or a file error: with what to do about it.
+/// Python with pip is missing, a package or hash does not exist, or a file operation fails. The message says what to
+/// do.
 pub fn packages(api: &Path, target: &Path) -> Result<Packages, String> {
     let mut text = String::new();
     for (name, ..) in LOCKS {
@@ -71,7 +72,7 @@ pub fn packages(api: &Path, target: &Path) -> Result<Packages, String> {
         profiler_headers(&packages.root)?;
         return Ok(packages);
     }
-    // Installed under a name of its own and renamed when complete: two runs at once cannot see each other's half.
+    // Installs into a unique folder and renames it when complete, so that concurrent runs do not see partial results.
     let fresh = target.join(format!("packages-{}", std::process::id()));
     for (name, folder, platform) in LOCKS {
         install(&api.join(name), &fresh.join(folder), *platform)?;
@@ -86,7 +87,7 @@ pub fn packages(api: &Path, target: &Path) -> Result<Packages, String> {
     }
     match fs::rename(&fresh, &packages.root) {
         Ok(()) => Ok(packages),
-        // Another run was faster with the same packages.
+        // A concurrent run installed the same packages first.
         Err(_) if fs::read_to_string(&stamp).is_ok_and(|s| s == text) => {
             fs::remove_dir_all(&fresh).map_err(io)?;
             Ok(packages)
@@ -95,7 +96,7 @@ pub fn packages(api: &Path, target: &Path) -> Result<Packages, String> {
     }
 }
 
-/// Puts the profiler headers where CUDA 12's are looked for, unless they are there.
+/// Copies the profiler headers to the include folder of CUDA 12, unless they exist.
 fn profiler_headers(root: &Path) -> Result<(), String> {
     let profiler = root.join("profiler");
     for name in ["cudaProfiler.h", "cuda_profiler_api.h"] {
@@ -139,7 +140,7 @@ fn install(lock: &Path, folder: &Path, platform: Option<&str>) -> Result<(), Str
     Ok(())
 }
 
-/// Removes the hundreds of megabytes of libraries and tools in NVIDIA's wheels that reading headers does not need.
+/// Removes everything but the headers from NVIDIA's wheels: hundreds of megabytes.
 fn keep_headers(dir: &Path) {
     let Ok(entries) = fs::read_dir(dir) else {
         return;
@@ -152,7 +153,7 @@ fn keep_headers(dir: &Path) {
         match path.file_name().and_then(|n| n.to_str()) {
             Some("include") => {}
             Some("lib" | "lib64" | "bin" | "libdevice" | "man" | "gds") => {
-                // Nothing depends on it: what cannot be removed only takes space.
+                // A failure only costs disk space.
                 let _ = fs::remove_dir_all(&path);
             }
             _ => keep_headers(&path),

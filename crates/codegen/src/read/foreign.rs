@@ -1,14 +1,14 @@
-//! Types of one library that the declarations of another one name: `CUstream` in cuFile's.
+//! Types of one library in the declarations of another: `CUstream` in cuFile's.
 
 use std::collections::BTreeSet;
 
 use crate::ir::{Api, Foreign, LibraryApi, Type};
 
-/// Fills in [`LibraryApi::uses`]: every name that `lib` does not declare, as one of the libraries in `from` does.
+/// Fills in [`LibraryApi::uses`]: every undeclared name of `lib`, resolved in the libraries of `from`.
 ///
 /// # Errors
 ///
-/// A name that none of them declares.
+/// A name is declared in none of them.
 pub fn note(lib: &mut LibraryApi, from: &[&str], known: &Api) -> Result<(), String> {
     let mut names = BTreeSet::new();
     for f in &lib.functions {
@@ -52,7 +52,7 @@ fn declares(lib: &LibraryApi, name: &str) -> bool {
         || lib.opaques.iter().any(|o| o == name)
 }
 
-/// What a name of `lib` is to C, and whether it is an enum. Structs cross no border between libraries.
+/// The C type that a name of `lib` denotes, and whether it is an enum. Libraries do not share structs.
 fn meaning(lib: &LibraryApi, name: &str) -> Option<(Type, bool)> {
     if let Some(e) = lib.enumeration(name) {
         let builtin = e.underlying;
@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn names_are_found_in_the_other_library_with_their_meaning() {
+    fn foreign_names_resolve_with_their_type() {
         let mut lib = LibraryApi {
             name: "cufile".into(),
             typedefs: vec![
@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_that_nobody_declares_is_an_error() {
+    fn an_undeclared_name_is_an_error() {
         let mut lib = LibraryApi {
             name: "cufile".into(),
             typedefs: vec![typedef("mine", pointer(named("CUevent")))],

@@ -9,13 +9,13 @@ use crate::read::declarations::Macro;
 pub struct Value {
     /// Value, its low 64 bits.
     pub value: i64,
-    /// Whether those bits are an unsigned number: a literal above `i64::MAX`.
+    /// Whether the bits are unsigned: a literal above `i64::MAX`.
     pub unsigned: bool,
     /// `CUstream` in `((CUstream)0x1)`.
     pub cast: Option<String>,
 }
 
-/// Values of all macros that are constants. `known` holds the enumerators.
+/// The values of all constant macros. `known` contains the enumerators.
 pub fn evaluate(macros: &[Macro], known: &HashMap<String, i64>) -> Vec<(String, Value)> {
     let bodies: HashMap<&str, &Macro> = macros.iter().map(|m| (m.name.as_str(), m)).collect();
     let mut out = Vec::new();
@@ -87,7 +87,7 @@ impl Parser<'_> {
             });
         }
         if self.eat("~") {
-            // The one use is `~0u`: 32 bits.
+            // The only use is `~0u`: 32 bits.
             let v = self.unary()?;
             return Some(Value {
                 value: i64::from(!(v.value as u32)),

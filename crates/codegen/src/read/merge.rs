@@ -22,7 +22,7 @@ pub struct Toolkit {
     pub dirs: Vec<PathBuf>,
 }
 
-/// What one major says: the default view, and the view with older versions and per-thread variants.
+/// The declarations of one major: the default view, and the view with older versions and per-thread variants.
 struct Major {
     major: u32,
     current: Declarations,
@@ -62,7 +62,7 @@ fn parse(
     })
 }
 
-/// A library, and the records of each CUDA major as its own headers have them.
+/// A library, and the records of each CUDA major as declared in its headers.
 pub struct Read {
     /// The joined description.
     pub library: LibraryApi,
@@ -70,8 +70,8 @@ pub struct Read {
     pub records: Vec<(u32, Vec<Record>)>,
 }
 
-/// Reads a library from the toolkits that have it (newest first) and joins what they say. `known` holds the libraries
-/// read before it, whose types it may use.
+/// Reads a library from the toolkits that contain it (newest first) and joins their declarations. `known` contains
+/// the libraries read before it, whose types it may use.
 ///
 /// # Errors
 ///
@@ -110,7 +110,7 @@ pub fn library(
     if lib.functions.is_empty() {
         return Err(format!("{}: the headers declare no function", source.name));
     }
-    // Symbols that begin so are the library's own: its headers' inline functions call them.
+    // Internal symbols, which the headers' inline functions call.
     lib.functions.retain(|f| !f.name.starts_with("__"));
     lib.entry_points.retain(|e| !e.symbol.starts_with("__"));
     foreign::note(&mut lib, source.uses, known)?;
@@ -122,7 +122,7 @@ pub fn library(
 
 // ------------------------------------------------------------------------------------------------------- types
 
-/// `#define cudaStreamAttrValue cudaLaunchAttributeValue` is a typedef in all but name.
+/// `#define cudaStreamAttrValue cudaLaunchAttributeValue` acts as a typedef.
 fn type_macros(set: &mut Declarations) {
     for m in &set.macros {
         let [of] = m.body.as_slice() else {
@@ -144,8 +144,8 @@ fn type_macros(set: &mut Declarations) {
 }
 
 fn merge_types(lib: &mut LibraryApi, majors: &mut [Major]) {
-    // Records whose layout contradicts the newest one get their own name in the older header set, and so do the typedefs
-    // that name them. Functions do not: drivers accept the layout that belongs to the symbol, whichever header is newer.
+    // Records whose layout differs from the newest one are renamed in the older header set, with the typedefs that
+    // name them. Functions are not: the driver expects the layout of the symbol, whichever header is newer.
     let newest: HashMap<String, Record> = (majors[0].current.records.iter())
         .chain(&majors[0].all.records)
         .map(|r| (r.name.clone(), r.clone()))
@@ -158,7 +158,7 @@ fn merge_types(lib: &mut LibraryApi, majors: &mut [Major]) {
             .filter(|r| newest.get(&r.name).is_some_and(|n| !extends(n, r)))
             .map(|r| r.name.clone())
             .collect();
-        // Typedefs come after what they name, so one pass sees chains.
+        // Typedefs follow the types they name, so one pass resolves chains.
         for t in &older.all.typedefs {
             if matches!(&t.ty, Type::Named { name } if changed.contains(name)) {
                 changed.insert(t.name.clone());
@@ -208,8 +208,8 @@ fn push_major(majors: &mut Vec<u32>, major: u32) {
     }
 }
 
-/// Same size and alignment, and no shared member moved: the newer one only gives names to more of the bytes. Members that
-/// merely fill space may shrink, and members of a union may grow.
+/// Same size and alignment, and no shared member moved: the newer record only names more of the bytes. Padding
+/// members may shrink, and members of a union may grow.
 fn extends(new: &Record, old: &Record) -> bool {
     let filler = |name: &str| {
         name.starts_with("reserved") || name.starts_with("pad") || name.starts_with('_')
@@ -304,9 +304,9 @@ fn merge_constants(lib: &mut LibraryApi, majors: &[Major]) {
 
 // --------------------------------------------------------------------------------------------------- functions
 
-/// What the `#define` lines say about names.
+/// Function names from `#define` lines.
 struct Names {
-    /// CUDA major, then exported symbol to the name C programs use.
+    /// By CUDA major: exported symbol to the name in C programs.
     public: Vec<HashMap<String, String>>,
     /// Symbols with a per-thread variant.
     streams: HashMap<String, StreamMode>,
@@ -439,8 +439,8 @@ fn entry_points(
                 ret: proto.ret.clone(),
                 params: proto.params.clone(),
             };
-            // A public name that is not the stem of its symbol (cuGraphInstantiate -> cuGraphInstantiateWithFlags) can be
-            // asked for as well, by callers of the majors whose headers say so.
+            // `cuGetProcAddress` also accepts a public name that is not the stem of its symbol (cuGraphInstantiate ->
+            // cuGraphInstantiateWithFlags), for the majors whose headers define it.
             let oldest = (majors.iter().zip(&names.public))
                 .filter(|(_, map)| map.contains_key(symbol))
                 .map(|(m, _)| m.major)
@@ -468,8 +468,8 @@ fn entry_points(
     Ok(out)
 }
 
-/// Gives each symbol of a base name (ascending `_vN`) its CUDA version (ascending). Where the counts agree they go in
-/// pairs; else the order-preserving assignment that matches most signatures wins, latest versions first.
+/// Assigns CUDA versions (ascending) to the symbols of a base name (ascending `_vN`): pairwise if the counts agree,
+/// else by the order-preserving assignment that matches most signatures, latest versions first.
 fn match_versions(symbols: &[&str], versions: &[(u32, &str)]) -> Vec<Option<u32>> {
     if symbols.len() == versions.len() {
         return versions.iter().map(|(v, _)| Some(*v)).collect();
@@ -489,8 +489,8 @@ fn merge_functions(lib: &mut LibraryApi, majors: &[Major], names: &Names) -> Res
     let mut out: BTreeMap<String, (Function, String)> = BTreeMap::new();
     for (index, m) in majors.iter().enumerate() {
         for f in &m.current.functions {
-            // `#define cuFileDriverClose cuFileDriverClose_v2` below the declaration of both: programs that include
-            // the header cannot call the first one.
+            // `#define cuFileDriverClose cuFileDriverClose_v2` follows the declaration of both: C programs cannot
+            // call the first one.
             if names.public[index].values().any(|p| *p == f.symbol) {
                 continue;
             }
@@ -499,7 +499,7 @@ fn merge_functions(lib: &mut LibraryApi, majors: &[Major], names: &Names) -> Res
                 .cloned()
                 .unwrap_or_else(|| f.symbol.clone());
             let function = make_function(lib, m.major, f, &name, names)?;
-            // An older header may call the newest ABI by its versioned name (cuCtxCreate_v4).
+            // An older header may declare the newest ABI by its versioned name (cuCtxCreate_v4).
             let same_abi = out
                 .values_mut()
                 .find(|(known, _)| known.symbol == f.symbol && known.majors[0] > m.major);
@@ -549,7 +549,7 @@ fn make_function(
 ) -> Result<Function, String> {
     let rows = || lib.entry_points.iter().filter(|e| e.symbol == f.symbol);
     let (stem, _, _) = split_symbol(&f.symbol);
-    // By its stem: under a renamed public name an older request may mean another ABI.
+    // By its stem: a renamed public name with an older version may denote another ABI.
     let row = rows()
         .find(|e| e.base == stem)
         .ok_or_else(|| format!("{name}: no entry point {}", f.symbol))?;

@@ -4,32 +4,32 @@
 pub struct Source {
     /// `driver`
     pub name: &'static str,
-    /// What to include, in order.
+    /// Headers to include, in order.
     pub includes: &'static [&'static str],
-    /// Files whose declarations count.
+    /// Files whose declarations are kept.
     pub wanted: &'static [&'static str],
-    /// What the headers come with behind `__CUDA_API_VERSION_INTERNAL`.
+    /// The declarations that `__CUDA_API_VERSION_INTERNAL` enables.
     pub internal: Internal,
     /// Prefix of exported functions.
     pub prefix: &'static str,
-    /// Macros to define before the headers are read, beyond those for older ABI versions.
+    /// Macros to define, besides those for older ABI versions.
     pub defines: &'static [&'static str],
     /// CUDA majors that have the headers.
     pub majors: &'static [u32],
-    /// Libraries whose types the headers use; they come earlier in [`SOURCES`].
+    /// Libraries whose types the headers use; they precede it in [`SOURCES`].
     pub uses: &'static [&'static str],
     /// NVIDIA's documentation.
     pub doc_url: &'static str,
 }
 
-/// What headers declare beyond what programs see by default.
+/// Declarations that programs do not see by default.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Internal {
     /// Nothing.
     Nothing,
-    /// The forms of functions for the per-thread default stream.
+    /// The variants for the per-thread default stream.
     PerThread,
-    /// Those, and older ABI versions, each with a typedef that tells its CUDA version.
+    /// Those, and older ABI versions, each with a typedef that names its CUDA version.
     Versions,
 }
 
@@ -120,7 +120,7 @@ pub const SOURCES: &[Source] = &[
         wanted: &["nvJitLink.h"],
         internal: Internal::Nothing,
         prefix: "nvJitLink",
-        // Functions instead of inline ones that call `__nvJitLinkCreate_13_5` and the like.
+        // Declares functions instead of inline wrappers of `__nvJitLinkCreate_13_5` and the like.
         defines: &["NVJITLINK_NO_INLINE"],
         majors: &[13, 12],
         uses: &[],
@@ -154,7 +154,7 @@ pub const SOURCES: &[Source] = &[
         wanted: &["nvml.h"],
         internal: Internal::Nothing,
         prefix: "nvml",
-        // Functions by the names that the library exports, older versions included.
+        // Declares functions by their exported names, older versions included.
         defines: &["NVML_NO_UNVERSIONED_FUNC_DEFS"],
         majors: &[13, 12],
         uses: &[],
@@ -184,14 +184,14 @@ pub const SOURCES: &[Source] = &[
     },
 ];
 
-/// What makes the driver's and the runtime's headers declare their internal forms too.
+/// The macros that enable the internal declarations of the driver's and the runtime's headers.
 pub const OLDER_VERSIONS: &[&str] = &[
     "__CUDA_API_VERSION_INTERNAL",
     "__CUDA_API_VERSION_INTERNAL_ODR",
 ];
 
 impl Source {
-    /// Every macro that reading all of the library's declarations takes.
+    /// Every macro needed to read all declarations of the library.
     pub fn all_defines(&self) -> &'static [&'static str] {
         if self.internal != Internal::Nothing {
             OLDER_VERSIONS

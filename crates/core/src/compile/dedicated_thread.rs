@@ -1,31 +1,33 @@
-//! A value that has a thread of its own: it is made there, used there and dropped there.
+//! A value that is created, used and dropped on a thread of its own.
 
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use parking_lot::{Condvar, Mutex, MutexGuard};
+
 use crate::fork::ForkGeneration;
 
-/// As much as the first thread of a process usually has, which is where most programs call what is called here; Rust
-/// gives its threads a quarter of that. Only what is used of it becomes memory.
+/// The usual stack size of a process's main thread, on which most programs call the linker; Rust's default is 2 MiB.
+/// Only touched pages are committed.
 const STACK: usize = 8 << 20;
 
-/// How long it is waited for the end of a value. One that takes longer is left to its thread: nobody wants to wait for
-/// ever at the end of a process, where a driver's callback may have stopped the thread.
-const PATIENCE: Duration = Duration::from_secs(10);
+/// How long `drop` waits for the value to be dropped. A driver callback at process exit may have stopped the thread, so a
+/// longer wait could last forever; the thread is detached instead.
+const DROP_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// A value on a thread of its own. Whoever uses it waits meanwhile; when this is dropped, the value is, and the thread
-/// ends.
+/// A value on a dedicated thread. Callers block while the thread works for them; dropping this drops the value there and
+/// ends the thread.
 ///
-/// The value never leaves its thread, so that it need not be `Send`.
+/// The value never leaves its thread, so it need not be `Send`.
 #[derive(Debug)]
 pub(crate) struct DedicatedThread<T: 'static> {
     shared: Arc<Shared<T>>,
-    /// None once it has been waited for.
+    /// `None` once `drop` has taken it.
     thread: Option<JoinHandle<()>>,
-    /// A is_forked_child child has none of its parent's threads.
+    /// A forked child has none of its parent's threads.
     generation: ForkGeneration,
 }
 
@@ -35,34 +37,34 @@ struct Shared<T: 'static> {
     changed: Condvar,
 }
 
-/// Whose turn it is. The thread waits for `Job` and `Over`, the one who uses it for `Done` and `Ended`.
+/// The state of the handshake. The thread waits for `Job` and `Stop`, the caller for `Done` and `Ended`.
 #[derive(Debug)]
 enum Turn<T: 'static> {
-    /// Nothing is to be done.
-    Free,
-    /// The thread has this to do, and has not begun.
+    /// There is no job.
+    Idle,
+    /// A job that the thread has not started.
     Job(Job<T>),
-    /// The thread is at it.
+    /// The thread runs the job.
     Running,
-    /// The thread has done it.
+    /// The thread has finished the job.
     Done,
-    /// The thread is to end.
-    Over,
-    /// The thread does nothing any more, whatever the reason; the value is gone.
+    /// The thread has to end.
+    Stop,
+    /// The thread has ended, and dropped the value.
     Ended,
 }
 
-/// What is to be done with the place of the value.
+/// A function to run on the slot of the value.
 #[derive(Debug)]
 struct Job<T: 'static>(*mut (dyn FnMut(&mut Option<T>) + Send));
 
-// SAFETY: what it points at is `Send`, and `DedicatedThread::run` waits while the thread has it.
+// SAFETY: the function is `Send`, and `DedicatedThread::run` blocks while the thread has the pointer.
 unsafe impl<T> Send for Job<T> {}
 
 impl<T> Shared<T> {
+    /// Held for assignments only.
     fn lock(&self) -> MutexGuard<'_, Turn<T>> {
-        // Held for assignments only, so that a poisoned lock means nothing.
-        self.turn.lock().unwrap_or_else(PoisonError::into_inner)
+        self.turn.lock()
     }
 
     fn set(&self, turn: Turn<T>) {
@@ -70,37 +72,34 @@ impl<T> Shared<T> {
         self.changed.notify_all();
     }
 
-    /// The thread's next job; None when it is to end.
+    /// The thread's next job; `None` if it has to end.
     fn next(&self) -> Option<Job<T>> {
         let mut turn = self.lock();
         loop {
             match std::mem::replace(&mut *turn, Turn::Running) {
                 Turn::Job(job) => return Some(job),
-                Turn::Over => return None,
-                before => *turn = before,
+                Turn::Stop => return None,
+                other => *turn = other,
             }
-            turn = self
-                .changed
-                .wait(turn)
-                .unwrap_or_else(PoisonError::into_inner);
+            self.changed.wait(&mut turn);
         }
     }
 
-    /// What the thread does.
-    fn live(&self) {
-        /// Says that the thread has ended, also when something unwinds through it.
-        struct Ends<'a, T: 'static>(&'a Shared<T>);
-        impl<T> Drop for Ends<'_, T> {
+    /// The thread's main function.
+    fn serve(&self) {
+        /// Sets `Ended`, also while a panic unwinds the thread.
+        struct SetEnded<'a, T: 'static>(&'a Shared<T>);
+        impl<T> Drop for SetEnded<'_, T> {
             fn drop(&mut self) {
                 self.0.set(Turn::Ended);
             }
         }
-        // Before the value, which is dropped first then.
-        let _ends = Ends(self);
+        // Declared before the value, so that the value is dropped first.
+        let _ended = SetEnded(self);
         let mut value = None;
         while let Some(job) = self.next() {
-            // SAFETY: made from a reference in `DedicatedThread::run`, which uses it no more and keeps what it refers to until
-            // this thread says `Done` or `Ended`.
+            // SAFETY: `DedicatedThread::run` keeps the function, and does not use it, until this thread sets `Done` or
+            // `Ended`.
             unsafe { (*job.0)(&mut value) };
             self.set(Turn::Done);
         }
@@ -108,49 +107,49 @@ impl<T> Shared<T> {
 }
 
 impl<T: 'static> DedicatedThread<T> {
-    /// A value that `make` makes, on a new thread of that name.
+    /// Starts a thread of this name and creates the value there.
     ///
     /// # Errors
     ///
-    /// The outer one if the thread cannot be started, the inner one is that of `make`.
+    /// The outer error if the thread cannot be started, the inner one from `create`.
     ///
     /// # Panics
     ///
-    /// As `make` does.
+    /// If `create` panics.
     pub(crate) fn start<E: Send>(
         name: &'static str,
-        make: impl FnOnce() -> Result<T, E> + Send,
+        create: impl FnOnce() -> Result<T, E> + Send,
     ) -> io::Result<Result<DedicatedThread<T>, E>> {
         let shared = Arc::new(Shared {
-            turn: Mutex::new(Turn::Free),
+            turn: Mutex::new(Turn::Idle),
             changed: Condvar::new(),
         });
-        // Before the thread: from here on forks are noticed.
+        // Before the thread starts: installs the fork handler.
         let generation = ForkGeneration::current();
-        let there = shared.clone();
+        let served = shared.clone();
         let thread = std::thread::Builder::new()
             .name(name.to_owned())
             .stack_size(STACK)
-            .spawn(move || there.live())?;
+            .spawn(move || served.serve())?;
         let mut own = DedicatedThread {
             shared,
             thread: Some(thread),
             generation,
         };
-        match own.run(|place| make().map(|value| *place = Some(value))) {
-            Some(made) => Ok(made.map(|()| own)),
-            None => Err(io::Error::other("it ended at once")),
+        match own.run(|slot| create().map(|value| *slot = Some(value))) {
+            Some(created) => Ok(created.map(|()| own)),
+            None => Err(io::Error::other("the thread ended at once")),
         }
     }
 
-    /// Runs `body` with the value on its thread, and waits for that. None, without running it, if the thread is gone: this
-    /// process was is_forked_child from the one that has it, or something ended it.
+    /// Runs `body` with the value on its thread and waits for it. `None`, without running it, if the thread does not exist:
+    /// in a forked child, or after a panic ended it.
     ///
     /// # Panics
     ///
-    /// As `body` does; the value stays, and can be used again.
+    /// If `body` panics; the value stays usable.
     pub(crate) fn with<R: Send>(&mut self, body: impl FnOnce(&mut T) -> R + Send) -> Option<R> {
-        self.run(|place| place.as_mut().map(body)).flatten()
+        self.run(|slot| slot.as_mut().map(body)).flatten()
     }
 
     fn run<R: Send>(&mut self, body: impl FnOnce(&mut Option<T>) -> R + Send) -> Option<R> {
@@ -159,16 +158,15 @@ impl<T: 'static> DedicatedThread<T> {
         }
         let mut body = Some(body);
         let mut outcome = None;
-        let mut job = |place: &mut Option<T>| {
+        let mut job = |slot: &mut Option<T>| {
             if let Some(body) = body.take() {
-                outcome = Some(catch_unwind(AssertUnwindSafe(|| body(place))));
+                outcome = Some(catch_unwind(AssertUnwindSafe(|| body(slot))));
             }
         };
         let job: *mut (dyn FnMut(&mut Option<T>) + Send + '_) = &mut job;
-        // SAFETY: only the lifetime is left out, and the thread does not use the job outside of it: it uses it between
-        // taking it and saying `Done`, or `Ended` if something unwinds through it, and nothing below returns or panics
-        // between handing it over and hearing one of these. Nobody else can hand over another one meanwhile, since this
-        // has the only reference. What the job refers to may be used by another thread: it is `Send`.
+        // SAFETY: this only erases the lifetime. The thread uses the job between taking it and setting `Done` (or `Ended`,
+        // if it unwinds), and nothing below returns or panics between handing the job over and seeing one of the two. No
+        // other job can be handed over meanwhile, because `self` is borrowed exclusively. What the job captures is `Send`.
         let job = unsafe {
             std::mem::transmute::<
                 *mut (dyn FnMut(&mut Option<T>) + Send + '_),
@@ -177,18 +175,16 @@ impl<T: 'static> DedicatedThread<T> {
         };
         {
             let mut turn = self.shared.lock();
-            if !matches!(*turn, Turn::Free) {
+            if !matches!(*turn, Turn::Idle) {
                 return None;
             }
             *turn = Turn::Job(Job(job));
             self.shared.changed.notify_all();
-            turn = self
-                .shared
+            self.shared
                 .changed
-                .wait_while(turn, |turn| !matches!(turn, Turn::Done | Turn::Ended))
-                .unwrap_or_else(PoisonError::into_inner);
+                .wait_while(&mut turn, |turn| !matches!(turn, Turn::Done | Turn::Ended));
             if let Turn::Done = *turn {
-                *turn = Turn::Free;
+                *turn = Turn::Idle;
             }
         }
         match outcome? {
@@ -204,24 +200,23 @@ impl<T: 'static> Drop for DedicatedThread<T> {
             return;
         };
         if !self.generation.is_current() {
-            // The thread is the parent's, and may have had the lock when this process was is_forked_child.
+            // The parent's thread, which may have held the lock at the fork.
             std::mem::forget(thread);
             return;
         }
         let mut turn = self.shared.lock();
         if !matches!(*turn, Turn::Ended) {
-            *turn = Turn::Over;
+            *turn = Turn::Stop;
         }
         self.shared.changed.notify_all();
-        let waited = self
-            .shared
+        let ended = |turn: &mut Turn<T>| !matches!(turn, Turn::Ended);
+        self.shared
             .changed
-            .wait_timeout_while(turn, PATIENCE, |turn| !matches!(turn, Turn::Ended));
-        let (turn, _) = waited.unwrap_or_else(PoisonError::into_inner);
+            .wait_while_for(&mut turn, ended, DROP_TIMEOUT);
         let ended = matches!(*turn, Turn::Ended);
         drop(turn);
         if ended {
-            // It has only its own end before it. That the value's end panicked has been told by then.
+            // The thread only has to return. A panic of the value's `drop` has been reported by the panic hook.
             let _ = thread.join();
         } else {
             log::warn!("the thread {:?} does not end", thread.thread().name());
@@ -237,42 +232,42 @@ mod tests {
 
     use super::*;
 
-    /// Knows its thread, and is to stay there.
-    struct Stays {
+    /// Not `Send`; checks that it pinned on its thread.
+    struct Pinned {
         thread: ThreadId,
         used: usize,
-        ended: Arc<AtomicUsize>,
+        drops: Arc<AtomicUsize>,
         not_send: PhantomData<*const ()>,
     }
 
-    impl Stays {
-        fn start(ended: &Arc<AtomicUsize>) -> DedicatedThread<Stays> {
-            let ended = ended.clone();
-            DedicatedThread::start("stays", || Ok::<_, ()>(Stays::new(ended)))
+    impl Pinned {
+        fn start(drops: &Arc<AtomicUsize>) -> DedicatedThread<Pinned> {
+            let drops = drops.clone();
+            DedicatedThread::start("pinned", || Ok::<_, ()>(Pinned::new(drops)))
                 .unwrap()
                 .unwrap()
         }
 
-        fn new(ended: Arc<AtomicUsize>) -> Stays {
-            Stays {
+        fn new(drops: Arc<AtomicUsize>) -> Pinned {
+            Pinned {
                 thread: thread::current().id(),
                 used: 0,
-                ended,
+                drops,
                 not_send: PhantomData,
             }
         }
 
-        fn touch(&mut self) -> usize {
+        fn use_it(&mut self) -> usize {
             assert_eq!(thread::current().id(), self.thread);
             self.used += 1;
             self.used
         }
     }
 
-    impl Drop for Stays {
+    impl Drop for Pinned {
         fn drop(&mut self) {
             let here = thread::current().id() == self.thread;
-            self.ended
+            self.drops
                 .fetch_add(if here { 1 } else { 1000 }, Ordering::SeqCst);
         }
     }
@@ -280,40 +275,40 @@ mod tests {
     fn is_send_and_sync<T: Send + Sync>(_: &T) {}
 
     #[test]
-    fn a_value_stays_on_its_thread() {
-        let ended = Arc::new(AtomicUsize::new(0));
-        let mut own = Stays::start(&ended);
+    fn a_value_pinned_on_its_thread() {
+        let drops = Arc::new(AtomicUsize::new(0));
+        let mut own = Pinned::start(&drops);
         is_send_and_sync(&own);
-        assert_eq!(own.with(Stays::touch), Some(1));
-        // What the caller has may be borrowed.
+        assert_eq!(own.with(Pinned::use_it), Some(1));
+        // The closure may borrow from the caller.
         let mut words = vec!["one".to_owned()];
         let more = String::from("two");
-        let count = own.with(|stays| {
+        let count = own.with(|pinned| {
             words.push(more.as_str().to_owned());
-            stays.touch()
+            pinned.use_it()
         });
         assert_eq!((count, words.len()), (Some(2), 2));
         let mut own = thread::spawn(move || {
-            assert_eq!(own.with(Stays::touch), Some(3));
+            assert_eq!(own.with(Pinned::use_it), Some(3));
             own
         })
         .join()
         .unwrap();
-        let there = own.with(|stays| stays.thread);
+        let there = own.with(|pinned| pinned.thread);
         assert!(there.is_some() && there != Some(thread::current().id()));
-        assert_eq!(ended.load(Ordering::SeqCst), 0);
+        assert_eq!(drops.load(Ordering::SeqCst), 0);
         thread::spawn(move || drop(own)).join().unwrap();
-        assert_eq!(ended.load(Ordering::SeqCst), 1);
+        assert_eq!(drops.load(Ordering::SeqCst), 1);
     }
 
     #[test]
-    fn panics_are_the_caller_s() {
-        let ended = Arc::new(AtomicUsize::new(0));
-        let mut own = Stays::start(&ended);
+    fn a_panic_reaches_the_caller() {
+        let drops = Arc::new(AtomicUsize::new(0));
+        let mut own = Pinned::start(&drops);
         for turn in 1..4 {
             let caught = catch_unwind(AssertUnwindSafe(|| {
-                own.with(|stays| {
-                    stays.touch();
+                own.with(|pinned| {
+                    pinned.use_it();
                     panic!("wrong {turn}");
                 })
             }));
@@ -323,9 +318,9 @@ mod tests {
                 Some(&format!("wrong {turn}"))
             );
         }
-        assert_eq!(own.with(Stays::touch), Some(4));
+        assert_eq!(own.with(Pinned::use_it), Some(4));
         drop(own);
-        assert_eq!(ended.load(Ordering::SeqCst), 1);
+        assert_eq!(drops.load(Ordering::SeqCst), 1);
         let caught = catch_unwind(|| {
             DedicatedThread::<()>::start("panics", || -> Result<(), ()> { panic!("not made") })
         });
@@ -334,17 +329,17 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_made_is_told() {
+    fn an_error_of_the_constructor_is_returned() {
         let made = DedicatedThread::<()>::start("fails", || Err("no".to_owned()));
         assert_eq!(made.unwrap().unwrap_err(), "no");
     }
 
     #[test]
-    fn an_end_that_panics_ends_the_thread() {
+    fn a_panic_in_drop_ends_the_thread() {
         struct Fails;
         impl Drop for Fails {
             fn drop(&mut self) {
-                panic!("the end");
+                panic!("in drop");
             }
         }
         let own = DedicatedThread::start("fails", || Ok::<_, ()>(Fails));
@@ -352,64 +347,63 @@ mod tests {
     }
 
     #[test]
-    fn a_thread_that_is_gone_answers_nothing() {
-        let ended = Arc::new(AtomicUsize::new(0));
-        let mut own = Stays::start(&ended);
-        // As something that unwinds through the thread would.
-        own.shared.set(Turn::Over);
-        let turn = own.shared.lock();
-        let turn = own
-            .shared
+    fn an_ended_thread_runs_nothing() {
+        let drops = Arc::new(AtomicUsize::new(0));
+        let mut own = Pinned::start(&drops);
+        // As a panic that unwinds the thread does.
+        own.shared.set(Turn::Stop);
+        let mut turn = own.shared.lock();
+        own.shared
             .changed
-            .wait_while(turn, |turn| !matches!(turn, Turn::Ended));
+            .wait_while(&mut turn, |turn| !matches!(turn, Turn::Ended));
         drop(turn);
-        assert_eq!(ended.load(Ordering::SeqCst), 1);
-        assert_eq!(own.with(Stays::touch), None);
-        assert_eq!(own.with(Stays::touch), None);
+        assert_eq!(drops.load(Ordering::SeqCst), 1);
+        assert_eq!(own.with(Pinned::use_it), None);
+        assert_eq!(own.with(Pinned::use_it), None);
     }
 
     #[test]
-    fn a_child_forgets() {
-        let ended = Arc::new(AtomicUsize::new(0));
-        let mut own = Stays::start(&ended);
-        // The lock is taken at the time of the fork, as it may be: nobody in the child would ever release it.
+    fn a_forked_child_does_not_wait() {
+        let drops = Arc::new(AtomicUsize::new(0));
+        let mut own = Pinned::start(&drops);
+        // The lock may be held at the time of the fork; no thread of the child would release it.
         let shared = own.shared.clone();
         let turn = shared.lock();
-        // SAFETY: the child looks at atomics, and leaves at once.
+        // SAFETY: the child reads atomics and exits.
         let pid = unsafe { libc::fork() };
         assert!(pid >= 0);
         if pid == 0 {
-            // SAFETY: ends the child if it waits for the thread after all.
+            // SAFETY: kills the child if it waits for the thread.
             unsafe { libc::alarm(20) };
-            let answered = own.with(Stays::touch).is_some();
+            let answered = own.with(Pinned::use_it).is_some();
             drop(own);
-            // SAFETY: ends the child without running anything of the parent's.
+            // SAFETY: exits without running the parent's exit handlers.
             unsafe { libc::_exit(i32::from(answered)) };
         }
         drop(turn);
         let mut status = 0;
-        // SAFETY: the child is ours, `status` is a valid place.
+        // SAFETY: the child is this process's; `status` is valid for writes.
         assert_eq!(unsafe { libc::waitpid(pid, &mut status, 0) }, pid);
         assert!(libc::WIFEXITED(status));
         assert_eq!(libc::WEXITSTATUS(status), 0);
-        assert_eq!(own.with(Stays::touch), Some(1));
+        assert_eq!(own.with(Pinned::use_it), Some(1));
     }
 
     #[test]
-    fn many_at_once() {
-        let ended = Arc::new(AtomicUsize::new(0));
+    fn many_threads_at_once() {
+        let drops = Arc::new(AtomicUsize::new(0));
         thread::scope(|scope| {
             for _ in 0..8 {
                 scope.spawn(|| {
                     for _ in 0..50 {
-                        let mut own = Stays::start(&ended);
+                        let mut own = Pinned::start(&drops);
                         for n in 1..20 {
-                            assert_eq!(own.with(Stays::touch), Some(n));
+                            assert_eq!(own.with(Pinned::use_it), Some(n));
                         }
                     }
                 });
             }
         });
-        assert_eq!(ended.load(Ordering::SeqCst), 400);
+        assert_eq!(drops.load(Ordering::SeqCst), 400);
     }
 }

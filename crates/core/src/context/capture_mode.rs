@@ -1,4 +1,4 @@
-//! Ends of objects while graphs are captured.
+//! The capture mode in which objects are released.
 
 use std::marker::PhantomData;
 
@@ -6,32 +6,33 @@ use cupyrite_sys::driver::CUstreamCaptureMode;
 
 use crate::error::{Result, driver, report};
 
-/// While it lives, the calls of this thread do not count as parts of a capture.
+/// Puts the calling thread into relaxed capture mode until it is dropped.
 ///
-/// The driver refuses what may wait for the device or allocate (freeing memory, in the order of a stream or not, asking
-/// whether a stream is done) to a thread that captures, and to any while another one captures globally, and spoils their
-/// capture. But objects may end anywhere, by Python's collector for one, and nothing of a graph depends on that. So
-/// everything that this crate releases it releases in here; what else a program asks for, such as memory or a wait, it does
-/// not do in here. Events and streams need none of it.
+/// While a thread captures a stream, the driver refuses calls of that thread that may wait for the device or allocate,
+/// and invalidates the capture: freeing memory, stream-ordered or not, and querying a stream among them. A global
+/// capture forbids them to every thread. But objects can be dropped anywhere, by Python's garbage collector for
+/// example, and no graph depends on that. So this crate releases everything in relaxed mode. What a program requests,
+/// such as memory or a wait, runs in the thread's own mode. Destroying events and streams needs no relaxed mode.
 ///
-/// A [`MemoryResource`](crate::MemoryResource) is asked to free what a [`DeviceBuffer`](crate::DeviceBuffer) had in here,
-/// too.
+/// [`DeviceBuffer`](crate::DeviceBuffer) calls [`MemoryResource::deallocate`](crate::MemoryResource::deallocate) in
+/// relaxed mode, too.
 ///
-/// It belongs to the thread that made it, and they end in the opposite order of their making, as variables of one scope do.
+/// A guard belongs to the thread that created it. Guards are dropped in reverse order of creation, as local variables
+/// are.
 ///
 /// Source: `cuThreadExchangeStreamCaptureMode`.
 #[derive(Debug)]
 #[must_use = "the thread's former mode is restored when this is dropped"]
 pub struct RelaxedCapture {
-    /// The mode before; `None` where the driver did not tell it, and nothing was changed.
+    /// The former mode; `None` if the driver failed and nothing was changed.
     before: Option<CUstreamCaptureMode>,
-    // Neither sent nor shared: the mode is the thread's.
+    // Neither `Send` nor `Sync`: the mode is per thread.
     thread: PhantomData<*const ()>,
 }
 
 impl RelaxedCapture {
-    /// Sets the calling thread's mode to `CU_STREAM_CAPTURE_MODE_RELAXED`. Where the driver does not do that, because it
-    /// has ended or is not there, nothing is changed.
+    /// Sets the calling thread's mode to `CU_STREAM_CAPTURE_MODE_RELAXED`. Changes nothing if the driver is missing or
+    /// shut down.
     #[inline(always)]
     pub fn enter() -> RelaxedCapture {
         let mode = CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_RELAXED;
@@ -41,7 +42,7 @@ impl RelaxedCapture {
         }
     }
 
-    /// As dropping it, without a call of a function for that: for memory, which comes and goes often.
+    /// Drops the guard, always inlined: memory is allocated and freed often.
     #[inline(always)]
     pub(crate) fn leave(self) {
         std::mem::ManuallyDrop::new(self).restore();
@@ -62,16 +63,16 @@ impl Drop for RelaxedCapture {
     }
 }
 
-/// Releases something from `Drop`: no part of a capture, and an error goes to `log`.
+/// Runs a destructor in relaxed mode and logs its error.
 pub(crate) fn release(body: impl FnOnce() -> Result<()>) {
     let _relaxed = RelaxedCapture::enter();
     report(body());
 }
 
-/// Sets the thread's mode; gives the one before.
+/// Sets the thread's mode and returns the former one.
 #[inline(always)]
 fn exchange(mut mode: CUstreamCaptureMode) -> Result<CUstreamCaptureMode> {
-    // SAFETY: a valid place, which is read and written.
+    // SAFETY: `mode` is valid for reads and writes.
     unsafe { driver!(cuThreadExchangeStreamCaptureMode(&mut mode))? };
     Ok(mode)
 }

@@ -8,20 +8,17 @@ use cupyrite_sys::driver::{CUdevice, CUdevice_attribute, CUresult, CUuuid};
 
 use crate::context::{Context, ContextGuard, current_handle};
 use crate::error::{Error, Result, driver};
-use crate::memory::typed::{Buffer, DeviceCopy};
-use crate::stream::event::{Event, EventOptions, UniqueEvent};
-use crate::stream::{Stream, StreamOptions};
 
 /// A CUDA device.
 ///
-/// Opening one initialises the driver and nothing else: the primary context comes with the first thing that needs it.
-/// The value is a reference to what this process knows of the device; copy it freely.
+/// Opening a device initialises the driver and nothing else: the primary context is retained when it is first needed.
+/// The value is a reference to the state of the device in this process, and `Copy`.
 #[derive(Clone, Copy)]
 pub struct Device {
     shared: &'static Shared,
 }
 
-/// What the process knows of a device.
+/// The state of a device in this process.
 struct Shared {
     handle: CUdevice,
     ordinal: usize,
@@ -31,7 +28,7 @@ struct Shared {
 
 static TABLE: OnceLock<Vec<Shared>> = OnceLock::new();
 
-/// All devices, once the driver is initialised.
+/// All devices; initialises the driver.
 #[inline]
 fn table() -> Result<&'static [Shared]> {
     match TABLE.get() {
@@ -43,7 +40,7 @@ fn table() -> Result<&'static [Shared]> {
 #[cold]
 fn initialise() -> Result<&'static [Shared]> {
     let mut count: c_int = 0;
-    // SAFETY: `cuInit` takes a plain integer; `count` is a valid place for the result.
+    // SAFETY: `cuInit` takes a plain integer; `count` is valid for writes.
     unsafe {
         driver!(cuInit(0))?;
         crate::fork::mark_driver_used();
@@ -52,7 +49,7 @@ fn initialise() -> Result<&'static [Shared]> {
     let mut made = Vec::new();
     for ordinal in 0..count {
         let mut handle = CUdevice::default();
-        // SAFETY: `handle` is a valid place for the result.
+        // SAFETY: `handle` is valid for writes.
         unsafe { driver!(cuDeviceGet(&mut handle, ordinal))? };
         made.push(Shared {
             handle,
@@ -60,7 +57,7 @@ fn initialise() -> Result<&'static [Shared]> {
             primary: OnceLock::new(),
         });
     }
-    // Where two threads come here at once, their tables are the same.
+    // Threads that race here build equal tables.
     Ok(TABLE.get_or_init(|| made))
 }
 
@@ -86,9 +83,9 @@ impl std::hash::Hash for Device {
 /// A device's compute capability.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ComputeCapability {
-    /// The number before the point.
+    /// The major number.
     pub major: u32,
-    /// The number after the point.
+    /// The minor number.
     pub minor: u32,
 }
 
@@ -104,7 +101,7 @@ impl Device {
     /// # Errors
     ///
     /// [`Error::InvalidArgument`] if there are not that many devices; [`Error::Load`] if there is no driver and the
-    /// CPU device is ruled out; otherwise what the driver says.
+    /// CPU device is not allowed; otherwise the driver's error.
     pub fn new(ordinal: usize) -> Result<Device> {
         let table = table()?;
         match table.get(ordinal) {
@@ -127,8 +124,8 @@ impl Device {
     ///
     /// # Errors
     ///
-    /// [`Error::Load`], or what the driver says; a machine with a driver but without a GPU gives
-    /// `CUDA_ERROR_NO_DEVICE` from the driver's initialisation.
+    /// [`Error::Load`], or the driver's error: initialisation fails with `CUDA_ERROR_NO_DEVICE` on a machine with a
+    /// driver but no GPU.
     pub fn count() -> Result<usize> {
         table().map(<[Shared]>::len)
     }
@@ -137,12 +134,12 @@ impl Device {
     ///
     /// # Errors
     ///
-    /// As [`Device::count`].
+    /// Same as [`Device::count`].
     pub fn all() -> Result<Vec<Device>> {
         Ok(table()?.iter().map(|shared| Device { shared }).collect())
     }
 
-    /// The device of the calling thread's current context; the first device where the thread has none.
+    /// The device of the calling thread's current context; device 0 if the thread has none.
     ///
     /// # Errors
     ///
@@ -150,8 +147,8 @@ impl Device {
     #[inline]
     pub fn current() -> Result<Device> {
         let table = table()?;
-        // Asking for the device of no context would fail, and calls that fail wait for the log's callbacks; asking for
-        // the context does not. Nearly always it is a primary one, which is known.
+        // `cuCtxGetDevice` fails without a current context, and a failing call waits for the callbacks of the driver's
+        // log; `cuCtxGetCurrent` does not. The context is nearly always a primary one, which is known.
         let handle = current_handle()?;
         if handle.is_null() {
             return match table.first() {
@@ -169,7 +166,7 @@ impl Device {
             return Ok(Device { shared });
         }
         let mut device = CUdevice::default();
-        // SAFETY: `device` is a valid place for the result.
+        // SAFETY: `device` is valid for writes.
         unsafe { driver!(cuCtxGetDevice(&mut device))? };
         Device::from_handle(device)
     }
@@ -178,7 +175,7 @@ impl Device {
     #[inline]
     pub(crate) fn from_handle(handle: CUdevice) -> Result<Device> {
         let table = table()?;
-        // Handles are ordinals wherever CUDA runs; that they are is looked at, not relied on.
+        // Handles equal ordinals on every known platform; checked, not assumed.
         usize::try_from(handle)
             .ok()
             .and_then(|index| table.get(index))
@@ -188,7 +185,7 @@ impl Device {
             .ok_or_else(|| Error::driver("cuCtxGetDevice", CUresult::CUDA_ERROR_INVALID_DEVICE))
     }
 
-    /// The primary contexts that were retained so far.
+    /// The primary contexts that this crate has retained.
     pub(crate) fn retained() -> impl Iterator<Item = &'static Context> {
         TABLE
             .get()
@@ -209,11 +206,11 @@ impl Device {
         self.shared.handle
     }
 
-    /// The primary context. It is retained when it is first asked for, and kept until the process ends.
+    /// The primary context. It is retained on first use and kept until the process exits.
     ///
     /// # Errors
     ///
-    /// What the driver says, `CUDA_ERROR_OUT_OF_MEMORY` for one. Source: `cuDevicePrimaryCtxRetain`.
+    /// The driver's error, such as `CUDA_ERROR_OUT_OF_MEMORY`. Source: `cuDevicePrimaryCtxRetain`.
     #[inline]
     pub fn context(&self) -> Result<&'static Context> {
         match self.shared.primary.get() {
@@ -222,13 +219,25 @@ impl Device {
         }
     }
 
+    /// The primary context, if it was retained and is current on the calling thread.
+    ///
+    /// # Errors
+    ///
+    /// The driver's error.
+    #[inline(always)]
+    pub(crate) fn current_primary(&self) -> Result<Option<&'static Context>> {
+        match self.shared.primary.get() {
+            Some(primary) if current_handle()? == primary.handle() => Ok(Some(primary)),
+            _ => Ok(None),
+        }
+    }
+
     #[cold]
     fn retain(self) -> Result<&'static Context> {
-        // No lock of ours around a call that can take long: where two threads come here at once, both retain.
+        // No lock is held during the call, which can take long: threads that race here both retain.
         let made = Context::retain_primary(self)?;
         if self.shared.primary.set(made).is_err() {
-            // Another thread was first. The reference that this one took goes back, theirs stays.
-            // SAFETY: it undoes exactly one retain.
+            // Another thread was first: this thread's reference is released.
             unsafe { driver!(cuDevicePrimaryCtxRelease(self.handle()))? };
         }
         match self.shared.primary.get() {
@@ -237,21 +246,21 @@ impl Device {
         }
     }
 
-    /// The context that this device's work goes to on the calling thread: the current one if it is of this device, else
+    /// The context for work of this device on the calling thread: the current one if it belongs to this device, else
     /// the primary one.
     ///
     /// # Errors
     ///
-    /// As [`Device::context`].
+    /// Same as [`Device::context`].
     #[inline]
     pub fn active_context(&self) -> Result<Context> {
         self.active().map(|(context, _)| context)
     }
 
-    /// The same, and whether it is current.
+    /// [`Device::active_context`], and whether it is current.
     #[inline]
     fn active(&self) -> Result<(Context, bool)> {
-        // There are devices, so the driver is initialised.
+        // A `Device` exists, so the driver is initialised.
         let handle = current_handle()?;
         if !handle.is_null() {
             if let Some(primary) = self.shared.primary.get()
@@ -259,7 +268,7 @@ impl Device {
             {
                 return Ok((primary.clone(), true));
             }
-            // SAFETY: the driver has just named it.
+            // SAFETY: the driver has just returned it.
             let current = unsafe { Context::from_handle(handle)? };
             if current.device() == *self {
                 return Ok((current, true));
@@ -268,11 +277,11 @@ impl Device {
         Ok((self.context()?.clone(), false))
     }
 
-    /// Has [`Device::active_context`] current on the calling thread while the guard lives, and returns both.
+    /// Makes [`Device::active_context`] current on the calling thread until the guard is dropped; returns both.
     ///
     /// # Errors
     ///
-    /// As [`Device::context`].
+    /// Same as [`Device::context`].
     #[inline]
     pub fn enter(&self) -> Result<(ContextGuard, Context)> {
         match self.active()? {
@@ -281,14 +290,14 @@ impl Device {
         }
     }
 
-    /// Whether kernels of this device can reach the memory of another one.
+    /// Whether kernels of this device can access the memory of another one.
     ///
     /// # Errors
     ///
-    /// What the driver says. Source: `cuDeviceCanAccessPeer`.
+    /// The driver's error. Source: `cuDeviceCanAccessPeer`.
     pub fn can_access_peer(&self, peer: Device) -> Result<bool> {
         let mut can: c_int = 0;
-        // SAFETY: `can` is a valid place for the result.
+        // SAFETY: `can` is valid for writes.
         unsafe {
             driver!(cuDeviceCanAccessPeer(
                 &mut can,
@@ -299,14 +308,14 @@ impl Device {
         Ok(can != 0)
     }
 
-    /// Where the device is on the PCI bus: `domain:bus:device.function`, hexadecimal.
+    /// The PCI bus address, `domain:bus:device.function` in hexadecimal.
     ///
     /// # Errors
     ///
-    /// What the driver says. Source: `cuDeviceGetPCIBusId`.
+    /// The driver's error. Source: `cuDeviceGetPCIBusId`.
     pub fn pci_bus_id(&self) -> Result<String> {
         let mut text = [0 as c_char; 64];
-        // SAFETY: the buffer is as long as the call is told.
+        // SAFETY: the length passed is that of the buffer.
         unsafe {
             driver!(cuDeviceGetPCIBusId(
                 text.as_mut_ptr(),
@@ -321,14 +330,14 @@ impl Device {
             .into_owned())
     }
 
-    /// The device's name; that of the CPU device begins with `CPU`.
+    /// The name of the device; that of the CPU device begins with `CPU`.
     ///
     /// # Errors
     ///
-    /// What the driver says.
+    /// The driver's error.
     pub fn name(&self) -> Result<String> {
         let mut name = [0 as c_char; 256];
-        // SAFETY: the buffer is as long as the call is told.
+        // SAFETY: the length passed is that of the buffer.
         unsafe {
             driver!(cuDeviceGetName(
                 name.as_mut_ptr(),
@@ -347,34 +356,34 @@ impl Device {
     ///
     /// # Errors
     ///
-    /// What the driver says.
+    /// The driver's error.
     pub fn uuid(&self) -> Result<[u8; 16]> {
         let mut uuid = CUuuid::default();
-        // SAFETY: `uuid` is a valid place for the result.
+        // SAFETY: `uuid` is valid for writes.
         unsafe { driver!(cuDeviceGetUuid(&mut uuid, self.handle()))? };
         Ok(uuid.bytes.map(|b| b as u8))
     }
 
-    /// Bytes of memory.
+    /// Size of the memory in bytes.
     ///
     /// # Errors
     ///
-    /// What the driver says.
+    /// The driver's error.
     pub fn total_memory(&self) -> Result<usize> {
         let mut bytes = 0usize;
-        // SAFETY: `bytes` is a valid place for the result.
+        // SAFETY: `bytes` is valid for writes.
         unsafe { driver!(cuDeviceTotalMem(&mut bytes, self.handle()))? };
         Ok(bytes)
     }
 
-    /// One attribute.
+    /// Queries an attribute.
     ///
     /// # Errors
     ///
     /// `CUDA_ERROR_INVALID_VALUE` for an attribute that the driver does not know.
     pub fn attribute(&self, attribute: CUdevice_attribute) -> Result<i32> {
         let mut value: c_int = 0;
-        // SAFETY: `value` is a valid place for the result.
+        // SAFETY: `value` is valid for writes.
         unsafe { driver!(cuDeviceGetAttribute(&mut value, attribute, self.handle()))? };
         Ok(value)
     }
@@ -383,7 +392,7 @@ impl Device {
     ///
     /// # Errors
     ///
-    /// What the driver says.
+    /// The driver's error.
     pub fn compute_capability(&self) -> Result<ComputeCapability> {
         let major =
             self.attribute(CUdevice_attribute::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR)?;
@@ -395,95 +404,11 @@ impl Device {
         })
     }
 
-    /// Makes a stream that does not wait for the legacy default stream.
+    /// Waits for all work of [`Device::active_context`].
     ///
     /// # Errors
     ///
-    /// What the driver says.
-    pub fn create_stream(&self) -> Result<Stream> {
-        self.create_stream_with(&StreamOptions::default())
-    }
-
-    /// Makes a stream with options.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::InvalidArgument`] for a priority that the device does not have; otherwise what the driver says.
-    pub fn create_stream_with(&self, options: &StreamOptions) -> Result<Stream> {
-        let (_entered, context) = self.enter()?;
-        Stream::create(context, options)
-    }
-
-    /// Makes an event.
-    ///
-    /// # Errors
-    ///
-    /// What the driver says. Source: `cuEventCreate`.
-    pub fn create_event(&self, options: &EventOptions) -> Result<Event> {
-        self.create_unique_event(options).map(UniqueEvent::share)
-    }
-
-    /// As [`Device::create_event`], for one owner who may never share it.
-    ///
-    /// # Errors
-    ///
-    /// As [`Device::create_event`].
-    #[inline(always)]
-    pub fn create_unique_event(&self, options: &EventOptions) -> Result<UniqueEvent> {
-        // Common, and soon said; `enter` would say the same.
-        if let Some(primary) = self.shared.primary.get()
-            && current_handle()? == primary.handle()
-        {
-            return UniqueEvent::create_here(primary.clone(), options);
-        }
-        // By value, so that the options need no place in memory.
-        self.create_event_elsewhere(*options)
-    }
-
-    /// [`Device::create_unique_event`] where the primary context is not current.
-    #[inline(never)]
-    fn create_event_elsewhere(self, options: EventOptions) -> Result<UniqueEvent> {
-        let (_entered, context) = self.enter()?;
-        UniqueEvent::create(context, &options)
-    }
-
-    /// Allocates memory for `len` elements, contents unspecified.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::InvalidArgument`] if the size overflows; `CUDA_ERROR_OUT_OF_MEMORY`.
-    pub fn buffer<T: DeviceCopy>(&self, len: usize) -> Result<Buffer<T>> {
-        Buffer::new(self.context()?, len)
-    }
-
-    /// Allocates memory for `len` elements and zeroes it.
-    ///
-    /// # Errors
-    ///
-    /// As [`Device::buffer`].
-    pub fn buffer_zeroed<T: DeviceCopy>(&self, len: usize) -> Result<Buffer<T>> {
-        let buffer = self.buffer(len)?;
-        buffer.zero()?;
-        Ok(buffer)
-    }
-
-    /// Allocates memory and copies `data` into it.
-    ///
-    /// # Errors
-    ///
-    /// As [`Device::buffer`].
-    pub fn buffer_from<T: DeviceCopy>(&self, data: &[T]) -> Result<Buffer<T>> {
-        let buffer = self.buffer(data.len())?;
-        buffer.copy_from(data)?;
-        Ok(buffer)
-    }
-
-    /// Waits until all work of the device is done: of the current context if it is of this device, else of the primary
-    /// one.
-    ///
-    /// # Errors
-    ///
-    /// What the work raised.
+    /// The error of the failed work.
     pub fn synchronize(&self) -> Result<()> {
         let (_entered, context) = self.enter()?;
         context.synchronize()

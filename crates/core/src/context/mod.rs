@@ -1,14 +1,14 @@
-//! Contexts, and the rule that every call runs with the right one current.
+//! Contexts, and the current context of each call.
 
 use std::marker::PhantomData;
-use std::ops::Deref;
 use std::sync::Arc;
 
 use cupyrite_sys::driver::{CUcontext, CUdevice, CUresult};
 
+use crate::after_wait::{self, Waited};
 use crate::error::{Error, Result, driver, report};
 use crate::fork::ForkGeneration;
-use crate::memory::pool::deferred_destroy::{self, Look};
+use crate::shared::Shared;
 
 pub(crate) mod capture_mode;
 pub(crate) mod device;
@@ -16,50 +16,30 @@ pub(crate) mod device;
 pub use capture_mode::RelaxedCapture;
 pub use device::{ComputeCapability, Device};
 
-/// A CUDA context: a device's address space and everything made in it.
+/// A CUDA context: a device's address space and everything created in it.
 ///
-/// Cheap to clone. All of this crate's objects know the context that they were made in and have it current where a
-/// call needs that, so that programs need not care which context a thread has.
+/// Cheap to clone. Every object of this crate knows its context and makes it current for calls that need it, so
+/// programs need not manage the current context.
 ///
-/// A device's primary context is shared with the runtime API and with other libraries. It is retained once, when it is
-/// first needed, and kept for as long as the process lives: nothing that any object relies on goes away with the last
-/// handle to it. Any other context belongs to whoever made it.
+/// The runtime API and other libraries share a device's primary context. This crate retains it once, on first use, and
+/// keeps it until the process exits, so that no object outlives it. Any other context belongs to whoever created it.
 #[derive(Clone, Debug)]
 pub struct Context {
-    inner: Shared,
-}
-
-/// Primary contexts are kept until the process ends, so that their clones are plain copies: every event has one.
-#[derive(Clone, Debug)]
-enum Shared {
-    Kept(&'static Inner),
-    Counted(Arc<Inner>),
-}
-
-impl Deref for Shared {
-    type Target = Inner;
-
-    #[inline]
-    fn deref(&self) -> &Inner {
-        match self {
-            Shared::Kept(inner) => inner,
-            Shared::Counted(inner) => inner,
-        }
-    }
+    inner: Shared<Inner>,
 }
 
 #[derive(Debug)]
 struct Inner {
     handle: CUcontext,
     device: Device,
-    /// The driver, and everything that was made with it, belongs to this process alone.
+    /// Handles of the driver belong to one process.
     generation: ForkGeneration,
 }
 
-// SAFETY: a context handle may be used from any thread (CUDA C++ Programming Guide, "Context"); it is only ever passed
-// to the driver.
+// SAFETY: context handles may be used from any thread (CUDA C++ Programming Guide, "Context"); this crate only passes
+// them to the driver.
 unsafe impl Send for Inner {}
-// SAFETY: as above; the driver serialises what needs it.
+// SAFETY: as above; the driver synchronises.
 unsafe impl Sync for Inner {}
 
 impl Inner {
@@ -75,12 +55,11 @@ impl Inner {
 impl Context {
     pub(crate) fn retain_primary(device: Device) -> Result<Context> {
         let mut handle: CUcontext = std::ptr::null_mut();
-        // SAFETY: `handle` is a valid place for the result.
+        // SAFETY: `handle` is valid for writes.
         unsafe { driver!(cuDevicePrimaryCtxRetain(&mut handle, device.handle()))? };
-        // Once a device, or once a thread where several come here at the same time.
-        let kept = Box::leak(Box::new(Inner::new(handle, device)));
+        // Leaked once per device, or once per thread if several race here.
         Ok(Context {
-            inner: Shared::Kept(kept),
+            inner: Shared::leak(Inner::new(handle, device)),
         })
     }
 
@@ -88,7 +67,7 @@ impl Context {
     ///
     /// # Errors
     ///
-    /// [`Error::Load`], or what the driver's initialisation says. Source: `cuCtxGetCurrent`.
+    /// [`Error::Load`], or the error of the driver's initialisation. Source: `cuCtxGetCurrent`.
     pub fn current() -> Result<Option<Context>> {
         Device::count()?;
         let handle = current_handle()?;
@@ -99,28 +78,28 @@ impl Context {
         unsafe { Context::from_handle(handle) }.map(Some)
     }
 
-    /// A context that somebody else made. It is not destroyed with the value.
+    /// Borrows a context. Dropping the value does not destroy it.
     ///
     /// # Errors
     ///
-    /// What the driver says, `CUDA_ERROR_INVALID_CONTEXT` for one.
+    /// The driver's error, such as `CUDA_ERROR_INVALID_CONTEXT`.
     ///
     /// # Safety
     ///
-    /// `handle` is a context of this process, and it lives for as long as anything made in it is used.
+    /// `handle` is a context of this process, and outlives every use of anything created in it.
     pub unsafe fn from_handle(handle: CUcontext) -> Result<Context> {
         if let Some(primary) = Device::retained().find(|context| context.handle() == handle) {
             return Ok(primary.clone());
         }
         let mut ordinal = CUdevice::default();
         if handle == current_handle()? {
-            // SAFETY: `ordinal` is a valid place for the result.
+            // SAFETY: `ordinal` is valid for writes.
             unsafe { driver!(cuCtxGetDevice(&mut ordinal))? };
         } else {
-            // SAFETY: the handle is live, as the caller promises.
+            // SAFETY: the caller guarantees a live handle.
             unsafe { driver!(cuCtxPushCurrent(handle))? };
             let _pop = Pop(PhantomData);
-            // SAFETY: `ordinal` is a valid place for the result.
+            // SAFETY: `ordinal` is valid for writes.
             unsafe { driver!(cuCtxGetDevice(&mut ordinal))? };
         }
         let inner = Inner::new(handle, Device::from_handle(ordinal)?);
@@ -135,17 +114,17 @@ impl Context {
         self.inner.handle
     }
 
-    /// The device it is of.
+    /// The device of the context.
     #[inline]
     pub fn device(&self) -> Device {
         self.inner.device
     }
 
-    /// Makes this context current on the calling thread for as long as the guard lives.
+    /// Makes this context current on the calling thread until the guard is dropped.
     ///
     /// # Errors
     ///
-    /// What the driver says where the context cannot be made current.
+    /// The driver's error if the context cannot be made current.
     #[inline]
     pub fn enter(&self) -> Result<ContextGuard> {
         if current_handle()? == self.handle() {
@@ -158,19 +137,19 @@ impl Context {
         })
     }
 
-    /// Runs `body` with this context current on the calling thread, and restores what was current before, also when
-    /// `body` panics.
+    /// Runs `body` with this context current on the calling thread, and restores the former one, also if `body`
+    /// panics.
     ///
     /// # Errors
     ///
-    /// Those of `body`, or of the driver where the context cannot be made current.
+    /// Those of `body`, or of the driver if the context cannot be made current.
     pub fn with_current<T>(&self, body: impl FnOnce() -> Result<T>) -> Result<T> {
         let _entered = self.enter()?;
         body()
     }
 
-    /// Makes a call that takes a handle and so needs no current context; where the driver wants one nevertheless, the
-    /// call is made again with this one current.
+    /// Makes a call whose handle implies the context. If the driver wants a current context nevertheless, makes the
+    /// call again with this one current.
     #[inline]
     pub(crate) fn call<T>(&self, body: impl Fn() -> Result<T>) -> Result<T> {
         match body() {
@@ -179,7 +158,7 @@ impl Context {
         }
     }
 
-    /// What [`Context::call`] does after `body` has failed once.
+    /// The slow path of [`Context::call`], after `body` has failed once.
     #[cold]
     #[inline(never)]
     pub(crate) fn call_again<T>(&self, error: Error, body: &dyn Fn() -> Result<T>) -> Result<T> {
@@ -195,22 +174,23 @@ impl Context {
         }
     }
 
-    /// Whether it is of this process, and not of the one that this one was is_forked_child from.
+    /// Whether the context belongs to this process, and not to its parent before a fork.
     #[inline]
     pub(crate) fn is_here(&self) -> bool {
         self.inner.generation.is_current()
     }
 
-    /// Whether it is there until the process ends, as primary contexts that this crate has retained are: any other one is
-    /// destroyed when its maker likes, and what was made in it is not to be used then.
-    pub(crate) fn lasts(&self) -> Result<bool> {
-        if matches!(self.inner, Shared::Kept(_)) {
+    /// Whether the context lives until the process exits, as primary contexts do that this crate has retained. The
+    /// owner of any other context can destroy it, with everything in it.
+    pub(crate) fn is_permanent(&self) -> Result<bool> {
+        if matches!(self.inner, Shared::Static(_)) {
             return Ok(true);
         }
-        // Perhaps a primary one that only others have retained so far. Where there is none, none is made to find that out.
+        // It may be a primary context that only other libraries have retained. Does not create a primary context just
+        // to check.
         let device = self.device();
         let (mut flags, mut active) = (0, 0);
-        // SAFETY: both are valid places for the results.
+        // SAFETY: both are valid for writes.
         unsafe {
             driver!(cuDevicePrimaryCtxGetState(
                 device.handle(),
@@ -221,8 +201,8 @@ impl Context {
         Ok(active != 0 && device.context()? == self)
     }
 
-    /// Releases something that was made in this context, from `Drop`: an error goes to `log`. In a is_forked_child child
-    /// everything is still the parent's, and nothing is done.
+    /// Runs a destructor of an object of this context and logs its error. Does nothing in a forked child, where the
+    /// object belongs to the parent.
     #[inline]
     pub(crate) fn release(&self, body: impl Fn() -> Result<()>) {
         if self.is_here()
@@ -232,49 +212,49 @@ impl Context {
         }
     }
 
-    /// Makes this context current on the calling thread until another one is.
+    /// Makes this context current on the calling thread until it is replaced.
     ///
-    /// Only needed before calling other libraries; this crate's objects do not depend on it.
+    /// Needed only for other libraries; this crate's objects do not depend on it.
     ///
     /// # Errors
     ///
-    /// Those of `cuCtxSetCurrent`.
+    /// The driver's error. Source: `cuCtxSetCurrent`.
     pub fn set_current(&self) -> Result<()> {
         // SAFETY: the handle is live.
         unsafe { driver!(cuCtxSetCurrent(self.handle())) }
     }
 
-    /// Makes this context current on the calling thread until [`Context::pop`], for pairs of calls that no scope
-    /// encloses; [`Context::enter`] is the one that cannot be forgotten.
+    /// Pushes this context onto the calling thread's stack until [`Context::pop`], for pairs of calls that no scope
+    /// encloses. Prefer [`Context::enter`], which cannot be left unbalanced.
     ///
     /// # Errors
     ///
-    /// Those of `cuCtxPushCurrent`.
+    /// The driver's error. Source: `cuCtxPushCurrent`.
     pub fn push(&self) -> Result<()> {
         // SAFETY: the handle is live.
         unsafe { driver!(cuCtxPushCurrent(self.handle())) }
     }
 
-    /// Undoes one [`Context::push`] of the calling thread.
+    /// Pops what one [`Context::push`] of the calling thread pushed.
     ///
     /// # Errors
     ///
-    /// `CUDA_ERROR_INVALID_CONTEXT` where nothing was pushed. Source: `cuCtxPopCurrent`.
+    /// `CUDA_ERROR_INVALID_CONTEXT` if the stack is empty. Source: `cuCtxPopCurrent`.
     pub fn pop() -> Result<()> {
         let mut popped: CUcontext = std::ptr::null_mut();
-        // SAFETY: `popped` is a valid place for the result.
+        // SAFETY: `popped` is valid for writes.
         unsafe { driver!(cuCtxPopCurrent(&mut popped)) }
     }
 
-    /// Waits until all work of the context is done.
+    /// Waits for all work of the context.
     ///
     /// # Errors
     ///
-    /// What the work raised, an illegal address for one.
+    /// The error of the failed work, such as an illegal address.
     pub fn synchronize(&self) -> Result<()> {
-        // SAFETY: takes no arguments; acts on the current context, which is this one.
+        // SAFETY: no arguments; acts on the current context, which is this one.
         self.with_current(|| unsafe { driver!(cuCtxSynchronize()) })?;
-        deferred_destroy::look(Look::All);
+        after_wait::run(Waited::ForContext);
         Ok(())
     }
 }
@@ -286,18 +266,19 @@ impl PartialEq for Context {
 }
 impl Eq for Context {}
 
-/// The current context's handle; null where the thread has none.
+/// The handle of the current context; null if the thread has none.
 #[inline]
 pub(crate) fn current_handle() -> Result<CUcontext> {
     let mut current: CUcontext = std::ptr::null_mut();
-    // SAFETY: `current` is a valid place for the result.
+    // SAFETY: `current` is valid for writes.
     unsafe { driver!(cuCtxGetCurrent(&mut current))? };
     Ok(current)
 }
 
-/// While it lives, a context is current on this thread; what was current before is restored afterwards.
+/// Keeps a context current on this thread; restores the former one when dropped.
 ///
-/// It belongs to the thread that made it. Guards end in the opposite order of their making, as variables of one scope do.
+/// A guard belongs to the thread that created it. Guards are dropped in reverse order of creation, as local variables
+/// are.
 #[derive(Debug)]
 #[must_use = "the former context is restored when this is dropped"]
 pub struct ContextGuard {
@@ -305,12 +286,12 @@ pub struct ContextGuard {
 }
 
 impl ContextGuard {
-    /// Nothing to restore: the context was current before.
+    /// A guard that restores nothing: the context was current already.
     pub(crate) const fn already() -> ContextGuard {
         ContextGuard { pop: None }
     }
 
-    /// Leaves the context current: nothing is restored when the guard goes.
+    /// Leaves the context current: the guard restores nothing.
     pub fn keep_current(mut self) {
         if let Some(pop) = self.pop.take() {
             std::mem::forget(pop);
@@ -318,14 +299,14 @@ impl ContextGuard {
     }
 }
 
-/// Undoes one push. Neither sent nor shared: the stack of contexts is the thread's.
+/// Undoes one push. Neither `Send` nor `Sync`: the context stack is per thread.
 #[derive(Debug)]
 struct Pop(PhantomData<*const ()>);
 
 impl Drop for Pop {
     fn drop(&mut self) {
         let mut popped: CUcontext = std::ptr::null_mut();
-        // SAFETY: `popped` is a valid place; this undoes the push that the guard stands for.
+        // SAFETY: `popped` is valid for writes; this balances the push of the guard.
         report(unsafe { driver!(cuCtxPopCurrent(&mut popped)) });
     }
 }

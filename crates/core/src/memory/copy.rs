@@ -1,4 +1,4 @@
-//! Copies and fills of plain addresses in the order of a stream, and what the driver knows of an address.
+//! Stream-ordered copies, fills and frees by address, and queries of addresses.
 
 use std::ffi::{c_int, c_uint, c_void};
 
@@ -7,36 +7,37 @@ use cupyrite_sys::driver::{
     CUresult,
 };
 
+use crate::context::Context;
+use crate::context::capture_mode::RelaxedCapture;
 use crate::context::device::Device;
 use crate::error::{Error, Result, driver};
 use crate::memory::location::MemoryLocation;
-use crate::memory::raw::is_capturing;
 use crate::stream::Stream;
+use crate::stream::capture::is_capturing;
 
 /// When a copy may read its source (`CUmemcpySrcAccessOrder`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum SourceAccessOrder {
-    /// In the stream's order.
+    /// In stream order.
     #[default]
     Stream,
-    /// Before the call returns: the source may be changed or freed then, whatever the stream still has to do. What is
-    /// in it at the call is what is copied.
+    /// Before the call returns: the source may then be changed or freed, whatever the stream has yet to do.
     DuringApiCall,
-    /// At any time between the call and the copy's turn in the stream.
+    /// At any time until the copy's turn in the stream.
     Any,
 }
 
-/// How a copy is made (`CUmemcpyAttributes`); the default is the plain copy.
+/// Options of a copy (`CUmemcpyAttributes`); the default is a plain copy.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct CopyOptions {
     /// When the source may be read.
     pub source_access_order: SourceAccessOrder,
-    /// Where the source is.
+    /// The location of the source.
     pub source_hint: Option<MemoryLocation>,
-    /// Where the destination is.
+    /// The location of the destination.
     pub destination_hint: Option<MemoryLocation>,
-    /// Whether the copy should rather run beside kernels than fast (`CU_MEMCPY_FLAG_PREFER_OVERLAP_WITH_COMPUTE`).
+    /// Whether overlap with kernels matters more than speed (`CU_MEMCPY_FLAG_PREFER_OVERLAP_WITH_COMPUTE`).
     pub prefer_overlap_with_compute: bool,
 }
 
@@ -56,21 +57,20 @@ impl CopyOptions {
     }
 }
 
-/// Copies between two addresses, device or host, in the order of `stream`.
+/// Copies between two addresses, device or host, in stream order on `stream`.
 ///
-/// With options other than the default ones it takes `cuMemcpyWithAttributesAsync` or, from before CUDA 13.2,
-/// `cuMemcpyBatchAsync`. Where the driver has neither, or the stream is one of the default ones, for which neither is
-/// defined, it is the plain copy: all options but one are hints and permissions, and that one,
-/// [`SourceAccessOrder::DuringApiCall`], is kept by waiting for the stream.
+/// With options it uses `cuMemcpyWithAttributesAsync` or, before CUDA 13.2, `cuMemcpyBatchAsync`. If the driver has
+/// neither, or for a default stream, for which neither is defined, it makes a plain copy: all options but
+/// [`SourceAccessOrder::DuringApiCall`] are hints and permissions, and that one is honoured by waiting for the stream.
 ///
 /// # Errors
 ///
-/// What the driver says.
+/// The driver's error.
 ///
 /// # Safety
 ///
-/// `bytes` bytes can be read at `source` and written at `destination` until the copy is done, and nothing else writes
-/// them or reads the destination out of the stream's order.
+/// `bytes` bytes are readable at `source` and writable at `destination` until the copy is done. Only work ordered with
+/// the stream writes them or reads the destination.
 pub unsafe fn copy_async(
     destination: CUdeviceptr,
     source: CUdeviceptr,
@@ -83,13 +83,13 @@ pub unsafe fn copy_async(
     }
     stream.call(|| {
         if *options != CopyOptions::default() {
-            // SAFETY: the caller's promise.
+            // SAFETY: the caller's contract.
             let done = unsafe { copy_attributed(destination, source, bytes, stream, options) };
             if let Some(result) = done {
                 return result;
             }
         }
-        // SAFETY: the caller's promise; the handle is live.
+        // SAFETY: the caller's contract; the handle is live.
         unsafe { driver!(cuMemcpyAsync(destination, source, bytes, stream.handle()))? };
         if options.source_access_order == SourceAccessOrder::DuringApiCall {
             // SAFETY: the handle is live.
@@ -99,11 +99,11 @@ pub unsafe fn copy_async(
     })
 }
 
-/// The copy by one of the calls that take attributes; `None` where there is no such call for this stream.
+/// Copies by a call that takes attributes; `None` if there is none for this stream.
 ///
 /// # Safety
 ///
-/// As [`copy_async`].
+/// Same as [`copy_async`].
 unsafe fn copy_attributed(
     mut destination: CUdeviceptr,
     mut source: CUdeviceptr,
@@ -117,7 +117,7 @@ unsafe fn copy_attributed(
     let mut attributes = options.attributes();
     let mut index = 0usize;
     let handle = stream.handle();
-    // SAFETY: the caller's promise for the memory; arrays of one element each, read before the calls return.
+    // SAFETY: the caller's contract for the memory; arrays of one element each, read before the calls return.
     unsafe {
         let one = driver!(cuMemcpyWithAttributesAsync(
             destination,
@@ -156,8 +156,8 @@ unsafe fn copy_attributed(
     }
 }
 
-/// Whether it is a default stream: the legacy one as 0 and as 1, the per-thread one as 2 (`CU_STREAM_LEGACY`,
-/// `CU_STREAM_PER_THREAD`).
+/// Whether the handle is that of a default stream: 0 or 1 for the legacy one, 2 for the per-thread one
+/// (`CU_STREAM_LEGACY`, `CU_STREAM_PER_THREAD`).
 fn is_a_default(stream: &Stream) -> bool {
     const LAST_DEFAULT: usize = 2;
     stream.handle().addr() <= LAST_DEFAULT
@@ -166,20 +166,19 @@ fn is_a_default(stream: &Stream) -> bool {
 /// One of several copies: destination, source, bytes.
 pub type CopyRange = (CUdeviceptr, CUdeviceptr, usize);
 
-/// Makes several copies that are independent of each other, in the order of `stream`: all after what the stream holds, in
-/// any order among themselves. `options` are one for all copies, or one for each.
+/// Makes independent copies: all after the work that the stream holds, in any order among themselves. There is one
+/// option set for all copies, or one for each.
 ///
-/// Where the driver has no such call (before CUDA 12.8), for the default streams and in a stream that is being captured,
-/// the copies are made one by one, as [`copy_async`] makes them.
+/// Before CUDA 12.8, for default streams and in a captured stream, each copy is a [`copy_async`].
 ///
 /// # Errors
 ///
-/// [`Error::InvalidArgument`] if the number of options does not match; otherwise what the driver says. Some of the copies
-/// may have been made then.
+/// [`Error::InvalidArgument`] if the number of options does not match; otherwise the driver's error. Some copies may
+/// have been queued then.
 ///
 /// # Safety
 ///
-/// As [`copy_async`], for each of them; no destination overlaps another range.
+/// As [`copy_async`], for each copy; no destination overlaps another range.
 pub unsafe fn copy_batch_async(
     copies: &[CopyRange],
     options: &[CopyOptions],
@@ -194,7 +193,7 @@ pub unsafe fn copy_batch_async(
         return Err(Error::argument("copy_batch_async", "options", problem));
     }
     let one = options.len() == 1;
-    // The driver refuses copies of nothing.
+    // The driver rejects copies of 0 bytes.
     let copies: Vec<(CopyRange, CopyOptions)> = copies
         .iter()
         .enumerate()
@@ -205,7 +204,7 @@ pub unsafe fn copy_batch_async(
         return Ok(());
     }
     if !is_a_default(stream) && !is_capturing(stream)? {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller's contract.
         let done = stream.call(|| match unsafe { copy_together(&copies, stream) } {
             Some(result) => result.map(|()| true),
             None => Ok(false),
@@ -215,17 +214,17 @@ pub unsafe fn copy_batch_async(
         }
     }
     for ((destination, source, bytes), options) in &copies {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller's contract.
         unsafe { copy_async(*destination, *source, *bytes, stream, options)? };
     }
     Ok(())
 }
 
-/// Copies by the call that makes several; `None` where the driver has none.
+/// Copies by the batched call; `None` if the driver has none.
 ///
 /// # Safety
 ///
-/// As [`copy_batch_async`].
+/// Same as [`copy_batch_async`].
 unsafe fn copy_together(
     copies: &[(CopyRange, CopyOptions)],
     stream: &Stream,
@@ -234,15 +233,15 @@ unsafe fn copy_together(
     let mut destinations: Vec<CUdeviceptr> = copies.iter().map(|copy| copy.0.0).collect();
     let mut sources: Vec<CUdeviceptr> = copies.iter().map(|copy| copy.0.1).collect();
     let mut sizes: Vec<usize> = copies.iter().map(|copy| copy.0.2).collect();
-    // Attributes hold from their index on.
+    // Attributes apply from their index on.
     let (mut attributes, mut indices): (Vec<CUmemcpyAttributes>, Vec<usize>) = copies
         .iter()
         .enumerate()
         .filter(|&(i, copy)| i == 0 || copies[i - 1].1 != copy.1)
         .map(|(i, copy)| (copy.1.attributes(), i))
         .unzip();
-    // SAFETY: the caller's promise for the memory; arrays of as many elements as the calls are told, which they read before
-    // they return.
+    // SAFETY: the caller's contract for the memory; arrays of as many elements as the calls are told, which they read
+    // before they return.
     unsafe {
         let done = driver!(cuMemcpyBatchAsync(
             destinations.as_mut_ptr(),
@@ -271,7 +270,7 @@ unsafe fn copy_together(
     }
 }
 
-/// `None` for the errors that say that the driver does not have a call.
+/// `None` for errors that mean that the driver lacks the call.
 pub(crate) fn available(result: Result<()>) -> Option<Result<()>> {
     match result {
         Err(
@@ -288,19 +287,19 @@ pub(crate) fn available(result: Result<()>) -> Option<Result<()>> {
     }
 }
 
-/// What memory is filled with.
+/// The value of a fill.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum FillPattern {
     /// One byte.
     U8(u8),
-    /// Two bytes, in the order of the host.
+    /// Two bytes, in host byte order.
     U16(u16),
-    /// Four bytes, in the order of the host.
+    /// Four bytes, in host byte order.
     U32(u32),
 }
 
 impl FillPattern {
-    /// Bytes of the pattern.
+    /// Width in bytes.
     pub fn width(self) -> usize {
         match self {
             FillPattern::U8(_) => 1,
@@ -309,7 +308,7 @@ impl FillPattern {
         }
     }
 
-    /// The pattern that these bytes are; `None` unless there are 1, 2 or 4.
+    /// The pattern with these bytes; `None` unless there are 1, 2 or 4.
     pub fn from_bytes(bytes: &[u8]) -> Option<FillPattern> {
         match *bytes {
             [a] => Some(FillPattern::U8(a)),
@@ -320,17 +319,16 @@ impl FillPattern {
     }
 }
 
-/// Fills memory with a pattern, in the order of `stream`.
+/// Fills memory with a pattern, in stream order on `stream`.
 ///
 /// # Errors
 ///
-/// [`Error::InvalidArgument`] if `bytes` or the address is no multiple of the pattern's width; otherwise what the
-/// driver says.
+/// [`Error::InvalidArgument`] if `bytes` or the address is not a multiple of the pattern's width; otherwise the
+/// driver's error.
 ///
 /// # Safety
 ///
-/// `bytes` bytes can be written at `address` until the fill is done, and nothing else uses them out of the stream's
-/// order.
+/// `bytes` bytes are writable at `address` until the fill is done. Only work ordered with the stream uses them.
 pub unsafe fn fill_async(
     address: CUdeviceptr,
     bytes: usize,
@@ -356,7 +354,7 @@ pub unsafe fn fill_async(
         return Ok(());
     }
     let (count, stream_handle) = (bytes / width, stream.handle());
-    // SAFETY: the caller's promise; the handle is live.
+    // SAFETY: the caller's contract; the handle is live.
     stream.call(|| unsafe {
         match pattern {
             FillPattern::U8(v) => driver!(cuMemsetD8Async(address, v, count, stream_handle)),
@@ -366,42 +364,72 @@ pub unsafe fn fill_async(
     })
 }
 
-/// Which kind of memory an address belongs to.
+/// Frees memory of a pool in stream order, in relaxed capture mode.
+///
+/// # Safety
+///
+/// The address is an allocation of a pool, and nothing else frees it.
+pub(crate) unsafe fn free_async(address: CUdeviceptr, stream: &Stream) -> Result<()> {
+    if let Some(context) = stream.context_if_destroyed() {
+        // SAFETY: the caller's contract.
+        return unsafe { free_without_stream(address, context) };
+    }
+    let _relaxed = RelaxedCapture::enter();
+    // SAFETY: the caller's contract.
+    stream.call(|| unsafe { driver!(cuMemFreeAsync(address, stream.handle())) })
+}
+
+/// Frees memory of a pool whose stream the program has destroyed: on the legacy default stream of its context, which
+/// waits for the stream's work. After a reset of the context the memory is freed already, and the driver returns an
+/// error.
+///
+/// # Safety
+///
+/// Same as [`free_async`].
+#[cold]
+#[inline(never)]
+pub(crate) unsafe fn free_without_stream(address: CUdeviceptr, context: &Context) -> Result<()> {
+    let _relaxed = RelaxedCapture::enter();
+    // SAFETY: the caller's contract.
+    context.with_current(|| unsafe { driver!(cuMemFreeAsync(address, std::ptr::null_mut())) })
+}
+
+/// The kind of memory at an address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum MemoryKind {
-    /// Memory that the driver knows nothing of: pageable host memory, or no memory at all.
+    /// Memory unknown to the driver: pageable host memory, or no memory.
     Unknown,
-    /// Host memory that was allocated by the driver or registered with it.
+    /// Host memory allocated by or registered with the driver.
     Host,
     /// Device memory.
     Device,
-    /// Managed memory, which moves between host and devices.
+    /// Managed memory, which migrates between host and devices.
     Managed,
 }
 
-/// What the driver knows of an address.
+/// The driver's information about an address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PointerInfo {
     /// The kind of memory.
     pub kind: MemoryKind,
-    /// The ordinal of the device that it was allocated on or registered with; `None` for memory of unknown kind.
+    /// The ordinal of the device that it was allocated on or registered with; `None` for unknown memory.
     pub device: Option<usize>,
 }
 
-/// Asks the driver about an address (`cuPointerGetAttributes`).
+/// Queries an address (`cuPointerGetAttributes`).
 ///
 /// # Errors
 ///
-/// What the driver says; an address that it does not know is no error.
+/// The driver's error; an unknown address is not an error.
 pub fn pointer_info(address: CUdeviceptr) -> Result<PointerInfo> {
     let (kind, managed, ordinal) = match ask(address) {
         Err(Error::Driver {
             status: CUresult::CUDA_ERROR_INVALID_CONTEXT | CUresult::CUDA_ERROR_NOT_INITIALIZED,
             ..
         }) => match Device::retained().next() {
-            // Addresses mean the same in all contexts of a process, so any of them will do.
+            // Addresses are the same in all contexts of a process, so any of them will do.
             Some(context) => context.with_current(|| ask(address))?,
-            // A driver that was not used yet knows of no memory.
+            // A driver that was not used knows no memory.
             None => (0, 0, -1),
         },
         answer => answer?,
@@ -421,7 +449,7 @@ pub fn pointer_info(address: CUdeviceptr) -> Result<PointerInfo> {
     })
 }
 
-/// Memory type, whether it is managed, and the device's ordinal, as numbers.
+/// Memory type, managed flag and device ordinal, as integers.
 fn ask(address: CUdeviceptr) -> Result<(c_uint, c_uint, c_int)> {
     type A = CUpointer_attribute;
     let (mut kind, mut managed, mut ordinal): (c_uint, c_uint, c_int) = (0, 0, -1);
@@ -435,7 +463,7 @@ fn ask(address: CUdeviceptr) -> Result<(c_uint, c_uint, c_int)> {
         (&raw mut managed).cast(),
         (&raw mut ordinal).cast(),
     ];
-    // SAFETY: as many attributes and places as the call is told, each place of its attribute's type.
+    // SAFETY: the arrays have the length passed; each pointer has its attribute's type.
     unsafe {
         driver!(cuPointerGetAttributes(
             attributes.len() as c_uint,

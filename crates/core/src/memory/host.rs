@@ -1,4 +1,4 @@
-//! Typed page-locked memory of the host, and copies that borrow what they use.
+//! Typed page-locked host memory, and scoped copies.
 
 use std::marker::PhantomData;
 use std::ops::{Deref, DerefMut};
@@ -11,15 +11,15 @@ use crate::context::capture_mode::RelaxedCapture;
 use crate::context::device::Device;
 use crate::error::{Error, Result, report};
 use crate::memory::copy::{CopyOptions, copy_async};
-use crate::memory::raw::{DeviceBuffer, is_capturing};
+use crate::memory::raw::DeviceBuffer;
 use crate::memory::resource::HostMemoryResource;
 use crate::memory::typed::{Buffer, DeviceCopy};
 use crate::stream::Stream;
+use crate::stream::capture::is_capturing;
 
-/// A slice in page-locked memory of the host: copies from and to it run beside the host and without a stop in between.
+/// A slice in page-locked host memory: copies from and to it run asynchronously and without staging.
 ///
-/// It is freed when it is dropped, after a wait for the legacy default stream; [`Stream::scope`] has waited before for what
-/// it copied.
+/// Dropping it waits for the legacy default stream and frees it; [`Stream::scope`] has waited for its copies before.
 #[derive(Debug)]
 pub struct HostBuffer<T> {
     memory: DeviceBuffer,
@@ -28,12 +28,12 @@ pub struct HostBuffer<T> {
 }
 
 impl<T: DeviceCopy> HostBuffer<T> {
-    /// A slice of `len` times `value`.
+    /// A slice of `len` copies of `value`.
     ///
     /// # Errors
     ///
-    /// [`Error::InvalidArgument`] for more than an address space holds, otherwise what the driver says,
-    /// `CUDA_ERROR_OUT_OF_MEMORY` for one.
+    /// [`Error::InvalidArgument`] if the size overflows; otherwise the driver's error, such as
+    /// `CUDA_ERROR_OUT_OF_MEMORY`.
     pub fn filled(len: usize, value: T) -> Result<HostBuffer<T>> {
         let bytes = len.checked_mul(size_of::<T>()).ok_or_else(|| {
             let problem = format!(
@@ -49,7 +49,7 @@ impl<T: DeviceCopy> HostBuffer<T> {
         )?;
         let place = std::ptr::with_exposed_provenance_mut::<T>(memory.address() as usize);
         for i in 0..if bytes == 0 { 0 } else { len } {
-            // SAFETY: fresh memory for `len` elements, aligned to 512 bytes (`cuMemHostAlloc` aligns to pages).
+            // SAFETY: new memory for `len` elements, aligned to pages (`cuMemHostAlloc`).
             unsafe { place.add(i).write(value) };
         }
         Ok(HostBuffer {
@@ -63,7 +63,7 @@ impl<T: DeviceCopy> HostBuffer<T> {
     ///
     /// # Errors
     ///
-    /// As [`HostBuffer::filled`].
+    /// Same as [`HostBuffer::filled`].
     pub fn from_slice(data: &[T]) -> Result<HostBuffer<T>> {
         let Some(&first) = data.first() else {
             return Ok(HostBuffer {
@@ -81,7 +81,7 @@ impl<T: DeviceCopy> HostBuffer<T> {
         Ok(made)
     }
 
-    /// The address, which devices can use as well.
+    /// The address, valid on the host and on devices.
     pub fn address(&self) -> CUdeviceptr {
         self.memory.address()
     }
@@ -92,14 +92,13 @@ impl<T: DeviceCopy> Deref for HostBuffer<T> {
 
     fn deref(&self) -> &[T] {
         if self.memory.size() == 0 {
-            // Elements without bytes lie anywhere that is aligned.
-            // SAFETY: no bytes are read: there are no elements, or they have none.
+            // Zero-sized elements need only an aligned pointer.
             return unsafe {
                 std::slice::from_raw_parts(std::ptr::NonNull::dangling().as_ptr(), self.len)
             };
         }
         let place = std::ptr::with_exposed_provenance::<T>(self.memory.address() as usize);
-        // SAFETY: `len` elements that were written when this was made; it owns them, and copies that use them borrow it.
+        // SAFETY: `len` elements, written by the constructor; this owns them, and copies that use them borrow it.
         unsafe { std::slice::from_raw_parts(place, self.len) }
     }
 }
@@ -113,27 +112,27 @@ impl<T: DeviceCopy> DerefMut for HostBuffer<T> {
             };
         }
         let place = std::ptr::with_exposed_provenance_mut::<T>(self.memory.address() as usize);
-        // SAFETY: as in `deref`; this borrow is the only one.
+        // SAFETY: as in `deref`; the borrow is exclusive.
         unsafe { std::slice::from_raw_parts_mut(place, self.len) }
     }
 }
 
-/// Copies that are queued in a stream, and borrow what they use until [`Stream::scope`] has waited for them.
+/// Queues copies in a stream; what they use stays borrowed until [`Stream::scope`] has waited.
 #[derive(Debug)]
 pub struct StreamScope<'scope, 'env: 'scope> {
     stream: &'scope Stream,
-    /// Whose default stream is meant, where it is one: for the copies as for the wait.
+    /// The context of a default stream, for the copies and for the wait.
     context: Option<&'scope Context>,
-    // Invariant in both, as in `std::thread::Scope`: neither lifetime may be taken for a shorter or longer one.
+    // Invariant in both lifetimes, as in `std::thread::Scope`.
     scope: PhantomData<&'scope mut &'scope ()>,
     env: PhantomData<&'env mut &'env ()>,
 }
 
 impl Stream {
-    /// Queues copies that run while the host goes on, and waits for them at the end.
+    /// Queues asynchronous copies and waits for them at the end.
     ///
-    /// What a copy uses is borrowed until then: reading what is not there yet, or changing or freeing what is still being
-    /// read, does not compile.
+    /// Everything that a copy uses is borrowed until then: reading a result too early, or changing or freeing a source
+    /// too early, does not compile.
     ///
     /// ```
     /// # use cupyrite::{Device, HostBuffer};
@@ -180,16 +179,16 @@ impl Stream {
     ///
     /// # Errors
     ///
-    /// Those of `body`; otherwise what the wait says, which is what the copies or earlier work raised.
+    /// Those of `body`; otherwise the error of the wait: that of the copies or of earlier work.
     pub fn scope<'env, R>(
         &self,
         body: impl for<'scope> FnOnce(&'scope StreamScope<'scope, 'env>) -> Result<R>,
     ) -> Result<R> {
-        /// Waits, also where `body` panics: what was borrowed may go afterwards.
+        /// Waits, also if `body` panics: the borrows end afterwards.
         struct Finish<'a>(&'a Stream, Option<&'a Context>);
         impl Finish<'_> {
             fn wait(&self) -> Result<()> {
-                // What was borrowed goes now, also while another thread captures.
+                // The borrows end now, also while another thread captures.
                 let _relaxed = RelaxedCapture::enter();
                 within(self.1, || self.0.synchronize())
             }
@@ -212,7 +211,7 @@ impl Stream {
             env: PhantomData,
         })?;
         finish.wait()?;
-        // It has waited.
+        // Disarmed: it has waited.
         std::mem::forget(finish);
         Ok(done)
     }
@@ -228,7 +227,7 @@ impl<'scope, 'env> StreamScope<'scope, 'env> {
     ///
     /// # Errors
     ///
-    /// [`Error::InvalidArgument`] if the lengths differ or the stream is being captured; otherwise what the driver says.
+    /// [`Error::InvalidArgument`] if the lengths differ or the stream is being captured; otherwise the driver's error.
     pub fn upload<T: DeviceCopy>(&self, data: &'env [T], to: &'env Buffer<T>) -> Result<()> {
         same("StreamScope::upload", "data", data.len(), to.len())?;
         self.copy(to.address(), data.as_ptr() as u64, size_of_val(data))
@@ -238,7 +237,7 @@ impl<'scope, 'env> StreamScope<'scope, 'env> {
     ///
     /// # Errors
     ///
-    /// As [`StreamScope::upload`].
+    /// Same as [`StreamScope::upload`].
     pub fn download<T: DeviceCopy>(&self, from: &'env Buffer<T>, out: &'env mut [T]) -> Result<()> {
         same("StreamScope::download", "out", out.len(), from.len())?;
         let bytes = size_of_val(out);
@@ -248,18 +247,19 @@ impl<'scope, 'env> StreamScope<'scope, 'env> {
     fn copy(&self, destination: CUdeviceptr, source: CUdeviceptr, bytes: usize) -> Result<()> {
         within(self.context, || {
             if is_capturing(self.stream)? {
-                // It would run when the graph is launched, long after the borrow.
+                // The copy would run when the graph is launched, after the borrow.
                 let problem = "is being captured; a graph borrows nothing";
                 return Err(Error::argument("Stream::scope", "stream", problem));
             }
             let options = CopyOptions::default();
-            // SAFETY: both sides hold as many bytes and are borrowed until `scope` has waited; every bit pattern is a `T`.
+            // SAFETY: both sides hold `bytes` bytes and are borrowed until `scope` has waited; every bit pattern is a
+            // `T`.
             unsafe { copy_async(destination, source, bytes, self.stream, &options) }
         })
     }
 }
 
-/// Runs something with a context current, where one is given.
+/// Runs `body`, with a context current if one is given.
 fn within<R>(context: Option<&Context>, body: impl FnOnce() -> Result<R>) -> Result<R> {
     match context {
         Some(context) => context.with_current(body),

@@ -1,10 +1,10 @@
-//! Places where memory is, or should rather be.
+//! Memory locations.
 
 use std::ffi::c_int;
 
 use cupyrite_sys::driver::{CUmemLocation, CUmemLocation_st_anon0, CUmemLocationType};
 
-/// Where memory is, or should rather be (`CUmemLocation`).
+/// A location of memory, actual or preferred (`CUmemLocation`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum MemoryLocation {
@@ -19,13 +19,13 @@ pub enum MemoryLocation {
 }
 
 impl MemoryLocation {
-    /// As the driver takes it.
+    /// The driver's representation.
     pub(crate) fn to_raw(self) -> CUmemLocation {
         type T = CUmemLocationType;
         let (kind, id) = match self {
             Self::Device(ordinal) => (
                 T::CU_MEM_LOCATION_TYPE_DEVICE,
-                // No machine has as many devices, and the driver refuses the number.
+                // No machine has that many devices; the driver rejects the number.
                 c_int::try_from(ordinal).unwrap_or(c_int::MAX),
             ),
             Self::Host => (T::CU_MEM_LOCATION_TYPE_HOST, 0),
@@ -38,7 +38,7 @@ impl MemoryLocation {
         }
     }
 
-    /// The same, where none is a location too.
+    /// The driver's representation of an optional location.
     pub(crate) fn hint_to_raw(hint: Option<Self>) -> CUmemLocation {
         hint.map_or(
             CUmemLocation {
@@ -49,8 +49,7 @@ impl MemoryLocation {
         )
     }
 
-    /// The place with a type and a number of the driver's; `None` for no place, and for kinds that this crate does not
-    /// know.
+    /// The location for the driver's type and id; `None` for no location and for types that this crate does not know.
     pub(crate) fn from_raw(kind: CUmemLocationType, id: c_int) -> Option<Self> {
         type T = CUmemLocationType;
         match kind {
@@ -62,7 +61,8 @@ impl MemoryLocation {
         }
     }
 
-    /// As entry points of before CUDA 12.2 take it: a device, or `CU_DEVICE_CPU`; `None` for what those cannot say.
+    /// The representation in entry points before CUDA 12.2: a device, or `CU_DEVICE_CPU`; `None` if they cannot
+    /// express it.
     pub(crate) fn as_device(self) -> Option<c_int> {
         const CPU: c_int = -1;
         match self {

@@ -14,22 +14,22 @@ use crate::memory::copy::available;
 use crate::memory::location::MemoryLocation;
 use crate::stream::Stream;
 
-/// What a program says about the use of managed memory (`CUmem_advise`).
+/// A hint about the use of managed memory (`CUmem_advise`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Advice {
-    /// Whether it is read far more often than written, so that every reader may have a copy.
+    /// Whether it is mostly read, so that each reader may have a copy.
     ReadMostly(bool),
-    /// Where it should rather stay; `None` for nowhere in particular.
+    /// The preferred location; `None` for no preference.
     PreferredLocation(Option<MemoryLocation>),
-    /// Whether a device or the host will use it, and should have it mapped at all times.
+    /// Whether a device or the host will access it and keeps it mapped.
     AccessedBy(MemoryLocation, bool),
 }
 
-/// A range of memory: address and bytes.
+/// A range of memory: address and size in bytes.
 pub type MemoryRange = (CUdeviceptr, usize);
 
-/// Runs a call that needs some context, whichever: the current one or else the first device's.
+/// Runs a call that needs any current context: the current one, else one of the first device.
 fn in_a_context<T>(body: impl Fn() -> Result<T>) -> Result<T> {
     match body() {
         Err(Error::Driver {
@@ -43,13 +43,12 @@ fn in_a_context<T>(body: impl Fn() -> Result<T>) -> Result<T> {
     }
 }
 
-/// Tells the driver how a range of managed memory will be used. What holds for a byte holds for its page.
+/// Advises the driver about a range of managed memory. Advice applies to whole pages.
 ///
 /// # Errors
 ///
-/// What the driver says, `CUDA_ERROR_INVALID_VALUE` for memory that is not managed.
-/// [`Error::Unsupported`] for a NUMA node where the driver (before CUDA 12.2) knows none.
-/// Source: `cuMemAdvise`.
+/// The driver's error: `CUDA_ERROR_INVALID_VALUE` for memory that is not managed. [`Error::Unsupported`] for a NUMA
+/// node on a driver before CUDA 12.2. Source: `cuMemAdvise`.
 pub fn advise(range: MemoryRange, advice: Advice) -> Result<()> {
     type A = CUmem_advise;
     let (what, location) = match advice {
@@ -62,10 +61,10 @@ pub fn advise(range: MemoryRange, advice: Advice) -> Result<()> {
         Advice::AccessedBy(place, true) => (A::CU_MEM_ADVISE_SET_ACCESSED_BY, Some(place)),
         Advice::AccessedBy(place, false) => (A::CU_MEM_ADVISE_UNSET_ACCESSED_BY, Some(place)),
     };
-    // Advice that is about no place wants one nevertheless.
+    // Advice without a location needs a valid one nevertheless.
     let location = location.unwrap_or(MemoryLocation::Host);
     in_a_context(|| {
-        // SAFETY: advice changes no contents, and the driver refuses ranges that are not managed memory.
+        // SAFETY: advice changes no contents; the driver rejects ranges that are not managed memory.
         let done = unsafe { driver!(cuMemAdvise(range.0, range.1, what, location.to_raw())) };
         available(done).unwrap_or_else(|| {
             let device = location.as_device().ok_or_else(|| no_nodes("advise"))?;
@@ -83,12 +82,12 @@ fn no_nodes(function: &'static str) -> Error {
     }
 }
 
-/// One number that the driver keeps of a range.
+/// An integer attribute of a range.
 fn number(range: MemoryRange, attribute: CUmem_range_attribute) -> Result<c_int> {
     in_a_context(|| {
         let mut value: c_int = 0;
         let place = (&raw mut value).cast::<c_void>();
-        // SAFETY: a valid place of four bytes, as many as the driver is told.
+        // SAFETY: `place` has the four bytes that are passed as its size.
         unsafe {
             driver!(cuMemRangeGetAttribute(
                 place,
@@ -102,18 +101,17 @@ fn number(range: MemoryRange, attribute: CUmem_range_attribute) -> Result<c_int>
     })
 }
 
-/// Whether all of a range was advised to be read mostly.
+/// Whether the whole range is advised as read-mostly.
 ///
 /// # Errors
 ///
-/// What the driver says, `CUDA_ERROR_INVALID_VALUE` for memory that is not managed.
-/// Source: `cuMemRangeGetAttribute`.
+/// The driver's error: `CUDA_ERROR_INVALID_VALUE` for memory that is not managed. Source: `cuMemRangeGetAttribute`.
 pub fn is_read_mostly(range: MemoryRange) -> Result<bool> {
     let attribute = CUmem_range_attribute::CU_MEM_RANGE_ATTRIBUTE_READ_MOSTLY;
     Ok(number(range, attribute)? != 0)
 }
 
-/// A place of which the driver tells type and number or, before CUDA 12.2, the device only.
+/// A location attribute: type and id, or the device only before CUDA 12.2.
 fn place(
     range: MemoryRange,
     kind: CUmem_range_attribute,
@@ -133,11 +131,11 @@ fn place(
     }
 }
 
-/// Where all of a range was advised to stay.
+/// The preferred location of the whole range.
 ///
 /// # Errors
 ///
-/// As [`is_read_mostly`].
+/// Same as [`is_read_mostly`].
 pub fn preferred_location(range: MemoryRange) -> Result<Option<MemoryLocation>> {
     type A = CUmem_range_attribute;
     place(
@@ -148,11 +146,11 @@ pub fn preferred_location(range: MemoryRange) -> Result<Option<MemoryLocation>> 
     )
 }
 
-/// Where all of a range was last prefetched to.
+/// The location to which the whole range was last prefetched.
 ///
 /// # Errors
 ///
-/// As [`is_read_mostly`].
+/// Same as [`is_read_mostly`].
 pub fn last_prefetch_location(range: MemoryRange) -> Result<Option<MemoryLocation>> {
     type A = CUmem_range_attribute;
     place(
@@ -163,20 +161,20 @@ pub fn last_prefetch_location(range: MemoryRange) -> Result<Option<MemoryLocatio
     )
 }
 
-/// Who was said to use all of a range: devices in their order, then the host.
+/// The locations advised to access the whole range: devices in order, then the host.
 ///
 /// # Errors
 ///
-/// As [`is_read_mostly`].
+/// Same as [`is_read_mostly`].
 pub fn accessed_by(range: MemoryRange) -> Result<Vec<MemoryLocation>> {
     const CPU: c_int = -1;
     const NOBODY: c_int = -2;
-    // Every device, and the host.
+    // Room for every device and the host.
     let mut found = vec![NOBODY; Device::count()? + 1];
     let (place, bytes) = (found.as_mut_ptr(), size_of_val(found.as_slice()));
     in_a_context(|| {
         let attribute = CUmem_range_attribute::CU_MEM_RANGE_ATTRIBUTE_ACCESSED_BY;
-        // SAFETY: a valid place of as many bytes as the driver is told.
+        // SAFETY: `place` has `bytes` bytes.
         unsafe {
             driver!(cuMemRangeGetAttribute(
                 place.cast::<c_void>(),
@@ -199,7 +197,7 @@ pub fn accessed_by(range: MemoryRange) -> Result<Vec<MemoryLocation>> {
     Ok(all)
 }
 
-/// Ranges and the places that belong to them, as the calls for several ranges take them.
+/// Ranges and their locations, in the layout of the batched calls.
 struct Batch {
     addresses: Vec<CUdeviceptr>,
     sizes: Vec<usize>,
@@ -208,7 +206,7 @@ struct Batch {
 }
 
 impl Batch {
-    /// What has bytes of it: the driver refuses empty ranges, for which there is nothing to do.
+    /// Collects the non-empty ranges: the driver rejects empty ones.
     fn of(ranges: &[MemoryRange], places: &[MemoryLocation]) -> Batch {
         let mut batch = Batch {
             addresses: Vec::with_capacity(ranges.len()),
@@ -235,7 +233,7 @@ impl Batch {
     }
 }
 
-/// One place for each range, or one for all of them.
+/// Checks that there is one location for each range, or one for all.
 fn check_places(function: &'static str, ranges: usize, places: &[MemoryLocation]) -> Result<()> {
     if places.len() == 1 || places.len() == ranges {
         return Ok(());
@@ -249,7 +247,8 @@ fn check_places(function: &'static str, ranges: usize, places: &[MemoryLocation]
 
 fn prefetch_one(range: MemoryRange, place: MemoryLocation, stream: &Stream) -> Result<()> {
     let (address, bytes) = range;
-    // SAFETY: prefetching changes no contents, and the driver refuses ranges that are not managed memory; the handle is live.
+    // SAFETY: prefetching changes no contents; the driver rejects ranges that are not managed memory; the handle is
+    // live.
     let done = unsafe {
         driver!(cuMemPrefetchAsync(
             address,
@@ -275,12 +274,12 @@ fn prefetch_one(range: MemoryRange, place: MemoryLocation, stream: &Stream) -> R
     })
 }
 
-/// Moves ranges of managed memory to places, in the order of `stream`: one place for all, or one for each.
+/// Prefetches ranges of managed memory in stream order on `stream`, to one location each or one for all.
 ///
 /// # Errors
 ///
-/// [`Error::InvalidArgument`] if the numbers do not match; otherwise what the driver says, `CUDA_ERROR_INVALID_VALUE` for
-/// memory that is not managed. Source: `cuMemPrefetchAsync`, `cuMemPrefetchBatchAsync`.
+/// [`Error::InvalidArgument`] if the numbers of ranges and locations do not match; otherwise the driver's error:
+/// `CUDA_ERROR_INVALID_VALUE` for memory that is not managed. Source: `cuMemPrefetchAsync`, `cuMemPrefetchBatchAsync`.
 pub fn prefetch_async(
     ranges: &[MemoryRange],
     places: &[MemoryLocation],
@@ -289,9 +288,9 @@ pub fn prefetch_async(
     check_places("prefetch_async", ranges.len(), places)?;
     let batch = Batch::of(ranges, places);
     stream.call(|| {
-        // The call for several takes no default stream; that for one does.
+        // The batched call rejects default streams; the single one accepts them.
         if batch.addresses.len() > 1 && !stream.is_default() {
-            // SAFETY: arrays of as many elements as the call is told, which are only read; otherwise as `prefetch_one`.
+            // SAFETY: the arrays have the lengths passed and are only read; otherwise as `prefetch_one`.
             let done = unsafe {
                 driver!(cuMemPrefetchBatchAsync(
                     batch.addresses.as_ptr().cast_mut(),
@@ -315,7 +314,7 @@ pub fn prefetch_async(
     })
 }
 
-/// What is said where a driver cannot discard.
+/// The error of a driver without discard.
 fn cannot_discard(function: &'static str) -> Error {
     Error::Unsupported {
         function,
@@ -323,25 +322,24 @@ fn cannot_discard(function: &'static str) -> Error {
     }
 }
 
-/// Gives up the contents of ranges of managed memory, in the order of `stream`: they are undefined until they are written
-/// again, and need not be moved anywhere.
+/// Discards the contents of ranges of managed memory, in stream order on `stream`: they are undefined until written
+/// again, and need not migrate.
 ///
 /// # Errors
 ///
-/// What the driver says, `CUDA_ERROR_INVALID_VALUE` for memory that is not managed and for the legacy default stream;
+/// The driver's error: `CUDA_ERROR_INVALID_VALUE` for memory that is not managed and for the legacy default stream;
 /// [`Error::Unsupported`] before CUDA 13. Source: `cuMemDiscardBatchAsync`.
 ///
 /// # Safety
 ///
-/// Nobody reads the ranges before they are written again.
+/// Nothing reads the ranges before they are written again.
 pub unsafe fn discard_async(ranges: &[MemoryRange], stream: &Stream) -> Result<()> {
     let batch = Batch::of(ranges, &[]);
     if batch.addresses.is_empty() {
         return Ok(());
     }
     stream.call(|| {
-        // SAFETY: arrays of as many elements as the call is told, which are only read; for the contents, the caller's
-        // promise.
+        // SAFETY: the arrays have the lengths passed and are only read; for the contents, the caller's contract.
         let done = unsafe {
             driver!(cuMemDiscardBatchAsync(
                 batch.addresses.as_ptr().cast_mut(),
@@ -355,8 +353,8 @@ pub unsafe fn discard_async(ranges: &[MemoryRange], stream: &Stream) -> Result<(
     })
 }
 
-/// [`discard_async`] and [`prefetch_async`] in one: memory that is about to be written somewhere is there, without its
-/// former contents being moved.
+/// [`discard_async`] and [`prefetch_async`] in one: memory that is about to be written arrives at its location without
+/// a copy of its former contents.
 ///
 /// # Errors
 ///
@@ -364,7 +362,7 @@ pub unsafe fn discard_async(ranges: &[MemoryRange], stream: &Stream) -> Result<(
 ///
 /// # Safety
 ///
-/// As [`discard_async`].
+/// Same as [`discard_async`].
 pub unsafe fn discard_and_prefetch_async(
     ranges: &[MemoryRange],
     places: &[MemoryLocation],

@@ -1,44 +1,48 @@
-//! Untyped memory that is freed in the order of streams, whichever resource it came from.
+//! Untyped memory of any resource, freed in stream order.
 
 use std::mem::ManuallyDrop;
 use std::sync::Arc;
 
-use cupyrite_sys::driver::{CUdeviceptr, CUstreamCaptureStatus};
+use cupyrite_sys::driver::CUdeviceptr;
 
 use crate::context::capture_mode::RelaxedCapture;
 use crate::context::device::Device;
 use crate::context::{Context, ContextGuard};
 use crate::error::{Error, Result, driver, report};
 use crate::fork::ForkGeneration;
-use crate::memory::copy::{CopyOptions, FillPattern, copy_async, fill_async};
+use crate::memory::copy::{
+    CopyOptions, FillPattern, copy_async, fill_async, free_async, free_without_stream, pointer_info,
+};
 use crate::memory::pool::MemoryPool;
-use crate::memory::resource::{MemoryResource, finish};
+use crate::memory::resource::MemoryResource;
 use crate::memory::typed::DeviceCopy;
 use crate::stream::Stream;
+use crate::stream::capture::wait_before_free;
 use crate::stream::usage::StreamUsage;
 
-/// Where memory comes from and goes back to. Pools are the common case, and need no second pointer.
+/// The origin of an allocation. A pool, the common case, needs no second pointer.
 #[derive(Clone, Debug)]
 pub(crate) enum Source {
     Pool(MemoryPool),
     Resource(Arc<dyn MemoryResource>),
 }
 
-/// Untyped memory of a [`MemoryPool`] or another [`MemoryResource`]; freed once, in the order of a stream, when it is closed or dropped.
+/// Untyped memory of a [`MemoryPool`] or another [`MemoryResource`]; freed once, in stream order, when it is closed or
+/// dropped.
 ///
-/// It owns its resource and the stream that it is freed on, so these may be let go of first. Copies and fills that ran on
-/// other streams are waited for by that stream before the memory is freed, never by the host. A kernel's use of the
-/// memory is known to nobody but who launches it: see [`DeviceBuffer::record_stream`].
+/// It owns its resource and its deallocation stream, so these may be dropped first. Before it frees the memory, that
+/// stream waits for copies and fills on other streams; the host does not. Use by a kernel must be declared: see
+/// [`DeviceBuffer::record_stream`].
 #[derive(Debug)]
 pub struct DeviceBuffer {
     pub(crate) address: CUdeviceptr,
     pub(crate) size: usize,
-    /// Where it is freed, and other streams whose work uses it.
+    /// The deallocation stream, and other streams whose work uses the memory.
     usage: StreamUsage,
-    /// The context that the stream is of where it is freed, where the stream alone does not say it.
+    /// The context of the deallocation stream, if the stream alone does not imply it.
     context: Option<Context>,
     source: Source,
-    /// Whose default streams are meant.
+    /// The device to which default streams belong.
     home: Device,
     generation: ForkGeneration,
 }
@@ -54,33 +58,33 @@ impl Drop for DeviceBuffer {
     }
 }
 
-/// Memory of a pool that belongs to nobody yet, for [`MemoryPool::into_buffer_from`]; lost where it is dropped.
+/// Memory of a pool without an owner yet, for [`MemoryPool::into_buffer_from`]; leaked if it is dropped.
 #[derive(Debug)]
 #[must_use = "the memory is lost unless a buffer owns it"]
 pub struct RawAllocation {
     pub(crate) address: CUdeviceptr,
-    /// Of the stream, where it alone does not say it.
+    /// The context of the stream, if the stream alone does not imply it.
     pub(crate) context: Option<Context>,
     pub(crate) home: Device,
 }
 
 impl RawAllocation {
-    /// The device address; 0 for no bytes.
+    /// The device address; 0 for a size of 0.
     #[inline]
     pub fn address(&self) -> CUdeviceptr {
         self.address
     }
 }
 
-/// Memory of a pool that is freed by the driver's call alone, on a stream that this crate made and for which nothing has to
-/// wait: see [`DeviceBuffer::into_simple`].
+/// Memory of a pool that a single driver call frees, on a stream that this crate owns and that has nothing to wait
+/// for: see [`DeviceBuffer::into_simple`].
 #[derive(Debug)]
 #[doc(hidden)] // For the Python package, which frees the memory of its objects with it.
 #[must_use = "the memory is lost, and its pool never ends, unless it is freed"]
 pub struct SimpleAllocation {
     address: CUdeviceptr,
     stream: Stream,
-    /// Outlives the memory.
+    /// Kept until the memory is freed.
     pool: MemoryPool,
 }
 
@@ -89,14 +93,14 @@ impl SimpleAllocation {
     ///
     /// # Errors
     ///
-    /// What the driver says. The memory is gone in any case.
+    /// The driver's error. The memory is given up in any case.
     #[inline(always)]
     pub fn free(self) -> Result<()> {
         self.free_and_keep_stream().0.map_err(|error| *error)
     }
 
-    /// As [`SimpleAllocation::free`], and returns the clone of the stream that the memory had, for who has a use for it: where
-    /// it is the last one, dropping it destroys the stream.
+    /// [`SimpleAllocation::free`], which also returns the memory's clone of the stream; if it is the last one,
+    /// dropping it destroys the stream.
     #[inline(always)]
     pub fn free_and_keep_stream(self) -> (std::result::Result<(), Box<Error>>, Stream) {
         let SimpleAllocation {
@@ -112,22 +116,22 @@ impl SimpleAllocation {
     #[inline(always)]
     fn free_at(address: CUdeviceptr, stream: &Stream) -> std::result::Result<(), Box<Error>> {
         if let Some(context) = stream.context_if_destroyed() {
-            // SAFETY: the caller gives up the memory.
+            // SAFETY: the caller gives the memory up.
             return unsafe { free_without_stream(address, context) }.map_err(Box::new);
         }
-        // As in `free_in_order`.
+        // Relaxed as in `free_async`.
         let relaxed = RelaxedCapture::enter();
-        // SAFETY: the address is one of a pool's allocations, and is freed once, here: `DeviceBuffer::into_simple`
-        // took it out of its owner.
+        // SAFETY: a pool allocated the address; it is freed once, here: `DeviceBuffer::into_simple` took it from its
+        // owner.
         let done = match unsafe { driver!(cuMemFreeAsync(address, stream.handle())) } {
             Ok(()) => Ok(()),
             Err(error) => {
                 crate::hint::cold_path();
-                // SAFETY: as above; the driver has refused the call for want of a context.
+                // SAFETY: as above; the driver refused the call for lack of a context.
                 let again = stream.call_again(error, &|| unsafe {
                     driver!(cuMemFreeAsync(address, stream.handle()))
                 });
-                // Errors are large, and mostly there is none.
+                // Boxed: errors are large, and rare.
                 again.map_err(Box::new)
             }
         };
@@ -136,44 +140,15 @@ impl SimpleAllocation {
     }
 }
 
-/// Frees memory of a pool in the order of a stream, also while another stream is captured.
-///
-/// # Safety
-///
-/// As `cuMemFreeAsync`: the address is that of an allocation of a pool, and nobody else frees it.
-pub(crate) unsafe fn free_in_order(address: CUdeviceptr, stream: &Stream) -> Result<()> {
-    if let Some(context) = stream.context_if_destroyed() {
-        // SAFETY: the caller's promise.
-        return unsafe { free_without_stream(address, context) };
-    }
-    let _relaxed = RelaxedCapture::enter();
-    // SAFETY: the caller's promise.
-    stream.call(|| unsafe { driver!(cuMemFreeAsync(address, stream.handle())) })
-}
-
-/// Frees memory of a pool whose stream the program has destroyed: in the legacy default stream of its context, which waits
-/// for what the stream held. After a reset of the context the driver has freed the memory, and returns an error.
-///
-/// # Safety
-///
-/// As [`free_in_order`].
-#[cold]
-#[inline(never)]
-unsafe fn free_without_stream(address: CUdeviceptr, context: &Context) -> Result<()> {
-    let _relaxed = RelaxedCapture::enter();
-    // SAFETY: the caller's promise.
-    context.with_current(|| unsafe { driver!(cuMemFreeAsync(address, std::ptr::null_mut())) })
-}
-
 impl DeviceBuffer {
-    /// Allocates memory from a resource, for work of `stream`; the resource lives as long as the memory.
+    /// Allocates memory from a resource, for work of `stream`. The resource lives as long as the memory.
     ///
-    /// The memory is freed in the order of the same stream, unless it is told otherwise. No bytes need no resource: such a
-    /// buffer has the address 0.
+    /// The memory is freed on the same stream unless another one is set. A size of 0 needs no resource: the buffer has
+    /// the address 0.
     ///
     /// # Errors
     ///
-    /// What the resource says.
+    /// The resource's error.
     pub fn from_resource(
         resource: Arc<dyn MemoryResource>,
         bytes: usize,
@@ -211,7 +186,7 @@ impl DeviceBuffer {
         Ok(DeviceBuffer::of(source, taken, bytes, stream))
     }
 
-    /// What owns memory that was just taken from `source`, for work of `stream`.
+    /// The owner of memory that was just allocated from `source` for work of `stream`.
     #[inline(always)]
     pub(crate) fn of(
         source: Source,
@@ -219,7 +194,7 @@ impl DeviceBuffer {
         bytes: usize,
         stream: Stream,
     ) -> DeviceBuffer {
-        // First, as in `StreamUsage::new`.
+        // Computed first, as in `StreamUsage::new`.
         let generation = ForkGeneration::current();
         DeviceBuffer {
             address: taken.address,
@@ -232,7 +207,7 @@ impl DeviceBuffer {
         }
     }
 
-    /// Memory that is there already, freed in the order of `stream`; freed also where an error is returned.
+    /// Owns existing memory, freed in stream order on `stream`; freed also if this returns an error.
     pub(crate) fn adopted(
         source: Source,
         home: Device,
@@ -253,7 +228,7 @@ impl DeviceBuffer {
         Ok(buffer)
     }
 
-    /// Whether freeing the memory takes no more than the driver's call: [`DeviceBuffer::into_simple`] is for that.
+    /// Whether a single driver call frees the memory: [`DeviceBuffer::into_simple`] requires it.
     #[doc(hidden)]
     #[inline(always)]
     pub fn is_simple(&mut self) -> bool {
@@ -264,7 +239,7 @@ impl DeviceBuffer {
             && self.usage.is_single_owned_stream()
     }
 
-    /// The memory without what it does not need to be freed.
+    /// Reduces the buffer to what freeing it needs.
     ///
     /// # Safety
     ///
@@ -273,12 +248,12 @@ impl DeviceBuffer {
     #[inline(always)]
     pub unsafe fn into_simple(self) -> SimpleAllocation {
         let memory = ManuallyDrop::new(self);
-        // SAFETY: the caller's promise; it is not dropped.
+        // SAFETY: the caller's contract; it is not dropped.
         unsafe { memory.read_simple() }
     }
 
-    /// As [`DeviceBuffer::into_simple`], for memory that is written over in its place: it is large, and most of it is not
-    /// needed any more.
+    /// [`DeviceBuffer::into_simple`] for a buffer whose storage is overwritten in place: the buffer is large, and most
+    /// of it is not needed.
     ///
     /// # Safety
     ///
@@ -287,20 +262,20 @@ impl DeviceBuffer {
     #[inline(always)]
     pub unsafe fn read_simple(&self) -> SimpleAllocation {
         let Source::Pool(pool) = &self.source else {
-            // SAFETY: the caller's promise.
+            // SAFETY: the caller's contract.
             unsafe { std::hint::unreachable_unchecked() }
         };
         SimpleAllocation {
             address: self.address,
-            // SAFETY: both are taken once, and the rest, which is never looked at again, owns nothing: there is no context,
-            // and no other stream (see `StreamUsage::is_single_owned_stream`).
+            // SAFETY: both are read once. The rest is not used again and owns nothing: there is no context and no
+            // other stream (see `StreamUsage::is_single_owned_stream`).
             stream: unsafe { std::ptr::read(self.usage.deallocation_stream()) },
             // SAFETY: as above.
             pool: unsafe { std::ptr::read(pool) },
         }
     }
 
-    /// Frees the memory; does nothing the second time.
+    /// Frees the memory; does nothing after the first call.
     fn free(&mut self) -> Result<()> {
         let address = std::mem::take(&mut self.address);
         if address == 0 || !self.generation.is_current() {
@@ -317,32 +292,32 @@ impl DeviceBuffer {
             None if others.iter().any(Stream::is_default) => Some(self.home.enter()?.0),
             None => None,
         };
-        // The memory is freed in any case: what fails here is a context that can no longer be used.
+        // The memory is freed in any case: this fails only if the context is unusable.
         if !others.is_empty() {
-            report(wait_before_end(stream, &others));
+            report(wait_before_free(stream, &others));
         }
         match &self.source {
             Source::Pool(pool) => match pool.imports() {
                 Some(imports) => imports.release(address, stream),
-                // SAFETY: the pool allocated it, and it is freed once: `free` took the address out.
-                None => unsafe { free_in_order(address, stream) },
+                // SAFETY: the pool allocated the address; it is freed once: `free` took it out.
+                None => unsafe { free_async(address, stream) },
             },
             Source::Resource(resource) => {
                 let _relaxed = RelaxedCapture::enter();
-                // SAFETY: the resource allocated it, and it is freed once: `free` took the address out.
+                // SAFETY: the resource allocated the address; it is freed once: `free` took it out.
                 unsafe { resource.deallocate(address, self.size, stream) }
             }
         }
     }
 
-    /// Frees the memory, in the order of `stream` where one is given.
+    /// Frees the memory, on `stream` if one is given.
     ///
     /// # Errors
     ///
-    /// What the driver says. The buffer is gone in any case.
+    /// The driver's error. The buffer is closed in any case.
     pub fn close(mut self, stream: Option<&Stream>) -> Result<()> {
         if stream.is_none() && self.is_simple() {
-            // SAFETY: just asked.
+            // SAFETY: just checked.
             return unsafe { self.into_simple() }.free();
         }
         if let Some(stream) = stream
@@ -353,11 +328,11 @@ impl DeviceBuffer {
         self.free()
     }
 
-    /// Has the memory freed in the order of another stream, after the work that the stream set before holds then.
+    /// Sets another deallocation stream, which first waits for the work that the former one holds then.
     ///
     /// # Errors
     ///
-    /// What the driver says of a stream whose context it cannot tell; nothing is changed then.
+    /// The driver's error if it cannot tell the context of a stream; nothing is changed then.
     pub fn set_deallocation_stream(&mut self, stream: &Stream) -> Result<()> {
         let (context, _entered) = home_of(stream, self.home)?;
         if stream.handle() != self.stream().handle() {
@@ -367,33 +342,33 @@ impl DeviceBuffer {
         Ok(())
     }
 
-    /// Says that work of `stream` uses the memory, so that it is freed after what the stream holds when it is freed.
+    /// Declares that work of `stream` uses the memory: it is freed after the work that the stream holds at that time.
     ///
-    /// Nothing has to be said of the stream that it is freed on. A default stream is that of the memory's device
-    /// ([`DeviceBuffer::default_stream_device`]); that of another device is named by [`Stream::on_device`].
+    /// The deallocation stream needs no declaration. A default stream belongs to the memory's device
+    /// ([`DeviceBuffer::default_stream_device`]); [`Stream::on_device`] names that of another device.
     pub fn record_stream(&self, stream: &Stream) {
         self.usage.add_and_prune(stream);
     }
 
-    /// Whether freeing it ends nothing of anybody else's: it came from a pool, and only a stream of this crate's, or a
-    /// default one, is known to use it.
+    /// Whether freeing it drops no object of another owner: it came from a pool, and only streams of this crate or
+    /// default streams are known to use it.
     #[inline]
     pub fn has_no_foreign_owner(&mut self) -> bool {
         matches!(self.source, Source::Pool(_)) && self.usage.is_exclusive_and_not_foreign()
     }
 
-    /// The streams whose work uses the memory, as far as this buffer knows.
+    /// The streams known to use the memory.
     #[inline]
     pub fn usage(&self) -> &StreamUsage {
         &self.usage
     }
 
-    /// The streams whose work uses the memory, as far as this buffer knows: see [`DeviceBuffer::record_stream`].
+    /// The streams known to use the memory: see [`DeviceBuffer::record_stream`].
     pub fn streams(&self) -> Vec<Stream> {
         self.usage.streams()
     }
 
-    /// The device address; 0 for no bytes.
+    /// The device address; 0 for a size of 0.
     #[inline]
     pub fn address(&self) -> CUdeviceptr {
         self.address
@@ -405,7 +380,7 @@ impl DeviceBuffer {
         self.size
     }
 
-    /// The pool that it came from; `None` for memory of another resource.
+    /// The pool of the memory; `None` for another resource.
     pub fn pool(&self) -> Option<&MemoryPool> {
         match &self.source {
             Source::Pool(pool) => Some(pool),
@@ -413,7 +388,7 @@ impl DeviceBuffer {
         }
     }
 
-    /// The device whose memory it is; `None` for memory of no device in particular.
+    /// The device of the memory; `None` if it belongs to no particular device.
     pub fn device(&self) -> Option<Device> {
         match &self.source {
             Source::Pool(pool) => pool.device(),
@@ -421,23 +396,23 @@ impl DeviceBuffer {
         }
     }
 
-    /// The device whose default streams are meant for it: that of the memory, or else the one that was current when it was
-    /// allocated.
+    /// The device to which default streams belong for this buffer: that of the memory, else the one that was current
+    /// at the allocation.
     pub fn default_stream_device(&self) -> Device {
         self.home
     }
 
-    /// The stream that it is freed on.
+    /// The deallocation stream.
     #[inline]
     pub fn stream(&self) -> &Stream {
         self.usage.deallocation_stream()
     }
 
-    /// Copies the whole buffer into another one of the same size, in the order of `stream`.
+    /// Copies the whole buffer into another one of the same size, in stream order on `stream`.
     ///
     /// # Errors
     ///
-    /// [`Error::InvalidArgument`] if the sizes differ; otherwise what the driver says.
+    /// [`Error::InvalidArgument`] if the sizes differ; otherwise the driver's error.
     pub fn copy_to(
         &self,
         destination: &DeviceBuffer,
@@ -450,7 +425,7 @@ impl DeviceBuffer {
             destination.size,
             "bytes",
         )?;
-        // Noted first: the copy may have begun even where an error is returned.
+        // Recorded first: the copy may have been queued even if an error is returned.
         self.record_stream(stream);
         if destination.home == self.home {
             destination.record_stream(stream);
@@ -458,7 +433,7 @@ impl DeviceBuffer {
             destination.record_stream(&stream.on_device(self.home));
         }
         let _entered = enter_for_default_stream(stream, self.home)?;
-        // SAFETY: both blocks hold `size` bytes, and are not freed before the copy is done: see `record_stream`.
+        // SAFETY: both buffers hold `size` bytes and are not freed before the copy is done: see `record_stream`.
         unsafe {
             copy_async(
                 destination.address,
@@ -470,11 +445,11 @@ impl DeviceBuffer {
         }
     }
 
-    /// Copies a slice as large as the buffer into it, in the order of `stream`, and waits for that.
+    /// Copies a slice of the buffer's size into it, in stream order on `stream`, and waits.
     ///
     /// # Errors
     ///
-    /// [`Error::InvalidArgument`] if the sizes differ; otherwise what earlier work raised.
+    /// [`Error::InvalidArgument`] if the sizes differ; otherwise the error of earlier work.
     pub fn write<T: DeviceCopy>(&self, data: &[T], stream: &Stream) -> Result<()> {
         self.same_size("DeviceBuffer::write", "data", size_of_val(data), "bytes")?;
         self.record_stream(stream);
@@ -493,11 +468,11 @@ impl DeviceBuffer {
         stream.synchronize()
     }
 
-    /// Copies the buffer into a slice as large as it is, in the order of `stream`, and waits for that.
+    /// Copies the buffer into a slice of its size, in stream order on `stream`, and waits.
     ///
     /// # Errors
     ///
-    /// As [`DeviceBuffer::write`].
+    /// Same as [`DeviceBuffer::write`].
     pub fn read<T: DeviceCopy>(&self, out: &mut [T], stream: &Stream) -> Result<()> {
         self.same_size("DeviceBuffer::read", "out", size_of_val(out), "bytes")?;
         self.record_stream(stream);
@@ -516,15 +491,15 @@ impl DeviceBuffer {
         stream.synchronize()
     }
 
-    /// Fills the buffer with a pattern, in the order of `stream`.
+    /// Fills the buffer with a pattern, in stream order on `stream`.
     ///
     /// # Errors
     ///
-    /// [`Error::InvalidArgument`] if the size is no multiple of the pattern's; otherwise what the driver says.
+    /// [`Error::InvalidArgument`] if the size is not a multiple of the pattern's width; otherwise the driver's error.
     pub fn fill(&self, pattern: FillPattern, stream: &Stream) -> Result<()> {
         self.record_stream(stream);
         let _entered = enter_for_default_stream(stream, self.home)?;
-        // SAFETY: the block holds `size` bytes and is not freed before it is filled: see `record_stream`.
+        // SAFETY: the buffer holds `size` bytes and is not freed before it is filled: see `record_stream`.
         unsafe { fill_async(self.address, self.size, pattern, stream) }
     }
 
@@ -543,11 +518,11 @@ impl DeviceBuffer {
     }
 }
 
-/// The context in which a stream means what it is to mean for memory of `device`, if the stream alone does not say
-/// that; it is current while the guard lives.
+/// Enters the context in which a stream is valid for memory of `device`, and returns it, if the stream alone does not
+/// imply it.
 ///
-/// A default stream is one of the current context: that has to be one of the memory's device. A stream that somebody
-/// else made is looked up while that somebody certainly has it.
+/// A default stream belongs to the current context, which has to be one of the memory's device. The context of a
+/// borrowed stream is queried while its owner certainly keeps it.
 #[inline]
 pub(crate) fn home_of(
     stream: &Stream,
@@ -573,12 +548,11 @@ fn home_of_others(
     }
 }
 
-/// Makes a context of `device` current, where `stream` is a default stream and the current one is of another device or
-/// there is none. Other streams need no current context.
+/// Makes a context of `device` current for a default stream. Other streams need no current context.
 ///
 /// # Errors
 ///
-/// What the driver says.
+/// The driver's error.
 pub fn enter_for_default_stream(stream: &Stream, device: Device) -> Result<Option<ContextGuard>> {
     if stream.is_default() {
         Ok(Some(device.enter()?.0))
@@ -587,54 +561,28 @@ pub fn enter_for_default_stream(stream: &Stream, device: Device) -> Result<Optio
     }
 }
 
-/// Makes later work of `stream` wait for what the others hold now; the host does not wait. Default streams among them are
-/// those of the current context, or of the device that they are of ([`Stream::on_device`]).
-///
-/// # Errors
-///
-/// What the driver says.
-pub fn wait_for_streams(stream: &Stream, others: &[Stream]) -> Result<()> {
-    let mut done = Ok(());
-    for other in others {
-        if other != stream {
-            // One that fails does not keep the others from being waited for.
-            done = done.and(order(other, stream));
-        }
+impl StreamUsage {
+    /// Makes the deallocation stream wait for the others and drops them; `address` is that of the memory. Errors are
+    /// logged: the memory is freed in any case.
+    pub fn order_free_after_others(&mut self, address: CUdeviceptr) {
+        let others = self.take_other_streams();
+        let ordered = || {
+            // A default stream belongs to the current context, which has to be one of the memory's device.
+            let _entered = if others
+                .iter()
+                .chain([self.deallocation_stream()])
+                .any(Stream::is_default)
+            {
+                let device = match pointer_info(address)?.device {
+                    Some(ordinal) => Device::new(ordinal)?,
+                    None => Device::current()?,
+                };
+                Some(device.enter()?.0)
+            } else {
+                None
+            };
+            wait_before_free(self.deallocation_stream(), &others)
+        };
+        report(ordered());
     }
-    done
-}
-
-/// As [`wait_for_streams`], before memory is freed in the order of `stream`. Where that is captured, or must not be used
-/// because a stream is that it waits for, it cannot wait for what is not captured, and to try that spoils the capture: so
-/// the host waits.
-pub(crate) fn wait_before_end(stream: &Stream, others: &[Stream]) -> Result<()> {
-    if matches!(is_capturing(stream), Ok(false)) {
-        return wait_for_streams(stream, others);
-    }
-    let _relaxed = RelaxedCapture::enter();
-    others.iter().for_each(finish);
-    Ok(())
-}
-
-/// Makes `later` wait for what `earlier` holds now.
-fn order(earlier: &Stream, later: &Stream) -> Result<()> {
-    if is_capturing(earlier)? {
-        // What was captured runs when its graph is launched, which no wait here can foresee; and a wait for a capture
-        // would make the other stream part of it.
-        return Ok(());
-    }
-    later.wait_for_stream(earlier)
-}
-
-/// Whether the stream is recording its work into a graph.
-///
-/// # Errors
-///
-/// What the driver says. Source: `cuStreamIsCapturing`.
-pub fn is_capturing(stream: &Stream) -> Result<bool> {
-    let mut status = CUstreamCaptureStatus(0);
-    let place = &raw mut status;
-    // SAFETY: the handle is live, `place` a valid place for the result.
-    stream.call(|| unsafe { driver!(cuStreamIsCapturing(stream.handle(), place)) })?;
-    Ok(status != CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE)
 }

@@ -12,29 +12,29 @@ use crate::stream::Stream;
 pub struct StridedMemory<'a> {
     /// The address that the layout counts from.
     pub base: CUdeviceptr,
-    /// Where the elements are.
+    /// The layout of the elements.
     pub layout: &'a StridedLayout,
-    /// Whether it is memory of the host that the driver need not know.
+    /// Whether it is host memory that the driver may not know.
     pub on_host: bool,
 }
 
-/// The driver takes rows that are at most this far apart (`CU_DEVICE_ATTRIBUTE_MAX_PITCH` of all devices so far).
+/// The largest row pitch that the driver accepts (`CU_DEVICE_ATTRIBUTE_MAX_PITCH` of all devices so far).
 const MAX_PITCH: i64 = i32::MAX as i64;
 
-/// What is left of two layouts: rows of `width` bytes, `rows` of them at a time, and an odometer around that.
+/// Two layouts simplified for 2D copies: rows of `width` bytes, a number of rows per call, and loops around the calls.
 #[derive(Debug, PartialEq, Eq)]
 struct Plan {
     width: usize,
-    /// How many rows a call copies, and how far apart they are: destination, source.
+    /// The number of rows per call, and their pitches: destination, source.
     rows: (i64, i64, i64),
-    /// The same for the loops around the calls.
+    /// The same for the loops around the calls, outermost first.
     loops: Vec<(i64, i64, i64)>,
-    /// Where to begin, in bytes behind the base addresses.
+    /// Byte offsets of the first elements: destination, source.
     start: (i64, i64),
 }
 
 impl Plan {
-    /// Both layouts have the same shape, element size, and elements.
+    /// Both layouts have the same shape and element size, and at least one element.
     fn of(destination: &StridedLayout, source: &StridedLayout) -> Plan {
         let item = destination.item_size() as i64;
         let mut start = (destination.offset_in_bytes(), source.offset_in_bytes());
@@ -47,7 +47,7 @@ impl Plan {
             .collect();
         for (extent, to, from) in &mut axes {
             if *to < 0 && *from < 0 {
-                // Backwards on both sides is forwards from the other end.
+                // Negative strides on both sides: start from the other end.
                 start.0 += (*extent - 1) * *to;
                 start.1 += (*extent - 1) * *from;
                 (*to, *from) = (-*to, -*from);
@@ -90,20 +90,20 @@ impl Plan {
     }
 }
 
-/// Queues the copy of all elements of an array into another one of the same shape and element size.
+/// Queues a copy of all elements of an array to another one of the same shape and element size.
 ///
-/// It takes one call of the driver where the layouts leave rows of one pitch, and one for each lot of rows where they do not
-/// (`cuMemcpyAsync`, `cuMemcpy2DAsync`).
+/// Takes one driver call if the layouts reduce to rows of one pitch, else one for each group of rows (`cuMemcpyAsync`,
+/// `cuMemcpy2DAsync`).
 ///
 /// # Errors
 ///
-/// [`Error::InvalidArgument`] if shapes or element sizes differ, or if elements of the destination share memory; what the
-/// driver says.
+/// [`Error::InvalidArgument`] if shapes or element sizes differ, or elements of the destination share memory;
+/// otherwise the driver's error.
 ///
 /// # Safety
 ///
-/// All elements can be read at the source and written at the destination until the copy is done, nothing else uses them out
-/// of the stream's order, and the two do not overlap.
+/// Until the copy is done, all elements are readable at the source and writable at the destination, and only work
+/// ordered with the stream uses them. The two do not overlap.
 pub unsafe fn copy_strided(
     destination: StridedMemory<'_>,
     source: StridedMemory<'_>,
@@ -158,7 +158,7 @@ pub unsafe fn copy_strided(
             source.base.wrapping_add_signed(from),
         );
         if plan.rows.0 == 1 {
-            // SAFETY: the caller's promise: elements of both sides.
+            // SAFETY: the caller's contract: elements of both sides.
             unsafe { copy_async(to, from, plan.width, stream, &CopyOptions::default())? };
         } else {
             // SAFETY: as above.
@@ -171,7 +171,7 @@ pub unsafe fn copy_strided(
                 )?
             };
         }
-        // The odometer, its last wheel running fastest.
+        // Advances the loop indices, the last one fastest.
         let Some(wheel) = (0..indices.len())
             .rev()
             .find(|&wheel| indices[wheel] + 1 < plan.loops[wheel].0)
@@ -185,7 +185,7 @@ pub unsafe fn copy_strided(
 
 /// # Safety
 ///
-/// As [`copy_strided`].
+/// Same as [`copy_strided`].
 unsafe fn copy_rows(
     plan: &Plan,
     (to, to_host): (CUdeviceptr, bool),
@@ -219,7 +219,7 @@ unsafe fn copy_rows(
         Height: height.unsigned_abs() as usize,
     };
     stream.call(|| {
-        // SAFETY: the caller's promise for the memory; the structure is read before the call returns.
+        // SAFETY: the caller's contract for the memory; the structure is read before the call returns.
         unsafe { driver!(cuMemcpy2DAsync(&raw const copy, stream.handle())) }
     })
 }

@@ -1,4 +1,4 @@
-//! Device memory.
+//! Typed device memory.
 
 use std::ffi::c_void;
 use std::marker::PhantomData;
@@ -10,17 +10,17 @@ use crate::context::Context;
 use crate::context::capture_mode::{self, RelaxedCapture};
 use crate::context::device::Device;
 use crate::error::{Error, Result, driver};
-use crate::memory::resource::finish;
 use crate::module::args::DevicePtr;
 use crate::stream::Stream;
+use crate::stream::capture::synchronize_unless_capturing;
 
-/// Types whose bytes may be copied to a device and back: plain data without pointers to host objects, valid for
-/// every bit pattern that a kernel may write.
+/// Types whose bytes can be copied to a device and back: plain data without pointers to host objects, valid for every
+/// bit pattern.
 ///
 /// # Safety
 ///
-/// The implementor promises just that: `Copy`, no padding whose contents matter, no invalid bit patterns (so not
-/// `bool`, `char` or enums), no references.
+/// The type is `Copy`, has no padding whose contents matter, no invalid bit patterns (so not `bool`, `char` or enums)
+/// and no references.
 pub unsafe trait DeviceCopy: Copy + Send + Sync + 'static {}
 
 macro_rules! device_copy {
@@ -35,9 +35,9 @@ device_copy!(
 // SAFETY: an array of plain data is plain data.
 unsafe impl<T: DeviceCopy, const N: usize> DeviceCopy for [T; N] {}
 
-/// A block of device memory holding `len` elements of `T`; cheap to clone, the last clone frees it.
+/// Device memory for `len` elements of `T`; cheap to clone. The last clone frees it.
 ///
-/// Freeing waits for the context's work (`cuMemFree`), so memory is never taken from under a running kernel.
+/// Freeing waits for the context's work (`cuMemFree`), so no running kernel loses its memory.
 #[derive(Debug)]
 pub struct Buffer<T> {
     inner: Arc<Inner>,
@@ -55,7 +55,7 @@ impl Drop for Inner {
     fn drop(&mut self) {
         if self.address != 0 {
             capture_mode::release(|| {
-                // SAFETY: the address was allocated by `Buffer::new` and is freed once, here.
+                // SAFETY: `Buffer::new` allocated the address; it is freed once, here.
                 self.context
                     .with_current(|| unsafe { driver!(cuMemFree(self.address)) })
             });
@@ -84,7 +84,7 @@ impl<T: DeviceCopy> Buffer<T> {
         })?;
         let mut address: CUdeviceptr = 0;
         if bytes != 0 {
-            // SAFETY: `address` is a valid place for the result.
+            // SAFETY: `address` is valid for writes.
             context.with_current(|| unsafe { driver!(cuMemAlloc(&mut address, bytes)) })?;
         }
         let inner = Arc::new(Inner {
@@ -103,7 +103,7 @@ impl<T: DeviceCopy> Buffer<T> {
         self.len
     }
 
-    /// Whether it holds no element.
+    /// Whether it has no elements.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
@@ -118,7 +118,7 @@ impl<T: DeviceCopy> Buffer<T> {
         self.inner.address
     }
 
-    /// Where the address lies on the host, for passing it to a launch without a copy.
+    /// The host location of the address, for passing it to a launch without a copy.
     pub(crate) fn address_place(&self) -> *const CUdeviceptr {
         &self.inner.address
     }
@@ -137,13 +137,13 @@ impl<T: DeviceCopy> Buffer<T> {
     ///
     /// # Errors
     ///
-    /// [`Error::InvalidArgument`] if the lengths differ; otherwise what earlier work raised.
+    /// [`Error::InvalidArgument`] if the lengths differ; otherwise the error of earlier work.
     pub fn copy_from(&self, data: &[T]) -> Result<()> {
         self.same_length("Buffer::copy_from", "data", data.len())?;
         if data.is_empty() {
             return Ok(());
         }
-        // SAFETY: source and destination hold `size_bytes()` bytes, and the call returns after it has read the source.
+        // SAFETY: source and destination hold `size_bytes()` bytes; the call returns after it has read the source.
         self.context().with_current(|| unsafe {
             driver!(cuMemcpyHtoD(
                 self.inner.address,
@@ -157,7 +157,7 @@ impl<T: DeviceCopy> Buffer<T> {
     ///
     /// # Errors
     ///
-    /// As [`Buffer::copy_from`].
+    /// Same as [`Buffer::copy_from`].
     pub fn copy_to(&self, out: &mut [T]) -> Result<()> {
         self.same_length("Buffer::copy_to", "out", out.len())?;
         if out.is_empty() {
@@ -173,13 +173,13 @@ impl<T: DeviceCopy> Buffer<T> {
         })
     }
 
-    /// Copies another buffer of the same length into this one, in the order of `stream`.
+    /// Copies another buffer of the same length into this one, in stream order on `stream`.
     ///
-    /// Both buffers must stay alive until the copy is done; freeing one waits for it.
+    /// Both buffers must live until the copy is done; freeing one waits for it.
     ///
     /// # Errors
     ///
-    /// [`Error::InvalidArgument`] if the lengths differ; otherwise what earlier work raised.
+    /// [`Error::InvalidArgument`] if the lengths differ; otherwise the error of earlier work.
     pub fn copy_from_buffer(&self, stream: &Stream, source: &Buffer<T>) -> Result<()> {
         self.same_length("Buffer::copy_from_buffer", "source", source.len())?;
         if self.is_empty() {
@@ -197,16 +197,16 @@ impl<T: DeviceCopy> Buffer<T> {
         })
     }
 
-    /// A copy of the contents on the host.
+    /// Copies the contents to the host.
     ///
     /// # Errors
     ///
-    /// What earlier work raised.
+    /// The error of earlier work.
     pub fn to_vec(&self) -> Result<Vec<T>> {
         let mut out: Vec<T> = Vec::with_capacity(self.len);
         if self.len != 0 {
-            // SAFETY: the vector has room for `size_bytes()` bytes; on success all of them are written, and every bit
-            // pattern is a `T`.
+            // SAFETY: the vector has capacity for `size_bytes()` bytes; on success all of them are written, and every
+            // bit pattern is a `T`.
             self.context().with_current(|| unsafe {
                 driver!(cuMemcpyDtoH(
                     out.as_mut_ptr().cast::<c_void>(),
@@ -224,14 +224,14 @@ impl<T: DeviceCopy> Buffer<T> {
     ///
     /// # Errors
     ///
-    /// What earlier work raised.
+    /// The error of earlier work.
     pub fn zero(&self) -> Result<()> {
         if self.is_empty() {
             return Ok(());
         }
         self.context().with_current(|| {
-            // SAFETY: the block holds `size_bytes()` bytes. `cuMemsetD8` may return before it is done, so the legacy
-            // default stream, which it runs in, is waited for.
+            // SAFETY: the buffer holds `size_bytes()` bytes. `cuMemsetD8` may return before it is done, so this waits
+            // for the legacy default stream, in which it runs.
             unsafe {
                 driver!(cuMemsetD8(self.inner.address, 0, self.size_bytes()))?;
                 driver!(cuStreamSynchronize(std::ptr::null_mut()))
@@ -252,23 +252,55 @@ impl<T: DeviceCopy> Buffer<T> {
 }
 
 impl Device {
-    /// Frees memory of this device by its address (`cuMemFree`), after waiting for the device, and first for `stream` where
-    /// one is given. A [`Buffer`] frees its own. It is no part of a capture ([`RelaxedCapture`]).
+    /// Allocates memory for `len` elements, contents unspecified.
     ///
     /// # Errors
     ///
-    /// What the driver says, `CUDA_ERROR_INVALID_VALUE` for an address that is not the beginning of an allocation.
+    /// [`Error::InvalidArgument`] if the size overflows; otherwise the driver's error, such as
+    /// `CUDA_ERROR_OUT_OF_MEMORY`.
+    pub fn buffer<T: DeviceCopy>(&self, len: usize) -> Result<Buffer<T>> {
+        Buffer::new(self.context()?, len)
+    }
+
+    /// Allocates memory for `len` elements and zeroes it.
+    ///
+    /// # Errors
+    ///
+    /// Same as [`Device::buffer`].
+    pub fn buffer_zeroed<T: DeviceCopy>(&self, len: usize) -> Result<Buffer<T>> {
+        let buffer = self.buffer(len)?;
+        buffer.zero()?;
+        Ok(buffer)
+    }
+
+    /// Allocates memory and copies `data` into it.
+    ///
+    /// # Errors
+    ///
+    /// Same as [`Device::buffer`].
+    pub fn buffer_from<T: DeviceCopy>(&self, data: &[T]) -> Result<Buffer<T>> {
+        let buffer = self.buffer(data.len())?;
+        buffer.copy_from(data)?;
+        Ok(buffer)
+    }
+
+    /// Frees memory of this device by its address (`cuMemFree`), after waiting for `stream` if one is given, and for
+    /// the device. A [`Buffer`] frees its own. Runs in relaxed capture mode ([`RelaxedCapture`]).
+    ///
+    /// # Errors
+    ///
+    /// The driver's error: `CUDA_ERROR_INVALID_VALUE` for an address that is not the beginning of an allocation.
     ///
     /// # Safety
     ///
-    /// Nothing uses the memory any more, and no [`Buffer`] owns it.
+    /// Nothing uses the memory, and no [`Buffer`] owns it.
     pub unsafe fn free(&self, address: CUdeviceptr, stream: Option<&Stream>) -> Result<()> {
         let _relaxed = RelaxedCapture::enter();
         let _entered = self.enter()?;
         if let Some(stream) = stream {
-            finish(stream);
+            synchronize_unless_capturing(stream);
         }
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller's contract.
         unsafe { driver!(cuMemFree(address)) }
     }
 }

@@ -1,16 +1,18 @@
-//! Memory whose addresses and physical pieces are managed apart, so that it can grow.
+//! Virtual memory management: addresses and physical memory are managed separately, so that allocations can grow.
 //!
 //! Source: CUDA Driver API, "Virtual Memory Management", and the chapter of the same name in the CUDA C++ Programming
 //! Guide.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use cupyrite_sys::driver::{
     CUdeviceptr, CUmemAccess_flags, CUmemAccessDesc, CUmemAllocationGranularity_flags,
     CUmemAllocationHandleType, CUmemAllocationProp, CUmemAllocationProp_st_allocFlags,
     CUmemAllocationType, CUmemGenericAllocationHandle, CUresult,
 };
+
+use parking_lot::{Mutex, MutexGuard};
 
 use crate::context::ContextGuard;
 use crate::context::capture_mode::{self, RelaxedCapture};
@@ -20,10 +22,11 @@ use crate::fork::ForkGeneration;
 use crate::memory::location::MemoryLocation;
 use crate::memory::pool::MemoryAccess;
 use crate::memory::raw::DeviceBuffer;
-use crate::memory::resource::{MemoryResource, finish};
+use crate::memory::resource::MemoryResource;
 use crate::stream::Stream;
+use crate::stream::capture::synchronize_unless_capturing;
 
-/// What the driver would say of an address, with what is wrong with it.
+/// The error for an address that the resource did not allocate.
 fn not_mine(call: &'static str, address: CUdeviceptr) -> Error {
     Error::Driver {
         call,
@@ -32,17 +35,17 @@ fn not_mine(call: &'static str, address: CUdeviceptr) -> Error {
     }
 }
 
-/// What kind of memory is created (`CUmemAllocationType`).
+/// The kind of memory (`CUmemAllocationType`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum VirtualAllocationKind {
-    /// Memory that stays where it was created.
+    /// Memory with a fixed location.
     #[default]
     Pinned,
-    /// Managed memory, which moves.
+    /// Managed memory, which migrates.
     Managed,
 }
 
-/// How memory can be handed to other processes (`CUmemAllocationHandleType`).
+/// How memory can be shared with other processes (`CUmemAllocationHandleType`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum ShareableHandleKind {
     /// Not at all.
@@ -50,46 +53,46 @@ pub enum ShareableHandleKind {
     /// As a file descriptor.
     #[default]
     PosixFd,
-    /// As a handle of Windows' kernel.
+    /// As a Windows kernel handle.
     Win32Kmt,
-    /// As a handle that other nodes of the fabric understand.
+    /// As a handle for other nodes of the fabric.
     Fabric,
 }
 
-/// Which multiples sizes are rounded up to (`CUmemAllocationGranularity_flags`).
+/// The granularity of sizes (`CUmemAllocationGranularity_flags`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Granularity {
-    /// The smallest that work.
+    /// The smallest valid granularity.
     Minimum,
-    /// Those that are fastest.
+    /// The granularity for the best performance.
     #[default]
     Recommended,
 }
 
-/// How memory is created and mapped.
+/// Options for creating and mapping memory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct VirtualMemoryOptions {
-    /// What kind of memory.
+    /// The kind of memory.
     pub allocation: VirtualAllocationKind,
     /// Where.
     pub location: MemoryLocation,
-    /// How it can be handed to other processes.
+    /// How it can be shared with other processes.
     pub share: ShareableHandleKind,
-    /// What sizes are rounded up to.
+    /// The granularity of sizes.
     pub granularity: Granularity,
-    /// Whether other devices on the bus may read and write it directly (GPUDirect RDMA).
+    /// Whether other PCIe devices may access it directly (GPUDirect RDMA).
     pub gpu_direct_rdma: bool,
-    /// The address it should rather have; 0 for any.
+    /// The preferred address; 0 for any.
     pub address_hint: CUdeviceptr,
-    /// What the address is a multiple of, a power of two; 0 for what the driver wants.
+    /// The alignment of the address, a power of two; 0 for the driver's.
     pub alignment: usize,
-    /// Who may do what with it.
+    /// Access rights by location.
     pub access: Vec<(MemoryLocation, MemoryAccess)>,
 }
 
 impl VirtualMemoryOptions {
-    /// Pinned memory at a place, which may be read and written there.
+    /// Pinned memory at a location that can read and write it.
     pub fn at(location: MemoryLocation) -> VirtualMemoryOptions {
         VirtualMemoryOptions {
             allocation: VirtualAllocationKind::default(),
@@ -129,7 +132,7 @@ impl VirtualMemoryOptions {
         }
     }
 
-    /// `bytes` rounded up to what the driver can create.
+    /// Rounds `bytes` up to the granularity.
     fn rounded(&self, bytes: usize) -> Result<usize> {
         let mut unit = 0usize;
         let properties = self.properties();
@@ -141,7 +144,7 @@ impl VirtualMemoryOptions {
                 CUmemAllocationGranularity_flags::CU_MEM_ALLOC_GRANULARITY_RECOMMENDED
             }
         };
-        // SAFETY: `unit` is a valid place for the result, `properties` is complete.
+        // SAFETY: `unit` is valid for writes, `properties` is complete.
         unsafe {
             driver!(cuMemGetAllocationGranularity(
                 &mut unit,
@@ -166,7 +169,7 @@ struct AddressReservation {
 impl AddressReservation {
     fn new(bytes: usize, alignment: usize, hint: CUdeviceptr) -> Result<AddressReservation> {
         let mut address: CUdeviceptr = 0;
-        // SAFETY: `address` is a valid place for the result.
+        // SAFETY: `address` is valid for writes.
         unsafe { driver!(cuMemAddressReserve(&mut address, bytes, alignment, hint, 0))? };
         Ok(AddressReservation { address, bytes })
     }
@@ -174,7 +177,7 @@ impl AddressReservation {
 
 impl Drop for AddressReservation {
     fn drop(&mut self) {
-        // SAFETY: reserved by `new`, given back once; what was mapped there was unmapped before.
+        // SAFETY: reserved by `new`, freed once; mappings in it were unmapped before.
         capture_mode::release(|| unsafe { driver!(cuMemAddressFree(self.address, self.bytes)) });
     }
 }
@@ -184,7 +187,7 @@ impl Drop for AddressReservation {
 struct PhysicalMemory {
     handle: CUmemGenericAllocationHandle,
     bytes: usize,
-    /// Who may do what with it, wherever it is mapped.
+    /// Access rights, wherever it is mapped.
     access: Vec<(MemoryLocation, MemoryAccess)>,
 }
 
@@ -192,7 +195,7 @@ impl PhysicalMemory {
     fn new(bytes: usize, options: &VirtualMemoryOptions) -> Result<PhysicalMemory> {
         let mut handle: CUmemGenericAllocationHandle = 0;
         let properties = options.properties();
-        // SAFETY: `handle` is a valid place for the result, `properties` is complete.
+        // SAFETY: `handle` is valid for writes, `properties` is complete.
         unsafe { driver!(cuMemCreate(&mut handle, bytes, &properties, 0))? };
         Ok(PhysicalMemory {
             handle,
@@ -219,7 +222,7 @@ struct Mapping {
 impl Mapping {
     fn new(address: CUdeviceptr, physical: &PhysicalMemory) -> Result<Mapping> {
         let bytes = physical.bytes;
-        // SAFETY: the handle is live; the driver refuses addresses that are not reserved, or mapped already.
+        // SAFETY: the handle is live; the driver rejects addresses that are not reserved, or are mapped.
         unsafe { driver!(cuMemMap(address, bytes, 0, physical.handle, 0))? };
         let mapped = Mapping { address, bytes };
         let rights: Vec<CUmemAccessDesc> = physical
@@ -237,7 +240,7 @@ impl Mapping {
             })
             .collect();
         if !rights.is_empty() {
-            // SAFETY: an array of as many descriptions as the call is told, for a range that was mapped just now.
+            // SAFETY: the array has the length passed; the range was just mapped.
             unsafe {
                 driver!(cuMemSetAccess(
                     address,
@@ -258,7 +261,7 @@ impl Drop for Mapping {
     }
 }
 
-/// One allocation. Fields go in their order: what is mapped, then the addresses, then the memory.
+/// One allocation. Fields are dropped in order: mappings, addresses, physical memory.
 #[derive(Debug, Default)]
 struct Block {
     mapped: Vec<Mapping>,
@@ -268,7 +271,7 @@ struct Block {
 }
 
 impl Block {
-    /// Maps all pieces one after the other from `address` on.
+    /// Maps all pieces contiguously from `address` on.
     fn map(address: CUdeviceptr, pieces: &[PhysicalMemory]) -> Result<Vec<Mapping>> {
         let mut at = address;
         let mut mapped = Vec::with_capacity(pieces.len());
@@ -280,9 +283,9 @@ impl Block {
     }
 }
 
-/// Memory made of reserved addresses and physical pieces, which can grow.
+/// Memory of reserved addresses and physical pieces, which can grow.
 ///
-/// Allocating and freeing are immediate; freeing waits for the stream that the memory is freed on.
+/// Allocating and freeing are immediate; freeing waits for the deallocation stream.
 #[derive(Debug)]
 pub struct VirtualMemoryResource {
     options: Mutex<Arc<VirtualMemoryOptions>>,
@@ -290,22 +293,21 @@ pub struct VirtualMemoryResource {
     generation: ForkGeneration,
 }
 
+// A panic cannot leave it inconsistent: nothing panics while the lock is held.
+impl std::panic::RefUnwindSafe for VirtualMemoryResource {}
+
 impl Drop for VirtualMemoryResource {
     fn drop(&mut self) {
-        let blocks = std::mem::take(
-            self.blocks
-                .get_mut()
-                .unwrap_or_else(PoisonError::into_inner),
-        );
+        let blocks = std::mem::take(self.blocks.get_mut());
         if !self.generation.is_current() {
-            // The parent's: it alone may give them back.
+            // The parent process owns them.
             std::mem::forget(blocks);
         }
     }
 }
 
 impl VirtualMemoryResource {
-    /// A resource; nothing is asked of the driver yet.
+    /// A resource; makes no driver call.
     pub fn new(options: VirtualMemoryOptions) -> VirtualMemoryResource {
         VirtualMemoryResource {
             options: Mutex::new(Arc::new(options)),
@@ -314,25 +316,22 @@ impl VirtualMemoryResource {
         }
     }
 
-    /// How memory is created and mapped.
+    /// Options for creating and mapping memory.
     pub fn options(&self) -> Arc<VirtualMemoryOptions> {
-        self.options
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clone()
+        self.options.lock().clone()
     }
 
-    /// Has memory created and mapped otherwise from now on.
+    /// Sets the options for later allocations.
     pub fn set_options(&self, options: VirtualMemoryOptions) {
-        *self.options.lock().unwrap_or_else(PoisonError::into_inner) = Arc::new(options);
+        *self.options.lock() = Arc::new(options);
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<CUdeviceptr, Block>> {
-        // Held for a look-up, never across a call of the driver.
-        self.blocks.lock().unwrap_or_else(PoisonError::into_inner)
+        // Held for a lookup, never across a driver call.
+        self.blocks.lock()
     }
 
-    /// Makes a context current, as some of the calls need one.
+    /// Makes a context current, which some calls need.
     fn enter(&self) -> Result<ContextGuard> {
         let device = self.device().map_or_else(Device::current, Ok)?;
         Ok(device.enter()?.0)
@@ -353,17 +352,16 @@ impl VirtualMemoryResource {
         Ok((address, block))
     }
 
-    /// Lets an allocation have at least `bytes` bytes, and says whether it stayed where it is. Its contents stay in any
-    /// case; there is no shrinking, so fewer bytes than it has change nothing.
+    /// Grows an allocation to at least `bytes` bytes and returns whether its address is unchanged. The contents are
+    /// kept. An allocation never shrinks.
     ///
-    /// The memory that is added is made with `options`, those of the resource where there are none. Where the addresses
-    /// after the allocation are taken, all of it is mapped at other ones; this waits for the device first, and the former
-    /// addresses are not valid any more.
+    /// The added memory is created with `options`, or those of the resource. If the following addresses are taken, the
+    /// whole allocation is mapped at new ones: this first waits for the device, and invalidates the former addresses.
     ///
     /// # Errors
     ///
-    /// `CUDA_ERROR_INVALID_VALUE` for a buffer of another resource; otherwise what the driver says,
-    /// `CUDA_ERROR_OUT_OF_MEMORY` for one. The buffer is as it was then.
+    /// `CUDA_ERROR_INVALID_VALUE` for a buffer of another resource; otherwise the driver's error, such as
+    /// `CUDA_ERROR_OUT_OF_MEMORY`. The buffer is unchanged then.
     pub fn grow(
         &self,
         buffer: &mut DeviceBuffer,
@@ -397,7 +395,7 @@ impl VirtualMemoryResource {
         Ok(now == address)
     }
 
-    /// Adds memory at the addresses that follow; false where those are taken.
+    /// Adds memory at the following addresses; false if they are taken.
     fn extend(
         &self,
         address: CUdeviceptr,
@@ -408,11 +406,11 @@ impl VirtualMemoryResource {
         let end = address + block.bytes as u64;
         let reserved = match AddressReservation::new(extra, 0, end) {
             Ok(reserved) if reserved.address == end => reserved,
-            // The hint was not followed; what came instead goes back.
+            // The driver did not follow the hint: the reservation is dropped.
             _ => return Ok(false),
         };
         let physical = PhysicalMemory::new(extra, options)?;
-        // Declared after the addresses, so that it goes before them where the next call fails.
+        // Declared after the addresses, so that it is dropped before them if the next call fails.
         let mapped = Mapping::new(end, &physical)?;
         block.mapped.push(mapped);
         block.reserved.push(reserved);
@@ -421,7 +419,7 @@ impl VirtualMemoryResource {
         Ok(true)
     }
 
-    /// Maps what there is, and more, at new addresses; gives the first of them.
+    /// Maps the existing and the added memory at new addresses; returns the first one.
     fn relocate(
         &self,
         block: &mut Block,
@@ -433,13 +431,13 @@ impl VirtualMemoryResource {
         let more = PhysicalMemory::new(extra, options)?;
         let reserved = AddressReservation::new(total, options.alignment, 0)?;
         let address = reserved.address;
-        // Work that was queued has the former addresses, as far as anybody knows on any stream.
+        // Queued work uses the former addresses, possibly on streams that are not known.
         for stream in buffer.streams() {
-            finish(&stream);
+            synchronize_unless_capturing(&stream);
         }
         buffer.default_stream_device().synchronize()?;
         block.physical.push(more);
-        // The same memory may be mapped twice, so until all has worked out nothing is taken away.
+        // Memory may be mapped twice: nothing is unmapped until everything has succeeded.
         let mapped = match Block::map(address, &block.physical) {
             Ok(mapped) => mapped,
             Err(error) => {
@@ -447,7 +445,7 @@ impl VirtualMemoryResource {
                 return Err(error);
             }
         };
-        // Unmapped before the addresses go.
+        // Unmapped before the addresses are freed.
         block.mapped = mapped;
         block.reserved = vec![reserved];
         block.bytes = total;
@@ -455,7 +453,7 @@ impl VirtualMemoryResource {
     }
 }
 
-// SAFETY: every block has addresses and memory of its own, mapped for as many bytes, until it is removed from the table.
+// SAFETY: each block has its own addresses and memory, mapped for its whole size until it is removed.
 unsafe impl MemoryResource for VirtualMemoryResource {
     fn allocate(&self, bytes: usize, _: &Stream) -> Result<CUdeviceptr> {
         let _entered = self.enter()?;
@@ -469,7 +467,7 @@ unsafe impl MemoryResource for VirtualMemoryResource {
             return Err(not_mine("cuMemUnmap", address));
         };
         let _relaxed = RelaxedCapture::enter();
-        finish(stream);
+        synchronize_unless_capturing(stream);
         let _entered = self.enter()?;
         drop(block);
         Ok(())

@@ -1,4 +1,4 @@
-//! Kernel arguments: what a launch takes, and how many bytes of it the kernel reads.
+//! Kernel arguments: values and sizes that a launch passes.
 
 use std::ffi::c_void;
 use std::marker::PhantomData;
@@ -7,7 +7,7 @@ use cupyrite_sys::driver::CUdeviceptr;
 
 use crate::memory::typed::{Buffer, DeviceCopy};
 
-/// A device address as a kernel argument: `T *` on the device's side.
+/// A device address as a kernel argument: `T *` in device code.
 #[derive(Debug)]
 #[repr(transparent)]
 pub struct DevicePtr<T> {
@@ -37,9 +37,9 @@ impl<T> Clone for DevicePtr<T> {
 }
 impl<T> Copy for DevicePtr<T> {}
 
-/// A value that can be passed to a kernel: plain data by value, or a buffer, of which the kernel gets the address.
+/// A kernel argument: plain data by value, or a buffer, which passes its address.
 ///
-/// What is not [`DeviceCopy`] is refused when the program is compiled:
+/// A type that is not [`DeviceCopy`] does not compile:
 ///
 /// ```compile_fail,E0277
 /// # use cupyrite::{Kernel, LaunchConfig, Result, Stream};
@@ -49,7 +49,7 @@ impl<T> Copy for DevicePtr<T> {}
 /// # }
 /// ```
 ///
-/// So are references to host memory, and `bool`, of which a kernel may write what Rust does not allow (pass a `u8`):
+/// Nor do references to host memory, or `bool`, to which a kernel may write invalid values (pass a `u8`):
 ///
 /// ```compile_fail,E0277
 /// # use cupyrite::{Kernel, LaunchConfig, Result, Stream};
@@ -66,7 +66,7 @@ impl<T> Copy for DevicePtr<T> {}
 /// # }
 /// ```
 ///
-/// And buffers that are gone:
+/// Nor do dropped buffers:
 ///
 /// ```compile_fail,E0505
 /// # use cupyrite::{Buffer, Kernel, LaunchConfig, Result, Stream};
@@ -77,7 +77,7 @@ impl<T> Copy for DevicePtr<T> {}
 /// # }
 /// ```
 ///
-/// The same with what can be passed:
+/// These compile:
 ///
 /// ```
 /// # use cupyrite::{Buffer, Kernel, LaunchConfig, Result, Stream};
@@ -92,13 +92,13 @@ impl<T> Copy for DevicePtr<T> {}
 ///
 /// `address` must point to `size` readable bytes that form the kernel parameter, for as long as `self` is borrowed.
 pub unsafe trait KernelArg {
-    /// Where the parameter's bytes lie on the host.
+    /// The host address of the argument's bytes.
     fn address(&self) -> *const c_void;
-    /// How many bytes it has.
+    /// Its size in bytes.
     fn size(&self) -> usize;
 }
 
-// SAFETY: plain data is its own parameter.
+// SAFETY: plain data is passed as its own bytes.
 unsafe impl<T: DeviceCopy> KernelArg for T {
     fn address(&self) -> *const c_void {
         std::ptr::from_ref(self).cast()
@@ -108,10 +108,10 @@ unsafe impl<T: DeviceCopy> KernelArg for T {
     }
 }
 
-// SAFETY: a transparent 64-bit address; as an argument it is the kernel's `T *`, in a buffer an array of such.
+// SAFETY: a transparent 64-bit address: the kernel's `T *`, also as an element of a buffer.
 unsafe impl<T: 'static> DeviceCopy for DevicePtr<T> {}
 
-// SAFETY: passes the address that the buffer's shared part holds, in place.
+// SAFETY: passes the address in the buffer's shared state, in place.
 unsafe impl<T: DeviceCopy> KernelArg for &Buffer<T> {
     fn address(&self) -> *const c_void {
         self.address_place().cast()
@@ -137,7 +137,7 @@ unsafe impl<T: DeviceCopy> KernelArg for &mut Buffer<T> {
 ///
 /// As [`KernelArg`], for each.
 pub unsafe trait KernelArgs {
-    /// Hands the argument addresses and sizes to `body`; no allocation for tuples.
+    /// Calls `body` with the argument addresses and sizes; tuples allocate nothing.
     fn with<R>(&self, body: impl FnOnce(&[*const c_void], &[usize]) -> R) -> R;
 }
 

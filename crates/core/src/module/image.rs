@@ -1,6 +1,6 @@
-//! A look at code before the driver gets it: an image without its end would make the driver read past the buffer.
+//! Validates device code before it is passed to the driver, which would read past the end of a truncated image.
 //!
-//! Cubins and objects are ELF files, fat binaries begin with a header that has their length; both are handed over as
+//! Cubins and objects are ELF files; fat binaries begin with a header that contains their length. Both are passed as
 //! an address alone (CUDA driver API, `cuLibraryLoadData`).
 
 fn word<const N: usize>(code: &[u8], at: usize) -> Option<u64> {
@@ -8,7 +8,7 @@ fn word<const N: usize>(code: &[u8], at: usize) -> Option<u64> {
     Some(bytes.iter().rev().fold(0, |n, b| n << 8 | u64::from(*b)))
 }
 
-/// Says what is wrong with an image whose own headers reach past its end.
+/// Returns an error for an image whose headers reach past its end.
 pub(crate) fn check(code: &[u8]) -> Result<(), String> {
     if code.is_empty() {
         return Err("the image is empty".into());
@@ -18,7 +18,7 @@ pub(crate) fn check(code: &[u8]) -> Result<(), String> {
     } else if code.starts_with(&0xBA55_ED50u32.to_le_bytes()) {
         fatbin(code).ok_or_else(|| "the fat binary is damaged or truncated".to_owned())?
     } else if code.starts_with(&0x4662_43B1u32.to_le_bytes()) {
-        // What nvcc puts around a fat binary in a program: the code is where a pointer says.
+        // nvcc's wrapper of a fat binary in a program: a pointer leads to the code.
         return Err("the image is a fat binary's wrapper, without the code itself".to_owned());
     } else {
         return Ok(());
@@ -32,10 +32,10 @@ pub(crate) fn check(code: &[u8]) -> Result<(), String> {
     Ok(())
 }
 
-/// The architecture of machine code: 90 for `sm_90`; `None` for what is no ELF file for GPUs.
+/// The architecture of machine code: 90 for `sm_90`; `None` if it is no GPU ELF file.
 ///
-/// It stands in the flags of the ELF header: in the lowest byte up to CUDA 12, in the next one since CUDA 13, which
-/// raised the version of the format to 8 (read off what NVRTC 12.9 and 13.x make).
+/// It is in the flags of the ELF header: the lowest byte up to CUDA 12, the next byte since CUDA 13, with version 8 of
+/// the format (observed in the output of NVRTC 12.9 and 13.x).
 pub(crate) fn architecture(code: &[u8]) -> Option<u32> {
     const EM_CUDA: u64 = 190;
     const VERSION: usize = 8;
@@ -47,7 +47,7 @@ pub(crate) fn architecture(code: &[u8]) -> Option<u32> {
     Some((flags >> shift & 0xFF) as u32)
 }
 
-/// Bytes that a 64-bit little-endian ELF file says it has; `None` if the headers themselves are cut off.
+/// The size of a 64-bit little-endian ELF file according to its headers; `None` if the headers are truncated.
 fn elf(code: &[u8]) -> Option<u64> {
     if !code.starts_with(b"\x7fELF\x02\x01") {
         return None;
@@ -78,7 +78,7 @@ fn elf(code: &[u8]) -> Option<u64> {
     Some(end.max(0x40))
 }
 
-/// Bytes of a fat binary: its header's size and what the header says follows.
+/// The size of a fat binary according to its header.
 fn fatbin(code: &[u8]) -> Option<u64> {
     word::<2>(code, 6)?.checked_add(word::<8>(code, 8)?)
 }

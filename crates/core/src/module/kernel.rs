@@ -1,4 +1,4 @@
-//! Kernels of loaded code.
+//! Kernels of loaded libraries.
 
 use std::ffi::c_int;
 use std::sync::{Arc, OnceLock};
@@ -12,7 +12,7 @@ use crate::module::library::{self, Library};
 /// Attributes of a kernel, as the driver names them.
 pub use cupyrite_sys::driver::CUfunction_attribute as FunctionAttribute;
 
-/// Where a kernel parameter lies in the parameter block.
+/// The position of a parameter in the kernel's parameter block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ParamInfo {
     /// Offset in bytes.
@@ -21,8 +21,8 @@ pub struct ParamInfo {
     pub size: usize,
 }
 
-/// A kernel; cheap to clone. It keeps its library loaded, and belongs to no context: it runs in that of the stream it
-/// is launched in.
+/// A kernel; cheap to clone. It keeps its library loaded. It belongs to no context, and runs in that of the stream in
+/// which it is launched.
 #[derive(Clone, Debug)]
 pub struct Kernel {
     inner: Arc<Inner>,
@@ -32,14 +32,14 @@ pub struct Kernel {
 struct Inner {
     handle: CUkernel,
     name: OnceLock<Box<str>>,
-    /// Kept loaded; none for a foreign handle, whose owner sees to that.
+    /// The library, kept loaded; `None` for a borrowed handle, whose owner keeps it.
     library: Option<Library>,
     params: OnceLock<Option<Box<[ParamInfo]>>>,
 }
 
 // SAFETY: kernel handles may be used from any thread.
 unsafe impl Send for Inner {}
-// SAFETY: as above; what changes after construction is in `OnceLock`s.
+// SAFETY: as above; later changes are in `OnceLock`s.
 unsafe impl Sync for Inner {}
 
 impl Kernel {
@@ -54,10 +54,10 @@ impl Kernel {
         }
     }
 
-    /// A kernel that something else has loaded.
+    /// Borrows a kernel of another owner.
     ///
-    /// A handle that this crate has given out keeps its library loaded again; for one of another origin, `library`
-    /// is kept where it is given.
+    /// A handle that came from this crate keeps its library loaded again; for another handle, `library` is kept if it
+    /// is given.
     ///
     /// # Errors
     ///
@@ -65,7 +65,7 @@ impl Kernel {
     ///
     /// # Safety
     ///
-    /// The handle must be that of a kernel, whose library stays loaded for as long as this kernel lives.
+    /// The handle must be that of a kernel whose library stays loaded while this value lives.
     pub unsafe fn from_handle(handle: CUkernel, library: Option<Library>) -> Result<Kernel> {
         if handle.is_null() {
             let problem = "is null; expected the handle of a kernel";
@@ -82,13 +82,14 @@ impl Kernel {
         })
     }
 
-    /// Its name in the code; empty for a foreign handle whose driver cannot tell (before CUDA 12.3).
+    /// Its name in the code; empty for a borrowed handle if the driver cannot tell (before CUDA 12.3), and for an
+    /// unloaded library.
     pub fn name(&self) -> &str {
         self.inner.name.get_or_init(|| {
             if self.check_loaded("cuKernelGetName").is_err() {
                 return Box::default();
             }
-            // SAFETY: the handle is live, as `from_handle` demands.
+            // SAFETY: the handle is live, as `from_handle` requires.
             let name = unsafe { library::kernel_name(self.handle()) };
             name.unwrap_or_default().into()
         })
@@ -100,7 +101,7 @@ impl Kernel {
         self.inner.handle
     }
 
-    /// An error in place of a driver call that would use a kernel of an unloaded library: NVIDIA's driver crashes.
+    /// An error instead of a driver call on a kernel of an unloaded library, which crashes NVIDIA's driver.
     #[inline(always)]
     pub(crate) fn check_loaded(&self, call: &'static str) -> Result<()> {
         match &self.inner.library {
@@ -116,32 +117,32 @@ impl Kernel {
         library::unloaded(call, &format!("the library of kernel `{name}`"))
     }
 
-    /// The handle as the functions take it that know kernels of a context (`cuLaunchKernel`, `cuOccupancy...`): they
-    /// accept a kernel without context too, and then mean the context of the stream or the current one.
+    /// The handle for functions that take a `CUfunction` (`cuLaunchKernel`, `cuOccupancy...`): they accept a kernel,
+    /// too, and then use the context of the stream or the current one.
     #[inline]
     pub fn function(&self) -> CUfunction {
         self.inner.handle.cast()
     }
 
-    /// The function that this kernel is in the context that is current.
+    /// The kernel's function in the current context.
     ///
     /// # Errors
     ///
-    /// `CUDA_ERROR_INVALID_CONTEXT` if none is current; errors of loading the code there.
+    /// `CUDA_ERROR_INVALID_CONTEXT` if no context is current; errors of loading the code there.
     pub fn function_for_current_context(&self) -> Result<CUfunction> {
         self.check_loaded("cuKernelGetFunction")?;
         let mut function: CUfunction = std::ptr::null_mut();
-        // SAFETY: `function` is a valid place for the result, the handle is live.
+        // SAFETY: `function` is valid for writes, the handle is live.
         unsafe { driver!(cuKernelGetFunction(&mut function, self.handle()))? };
         Ok(function)
     }
 
-    /// The library that it belongs to; `None` for a foreign handle.
+    /// Its library; `None` for a borrowed handle.
     pub fn library(&self) -> Option<&Library> {
         self.inner.library.as_ref()
     }
 
-    /// Its parameters, asked for once; `None` where the driver cannot tell.
+    /// Its parameters, queried once; `None` if the driver cannot tell.
     #[inline]
     pub fn params(&self) -> Option<&[ParamInfo]> {
         match self.inner.params.get() {
@@ -150,18 +151,18 @@ impl Kernel {
         }
     }
 
-    /// As [`Kernel::params`], where they were asked for before: the driver is not called, which may have to compile and load
-    /// the code for its answer.
+    /// [`Kernel::params`] if they were queried before. Never calls the driver, which may have to compile and load the
+    /// code for the answer.
     #[inline]
     pub fn cached_params(&self) -> Option<Option<&[ParamInfo]>> {
         self.inner.params.get().map(Option::as_deref)
     }
 
-    /// Its parameters, asked for once; `None` where the driver is too old to tell (before CUDA 12.4).
+    /// Its parameters, queried once; `None` if the driver is too old (before CUDA 12.4).
     ///
     /// # Errors
     ///
-    /// What the driver says; code that is compiled on first use may fail here.
+    /// The driver's error; code that is compiled on first use may fail here.
     pub fn try_params(&self) -> Result<Option<&[ParamInfo]>> {
         if let Some(params) = self.inner.params.get() {
             return Ok(params.as_deref());
@@ -170,7 +171,7 @@ impl Kernel {
         // SAFETY: the handle is live.
         let ask = || unsafe { params_of(self.handle()) };
         let params = match ask() {
-            // Code that is loaded when it is first used takes a context for that; any device's will do.
+            // Code that is loaded on first use needs a context for that; any device's will do.
             Err(e) if e.status() == Some(CUresult::CUDA_ERROR_INVALID_CONTEXT) => {
                 let _entered = Device::new(0)?.enter()?;
                 ask()?
@@ -180,14 +181,14 @@ impl Kernel {
         Ok(self.inner.params.get_or_init(|| params).as_deref())
     }
 
-    /// One attribute on a device, such as the registers a thread needs.
+    /// Queries an attribute on a device, such as the registers per thread.
     ///
     /// # Errors
     ///
     /// `CUDA_ERROR_INVALID_VALUE` for an attribute that the driver does not know.
     pub fn attribute(&self, device: &Device, attribute: CUfunction_attribute) -> Result<i32> {
         match self.attribute_on(device.handle(), attribute) {
-            // The code is compiled when it is first used on a device, and that takes a context.
+            // The code is compiled on first use on a device, which needs a context.
             Err(e) if e.status() == Some(CUresult::CUDA_ERROR_INVALID_CONTEXT) => {
                 let _entered = device.enter()?;
                 self.attribute_on(device.handle(), attribute)
@@ -196,7 +197,7 @@ impl Kernel {
         }
     }
 
-    /// The same with the driver's handle of a device.
+    /// [`Kernel::attribute`] with the driver's handle of the device.
     pub(crate) fn attribute_on(
         &self,
         device: CUdevice,
@@ -204,7 +205,7 @@ impl Kernel {
     ) -> Result<i32> {
         self.check_loaded("cuKernelGetAttribute")?;
         let mut value: c_int = 0;
-        // SAFETY: `value` is a valid place for the result, the handle is live.
+        // SAFETY: `value` is valid for writes, the handle is live.
         unsafe {
             driver!(cuKernelGetAttribute(
                 &mut value,
@@ -216,11 +217,11 @@ impl Kernel {
         Ok(value)
     }
 
-    /// Sets an attribute on a device, such as the largest dynamic shared memory.
+    /// Sets an attribute on a device, such as the largest size of dynamic shared memory.
     ///
     /// # Errors
     ///
-    /// `CUDA_ERROR_INVALID_VALUE` for an attribute that cannot be set, or a value out of its range.
+    /// `CUDA_ERROR_INVALID_VALUE` for a read-only attribute or a value out of range.
     pub fn set_attribute(
         &self,
         device: &Device,
@@ -253,7 +254,7 @@ impl std::hash::Hash for Kernel {
     }
 }
 
-/// The kernel's parameters, or `None` where the driver is too old to tell (before CUDA 12.4).
+/// The kernel's parameters, or `None` if the driver is too old (before CUDA 12.4).
 ///
 /// # Safety
 ///
@@ -262,7 +263,7 @@ unsafe fn params_of(handle: CUkernel) -> Result<Option<Box<[ParamInfo]>>> {
     let mut params = Vec::new();
     loop {
         let (mut offset, mut size) = (0usize, 0usize);
-        // SAFETY: the handle is live, both results have valid places.
+        // SAFETY: the handle is live; both results are valid for writes.
         match unsafe {
             driver!(cuKernelGetParamInfo(
                 handle,

@@ -1,4 +1,4 @@
-//! Launch configurations, and the one place where kernels are queued.
+//! Launch configurations, and kernel launches.
 
 use std::ffi::{c_int, c_uint, c_void};
 use std::fmt::Write as _;
@@ -15,7 +15,7 @@ use crate::module::args::KernelArgs;
 use crate::module::kernel::{FunctionAttribute, Kernel};
 use crate::stream::Stream;
 
-/// The shape of a launch, and what else the driver may know of it.
+/// The shape and the attributes of a launch.
 ///
 /// See [`cuLaunchKernelEx`](https://docs.nvidia.com/cuda/cuda-driver-api/group__CUDA__EXEC.html).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -23,17 +23,17 @@ use crate::stream::Stream;
 pub struct LaunchConfig {
     /// Blocks in x, y and z; with a [cluster](Self::cluster), clusters in x, y and z.
     pub grid: [u32; 3],
-    /// Threads of a block in x, y and z.
+    /// Threads per block in x, y and z.
     pub block: [u32; 3],
-    /// Blocks of a cluster in x, y and z: they run at the same time and share their shared memory. Needs compute
-    /// capability 9.0.
+    /// Blocks per cluster in x, y and z: they run at the same time and can access each other's shared memory. Needs
+    /// compute capability 9.0.
     pub cluster: Option<[u32; 3]>,
-    /// Bytes of dynamic shared memory of a block.
+    /// Bytes of dynamic shared memory per block.
     pub shared_bytes: u32,
     /// Whether all blocks must be resident at once, for grid-wide synchronisation.
     pub cooperative: bool,
-    /// Whether the kernel may begin before the one ahead of it in the stream has ended. It then says itself where it
-    /// needs the other's results (`griddepcontrol.wait`).
+    /// Whether the kernel may start before the preceding one in the stream has ended. It waits for the other's results
+    /// itself (`griddepcontrol.wait`).
     pub programmatic_stream_serialization: bool,
 }
 
@@ -43,9 +43,9 @@ impl LaunchConfig {
         Self::new([blocks, 1, 1], [threads, 1, 1])
     }
 
-    /// As many blocks of `threads` threads as give every one of `elements` a thread.
+    /// As many blocks of `threads` threads as give each of `elements` a thread.
     ///
-    /// `threads` counts at least one; more blocks than a grid holds are clamped to `u32::MAX`, which the driver rejects.
+    /// 0 threads count as 1; more than `u32::MAX` blocks are clamped, and rejected by the driver.
     pub const fn for_elements(elements: usize, threads: u32) -> Self {
         let threads = if threads == 0 { 1 } else { threads };
         let blocks = elements.div_ceil(threads as usize);
@@ -72,40 +72,39 @@ impl LaunchConfig {
         }
     }
 
-    /// The same in clusters of this many blocks. The grid then counts clusters: a grid of 4 and a cluster of 2 are 8
-    /// blocks.
+    /// Sets the cluster. The grid then counts clusters: a grid of 4 and a cluster of 2 are 8 blocks.
     #[must_use]
     pub const fn with_cluster(mut self, blocks: [u32; 3]) -> Self {
         self.cluster = Some(blocks);
         self
     }
 
-    /// The same with dynamic shared memory, in bytes.
+    /// Sets the dynamic shared memory, in bytes.
     #[must_use]
     pub const fn with_shared(mut self, bytes: u32) -> Self {
         self.shared_bytes = bytes;
         self
     }
 
-    /// The same as a cooperative launch.
+    /// Makes the launch cooperative.
     #[must_use]
     pub const fn cooperative(mut self) -> Self {
         self.cooperative = true;
         self
     }
 
-    /// The same, allowed to begin before the kernel ahead of it has ended.
+    /// Lets the kernel start before the preceding one has ended.
     #[must_use]
     pub const fn with_programmatic_stream_serialization(mut self) -> Self {
         self.programmatic_stream_serialization = true;
         self
     }
 
-    /// Blocks in x, y and z: the grid, times the cluster where there is one.
+    /// Blocks in x, y and z: the grid, multiplied by the cluster if there is one.
     ///
     /// # Errors
     ///
-    /// [`Error::InvalidArgument`] if that is more than 32 bits hold.
+    /// [`Error::InvalidArgument`] if a product exceeds 32 bits.
     pub fn blocks(&self) -> Result<[u32; 3]> {
         let Some(cluster) = self.cluster else {
             return Ok(self.grid);
@@ -124,11 +123,11 @@ impl LaunchConfig {
         Ok(blocks)
     }
 
-    /// Hands `body` the configuration as `cuLaunchKernelEx` takes it, and occupancy queries too.
+    /// Calls `body` with the driver's representation, for `cuLaunchKernelEx` and occupancy queries.
     ///
     /// # Errors
     ///
-    /// As [`LaunchConfig::blocks`], or those of `body`.
+    /// Those of [`LaunchConfig::blocks`] and of `body`.
     pub fn with_raw<R>(
         &self,
         stream: CUstream,
@@ -172,18 +171,18 @@ impl LaunchConfig {
         })
     }
 
-    /// Whether grid, block, shared memory and stream say everything.
+    /// Whether the launch needs no attributes.
     #[inline]
     fn is_plain(&self) -> bool {
         self.cluster.is_none() && !self.cooperative && !self.programmatic_stream_serialization
     }
 
-    /// Queues `function` in `stream`.
+    /// Launches `function` in `stream`.
     ///
     /// # Safety
     ///
-    /// The handles are live; `params` has an address for each of the function's parameters, each with as many readable
-    /// bytes as the parameter has. What the function does with them is within its contract.
+    /// The handles are live. `params` has the address of each parameter, with as many readable bytes as the parameter
+    /// has. The kernel's memory accesses are valid.
     #[inline]
     unsafe fn submit(
         &self,
@@ -193,8 +192,8 @@ impl LaunchConfig {
     ) -> Result<()> {
         if !self.is_plain() {
             return self.with_raw(stream, |config| {
-                // SAFETY: the configuration and its attributes are there during the call; the rest is the caller's
-                // promise.
+                // SAFETY: the configuration and its attributes live during the call; the rest is the caller's
+                // contract.
                 unsafe {
                     driver!(cuLaunchKernelEx(
                         config,
@@ -206,7 +205,7 @@ impl LaunchConfig {
             });
         }
         let ([grid_x, grid_y, grid_z], [block_x, block_y, block_z]) = (self.grid, self.block);
-        // SAFETY: the caller's promise; the driver copies the arguments before it returns.
+        // SAFETY: the caller's contract; the driver copies the arguments before it returns.
         unsafe {
             driver!(cuLaunchKernel(
                 function,
@@ -250,15 +249,15 @@ impl Attributes {
 }
 
 impl Kernel {
-    /// Queues the kernel in a stream.
+    /// Launches the kernel in a stream.
     ///
-    /// Number and sizes of the arguments are checked against the kernel's parameters before anything is queued.
-    /// [`Kernel::typed`] moves that check to where the kernel is looked up, and has the compiler check the types.
+    /// Checks the number and sizes of the arguments first. [`Kernel::typed`] checks them once, when the kernel is
+    /// looked up, and the compiler checks the types.
     ///
     /// # Safety
     ///
-    /// The arguments must mean what the kernel takes them for, and what it reads and writes through them must be
-    /// memory of this context that stays alive and is not used in a conflicting way until the kernel is done.
+    /// The arguments must have the types that the kernel expects. Memory that it accesses through them must belong to
+    /// this context, and must not be freed or used in a conflicting way until the kernel is done.
     ///
     /// # Errors
     ///
@@ -273,24 +272,24 @@ impl Kernel {
         args.with(|addresses, sizes| {
             self.check_sizes("Kernel::launch", sizes)?;
             let params = addresses.as_ptr().cast_mut().cast::<*mut c_void>();
-            // SAFETY: an address for each of the kernel's parameters, each with as many readable bytes as the parameter
-            // has. The rest is the caller's promise.
+            // SAFETY: `check_sizes` has compared the arguments with the parameters. The rest is the caller's contract.
             unsafe { self.launch_raw(stream, config, params) }
         })
     }
 
-    /// Queues the kernel with the addresses of its arguments, as C has them; nothing is checked.
+    /// Launches the kernel with the addresses of its arguments, unchecked.
     ///
     /// # Safety
     ///
-    /// `params` points to as many addresses as the kernel has parameters, each of as many readable bytes as that
-    /// parameter has, all of them until the call returns. Otherwise as [`Kernel::launch`].
+    /// `params` points to one address per parameter, each valid for reads of the parameter's size until the call
+    /// returns. Otherwise as [`Kernel::launch`].
     ///
     /// # Errors
     ///
     /// [`Error::InvalidArgument`] for a cooperative grid that does not fit on the device at once;
-    /// `CUDA_ERROR_INVALID_VALUE` and the like for another shape that cannot be launched, with what is wrong about it.
-    /// What the kernel does wrong shows at a later call, the stream's `synchronize` for one.
+    /// `CUDA_ERROR_INVALID_VALUE` and the like, with the cause, for another invalid shape; `CUDA_ERROR_INVALID_HANDLE`
+    /// after the program has unloaded the library. A later call, such as the stream's `synchronize`, reports errors of
+    /// the kernel itself.
     #[inline]
     pub unsafe fn launch_raw(
         &self,
@@ -299,8 +298,7 @@ impl Kernel {
         params: *mut *mut c_void,
     ) -> Result<()> {
         self.check_loaded("cuLaunchKernel")?;
-        // A kernel of no context runs in that of its stream (`cuLaunchKernel`), whichever is current.
-        // SAFETY: both handles are live while their owners are borrowed; the rest is the caller's promise.
+        // A `CUkernel` runs in the context of its stream (`cuLaunchKernel`), whichever is current.
         let launched =
             stream.call(|| unsafe { config.submit(self.function(), stream.handle(), params) });
         match launched {
@@ -309,7 +307,7 @@ impl Kernel {
         }
     }
 
-    /// Refuses arguments of another number or other sizes than the kernel's parameters.
+    /// Checks the number and sizes of arguments against the kernel's parameters.
     pub(crate) fn check_sizes(&self, function: &'static str, sizes: &[usize]) -> Result<()> {
         let Some(params) = self.params() else {
             return Ok(());
@@ -341,7 +339,7 @@ impl Kernel {
         }
     }
 
-    /// Adds to an error of a launch what is wrong about its shape: drivers may say no more than "invalid value".
+    /// Adds the cause to a launch error: the driver may report no more than "invalid value".
     #[cold]
     fn explain(&self, stream: &Stream, config: &LaunchConfig, error: Error) -> Error {
         let Error::Driver { call, status, log } = error else {
@@ -378,12 +376,12 @@ impl Kernel {
         .with_log(&log)
     }
 
-    /// Blocks of a configuration that the device can hold at once.
+    /// The number of blocks of a configuration that fit on the device at once.
     fn most_resident_blocks(&self, stream: &Stream, config: &LaunchConfig) -> Result<u64> {
         let threads: u64 = config.block.iter().map(|&n| u64::from(n)).product();
         let mut blocks: c_int = 0;
         stream.with_current(|| {
-            // SAFETY: the result has a valid place, the handle is live.
+            // SAFETY: the result is valid for writes; the handle is live.
             unsafe {
                 driver!(cuOccupancyMaxActiveBlocksPerMultiprocessor(
                     &mut blocks,
@@ -398,7 +396,7 @@ impl Kernel {
         })
     }
 
-    /// What about a configuration cannot be launched; empty if nothing is found.
+    /// Describes why a configuration cannot be launched; empty if no reason is found.
     fn what_is_wrong(&self, stream: &Stream, config: &LaunchConfig) -> Result<String> {
         use CUdevice_attribute as Limit;
         let mut text = String::new();
@@ -406,7 +404,7 @@ impl Kernel {
             if !text.is_empty() {
                 text.push('\n');
             }
-            // Writing to a string does not fail.
+            // Writing to a `String` cannot fail.
             let _ = text.write_fmt(sentence);
         };
         let limits = |names: [Limit; 3]| -> Result<[u64; 3]> {
@@ -491,7 +489,7 @@ impl Kernel {
 /// The current context's device.
 fn current_device() -> Result<CUdevice> {
     let mut device: CUdevice = 0;
-    // SAFETY: `device` is a valid place for the result.
+    // SAFETY: `device` is valid for writes.
     unsafe { driver!(cuCtxGetDevice(&mut device))? };
     Ok(device)
 }
@@ -499,7 +497,7 @@ fn current_device() -> Result<CUdevice> {
 /// An attribute of the current context's device.
 fn device_limit(attribute: CUdevice_attribute) -> Result<u64> {
     let mut value: c_int = 0;
-    // SAFETY: `value` is a valid place for the result.
+    // SAFETY: `value` is valid for writes.
     unsafe {
         driver!(cuDeviceGetAttribute(
             &mut value,
@@ -510,7 +508,7 @@ fn device_limit(attribute: CUdevice_attribute) -> Result<u64> {
     Ok(u64::from(value.unsigned_abs()))
 }
 
-/// Three dimensions, as a tuple reads.
+/// Displays three dimensions as a tuple.
 struct Dims([u32; 3]);
 
 impl std::fmt::Display for Dims {

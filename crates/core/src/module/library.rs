@@ -1,12 +1,13 @@
-//! Loaded code: a library is loaded once and serves every context.
+//! Loaded libraries, usable in every context.
 
 use std::collections::HashMap;
 use std::ffi::{CStr, CString, c_char, c_uint, c_void};
 use std::path::Path;
-use std::sync::{Arc, Mutex, OnceLock, Weak};
+use std::sync::{Arc, OnceLock, Weak};
 
 use cupyrite_sys::destroyed::OwnedKind;
 use cupyrite_sys::driver::{CUjit_option, CUkernel, CUlibrary, CUmodule, CUresult};
+use parking_lot::{Mutex, MutexGuard};
 
 use crate::context::capture_mode;
 use crate::context::device::Device;
@@ -15,13 +16,13 @@ use crate::fork::ForkGeneration;
 use crate::module::image;
 use crate::module::kernel::Kernel;
 
-/// Room for what the driver says about code that it cannot load.
+/// Size of the buffer for the driver's load log.
 const LOG_BYTES: usize = 16 << 10;
 
-/// Code that the driver has loaded; cheap to clone, unloaded with the last clone and the last of its kernels.
+/// A loaded library; cheap to clone. It is unloaded with its last clone and the last of its kernels.
 ///
-/// Libraries and their kernels belong to no context: the driver puts the code into a context when it is first used
-/// there (CUDA driver API, "Library Management").
+/// Libraries and their kernels belong to no context: the driver loads the code into a context on first use there (CUDA
+/// driver API, "Library Management").
 #[derive(Clone, Debug)]
 pub struct Library {
     inner: Arc<Inner>,
@@ -33,16 +34,19 @@ struct Inner {
     /// [`OwnedKind::epoch`] when it was loaded.
     created: u32,
     generation: ForkGeneration,
-    /// Kernels asked for, which [`of_kernel`] knows by their handles.
+    /// The handles of its kernels in the table of [`owners`].
     kernels: Mutex<Vec<usize>>,
-    /// The log that the driver was given to write to: it may do so until the library is unloaded.
+    /// The log buffer: the driver may write to it until the library is unloaded.
     _log: Option<Box<[u8]>>,
 }
 
 // SAFETY: library handles may be used from any thread, and belong to no context.
 unsafe impl Send for Inner {}
-// SAFETY: as above; the driver serialises what needs it.
+// SAFETY: as above; the driver synchronises.
 unsafe impl Sync for Inner {}
+
+// A panic cannot leave it inconsistent: nothing panics while the lock is held.
+impl std::panic::RefUnwindSafe for Inner {}
 
 impl Inner {
     #[inline(always)]
@@ -54,12 +58,12 @@ impl Inner {
 impl Drop for Inner {
     fn drop(&mut self) {
         if !self.generation.is_current() {
-            // In a is_forked_child child nothing is called, and the lock may be somebody's who is not there.
+            // In a forked child nothing is called, and the lock may be somebody's who is not there.
             return;
         }
         let mut owners = owners();
-        for kernel in self.kernels.get_mut().unwrap_or_else(|e| e.into_inner()) {
-            // Another library may have a kernel of the same handle if this one was unloaded by the program.
+        for kernel in self.kernels.get_mut() {
+            // If the program unloaded this library, another one may have a kernel with the same handle.
             if owners
                 .get(kernel)
                 .is_some_and(|owner| owner.strong_count() == 0)
@@ -75,24 +79,24 @@ impl Drop for Inner {
     }
 }
 
-/// Which library a kernel handle is of, for handles that come back from outside.
-fn owners() -> std::sync::MutexGuard<'static, HashMap<usize, Weak<Inner>>> {
+/// The library of each kernel handle, for handles that come back from the program.
+fn owners() -> MutexGuard<'static, HashMap<usize, Weak<Inner>>> {
     static OWNERS: OnceLock<Mutex<HashMap<usize, Weak<Inner>>>> = OnceLock::new();
     let owners = OWNERS.get_or_init(Mutex::default);
-    owners.lock().unwrap_or_else(|e| e.into_inner())
+    owners.lock()
 }
 
-/// The library that a kernel handle was got from, if it was one of this crate's and still lives.
+/// The library of a kernel handle, if it came from this crate and is loaded.
 pub(crate) fn of_kernel(kernel: CUkernel) -> Option<Library> {
     let found = owners().get(&(kernel as usize)).cloned();
     let inner = found?.upgrade()?;
-    // The driver gives the handles of unloaded kernels to new ones.
+    // The driver reuses the handles of unloaded kernels.
     inner.is_loaded().then_some(Library { inner })
 }
 
-/// Where the driver finds the code.
+/// The source of the code.
 enum Source<'a> {
-    /// In memory, followed by a NUL.
+    /// In memory, NUL-terminated.
     Memory(&'a [u8]),
     File(&'a CStr),
 }
@@ -110,8 +114,8 @@ impl Source<'_> {
             count = options.len() as c_uint;
         }
         let none = std::ptr::null_mut();
-        // SAFETY: `handle` is a valid place for the result; the image was checked to end where its headers say, and
-        // text and file name end in NUL; options and values are as many as said, and the log buffer as long as said.
+        // SAFETY: `handle` is valid for writes; the image ends where its headers say; text and file name are
+        // NUL-terminated; the arrays have the length passed, and the log buffer its own.
         unsafe {
             match self {
                 Source::Memory(code) => driver!(cuLibraryLoadData(
@@ -142,7 +146,7 @@ impl Source<'_> {
 impl Library {
     /// Loads PTX text, a cubin or a fat binary.
     ///
-    /// The driver may compile PTX only when a kernel is first used (lazy loading), and raise its errors then.
+    /// With lazy loading the driver compiles PTX when a kernel is first used, and returns its errors then.
     ///
     /// # Errors
     ///
@@ -154,7 +158,7 @@ impl Library {
             status: CUresult::CUDA_ERROR_INVALID_IMAGE,
             log,
         })?;
-        // PTX is text and must end in NUL; the other formats carry their length.
+        // PTX must be NUL-terminated; the other formats contain their length.
         let mut owned = Vec::with_capacity(code.len() + 1);
         owned.extend_from_slice(code);
         owned.push(0);
@@ -183,13 +187,13 @@ impl Library {
     }
 
     fn load_from(source: &Source<'_>) -> Result<Library> {
-        // SAFETY: takes a plain integer; initialising twice does nothing.
+        // SAFETY: takes an integer; initialising twice does nothing.
         unsafe { driver!(cuInit(0))? };
         crate::fork::mark_driver_used();
         let mut handle: CUlibrary = std::ptr::null_mut();
         let mut kept = None;
         if let Err(first) = source.load(&mut handle, None) {
-            // Once more, for the log. Not at first: the driver may keep the buffer's address for as long as the
+            // Loads again for the log. The first attempt has no log buffer: the driver may keep its address while the
             // library lives, and nearly every library loads.
             let mut log = vec![0u8; LOG_BYTES].into_boxed_slice();
             if source.load(&mut handle, Some(&mut log)).is_err() {
@@ -233,12 +237,12 @@ impl Library {
     ///
     /// # Errors
     ///
-    /// `CUDA_ERROR_NOT_FOUND` with the names there are if there is none of that name.
+    /// `CUDA_ERROR_NOT_FOUND`, with the existing names.
     pub fn kernel(&self, name: &str) -> Result<Kernel> {
         let c_name = c_name("kernel", name)?;
         self.check_loaded("cuLibraryGetKernel")?;
         let mut handle: CUkernel = std::ptr::null_mut();
-        // SAFETY: `handle` is a valid place for the result, the name ends in NUL, the library is live.
+        // SAFETY: `handle` is valid for writes, the name is NUL-terminated, the library is live.
         let found = unsafe {
             driver!(cuLibraryGetKernel(
                 &mut handle,
@@ -257,38 +261,34 @@ impl Library {
         Ok(Kernel::from_library(handle, name, self.clone()))
     }
 
-    /// Notes that a kernel handle is of this library.
+    /// Registers a kernel handle of this library.
     fn adopt(&self, kernel: CUkernel) {
         let mut owners = owners();
         let weak = Arc::downgrade(&self.inner);
         let former = owners.insert(kernel as usize, weak);
-        // Of an unloaded library the driver gives the kernels' handles out again.
+        // The driver reuses the kernel handles of unloaded libraries.
         if former.is_none_or(|former| !std::ptr::eq(former.as_ptr(), &*self.inner)) {
             let mut kernels = self.inner.kernels.lock();
-            kernels
-                .as_mut()
-                .unwrap_or_else(|e| e.get_mut())
-                .push(kernel as usize);
+            kernels.push(kernel as usize);
         }
     }
 
-    /// The names of the kernels in the code, in the driver's order; empty where the driver is too old to tell
-    /// (before CUDA 12.4).
+    /// The names of the kernels, in the driver's order; empty if the driver is too old (before CUDA 12.4).
     ///
     /// # Errors
     ///
-    /// What the driver says; code that is compiled on first use may fail here.
+    /// The driver's error; code that is compiled on first use may fail here.
     pub fn kernel_names(&self) -> Result<Vec<String>> {
         self.check_loaded("cuLibraryGetKernelCount")?;
         let mut count: c_uint = 0;
-        // SAFETY: the library is live, `count` is a valid place for the result.
+        // SAFETY: the library is loaded; `count` is valid for writes.
         match unsafe { driver!(cuLibraryGetKernelCount(&mut count, self.handle())) } {
             Err(Error::Load(_)) => return Ok(Vec::new()),
             other => other?,
         }
         let mut handles = vec![std::ptr::null_mut() as CUkernel; count as usize];
         if count > 0 {
-            // SAFETY: there is room for as many handles as said.
+            // SAFETY: the array has the length passed.
             match unsafe {
                 driver!(cuLibraryEnumerateKernels(
                     handles.as_mut_ptr(),
@@ -302,7 +302,7 @@ impl Library {
         }
         let mut names = Vec::with_capacity(handles.len());
         for handle in handles {
-            // SAFETY: a kernel of this library, which is live.
+            // SAFETY: a kernel of this library, which is loaded.
             match unsafe { kernel_name(handle) } {
                 Err(Error::Load(_)) => return Ok(Vec::new()),
                 other => names.push(other?),
@@ -315,7 +315,7 @@ impl Library {
     ///
     /// # Errors
     ///
-    /// `CUDA_ERROR_NOT_FOUND` if there is none of that name.
+    /// `CUDA_ERROR_NOT_FOUND` if there is none with that name.
     pub fn global(&self, device: &Device, name: &str) -> Result<(u64, usize)> {
         let c_name = c_name("global", name)?;
         self.check_loaded("cuLibraryGetGlobal")?;
@@ -323,7 +323,7 @@ impl Library {
         device
             .context()?
             .with_current(|| {
-                // SAFETY: both results have valid places, the name ends in NUL, the library is live.
+                // SAFETY: both results are valid for writes, the name is NUL-terminated, the library is live.
                 unsafe {
                     driver!(cuLibraryGetGlobal(
                         &mut address,
@@ -342,15 +342,15 @@ impl Library {
         Ok((address, size))
     }
 
-    /// The module that this library is in the context that is current; it lives as long as the library.
+    /// The library's module in the current context; valid while the library is loaded.
     ///
     /// # Errors
     ///
-    /// `CUDA_ERROR_INVALID_CONTEXT` if none is current; errors of loading the code there.
+    /// `CUDA_ERROR_INVALID_CONTEXT` if no context is current; errors of loading the code there.
     pub fn module(&self) -> Result<CUmodule> {
         self.check_loaded("cuLibraryGetModule")?;
         let mut module: CUmodule = std::ptr::null_mut();
-        // SAFETY: `module` is a valid place for the result, the library is live.
+        // SAFETY: `module` is valid for writes, the library is live.
         unsafe { driver!(cuLibraryGetModule(&mut module, self.handle()))? };
         Ok(module)
     }
@@ -389,15 +389,15 @@ fn c_name(function: &'static str, name: &str) -> Result<CString> {
 ///
 /// # Safety
 ///
-/// The handle must be of a kernel whose library is loaded.
+/// The handle is that of a kernel whose library is loaded.
 pub(crate) unsafe fn kernel_name(kernel: CUkernel) -> Result<String> {
     let mut name: *const c_char = std::ptr::null();
-    // SAFETY: `name` is a valid place for the result; the kernel is live.
+    // SAFETY: `name` is valid for writes; the kernel is live.
     unsafe { driver!(cuKernelGetName(&mut name, kernel))? };
     if name.is_null() {
         return Ok(String::new());
     }
-    // SAFETY: the driver gives a text that ends in NUL and lives as long as the kernel.
+    // SAFETY: the driver returns a NUL-terminated string that lives as long as the kernel.
     Ok(unsafe { CStr::from_ptr(name) }
         .to_string_lossy()
         .into_owned())
@@ -408,7 +408,7 @@ fn text_of(log: &[u8]) -> String {
     String::from_utf8_lossy(&log[..end]).into_owned()
 }
 
-/// Says that a name is not there: the nearest one there is, and what there is.
+/// Describes a missing name: the most similar name, and the existing ones.
 pub(crate) fn missing(name: &str, names: &[String], what: &str, whose: &str) -> String {
     const SHOWN: usize = 20;
     let mut text = format!("{whose} has no {what} `{name}`");
@@ -436,7 +436,7 @@ pub(crate) fn missing(name: &str, names: &[String], what: &str, whose: &str) -> 
     text
 }
 
-/// Levenshtein's distance, for names of at most 200 bytes; longer ones are only compared.
+/// Levenshtein distance for names of at most 200 bytes; longer ones are compared for equality.
 fn distance(a: &str, b: &str) -> usize {
     let (a, b) = (a.as_bytes(), b.as_bytes());
     if a.len() > 200 || b.len() > 200 {

@@ -1,15 +1,17 @@
-//! Compiled code: what a program or a linker made, or a file holds.
+//! Compiled code from a program, a linker or a file.
 
 use std::borrow::Cow;
 use std::fmt;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::{Arc, OnceLock};
+
+use parking_lot::Mutex;
 
 use crate::error::{Error, Result};
 use crate::module::kernel::Kernel;
 use crate::module::library::{self, Library};
 
-/// What an [`ObjectCode`] holds.
+/// The format of an [`ObjectCode`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum CodeKind {
@@ -67,19 +69,19 @@ impl fmt::Display for CodeKind {
     }
 }
 
-/// Where the code is.
+/// The location of the code.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CodeSource {
-    /// Here.
+    /// In memory.
     Bytes(Vec<u8>),
-    /// In a file, which is read when the code is needed.
+    /// In a file, read when the code is needed.
     File(PathBuf),
 }
 
-/// Compiled code; cheap to clone. It is loaded when a kernel is first asked for, once, and unloaded with the last clone
-/// and the last of its kernels.
+/// Compiled code; cheap to clone. It is loaded once, when a kernel is first looked up, and unloaded with the last
+/// clone and the last of its kernels.
 ///
-/// Two are equal if one is a clone of the other: each loads on its own, with variables of its own.
+/// Two values are equal if one is a clone of the other: each loads separately, with variables of its own.
 #[derive(Clone, Debug)]
 pub struct ObjectCode {
     inner: Arc<Inner>,
@@ -93,17 +95,20 @@ struct Inner {
     symbols: Vec<(String, String)>,
     log: String,
     library: OnceLock<Library>,
-    /// Held while the code is loaded, so that it is loaded once; not needed to use what is loaded.
+    /// Held while the code is loaded, so that it is loaded once. Using loaded code does not take it.
     loading: Mutex<()>,
 }
 
+// A panic cannot leave it inconsistent: nothing panics while the lock is held.
+impl std::panic::RefUnwindSafe for Inner {}
+
 impl ObjectCode {
-    /// Code in memory: PTX without a closing NUL, or the bytes of another kind.
+    /// Code in memory: PTX without a terminating NUL, or the bytes of another format.
     pub fn new(kind: CodeKind, code: impl Into<Vec<u8>>) -> ObjectCode {
         Self::of(kind, CodeSource::Bytes(code.into()))
     }
 
-    /// Code in a file, which is read when it is needed.
+    /// Code in a file, read when it is needed.
     pub fn from_file(kind: CodeKind, path: impl Into<PathBuf>) -> ObjectCode {
         Self::of(kind, CodeSource::File(path.into()))
     }
@@ -122,8 +127,8 @@ impl ObjectCode {
         }
     }
 
-    /// The parts, to be changed by the functions that take `self`: in place as long as there is one owner, which is the
-    /// rule right after construction, else in a copy that loads on its own.
+    /// Mutable access for the builder methods: in place while there is one owner, as right after construction, else in
+    /// a copy that loads separately.
     fn parts(&mut self) -> &mut Inner {
         if Arc::get_mut(&mut self.inner).is_none() {
             let inner = &self.inner;
@@ -140,29 +145,29 @@ impl ObjectCode {
         Arc::get_mut(&mut self.inner).expect("there is one owner now")
     }
 
-    /// Gives it a name, which messages show.
+    /// Sets the name that messages show.
     #[must_use]
     pub fn named(mut self, name: impl Into<String>) -> ObjectCode {
         self.parts().name = name.into();
         self
     }
 
-    /// Names by which kernels can be asked for, each with the name in the code: a name expression such as
-    /// `scale<float>` and its mangled name, say.
+    /// Sets names for kernels, each with the name in the code: a name expression such as `scale<float>` and its
+    /// mangled name, for example.
     #[must_use]
     pub fn with_symbols(mut self, symbols: Vec<(String, String)>) -> ObjectCode {
         self.parts().symbols = symbols;
         self
     }
 
-    /// Keeps what the compiler or the linker said.
+    /// Sets the compiler's or linker's log.
     #[must_use]
     pub fn with_log(mut self, log: impl Into<String>) -> ObjectCode {
         self.parts().log = log.into();
         self
     }
 
-    /// What it holds.
+    /// The format.
     pub fn kind(&self) -> CodeKind {
         self.inner.kind
     }
@@ -172,12 +177,12 @@ impl ObjectCode {
         &self.inner.name
     }
 
-    /// Where the code is.
+    /// The location of the code.
     pub fn code(&self) -> &CodeSource {
         &self.inner.code
     }
 
-    /// The code itself; a file is read.
+    /// The code; reads a file.
     ///
     /// # Errors
     ///
@@ -189,12 +194,12 @@ impl ObjectCode {
         }
     }
 
-    /// What the compiler or the linker said: warnings, since it succeeded.
+    /// The compiler's or linker's log: warnings, since it succeeded.
     pub fn log(&self) -> &str {
         &self.inner.log
     }
 
-    /// Names by which kernels can be asked for, each with the name in the code.
+    /// Names for kernels, each with the name in the code.
     pub fn symbols(&self) -> &[(String, String)] {
         &self.inner.symbols
     }
@@ -208,17 +213,17 @@ impl ObjectCode {
             .map(|(_, name)| name.as_str())
     }
 
-    /// The loaded code; loads it if nothing has yet.
+    /// The loaded library; loads it first if necessary.
     ///
     /// # Errors
     ///
-    /// As [`Library::load`]. Nothing is kept of a failure: the next call tries again.
+    /// As [`Library::load`]. A failure is not cached: the next call tries again.
     pub fn library(&self) -> Result<&Library> {
         let inner = &*self.inner;
         if let Some(library) = inner.library.get() {
             return Ok(library);
         }
-        let _loading = inner.loading.lock().unwrap_or_else(|e| e.into_inner());
+        let _loading = inner.loading.lock();
         if let Some(library) = inner.library.get() {
             return Ok(library);
         }
@@ -229,18 +234,17 @@ impl ObjectCode {
         Ok(inner.library.get_or_init(|| library))
     }
 
-    /// The loaded code, if it has been loaded.
+    /// The library, if it is loaded.
     pub fn loaded_library(&self) -> Option<&Library> {
         self.inner.library.get()
     }
 
-    /// A kernel by its name in the code, or by one of [`ObjectCode::symbols`]; loads the code if nothing has yet.
+    /// A kernel by its name in the code or by one of [`ObjectCode::symbols`]; loads the code if necessary.
     ///
     /// # Errors
     ///
-    /// Those of [`Library::load`], which code of a kind that must be linked first usually gets; else
-    /// [`Error::InvalidArgument`] for such code; `CUDA_ERROR_NOT_FOUND` with the names there are if there is none of
-    /// that name.
+    /// Those of [`Library::load`], typically for formats that must be linked first; [`Error::InvalidArgument`] for
+    /// other such formats; `CUDA_ERROR_NOT_FOUND`, with the existing names, for an unknown name.
     pub fn kernel(&self, name: &str) -> Result<Kernel> {
         const LINK: &str = "must be linked before kernels can be taken from it; only ptx, cubin and fatbin are loaded as \
                             they are";
@@ -259,7 +263,7 @@ impl ObjectCode {
         }
     }
 
-    /// Adds the names of [`ObjectCode::symbols`] to what is said about a name that is not there.
+    /// Adds the names of [`ObjectCode::symbols`] to the error for an unknown name.
     fn explain(&self, e: Error, name: &str) -> Error {
         let expressions: Vec<String> = self.symbols().iter().map(|(e, _)| e.clone()).collect();
         if expressions.is_empty()

@@ -1,4 +1,4 @@
-//! How much of a kernel fits on a device at once.
+//! Occupancy queries.
 //!
 //! Source: CUDA driver API, "Occupancy".
 
@@ -15,51 +15,51 @@ use crate::module::kernel::Kernel;
 use crate::module::launch::LaunchConfig;
 use crate::stream::Stream;
 
-/// How many bytes of dynamic shared memory a block needs.
+/// The dynamic shared memory of a block, in bytes.
 #[non_exhaustive]
 pub enum DynamicSharedMemory<'a> {
-    /// The same for every size of block.
+    /// Independent of the block size.
     Bytes(usize),
-    /// Depends on the threads of a block; asked by the calling thread before the query returns.
+    /// A function of the block size; called on this thread during the query.
     PerBlock(&'a mut dyn FnMut(u32) -> usize),
-    /// The same as a C function.
+    /// A C function of the block size.
     Function(unsafe extern "C" fn(c_int) -> usize),
 }
 
-/// The launch that fills a device best.
+/// The block size with the highest occupancy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct MaxPotentialBlockSize {
-    /// The fewest blocks that fill the device.
+    /// The smallest number of blocks that reaches it.
     pub min_grid_size: u32,
-    /// Threads of each.
+    /// Threads per block.
     pub max_block_size: u32,
 }
 
 type Panic = Box<dyn Any + Send>;
 
-/// A closure on its way through the driver, and what it panicked with.
+/// A closure that the driver calls back, and its panic.
 struct Asked<'a> {
     ask: &'a mut dyn FnMut(u32) -> usize,
     panic: Option<Panic>,
 }
 
 thread_local! {
-    /// The [`Asked`] of the query that this thread is in; null outside of one.
+    /// The [`Asked`] of this thread's current query; null outside of one.
     static ASKED: Cell<*mut ()> = const { Cell::new(std::ptr::null_mut()) };
 }
 
-/// What the driver calls for [`DynamicSharedMemory::PerBlock`].
+/// The callback for [`DynamicSharedMemory::PerBlock`].
 unsafe extern "C" fn ask(threads: c_int) -> usize {
     let asked = ASKED.get().cast::<Asked<'_>>();
     if asked.is_null() {
         return 0;
     }
-    // SAFETY: set by the query that this thread is in, whose closure it is and which waits for the driver.
+    // SAFETY: set by this thread's current query, which owns the closure and waits for the driver.
     let asked = unsafe { &mut *asked };
     if asked.panic.is_some() {
         return 0;
     }
-    // The driver's frames must not be unwound.
+    // A panic must not unwind the driver's frames.
     match catch_unwind(AssertUnwindSafe(|| (asked.ask)(threads.unsigned_abs()))) {
         Ok(bytes) => bytes,
         Err(panic) => {
@@ -74,8 +74,8 @@ fn count(n: u32) -> c_int {
 }
 
 impl Kernel {
-    /// Blocks of `block_size` threads, each with so many bytes of dynamic shared memory, that a multiprocessor of a
-    /// device runs at the same time.
+    /// The number of blocks of `block_size` threads with this dynamic shared memory that a multiprocessor runs at the
+    /// same time.
     ///
     /// # Errors
     ///
@@ -92,7 +92,7 @@ impl Kernel {
             "cuOccupancyMaxActiveBlocksPerMultiprocessor",
             device,
             || {
-                // SAFETY: the result has a valid place, the handle is live.
+                // SAFETY: the result is valid for writes, the handle is live.
                 unsafe {
                     driver!(cuOccupancyMaxActiveBlocksPerMultiprocessor(
                         &mut blocks,
@@ -106,11 +106,11 @@ impl Kernel {
         Ok(blocks.unsigned_abs())
     }
 
-    /// The size of block, of at most `limit` threads (0: no limit), with which the kernel fills a device best.
+    /// The block size of at most `limit` threads (0: no limit) with the highest occupancy.
     ///
     /// # Errors
     ///
-    /// What the driver says. Source: `cuOccupancyMaxPotentialBlockSize`.
+    /// The driver's error. Source: `cuOccupancyMaxPotentialBlockSize`.
     pub fn max_potential_block_size(
         &self,
         device: &Device,
@@ -120,7 +120,7 @@ impl Kernel {
         let (mut grid, mut block): (c_int, c_int) = (0, 0);
         let mut query = |function: CUoccupancyB2DSize, bytes: usize| {
             self.with_device("cuOccupancyMaxPotentialBlockSize", device, || {
-                // SAFETY: both results have valid places, the handle is live, and the function is there during the call.
+                // SAFETY: both results are valid for writes; the handle is live; the callback lives during the call.
                 unsafe {
                     driver!(cuOccupancyMaxPotentialBlockSize(
                         &mut grid,
@@ -141,7 +141,7 @@ impl Kernel {
                     ask: closure,
                     panic: None,
                 };
-                // The closure may itself make such a query.
+                // The closure may make a nested query.
                 let before = ASKED.replace((&raw mut asked).cast());
                 let result = query(Some(ask), 0);
                 ASKED.set(before);
@@ -157,8 +157,8 @@ impl Kernel {
         })
     }
 
-    /// Bytes of dynamic shared memory that a block may have for so many blocks of `block_size` threads to run on a
-    /// multiprocessor of a device at the same time.
+    /// The dynamic shared memory per block, in bytes, with which a multiprocessor runs this many blocks of
+    /// `block_size` threads at the same time.
     ///
     /// # Errors
     ///
@@ -171,7 +171,7 @@ impl Kernel {
     ) -> Result<usize> {
         let mut bytes = 0usize;
         self.with_device("cuOccupancyAvailableDynamicSMemPerBlock", device, || {
-            // SAFETY: the result has a valid place, the handle is live.
+            // SAFETY: the result is valid for writes, the handle is live.
             unsafe {
                 driver!(cuOccupancyAvailableDynamicSMemPerBlock(
                     &mut bytes,
@@ -184,12 +184,12 @@ impl Kernel {
         Ok(bytes)
     }
 
-    /// Blocks of the largest cluster that can be launched with a configuration in a stream; its own cluster does not
-    /// matter.
+    /// The largest number of blocks per cluster for a configuration in a stream; the configuration's own cluster is
+    /// ignored.
     ///
     /// # Errors
     ///
-    /// What the driver says; `CUDA_ERROR_NOT_SUPPORTED` on devices without clusters (before compute capability 9.0).
+    /// The driver's error; `CUDA_ERROR_NOT_SUPPORTED` on devices without clusters (before compute capability 9.0).
     /// Source: `cuOccupancyMaxPotentialClusterSize`.
     pub fn max_potential_cluster_size(
         &self,
@@ -197,7 +197,7 @@ impl Kernel {
         stream: &Stream,
     ) -> Result<u32> {
         self.clusters(config, stream, |clusters, config| {
-            // SAFETY: the result has a valid place, the handle is live, the configuration is there during the call.
+            // SAFETY: the result is valid for writes; the handle is live; the configuration lives during the call.
             unsafe {
                 driver!(cuOccupancyMaxPotentialClusterSize(
                     clusters,
@@ -208,7 +208,7 @@ impl Kernel {
         })
     }
 
-    /// Clusters of a configuration that run on the stream's device at the same time.
+    /// The number of clusters of a configuration that the stream's device runs at the same time.
     ///
     /// # Errors
     ///
@@ -240,7 +240,7 @@ impl Kernel {
         Ok(clusters.unsigned_abs())
     }
 
-    /// Runs a query where a context of the device is current: a kernel by itself has none.
+    /// Runs a query with a context of the device current: a kernel has none of its own.
     fn with_device<T>(
         &self,
         call: &'static str,

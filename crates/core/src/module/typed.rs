@@ -1,4 +1,4 @@
-//! Kernels whose parameters the compiler knows.
+//! Kernels with statically typed parameters.
 
 use std::ffi::c_void;
 use std::fmt;
@@ -11,18 +11,18 @@ use crate::module::kernel::Kernel;
 use crate::module::launch::LaunchConfig;
 use crate::stream::Stream;
 
-/// A kernel's parameter of the C type `const T *`: takes a `&Buffer<T>`.
+/// A parameter of the C type `const T *`; its argument is a `&Buffer<T>`.
 ///
-/// A name for a type; there are no values of it.
+/// A marker type without values.
 pub struct ConstPtr<T>(PhantomData<fn() -> T>);
 
-/// A kernel's parameter of the C type `T *`, through which the kernel writes: takes a `&mut Buffer<T>`, so that no other
-/// argument of the same launch is the same buffer.
+/// A parameter of the C type `T *`, through which the kernel writes; its argument is a `&mut Buffer<T>`, so that no
+/// other argument of the launch is the same buffer.
 ///
-/// A name for a type; there are no values of it.
+/// A marker type without values.
 pub struct MutPtr<T>(PhantomData<fn() -> T>);
 
-/// The type of one parameter of a kernel, and of the argument that it takes.
+/// The type of a kernel parameter, and of its argument.
 ///
 /// Plain data ([`DeviceCopy`]) stands for itself; pointers are [`ConstPtr`] and [`MutPtr`].
 ///
@@ -30,11 +30,11 @@ pub struct MutPtr<T>(PhantomData<fn() -> T>);
 ///
 /// The size of every `Arg`, as [`KernelArg::size`] has it, is `SIZE`.
 pub unsafe trait Param {
-    /// What a launch takes.
+    /// The argument of a launch.
     type Arg<'a>: KernelArg
     where
         Self: 'a;
-    /// Bytes of the parameter.
+    /// Size of the parameter in bytes.
     const SIZE: usize;
 }
 
@@ -60,13 +60,13 @@ unsafe impl<T: DeviceCopy> Param for MutPtr<T> {
 ///
 /// # Safety
 ///
-/// As [`Param`], for each; `SIZES` has as many as `Args` hands out.
+/// As [`Param`], for each; `SIZES` has as many elements as `Args` passes.
 pub unsafe trait Params {
     /// The arguments of a launch.
     type Args<'a>: KernelArgs
     where
         Self: 'a;
-    /// Bytes of each parameter.
+    /// Sizes of the parameters in bytes.
     const SIZES: &'static [usize];
 }
 
@@ -102,10 +102,10 @@ tuples!(A B C D E F G H I J K L M N);
 tuples!(A B C D E F G H I J K L M N O);
 tuples!(A B C D E F G H I J K L M N O P);
 
-/// A kernel with the types of its parameters: made by [`Kernel::typed`], cheap to clone.
+/// A kernel with typed parameters, from [`Kernel::typed`]; cheap to clone.
 ///
-/// Number and sizes of the parameters have been compared with the kernel's own once, so that a launch has nothing left
-/// to check; the compiler checks each launch's arguments.
+/// The number and sizes of the parameters were compared with the kernel's once, so a launch checks nothing; the
+/// compiler checks the arguments of each launch.
 ///
 /// ```no_run
 /// use cupyrite::{ConstPtr, Device, LaunchConfig, MutPtr, Program};
@@ -134,7 +134,7 @@ tuples!(A B C D E F G H I J K L M N O P);
 ///
 /// # What the compiler refuses
 ///
-/// In each of these `axpy` is the kernel above. A value of another type:
+/// In these examples `axpy` is the kernel above. A value of another type:
 ///
 /// ```compile_fail,E0308
 /// # use cupyrite::*;
@@ -154,7 +154,7 @@ tuples!(A B C D E F G H I J K L M N O P);
 /// # }
 /// ```
 ///
-/// An argument too few:
+/// A missing argument:
 ///
 /// ```compile_fail,E0308
 /// # use cupyrite::*;
@@ -164,7 +164,7 @@ tuples!(A B C D E F G H I J K L M N O P);
 /// # }
 /// ```
 ///
-/// A buffer that the kernel writes, but which is only lent for reading:
+/// A buffer that the kernel writes, but that is borrowed immutably:
 ///
 /// ```compile_fail,E0308
 /// # use cupyrite::*;
@@ -174,7 +174,7 @@ tuples!(A B C D E F G H I J K L M N O P);
 /// # }
 /// ```
 ///
-/// One buffer for what is read and for what is written:
+/// One buffer for an input and an output:
 ///
 /// ```compile_fail,E0502
 /// # use cupyrite::*;
@@ -184,7 +184,7 @@ tuples!(A B C D E F G H I J K L M N O P);
 /// # }
 /// ```
 ///
-/// A launch without the promise that the kernel stays within its buffers:
+/// A launch without `unsafe`, which asserts that the kernel stays within its buffers:
 ///
 /// ```compile_fail,E0133
 /// # use cupyrite::*;
@@ -194,7 +194,7 @@ tuples!(A B C D E F G H I J K L M N O P);
 /// # }
 /// ```
 ///
-/// A parameter of a type that means nothing to a device:
+/// A parameter of a type without a device representation:
 ///
 /// ```compile_fail,E0277
 /// # use cupyrite::*;
@@ -203,7 +203,7 @@ tuples!(A B C D E F G H I J K L M N O P);
 /// # }
 /// ```
 ///
-/// And as it is right:
+/// A correct launch:
 ///
 /// ```
 /// # use cupyrite::*;
@@ -214,7 +214,7 @@ tuples!(A B C D E F G H I J K L M N O P);
 /// ```
 pub struct TypedKernel<P> {
     kernel: Kernel,
-    // Neither owns nor makes a `P`: whether this may cross threads does not depend on it.
+    // Neither owns nor creates a `P`: `Send` and `Sync` do not depend on it.
     params: PhantomData<fn(P)>,
 }
 
@@ -234,14 +234,14 @@ impl<P> fmt::Debug for TypedKernel<P> {
 }
 
 impl Kernel {
-    /// The kernel with the types of its parameters, once their number and sizes are found to be the kernel's.
+    /// Adds the types of the parameters, after checking their number and sizes against the kernel's.
     ///
-    /// A driver before CUDA 12.4 cannot tell a kernel's parameters; there the types are taken as given.
+    /// A driver before CUDA 12.4 does not report parameters; the types are not checked there.
     ///
     /// # Errors
     ///
-    /// [`Error::InvalidArgument`](crate::Error::InvalidArgument) naming the first parameter, counted from 0, whose size
-    /// is another.
+    /// [`Error::InvalidArgument`](crate::Error::InvalidArgument) naming the first parameter, counted from 0, with
+    /// another size.
     pub fn typed<P: Params>(&self) -> Result<TypedKernel<P>> {
         self.check_sizes("Kernel::typed", P::SIZES)?;
         Ok(TypedKernel {
@@ -252,7 +252,7 @@ impl Kernel {
 }
 
 impl<P: Params> TypedKernel<P> {
-    /// The kernel itself.
+    /// The untyped kernel.
     pub fn kernel(&self) -> &Kernel {
         &self.kernel
     }
@@ -261,13 +261,13 @@ impl<P: Params> TypedKernel<P> {
     ///
     /// # Safety
     ///
-    /// The parameters mean what the types say, and what the kernel reads and writes through pointers is within their
-    /// buffers. Until the kernel is done, the buffers are not freed, and nothing else uses what it writes: the borrows
-    /// end when this returns, the kernel runs on. (A [`Buffer`] waits for the device before it is freed.)
+    /// The types match the kernel's parameters, and the kernel accesses memory only within its buffers. Until the
+    /// kernel is done, the buffers are not freed, and nothing else uses what it writes: the borrows end when this
+    /// returns, but the kernel runs on. (A [`Buffer`] waits for the device before it is freed.)
     ///
     /// # Errors
     ///
-    /// As [`Kernel::launch_raw`].
+    /// Same as [`Kernel::launch_raw`].
     pub unsafe fn launch(
         &self,
         stream: &Stream,
@@ -276,8 +276,8 @@ impl<P: Params> TypedKernel<P> {
     ) -> Result<()> {
         args.with(|addresses, _| {
             let params = addresses.as_ptr().cast_mut().cast::<*mut c_void>();
-            // SAFETY: number and sizes of the parameters are those of `P`, which `Kernel::typed` has compared with the
-            // kernel's. The rest is the caller's promise.
+            // SAFETY: `Kernel::typed` has compared the number and sizes of the parameters with the kernel's. The rest
+            // is the caller's contract.
             unsafe { self.kernel.launch_raw(stream, config, params) }
         })
     }

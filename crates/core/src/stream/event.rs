@@ -1,4 +1,4 @@
-//! Events: points in a stream that can be waited for and timed.
+//! Events: points in a stream to wait for and to time.
 
 use std::mem::ManuallyDrop;
 use std::sync::Arc;
@@ -7,19 +7,20 @@ use std::time::Duration;
 use cupyrite_sys::destroyed::OwnedKind;
 use cupyrite_sys::driver::{CUevent, CUipcEventHandle, CUresult};
 
+use crate::after_wait::{self, Waited};
 use crate::context::Context;
+use crate::context::device::Device;
 use crate::error::{Error, Result, driver, report};
-use crate::memory::pool::deferred_destroy::{self, Look};
 use crate::stream::Stream;
 
-/// How an event is made.
+/// Options for creating an event.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct EventOptions {
-    /// Whether elapsed times can be taken; events without it are cheaper.
+    /// Whether the event records its time; events without it are cheaper.
     pub timing: bool,
     /// Whether a waiting thread sleeps instead of spinning.
     pub blocking_sync: bool,
-    /// Whether other processes can open the event; such events cannot be timed.
+    /// Whether other processes can open the event; such events cannot record times.
     pub ipc: bool,
 }
 
@@ -40,7 +41,7 @@ impl EventOptions {
     }
 }
 
-/// An event; cheap to clone, the last clone destroys it.
+/// An event; cheap to clone. The last clone destroys it.
 ///
 /// ```no_run
 /// # fn main() -> cupyrite::Result<()> {
@@ -63,7 +64,7 @@ pub struct Event {
 #[derive(Debug)]
 struct Inner {
     handle: CUevent,
-    /// How it was made, as the driver has it: one word, where the options are three bytes, and events move.
+    /// The creation flags: one word, where the options take three bytes, and events are moved often.
     flags: u32,
     /// [`OwnedKind::epoch`] when it was created.
     created: u32,
@@ -76,8 +77,8 @@ impl Inner {
         EventOptions::from_flags(self.flags)
     }
 
-    /// Makes a call that uses the event; an error in its place if the program has destroyed the event: after a reset,
-    /// NVIDIA's driver crashes.
+    /// Makes a call that uses the event. Fails if the program has destroyed the event: NVIDIA's driver crashes after a
+    /// reset of the context.
     #[inline(always)]
     fn call<T>(&self, body: impl Fn() -> Result<T>) -> Result<T> {
         self.check_live()?;
@@ -94,21 +95,21 @@ impl Inner {
     }
 }
 
-/// An event with one owner, who has yet to share it: making and destroying it allocates nothing of this crate's.
+/// An event with one owner: creating and destroying it allocates no memory of this crate.
 ///
-/// Sharing it ([`UniqueEvent::share`]) makes it the [`Event`] that everything else takes.
+/// [`UniqueEvent::share`] converts it to the [`Event`] that all other functions take.
 #[derive(Debug)]
 pub struct UniqueEvent {
     inner: Inner,
 }
 
 impl UniqueEvent {
-    /// Makes an event in `context`, which is current.
+    /// Creates an event in `context`, which is current.
     pub(crate) fn create(context: Context, options: &EventOptions) -> Result<UniqueEvent> {
         UniqueEvent::create_here(context, options)
     }
 
-    /// As [`UniqueEvent::create`], as a part of the function that calls it.
+    /// [`UniqueEvent::create`], always inlined.
     #[inline(always)]
     pub(crate) fn create_here(context: Context, options: &EventOptions) -> Result<UniqueEvent> {
         if options.ipc && options.timing {
@@ -116,7 +117,7 @@ impl UniqueEvent {
         }
         let flags = options.flags();
         let mut handle: CUevent = std::ptr::null_mut();
-        // SAFETY: `handle` is a valid place for the result.
+        // SAFETY: `handle` is valid for writes.
         unsafe { driver!(cuEventCreate(&mut handle, flags))? };
         Ok(UniqueEvent {
             inner: Inner {
@@ -128,16 +129,16 @@ impl UniqueEvent {
         })
     }
 
-    /// Destroys the event, as dropping it does, as a part of the function that calls this.
+    /// Drops the event, always inlined.
     #[inline(always)]
     pub fn destroy(self) {
         let inner = ManuallyDrop::new(self.inner);
-        // SAFETY: taken once, here; what is left is never looked at, and owns nothing.
+        // SAFETY: read once; `inner` is not used or dropped again, and its other fields own nothing.
         let context = unsafe { std::ptr::read(&raw const inner.context) };
         end(inner.handle, inner.created, &context);
     }
 
-    /// The same event for any number of owners.
+    /// Converts to an event that can be cloned.
     pub fn share(self) -> Event {
         Event {
             inner: Arc::new(self.inner),
@@ -150,7 +151,7 @@ impl UniqueEvent {
         self.inner.handle
     }
 
-    /// How it was made.
+    /// The options that it was created with.
     #[inline]
     pub fn options(&self) -> EventOptions {
         self.inner.options()
@@ -178,21 +179,21 @@ impl Drop for Inner {
     }
 }
 
-/// Destroys an event, which is not used again.
+/// Destroys an event.
 #[inline(always)]
 fn end(handle: CUevent, created: u32, context: &Context) {
     if !context.is_here() || OwnedKind::Event.is_destroyed(handle, context.handle(), created) {
         return;
     }
-    // SAFETY: the handle was made by `UniqueEvent::create` or opened, and is destroyed once, here.
+    // SAFETY: `UniqueEvent::create` or `Event::open` created the handle; it is destroyed once, here.
     if let Err(error) = unsafe { driver!(owned cuEventDestroy(handle)) } {
-        // SAFETY: as above; called where the driver has refused the call for want of a context.
+        // SAFETY: as above; runs only if the driver refused the call for lack of a context.
         let again = || unsafe { driver!(owned cuEventDestroy(handle)) };
         report(context.call_again(error, &again));
     }
 }
 
-/// What another process needs to open an event. Plain bytes: send them however the processes talk.
+/// What another process needs to open an event: plain bytes, to be sent by any means.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct IpcEventHandle {
     /// The driver's 64 bytes.
@@ -200,25 +201,24 @@ pub struct IpcEventHandle {
 }
 
 impl Event {
-    /// Makes an event.
+    /// Creates an event.
     ///
     /// # Errors
     ///
-    /// [`Error::InvalidArgument`] where both `timing` and `ipc` are asked for; otherwise what the driver says.
-    /// Source: `cuEventCreate`.
+    /// [`Error::InvalidArgument`] for both `timing` and `ipc`; otherwise the driver's error. Source: `cuEventCreate`.
     pub fn new(context: &Context, options: &EventOptions) -> Result<Event> {
         let _entered = context.enter()?;
         UniqueEvent::create(context.clone(), options).map(UniqueEvent::share)
     }
 
-    /// Opens an event that another process made with [`EventOptions::ipc`].
+    /// Opens an event that another process created with [`EventOptions::ipc`].
     ///
-    /// `blocking_sync` says what its maker chose; the handle does not tell.
+    /// `blocking_sync` is the creator's option; the handle does not contain it.
     ///
     /// # Errors
     ///
-    /// What the driver says, `CUDA_ERROR_INVALID_CONTEXT` in the process that made the event.
-    /// Source: `cuIpcOpenEventHandle`.
+    /// The driver's error, `CUDA_ERROR_INVALID_CONTEXT` in the process that made the event. Source:
+    /// `cuIpcOpenEventHandle`.
     pub fn open(context: &Context, ipc: &IpcEventHandle, blocking_sync: bool) -> Result<Event> {
         let _entered = context.enter()?;
         let raw = CUipcEventHandle {
@@ -230,7 +230,7 @@ impl Event {
             ipc: true,
         };
         let mut handle: CUevent = std::ptr::null_mut();
-        // SAFETY: `handle` is a valid place for the result; the driver checks the bytes.
+        // SAFETY: `handle` is valid for writes; the driver validates the bytes.
         unsafe { driver!(cuIpcOpenEventHandle(&mut handle, raw))? };
         Ok(Event {
             inner: Arc::new(Inner {
@@ -242,11 +242,11 @@ impl Event {
         })
     }
 
-    /// What another process opens this event with.
+    /// The handle with which another process opens this event.
     ///
     /// # Errors
     ///
-    /// [`Error::InvalidArgument`] for an event made without [`EventOptions::ipc`]; otherwise what the driver says.
+    /// [`Error::InvalidArgument`] for an event created without [`EventOptions::ipc`]; otherwise the driver's error.
     /// Source: `cuIpcGetEventHandle`.
     pub fn ipc_handle(&self) -> Result<IpcEventHandle> {
         if !self.options().ipc {
@@ -259,7 +259,7 @@ impl Event {
         let mut raw = CUipcEventHandle { reserved: [0; 64] };
         let place = &raw mut raw;
         self.inner.call(|| {
-            // SAFETY: `place` is a valid place for the result, the event is live.
+            // SAFETY: `place` is valid for writes, the event is live.
             unsafe { driver!(cuIpcGetEventHandle(place, self.handle())) }
         })?;
         Ok(IpcEventHandle {
@@ -273,32 +273,32 @@ impl Event {
         self.inner.handle
     }
 
-    /// Lets go of this clone. Where it was the last one the result is the event itself, which is destroyed when that is
-    /// dropped: the caller chooses where.
+    /// Drops this clone. Returns the event if this was the last clone; dropping the result destroys the event at a
+    /// place of the caller's choice.
     ///
-    /// Of several clones that are let go of at the same time exactly one is the last.
+    /// Among clones that are dropped concurrently, exactly one is the last.
     #[inline]
     pub fn into_unique(self) -> Option<UniqueEvent> {
         Arc::into_inner(self.inner).map(|inner| UniqueEvent { inner })
     }
 
-    /// The context it was made in.
+    /// The context of the event.
     #[inline]
     pub fn context(&self) -> &Context {
         &self.inner.context
     }
 
-    /// How it was made.
+    /// The options that it was created with.
     #[inline]
     pub fn options(&self) -> EventOptions {
         self.inner.options()
     }
 
-    /// Marks the stream's current end; a later `record` moves the event.
+    /// Records the stream's current end; recording again moves the event.
     ///
     /// # Errors
     ///
-    /// What the driver says, `CUDA_ERROR_INVALID_HANDLE` for a stream of another context.
+    /// The driver's error, `CUDA_ERROR_INVALID_HANDLE` for a stream of another context.
     #[inline]
     pub fn record(&self, stream: &Stream) -> Result<()> {
         stream.check_live()?;
@@ -307,14 +307,14 @@ impl Event {
             .call(|| unsafe { driver!(cuEventRecord(self.handle(), stream.handle())) })
     }
 
-    /// Waits until the work before the event is done. An event that was never recorded is done.
+    /// Waits for the work before the event. An event that was never recorded is done.
     ///
     /// # Errors
     ///
-    /// What the work raised.
+    /// The error of the failed work.
     pub fn synchronize(&self) -> Result<()> {
         self.wait()?;
-        deferred_destroy::look(Look::Rested);
+        after_wait::run(Waited::ForStreamOrEvent);
         Ok(())
     }
 
@@ -330,9 +330,9 @@ impl Event {
         self.inner.call(wait)
     }
 
-    /// As [`Event::is_done`]; the host has waited for it then, which takes no time any more. A wait has the driver do what a
-    /// question does not: see `pool_end`, which is not told of this one.
-    pub(crate) fn is_waited_for(&self) -> Result<bool> {
+    /// [`Event::is_done`], followed by a wait if it is, which returns at once: the driver reclaims memory at waits,
+    /// not at queries (see `deferred_destroy`). Does not run the hook of `after_wait`.
+    pub(crate) fn synchronize_if_done(&self) -> Result<bool> {
         let done = self.is_done()?;
         if done {
             self.wait()?;
@@ -340,11 +340,11 @@ impl Event {
         Ok(done)
     }
 
-    /// Whether the work before the event is done, without waiting. An event that was never recorded is done.
+    /// Whether the work before the event is done, without waiting. True for an event that was never recorded.
     ///
     /// # Errors
     ///
-    /// What the work raised.
+    /// The error of the failed work.
     pub fn is_done(&self) -> Result<bool> {
         // SAFETY: the handle is live.
         let query = || unsafe { driver!(cuEventQuery(self.handle())) };
@@ -358,14 +358,14 @@ impl Event {
         }
     }
 
-    /// Milliseconds of the device's clock between two recorded events; negative where `earlier` is the later one.
+    /// Milliseconds between two recorded events, by the device's clock; negative if `earlier` is the later one.
     ///
     /// The resolution is about half a microsecond (CUDA driver API, `cuEventElapsedTime`).
     ///
     /// # Errors
     ///
-    /// [`Error::InvalidArgument`], which says what is wrong: an event made without [`EventOptions::timing`], one that
-    /// was never recorded, one whose work is not done, or events of two contexts. Otherwise what the work raised.
+    /// [`Error::InvalidArgument`] for an event created without [`EventOptions::timing`], never recorded or not done,
+    /// and for events of two contexts; otherwise the error of the failed work.
     pub fn milliseconds_since(&self, earlier: &Event) -> Result<f32> {
         let problem = |event: &str, text: &str| {
             Err(Error::argument(
@@ -392,7 +392,7 @@ impl Event {
         let mut ms = 0f32;
         let place = &raw mut ms;
         let measured = self.inner.call(|| {
-            // SAFETY: both handles are live, `place` is a valid place for the result.
+            // SAFETY: both handles are live, `place` is valid for writes.
             unsafe { driver!(cuEventElapsedTime(place, earlier.handle(), self.handle())) }
         });
         match measured {
@@ -422,7 +422,7 @@ impl Event {
         }
     }
 
-    /// Device time between two recorded events.
+    /// Time between two recorded events, by the device's clock.
     ///
     /// # Errors
     ///
@@ -447,6 +447,39 @@ fn destroyed() -> Error {
         status: CUresult::CUDA_ERROR_INVALID_HANDLE,
         log: "the event was destroyed by the program: with cuEventDestroy or cudaEventDestroy, or with its context"
             .to_owned(),
+    }
+}
+
+impl Device {
+    /// Creates an event.
+    ///
+    /// # Errors
+    ///
+    /// The driver's error. Source: `cuEventCreate`.
+    pub fn create_event(&self, options: &EventOptions) -> Result<Event> {
+        self.create_unique_event(options).map(UniqueEvent::share)
+    }
+
+    /// [`Device::create_event`], for one owner who may never share it.
+    ///
+    /// # Errors
+    ///
+    /// Same as [`Device::create_event`].
+    #[inline(always)]
+    pub fn create_unique_event(&self, options: &EventOptions) -> Result<UniqueEvent> {
+        // The common case; `enter` gives the same result more slowly.
+        if let Some(primary) = self.current_primary()? {
+            return UniqueEvent::create_here(primary.clone(), options);
+        }
+        // By value: the options stay in registers.
+        self.create_event_elsewhere(*options)
+    }
+
+    /// The slow path of [`Device::create_unique_event`]: the primary context is not current.
+    #[inline(never)]
+    fn create_event_elsewhere(self, options: EventOptions) -> Result<UniqueEvent> {
+        let (_entered, context) = self.enter()?;
+        UniqueEvent::create(context, &options)
     }
 }
 

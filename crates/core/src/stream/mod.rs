@@ -1,4 +1,4 @@
-//! Streams: queues of work, in order within one, independent between two.
+//! Streams: queues of work, ordered within one stream and independent between streams.
 
 use std::any::Any;
 use std::fmt;
@@ -7,14 +7,16 @@ use std::sync::{Arc, OnceLock};
 use cupyrite_sys::destroyed::OwnedKind;
 use cupyrite_sys::driver::{CUcontext, CUresult, CUstream};
 
+use crate::after_wait::{self, Waited};
 use crate::context::device::Device;
 use crate::context::{Context, ContextGuard};
 use crate::error::{Error, Result, driver};
-use crate::memory::pool::deferred_destroy::{self, Look};
 
+pub(crate) mod capture;
 pub(crate) mod event;
 pub(crate) mod usage;
 
+pub use capture::{is_capturing, wait_for_streams};
 pub use event::{Event, EventOptions, IpcEventHandle, UniqueEvent};
 pub use usage::StreamUsage;
 
@@ -23,12 +25,12 @@ const LEGACY: usize = 1;
 /// `CU_STREAM_PER_THREAD`.
 const PER_THREAD: usize = 2;
 
-/// How a stream is made.
+/// Options for creating a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StreamOptions {
     /// Whether the stream's work runs without waiting for the legacy default stream (`CU_STREAM_NON_BLOCKING`).
     pub nonblocking: bool,
-    /// Lower numbers run first; `None` is the default priority. [`Stream::priority_range`] says which there are.
+    /// Lower numbers run first; `None` is the default priority. [`Stream::priority_range`] returns the valid range.
     pub priority: Option<i32>,
 }
 
@@ -43,8 +45,8 @@ impl Default for StreamOptions {
 
 /// A stream; cheap to clone.
 ///
-/// A stream that this crate made is destroyed with its last clone; work already queued still completes. The default
-/// streams and those that came from elsewhere ([`Stream::from_handle`]) are never destroyed.
+/// The last clone destroys a stream that this crate created; queued work still completes. The default streams and
+/// borrowed ones ([`Stream::from_handle`]) are never destroyed.
 #[derive(Clone)]
 pub struct Stream {
     inner: Arc<Inner>,
@@ -58,19 +60,19 @@ struct Inner {
 }
 
 enum Kind {
-    /// Made here, in this context.
+    /// Created by this crate, in this context.
     Owned(Context),
-    /// One of the default streams: what it means depends on the thread's current context.
+    /// A default stream of the thread's current context.
     Default,
-    /// That of a device, whatever is current.
+    /// A default stream of a device, whichever context is current.
     DefaultOf(Device),
-    /// Somebody else's, with what keeps it alive.
+    /// Borrowed, with its owner.
     Foreign {
         owner: Option<Box<dyn Any + Send + Sync>>,
     },
 }
 
-/// A stream that has no clone any more; dropping it destroys it. See [`Stream::into_unique`].
+/// A stream without clones; dropping it destroys it. See [`Stream::into_unique`].
 #[must_use = "dropping it destroys the stream"]
 pub struct UniqueStream {
     _inner: Inner,
@@ -78,7 +80,7 @@ pub struct UniqueStream {
 
 // SAFETY: stream handles may be used from any thread.
 unsafe impl Send for Inner {}
-// SAFETY: as above; the driver locks the queue.
+// SAFETY: as above; the driver synchronises.
 unsafe impl Sync for Inner {}
 
 impl Inner {
@@ -112,7 +114,7 @@ impl fmt::Debug for Stream {
 }
 
 impl Stream {
-    /// Makes a stream in a context.
+    /// Creates a stream in a context.
     ///
     /// # Errors
     ///
@@ -122,16 +124,16 @@ impl Stream {
         Stream::create(context.clone(), options)
     }
 
-    /// Makes a stream in `context`, which is current.
+    /// Creates a stream in `context`, which is current.
     pub(crate) fn create(context: Context, options: &StreamOptions) -> Result<Stream> {
         const NON_BLOCKING: u32 = 1; // CU_STREAM_NON_BLOCKING
         let flags = if options.nonblocking { NON_BLOCKING } else { 0 };
         let mut handle: CUstream = std::ptr::null_mut();
         match options.priority {
-            // SAFETY: `handle` is a valid place for the result.
+            // SAFETY: `handle` is valid for writes.
             None => unsafe { driver!(cuStreamCreate(&mut handle, flags))? },
             Some(priority) => {
-                // The driver would take the nearest one without a word.
+                // The driver would silently clamp it.
                 let (least, greatest) = Self::range_of_current()?;
                 if !(greatest..=least).contains(&priority) {
                     return Err(Error::argument(
@@ -142,7 +144,7 @@ impl Stream {
                         ),
                     ));
                 }
-                // SAFETY: `handle` is a valid place for the result.
+                // SAFETY: `handle` is valid for writes.
                 unsafe { driver!(cuStreamCreateWithPriority(&mut handle, flags, priority))? }
             }
         }
@@ -159,8 +161,8 @@ impl Stream {
         }
     }
 
-    /// The default stream that waits for, and is waited for by, all blocking streams of its context
-    /// (`CU_STREAM_LEGACY`). It is that of the calling thread's current context.
+    /// The default stream that synchronises with all blocking streams of its context (`CU_STREAM_LEGACY`), in the
+    /// calling thread's current context.
     pub fn legacy_default() -> Stream {
         static STREAM: OnceLock<Stream> = OnceLock::new();
         STREAM
@@ -170,7 +172,7 @@ impl Stream {
             .clone()
     }
 
-    /// The calling thread's own default stream (`CU_STREAM_PER_THREAD`), in its current context.
+    /// The calling thread's default stream (`CU_STREAM_PER_THREAD`), in its current context.
     pub fn per_thread_default() -> Stream {
         static STREAM: OnceLock<Stream> = OnceLock::new();
         STREAM
@@ -180,8 +182,8 @@ impl Stream {
             .clone()
     }
 
-    /// The per-thread default stream where the variable `CUDA_PYTHON_CUDA_PER_THREAD_DEFAULT_STREAM` is a number other
-    /// than 0, else the legacy one. The variable is read once.
+    /// The per-thread default stream if the environment variable `CUDA_PYTHON_CUDA_PER_THREAD_DEFAULT_STREAM` is a
+    /// number other than 0, else the legacy one. The variable is read once.
     pub fn default_stream() -> Stream {
         static PER_THREAD: OnceLock<bool> = OnceLock::new();
         let chosen = PER_THREAD.get_or_init(|| {
@@ -195,18 +197,18 @@ impl Stream {
         }
     }
 
-    /// A stream that somebody else made. It is not destroyed with the value.
+    /// Borrows a stream. Dropping the value does not destroy it.
     ///
     /// 0, `CU_STREAM_LEGACY` and `CU_STREAM_PER_THREAD` are the default streams.
     ///
     /// # Safety
     ///
-    /// `handle` is a stream of this process, or one of those three, and it lives until nothing uses it any more.
+    /// `handle` is a stream of this process or one of those three, and outlives every use.
     pub unsafe fn from_handle(handle: CUstream) -> Stream {
         Stream::foreign(handle, None)
     }
 
-    /// As [`Stream::from_handle`], and keeps `owner`, which owns the stream, until the last clone is gone.
+    /// Borrows a stream and keeps its `owner` until the last clone is dropped.
     ///
     /// # Safety
     ///
@@ -232,14 +234,15 @@ impl Stream {
         self.inner.handle
     }
 
-    /// Whether this is one of the default streams. They have the same handles in every context, and belong to whichever is
-    /// current, unless they come from [`Stream::on_device`].
+    /// Whether this is a default stream. Default streams have the same handles in every context and belong to the
+    /// current one, unless they come from [`Stream::on_device`].
     #[inline]
     pub fn is_default(&self) -> bool {
         matches!(self.inner.kind, Kind::Default | Kind::DefaultOf(_))
     }
 
-    /// For a default stream, that of `device`, whichever context is current; any other stream is one of its own context.
+    /// Binds a default stream to `device`, whichever context is current. Any other stream belongs to its own context
+    /// and is returned unchanged.
     ///
     /// The methods of the result enter a context of the device. Its handle is that of every default stream of its kind.
     #[must_use]
@@ -251,7 +254,7 @@ impl Stream {
         }
     }
 
-    /// The device whose default stream it is, whichever context is current: see [`Stream::on_device`].
+    /// The device that a default stream is bound to: see [`Stream::on_device`].
     #[inline]
     pub fn default_device(&self) -> Option<Device> {
         match self.inner.kind {
@@ -260,23 +263,23 @@ impl Stream {
         }
     }
 
-    /// Makes a context current in which the handle is this stream, where the handle alone does not say it.
+    /// Makes a context of the bound device current, for a default stream that has one.
     fn enter_own(&self) -> Result<Option<ContextGuard>> {
         self.default_device()
             .map(|device| device.enter().map(|(entered, _)| entered))
             .transpose()
     }
 
-    /// Whether it is the calling thread's own default stream.
+    /// Whether this is the per-thread default stream.
     #[inline]
     pub fn is_per_thread(&self) -> bool {
         self.handle().addr() == PER_THREAD
     }
 
-    /// Lets go of this clone. Where it was the last one of a stream of this crate's, the result is the stream itself, which
-    /// is destroyed when that is dropped: the caller chooses where.
+    /// Drops this clone. Returns the stream if this was the last clone of a stream that this crate owns; dropping the
+    /// result destroys the stream at a place of the caller's choice.
     ///
-    /// Of several clones that are let go of at the same time exactly one is the last.
+    /// Among clones that are dropped concurrently, exactly one is the last.
     #[inline]
     pub fn into_unique(self) -> Option<UniqueStream> {
         if self.is_owned() {
@@ -292,8 +295,8 @@ impl Stream {
         Arc::ptr_eq(&self.inner, &other.inner)
     }
 
-    /// Whether the program has destroyed a stream of this crate's: its handle, or its context (by a reset, for example).
-    /// Methods that use the stream return `CUDA_ERROR_INVALID_HANDLE` then.
+    /// Whether the program has destroyed a stream that this crate owns, by its handle or with its context (by a reset,
+    /// for example). Methods that use the stream return `CUDA_ERROR_INVALID_HANDLE` then.
     #[inline]
     pub fn is_destroyed(&self) -> bool {
         match &self.inner.kind {
@@ -320,24 +323,24 @@ impl Stream {
         }
     }
 
-    /// How many clones there are, this one included.
+    /// The number of clones, this one included.
     pub(crate) fn clones(&self) -> usize {
         Arc::strong_count(&self.inner)
     }
 
-    /// Whether somebody else made it, so that only the driver knows its context.
+    /// Whether the stream is borrowed, so that only the driver knows its context.
     #[inline]
     pub fn is_foreign(&self) -> bool {
         matches!(self.inner.kind, Kind::Foreign { .. })
     }
 
-    /// Whether this crate made it and will destroy it.
+    /// Whether this crate created the stream and destroys it.
     #[inline]
     pub fn is_owned(&self) -> bool {
         matches!(self.inner.kind, Kind::Owned(_))
     }
 
-    /// What [`Stream::from_handle_with_owner`] was given, where nobody else has a clone of this stream.
+    /// The owner given to [`Stream::from_handle_with_owner`], if this is the only clone.
     pub fn unique_owner(&self) -> Option<&(dyn Any + Send + Sync)> {
         match &self.inner.kind {
             Kind::Foreign { owner: Some(owner) } if Arc::strong_count(&self.inner) == 1 => {
@@ -347,12 +350,13 @@ impl Stream {
         }
     }
 
-    /// The context it belongs to; for a default stream the calling thread's current one, or the device's that it is of.
+    /// The stream's context. For a default stream: the calling thread's current context, or a context of the bound
+    /// device.
     ///
     /// # Errors
     ///
-    /// What the driver says: `CUDA_ERROR_INVALID_CONTEXT` for a default stream where no context is current,
-    /// `CUDA_ERROR_INVALID_HANDLE` for a stream that is no more. Source: `cuStreamGetCtx`.
+    /// The driver's error: `CUDA_ERROR_INVALID_CONTEXT` for a default stream without a current context,
+    /// `CUDA_ERROR_INVALID_HANDLE` for a destroyed stream. Source: `cuStreamGetCtx`.
     pub fn context(&self) -> Result<Context> {
         if let Kind::Owned(context) = &self.inner.kind {
             return Ok(context.clone());
@@ -360,14 +364,14 @@ impl Stream {
         Device::count()?;
         let _entered = self.enter_own()?;
         let mut handle: CUcontext = std::ptr::null_mut();
-        // SAFETY: `handle` is a valid place for the result; the stream is live.
+        // SAFETY: `handle` is valid for writes; the stream is live.
         unsafe { driver!(cuStreamGetCtx(self.handle(), &mut handle))? };
-        // SAFETY: the driver has just named it; streams live in their contexts.
+        // SAFETY: the driver has just returned it; a stream does not outlive its context.
         unsafe { Context::from_handle(handle) }
     }
 
-    /// Makes a call on this stream. A stream says which context it is of, so that the current one does not matter; for
-    /// drivers that want one nevertheless, see [`Context::call`]. Default streams are of the current context.
+    /// Makes a call on this stream. The handle implies the context, except for default streams; see [`Context::call`]
+    /// for drivers that want a current one nevertheless.
     #[inline]
     pub(crate) fn call<T>(&self, body: impl Fn() -> Result<T>) -> Result<T> {
         match &self.inner.kind {
@@ -381,7 +385,7 @@ impl Stream {
         }
     }
 
-    /// What [`Stream::call`] does after `body` has failed once, for a stream that this crate made.
+    /// The slow path of [`Stream::call`] after `body` has failed once, for a stream that this crate owns.
     #[cold]
     #[inline(never)]
     pub(crate) fn call_again(&self, error: Error, body: &dyn Fn() -> Result<()>) -> Result<()> {
@@ -409,23 +413,23 @@ impl Stream {
         }
     }
 
-    /// Waits until everything queued so far is done.
+    /// Waits for all queued work.
     ///
     /// # Errors
     ///
-    /// What the work raised.
+    /// The error of the failed work.
     pub fn synchronize(&self) -> Result<()> {
         // SAFETY: the handle is live.
         self.call(|| unsafe { driver!(cuStreamSynchronize(self.handle())) })?;
-        deferred_destroy::look(Look::Rested);
+        after_wait::run(Waited::ForStreamOrEvent);
         Ok(())
     }
 
-    /// Whether everything queued so far is done, without waiting.
+    /// Whether all queued work is done, without waiting.
     ///
     /// # Errors
     ///
-    /// What the work raised.
+    /// The error of the failed work.
     pub fn is_done(&self) -> Result<bool> {
         // SAFETY: the handle is live.
         let query = || unsafe { driver!(cuStreamQuery(self.handle())) };
@@ -443,11 +447,11 @@ impl Stream {
     ///
     /// # Errors
     ///
-    /// What the driver says. Source: `cuStreamGetFlags`.
+    /// The driver's error. Source: `cuStreamGetFlags`.
     pub fn is_nonblocking(&self) -> Result<bool> {
         let mut flags = 0u32;
         let place = &raw mut flags;
-        // SAFETY: `place` is a valid place for the result, the handle is live.
+        // SAFETY: `place` is valid for writes, the handle is live.
         self.call(|| unsafe { driver!(cuStreamGetFlags(self.handle(), place)) })?;
         Ok(flags & 1 != 0)
     }
@@ -456,36 +460,36 @@ impl Stream {
     ///
     /// # Errors
     ///
-    /// What the driver says. Source: `cuStreamGetPriority`.
+    /// The driver's error. Source: `cuStreamGetPriority`.
     pub fn priority(&self) -> Result<i32> {
         let mut priority = 0i32;
         let place = &raw mut priority;
-        // SAFETY: `place` is a valid place for the result, the handle is live.
+        // SAFETY: `place` is valid for writes, the handle is live.
         self.call(|| unsafe { driver!(cuStreamGetPriority(self.handle(), place)) })?;
         Ok(priority)
     }
 
-    /// The priorities that streams of a context can have: the least (a number like 0) and the greatest (like -5).
+    /// The valid priorities of a context's streams: the least (a number like 0) and the greatest (like -5).
     ///
     /// # Errors
     ///
-    /// What the driver says. Source: `cuCtxGetStreamPriorityRange`.
+    /// The driver's error. Source: `cuCtxGetStreamPriorityRange`.
     pub fn priority_range(context: &Context) -> Result<(i32, i32)> {
         context.with_current(Self::range_of_current)
     }
 
     fn range_of_current() -> Result<(i32, i32)> {
         let (mut least, mut greatest) = (0, 0);
-        // SAFETY: both are valid places for the results.
+        // SAFETY: both are valid for writes.
         unsafe { driver!(cuCtxGetStreamPriorityRange(&mut least, &mut greatest))? };
         Ok((least, greatest))
     }
 
-    /// Marks this point of the stream with a new event that can be timed.
+    /// Records a new event with timing.
     ///
     /// # Errors
     ///
-    /// What the driver says.
+    /// The driver's error.
     pub fn record(&self) -> Result<Event> {
         self.record_with(&EventOptions {
             timing: true,
@@ -493,7 +497,7 @@ impl Stream {
         })
     }
 
-    /// Marks this point of the stream with a new event.
+    /// Records a new event.
     ///
     /// # Errors
     ///
@@ -509,24 +513,24 @@ impl Stream {
     ///
     /// # Errors
     ///
-    /// What the driver says.
+    /// The driver's error.
     pub fn wait(&self, event: &Event) -> Result<()> {
         event.check_live()?;
-        // SAFETY: both handles are live; the driver keeps what it needs of the event until the wait is over.
+        // SAFETY: both handles are live; the driver keeps the recorded point until the wait is done.
         self.call(|| unsafe { driver!(cuStreamWaitEvent(self.handle(), event.handle(), 0)) })
     }
 
-    /// Makes later work of this stream wait for everything that another one has queued so far.
+    /// Makes later work of this stream wait for all work that another stream has queued.
     ///
     /// # Errors
     ///
-    /// What the driver says.
+    /// The driver's error.
     pub fn wait_for_stream(&self, other: &Stream) -> Result<()> {
         self.wait(&other.record_with(&EventOptions::default())?)
     }
 }
 
-/// The error in place of a driver call that would use a destroyed stream, which crashes NVIDIA's driver.
+/// The error returned instead of a driver call on a destroyed stream, which crashes NVIDIA's driver.
 #[cold]
 #[inline(never)]
 fn destroyed() -> Error {
@@ -535,6 +539,27 @@ fn destroyed() -> Error {
         status: CUresult::CUDA_ERROR_INVALID_HANDLE,
         log: "the stream was destroyed by the program: with cuStreamDestroy or cudaStreamDestroy, or with its context"
             .to_owned(),
+    }
+}
+
+impl Device {
+    /// Creates a stream that does not wait for the legacy default stream.
+    ///
+    /// # Errors
+    ///
+    /// The driver's error.
+    pub fn create_stream(&self) -> Result<Stream> {
+        self.create_stream_with(&StreamOptions::default())
+    }
+
+    /// Creates a stream with options.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::InvalidArgument`] for a priority out of the device's range; otherwise the driver's error.
+    pub fn create_stream_with(&self, options: &StreamOptions) -> Result<Stream> {
+        let (_entered, context) = self.enter()?;
+        Stream::create(context, options)
     }
 }
 

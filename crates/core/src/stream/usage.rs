@@ -1,46 +1,45 @@
-//! The streams whose work a piece of memory must outlive.
+//! The streams that use an allocation.
 
 use std::cell::Cell;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use cupyrite_sys::driver::CUdeviceptr;
+use parking_lot::{Mutex, MutexGuard};
 
 use crate::context::capture_mode::RelaxedCapture;
-use crate::context::device::Device;
-use crate::error::report;
-use crate::memory::copy::pointer_info;
-use crate::memory::raw::{is_capturing, wait_before_end};
 use crate::stream::Stream;
+use crate::stream::capture::is_capturing;
 
-/// The streams whose work uses a piece of memory, and the one that frees it.
+/// The streams whose work uses an allocation, and the stream that frees it.
 ///
-/// Streams are kept until the memory is freed. Those that nobody else has any more are let go of once their work is done,
-/// when there are many: see [`StreamUsage::add`].
+/// Streams are kept until the memory is freed. Beyond a threshold, idle streams without other owners are dropped: see
+/// [`StreamUsage::add`].
 #[derive(Debug)]
 pub struct StreamUsage {
     stream: Stream,
-    /// Whose per-thread default stream is meant, where `stream` is that; else 0.
+    /// The number of the thread, if `stream` is its per-thread default stream; else 0.
     thread: u64,
-    /// None until there is one: most memory has one stream all its life, and is smaller for it.
+    /// `None` until there is one: most allocations are used by one stream only, and stay smaller.
     others: Mutex<Option<Box<Others>>>,
 }
 
 #[derive(Debug)]
 struct Others {
     streams: Vec<Stream>,
-    /// How many there may be before those that are done are looked for.
+    /// Length at which idle streams are pruned.
     limit: usize,
 }
 
-/// As many streams are never looked through.
+/// Smallest length at which idle streams are pruned.
 const FEW: usize = 8;
 
+// A panic cannot leave it inconsistent: nothing panics while the lock is held.
+impl std::panic::RefUnwindSafe for StreamUsage {}
+
 impl StreamUsage {
-    /// Memory that nobody uses yet, freed in the order of `stream`.
+    /// A new allocation, freed in stream order on `stream`.
     #[inline(always)]
     pub fn new(stream: Stream) -> StreamUsage {
-        // First: nothing can fail any more while the value is put together, which lets the compiler do that in its place.
+        // Computed first: nothing can fail after it, which lets the compiler build the value in place.
         let thread = thread_of(&stream);
         StreamUsage {
             thread,
@@ -51,7 +50,7 @@ impl StreamUsage {
 
     fn lock(&self) -> MutexGuard<'_, Option<Box<Others>>> {
         // Held for a few instructions that do not panic.
-        self.others.lock().unwrap_or_else(PoisonError::into_inner)
+        self.others.lock()
     }
 
     /// The stream that frees the memory.
@@ -60,7 +59,7 @@ impl StreamUsage {
         &self.stream
     }
 
-    /// Has another stream free the memory, after the work of the one set before.
+    /// Sets the stream that frees the memory, which first waits for the former one.
     pub fn set_deallocation_stream(&mut self, stream: &Stream) {
         let thread = thread_of(stream);
         if stream.handle() != self.stream.handle() || thread != self.thread {
@@ -71,14 +70,14 @@ impl StreamUsage {
         }
     }
 
-    /// As [`StreamUsage::set_deallocation_stream`], where the one set before was only taken for want of another.
+    /// Replaces a stream that was only a default choice: the new one does not wait for it.
     pub fn replace_deallocation_stream(&mut self, stream: &Stream) {
         self.stream = stream.clone();
         self.thread = thread_of(stream);
     }
 
-    /// The stream that frees the memory, as it means something to this thread: where it is the per-thread default stream of
-    /// another thread, which cannot be named here, it is the legacy one, that waits for all of them.
+    /// The stream that frees the memory, as seen from the calling thread. The per-thread default stream of another
+    /// thread cannot be named here; the legacy default stream, which waits for all of them, takes its place.
     fn own(&self) -> Stream {
         if self.thread == thread_of(&self.stream) {
             self.stream.clone()
@@ -87,9 +86,9 @@ impl StreamUsage {
         }
     }
 
-    /// Notes that work of `stream` uses the memory. A default stream is that of the memory's device, unless it says of which
-    /// it is ([`Stream::on_device`]). True where there are so many streams by now that [`StreamUsage::unshared_streams`] is
-    /// worth a look.
+    /// Adds a stream whose work uses the memory. A default stream belongs to the memory's device unless it is bound to
+    /// another one ([`Stream::on_device`]). Returns true if the list is so long that the streams of
+    /// [`StreamUsage::unshared_streams`] should be pruned.
     pub fn add(&self, stream: &Stream) -> bool {
         let thread = thread_of(stream);
         if *stream == self.stream && thread == self.thread {
@@ -105,7 +104,7 @@ impl StreamUsage {
         let of_thread = thread != 0;
         let legacy;
         let stream = if of_thread {
-            // By the time that the memory is freed that may be another thread's business: see `own`.
+            // The thread may have ended when the memory is freed: see `own`.
             let named = Stream::legacy_default();
             legacy = match stream.default_device() {
                 Some(device) => named.on_device(device),
@@ -121,7 +120,7 @@ impl StreamUsage {
         others.streams.len() > others.limit
     }
 
-    /// Clones of the streams that nobody but this list has, for [`StreamUsage::retain_idle`].
+    /// Clones of the streams that only this list owns, for [`StreamUsage::retain_idle`].
     pub fn unshared_streams(&self) -> Vec<Stream> {
         let unshared_streams = |stream: &&Stream| !stream.is_default() && stream.clones() == 1;
         self.lock()
@@ -132,29 +131,28 @@ impl StreamUsage {
             .collect()
     }
 
-    /// Those of some streams whose work is done, for [`StreamUsage::remove_idle`]. It asks the driver: hold no lock meanwhile.
+    /// Keeps the idle streams, for [`StreamUsage::remove_idle`]. Calls the driver: do not hold a lock.
     pub fn retain_idle(mut streams: Vec<Stream>) -> Vec<Stream> {
         if streams.is_empty() {
             return streams;
         }
-        // Nobody asked for this: another stream's capture goes on.
+        // The program did not request these queries, so they must not invalidate a capture.
         let _relaxed = RelaxedCapture::enter();
-        // A stream that is being captured must not be asked.
+        // Querying a captured stream invalidates the capture.
         streams.retain(|stream| {
             matches!(is_capturing(stream), Ok(false)) && matches!(stream.is_done(), Ok(true))
         });
         streams
     }
 
-    /// Lets go of streams that [`StreamUsage::retain_idle`] found, where still nobody else has them. Dropping the result, and what was
-    /// given, destroys them.
+    /// Removes idle streams that only this list and `idle` own. Dropping the result and `idle` destroys them.
     #[must_use = "dropping them destroys streams, which should not happen under a lock"]
     pub fn remove_idle(&self, idle: &[Stream]) -> Vec<Stream> {
         let mut others = self.lock();
         let Some(others) = others.as_mut() else {
             return Vec::new();
         };
-        // One clone is the list's, one the caller's.
+        // One clone belongs to the list, one to the caller.
         let (gone, kept): (Vec<Stream>, Vec<Stream>) = std::mem::take(&mut others.streams)
             .into_iter()
             .partition(|stream| {
@@ -165,7 +163,7 @@ impl StreamUsage {
         gone
     }
 
-    /// As [`StreamUsage::add`], and lets go of streams that are done where there are many.
+    /// [`StreamUsage::add`], and prunes idle streams of a long list.
     pub fn add_and_prune(&self, stream: &Stream) {
         if self.add(stream) {
             let idle = StreamUsage::retain_idle(self.unshared_streams());
@@ -173,12 +171,9 @@ impl StreamUsage {
         }
     }
 
-    /// The streams that the freeing one has to wait for, taken out.
+    /// Takes out the streams that the deallocation stream has to wait for.
     pub fn take_other_streams(&mut self) -> Vec<Stream> {
-        let others = self
-            .others
-            .get_mut()
-            .unwrap_or_else(PoisonError::into_inner);
+        let others = self.others.get_mut();
         let mut streams = others.take().map_or_else(Vec::new, |others| others.streams);
         if self.thread != thread_of(&self.stream) {
             streams.push(self.own());
@@ -186,45 +181,39 @@ impl StreamUsage {
         streams
     }
 
-    /// All streams, for who chooses where the last clones of them end.
+    /// All streams: the caller decides where their last clones are dropped.
     pub fn into_streams(mut self) -> Vec<Stream> {
         let mut streams = self.take_other_streams();
         streams.push(self.stream);
         streams
     }
 
-    /// Whether nothing but the freeing stream, which is the crate's own or a default one, is known to use the memory.
+    /// Whether only the deallocation stream uses the memory, and this crate owns it or it is a default stream.
     #[inline]
     pub fn is_exclusive_and_not_foreign(&mut self) -> bool {
         self.is_exclusive() && !self.stream.is_foreign()
     }
 
-    /// Whether there is the freeing stream alone, of this crate's making, without so much as a list for others: beside it
-    /// nothing is owned then.
+    /// Whether there is only a deallocation stream that this crate owns, and not even an empty list of others: nothing
+    /// else is owned then.
     #[inline(always)]
     pub(crate) fn is_single_owned_stream(&mut self) -> bool {
-        let others = self
-            .others
-            .get_mut()
-            .unwrap_or_else(PoisonError::into_inner);
-        // A stream of this crate's is no default one, so that no thread is meant.
+        let others = self.others.get_mut();
+        // An owned stream is no default stream, so `thread` is 0.
         others.is_none() && self.stream.is_owned()
     }
 
-    /// Whether the freeing stream has nobody to wait for.
+    /// Whether the deallocation stream has no others to wait for.
     #[inline]
     pub fn is_exclusive(&mut self) -> bool {
-        let others = self
-            .others
-            .get_mut()
-            .unwrap_or_else(PoisonError::into_inner);
+        let others = self.others.get_mut();
         others
             .as_ref()
             .is_none_or(|others| others.streams.is_empty())
             && self.thread == thread_of(&self.stream)
     }
 
-    /// Whether the freeing stream has others to wait for.
+    /// Whether the deallocation stream has others to wait for.
     pub fn has_other_streams(&self) -> bool {
         let others = self.lock();
         self.thread != thread_of(&self.stream)
@@ -233,27 +222,7 @@ impl StreamUsage {
                 .is_some_and(|others| !others.streams.is_empty())
     }
 
-    /// Makes the freeing stream wait for the others, which are let go of; `address` is the memory's. What fails goes to
-    /// `log`: memory is freed in any case.
-    pub fn order_free_after_others(&mut self, address: CUdeviceptr) {
-        let others = self.take_other_streams();
-        let ordered = || {
-            // A default stream is one of the current context, which has to be one of the memory's device.
-            let _entered = if others.iter().chain([&self.stream]).any(Stream::is_default) {
-                let device = match pointer_info(address)?.device {
-                    Some(ordinal) => Device::new(ordinal)?,
-                    None => Device::current()?,
-                };
-                Some(device.enter()?.0)
-            } else {
-                None
-            };
-            wait_before_end(&self.stream, &others)
-        };
-        report(ordered());
-    }
-
-    /// All streams whose work uses the memory, the freeing one last.
+    /// All streams whose work uses the memory, the deallocation stream last.
     pub fn streams(&self) -> Vec<Stream> {
         let known = self.lock().as_ref().map(|others| others.streams.clone());
         let mut streams = known.unwrap_or_default();
@@ -262,7 +231,7 @@ impl StreamUsage {
     }
 }
 
-/// A number for the calling thread where `stream` is the per-thread default stream; else 0.
+/// A number for the calling thread if `stream` is the per-thread default stream; else 0.
 #[inline]
 fn thread_of(stream: &Stream) -> u64 {
     if !stream.is_per_thread() {

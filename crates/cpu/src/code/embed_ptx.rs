@@ -1,14 +1,16 @@
-//! Cubins that carry the PTX they were made from.
+//! Cubins with embedded PTX.
 //!
-//! The section is of a type that the ELF specification leaves to programs, so linkers do not merge or copy it and drivers
-//! do not look at it. It begins with a magic number; then numbers of eight bytes, each text after its length: the reason
-//! why there is no PTX (empty if there is), the number of units, and of each unit its name and its text.
+//! The section type is in the range that ELF reserves for applications, so linkers neither merge nor copy it and
+//! drivers ignore it. Its contents: a magic number, then 64-bit integers, each string after its length: the reason for
+//! missing PTX (empty if there is PTX), the number of units, and the name and text of each unit.
 
-use super::{Data, Problem, Unit, elf};
+use object::elf::SectionType;
+
+use super::{CodeError, CodeSource, Unit, elf};
 
 const NAME: &str = ".cupyrite.ptx";
 /// Between `SHT_LOUSER` and `SHT_HIUSER`.
-const KIND: u32 = 0x8063_7079;
+const KIND: SectionType = SectionType(0x8063_7079);
 const MAGIC: &[u8; 8] = b"CUPYPTX1";
 
 fn push(out: &mut Vec<u8>, text: &str) {
@@ -42,7 +44,7 @@ fn text(rest: &mut &[u8]) -> Option<String> {
     String::from_utf8(take(rest, len)?.to_vec()).ok()
 }
 
-fn decode(bytes: &[u8]) -> Option<Result<Vec<Unit>, Problem>> {
+fn decode(bytes: &[u8]) -> Option<Result<Vec<Unit>, CodeError>> {
     let mut rest = bytes.strip_prefix(MAGIC)?;
     let reason = text(&mut rest)?;
     let count = number(&mut rest)?;
@@ -56,40 +58,40 @@ fn decode(bytes: &[u8]) -> Option<Result<Vec<Unit>, Problem>> {
     Some(if reason.is_empty() {
         Ok(units)
     } else {
-        Err(Problem::NoPtx(reason))
+        Err(CodeError::NoPtx(reason))
     })
 }
 
-/// A cubin with the PTX it was made from; `None` if it is no cubin.
+/// Embeds PTX in a cubin; `None` if `cubin` is not a cubin.
 pub(crate) fn attach(cubin: &[u8], units: &[Unit]) -> Option<Vec<u8>> {
     elf::with_section(cubin, NAME, KIND, &encode(units, ""))
 }
 
-/// A cubin with the reason why this device cannot run it.
+/// Embeds the reason why this device cannot run a cubin.
 pub(crate) fn attach_reason(cubin: &[u8], reason: &str) -> Option<Vec<u8>> {
     elf::with_section(cubin, NAME, KIND, &encode(&[], reason))
 }
 
-/// A cubin that holds PTX and no machine code: what this device's own linker makes.
+/// A cubin that contains PTX and no machine code, as created by this device's linker.
 pub(crate) fn wrap(units: &[Unit]) -> Vec<u8> {
     let file = elf::empty();
     attach(&file, units).unwrap_or(file)
 }
 
-/// What a cubin carries, if it carries anything.
-pub(super) fn carried(
-    data: Data<'_>,
+/// The embedded PTX or reason, if there is any.
+pub(super) fn embedded(
+    data: CodeSource<'_>,
     sections: &[elf::Section],
-) -> Option<Result<Vec<Unit>, Problem>> {
-    // The last one counts: whoever attached it knew of those before.
+) -> Option<Result<Vec<Unit>, CodeError>> {
+    // The last section takes precedence over earlier ones.
     let section = sections
         .iter()
         .rev()
-        .find(|s| s.kind == u64::from(KIND) && s.name == NAME)?;
+        .find(|s| s.kind == KIND && s.name == NAME)?;
     let bytes = data.bytes(section.offset, section.size)?;
     Some(decode(&bytes).unwrap_or_else(|| {
-        Err(Problem::Invalid(
-            "the PTX that the cubin carries is damaged".into(),
+        Err(CodeError::Invalid(
+            "the PTX embedded in the cubin is corrupted".into(),
         ))
     }))
 }

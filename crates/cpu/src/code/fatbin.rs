@@ -1,12 +1,12 @@
-//! Fat binaries: code of several kinds and for several architectures in one.
+//! Fat binaries: containers of code of several kinds and architectures.
 
-use super::{Content, Data, LARGEST, Problem, Unit, until_nul};
+use super::{CodeError, CodeSource, Content, LARGEST, Unit, until_nul};
 
 pub(super) const MAGIC: u64 = 0xBA55_ED50;
 const PTX: u64 = 1;
 const CUBIN: u64 = 2;
 const LTO: u64 = 8;
-/// Flags of an entry that say its payload is compressed, one for each method.
+/// Flags of entries with compressed payloads, one per method.
 const COMPRESSED: u64 = 0x2000 | 0x8000;
 
 struct Entry {
@@ -17,23 +17,23 @@ struct Entry {
     len: u64,
 }
 
-fn damaged() -> Problem {
-    Problem::Invalid("the fat binary is damaged or truncated".into())
+fn damaged() -> CodeError {
+    CodeError::Invalid("the fat binary is corrupted or truncated".into())
 }
 
-/// Bytes of a fat binary with its header; `None` if there is none.
-pub(super) fn size(data: Data<'_>) -> Option<u64> {
+/// Size of a fat binary including its header; `None` for other data.
+pub(super) fn size(data: CodeSource<'_>) -> Option<u64> {
     if data.word::<4>(0)? != MAGIC {
         return None;
     }
-    // magic u32, version u16, header size u16, size of what follows u64
+    // magic u32, version u16, header size u16, size of the rest u64
     let header = data.word::<2>(6)?;
     header
         .checked_add(data.word::<8>(8)?)
         .filter(|&n| n <= LARGEST)
 }
 
-fn entries(data: Data<'_>) -> Option<Vec<Entry>> {
+fn entries(data: CodeSource<'_>) -> Option<Vec<Entry>> {
     let end = size(data)?;
     let mut at = data.word::<2>(6)?.max(16);
     let mut found = Vec::new();
@@ -57,8 +57,8 @@ fn entries(data: Data<'_>) -> Option<Vec<Entry>> {
     Some(found)
 }
 
-/// The newest uncompressed PTX; else the PTX that a cubin in it carries; else LTO IR.
-pub(super) fn content(data: Data<'_>, name: &str) -> Result<Content, Problem> {
+/// The newest uncompressed PTX, else the PTX embedded in a cubin, else LTO IR.
+pub(super) fn content(data: CodeSource<'_>, name: &str) -> Result<Content, CodeError> {
     let entries = entries(data).ok_or_else(damaged)?;
     let open = |kind| {
         entries
@@ -79,17 +79,17 @@ pub(super) fn content(data: Data<'_>, name: &str) -> Result<Content, Problem> {
         }
     }
     if entries.iter().any(|e| e.kind == PTX) {
-        return Err(Problem::NoPtx(
+        return Err(CodeError::NoPtx(
             "the fat binary's PTX is compressed, which the CPU device does not read; make it without compression \
              (-compress=false, nvcc --no-compress)"
                 .into(),
         ));
     }
-    // nvJitLink takes the fat binary as it is.
-    if let (Some(_), Data::Slice(bytes)) = (entries.iter().find(|e| e.kind == LTO), data) {
+    // nvJitLink accepts the fat binary as is.
+    if let (Some(_), CodeSource::Slice(bytes)) = (entries.iter().find(|e| e.kind == LTO), data) {
         return Ok(Content::Lto(bytes.to_vec()));
     }
-    Err(Problem::NoPtx(
+    Err(CodeError::NoPtx(
         "the fat binary holds machine code of GPUs only, which the CPU device cannot run; add PTX to it \
          (-gencode arch=compute_XX,code=compute_XX)"
             .into(),

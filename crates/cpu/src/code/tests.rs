@@ -1,4 +1,6 @@
-//! Every format, whole and damaged.
+//! Tests of every format, intact and corrupted.
+
+use object::elf::SHT_PROGBITS;
 
 use super::*;
 
@@ -11,7 +13,7 @@ fn unit(name: &str, text: &str) -> Unit {
     }
 }
 
-/// A fat binary with entries of kind, flags, architecture and contents.
+/// A fat binary with entries (kind, flags, architecture, contents).
 fn fatbin(entries: &[(u16, u64, u32, &[u8])]) -> Vec<u8> {
     let mut all = Vec::new();
     for &(kind, flags, arch, payload) in entries {
@@ -34,15 +36,15 @@ fn fatbin(entries: &[(u16, u64, u32, &[u8])]) -> Vec<u8> {
 }
 
 fn text(bytes: &[u8]) -> Option<String> {
-    match content(Data::Slice(bytes), "n") {
+    match content(CodeSource::Slice(bytes), "n") {
         Ok(Content::Ptx(units)) => Some(units.iter().map(|u| u.text.as_str()).collect()),
         _ => None,
     }
 }
 
-fn problem(bytes: &[u8]) -> Problem {
-    // By address and by slice alike, as long as the address is followed by something.
-    let by_slice = content(Data::Slice(bytes), "").expect_err("no code");
+fn problem(bytes: &[u8]) -> CodeError {
+    // By slice, and by address if other data follows.
+    let by_slice = content(CodeSource::Slice(bytes), "").expect_err("no code");
     let padded = [bytes, &[0; 64]].concat();
     let by_address = units_at(padded.as_ptr() as u64).expect_err("no code");
     assert_eq!(
@@ -57,10 +59,10 @@ fn ptx_text() {
     let loaded = units_at(PTX.as_ptr() as u64).unwrap();
     assert_eq!(loaded, [unit("", ".version 9.0\n.target sm_89\n")]);
     assert!(text(b"/* c */ // d\n .version 9.0").is_some());
-    assert!(matches!(problem(b"hello"), Problem::Invalid(_)));
-    assert!(matches!(problem(b""), Problem::Invalid(_)));
-    assert_eq!(units_at(5), Err(Problem::Unreadable));
-    assert_eq!(units_at(0), Err(Problem::Unreadable));
+    assert!(matches!(problem(b"hello"), CodeError::Invalid(_)));
+    assert!(matches!(problem(b""), CodeError::Invalid(_)));
+    assert_eq!(units_at(5), Err(CodeError::Unreadable));
+    assert_eq!(units_at(0), Err(CodeError::Unreadable));
 }
 
 #[test]
@@ -71,84 +73,85 @@ fn fat_binaries() {
         (2, 0x11, 90, b"\x7fELF"),
     ]);
     assert_eq!(text(&newest).unwrap(), ".version 9.0\n.target sm_89\n");
-    let Problem::NoPtx(why) = problem(&fatbin(&[(1, 0x2011, 89, PTX)])) else {
+    let CodeError::NoPtx(why) = problem(&fatbin(&[(1, 0x2011, 89, PTX)])) else {
         panic!("compressed");
     };
     assert!(why.contains("compressed"), "{why}");
     assert!(matches!(
         problem(&fatbin(&[(2, 0x11, 89, b"\x7fELF")])),
-        Problem::NoPtx(_)
+        CodeError::NoPtx(_)
     ));
     let cubin = wrap(&[unit("", "carried")]);
     assert_eq!(text(&fatbin(&[(2, 0x11, 89, &cubin)])).unwrap(), "carried");
     let mut broken = fatbin(&[(1, 0, 89, PTX)]);
     broken[24..32].fill(0xFF);
-    assert!(matches!(problem(&broken), Problem::Invalid(_)));
-    // LTO IR goes to nvJitLink with its fat binary around it.
+    assert!(matches!(problem(&broken), CodeError::Invalid(_)));
+    // nvJitLink receives LTO IR in its fat binary.
     let lto = fatbin(&[(8, 0, 89, b"\xED\x43\x4E\x7F")]);
     assert_eq!(
-        content(Data::Slice(&lto), ""),
+        content(CodeSource::Slice(&lto), ""),
         Ok(Content::Lto(lto.clone()))
     );
     assert_eq!(
-        content(Data::Slice(b"\xED\x43\x4E\x7F.."), ""),
+        content(CodeSource::Slice(b"\xED\x43\x4E\x7F.."), ""),
         Ok(Content::Lto(b"\xED\x43\x4E\x7F..".to_vec()))
     );
     assert!(matches!(
         units_at(b"\xED\x43\x4E\x7F..".as_ptr() as u64),
-        Err(Problem::NoPtx(_))
+        Err(CodeError::NoPtx(_))
     ));
 }
 
 #[test]
-fn a_cubin_carries_its_ptx() {
+fn cubin_embeds_its_ptx() {
     let bare = elf::empty();
-    assert_eq!(elf::size(Data::Slice(&bare)), Some(bare.len() as u64));
-    assert!(matches!(problem(&bare), Problem::NoPtx(_)));
+    assert!(elf::sections(CodeSource::Slice(&bare)).is_some());
+    assert!(elf::sections(CodeSource::Slice(&bare[..bare.len() - 1])).is_none());
+    assert!(matches!(problem(&bare), CodeError::NoPtx(_)));
     let units = [unit("a", "one"), unit("b", "two")];
     let cubin = attach(&bare, &units).unwrap();
     assert_eq!(
-        content(Data::Slice(&cubin), ""),
+        content(CodeSource::Slice(&cubin), ""),
         Ok(Content::Ptx(units.to_vec()))
     );
-    // A loader sees an address without a length.
+    // A loader receives an address without a length.
     let padded = [cubin.as_slice(), b"whatever comes next"].concat();
     assert_eq!(units_at(padded.as_ptr() as u64), Ok(units.to_vec()));
-    // The names of the sections that were there are still theirs.
-    let names: Vec<_> = elf::sections(Data::Slice(&cubin))
+    // Existing sections keep their names.
+    let names: Vec<_> = elf::sections(CodeSource::Slice(&cubin))
         .unwrap()
         .into_iter()
         .map(|s| s.name)
         .collect();
     assert_eq!(names, [".shstrtab", ".cupyrite.ptx"]);
-    // Linked again, the later section counts.
+    // If linked again, the later section takes precedence.
     let again = attach(&cubin, &[unit("c", "three")]).unwrap();
     assert_eq!(text(&again).unwrap(), "three");
     let reason = attach_reason(&bare, "the library 'x' has no PTX").unwrap();
     assert_eq!(
         problem(&reason),
-        Problem::NoPtx("the library 'x' has no PTX".into())
+        CodeError::NoPtx("the library 'x' has no PTX".into())
     );
     assert_eq!(attach(b"no ELF", &units), None);
 }
 
 #[test]
-fn damaged_cubins() {
+fn corrupted_cubins() {
     let whole = wrap(&[unit("a", "text")]);
-    // Cut anywhere, or with any byte turned over: no panic, and never more memory than the file is long.
+    // Truncated anywhere, or with any byte inverted: no panic, and no allocation larger than the file.
     for n in 4..whole.len() {
-        assert!(content(Data::Slice(&whole[..n]), "").is_err(), "{n}");
+        assert!(content(CodeSource::Slice(&whole[..n]), "").is_err(), "{n}");
     }
     for n in 0..whole.len() {
         let mut other = whole.clone();
         other[n] ^= 0xFF;
-        let _ = content(Data::Slice(&other), "");
+        let _ = content(CodeSource::Slice(&other), "");
     }
 }
 
-/// An object file of the host's: an ELF file for another machine with one section.
+/// A host object file: an ELF file for another machine with one section.
 fn object(section: &str, contents: &[u8]) -> Vec<u8> {
-    let mut file = elf::with_section(&elf::empty(), section, 1, contents).unwrap();
+    let mut file = elf::with_section(&elf::empty(), section, SHT_PROGBITS, contents).unwrap();
     file[0x12] = 62;
     file
 }
@@ -183,13 +186,13 @@ fn host_objects_and_libraries() {
     let with_code = object("__nv_relfatbin", &two);
     assert_eq!(text(&with_code).unwrap(), ".one.two");
     let without = object(".text", b"\x90");
-    assert!(matches!(problem(&without), Problem::NoPtx(_)));
+    assert!(matches!(problem(&without), CodeError::NoPtx(_)));
     let library = archive(&[
         ("/", b"odd"),
         ("plain.o/", &without),
         ("code.o/", &with_code),
     ]);
-    let Ok(Content::Ptx(units)) = content(Data::Slice(&library), "lib.a") else {
+    let Ok(Content::Ptx(units)) = content(CodeSource::Slice(&library), "lib.a") else {
         panic!("library");
     };
     assert_eq!(
@@ -197,13 +200,14 @@ fn host_objects_and_libraries() {
         [unit("lib.a(code.o)", ".one"), unit("lib.a(code.o)", ".two")]
     );
     let sass = object("__nv_relfatbin", &fatbin(&[(2, 0, 89, b"\x7fELF")]));
-    let Err(Problem::NoPtx(why)) = content(Data::Slice(&archive(&[("sass.o/", &sass)])), "lib.a")
+    let Err(CodeError::NoPtx(why)) =
+        content(CodeSource::Slice(&archive(&[("sass.o/", &sass)])), "lib.a")
     else {
         panic!("machine code");
     };
     assert!(why.contains("sass.o") && why.contains("lib.a"), "{why}");
     assert!(matches!(
-        content(Data::Slice(&library[..90]), "l"),
-        Err(Problem::Invalid(_))
+        content(CodeSource::Slice(&library[..90]), "l"),
+        Err(CodeError::Invalid(_))
     ));
 }

@@ -1,11 +1,11 @@
 //! The CUDA driver API in software: the entry points of `libcuda` with the same names and the same C signatures.
 //!
-//! Belongs here: what the driver API documents: contexts, streams, events, memory operations, modules, launches, and
-//! the validation of everything a caller may pass. Does not belong here: PTX (the engine), allocation (memory).
+//! Belongs here: what the driver API documents (contexts, streams, events, memory operations, modules, launches) and
+//! validation of all arguments. Does not belong here: PTX (the engine) and allocation (`crate::memory`).
 //!
-//! How it is laid out: an entry point is a thin shim made by `entries!`; arguments that are pointers or handles arrive
-//! as numbers and are proved before use (`checked`, `handles`); a panic never crosses the border. On the two ABIs
-//! this crate is built for (System V x86-64, AAPCS64) a pointer argument and a 64-bit integer travel alike.
+//! An entry point is a thin shim made by `entries!`. Pointer and handle arguments arrive as numbers and are checked
+//! before use (`entry::caller_memory`, `entry::handles`). A panic never crosses the FFI boundary. On the two ABIs this
+//! crate is built for (System V x86-64, AAPCS64), a pointer argument and a 64-bit integer are passed alike.
 
 use std::collections::HashMap;
 use std::ffi::{CStr, c_void};
@@ -30,11 +30,12 @@ pub use entry::init::describe;
 pub use stream::host_call::set_host_function_gate;
 pub use stream::queue::set_interrupt_hook;
 
-/// Answers for every entry point that this device does not have. It looks at no argument, so one serves all signatures.
+/// Stands in for every unimplemented entry point. It reads no argument, so one function serves all signatures.
 extern "C" fn not_supported() -> u32 {
-    entry::guard("a function that the CPU device does not have", || {
-        Err(Code::NOT_SUPPORTED)
-    })
+    entry::guard(
+        "an entry point that the CPU device does not implement",
+        || Err(Code::NOT_SUPPORTED),
+    )
 }
 
 fn table() -> &'static HashMap<&'static str, &'static Entry> {
@@ -53,8 +54,8 @@ fn table() -> &'static HashMap<&'static str, &'static Entry> {
     })
 }
 
-/// The address of the driver entry point with that exported name (`cuMemAlloc_v2`, `cuMemcpyHtoD_v2_ptds`), null if
-/// CUDA has none of that name. Entry points that this device does not implement answer `CUDA_ERROR_NOT_SUPPORTED`.
+/// The address of the driver entry point of that exported name (`cuMemAlloc_v2`, `cuMemcpyHtoD_v2_ptds`); null if CUDA
+/// has no such entry point. Unimplemented entry points return `CUDA_ERROR_NOT_SUPPORTED`.
 pub fn get_proc(name: &CStr) -> *const c_void {
     let Ok(name) = name.to_str() else {
         return std::ptr::null();
@@ -68,12 +69,12 @@ pub fn get_proc(name: &CStr) -> *const c_void {
     std::ptr::null()
 }
 
-/// Names of the entry points that do something of their own, in no particular order.
+/// Names of the implemented entry points, in no particular order.
 pub fn implemented() -> impl Iterator<Item = &'static str> {
     table().keys().copied()
 }
 
-/// Makes this the driver that `cupyrite_sys` calls when the CPU device is selected, and its NVML the one that goes with it.
+/// Registers this driver and its NVML with `cupyrite_sys`, which calls them when the CPU device is selected.
 pub fn install() {
     cupyrite_sys::loader::register_cpu_driver(get_proc);
     cupyrite_sys::loader::register_cpu_nvml(crate::nvml::get_proc);

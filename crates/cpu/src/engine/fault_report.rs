@@ -107,16 +107,16 @@ pub fn source_line(program: &Program, origin: &Origin) -> Option<String> {
 
 /// Describes a region.
 fn describe(region: &Region) -> String {
-    use crate::memory::Kind;
+    use crate::memory::RegionKind;
     let what = match region.kind {
-        Kind::Device => "allocation",
-        Kind::Host => "host allocation",
-        Kind::Managed => "managed allocation",
-        Kind::Global => "global variable",
-        Kind::Const => "constant variable",
-        Kind::Registered => "registered host range",
-        Kind::Virtual => "mapping of virtual memory",
-        Kind::Internal => "internal allocation of the device",
+        RegionKind::Device => "allocation",
+        RegionKind::Host => "host allocation",
+        RegionKind::Managed => "managed allocation",
+        RegionKind::Global => "global variable",
+        RegionKind::Const => "constant variable",
+        RegionKind::Registered => "registered host range",
+        RegionKind::Virtual => "mapping of virtual memory",
+        RegionKind::Internal => "internal allocation of the device",
     };
     format!("{}-byte {what} at {:#x}", region.size, region.base)
 }

@@ -1,4 +1,4 @@
-//! Pages from the operating system, and how much there is of them.
+//! Pages from the operating system, and how much memory it has.
 
 use std::fs;
 use std::os::fd::OwnedFd;
@@ -9,7 +9,7 @@ pub(crate) struct Pages {
     map: u64,
     map_len: u64,
     base: u64,
-    /// The file whose memory it shows instead, if that is so.
+    /// The file whose memory is mapped instead, if any.
     pub(super) file: Option<Arc<OwnedFd>>,
 }
 
@@ -17,13 +17,13 @@ const PAGE: u64 = 4096;
 const HUGE: u64 = 2 << 20;
 
 impl Pages {
-    /// Maps at least `size` bytes aligned to `align` (a power of two), zeroed. `None` if the system refuses.
+    /// Maps at least `size` zeroed bytes aligned to `align` (a power of two). `None` on failure.
     pub(crate) fn map(size: u64, align: u64) -> Option<Pages> {
         let huge = size >= HUGE;
         let align = align.max(if huge { HUGE } else { PAGE });
         let pages = Self::reserve(size, align)?;
         let body_len = size.checked_next_multiple_of(PAGE)? as usize;
-        // SAFETY: the range lies within the mapping just made.
+        // SAFETY: the range lies within the new mapping.
         let rc = unsafe {
             libc::mprotect(
                 pages.base as *mut _,
@@ -35,21 +35,21 @@ impl Pages {
             return None;
         }
         if huge {
-            // SAFETY: the range lies within the mapping just made; the advice changes no contents.
+            // SAFETY: the range lies within the new mapping; the advice does not change its contents.
             unsafe { libc::madvise(pages.base as *mut _, body_len, libc::MADV_HUGEPAGE) };
         }
         Some(pages)
     }
 
-    /// Reserves addresses for at least `size` bytes aligned to `align` (a power of two, at least a page); an access
-    /// faults. `None` if the system refuses.
+    /// Reserves inaccessible addresses for at least `size` bytes aligned to `align` (a power of two, at least a page).
+    /// `None` on failure.
     pub(super) fn reserve(size: u64, align: u64) -> Option<Pages> {
         let body = size.checked_next_multiple_of(PAGE)?;
-        // Reserved without access first: the slack around the aligned body is the guard.
+        // Reserved without access: the slack around the aligned body serves as guard.
         let map_len = body.checked_add(align)?.checked_add(PAGE)?;
         let len = usize::try_from(map_len).ok()?;
         let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
-        // SAFETY: a fresh anonymous mapping at an address of the kernel's choice touches no memory of ours.
+        // SAFETY: a new anonymous mapping at an address of the kernel's choice affects no existing memory.
         let p = unsafe { libc::mmap(std::ptr::null_mut(), len, libc::PROT_NONE, flags, -1, 0) };
         if p == libc::MAP_FAILED {
             return None;
@@ -63,9 +63,9 @@ impl Pages {
         })
     }
 
-    /// [`Self::reserve`] at exactly that address, a multiple of a page. `None` if any of it is taken.
+    /// [`Self::reserve`] at exactly that page-aligned address. `None` if part of the range is in use.
     ///
-    /// There is no guard behind it: who asks for addresses may ask for those that follow next, so that memory can grow.
+    /// No guard follows: programs reserve the adjacent addresses later to grow an allocation in place.
     pub(super) fn reserve_at(base: u64, size: u64) -> Option<Pages> {
         let map_len = size
             .checked_next_multiple_of(PAGE)
@@ -75,7 +75,7 @@ impl Pages {
             | libc::MAP_NORESERVE
             | libc::MAP_FIXED_NOREPLACE;
         let len = usize::try_from(map_len).ok()?;
-        // SAFETY: the flag makes the call fail where anything is mapped, so that it touches no memory of ours.
+        // SAFETY: with this flag the call fails if anything is mapped there, so it affects no existing memory.
         let p = unsafe { libc::mmap(base as *mut _, len, libc::PROT_NONE, flags, -1, 0) };
         if p == libc::MAP_FAILED {
             return None;
@@ -86,7 +86,7 @@ impl Pages {
             base: p as u64,
             file: None,
         };
-        // Systems that do not know the flag take the address for a wish.
+        // Systems that do not know the flag treat the address as a hint.
         (pages.base == base).then_some(pages)
     }
 
@@ -95,16 +95,17 @@ impl Pages {
         self.base
     }
 
-    /// Bytes of address space taken.
+    /// Length of the address range in bytes.
     pub(crate) fn len(&self) -> u64 {
         self.map_len
     }
 
-    /// Gives the memory back and keeps the addresses: an access faults from now on.
+    /// Releases the memory and keeps the addresses, which become inaccessible.
     pub(crate) fn retire(&mut self) {
         self.file = None;
         let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE | libc::MAP_FIXED;
-        // SAFETY: replaces exactly the mapping this value owns; nobody is using it (the caller checked the pins).
+        // SAFETY: replaces exactly the mapping that this value owns; no access is in progress, because the caller
+        // checked the pins.
         let p = unsafe {
             libc::mmap(
                 self.map as *mut _,
@@ -119,11 +120,11 @@ impl Pages {
     }
 }
 
-/// Shows `[base, base + size)`, which the caller has reserved, the memory of a file from `offset` on.
+/// Maps a file's memory from `offset` on at `[base, base + size)`, which the caller has reserved.
 pub(super) fn open_window(base: u64, size: u64, file: i32, offset: u64) -> bool {
     let flags = libc::MAP_SHARED | libc::MAP_FIXED;
     let rights = libc::PROT_READ | libc::PROT_WRITE;
-    // SAFETY: replaces exactly the range, which belongs to a reservation of the caller.
+    // SAFETY: replaces exactly the range, which belongs to the caller's reservation.
     let p = unsafe {
         libc::mmap(
             base as *mut _,
@@ -137,18 +138,18 @@ pub(super) fn open_window(base: u64, size: u64, file: i32, offset: u64) -> bool 
     p != libc::MAP_FAILED
 }
 
-/// Takes the memory out of `[base, base + size)` and keeps the addresses: an access faults from now on.
+/// Unmaps `[base, base + size)` and keeps the addresses, which become inaccessible.
 pub(super) fn close_window(base: u64, size: u64) {
     let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE | libc::MAP_FIXED;
-    // SAFETY: replaces exactly the range, which belongs to a reservation; nobody is using it (the caller checked the
-    // pins).
+    // SAFETY: replaces exactly the range, which belongs to a reservation; no access is in progress, because the caller
+    // checked the pins.
     let p = unsafe { libc::mmap(base as *mut _, size as usize, libc::PROT_NONE, flags, -1, 0) };
     debug_assert_ne!(p, libc::MAP_FAILED);
 }
 
 impl Drop for Pages {
     fn drop(&mut self) {
-        // SAFETY: unmaps exactly the mapping this value owns.
+        // SAFETY: unmaps exactly the mapping that this value owns.
         unsafe { libc::munmap(self.map as *mut _, self.map_len as usize) };
     }
 }
@@ -166,8 +167,7 @@ fn number(path: &str) -> Option<u64> {
     fs::read_to_string(path).ok()?.trim().parse().ok()
 }
 
-/// Memory of the machine in bytes, or of the control group this process lives in; `CUPYRITE_CPU_MEMORY` (bytes)
-/// lowers it.
+/// Memory in bytes of the machine, or of the process's control group; `CUPYRITE_CPU_MEMORY` (bytes) lowers it.
 pub(crate) fn physical_memory() -> u64 {
     static TOTAL: OnceLock<u64> = OnceLock::new();
     *TOTAL.get_or_init(|| {
@@ -188,7 +188,7 @@ pub(crate) fn physical_memory() -> u64 {
     })
 }
 
-/// Memory that can be used now without the system having to kill anybody.
+/// Memory that can be used without triggering the out-of-memory killer, in bytes.
 pub(crate) fn available_memory() -> u64 {
     let mut free = meminfo("MemAvailable").unwrap_or(u64::MAX);
     for (max, now) in [

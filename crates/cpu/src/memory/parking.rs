@@ -1,30 +1,29 @@
-//! Parking: a freed region whose memory stays set aside, so that a pool can hand it out again.
+//! Parked memory: the memory of a freed region, kept for reuse by a pool.
 //!
-//! While it is parked no region covers it: a stale pointer into it is found out like one into freed memory.
+//! No region covers parked memory, so an access through a stale pointer is detected as a use after free.
 
 use std::sync::atomic::Ordering;
 
 use super::{AddressSpace, Entry, MemoryError, Reach, Region};
 
-/// Memory that was allocated and is in no region now. [`AddressSpace::release`] gives it back; one that is dropped
-/// instead stays set aside for good.
+/// Memory that is allocated but belongs to no region. [`AddressSpace::release`] frees it; dropping it leaks it.
 #[must_use]
 pub struct Parked {
     entry: Entry,
 }
 
 impl Parked {
-    /// Bytes that can be handed out again.
+    /// Size of the memory in bytes.
     pub fn capacity(&self) -> u64 {
         self.entry.capacity
     }
 }
 
 impl AddressSpace {
-    /// Takes the region that begins at `addr` out of the table if `accept` agrees, and keeps its memory.
+    /// Removes the region that starts at `addr` from the table if `accept` returns true, and keeps its memory.
     ///
     /// # Errors
-    /// [`MemoryError::NotAllocated`] if no live region begins there or `accept` refuses it.
+    /// [`MemoryError::NotAllocated`] if no live region starts there or `accept` returns false.
     pub fn park(
         &self,
         addr: u64,
@@ -40,10 +39,10 @@ impl AddressSpace {
         Ok(Parked { entry })
     }
 
-    /// Makes parked memory a region of `size` bytes again, of the same kind as before.
+    /// Turns parked memory into a region of `size` bytes of the same kind as before.
     ///
     /// # Errors
-    /// The parked memory, if it is smaller than `size`.
+    /// Returns the parked memory if it is smaller than `size`.
     pub fn unpark(
         &self,
         mut parked: Parked,
@@ -64,7 +63,7 @@ impl AddressSpace {
         Ok(region)
     }
 
-    /// Gives parked memory back to the system.
+    /// Returns parked memory to the system.
     pub fn release(&self, parked: Parked) {
         self.heap.lock().limbo.push(parked.entry);
         self.reclaim();
@@ -73,23 +72,23 @@ impl AddressSpace {
 
 #[cfg(test)]
 mod tests {
-    use super::super::Kind;
+    use super::super::RegionKind;
     use super::*;
 
     #[test]
-    fn parked_memory_is_kept_and_out_of_reach() {
+    fn parked_memory_is_kept_and_inaccessible() {
         let s = AddressSpace::new(1 << 30);
         for size in [1000, 3 << 20] {
-            let a = s.alloc(size, 256, Kind::Device).unwrap();
+            let a = s.alloc(size, 256, RegionKind::Device).unwrap();
             let used = s.used();
             assert!(s.park(a + 1, |_| true).is_err());
             assert!(s.park(a, |_| false).is_err());
-            let p = s.park(a, |r| r.kind == Kind::Device).unwrap();
+            let p = s.park(a, |r| r.kind == RegionKind::Device).unwrap();
             assert!(s.find(a).is_none());
             assert!(s.free(a).is_err());
             assert_eq!(s.used(), used);
             let Err(p) = s.unpark(p, size + 1, 7, Reach::ALL) else {
-                panic!("more than there is");
+                panic!("unparked more than the capacity");
             };
             let r = s.unpark(p, size / 2, 7, Reach::of(2)).ok().unwrap();
             assert_eq!((r.base, r.size, r.owner), (a, size / 2, 7));

@@ -1,13 +1,13 @@
-//! Which device may do what with which memory.
+//! Access rights of devices to memory.
 //!
-//! All devices share the processor's memory, so any kernel could touch any allocation. A program that forgets
-//! `cuCtxEnablePeerAccess` or `cuMemSetAccess` must find out here, as it would on GPUs.
+//! All devices share the processor's memory, so any kernel could access any allocation. The rights are enforced so that
+//! a program that lacks `cuCtxEnablePeerAccess` or `cuMemSetAccess` fails here as it would on GPUs.
 
 use std::sync::Arc;
 
 use super::Region;
 
-/// What a device may do with memory (`CUmemAccess_flags`).
+/// A device's access to memory (`CUmemAccess_flags`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Access {
     /// Nothing.
@@ -18,32 +18,32 @@ pub enum Access {
     ReadWrite,
 }
 
-/// The rights of each device, two bits a device, and whether peers can be let in.
+/// The access of every device, two bits each, and whether peer access applies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Reach(u64);
 
-/// Set if `cuCtxEnablePeerAccess` opens the region to another context.
+/// Set if `cuCtxEnablePeerAccess` grants other contexts access.
 const PEERS: u64 = 1 << 63;
-/// As many devices have bits of their own.
+/// Number of devices with bits of their own.
 const DEVICES: i32 = 31;
 
 impl Reach {
-    /// Every device may load and store.
+    /// Load and store for every device.
     pub const ALL: Reach = Reach(PEERS - 1);
-    /// No device may do anything.
+    /// No access for any device.
     pub const NONE: Reach = Reach(0);
 
-    /// Only that device, until others are given rights.
+    /// Access for one device only.
     pub fn of(device: i32) -> Reach {
         Self::NONE.with(device, Access::ReadWrite)
     }
 
-    /// The same, and `cuCtxEnablePeerAccess` lets others in.
+    /// Adds access by way of `cuCtxEnablePeerAccess`.
     pub const fn and_peers(self) -> Reach {
         Reach(self.0 | PEERS)
     }
 
-    /// The same with other rights for one device.
+    /// Changes the access of one device.
     pub fn with(self, device: i32, access: Access) -> Reach {
         if !(0..DEVICES).contains(&device) {
             return self;
@@ -57,7 +57,7 @@ impl Reach {
         Reach(self.0 & !(3 << shift) | bits << shift)
     }
 
-    /// What that device may do.
+    /// The access of a device.
     pub fn access(self, device: i32) -> Access {
         if !(0..DEVICES).contains(&device) {
             return Access::None;
@@ -69,28 +69,28 @@ impl Reach {
         }
     }
 
-    /// Whether no device may do anything.
+    /// Whether no device has access.
     pub const fn is_none(self) -> bool {
         self.0 == 0
     }
 
-    /// Whether `cuCtxEnablePeerAccess` lets others in, which a pool's and a mapping's own rights do not.
+    /// Whether `cuCtxEnablePeerAccess` applies. It does not apply to pools and mappings, which have their own rights.
     pub const fn has_peers(self) -> bool {
         self.0 & PEERS != 0
     }
 
-    /// What both allow.
+    /// The access that both allow.
     pub const fn and(self, other: Reach) -> Reach {
         Reach(self.0 & other.0)
     }
 }
 
-/// Who accesses memory: a device, and what its context may reach besides.
+/// The accessor of memory: a device, and the peers that its context has enabled.
 #[derive(Clone, Debug)]
 pub struct Viewer {
     /// Ordinal of the device.
     pub device: i32,
-    /// Owners whose regions `cuCtxEnablePeerAccess` has opened.
+    /// Owners whose regions `cuCtxEnablePeerAccess` has made accessible.
     pub peers: Arc<[u64]>,
 }
 
@@ -105,7 +105,7 @@ impl Default for Viewer {
 }
 
 impl Viewer {
-    /// What this viewer may do with a region.
+    /// The viewer's access to a region.
     pub fn access(&self, region: &Region) -> Access {
         let own = region.reach.access(self.device);
         if own != Access::ReadWrite
@@ -123,7 +123,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rights_of_devices_are_apart() {
+    fn devices_have_separate_rights() {
         let r = Reach::of(3).with(0, Access::Read);
         assert_eq!(r.access(3), Access::ReadWrite);
         assert_eq!(r.access(0), Access::Read);

@@ -1,5 +1,5 @@
-//! Memory that other processes can map: allocations of a file's, windows into a file of another process, and memory of
-//! our own that becomes a file's because somebody wants to share it.
+//! Memory shared with other processes: allocations within a file, mappings of another process's file, and existing
+//! memory that moves to a file when it is shared.
 
 use std::collections::BTreeMap;
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -11,32 +11,32 @@ use parking_lot::Mutex;
 
 use super::files;
 use super::pages::{self, Pages};
-use super::{AddressSpace, Backing, CHUNK, Charge, Entry, Kind, MemoryError, Reach, Region};
+use super::{AddressSpace, Backing, CHUNK, Charge, Entry, MemoryError, Reach, Region, RegionKind};
 
 const PAGE: u64 = 4096;
-/// What the names of files begin with that hold memory which was shared after it had been allocated.
+/// Prefix of the names of files for memory that was shared after its allocation.
 pub(crate) const SHARED_NAME: &str = "cupyrite-shared-";
 
-/// A file in which memory is allocated, a page or more at a time.
+/// A file from which memory is allocated, in units of pages.
 pub struct Arena {
     space: Arc<AddressSpace>,
     file: OwnedFd,
-    /// Unused parts: offset and length. Neighbours are joined.
+    /// Free ranges: offset to length. Adjacent ranges are merged.
     free: Mutex<BTreeMap<u64, u64>>,
 }
 
 impl Arena {
-    /// A file with that name. Its first `head` bytes, a multiple of a page, are the caller's; the rest, as large as the
-    /// space, is for allocations. A file takes memory only where something was written.
+    /// Creates a file of that name. Its first `head` bytes, a multiple of a page, belong to the caller; the rest, sized
+    /// after the space, is for allocations. Only written parts of a file occupy memory.
     ///
     /// # Errors
-    /// [`MemoryError::System`] if the system refuses.
+    /// [`MemoryError::System`] if the file cannot be created.
     pub fn create(
         space: &Arc<AddressSpace>,
         name: &str,
         head: u64,
     ) -> Result<Arc<Arena>, MemoryError> {
-        // Several times the space, because free parts may be scattered.
+        // Several times the space, to allow for fragmentation.
         let body = (space.capacity().next_multiple_of(PAGE))
             .checked_mul(4)
             .filter(|n| i64::try_from(n.saturating_add(head)).is_ok())
@@ -83,7 +83,7 @@ impl Arena {
     }
 }
 
-/// A part of an [`Arena`]; given back when it is dropped.
+/// A range of an [`Arena`], freed on drop.
 pub(super) struct Block {
     arena: Arc<Arena>,
     offset: u64,
@@ -97,22 +97,22 @@ impl Drop for Block {
     }
 }
 
-/// Memory of our own that another process may map: which file, and where in it.
+/// The location of shareable memory: a file and an offset.
 #[derive(Clone)]
 pub struct SharedRange {
-    /// The file; there as long as somebody holds this.
+    /// The file, open as long as this value lives.
     pub file: Arc<OwnedFd>,
-    /// Where the memory begins in it.
+    /// Offset of the memory in the file.
     pub offset: u64,
 }
 
-/// In [`AddressSpace::pins`]: nobody may touch memory now.
+/// Flag in [`AddressSpace::pins`]: no new access may begin.
 pub(super) const CLOSED: u64 = 1 << 63;
-/// How long sharing waits for a moment in which nobody touches memory.
+/// Maximum time to wait until no access is in progress.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 impl AddressSpace {
-    /// Allocates memory in a file.
+    /// Allocates memory within a file.
     ///
     /// # Errors
     /// As [`AddressSpace::alloc_owned`].
@@ -120,7 +120,7 @@ impl AddressSpace {
         &self,
         arena: &Arc<Arena>,
         size: u64,
-        kind: Kind,
+        kind: RegionKind,
         owner: u64,
         reach: Reach,
     ) -> Result<Region, MemoryError> {
@@ -152,17 +152,17 @@ impl AddressSpace {
         )
     }
 
-    /// Maps memory of a file that another process made.
+    /// Maps memory of another process's file.
     ///
     /// # Errors
-    /// [`MemoryError::OutOfMemory`] if the system refuses.
+    /// [`MemoryError::OutOfMemory`] if the mapping fails.
     #[allow(clippy::too_many_arguments)]
     pub fn map_foreign(
         &self,
         file: &OwnedFd,
         offset: u64,
         size: u64,
-        kind: Kind,
+        kind: RegionKind,
         owner: u64,
         reach: Reach,
     ) -> Result<Region, MemoryError> {
@@ -175,12 +175,12 @@ impl AddressSpace {
         file: i32,
         offset: u64,
         size: u64,
-        kind: Kind,
+        kind: RegionKind,
         owner: u64,
         reach: Reach,
         block: Option<Box<Block>>,
     ) -> Result<Region, MemoryError> {
-        // Memory of slots does not begin at a page.
+        // The memory of slots is not page-aligned.
         let skip = offset % PAGE;
         let len = skip
             .checked_add(size)
@@ -208,7 +208,7 @@ impl AddressSpace {
         Ok(region)
     }
 
-    /// Where the file of an allocation has it that [`AddressSpace::alloc_in`] made.
+    /// The file offset of an allocation made by [`AddressSpace::alloc_in`].
     pub fn offset_in(&self, arena: &Arc<Arena>, base: u64) -> Option<u64> {
         let regions = self.regions.read();
         match &regions.get(&base)?.backing {
@@ -217,14 +217,14 @@ impl AddressSpace {
         }
     }
 
-    /// Makes the memory of the region that begins at `base` a file's, where it is, so that another process can map it.
-    /// What shares its pages comes along. Waits for a moment in which nobody touches memory.
+    /// Moves the memory of the region that starts at `base` to a file, at the same address, so that another process can
+    /// map it. Regions on the same pages move along. Waits until no access is in progress.
     ///
     /// # Errors
-    /// [`MemoryError::NotAllocated`] if no region of this process's own memory begins there, [`MemoryError::Busy`] if
-    /// there is no such moment, [`MemoryError::System`] if the system refuses.
+    /// [`MemoryError::NotAllocated`] if no region of this process's own memory starts there, [`MemoryError::Busy`] if
+    /// accesses never cease, [`MemoryError::System`] if a system call fails.
     pub fn share(&self, base: u64) -> Result<SharedRange, MemoryError> {
-        // One at a time, so that nothing becomes a file's twice.
+        // One at a time, so that no memory moves twice.
         let _alone = self.sharing.lock();
         let (id, start, len, known) = {
             let regions = self.regions.read();
@@ -255,7 +255,7 @@ impl AddressSpace {
         moved.map(|file| SharedRange { file, offset })
     }
 
-    /// Does so while the gate is closed: what is freed now is not given back before it opens.
+    /// Moves the memory while the gate is closed: memory freed in the meantime is released after the gate opens.
     fn move_to_file(
         &self,
         base: u64,
@@ -265,7 +265,7 @@ impl AddressSpace {
         file: Arc<OwnedFd>,
     ) -> Result<Arc<OwnedFd>, MemoryError> {
         let mut regions = self.regions.write();
-        // It may have been freed, and its address used again, while we waited.
+        // The region may have been freed, and its address reused, during the wait.
         let entry = regions
             .get_mut(&base)
             .filter(|e| e.region.id == id)
@@ -275,7 +275,8 @@ impl AddressSpace {
             Backing::Mapping(pages) => pages,
             _ => heap.chunk(start).ok_or(MemoryError::NotAllocated)?,
         };
-        // SAFETY: the range is a mapping of this space's that a live region keeps, and nobody changes it: the gate is closed.
+        // SAFETY: the range is a mapping of this space that a live region keeps, and it does not change because the
+        // gate is closed.
         let bytes = unsafe { std::slice::from_raw_parts(start as *const u8, len as usize) };
         if !copy_to_file(&file, bytes) || !pages::open_window(start, len, file.as_raw_fd(), 0) {
             return Err(MemoryError::System);
@@ -284,7 +285,7 @@ impl AddressSpace {
         Ok(file)
     }
 
-    /// Waits until nobody touches memory and lets nobody begin.
+    /// Blocks new accesses and waits until none is in progress.
     fn close_gate(&self) -> Result<(), MemoryError> {
         let start = Instant::now();
         loop {
@@ -303,15 +304,15 @@ impl AddressSpace {
 
     fn open_gate(&self) {
         self.pins.fetch_sub(CLOSED, Ordering::SeqCst);
-        // What was freed meanwhile could not go.
+        // Memory freed in the meantime could not be released.
         self.reclaim();
     }
 
-    /// Takes part in the number of those who touch memory, when the gate is open.
+    /// Registers an access once the gate is open.
     pub(super) fn enter_gate(&self) {
         while self.pins.fetch_add(1, Ordering::SeqCst) & CLOSED != 0 {
             self.pins.fetch_sub(1, Ordering::SeqCst);
-            // As long as copying takes.
+            // For as long as copying takes.
             while self.pins.load(Ordering::SeqCst) & CLOSED != 0 {
                 std::thread::sleep(Duration::from_micros(50));
             }
@@ -319,7 +320,7 @@ impl AddressSpace {
     }
 }
 
-/// Writes memory to the beginning of a file; what is zero is left out, so that it takes no memory.
+/// Writes memory to the start of a file; zero blocks are skipped, so that they occupy no memory.
 fn copy_to_file(file: &OwnedFd, bytes: &[u8]) -> bool {
     const STEP: usize = 64 << 10;
     bytes.chunks(STEP).enumerate().all(|(i, part)| {
@@ -337,19 +338,19 @@ mod tests {
     }
 
     fn get(addr: u64) -> u64 {
-        // SAFETY: any eight bytes are a number.
+        // SAFETY: any eight bytes are a valid integer.
         unsafe { checked::read(addr) }.unwrap()
     }
 
     #[test]
-    fn memory_in_a_file_is_seen_by_whoever_maps_the_file() {
+    fn file_memory_is_visible_to_every_mapping() {
         let s = space();
         let arena = Arena::create(&s, "cupyrite-test", PAGE).unwrap();
         let a = s
-            .alloc_in(&arena, 5000, Kind::Device, 1, Reach::ALL)
+            .alloc_in(&arena, 5000, RegionKind::Device, 1, Reach::ALL)
             .unwrap();
         let b = s
-            .alloc_in(&arena, 100, Kind::Device, 1, Reach::ALL)
+            .alloc_in(&arena, 100, RegionKind::Device, 1, Reach::ALL)
             .unwrap();
         assert_eq!((a.size, s.used()), (5000, 3 * PAGE));
         assert_eq!(s.offset_in(&arena, a.base), Some(PAGE));
@@ -358,19 +359,26 @@ mod tests {
         checked::write(a.base + 4096, &7u64).unwrap();
         let theirs = space();
         let window = theirs
-            .map_foreign(arena.file(), PAGE, 5000, Kind::Device, 2, Reach::of(1))
+            .map_foreign(
+                arena.file(),
+                PAGE,
+                5000,
+                RegionKind::Device,
+                2,
+                Reach::of(1),
+            )
             .unwrap();
         assert_eq!(theirs.used(), 0);
         assert_eq!(get(window.base + 4096), 7);
         checked::write(window.base, &8u64).unwrap();
         assert_eq!(get(a.base), 8);
-        // Freed: gone here, zeros there, and its place is used again.
+        // Freed memory is unmapped here, reads as zeros there, and its range is reused.
         s.free(a.base).unwrap();
         assert_eq!(s.used(), PAGE);
         assert!(!checked::is_mapped(a.base, 8, false));
         assert_eq!(get(window.base), 0);
         let c = s
-            .alloc_in(&arena, 4096, Kind::Device, 1, Reach::ALL)
+            .alloc_in(&arena, 4096, RegionKind::Device, 1, Reach::ALL)
             .unwrap();
         assert_eq!(s.offset_in(&arena, c.base), Some(PAGE));
         theirs.free(window.base).unwrap();
@@ -382,11 +390,11 @@ mod tests {
     }
 
     #[test]
-    fn memory_becomes_a_files_where_it_is() {
+    fn shared_memory_keeps_its_address() {
         let s = space();
         for size in [1000, 3 << 20] {
-            let a = s.alloc(size, 256, Kind::Device).unwrap();
-            let neighbour = s.alloc(size, 256, Kind::Device).unwrap();
+            let a = s.alloc(size, 256, RegionKind::Device).unwrap();
+            let neighbour = s.alloc(size, 256, RegionKind::Device).unwrap();
             checked::write(a + size - 8, &1u64).unwrap();
             checked::write(neighbour, &2u64).unwrap();
             let shared = s.share(a).unwrap();
@@ -402,7 +410,7 @@ mod tests {
                     &shared.file,
                     shared.offset,
                     size,
-                    Kind::Device,
+                    RegionKind::Device,
                     0,
                     Reach::ALL,
                 )
@@ -422,21 +430,21 @@ mod tests {
             }
         }
         assert_eq!(s.used(), 0);
-        // Chunks of slots stay a file's.
+        // Slab chunks stay backed by the file.
         let chunks = &s.heap.lock().chunks;
         assert_eq!(chunks.iter().filter(|c| c.file.is_some()).count(), 1);
     }
 
     #[test]
-    fn sharing_waits_for_those_who_touch_memory() {
+    fn sharing_waits_for_accesses() {
         let s = space();
-        let a = s.alloc(1 << 20, 256, Kind::Device).unwrap();
+        let a = s.alloc(1 << 20, 256, RegionKind::Device).unwrap();
         let pin = s.pin();
         std::thread::scope(|scope| {
             let sharing = scope.spawn(|| s.share(a).is_ok());
             std::thread::sleep(Duration::from_millis(20));
             assert!(!sharing.is_finished());
-            // Who touches memory already may do so again.
+            // Nested accesses are allowed.
             drop(s.pin());
             drop(pin);
             assert!(sharing.join().unwrap());

@@ -1,7 +1,7 @@
-//! Virtual memory management: addresses without memory, memory without an address, and mappings of one at the other.
+//! Virtual memory management: address reservations, physical memory, and mappings.
 //!
-//! Physical memory is an anonymous file of the system, so that it can be mapped several times and handed to another
-//! process as a descriptor. A mapping is a region of kind [`Kind::Virtual`] as soon as some device may use it.
+//! Physical memory is an anonymous file, so that it can be mapped several times and exported to other processes as a
+//! descriptor. A mapping is a region of kind [`RegionKind::Virtual`] as soon as a device may access it.
 
 use std::collections::BTreeMap;
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -10,36 +10,36 @@ use std::sync::atomic::Ordering;
 
 use super::files;
 use super::pages::{self, Pages};
-use super::{AddressSpace, Backing, Entry, Kind, MemoryError, Reach, Region};
+use super::{AddressSpace, Backing, Entry, MemoryError, Reach, Region, RegionKind};
 
-/// What the names of the files begin with; the caller's part follows.
+/// Prefix of the file names; the caller's label follows.
 const NAME: &str = "cupyrite-memory-";
 
-/// Memory without an address. It goes when the last mapping and the last handle are gone.
+/// Memory without an address. It is freed with its last mapping and handle.
 pub struct Physical {
     space: Arc<AddressSpace>,
     file: OwnedFd,
     size: u64,
     tag: u64,
-    /// What it costs on the account of this process: nothing if another process made it.
+    /// Bytes charged to this process: zero if another process created it.
     cost: u64,
 }
 
 impl Physical {
-    /// Bytes.
+    /// Size in bytes.
     pub fn size(&self) -> u64 {
         self.size
     }
 
-    /// The number it was made with.
+    /// The tag it was created with.
     pub fn tag(&self) -> u64 {
         self.tag
     }
 
-    /// A descriptor of the file, for another process; the caller owns it.
+    /// A descriptor of the file for another process, owned by the caller.
     ///
     /// # Errors
-    /// [`MemoryError::System`] if the process has no descriptor left.
+    /// [`MemoryError::System`] if no descriptor is available.
     pub fn export(&self) -> Result<OwnedFd, MemoryError> {
         self.file.try_clone().map_err(|_| MemoryError::System)
     }
@@ -51,29 +51,29 @@ impl Drop for Physical {
     }
 }
 
-/// Physical memory at an address.
+/// Physical memory mapped at an address.
 #[derive(Clone)]
 pub struct Mapping {
     /// First address.
     pub base: u64,
-    /// Bytes.
+    /// Size in bytes.
     pub size: u64,
-    /// What is mapped.
+    /// The mapped memory.
     pub physical: Arc<Physical>,
-    /// Which devices may use it.
+    /// The devices that may access it.
     pub reach: Reach,
-    /// Number of the region, unique over the life of the process.
+    /// Id of the region, unique over the life of the process.
     pub id: u64,
 }
 
-/// Reserved addresses and what is mapped at them.
+/// Reserved addresses and the mappings within them.
 pub(super) struct Reservation {
     pages: Pages,
     size: u64,
     mappings: BTreeMap<u64, Mapping>,
 }
 
-/// The mappings that make up `[addr, addr + size)` without gaps, none of them in part.
+/// The mappings that exactly cover `[addr, addr + size)`.
 fn exactly(mappings: &BTreeMap<u64, Mapping>, addr: u64, size: u64) -> Option<Vec<u64>> {
     let end = addr.checked_add(size)?;
     let mut at = addr;
@@ -90,11 +90,11 @@ fn exactly(mappings: &BTreeMap<u64, Mapping>, addr: u64, size: u64) -> Option<Ve
 }
 
 impl AddressSpace {
-    /// Sets aside `size` bytes of memory, zeroed. `label` becomes part of the name by which another process knows it,
-    /// `tag` is the caller's.
+    /// Allocates `size` zeroed bytes of physical memory. `label` becomes part of the name by which other processes
+    /// identify it; `tag` is the caller's.
     ///
     /// # Errors
-    /// [`MemoryError::InvalidRequest`] for a size of zero, [`MemoryError::OutOfMemory`] if there is not that much left.
+    /// [`MemoryError::InvalidRequest`] for a size of zero, [`MemoryError::OutOfMemory`] if too little memory is free.
     pub fn create_physical(
         self: &Arc<Self>,
         size: u64,
@@ -122,10 +122,11 @@ impl AddressSpace {
         }))
     }
 
-    /// Memory that another address space has exported, and its label. The descriptor remains the caller's.
+    /// Imports memory that another address space has exported; returns it with its label. The caller keeps the
+    /// descriptor.
     ///
     /// # Errors
-    /// [`MemoryError::InvalidRequest`] if the descriptor is not one of [`Physical::export`].
+    /// [`MemoryError::InvalidRequest`] if the descriptor is not from [`Physical::export`].
     pub fn import_physical(
         self: &Arc<Self>,
         descriptor: i32,
@@ -142,12 +143,12 @@ impl AddressSpace {
         Ok((Arc::new(physical), known.label))
     }
 
-    /// Reserves `size` bytes of addresses (a multiple of a page) aligned to `align` (a power of two), at `wish` if
-    /// that is free and not zero.
+    /// Reserves `size` bytes of addresses (a multiple of a page) aligned to `align` (a power of two), at `wish` if that
+    /// is non-zero and free.
     ///
     /// # Errors
-    /// [`MemoryError::InvalidRequest`] for a bad size or alignment, [`MemoryError::OutOfMemory`] if there are not that
-    /// many addresses.
+    /// [`MemoryError::InvalidRequest`] for an invalid size or alignment, [`MemoryError::OutOfMemory`] if the address
+    /// space is exhausted.
     pub fn reserve(&self, size: u64, align: u64, wish: u64) -> Result<u64, MemoryError> {
         if size == 0 || !size.is_multiple_of(4096) || !align.is_power_of_two() || align < 4096 {
             return Err(MemoryError::InvalidRequest);
@@ -167,10 +168,11 @@ impl AddressSpace {
         Ok(base)
     }
 
-    /// Gives reserved addresses back: exactly what [`Self::reserve`] returned, with nothing mapped.
+    /// Frees a reservation: exactly the range of [`Self::reserve`], with nothing mapped.
     ///
     /// # Errors
-    /// [`MemoryError::NotAllocated`] if that is not a reservation, [`MemoryError::Overlap`] if something is mapped.
+    /// [`MemoryError::NotAllocated`] if the range is not a reservation, [`MemoryError::Overlap`] if something is mapped
+    /// in it.
     pub fn unreserve(&self, base: u64, size: u64) -> Result<(), MemoryError> {
         let mut reservations = self.reservations.lock();
         match reservations.get(&base) {
@@ -192,19 +194,19 @@ impl AddressSpace {
         Ok(())
     }
 
-    /// The reservation that holds `addr`: its first address and its size.
+    /// First address and size of the reservation that contains `addr`.
     pub fn reservation_of(&self, addr: u64) -> Option<(u64, u64)> {
         let reservations = self.reservations.lock();
         let (&base, r) = reservations.range(..=addr).next_back()?;
         (addr - base < r.size).then_some((base, r.size))
     }
 
-    /// Maps `size` bytes of `physical`, from `offset` on, at `addr`. No device may use them yet.
+    /// Maps `size` bytes of `physical`, from `offset` on, at `addr`. No device has access yet.
     ///
     /// # Errors
-    /// [`MemoryError::InvalidRequest`] if the range does not lie in the memory, [`MemoryError::NotAllocated`] if it
+    /// [`MemoryError::InvalidRequest`] if the range exceeds the physical memory, [`MemoryError::NotAllocated`] if it
     /// does not lie in one reservation, [`MemoryError::Overlap`] if something is mapped there,
-    /// [`MemoryError::OutOfMemory`] if the system refuses.
+    /// [`MemoryError::OutOfMemory`] if the mapping fails.
     pub fn map(
         &self,
         addr: u64,
@@ -234,7 +236,8 @@ impl AddressSpace {
             return Err(MemoryError::Overlap);
         }
         let mut heap = self.heap.lock();
-        // An earlier mapping there that a running kernel holds back: the new one replaces it, its rest goes later.
+        // A running kernel may delay the release of an earlier mapping there: the new mapping replaces it, and the rest
+        // is released later.
         let mut rests = Vec::new();
         heap.limbo.retain(|e| {
             let Backing::Window(before) = &e.backing else {
@@ -271,11 +274,11 @@ impl AddressSpace {
         Ok(())
     }
 
-    /// Takes away the mappings that make up `[addr, addr + size)`, a part of one reservation. Where nothing is mapped
-    /// there is nothing to do.
+    /// Removes the mappings that exactly cover `[addr, addr + size)`, a part of one reservation. Does nothing if
+    /// nothing is mapped there.
     ///
     /// # Errors
-    /// [`MemoryError::NotMapped`] if the range has part of a mapping, or mappings and gaps, or is not reserved.
+    /// [`MemoryError::NotMapped`] if the range covers part of a mapping, or mappings and gaps, or is not reserved.
     pub fn unmap(&self, addr: u64, size: u64) -> Result<(), MemoryError> {
         let mut reservations = self.reservations.lock();
         let (&base, reservation) = reservations
@@ -307,17 +310,17 @@ impl AddressSpace {
         }
         self.generation.fetch_add(1, Ordering::SeqCst);
         drop(regions);
-        // While the reservations are locked, so that nobody can map there before the old window is known to be doomed.
+        // Under the reservation lock, so that nothing can be mapped there before the old mapping is queued for release.
         self.heap.lock().limbo.extend(gone);
         drop(reservations);
         self.reclaim();
         Ok(())
     }
 
-    /// Changes which devices may use the mappings that make up `[addr, addr + size)`.
+    /// Changes which devices may access the mappings that cover `[addr, addr + size)`.
     ///
     /// # Errors
-    /// [`MemoryError::NotMapped`] if the range is not made of whole mappings of one reservation.
+    /// [`MemoryError::NotMapped`] if the range does not consist of whole mappings of one reservation.
     pub fn set_mapping_reach(
         &self,
         addr: u64,
@@ -354,7 +357,7 @@ impl AddressSpace {
         Ok(())
     }
 
-    /// The mapping that holds `addr`, whether or not any device may use it.
+    /// The mapping that contains `addr`, whether or not any device may access it.
     pub fn mapping_at(&self, addr: u64) -> Option<Mapping> {
         let reservations = self.reservations.lock();
         let (_, reservation) = reservations.range(..=addr).next_back()?;
@@ -368,7 +371,7 @@ fn window(base: u64, size: u64, reach: Reach, id: u64) -> Region {
     Region {
         base,
         size,
-        kind: Kind::Virtual,
+        kind: RegionKind::Virtual,
         id,
         read_only: false,
         owner: 0,

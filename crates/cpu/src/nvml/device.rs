@@ -1,4 +1,4 @@
-//! Devices: handles, and what a device is.
+//! Device handles and identification.
 
 use cupyrite_sys::nvml::{nvmlPciInfo_st, nvmlPciInfoExt_v1_t, nvmlReturn_t, nvmlUUID_v1_t};
 
@@ -6,17 +6,17 @@ use super::{Res, bad, entries, get, get_text, put, put_text};
 use crate::driver::{self, DeviceFacts};
 use crate::memory::checked;
 
-/// The bits every handle begins with: no mapped address looks like it.
+/// The high bits of every handle; no mapped address has them.
 const TAG: u64 = 0x00C0_4E56_0000_0000;
 
 const INVALID: nvmlReturn_t = nvmlReturn_t::NVML_ERROR_INVALID_ARGUMENT;
 
-/// All devices. There are some, because `nvmlInit` would have failed without.
+/// All devices. There is at least one, because `nvmlInit` fails otherwise.
 pub(super) fn all() -> Res<Vec<DeviceFacts>> {
     driver::device_facts().ok_or(nvmlReturn_t::NVML_ERROR_DRIVER_NOT_LOADED)
 }
 
-/// The device with that handle.
+/// The device of that handle.
 pub(super) fn by_handle(handle: u64) -> Res<DeviceFacts> {
     let index = handle.checked_sub(TAG + 1).ok_or(INVALID)?;
     let index = usize::try_from(index).map_err(|_| INVALID)?;
@@ -27,7 +27,7 @@ fn handle_of(device: &DeviceFacts) -> u64 {
     TAG + 1 + device.ordinal as u64
 }
 
-/// Writes the handle of the first device that `wanted` picks.
+/// Writes the handle of the first device that matches `wanted`.
 fn put_handle(out: u64, wanted: impl Fn(&DeviceFacts) -> bool) -> Res {
     if out == 0 {
         return Err(INVALID);
@@ -46,7 +46,7 @@ fn by_index(index: u32, out: u64) -> Res {
     }
 }
 
-/// `GPU-` and the groups of digits of a UUID.
+/// `GPU-` and the digit groups of a UUID.
 fn uuid_text(uuid: &[u8; 16]) -> String {
     let mut text = String::from("GPU-");
     for (i, byte) in uuid.iter().enumerate() {
@@ -58,11 +58,11 @@ fn uuid_text(uuid: &[u8; 16]) -> String {
     text
 }
 
-/// `(domain, bus, device)` of `domain:bus:device.function`; the domain and the function may be missing.
+/// `(domain, bus, device)` of `domain:bus:device.function`; domain and function are optional.
 fn parse_pci(text: &str) -> Option<(u32, u32, u32)> {
     let text = match text.split_once('.') {
         None => text,
-        // A GPU has one function that NVML knows.
+        // A GPU has one function known to NVML.
         Some((text, "0")) => text,
         Some(_) => return None,
     };
@@ -111,17 +111,17 @@ fn by_uuid_struct(address: u64, out: u64) -> Res {
     }
 }
 
-/// The characters of a text and NULs behind them.
+/// The characters of a text, padded with NULs.
 fn padded<const N: usize>(text: &str) -> [std::ffi::c_char; N] {
     let mut out = [0; N];
-    // One byte stays for the NUL.
+    // Leaves room for the terminating NUL.
     for (to, from) in out[..N - 1].iter_mut().zip(text.bytes()) {
         *to = from as std::ffi::c_char;
     }
     out
 }
 
-/// The generation of chips that a compute capability belongs to: `NVML_DEVICE_ARCH_*`.
+/// The architecture of a compute capability: `NVML_DEVICE_ARCH_*`.
 fn architecture((major, minor): (i32, i32)) -> u32 {
     use cupyrite_sys::nvml;
     match (major, minor) {
@@ -177,7 +177,7 @@ entries! {
             domain,
             bus,
             device: 0,
-            // No vendor, no product: there is no card.
+            // There is no card, so vendor and device ids are zero.
             pciDeviceId: 0,
             pciSubSystemId: 0,
             busId: padded(&format!("{domain:08X}:{bus:02X}:00.0")),
@@ -209,7 +209,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn pci_addresses_are_read_as_lspci_writes_them() {
+    fn pci_addresses_parse_as_printed_by_lspci() {
         assert_eq!(parse_pci("0000C0DE:01:00.0"), Some((0xC0DE, 1, 0)));
         assert_eq!(parse_pci("c0de:0a:00"), Some((0xC0DE, 10, 0)));
         assert_eq!(parse_pci("01:00.0"), Some((0, 1, 0)));
@@ -228,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn generations() {
+    fn architectures() {
         use cupyrite_sys::nvml;
         assert_eq!(architecture((8, 9)), nvml::NVML_DEVICE_ARCH_ADA);
         assert_eq!(architecture((8, 6)), nvml::NVML_DEVICE_ARCH_AMPERE);

@@ -1,12 +1,11 @@
 //! NVML for the CPU device: the entry points of `libnvidia-ml` with the same names and the same C signatures.
 //!
-//! Belongs here: what this device can honestly say of itself: which devices there are, what they are called, their
-//! memory, how busy they are and who uses them. Everything else that NVML has (clocks, fans, power, ECC, MIG, vGPU,
-//! events) answers `NVML_ERROR_NOT_SUPPORTED`, as a GPU without the feature does. Does not belong here: how the figures
-//! come about (the driver).
+//! Belongs here: the figures that this device has: device names, memory, utilisation and processes. All other functions
+//! (clocks, fans, power, ECC, MIG, vGPU, events) return `NVML_ERROR_NOT_SUPPORTED`, as a GPU without the feature does.
+//! Does not belong here: how the figures are obtained (the driver).
 //!
-//! Pointers arrive as numbers and are read and written through the operating system ([`crate::memory::checked`]): a
-//! wrong one is `NVML_ERROR_INVALID_ARGUMENT`. A panic never crosses the border.
+//! Pointers arrive as numbers and are accessed through the operating system ([`crate::memory::checked`]): an invalid
+//! one yields `NVML_ERROR_INVALID_ARGUMENT`. A panic never crosses the FFI boundary.
 
 use std::collections::HashMap;
 use std::ffi::{CStr, c_void};
@@ -21,10 +20,10 @@ mod device;
 mod system;
 mod usage;
 
-/// What the inside returns; the error is a status other than `NVML_SUCCESS`.
+/// Result of NVML's internal functions; the error is a status other than `NVML_SUCCESS`.
 type Res<T = ()> = Result<T, nvmlReturn_t>;
 
-/// The status for a pointer that points nowhere.
+/// The status of an invalid pointer.
 fn bad(_: BadAddress) -> nvmlReturn_t {
     nvmlReturn_t::NVML_ERROR_INVALID_ARGUMENT
 }
@@ -35,11 +34,11 @@ struct Entry {
     address: *const c_void,
 }
 
-// SAFETY: an entry is a constant name and the address of a function.
+// SAFETY: an entry holds a constant name and a function address.
 unsafe impl Sync for Entry {}
 
-/// Defines entry points and the table `ENTRIES` that lists them: `fn name "nvmlName" (args) { body }`, where the body is
-/// a [`Res`]. `bare;` at the start leaves out the check that `nvmlInit` was called.
+/// Defines entry points and the table `ENTRIES` that lists them: `fn name "nvmlName" (args) { body }`, where the body
+/// returns a [`Res`]. A leading `bare;` omits the check that `nvmlInit` was called.
 macro_rules! entries {
     (bare; $($rest:tt)*) => { $crate::nvml::entries!(@with $crate::nvml::guard_bare; $($rest)*); };
     (@with $guard:path; $(fn $name:ident $c:literal ($($arg:ident: $ty:ty),* $(,)?) $body:block)*) => {
@@ -57,7 +56,7 @@ macro_rules! entries {
 }
 use entries;
 
-/// Runs an entry point's body; a panic is answered here.
+/// Runs an entry point's body; turns a panic into a status.
 fn guard_bare(body: impl FnOnce() -> Res) -> u32 {
     match catch_unwind(AssertUnwindSafe(body)) {
         Ok(Ok(())) => nvmlReturn_t::NVML_SUCCESS.0,
@@ -66,7 +65,7 @@ fn guard_bare(body: impl FnOnce() -> Res) -> u32 {
     }
 }
 
-/// [`guard_bare`] for everything that needs `nvmlInit` first.
+/// [`guard_bare`] for entry points that require `nvmlInit`.
 fn guard(body: impl FnOnce() -> Res) -> u32 {
     if !system::initialised() {
         return nvmlReturn_t::NVML_ERROR_UNINITIALIZED.0;
@@ -74,12 +73,12 @@ fn guard(body: impl FnOnce() -> Res) -> u32 {
     guard_bare(body)
 }
 
-/// Answers for every entry point that this device does not have. It looks at no argument, so one serves all signatures.
+/// Stands in for every unimplemented entry point. It reads no argument, so one function serves all signatures.
 extern "C" fn not_supported() -> u32 {
     guard(|| Err(nvmlReturn_t::NVML_ERROR_NOT_SUPPORTED))
 }
 
-/// Writes `value` where the caller wants it.
+/// Writes `value` to the caller's address.
 fn put<T: Copy>(addr: u64, value: T) -> Res {
     if addr == 0 {
         return Err(nvmlReturn_t::NVML_ERROR_INVALID_ARGUMENT);
@@ -93,7 +92,7 @@ fn get(addr: u64) -> Res<u32> {
     unsafe { checked::read::<u32>(addr) }.map_err(bad)
 }
 
-/// Writes `text` and its NUL into a buffer of `length` bytes, or says that they do not fit.
+/// Writes `text` and its NUL to a buffer of `length` bytes; fails if they do not fit.
 fn put_text(addr: u64, length: u32, text: &str) -> Res {
     if addr == 0 {
         return Err(nvmlReturn_t::NVML_ERROR_INVALID_ARGUMENT);
@@ -105,7 +104,7 @@ fn put_text(addr: u64, length: u32, text: &str) -> Res {
     checked::write_bytes(addr, &bytes).map_err(bad)
 }
 
-/// Longest text a caller may pass.
+/// Longest accepted text argument.
 const LONGEST_TEXT: u64 = 256;
 
 /// Reads a NUL-terminated text.
@@ -114,10 +113,10 @@ fn get_text(addr: u64) -> Res<String> {
     String::from_utf8(bytes).map_err(|_| nvmlReturn_t::NVML_ERROR_INVALID_ARGUMENT)
 }
 
-/// What the addresses of a table point to.
+/// Function addresses by exported name.
 type Known = HashMap<&'static [u8], *const c_void>;
 
-/// The table of addresses by exported name.
+/// [`Known`] as a static value.
 struct Addresses(Known);
 // SAFETY: the addresses are those of functions, which any thread may call.
 unsafe impl Send for Addresses {}
@@ -146,8 +145,8 @@ fn implemented() -> impl Iterator<Item = &'static Entry> {
         .flatten()
 }
 
-/// The address of the NVML entry point with that exported name (`nvmlInit_v2`), null if NVML has none of that name.
-/// Entry points that this device does not implement answer `NVML_ERROR_NOT_SUPPORTED`.
+/// The address of the NVML entry point of that exported name (`nvmlInit_v2`); null if NVML has no such entry point.
+/// Unimplemented entry points return `NVML_ERROR_NOT_SUPPORTED`.
 pub fn get_proc(name: &CStr) -> *const c_void {
     addresses()
         .get(name.to_bytes())

@@ -1,4 +1,4 @@
-//! Starting and stopping, versions, names of processes, texts of errors.
+//! Initialisation, versions, process names, error strings.
 
 use std::ffi::{CStr, c_char, c_void};
 
@@ -8,7 +8,7 @@ use parking_lot::Mutex;
 use super::{Res, entries, put, put_text};
 use crate::driver;
 
-/// How often NVML was initialised, and in which process: a forked child has to begin anew.
+/// Initialisation count and process: a forked child starts over.
 static INITS: Mutex<(u32, u64)> = Mutex::new((0, 0));
 
 pub(super) fn initialised() -> bool {
@@ -18,7 +18,7 @@ pub(super) fn initialised() -> bool {
 
 fn init() -> Res {
     if driver::device_facts().is_none() {
-        // The environment asks for devices that there cannot be; `cuInit` fails too.
+        // The environment requests impossible devices; `cuInit` fails too.
         return Err(nvmlReturn_t::NVML_ERROR_DRIVER_NOT_LOADED);
     }
     let pid = std::process::id();
@@ -39,10 +39,10 @@ fn shutdown() -> Res {
     Ok(())
 }
 
-/// The version this device's driver has: the project's own.
+/// The driver version reported to programs: the project's version.
 const DRIVER: &str = env!("CARGO_PKG_VERSION");
 
-/// What a process was started as.
+/// The command line of a process.
 fn process_name(pid: u32) -> Res<String> {
     let not_found = |_| nvmlReturn_t::NVML_ERROR_NOT_FOUND;
     let command = std::fs::read(format!("/proc/{pid}/cmdline")).map_err(not_found)?;
@@ -50,12 +50,12 @@ fn process_name(pid: u32) -> Res<String> {
     if !first.is_empty() {
         return Ok(String::from_utf8_lossy(first).into_owned());
     }
-    // Threads of the kernel have no command line.
+    // Kernel threads have no command line.
     let name = std::fs::read_to_string(format!("/proc/{pid}/comm")).map_err(not_found)?;
     Ok(name.trim_end().to_owned())
 }
 
-/// As much of `text` as is below `most` bytes, cut between characters.
+/// Truncates `text` to `most` bytes, at a character boundary.
 fn cut(text: &str, most: usize) -> &str {
     let mut end = text.len().min(most);
     while !text.is_char_boundary(end) {
@@ -68,11 +68,11 @@ entries! { bare;
     fn init_v1 "nvmlInit" () { init() }
     fn init_v2 "nvmlInit_v2" () { init() }
     fn init_with_flags "nvmlInitWithFlags" (_flags: u32) {
-        // The flags are about GPUs that are missing or not attached.
+        // The flags concern missing and detached GPUs.
         init()
     }
     fn shut_down "nvmlShutdown" () { shutdown() }
-    // Versions can be asked for without initialising, as the manual says.
+    // Versions can be queried before initialisation, as documented by NVIDIA.
     fn cuda_version "nvmlSystemGetCudaDriverVersion" (out: u64) { put(out, driver::DRIVER_VERSION) }
     fn cuda_version_v2 "nvmlSystemGetCudaDriverVersion_v2" (out: u64) { put(out, driver::DRIVER_VERSION) }
     fn nvml_version "nvmlSystemGetNVMLVersion" (out: u64, length: u32) {
@@ -92,33 +92,33 @@ entries! { bare;
             return Err(nvmlReturn_t::NVML_ERROR_INVALID_ARGUMENT);
         }
         let name = process_name(pid)?;
-        // A name that is too long is cut, as the manual says.
+        // An overlong name is truncated, as documented by NVIDIA.
         put_text(out, length, cut(&name, length as usize - 1))
     }
 }
 
-/// Texts of the statuses, in our own words.
+/// Descriptions of the statuses, in this project's words.
 const TEXTS: &[(nvmlReturn_t, &CStr)] = &[
     (nvmlReturn_t::NVML_SUCCESS, c"success"),
     (
         nvmlReturn_t::NVML_ERROR_UNINITIALIZED,
-        c"NVML is not initialised: call nvmlInit first",
+        c"NVML is not initialised; call nvmlInit first",
     ),
     (
         nvmlReturn_t::NVML_ERROR_INVALID_ARGUMENT,
-        c"an argument is not valid",
+        c"an argument is invalid",
     ),
     (
         nvmlReturn_t::NVML_ERROR_NOT_SUPPORTED,
-        c"this device does not support that",
+        c"the device does not support the request",
     ),
     (
         nvmlReturn_t::NVML_ERROR_NO_PERMISSION,
-        c"the user has no permission for that",
+        c"the user lacks the permission",
     ),
     (
         nvmlReturn_t::NVML_ERROR_ALREADY_INITIALIZED,
-        c"NVML is initialised already",
+        c"NVML is already initialised",
     ),
     (nvmlReturn_t::NVML_ERROR_NOT_FOUND, c"not found"),
     (
@@ -127,16 +127,16 @@ const TEXTS: &[(nvmlReturn_t, &CStr)] = &[
     ),
     (
         nvmlReturn_t::NVML_ERROR_INSUFFICIENT_POWER,
-        c"the device has not enough external power",
+        c"the device's external power supply is insufficient",
     ),
     (
         nvmlReturn_t::NVML_ERROR_DRIVER_NOT_LOADED,
         c"the driver is not loaded",
     ),
-    (nvmlReturn_t::NVML_ERROR_TIMEOUT, c"the time limit passed"),
+    (nvmlReturn_t::NVML_ERROR_TIMEOUT, c"the request timed out"),
     (
         nvmlReturn_t::NVML_ERROR_IRQ_ISSUE,
-        c"the kernel reports trouble with interrupts",
+        c"the kernel detected an interrupt problem",
     ),
     (
         nvmlReturn_t::NVML_ERROR_LIBRARY_NOT_FOUND,
@@ -148,11 +148,11 @@ const TEXTS: &[(nvmlReturn_t, &CStr)] = &[
     ),
     (
         nvmlReturn_t::NVML_ERROR_CORRUPTED_INFOROM,
-        c"the device's infoROM is damaged",
+        c"the device's infoROM is corrupted",
     ),
     (
         nvmlReturn_t::NVML_ERROR_GPU_IS_LOST,
-        c"the device is lost: it fell off the bus or cannot be reached",
+        c"the device is lost: it is no longer accessible on the bus",
     ),
     (
         nvmlReturn_t::NVML_ERROR_RESET_REQUIRED,
@@ -160,18 +160,18 @@ const TEXTS: &[(nvmlReturn_t, &CStr)] = &[
     ),
     (
         nvmlReturn_t::NVML_ERROR_OPERATING_SYSTEM,
-        c"the operating system refuses to let the device be controlled",
+        c"the operating system denies control of the device",
     ),
     (
         nvmlReturn_t::NVML_ERROR_LIB_RM_VERSION_MISMATCH,
-        c"driver and library are of different versions",
+        c"driver and library versions do not match",
     ),
     (nvmlReturn_t::NVML_ERROR_IN_USE, c"the device is in use"),
     (nvmlReturn_t::NVML_ERROR_MEMORY, c"not enough memory"),
-    (nvmlReturn_t::NVML_ERROR_NO_DATA, c"there are no data"),
+    (nvmlReturn_t::NVML_ERROR_NO_DATA, c"no data is available"),
     (
         nvmlReturn_t::NVML_ERROR_VGPU_ECC_NOT_SUPPORTED,
-        c"not possible for a vGPU while ECC is on",
+        c"not available for a vGPU while ECC is enabled",
     ),
     (
         nvmlReturn_t::NVML_ERROR_INSUFFICIENT_RESOURCES,
@@ -179,15 +179,15 @@ const TEXTS: &[(nvmlReturn_t, &CStr)] = &[
     ),
     (
         nvmlReturn_t::NVML_ERROR_FREQ_NOT_SUPPORTED,
-        c"the device does not have this frequency",
+        c"the device does not support this frequency",
     ),
     (
         nvmlReturn_t::NVML_ERROR_ARGUMENT_VERSION_MISMATCH,
-        c"the version in the argument is not known",
+        c"the argument's structure version is unknown",
     ),
     (
         nvmlReturn_t::NVML_ERROR_DEPRECATED,
-        c"this function is gone",
+        c"the function is deprecated",
     ),
     (
         nvmlReturn_t::NVML_ERROR_NOT_READY,
@@ -199,11 +199,11 @@ const TEXTS: &[(nvmlReturn_t, &CStr)] = &[
     ),
     (
         nvmlReturn_t::NVML_ERROR_INVALID_STATE,
-        c"the state does not allow that",
+        c"the current state does not allow the request",
     ),
     (
         nvmlReturn_t::NVML_ERROR_RESET_TYPE_NOT_SUPPORTED,
-        c"the device does not have this kind of reset",
+        c"the device does not support this type of reset",
     ),
     (nvmlReturn_t::NVML_ERROR_UNKNOWN, c"an unknown error"),
 ];
@@ -211,7 +211,7 @@ const TEXTS: &[(nvmlReturn_t, &CStr)] = &[
 extern "C" fn error_string(status: u32) -> *const c_char {
     let known = TEXTS.iter().find(|(s, _)| s.0 == status);
     known
-        .map_or(c"a status that NVML does not have", |(_, text)| text)
+        .map_or(c"an unknown status", |(_, text)| text)
         .as_ptr()
 }
 

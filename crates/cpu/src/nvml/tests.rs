@@ -1,4 +1,4 @@
-//! NVML through its C entry points, as a program would call it.
+//! Calls NVML's C entry points as a program would.
 
 use std::ffi::{CStr, CString, c_char};
 
@@ -17,7 +17,7 @@ const NOT_FOUND: u32 = 6;
 const INSUFFICIENT_SIZE: u32 = 7;
 const VERSION_MISMATCH: u32 = 25;
 
-/// An entry point seen as taking words only; missing ones are ignored.
+/// An entry point called with words only; surplus arguments are ignored.
 type Words = unsafe extern "C" fn(u64, u64, u64, u64, u64, u64) -> u32;
 
 fn call(name: &str, args: &[u64]) -> u32 {
@@ -25,7 +25,7 @@ fn call(name: &str, args: &[u64]) -> u32 {
     assert!(!address.is_null(), "{name} has no address");
     let mut a = [0u64; 6];
     a[..args.len()].copy_from_slice(args);
-    // SAFETY: all entry points are C functions of at most six integer arguments, which both ABIs pass in words.
+    // SAFETY: all entry points are C functions of at most six integer arguments, which both ABIs pass in registers.
     unsafe {
         std::mem::transmute::<*const std::ffi::c_void, Words>(address)(
             a[0], a[1], a[2], a[3], a[4], a[5],
@@ -37,7 +37,7 @@ fn at<T>(value: &mut T) -> u64 {
     std::ptr::from_mut(value) as u64
 }
 
-/// How often NVML is initialised is one number for the process: tests take turns.
+/// NVML's initialisation count is per process: tests run one at a time.
 static TURN: Mutex<()> = Mutex::new(());
 
 struct Session(#[allow(dead_code)] MutexGuard<'static, ()>);
@@ -65,7 +65,7 @@ impl Drop for Session {
     }
 }
 
-/// The text that a function of (device, buffer, length) gives.
+/// The text returned by a function of (device, buffer, length).
 fn text(name: &str, device: u64) -> String {
     let mut buffer = [0x55u8; 96];
     assert_eq!(
@@ -81,7 +81,7 @@ fn text(name: &str, device: u64) -> String {
 }
 
 #[test]
-fn it_counts_how_often_it_was_initialised() {
+fn initialisations_are_counted() {
     let session = Session::new();
     let mut count = 0u32;
     assert_eq!(call("nvmlInitWithFlags", &[1]), 0);
@@ -99,7 +99,7 @@ fn it_counts_how_often_it_was_initialised() {
 }
 
 #[test]
-fn every_function_of_the_library_answers() {
+fn every_entry_point_returns_a_status() {
     let _session = Session::new();
     let mut done = 0;
     for row in &SYMBOLS {
@@ -120,7 +120,7 @@ fn every_function_of_the_library_answers() {
 }
 
 #[test]
-fn a_device_is_found_by_everything_that_names_it() {
+fn devices_are_found_by_index_uuid_and_pci_id() {
     let session = Session::new();
     let device = session.device();
     let uuid = text("nvmlDeviceGetUUID", device);
@@ -189,7 +189,7 @@ fn a_device_is_found_by_everything_that_names_it() {
 }
 
 #[test]
-fn a_device_is_found_by_a_versioned_uuid() {
+fn devices_are_found_by_versioned_uuid() {
     let session = Session::new();
     let device = session.device();
     let uuid = text("nvmlDeviceGetUUID", device);
@@ -239,7 +239,7 @@ fn a_device_is_found_by_a_versioned_uuid() {
 }
 
 #[test]
-fn handles_that_are_none() {
+fn invalid_handles_are_refused() {
     let session = Session::new();
     let device = session.device();
     let mut out = [0u8; 128];
@@ -274,7 +274,7 @@ fn handles_that_are_none() {
 }
 
 #[test]
-fn texts_fit_or_say_that_they_do_not() {
+fn short_buffers_are_reported() {
     let session = Session::new();
     let device = session.device();
     let mut buffer = [0x55u8; 8];
@@ -293,7 +293,7 @@ fn texts_fit_or_say_that_they_do_not() {
         0
     );
     assert!(version >= 13000);
-    // Names of processes are cut.
+    // Process names are truncated.
     assert_eq!(
         call(
             "nvmlSystemGetProcessName",
@@ -316,7 +316,7 @@ fn texts_fit_or_say_that_they_do_not() {
 }
 
 #[test]
-fn memory_adds_up() {
+fn free_and_used_memory_add_up() {
     let session = Session::new();
     let device = session.device();
     // SAFETY: all zeros is a valid struct of integers.
@@ -337,7 +337,7 @@ fn memory_adds_up() {
 }
 
 #[test]
-fn processes_are_listed_in_two_steps() {
+fn process_count_is_queried_first() {
     let session = Session::new();
     let device = session.device();
     let mut count = 0u32;
@@ -382,10 +382,10 @@ fn utilization_is_a_percentage() {
 }
 
 #[test]
-fn every_status_has_a_text() {
+fn every_status_has_a_description() {
     let text = |status: u64| {
         let address = get_proc(c"nvmlErrorString");
-        // SAFETY: the function takes a status and gives a constant text, with any status.
+        // SAFETY: the function takes any status and returns a constant string.
         unsafe {
             let f = std::mem::transmute::<
                 *const std::ffi::c_void,

@@ -1,4 +1,4 @@
-//! What is used, how much of it, and by whom.
+//! Memory use, utilisation and processes of a device.
 
 use cupyrite_sys::nvml::{
     nvmlMemory_st, nvmlMemory_v2_st, nvmlProcessInfo_v1_st, nvmlProcessInfo_v2_st, nvmlReturn_t,
@@ -10,11 +10,10 @@ use super::{Res, entries, get, put};
 use crate::driver;
 use crate::memory::AddressSpace;
 
-/// The id of an instance that there is none of, because the device is not divided.
+/// The instance id that means "no instance": the device is not partitioned.
 const NO_INSTANCE: u32 = u32::MAX;
 
-/// Writes a list of at most one element: how many there are goes to `count`, the element to `out`, if `count` says that
-/// there is room for it.
+/// Writes a list of at most one element: its length to `count`, and the element to `out` if `count` has room for it.
 fn put_list<T: Copy>(count: u64, out: u64, element: Option<T>) -> Res {
     if count == 0 {
         return Err(nvmlReturn_t::NVML_ERROR_INVALID_ARGUMENT);
@@ -28,8 +27,8 @@ fn put_list<T: Copy>(count: u64, out: u64, element: Option<T>) -> Res {
     }
 }
 
-/// The process that computes on a device: this one, once it has a context there. Other processes have devices of
-/// their own.
+/// The compute process of a device: this process once it has a context there. Other processes have devices of their
+/// own.
 fn compute_process(device: u64) -> Res<Option<(u32, u64)>> {
     let device = by_handle(device)?;
     Ok(driver::memory_in_contexts(device.ordinal).map(|bytes| (std::process::id(), bytes)))
@@ -48,7 +47,7 @@ fn compute_processes(device: u64, count: u64, out: u64) -> Res {
     put_list(count, out, compute_process(device)?.map(process_v2))
 }
 
-/// Graphics and MPS do not exist here.
+/// Graphics and MPS do not exist on this device.
 fn no_processes(device: u64, count: u64) -> Res {
     by_handle(device)?;
     put_list::<u32>(count, 0, None)
@@ -59,7 +58,7 @@ entries! {
         by_handle(device)?;
         let space = AddressSpace::global();
         let (total, free) = (space.capacity(), space.available());
-        // What is not free counts as used, as for GPUs: the rest of the machine takes its part.
+        // Memory that is not free counts as used, as for GPUs; other processes use some of it.
         put(out, nvmlMemory_st { total, free, used: total.saturating_sub(free) })
     }
     fn memory_v2 "nvmlDeviceGetMemoryInfo_v2" (device: u64, out: u64) {
@@ -74,7 +73,7 @@ entries! {
         put(out, nvmlMemory_v2_st { version, total, reserved: total.saturating_sub(free + used), free, used })
     }
     fn utilization "nvmlDeviceGetUtilizationRates" (device: u64, out: u64) {
-        // A kernel that runs works on memory; the device does not tell the two apart.
+        // A running kernel uses memory; the device does not distinguish compute and memory utilisation.
         let busy = driver::busy_percent(by_handle(device)?.ordinal);
         put(out, nvmlUtilization_st { gpu: busy, memory: busy })
     }

@@ -1,45 +1,45 @@
-//! From coordinates to texel numbers, one dimension at a time (CUDA Programming Guide, "Texture Fetching").
+//! Conversion of coordinates to texel indices, one dimension at a time (CUDA Programming Guide, "Texture Fetching").
 //!
-//! Coordinates are scaled in double precision, where the product of a `f32` and an extent is exact. As on a GPU a
-//! normalised coordinate is first cut to [`FRACTION`] fractional bits, subnormal numbers count as zero, and the weight
-//! is rounded to eight fractional bits.
+//! Coordinates are scaled in double precision, where the product of an `f32` and an extent is exact. As on a GPU, a
+//! normalised coordinate is first truncated to [`FRACTION`] fractional bits, subnormal numbers count as zero, and the
+//! weight is rounded to eight fractional bits.
 
 use super::descriptor::AddressMode;
 use super::texel::{LANES, Row};
 
-/// Stands for a texel outside, which reads as the border colour.
+/// Index of a texel outside the texture, which reads as the border colour.
 pub const OUTSIDE: i32 = -1;
 
-/// How one dimension is addressed.
+/// Addressing of one dimension.
 #[derive(Clone, Copy, Debug)]
 pub struct Axis {
     /// Extent in texels, at least one.
     pub extent: u32,
-    /// Coordinates are fractions of the extent.
+    /// Whether coordinates are fractions of the extent.
     pub normalized: bool,
-    /// What is outside.
+    /// Addressing outside the extent.
     pub mode: AddressMode,
-    /// Texels to add.
+    /// Offset in texels.
     pub offset: i32,
 }
 
-/// Where a value between two texels comes from.
+/// The two texels between which a value is interpolated.
 #[derive(Clone, Copy, Debug)]
 pub struct Between {
-    /// The texels before and after, or [`OUTSIDE`].
+    /// The lower and the upper texel, or [`OUTSIDE`].
     pub texels: [Row<i32>; 2],
-    /// Weight of the second in 256ths.
+    /// Weight of the upper texel in 256ths.
     pub weight: Row<u32>,
 }
 
-/// Fractional bits of a normalised coordinate. An H200 shows that it cuts them to 17 at least and 21 at most.
+/// Fractional bits of a normalised coordinate. Measurements on an H200 show a value from 17 to 21.
 const FRACTION: i32 = 21;
 
-/// A number no texture is as large as, so that sums do not overflow.
+/// Larger than any texture, and small enough that sums do not overflow.
 const FAR: f64 = (1 << 30) as f64;
 
 impl Axis {
-    /// The mode that counts: the periodic ones need normalised coordinates.
+    /// The mode that applies: the periodic modes require normalised coordinates.
     fn effective(&self) -> AddressMode {
         match self.mode {
             AddressMode::Wrap | AddressMode::Mirror if !self.normalized => AddressMode::Clamp,
@@ -47,7 +47,7 @@ impl Axis {
         }
     }
 
-    /// The coordinate in texels, reduced to the period of the mode. Not a number counts as zero.
+    /// The coordinate in texels, reduced to the period of the mode. NaN counts as zero.
     #[inline(always)]
     fn position(&self, x: f32, mode: AddressMode) -> f64 {
         let x = if x.is_nan() || x.abs() < f32::MIN_POSITIVE {
@@ -60,7 +60,7 @@ impl Axis {
             AddressMode::Mirror => x - 2.0 * (x / 2.0).floor(),
             _ => x,
         };
-        // Infinity minus infinity.
+        // Infinity minus infinity is NaN.
         let x = if x.is_nan() { 0.0 } else { x };
         let x = if self.normalized {
             const CUT: f64 = (1u64 << FRACTION) as f64;
@@ -99,15 +99,15 @@ impl Axis {
         out
     }
 
-    /// The texels on both sides, before the rules for the outside: the first of each pair, and the weight of the second.
+    /// The lower of the two texels, before addressing outside the extent is applied, and the weight of the upper one.
     #[inline(always)]
     pub fn split(&self, x: f32) -> (i32, u32) {
-        // Half a texel less, in 256ths, to the nearest.
+        // Half a texel less, rounded to the nearest 256th.
         let fixed = (self.position(x, self.effective()) * 256.0 - 128.0 + 0.5).floor() as i64;
         ((fixed >> 8) as i32 + self.offset, (fixed & 255) as u32)
     }
 
-    /// The texels on both sides.
+    /// The two texels to interpolate.
     pub fn linear(&self, x: &Row<f32>) -> Between {
         let (n, mode) = (self.extent as i32, self.effective());
         let mut out = Between {
@@ -119,7 +119,7 @@ impl Axis {
             let (first, second) = (Self::map(i, n, mode), Self::map(i + 1, n, mode));
             out.texels[0][lane] = first;
             out.texels[1][lane] = second;
-            // At an edge there is nothing to weigh, which matters where products of weights are rounded.
+            // At an edge both texels are the same; their weights must not be rounded separately.
             let same = first == second && matches!(mode, AddressMode::Clamp | AddressMode::Mirror);
             out.weight[lane] = if same { 0 } else { weight };
         }
@@ -163,7 +163,7 @@ mod tests {
             points(axis(4, true, Mirror), &x),
             [0, 0, 0, 1, 3, 3, 2, 1, 2]
         );
-        // Without normalised coordinates the periodic modes clamp.
+        // Without normalised coordinates, the periodic modes clamp.
         for mode in [Clamp, Wrap, Mirror] {
             let a = axis(4, false, mode);
             assert_eq!(points(a, &[-3.0, 0.5, 3.99, 4.0, 9.0]), [0, 0, 3, 3, 3]);
@@ -197,10 +197,10 @@ mod tests {
         assert_eq!(pair(Wrap, true, 0.9375), (3, 0, 64));
         assert_eq!(pair(Mirror, true, 1.0), (3, 3, 0));
         assert_eq!(pair(Mirror, true, 2.0), (0, 0, 0));
-        // Texels 4 and 5 are 3 and 2 in the mirror.
+        // Mirrored, texels 4 and 5 are 3 and 2.
         assert_eq!(pair(Mirror, true, 1.125), (3, 2, 0));
         assert_eq!(pair(Mirror, true, 1.25), (3, 2, 128));
-        // Weights are rounded to the nearest 256th: 1.5 + 1/1024 is nearer to 0, 1.5 + 3/1024 to 1.
+        // Weights are rounded to the nearest 256th: 1.5 + 1/1024 rounds to 0, 1.5 + 3/1024 to 1.
         assert_eq!(pair(Clamp, false, 1.5 + 1.0 / 1024.0), (1, 2, 0));
         assert_eq!(pair(Clamp, false, 1.5 + 3.0 / 1024.0), (1, 2, 1));
         assert_eq!(pair(Clamp, false, 1.5 - 1.0 / 2048.0), (1, 2, 0));

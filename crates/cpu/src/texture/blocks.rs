@@ -1,7 +1,7 @@
-//! Block-compressed formats 1 to 5 (the Direct3D 11 functional specification calls them BC1 to BC5): four by four texels
-//! in a block of two end points and an index per texel.
+//! Block-compressed formats BC1 to BC5 (Direct3D 11 functional specification): blocks of four by four texels with two
+//! end points and one index per texel.
 
-/// The five, six and five bits of a colour as numbers from 0 to 1, widened to eight bits on the way as an H200 does.
+/// A 5:6:5 colour as numbers from 0 to 1, widened to eight bits first, as on an H200.
 fn rgb565(v: u32) -> [f32; 3] {
     let five = |v: u32| ((v << 3 | v >> 2) & 255) as f32 / 255.0;
     let six = |v: u32| ((v << 2 | v >> 4) & 255) as f32 / 255.0;
@@ -12,7 +12,7 @@ fn mix<const N: usize>(a: [f32; N], b: [f32; N], part: f32, whole: f32) -> [f32;
     std::array::from_fn(|k| ((whole - part) * a[k] + part * b[k]) / whole)
 }
 
-/// The colour of a texel in the eight bytes that BC1, BC2 and BC3 share; BC1 alone has the form with three colours and
+/// The colour of a texel in the eight bytes common to BC1, BC2 and BC3. Only BC1 has the mode with three colours and
 /// transparent black.
 fn colour(block: u64, texel: u32, may_be_transparent: bool) -> [f32; 4] {
     let (c0, c1) = (block as u32 & 0xffff, block as u32 >> 16);
@@ -28,7 +28,7 @@ fn colour(block: u64, texel: u32, may_be_transparent: bool) -> [f32; 4] {
     }
 }
 
-/// One channel of eight bytes: two end points and three bits a texel.
+/// One channel in eight bytes: two end points and three index bits per texel.
 fn channel(block: u64, texel: u32, signed: bool) -> f32 {
     let (e0, e1) = (block as u8, (block >> 8) as u8);
     let number = |e: u8| {
@@ -95,18 +95,18 @@ mod tests {
         assert_eq!(bc1(four.into(), 2), [2.0 / 3.0, 0.0, 1.0 / 3.0, 1.0]);
         assert_eq!(bc1(four.into(), 3), [1.0 / 3.0, 0.0, 2.0 / 3.0, 1.0]);
         assert_eq!(bc1(four.into(), 4), [1.0, 0.0, 0.0, 1.0]);
-        // The smaller first: three colours, and none.
+        // The smaller end point first: three colours and transparent black.
         let three = 0xE4u64 << 32 | 0xF800 << 16 | 0x001F;
         assert_eq!(bc1(three.into(), 2), [0.5, 0.0, 0.5, 1.0]);
         assert_eq!(bc1(three.into(), 3), [0.0; 4]);
-        // Not so in BC2, whose alpha is stored: texel 3 has 9.
+        // BC2 has no such mode, because its alpha is stored: that of texel 3 is 9.
         let bc2_block = u128::from(three) << 64 | 9 << 12;
         assert_eq!(bc2(bc2_block, 3), [2.0 / 3.0, 0.0, 1.0 / 3.0, 9.0 / 15.0]);
     }
 
     #[test]
     fn channels() {
-        // End points 255 and 0; texel 0 has index 2, texel 1 has index 7, texel 15 index 1.
+        // End points 255 and 0; index 2 for texel 0, 7 for texel 1, 1 for texel 15.
         let eight = (2u64 | 7 << 3 | 1 << 45) << 16 | 0x00FF;
         assert_eq!(bc4(eight, 0, false)[0], 6.0 / 7.0);
         assert_eq!(bc4(eight, 1, false)[0], 1.0 / 7.0);
@@ -115,7 +115,7 @@ mod tests {
         assert_eq!(bc4(six, 0, false)[0], 0.2);
         assert_eq!(bc4(six, 1, false)[0], 0.0);
         assert_eq!(bc4(six, 2, false)[0], 1.0);
-        // -128 counts as -127.
+        // -128 is treated as -127.
         let signed = (6u64 << 3) << 16 | 0x7F80;
         assert_eq!(bc4(signed, 0, true)[0], -1.0);
         assert_eq!(bc4(signed, 1, true)[0], -1.0);

@@ -1,6 +1,6 @@
-//! Cubemaps: from a direction to a face and a place on it (CUDA Programming Guide, "Cubemap Textures").
+//! Cubemaps: conversion of a direction to a face and a position on it (CUDA Programming Guide, "Cubemap Textures").
 
-/// A place on a face.
+/// A position on a face.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct OnFace {
     /// 0 to 5: +x, -x, +y, -y, +z, -z.
@@ -11,7 +11,7 @@ pub struct OnFace {
     pub t: f32,
 }
 
-/// The face a direction goes through. Where two components are equally long, z goes before y, and y before x.
+/// The face that a direction selects. Among components of equal magnitude, z takes precedence over y, and y over x.
 fn face_of([x, y, z]: [f64; 3]) -> u32 {
     let (ax, ay, az) = (x.abs(), y.abs(), z.abs());
     if az >= ax && az >= ay {
@@ -23,7 +23,7 @@ fn face_of([x, y, z]: [f64; 3]) -> u32 {
     }
 }
 
-/// A direction in the axes of a face: along its horizontal, along its vertical, outwards.
+/// A direction in a face's axes: horizontal, vertical, outward.
 fn in_axes(face: u32, [x, y, z]: [f64; 3]) -> [f64; 3] {
     match face {
         0 => [-z, -y, x],
@@ -35,7 +35,7 @@ fn in_axes(face: u32, [x, y, z]: [f64; 3]) -> [f64; 3] {
     }
 }
 
-/// The direction with these components in the axes of a face.
+/// Converts a direction from a face's axes.
 fn from_axes(face: u32, [s, t, m]: [f64; 3]) -> [f64; 3] {
     match face {
         0 => [m, -t, -s],
@@ -49,13 +49,13 @@ fn from_axes(face: u32, [s, t, m]: [f64; 3]) -> [f64; 3] {
 
 fn fraction(part: f64, whole: f64) -> f32 {
     if whole == 0.0 {
-        // No direction at all: the middle.
+        // The zero direction: the centre.
         return 0.5;
     }
     ((part / whole + 1.0) / 2.0) as f32
 }
 
-/// Where a direction meets the cube. Numbers that are none count as zero, and so do subnormal ones.
+/// The intersection of a direction with the cube. NaN and subnormal components count as zero.
 pub fn project(direction: [f32; 3]) -> OnFace {
     let d = direction.map(|v| {
         if v.is_nan() || v.abs() < f32::MIN_POSITIVE {
@@ -73,7 +73,7 @@ pub fn project(direction: [f32; 3]) -> OnFace {
     }
 }
 
-/// How fast the place on the face changes if the direction changes by `change`.
+/// The derivative of the position on the face with respect to `change` of the direction.
 pub fn derivative(direction: [f32; 3], change: [f32; 3]) -> [f32; 2] {
     let d = direction.map(f64::from);
     let face = face_of(d);
@@ -86,11 +86,11 @@ pub fn derivative(direction: [f32; 3], change: [f32; 3]) -> [f32; 2] {
     [(ds, s), (dt, t)].map(|(dp, p)| ((dp * m - p * dm) / (m * m) / 2.0) as f32)
 }
 
-/// The texel across the edge: `i` or `j`, not both, lies just outside of a face of `n` by `n` texels.
+/// The texel across an edge: either `i` or `j`, but not both, lies just outside a face of `n` by `n` texels.
 pub fn across(face: u32, i: i32, j: i32, n: i32) -> (u32, i32, i32) {
     let centre = |k: i32| (2.0 * f64::from(k) + 1.0) / f64::from(n) - 1.0;
-    // On the cube's surface, half a texel around the edge: the outer coordinate is at the edge, and the depth has gone
-    // back by half a texel, that is by 1 / n of half the cube.
+    // On the cube's surface, half a texel beyond the edge: the outer coordinate stays at the edge, and the depth
+    // decreases by half a texel, which is 1 / n of half the cube.
     let (s, t) = if i < 0 || i >= n {
         (if i < 0 { -1.0 } else { 1.0 }, centre(j))
     } else {
@@ -112,7 +112,7 @@ mod tests {
 
     #[test]
     fn faces() {
-        // The table of the programming guide: face, and (s / m + 1) / 2, (t / m + 1) / 2.
+        // The programming guide's table: face, and (s / m + 1) / 2, (t / m + 1) / 2.
         let at = |d: [f32; 3]| {
             let p = project(d);
             (p.face, p.s, p.t)
@@ -137,8 +137,8 @@ mod tests {
     }
 
     #[test]
-    fn neighbours_touch() {
-        // Across every edge and back again one arrives where one started.
+    fn crossing_an_edge_is_reversible() {
+        // Crossing an edge twice returns to the start.
         let n = 5;
         for face in 0..6 {
             for k in 0..n {
@@ -161,7 +161,7 @@ mod tests {
                 }
             }
         }
-        // One by hand: left of +z lies -x, whose right column it is.
+        // A known case: left of +z is the right column of -x.
         assert_eq!(across(4, -1, 2, n), (1, n - 1, 2));
     }
 

@@ -1,4 +1,4 @@
-//! Texture and surface objects.
+//! Texture and surface objects and their descriptors.
 
 use std::fmt;
 use std::sync::Arc;
@@ -10,38 +10,38 @@ use super::srgb::{self, LINEAR};
 use super::storage::{Shape, Storage};
 use super::texel::{Loader, Precision, interpolation, is_alpha, loader};
 
-/// What a coordinate outside the texture means (CUDA Programming Guide, "Texture Memory").
+/// Addressing outside the texture (CUDA Programming Guide, "Texture Memory").
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum AddressMode {
-    /// Periodic; only with normalised coordinates, else as [`Self::Clamp`].
+    /// Periodic; without normalised coordinates equivalent to [`Self::Clamp`].
     Wrap,
-    /// The nearest texel of the edge.
+    /// The nearest texel at the edge.
     Clamp,
-    /// Periodic, every other period mirrored; only with normalised coordinates, else as [`Self::Clamp`].
+    /// Periodic with every other period mirrored; without normalised coordinates equivalent to [`Self::Clamp`].
     Mirror,
     /// The border colour.
     Border,
 }
 
-/// How a value is made of texels, or of mipmap levels.
+/// Filtering of texels or mipmap levels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Filter {
     /// The nearest one.
     Point,
-    /// Interpolated between neighbours.
+    /// Interpolation between neighbours.
     Linear,
 }
 
-/// How a texture is read: the fields of `CUDA_TEXTURE_DESC`.
+/// The fields of `CUDA_TEXTURE_DESC`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct TextureDescriptor {
-    /// Per dimension.
+    /// Addressing of each dimension.
     pub address: [AddressMode; 3],
-    /// Between texels.
+    /// Filtering of texels.
     pub filter: Filter,
-    /// Between mipmap levels.
+    /// Filtering of mipmap levels.
     pub mip_filter: Filter,
-    /// `CU_TRSF_READ_AS_INTEGER`: integers of 8 and 16 bits stay integers.
+    /// `CU_TRSF_READ_AS_INTEGER`: 8-bit and 16-bit integers are not normalised.
     pub read_as_integer: bool,
     /// `CU_TRSF_NORMALIZED_COORDINATES`.
     pub normalized: bool,
@@ -51,20 +51,20 @@ pub struct TextureDescriptor {
     pub disable_trilinear_optimization: bool,
     /// `CU_TRSF_SEAMLESS_CUBEMAP`.
     pub seamless: bool,
-    /// 0 and 1 are none; at most 16.
+    /// 0 and 1 disable anisotropic filtering; at most 16.
     pub max_anisotropy: u32,
-    /// Added to the level of detail.
+    /// Offset of the level of detail.
     pub mip_bias: f32,
-    /// Least level of detail.
+    /// Minimum level of detail.
     pub min_mip: f32,
-    /// Greatest level of detail.
+    /// Maximum level of detail.
     pub max_mip: f32,
-    /// What [`AddressMode::Border`] gives.
+    /// The colour of [`AddressMode::Border`].
     pub border: [f32; 4],
 }
 
 impl Default for TextureDescriptor {
-    /// All fields of the C structure zero.
+    /// The descriptor of a zeroed C structure.
     fn default() -> Self {
         Self {
             address: [AddressMode::Wrap; 3],
@@ -85,10 +85,10 @@ impl Default for TextureDescriptor {
 }
 
 impl TextureDescriptor {
-    /// The descriptor that a `CUDA_TEXTURE_DESC` is.
+    /// Converts a `CUDA_TEXTURE_DESC`.
     ///
     /// # Errors
-    /// [`TextureError::Descriptor`] for an address mode, filter mode or flag that does not exist, an anisotropy above 16.
+    /// [`TextureError::Descriptor`] for an unknown address mode, filter mode or flag, or an anisotropy above 16.
     pub fn from_c(c: &sys::CUDA_TEXTURE_DESC) -> Result<Self, TextureError> {
         let address = |m: sys::CUaddress_mode| match m {
             sys::CUaddress_mode::CU_TR_ADDRESS_MODE_WRAP => Ok(AddressMode::Wrap),
@@ -130,14 +130,14 @@ impl TextureDescriptor {
     }
 }
 
-/// What a texture reads.
+/// The memory that a texture reads.
 #[derive(Clone, Debug)]
 pub enum Resource {
     /// One level of an array.
     Array {
         /// The memory.
         storage: Arc<Storage>,
-        /// Which level; zero for an array that has only one.
+        /// The level; zero for an array with a single level.
         level: u32,
     },
     /// All levels of a mipmapped array.
@@ -145,24 +145,24 @@ pub enum Resource {
         /// The memory.
         storage: Arc<Storage>,
     },
-    /// Device memory, one-dimensional, read by element number.
+    /// One-dimensional device memory, indexed by element.
     Linear {
         /// First byte.
         address: u64,
-        /// Bytes.
+        /// Size in bytes.
         bytes: u64,
         /// Format of the elements.
         format: Format,
     },
-    /// Device memory as rows with a pitch.
+    /// Two-dimensional device memory with a pitch.
     Pitch2D {
         /// First byte.
         address: u64,
-        /// Elements in a row.
+        /// Elements per row.
         width: u64,
-        /// Rows.
+        /// Number of rows.
         height: u64,
-        /// Bytes from a row to the next.
+        /// Distance between rows in bytes.
         pitch: u64,
         /// Format of the elements.
         format: Format,
@@ -172,7 +172,7 @@ pub enum Resource {
 /// `CUDA_RESOURCE_VIEW_DESC`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ResourceView {
-    /// Format to read the elements as; `None` leaves it (`CU_RES_VIEW_FORMAT_NONE`).
+    /// The format in which elements are read; `None` for `CU_RES_VIEW_FORMAT_NONE`.
     pub format: Option<Format>,
     /// Width, height and depth of the view in texels.
     pub size: [u64; 3],
@@ -186,45 +186,45 @@ pub struct ResourceView {
     pub last_layer: u32,
 }
 
-/// Why a texture or surface cannot be made.
+/// Why a texture or surface cannot be created.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TextureError {
-    /// The descriptor has a value that does not exist.
+    /// The descriptor has an invalid value.
     Descriptor,
-    /// Resource, descriptor and view do not go together.
+    /// Resource, descriptor and view do not match.
     Combination,
 }
 
 impl fmt::Display for TextureError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::Descriptor => "a field of the texture descriptor has no valid value",
-            Self::Combination => "the texture's resource, descriptor and view do not go together",
+            Self::Descriptor => "a field of the texture descriptor is invalid",
+            Self::Combination => "the texture's resource, descriptor and view do not match",
         })
     }
 }
 
 impl std::error::Error for TextureError {}
 
-/// How a texture's coordinates are to be understood.
+/// Interpretation of a texture's coordinates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Geometry {
-    /// Elements of linear memory, by number.
+    /// Element indices of linear memory.
     Buffer,
-    /// An array of this shape (pitched memory is two-dimensional).
+    /// Positions in an array of this shape; pitched memory is two-dimensional.
     Array(Shape),
 }
 
-/// One mipmap level as a texture or surface sees it.
+/// One mipmap level, as seen by a texture or surface.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Image {
     /// Address of the first element.
     pub base: u64,
     /// Width, height and depth in texels.
     pub extent: [u32; 3],
-    /// Bytes from a row of elements to the next.
+    /// Distance between rows of elements in bytes.
     pub row_pitch: u64,
-    /// Bytes from a slice, layer or face to the next.
+    /// Distance between slices, layers or faces in bytes.
     pub slice_pitch: u64,
 }
 
@@ -234,34 +234,34 @@ pub struct Texture {
     pub(crate) descriptor: TextureDescriptor,
     pub(crate) resource: Resource,
     pub(crate) geometry: Geometry,
-    /// Format that is read: the view's, else the resource's.
+    /// The format that is read: the view's, otherwise the resource's.
     pub(crate) format: Format,
     /// Levels, at least one.
     pub(crate) images: Vec<Image>,
-    /// Layers (faces included).
+    /// Number of layers, including faces.
     pub(crate) layers: u32,
-    /// Reads its elements.
+    /// Loads elements.
     pub(crate) loader: Loader,
-    /// What [`AddressMode::Border`] gives, as bits of what a fetch gives.
+    /// The colour of [`AddressMode::Border`], as bits of a fetch's result.
     pub(crate) border: [u32; 4],
-    /// Reads its elements for interpolation.
+    /// Loads elements for interpolation.
     pub(crate) blend: Loader,
-    /// The border for interpolation.
+    /// The border colour for interpolation.
     pub(crate) blend_border: [u32; 4],
-    /// What interpolation rounds to.
+    /// Rounding of interpolated values.
     pub(crate) precision: Precision,
 }
 
 impl Texture {
-    /// A texture.
+    /// Creates a texture.
     ///
-    /// Memory of [`Resource::Linear`] and [`Resource::Pitch2D`] is not looked at now: whether it is (still) allocated is
-    /// found out when a kernel reads it.
+    /// The memory of [`Resource::Linear`] and [`Resource::Pitch2D`] is not accessed: kernels check on each fetch that
+    /// it is allocated.
     ///
     /// # Errors
-    /// [`TextureError::Combination`] for a level, layer or extent that the resource does not have, a view of linear
-    /// memory or in a format whose elements have another size, addresses and pitches that are not aligned to the
-    /// element. Integers that stay integers are never interpolated, whatever the filter.
+    /// [`TextureError::Combination`] for a level, layer or extent that the resource lacks, a view of linear memory or
+    /// in a format with another element size, and addresses and pitches that are not aligned to the element. Integers
+    /// that are not normalised are never interpolated, whatever the filter.
     pub fn new(
         resource: Resource,
         descriptor: TextureDescriptor,
@@ -359,7 +359,7 @@ impl Texture {
             border,
             blend,
             blend_border: std::array::from_fn(|k| {
-                // As the loader gives its values: signed ones of 8 bits are no whole multiples of one of 16.
+                // In the loader's units: signed 8-bit values are not integer multiples of 16-bit ones.
                 let unit = precision.unit(k);
                 let v = f32::from_bits(border[k]) * unit;
                 if unit == 1.0 { v } else { v.round() }.to_bits()
@@ -373,12 +373,12 @@ impl Texture {
         &self.descriptor
     }
 
-    /// What it reads.
+    /// The memory it reads.
     pub fn resource(&self) -> &Resource {
         &self.resource
     }
 
-    /// How its coordinates are understood.
+    /// The interpretation of its coordinates.
     pub fn geometry(&self) -> Geometry {
         self.geometry
     }
@@ -393,17 +393,17 @@ impl Texture {
         &self.images
     }
 
-    /// Layers: of a cubemap the faces of all of them; 1 if it is neither.
+    /// Number of layers; for cubemaps, of all faces. 1 if it is neither layered nor a cubemap.
     pub fn layers(&self) -> u32 {
         self.layers
     }
 
-    /// Whether a fetch gives integers.
+    /// Whether fetches return integers.
     pub fn reads_integers(&self) -> bool {
         reads_integers(&self.format, &self.descriptor)
     }
 
-    /// The device memory it reads, if it reads no array: first address and length in bytes.
+    /// The device memory it reads, if it does not read an array: first address and length in bytes.
     pub fn memory(&self) -> Option<(u64, u64)> {
         match &self.resource {
             Resource::Linear { address, bytes, .. } => Some((*address, *bytes)),
@@ -414,7 +414,7 @@ impl Texture {
                 pitch,
                 format,
             } => {
-                // The last row need not be as long as the pitch.
+                // The last row may be shorter than the pitch.
                 let row = width * u64::from(format.element_bytes());
                 Some((*address, pitch * (height - 1) + row))
             }
@@ -423,14 +423,14 @@ impl Texture {
     }
 }
 
-/// Channel `k` of the border as an H200 has it: in the precision of the format where that is fixed, and for integers the
-/// lowest bits of the number's pattern.
+/// Channel `k` of the border, as on an H200: in the precision of a fixed-point format, and for integers the lowest bits
+/// of the float's bit pattern.
 fn border(format: &Format, integers: bool, k: usize, v: f32) -> u32 {
     if k >= usize::from(format.channels) {
         return 0;
     }
     let most = |bits: u8| ((1u64 << bits) - 1) as f32;
-    // Adding zero makes a negative zero positive.
+    // Adding zero turns negative zero into positive zero.
     let fixed =
         |low: f32, most: f32| ((v.max(low).min(1.0) * most - 0.5).ceil() / most + 0.0).to_bits();
     match (format.kind, format.bits) {
@@ -450,7 +450,7 @@ fn reads_integers(format: &Format, descriptor: &TextureDescriptor) -> bool {
 
 type Parts = (Format, Geometry, Vec<Image>, u32);
 
-/// The levels `all` of a storage, through `view`.
+/// The levels `all` of a storage, seen through `view`.
 fn of_storage(
     storage: &Storage,
     all: std::ops::Range<u32>,
@@ -505,7 +505,7 @@ fn of_storage(
         });
     }
     if let (Some(view), Some(image)) = (view, images.first()) {
-        // The view's size must be that of its first level, where it says one.
+        // The view's size, if given, must be that of its first level.
         let stacked = shape.layered || shape.cubemap;
         let fits = |have: u32, want: u64| want == 0 || want == u64::from(have);
         if !fits(image.extent[0], view.size[0])
@@ -523,12 +523,12 @@ fn of_storage(
     ))
 }
 
-/// What a surface reads and writes.
+/// The memory that a surface accesses.
 #[derive(Clone, Debug)]
 pub struct SurfaceDescriptor {
     /// The memory.
     pub storage: Arc<Storage>,
-    /// Which level; zero for an array that has only one.
+    /// The level; zero for an array with a single level.
     pub level: u32,
 }
 
@@ -543,10 +543,10 @@ pub struct Surface {
 }
 
 impl Surface {
-    /// A surface. Whether the array was made with `CUDA_ARRAY3D_SURFACE_LDST` is the caller's to check.
+    /// Creates a surface. The caller checks that the array was created with `CUDA_ARRAY3D_SURFACE_LDST` if required.
     ///
     /// # Errors
-    /// [`TextureError::Combination`] for a level that the array does not have, or a block-compressed one.
+    /// [`TextureError::Combination`] for a missing level, or a block-compressed one.
     pub fn new(descriptor: SurfaceDescriptor) -> Result<Self, TextureError> {
         let storage = &descriptor.storage;
         let format = storage.format();
@@ -568,7 +568,7 @@ impl Surface {
         })
     }
 
-    /// What it was made from.
+    /// The surface's descriptor.
     pub fn descriptor(&self) -> &SurfaceDescriptor {
         &self.descriptor
     }
@@ -578,7 +578,7 @@ impl Surface {
         self.format
     }
 
-    /// Where its elements are.
+    /// The location of its elements.
     pub fn image(&self) -> Image {
         self.image
     }
@@ -588,7 +588,7 @@ impl Surface {
         self.shape
     }
 
-    /// Layers: of a cubemap the faces of all of them; 1 if it is neither.
+    /// Number of layers; for cubemaps, of all faces. 1 if it is neither layered nor a cubemap.
     pub fn layers(&self) -> u32 {
         self.layers
     }

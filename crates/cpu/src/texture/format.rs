@@ -2,27 +2,27 @@
 
 use cupyrite_sys::driver as sys;
 
-/// What the bits of a channel mean.
+/// Interpretation of a channel's bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ChannelKind {
-    /// Unsigned integer; a texture may read it as a number from 0 to 1.
+    /// Unsigned integer; a texture may normalise it to 0 to 1.
     Unsigned,
-    /// Signed integer; a texture may read it as a number from -1 to 1.
+    /// Signed integer; a texture may normalise it to -1 to 1.
     Signed,
     /// `binary16` or `binary32`.
     Float,
-    /// Unsigned, always read as a number from 0 to 1.
+    /// Unsigned, always normalised to 0 to 1.
     Unorm,
-    /// Signed, always read as a number from -1 to 1.
+    /// Signed, always normalised to -1 to 1.
     Snorm,
 }
 
-/// How the channels of an element lie in memory.
+/// Memory layout of an element's channels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Packing {
-    /// One after the other.
+    /// Consecutive channels.
     Plain,
-    /// Three of ten bits and one of two in a 32-bit word, the first in the lowest bits.
+    /// Three 10-bit channels and one 2-bit channel in a 32-bit word, the first in the lowest bits.
     Rgb10A2,
     /// Block compression 1: 4 by 4 texels in 8 bytes.
     Bc1,
@@ -39,15 +39,15 @@ pub enum Packing {
 /// The format of an array's elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Format {
-    /// What a channel's bits mean.
+    /// Interpretation of a channel's bits.
     pub kind: ChannelKind,
-    /// Bits of a channel (8, 16, 32; 10 for [`Packing::Rgb10A2`]; of block formats, those of a decoded channel).
+    /// Bits per channel (8, 16, 32; 10 for [`Packing::Rgb10A2`]; those of a decoded channel for block formats).
     pub bits: u8,
-    /// Channels: 1, 2 or 4.
+    /// Number of channels: 1, 2 or 4.
     pub channels: u8,
-    /// How they lie in memory.
+    /// Memory layout of the channels.
     pub packing: Packing,
-    /// The format's name says that its colours are sRGB.
+    /// Whether the format is an sRGB format.
     pub srgb: bool,
 }
 
@@ -62,16 +62,16 @@ impl Format {
         }
     }
 
-    /// A format of `channels` plain channels.
+    /// A format of `channels` consecutive channels.
     pub const fn plain(kind: ChannelKind, bits: u8, channels: u8) -> Self {
         Self::make(kind, bits, channels, Packing::Plain)
     }
 
-    /// The format that a `CUarray_format` and a number of channels name; `None` where there is no such combination or
-    /// the CPU device does not have it (planar and packed video formats, block compression 6H and 7).
+    /// The format of a `CUarray_format` and a channel count; `None` for invalid combinations and for formats that the
+    /// CPU device lacks (planar and packed video formats, BC6H, BC7).
     ///
-    /// Formats whose name contains the number of channels (`CU_AD_FORMAT_UNORM_INT8X4`) take exactly that number; block
-    /// formats take the number of channels that they decode to.
+    /// Formats whose name includes the channel count (`CU_AD_FORMAT_UNORM_INT8X4`) require that count; block formats
+    /// require the number of channels they decode to.
     pub fn new(array_format: u32, channels: u32) -> Option<Self> {
         use ChannelKind::{Float, Signed, Snorm, Unorm, Unsigned};
         use Packing::Plain;
@@ -118,11 +118,11 @@ impl Format {
         }
     }
 
-    /// The format that a `CUresourceViewFormat` names; `None` for `CU_RES_VIEW_FORMAT_NONE`, for what the CPU
-    /// device does not have (block compression 6H and 7) and for unknown values.
+    /// The format of a `CUresourceViewFormat`; `None` for `CU_RES_VIEW_FORMAT_NONE`, for formats that the CPU device
+    /// lacks (BC6H, BC7) and for unknown values.
     pub fn of_view(view_format: u32) -> Option<Self> {
         use ChannelKind::{Float, Signed, Snorm, Unorm, Unsigned};
-        // Three at a time: one, two and four channels.
+        // Groups of three: one, two and four channels.
         let plain =
             |kind, bits, first: u32| Some(Self::plain(kind, bits, 1 << (view_format - first)));
         match view_format {
@@ -145,7 +145,7 @@ impl Format {
         }
     }
 
-    /// Texels in one element of memory, horizontally and vertically: 4 for block formats, else 1.
+    /// Width and height in texels of one element in memory: 4 for block formats, otherwise 1.
     pub const fn block(&self) -> u32 {
         match self.packing {
             Packing::Plain | Packing::Rgb10A2 => 1,
@@ -153,7 +153,7 @@ impl Format {
         }
     }
 
-    /// Bytes of one element of memory: of a texel, or of a compressed block.
+    /// Bytes of one element in memory: a texel or a compressed block.
     pub const fn element_bytes(&self) -> u32 {
         match self.packing {
             Packing::Plain => self.bits as u32 / 8 * self.channels as u32,
@@ -163,18 +163,12 @@ impl Format {
         }
     }
 
-    /// Whether the channels are integers, which only a texture's read mode makes numbers with a fraction.
+    /// Whether the channels are integers unless a texture normalises them.
     pub const fn is_integer(&self) -> bool {
         matches!(self.kind, ChannelKind::Unsigned | ChannelKind::Signed)
     }
 
-    /// Whether a texture without `CU_TRSF_READ_AS_INTEGER` reads integers of this format as numbers from 0 (-1) to 1:
-    /// those of 8 and 16 bits.
-    pub const fn normalizable(&self) -> bool {
-        self.is_integer() && self.bits <= 16
-    }
-
-    /// Whether it is one of the block-compressed formats.
+    /// Whether it is a block-compressed format.
     pub const fn is_compressed(&self) -> bool {
         self.block() > 1
     }

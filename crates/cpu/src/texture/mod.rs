@@ -1,11 +1,11 @@
-//! Arrays, textures and surfaces: what they are and how they are read.
+//! Arrays, textures and surfaces: their memory, formats, sampling and access.
 //!
-//! Belongs here: element formats, array memory, texture and surface objects, sampling as the CUDA Programming Guide's
-//! appendix on texture fetching defines it. Does not belong here: API handles' life and argument checks (`driver`), PTX
-//! (`engine`).
+//! Belongs here: element formats, array memory, texture and surface objects, and sampling as defined by the CUDA
+//! Programming Guide's appendix on texture fetching. Does not belong here: API handles and argument checks (`driver`),
+//! PTX (`engine`).
 //!
-//! A 64-bit handle in a kernel names an entry of the tables in [`objects`]. Handles are never used twice, so a worker of
-//! the engine may keep what it looked up: a lock is taken once a launch and handle, not once a fetch.
+//! A 64-bit handle in a kernel names an entry of the tables in [`objects`]. Handles are never reused, so an engine
+//! worker may cache the lookup: it takes the lock once per launch and handle instead of once per fetch.
 
 mod address;
 mod blocks;
@@ -29,5 +29,7 @@ pub use descriptor::{
 pub use format::{ChannelKind, Format, Packing};
 pub use sample::{Coordinates, Detail, Fetch, View};
 pub use storage::{Level, Shape, Storage, StorageError};
-pub use surface::{Outside, Places, Refused, read as read_element, write as write_element};
+pub use surface::{
+    InvalidAccess, Outside, SurfaceAccess, read as read_element, write as write_element,
+};
 pub use texel::{LANES, Row, Rows};

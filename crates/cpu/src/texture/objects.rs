@@ -1,7 +1,7 @@
 //! The live texture and surface objects of the process, by handle.
 //!
-//! The driver makes the handles and never uses one twice. A kernel's workers ask for an object once a launch and keep it
-//! (it is an `Arc`): an object destroyed meanwhile lives until they are done.
+//! The driver creates the handles and never reuses one. A kernel's workers look an object up once per launch and keep
+//! its `Arc`: an object destroyed in the meantime lives until they are done.
 
 use std::collections::HashMap;
 use std::sync::{Arc, LazyLock};
@@ -10,7 +10,7 @@ use parking_lot::RwLock;
 
 use super::descriptor::{Surface, Texture};
 
-/// What a handle names.
+/// The object of a handle.
 #[derive(Clone, Debug)]
 pub enum Object {
     /// A texture object.
@@ -21,12 +21,12 @@ pub enum Object {
 
 static LIVE: LazyLock<RwLock<HashMap<u64, Object>>> = LazyLock::new(RwLock::default);
 
-/// Makes a texture known to kernels.
+/// Registers a texture.
 pub fn insert_texture(handle: u64, texture: Arc<Texture>) {
     insert(handle, Object::Texture(texture));
 }
 
-/// Makes a surface known to kernels.
+/// Registers a surface.
 pub fn insert_surface(handle: u64, surface: Arc<Surface>) {
     insert(handle, Object::Surface(surface));
 }
@@ -35,12 +35,12 @@ fn insert(handle: u64, object: Object) {
     LIVE.write().insert(handle, object);
 }
 
-/// What the handle names, if it is live.
+/// The live object of a handle.
 pub fn find(handle: u64) -> Option<Object> {
     LIVE.read().get(&handle).cloned()
 }
 
-/// Forgets a texture's handle and gives the object back.
+/// Removes a texture's handle and returns the object.
 pub fn remove_texture(handle: u64) -> Option<Arc<Texture>> {
     let mut live = LIVE.write();
     match live.get(&handle) {
@@ -53,7 +53,7 @@ pub fn remove_texture(handle: u64) -> Option<Arc<Texture>> {
     }
 }
 
-/// Forgets a surface's handle and gives the object back.
+/// Removes a surface's handle and returns the object.
 pub fn remove_surface(handle: u64) -> Option<Arc<Surface>> {
     let mut live = LIVE.write();
     match live.get(&handle) {

@@ -1,4 +1,4 @@
-//! What kernels may ask of textures and surfaces (PTX ISA, `txq` and `suq`).
+//! Texture and surface queries (PTX ISA, `txq` and `suq`).
 
 use cupyrite_ptx::textures::Query;
 
@@ -6,7 +6,7 @@ use super::descriptor::{AddressMode, Filter, Geometry, Image, Surface, Texture};
 use super::format::{ChannelKind, Format, Packing};
 use super::storage::Shape;
 
-/// The number of a channel's data type: those of OpenCL, as the manual's table of "Channel Data Type" says.
+/// The number of a channel data type, as in OpenCL (PTX ISA, table "Channel Data Type").
 fn data_type(format: &Format) -> u32 {
     use ChannelKind::{Float, Signed, Snorm, Unorm, Unsigned};
     if format.packing == Packing::Rgb10A2 {
@@ -45,7 +45,7 @@ fn extent(image: &Image, dimensions: u8, k: u8) -> u32 {
     }
 }
 
-/// Layers as CUDA counts them: of cubemaps the cubes.
+/// Number of layers as CUDA counts them: cubes for cubemaps.
 fn array_size(shape: Shape, layers: u32) -> u32 {
     match (shape.layered, shape.cubemap) {
         (false, _) => 0,
@@ -55,7 +55,7 @@ fn array_size(shape: Shape, layers: u32) -> u32 {
 }
 
 impl Texture {
-    /// The attribute; extents of mipmap level `level`, zero if there are not so many.
+    /// The value of an attribute; extents are those of mipmap level `level`, zero if it does not exist.
     pub fn query(&self, what: Query, level: u32) -> u32 {
         let Some(image) = self.images.get(level as usize) else {
             return 0;
@@ -70,7 +70,7 @@ impl Texture {
         };
         match what {
             Query::Width => extent(image, shape.dimensions, 0),
-            // Layers stand in the first dimension that an image does not have, as on an H200.
+            // The layer count takes the place of the first missing dimension, as on an H200.
             Query::Height if shape.dimensions == 1 => match (self.geometry, shape.layered) {
                 (Geometry::Buffer, _) => 0,
                 (_, true) => self.layers,
@@ -100,7 +100,7 @@ impl Texture {
 }
 
 impl Surface {
-    /// Layers, every face counted; zero if there are none.
+    /// Number of layers including faces; zero if it is neither layered nor a cubemap.
     fn stacked(&self) -> u32 {
         if self.shape.layered || self.shape.cubemap {
             self.layers
@@ -109,7 +109,7 @@ impl Surface {
         }
     }
 
-    /// The attribute.
+    /// The value of an attribute.
     pub fn query(&self, what: Query) -> u32 {
         match what {
             Query::Width => extent(&self.image, self.shape.dimensions, 0),
@@ -121,7 +121,7 @@ impl Surface {
             Query::ChannelOrder => order(&self.format),
             Query::ArraySize => array_size(self.shape, self.layers),
             Query::NumMipmapLevels => self.descriptor.storage.level_count(),
-            // One sample, a layout without tiles, and nothing that has to do with sampling.
+            // One sample, a linear layout, and no sampler.
             Query::NumSamples => 1,
             _ => 0,
         }

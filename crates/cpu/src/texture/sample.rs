@@ -1,37 +1,37 @@
-//! Texture fetches of a whole warp (CUDA Programming Guide, "Texture Fetching").
+//! Texture fetches of a warp (CUDA Programming Guide, "Texture Fetching").
 //!
-//! The way of a fetch: level of detail per lane, then for each mipmap level that some lane needs the texel numbers of
-//! all its lanes, addresses, one loader call for each corner of the filter, and the weighted sum. Weights have eight
-//! fractional bits as on a GPU; the sum itself is exact until it is rounded to `f32` at the end. Where the guide leaves
-//! room, the choice is what an H200 does; `tests/differential/textures.py` compares.
+//! A fetch computes the level of detail of each lane, then for each mipmap level that some lane needs: the texel
+//! indices of all its lanes, their addresses, one loader call per corner of the filter, and the weighted sum. Weights
+//! have eight fractional bits as on a GPU; the sum is exact until it is rounded to `f32`. Where the guide leaves room,
+//! the behaviour is that of an H200, compared by `tests/differential/textures.py`.
 //!
-//! What the guide leaves open is chosen here: a fetch without level of detail takes level zero (within the clamp of the
-//! descriptor); anisotropy, only for two-dimensional images and explicit gradients, averages up to
-//! `maxAnisotropy` samples along the longer axis of the footprint, as the OpenGL extension of that name describes it;
-//! the corner texel that three faces of a seamless cubemap share is the average of the three that exist.
+//! Behaviour that the guide leaves open: a fetch without level of detail uses level zero (clamped by the descriptor).
+//! Anisotropic filtering, for two-dimensional images with explicit gradients only, averages up to `maxAnisotropy`
+//! samples along the longer axis of the footprint, as in the OpenGL extension. The corner texel of a seamless cubemap,
+//! shared by three faces, is the average of the three existing texels.
 
 use super::address::{Axis, Between, OUTSIDE};
 use super::cube;
 use super::descriptor::{AddressMode, Filter, Geometry, Image, Texture};
 use super::texel::{LANES, Loader, Precision, Row, Rows, TEXEL_SHIFT};
 
-/// What a fetch takes for the shape of the texture.
+/// The texture shape that a fetch assumes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct View {
     /// Dimensions of an image, 1 to 3.
     pub dimensions: u8,
-    /// The layer is given.
+    /// Whether a layer is given.
     pub layered: bool,
-    /// The coordinates are a direction.
+    /// Whether the coordinates are a direction.
     pub cube: bool,
 }
 
 /// Coordinates of all lanes.
 #[derive(Clone, Copy, Debug)]
 pub enum Coordinates {
-    /// Positions; the unused ones mean nothing.
+    /// Positions; unused dimensions are ignored.
     Position([Row<f32>; 3]),
-    /// Texel numbers.
+    /// Texel indices.
     Texel([Row<i32>; 3]),
 }
 
@@ -40,31 +40,31 @@ pub enum Coordinates {
 pub enum Detail {
     /// The finest level.
     Base,
-    /// As given.
+    /// The given level.
     Level(Row<f32>),
-    /// From the change of the coordinates to the right and downwards.
+    /// Derived from the horizontal and vertical derivatives of the coordinates.
     Gradient(Box<[[Row<f32>; 3]; 2]>),
 }
 
 /// A fetch of a warp.
 #[derive(Clone, Debug)]
 pub struct Fetch {
-    /// The shape that the instruction names.
+    /// The shape that the instruction specifies.
     pub view: View,
-    /// Where.
+    /// Coordinates.
     pub coordinates: Coordinates,
     /// Layer (of cubemaps: cube), if there are layers.
     pub layer: Row<u32>,
-    /// How fine.
+    /// Level of detail.
     pub detail: Detail,
-    /// Texels to add to the position.
+    /// Offset in texels.
     pub offset: [i32; 3],
 }
 
 /// Sums of all lanes, by component.
 type Sums = [Row<f64>; 4];
 
-/// Places in one level.
+/// Positions in one level.
 struct Spot {
     position: [Row<f32>; 3],
     /// Slice of the level: layer, or layer times six plus face.
@@ -78,8 +78,8 @@ fn lanes(mask: u32) -> impl Iterator<Item = usize> {
 }
 
 impl Texture {
-    /// Whether a fetch of this shape can be done on this texture: the same dimensions, faces only of cubemaps. A layer
-    /// that is not given is the first, and one that is given where there are none is ignored.
+    /// Whether a fetch of this shape is valid for this texture: the same dimensions, and cube fetches only for
+    /// cubemaps. A missing layer is the first one; a surplus layer is ignored.
     pub fn accepts(&self, view: View, texels: bool) -> bool {
         match self.geometry {
             Geometry::Buffer => view.dimensions == 1 && !view.cube && !view.layered,
@@ -89,21 +89,21 @@ impl Texture {
         }
     }
 
-    /// Fetches for the lanes of `mask`; the others' rows stay as they are.
+    /// Fetches for the lanes of `mask`; the rows of other lanes are unchanged.
     ///
     /// # Safety
-    /// [`Self::accepts`] the fetch, and the memory that [`Self::memory`] names is readable meanwhile.
+    /// [`Self::accepts`] the fetch, and the memory of [`Self::memory`] is readable during the call.
     pub unsafe fn fetch(&self, f: &Fetch, mask: u32, out: &mut Rows) {
         let position = match &f.coordinates {
             Coordinates::Position(p) => p,
             Coordinates::Texel(t) => {
-                // SAFETY: the caller's promise.
+                // SAFETY: guaranteed by the caller.
                 unsafe { self.fetch_texels(f, t, mask, out) };
                 return;
             }
         };
         if self.geometry == Geometry::Buffer {
-            // Linear memory is read by element number; a position gives zeros, as on an H200.
+            // Linear memory is read by element index; a position yields zeros, as on an H200.
             for row in out.iter_mut() {
                 lanes(mask).for_each(|l| row[l] = 0);
             }
@@ -112,7 +112,7 @@ impl Texture {
         let spot = self.spot(f, position, mask);
         let integers = self.reads_integers();
         if self.images.len() == 1 && (integers || self.descriptor.max_anisotropy <= 1) {
-            // SAFETY: the caller's promise.
+            // SAFETY: guaranteed by the caller.
             unsafe {
                 if self.descriptor.filter == Filter::Point || integers {
                     self.point(0, f, &spot, mask, (self.loader, &self.border), out);
@@ -126,13 +126,13 @@ impl Texture {
         }
         let foot = self.footprint(f, position, mask);
         let d = &self.descriptor;
-        // One texel is the answer: it comes back bit by bit, as from a texture of one level.
+        // The result is a single texel, returned unchanged, as from a texture with one level.
         let whole = d.filter == Filter::Point && !foot.linear && d.max_anisotropy <= 1;
         if integers || whole {
             for level in 0..self.images.len() {
                 let m = foot.nearest(level, mask);
                 if m != 0 {
-                    // SAFETY: the caller's promise.
+                    // SAFETY: guaranteed by the caller.
                     unsafe { self.point(level, f, &spot, m, (self.loader, &self.border), out) };
                 }
             }
@@ -157,7 +157,7 @@ impl Texture {
             for level in 0..self.images.len() {
                 let (m, weight) = foot.weights(level, m);
                 if m != 0 {
-                    // SAFETY: the caller's promise.
+                    // SAFETY: guaranteed by the caller.
                     unsafe { self.add(level, f, &moved, m, &weight, &mut sums) };
                 }
             }
@@ -165,11 +165,11 @@ impl Texture {
         self.finish(&sums, mask, out);
     }
 
-    /// The four texels that linear filtering would use at level zero, one component of each: below left, below right,
-    /// above right, above left (PTX ISA, `tld4`).
+    /// One component of each of the four texels that linear filtering would use at level zero: lower left, lower right,
+    /// upper right, upper left (PTX ISA, `tld4`).
     ///
     /// # Safety
-    /// As for [`Self::fetch`]; the texture's images are two-dimensional.
+    /// As for [`Self::fetch`]; in addition, the texture's images are two-dimensional.
     pub unsafe fn gather(&self, f: &Fetch, component: usize, mask: u32, out: &mut Rows) {
         let Coordinates::Position(position) = &f.coordinates else {
             return;
@@ -178,7 +178,7 @@ impl Texture {
         let corners = self.corners(0, f, &spot, mask);
         for (k, corner) in [2, 3, 1, 0].into_iter().enumerate() {
             let mut rows = [[0; LANES]; 4];
-            // SAFETY: the sites are texels of the image; the rest is the caller's promise.
+            // SAFETY: the sites are texels of the image; the rest is guaranteed by the caller.
             unsafe { (self.loader)(&corners.sites[corner], mask, &self.border, &mut rows) };
             for l in lanes(mask) {
                 out[k][l] = rows[component & 3][l];
@@ -208,7 +208,7 @@ impl Texture {
         }
     }
 
-    /// The slice of each lane, and of cubemaps the place on the face.
+    /// The slice of each lane, and for cubemaps the position on the face.
     fn spot(&self, f: &Fetch, position: &[Row<f32>; 3], mask: u32) -> Spot {
         let mut spot = Spot {
             position: *position,
@@ -238,7 +238,7 @@ impl Texture {
     fn axis(&self, image: &Image, k: usize, f: &Fetch) -> Axis {
         Axis {
             extent: image.extent[k],
-            // A place on a face is always a fraction of it.
+            // Positions on a face are always normalised.
             normalized: self.descriptor.normalized || f.view.cube,
             mode: self.descriptor.address[k],
             offset: f.offset[k],
@@ -253,7 +253,7 @@ impl Texture {
         }
         let (x, y, z) = (x as u64, y as u64, z as u64);
         let element = u64::from(self.format.element_bytes());
-        // Three-dimensional images have no layers, layered ones no depth: one of the two is zero.
+        // Three-dimensional images have no layers and layered ones no depth: one of the two is zero.
         let slice = image.base + (u64::from(slice) + z) * image.slice_pitch;
         if self.format.is_compressed() {
             let texel = ((y & 3) << 2) | (x & 3);
@@ -263,7 +263,7 @@ impl Texture {
         slice + y * image.row_pitch + x * element
     }
 
-    /// Nearest texels of one level.
+    /// Loads the nearest texels of one level.
     unsafe fn point(
         &self,
         level: usize,
@@ -279,7 +279,7 @@ impl Texture {
         for (k, row) in texels.iter_mut().enumerate().take(axes) {
             *row = self.axis(image, k, f).point(&spot.position[k]);
         }
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         unsafe { self.load(image, &spot.slice, &texels, mask, with, out) };
     }
 
@@ -296,11 +296,11 @@ impl Texture {
         for l in lanes(mask) {
             sites[l] = self.site(image, slice[l], texels[0][l], texels[1][l], texels[2][l]);
         }
-        // SAFETY: the sites are texels of the image; the rest is the caller's promise.
+        // SAFETY: the sites are texels of the image; the rest is guaranteed by the caller.
         unsafe { with.0(&sites, mask, with.1, out) };
     }
 
-    /// Adds `scale` times the value of one level, filtered as the texture says.
+    /// Adds `scale` times the filtered value of one level.
     unsafe fn add(
         &self,
         level: usize,
@@ -313,7 +313,7 @@ impl Texture {
         let mut rows = [[0; LANES]; 4];
         let blend = (self.blend, &self.blend_border);
         if self.descriptor.filter == Filter::Point {
-            // SAFETY: the caller's promise.
+            // SAFETY: guaranteed by the caller.
             unsafe { self.point(level, f, spot, mask, blend, &mut rows) };
             accumulate(sums, &rows, scale, mask);
             return;
@@ -329,7 +329,7 @@ impl Texture {
             .zip(&corners.weights)
             .take(corners.count)
         {
-            // A texel of no weight is not looked at: infinity times zero would spoil the sum.
+            // A texel of zero weight is not loaded: infinity times zero would be NaN.
             let m = lanes(mask).fold(0, |m, l| m | u32::from(weight[l] != 0.0) << l);
             if m == 0 {
                 continue;
@@ -338,7 +338,7 @@ impl Texture {
             for (w, s) in all.iter_mut().zip(scale) {
                 *w *= s;
             }
-            // SAFETY: the sites are texels of the image; the rest is the caller's promise.
+            // SAFETY: the sites are texels of the image; the rest is guaranteed by the caller.
             unsafe { blend.0(sites, m, blend.1, &mut rows) };
             accumulate(sums, &rows, &all, m);
         }
@@ -352,7 +352,7 @@ impl Texture {
             && self.descriptor.address[1] == AddressMode::Border
     }
 
-    /// The texels that linear filtering uses, x fastest, then y, then z.
+    /// The texels of linear filtering: x fastest, then y, then z.
     fn corners(&self, level: usize, f: &Fetch, spot: &Spot, mask: u32) -> Corners {
         let image = &self.images[level];
         if f.view.cube && self.descriptor.seamless {
@@ -372,7 +372,7 @@ impl Texture {
         for l in lanes(mask) {
             let mut weights = products(dimensions, [0, 1, 2].map(|k| axes[k].weight[l]));
             if edged {
-                // The texels of the second row of two.
+                // The weights of the upper row of two.
                 let [_, _, left, right, ..] = products(2, [axes[0].weight[l], 128, 0]);
                 weights[..2].copy_from_slice(&[left, right]);
             }
@@ -385,7 +385,7 @@ impl Texture {
         out
     }
 
-    /// The same on a cubemap whose faces continue in each other.
+    /// [`Self::corners`] for a seamless cubemap, whose faces continue in each other.
     fn seamless_corners(&self, image: &Image, f: &Fetch, spot: &Spot, mask: u32) -> Corners {
         let n = image.extent[0] as i32;
         let inside = 0..n;
@@ -415,7 +415,7 @@ impl Texture {
             }
             if let Some(gone) = missing {
                 let share = out.weights[gone][l] / 3.0;
-                // A gather still wants a texel there: its neighbour in the row.
+                // A gather needs a texel there: its neighbour in the row.
                 out.sites[gone][l] = out.sites[gone ^ 1][l];
                 for c in 0..4 {
                     out.weights[c][l] = if c == gone {
@@ -429,11 +429,11 @@ impl Texture {
         out
     }
 
-    /// Texels by number: zero outside, whatever the address mode, as an H200 has it. (One-dimensional arrays give
-    /// nothing but zeros there: `tex1Dfetch` is for linear memory.)
+    /// Fetches texels by index: zero outside whatever the address mode, as on an H200. One-dimensional arrays yield
+    /// only zeros, because `tex1Dfetch` is for linear memory.
     unsafe fn fetch_texels(&self, f: &Fetch, texel: &[Row<i32>; 3], mask: u32, out: &mut Rows) {
         if self.geometry == Geometry::Buffer {
-            // SAFETY: the caller's promise.
+            // SAFETY: guaranteed by the caller.
             unsafe { self.fetch_buffer(&texel[0], mask, out) };
             return;
         }
@@ -459,27 +459,27 @@ impl Texture {
                 sites[l] = self.site(image, slice, at[0], at[1], at[2]);
             }
         }
-        // SAFETY: the sites are texels of the images; the rest is the caller's promise.
+        // SAFETY: the sites are texels of the images; the rest is guaranteed by the caller.
         unsafe { (self.loader)(&sites, mask, &[0; 4], out) };
     }
 
-    /// Elements of linear memory by number; zero outside.
+    /// Fetches elements of linear memory by index; zero outside.
     unsafe fn fetch_buffer(&self, texel: &Row<i32>, mask: u32, out: &mut Rows) {
         let image = &self.images[0];
         let element = u64::from(self.format.element_bytes());
         let mut sites = [0; LANES];
         for l in lanes(mask) {
-            // A negative number is a large one.
+            // A negative index wraps to a large one.
             let n = texel[l] as u32;
             if n < image.extent[0] {
                 sites[l] = image.base + u64::from(n) * element;
             }
         }
-        // SAFETY: the sites are elements of the memory; the rest is the caller's promise.
+        // SAFETY: the sites are elements of the memory; the rest is guaranteed by the caller.
         unsafe { (self.loader)(&sites, mask, &[0; 4], out) };
     }
 
-    /// Level of detail and anisotropy of every lane.
+    /// Level of detail and anisotropy of each lane.
     fn footprint(&self, f: &Fetch, position: &[Row<f32>; 3], mask: u32) -> Footprint {
         let d = &self.descriptor;
         let mut foot = Footprint {
@@ -525,7 +525,7 @@ impl Texture {
                     lod = libm::log2(wide) as f32 + d.mip_bias;
                 }
             }
-            // `max` and `min` in this order: not a number becomes the least level.
+            // `max` before `min`, so that NaN becomes the minimum level.
             let lod = lod.max(d.min_mip).min(d.max_mip);
             let last = (self.images.len() - 1) as f32;
             let lod = lod.max(0.0).min(last);
@@ -534,7 +534,7 @@ impl Texture {
         foot
     }
 
-    /// The length of a gradient in texels of the finest level.
+    /// The length of a gradient in texels of level zero.
     fn length(&self, f: &Fetch, gradient: [f32; 3]) -> f64 {
         let image = &self.images[0];
         let mut sum = 0.0;
@@ -551,17 +551,17 @@ impl Texture {
     }
 }
 
-/// What interpolation makes of no number; of subnormal ones it makes zeros.
+/// The NaN that interpolation produces.
 const NAN: u32 = 0x7fff_ffff;
 
-/// The share of one of two neighbours.
+/// The weight of one of two neighbours.
 #[inline(always)]
 fn part(weight: u32, second: usize) -> f64 {
     let w = if second == 1 { weight } else { 256 - weight };
     f64::from(w) / 256.0
 }
 
-/// The nearest number of so many significant bits; of two equally near ones the greater in magnitude, as an H200 rounds.
+/// Rounds to that many significant bits; ties round away from zero, as on an H200.
 #[inline(always)]
 fn rounded<const DIGITS: u32>(v: f64) -> f32 {
     let more = f64::MANTISSA_DIGITS - DIGITS;
@@ -569,16 +569,16 @@ fn rounded<const DIGITS: u32>(v: f64) -> f32 {
     f64::from_bits(bits >> more << more) as f32
 }
 
-/// The share `w / 256` of a weight.
+/// The product `weight * w / 256`.
 #[inline(always)]
 fn share(weight: u32, w: u32) -> u32 {
     (weight * w + 128) >> 8
 }
 
-/// Weights of two, four or eight texels in 256ths, x fastest, from those of the second texel in each dimension.
+/// Weights of two, four or eight texels in 256ths, x fastest, from those of the upper texel in each dimension.
 ///
-/// The products are rounded to 256ths themselves, in this order and this way on an H200 (found from its results, which
-/// come out exactly).
+/// The products are rounded to 256ths in the order and manner of an H200, derived from its results, which this
+/// reproduces exactly.
 #[inline(always)]
 fn products(dimensions: usize, [x, y, z]: [u32; 3]) -> [u32; 8] {
     match dimensions {
@@ -632,11 +632,11 @@ impl Corners {
 struct Footprint {
     /// In 256ths of a level.
     lod: Row<u32>,
-    /// Between levels, rather than the nearest.
+    /// Whether levels are interpolated.
     linear: bool,
-    /// Samples that make up the value.
+    /// Number of samples to average.
     samples: Row<u32>,
-    /// The axis along which they lie.
+    /// The axis along which the samples lie.
     along: [Row<f32>; 2],
 }
 
@@ -648,7 +648,7 @@ impl Footprint {
         })
     }
 
-    /// Lanes that need this level, and what it counts for in each.
+    /// Lanes that need this level, and its weight in each.
     fn weights(&self, level: usize, mask: u32) -> (u32, Row<f64>) {
         let mut weight = [0.0; LANES];
         let mut m = 0;

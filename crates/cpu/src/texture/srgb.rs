@@ -1,16 +1,16 @@
-//! sRGB to linear light (IEC 61966-2-1), which CUDA does before filtering.
+//! Conversion of sRGB to linear light (IEC 61966-2-1), which CUDA applies before filtering.
 //!
-//! A GPU does it with a table. That of an H200 was read off (`tests/differential/textures.py`): the exact value rounded
-//! to eight significant bits, but not finer than steps of 2^-14; 14 of the 256 are rounded the other way.
+//! A GPU uses a table. The table of an H200, read by `tests/differential/textures.py`, holds the exact value rounded to
+//! eight significant bits, but no finer than steps of 2^-14; 14 of the 256 entries are rounded the other way.
 
 use std::sync::LazyLock;
 
-/// The stored values whose linear value an H200 does not round to the nearest.
-const OTHER_WAY: [u8; 14] = [
+/// The stored values that an H200 does not round to the nearest.
+const ROUNDED_AWAY: [u8; 14] = [
     32, 33, 65, 66, 68, 70, 97, 184, 186, 249, 250, 251, 252, 253,
 ];
 
-/// The linear values of the 256 stored ones; all of them are halves too.
+/// The linear values of the 256 stored ones; each is exactly representable in `binary16`.
 pub static LINEAR: LazyLock<[f32; 256]> =
     LazyLock::new(|| std::array::from_fn(|v| linear_of_byte(v as u8)));
 
@@ -28,7 +28,7 @@ fn linear_of_byte(v: u8) -> f32 {
     let step = libm::exp2(f64::from((exponent - 8).max(-14)));
     let steps = value / step;
     let nearest = libm::round(steps);
-    let steps = if OTHER_WAY.contains(&v) {
+    let steps = if ROUNDED_AWAY.contains(&v) {
         libm::floor(steps) + libm::ceil(steps) - nearest
     } else {
         nearest
@@ -36,7 +36,7 @@ fn linear_of_byte(v: u8) -> f32 {
     (steps * step) as f32
 }
 
-/// The stored value nearest to a linear one from 0 to 1: what becomes of a border colour.
+/// The stored value nearest to a linear one from 0 to 1, for border colours.
 pub fn encode(linear: f32) -> u8 {
     let l = f64::from(linear).clamp(0.0, 1.0);
     let c = if l <= 0.003_130_8 {
@@ -55,11 +55,11 @@ mod tests {
     fn known_values() {
         assert_eq!(LINEAR[0], 0.0);
         assert_eq!(LINEAR[255], 1.0);
-        // Five steps of 2^-14; 1 / 255 / 12.92 are 4.97.
+        // Five steps of 2^-14; the exact value 1 / 255 / 12.92 is 4.97 steps.
         assert_eq!(LINEAR[1], 5.0 / 16384.0);
-        // 0.502886..., that is 128.7 of 256.
+        // 0.502886..., or 128.7 of 256.
         assert_eq!(LINEAR[188], 129.0 / 256.0);
-        // One of those that go the other way: 249.2 of 256.
+        // One of the entries rounded the other way: 249.2 of 256.
         assert_eq!(LINEAR[252], 250.0 / 256.0);
         assert!(LINEAR.windows(2).all(|w| w[0] < w[1]));
         assert!(

@@ -1,4 +1,4 @@
-//! The memory of arrays and mipmapped arrays.
+//! Memory of arrays and mipmapped arrays.
 
 use std::fmt;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use crate::memory::pages::Pages;
 /// The shape of an array.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Shape {
-    /// Dimensions of one image: 1, 2 or 3. Layers and faces do not count.
+    /// Dimensions of one image: 1, 2 or 3, without layers and faces.
     pub dimensions: u8,
     /// `CUDA_ARRAY3D_LAYERED`.
     pub layered: bool,
@@ -22,55 +22,55 @@ pub struct Shape {
 /// One mipmap level.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Level {
-    /// Address of the first element. It stays valid as long as the [`Storage`] lives.
+    /// Address of the first element, valid as long as the [`Storage`] lives.
     pub base: u64,
-    /// Width, height and depth in texels; 1 where the array has no such dimension. The number of layers (times six for
-    /// cubemaps) is in [`Storage::layers`].
+    /// Width, height and depth in texels; 1 for missing dimensions. [`Storage::layers`] holds the number of layers
+    /// (times six for cubemaps).
     pub extent: [u32; 3],
-    /// Elements in a row: texels, or blocks of a compressed format.
+    /// Elements per row: texels, or blocks of a compressed format.
     pub columns: u32,
-    /// Rows of elements in a slice.
+    /// Rows of elements per slice.
     pub rows: u32,
-    /// Slices: the depth of a 3-D array, the layers (and faces) of a layered one, else 1.
+    /// Slices: the depth of a 3-D array, the layers (and faces) of a layered one, otherwise 1.
     pub slices: u32,
-    /// Bytes from a row to the next.
+    /// Distance between rows in bytes.
     pub row_pitch: u64,
-    /// Bytes from a slice to the next.
+    /// Distance between slices in bytes.
     pub slice_pitch: u64,
 }
 
 impl Level {
-    /// Bytes of one row that hold elements.
+    /// Bytes of one row that contain elements.
     pub fn row_bytes(&self, format: &Format) -> u64 {
         u64::from(self.columns) * u64::from(format.element_bytes())
     }
 }
 
-/// Why an array cannot be made.
+/// Why an array cannot be created.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StorageError {
-    /// The combination of extent, flags and number of levels is none.
+    /// The combination of extent, flags and number of levels is invalid.
     Invalid,
-    /// More memory than there is.
+    /// Too little memory is available.
     OutOfMemory,
 }
 
 impl fmt::Display for StorageError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::Invalid => "no such array: extent, flags and levels do not go together",
-            Self::OutOfMemory => "not enough memory for the array",
+            Self::Invalid => "invalid combination of array extent, flags and levels",
+            Self::OutOfMemory => "out of memory for the array",
         })
     }
 }
 
 impl std::error::Error for StorageError {}
 
-/// Memory of an array or a mipmapped array: zeroed at first, shared by handles, textures and surfaces.
+/// Memory of an array or a mipmapped array, zeroed initially, shared by handles, textures and surfaces.
 ///
-/// Kernels and copies may touch the same elements at the same time, as on a GPU. Therefore nobody makes a Rust reference
-/// to them: elements are accessed by address, with relaxed atomic operations where the engine does it, and by calls of
-/// the operating system or `memcpy` on raw addresses where a copy does it.
+/// Kernels and copies may access the same elements concurrently, as on a GPU. No Rust reference to the elements is ever
+/// created: the engine accesses them by address with relaxed atomic operations, and copies use system calls or `memcpy`
+/// on raw addresses.
 pub struct Storage {
     format: Format,
     shape: Shape,
@@ -79,7 +79,7 @@ pub struct Storage {
     layers: u32,
     levels: Vec<Level>,
     bytes: u64,
-    /// Never read: keeps the memory mapped.
+    /// Keeps the memory mapped; never read.
     _pages: Pages,
 }
 
@@ -94,24 +94,23 @@ impl fmt::Debug for Storage {
     }
 }
 
-/// Alignment of every level, so that an element of 16 bytes is aligned too.
+/// Alignment of every level, so that 16-byte elements are aligned.
 const LEVEL_ALIGN: u64 = 512;
-/// Alignment of every row, so that a surface access that is aligned within its row is aligned.
+/// Alignment of every row, so that a surface access aligned within its row is aligned.
 const ROW_ALIGN: u64 = 16;
 
 impl Storage {
-    /// Memory for an array of `levels` mipmap levels.
+    /// Allocates memory for an array of `levels` mipmap levels.
     ///
-    /// `size` is width, height and depth as in `CUDA_ARRAY3D_DESCRIPTOR`: zero for a dimension that the array does not
-    /// have, and the number of layers (faces) as depth with `CUDA_ARRAY3D_LAYERED` (`CUDA_ARRAY3D_CUBEMAP`). `flags` are
-    /// the `CUDA_ARRAY3D_*`; those that say nothing about the shape are only remembered.
+    /// `size` is width, height and depth, as in `CUDA_ARRAY3D_DESCRIPTOR`: zero for missing dimensions; with
+    /// `CUDA_ARRAY3D_LAYERED` (`CUDA_ARRAY3D_CUBEMAP`) the depth is the number of layers (faces). `flags` are the
+    /// `CUDA_ARRAY3D_*` flags; those that do not affect the shape are stored.
     ///
-    /// The device's limits on the extents are the caller's to check.
+    /// The caller checks the device's limits on extents.
     ///
     /// # Errors
     /// [`StorageError::Invalid`] for a width of zero, a height of zero with a depth (and no layers), a cubemap that is
-    /// not square or has no multiple of six faces, no level or more levels than halving gives; and
-    /// [`StorageError::OutOfMemory`].
+    /// not square or whose faces are not a multiple of six, and zero or too many levels; [`StorageError::OutOfMemory`].
     pub fn new(
         format: Format,
         size: [u64; 3],
@@ -216,17 +215,17 @@ impl Storage {
         self.shape
     }
 
-    /// The `CUDA_ARRAY3D_*` flags it was made with.
+    /// The `CUDA_ARRAY3D_*` flags it was created with.
     pub fn flags(&self) -> u32 {
         self.flags
     }
 
-    /// Width, height and depth as they were given (zeros included).
+    /// Width, height and depth as given, including zeros.
     pub fn size(&self) -> [u64; 3] {
         self.size
     }
 
-    /// Layers: of a cubemap the faces of all of them; 1 if it is neither.
+    /// Number of layers; for cubemaps, of all faces. 1 if it is neither layered nor a cubemap.
     pub fn layers(&self) -> u32 {
         self.layers
     }
@@ -241,7 +240,7 @@ impl Storage {
         self.levels.get(n as usize).copied()
     }
 
-    /// Bytes of memory it takes.
+    /// Size of the memory in bytes.
     pub fn bytes(&self) -> u64 {
         self.bytes
     }
@@ -268,7 +267,7 @@ mod tests {
             let l = s.level(n).unwrap();
             assert!(l.base >= end && l.base.is_multiple_of(16));
             end = l.base + l.slice_pitch * u64::from(l.slices);
-            // SAFETY: the level lies in the storage's memory.
+            // SAFETY: the level lies within the storage's memory.
             let all =
                 unsafe { std::slice::from_raw_parts(l.base as *const u8, (end - l.base) as usize) };
             assert!(all.iter().all(|b| *b == 0));
@@ -287,7 +286,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_array_is_refused() {
+    fn invalid_arrays_are_refused() {
         const CUBE: u32 = sys::CUDA_ARRAY3D_CUBEMAP;
         const LAYERED: u32 = sys::CUDA_ARRAY3D_LAYERED;
         for (size, flags, levels) in [

@@ -1,4 +1,4 @@
-//! Surface accesses of a whole warp (PTX ISA, "Surface Instructions").
+//! Surface accesses of a warp (PTX ISA, "Surface Instructions").
 
 use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering::Relaxed};
 
@@ -7,38 +7,38 @@ use super::format::{ChannelKind, Format, Packing};
 use super::sample::View;
 use super::texel::{LANES, Row, Rows};
 
-/// What happens outside of the surface.
+/// Behaviour of an access outside the surface.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outside {
-    /// The kernel ends.
+    /// The kernel fails.
     Trap,
-    /// The nearest element inside.
+    /// Accesses the nearest element inside.
     Clamp,
-    /// Loads give zero, stores do nothing.
+    /// Loads yield zero, stores are ignored.
     Zero,
 }
 
-/// Where a warp accesses a surface.
+/// The accesses of a warp to a surface.
 #[derive(Clone, Debug)]
-pub struct Places {
-    /// The shape that the instruction names.
+pub struct SurfaceAccess {
+    /// The shape that the instruction specifies.
     pub view: View,
-    /// Coordinates; the first counts bytes, or elements of formatted accesses.
+    /// Coordinates; the first is in bytes, or in elements for formatted accesses.
     pub coordinates: [Row<i32>; 3],
     /// Layer, if there are layers.
     pub layer: Row<u32>,
-    /// Bytes that each lane accesses; zero for a formatted access.
+    /// Bytes accessed by each lane; zero for a formatted access.
     pub bytes: u32,
-    /// What happens outside.
+    /// Behaviour outside the surface.
     pub outside: Outside,
 }
 
-/// Why an access is refused.
+/// An invalid access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Refused {
+pub struct InvalidAccess {
     /// The lane.
     pub lane: u32,
-    /// Not aligned, rather than outside.
+    /// Whether the access is misaligned; otherwise it is outside.
     pub misaligned: bool,
     /// Its coordinates.
     pub coordinates: [i32; 3],
@@ -47,7 +47,7 @@ pub struct Refused {
 }
 
 impl Surface {
-    /// Whether an access of this shape can be done on this surface: the same dimensions; faces of a cubemap are layers.
+    /// Whether an access of this shape is valid for this surface: the same dimensions; cubemap faces are layers.
     pub fn accepts(&self, view: View) -> bool {
         view.dimensions == self.shape.dimensions
     }
@@ -55,8 +55,8 @@ impl Surface {
     /// Addresses for the lanes of `mask`; zero outside.
     ///
     /// # Errors
-    /// The first lane whose access is not aligned to its size, or outside where that is an error.
-    pub fn sites(&self, p: &Places, mask: u32) -> Result<Row<u64>, Refused> {
+    /// The first lane whose access is misaligned, or outside where that is an error.
+    pub fn sites(&self, p: &SurfaceAccess, mask: u32) -> Result<Row<u64>, InvalidAccess> {
         let element = self.format.element_bytes();
         let (size, unit) = if p.bytes == 0 {
             (element, element)
@@ -68,7 +68,7 @@ impl Surface {
         let layers = i64::from(self.layers);
         let mut out = [0; LANES];
         for lane in (0..LANES).filter(|l| mask >> l & 1 != 0) {
-            let refused = |misaligned| Refused {
+            let refused = |misaligned| InvalidAccess {
                 lane: lane as u32,
                 misaligned,
                 coordinates: p.coordinates.map(|row| row[lane]),
@@ -78,7 +78,7 @@ impl Surface {
             let x = x * i64::from(unit);
             let y = if p.view.dimensions > 1 { y } else { 0 };
             let z = if p.view.dimensions > 2 { z } else { 0 };
-            // A negative number of a layer is a large one.
+            // A negative layer wraps to a large one.
             let layer = if p.view.layered {
                 i64::from(p.layer[lane])
             } else {
@@ -98,7 +98,7 @@ impl Surface {
                     }
                     continue;
                 }
-                // An access wider than a row has no nearest place.
+                // An access wider than a row cannot be clamped.
                 Outside::Clamp if last < 0 => continue,
                 Outside::Clamp => (
                     if (0..=last).contains(&x) {
@@ -114,7 +114,7 @@ impl Surface {
             if x % i64::from(size) != 0 {
                 return Err(refused(true));
             }
-            // All are small and not negative now.
+            // All terms are small and non-negative here.
             out[lane] = self.image.base
                 + (layer + z) as u64 * self.image.slice_pitch
                 + y as u64 * self.image.row_pitch
@@ -123,24 +123,24 @@ impl Surface {
         Ok(out)
     }
 
-    /// Stores the values of a formatted access, converted to the surface's format: numbers in `f32` for formats of
-    /// numbers, integers (saturating) for integers.
+    /// Stores the values of a formatted access, converted to the surface's format: `f32` for floating-point and
+    /// normalised formats, saturated integers for integer formats.
     ///
     /// # Safety
-    /// The sites are zero or come from [`Self::sites`] of a formatted access to this surface.
+    /// Each site is zero or is returned by [`Self::sites`] for a formatted access to this surface.
     pub unsafe fn store_formatted(&self, sites: &Row<u64>, values: &Rows, mask: u32) {
         for lane in (0..LANES).filter(|l| mask >> l & 1 != 0 && sites[*l] != 0) {
             let texel = encode(&self.format, std::array::from_fn(|k| values[k][lane]));
-            // SAFETY: the caller's promise; the element lies in the surface's memory.
+            // SAFETY: guaranteed by the caller; the element lies in the surface's memory.
             unsafe { write(sites[lane], self.format.element_bytes(), texel) };
         }
     }
 }
 
-/// The bits of an element that holds these values.
+/// The bits of an element with these values.
 fn encode(format: &Format, values: [u32; 4]) -> u128 {
     let number = |k: usize| f32::from_bits(values[k]);
-    // The conversion rounds to the nearest, ties to even, and makes zero of what is no number.
+    // Rounds to nearest, ties to even; NaN becomes zero.
     let scaled = |v: f32, low: f32, most: f32| {
         let v = v.max(low).min(1.0) * most;
         libm::rintf(if v.is_nan() { 0.0 } else { v }) as i32 as u32
@@ -160,7 +160,7 @@ fn encode(format: &Format, values: [u32; 4]) -> u128 {
             (ChannelKind::Float, 16) => half::f16::from_f32(number(k)).to_bits().into(),
             (ChannelKind::Unorm, _) => scaled(number(k), 0.0, keep as f32),
             (ChannelKind::Snorm, _) => scaled(number(k), -1.0, (keep >> 1) as f32),
-            // Integers that do not fit become the nearest that does.
+            // Integers saturate.
             (ChannelKind::Signed, 32) => value,
             (ChannelKind::Signed, _) => {
                 let most = (keep >> 1) as i32;
@@ -174,12 +174,12 @@ fn encode(format: &Format, values: [u32; 4]) -> u128 {
     out
 }
 
-/// Reads the `bytes` (1, 2, 4, 8 or 16) at an address, part by part atomically.
+/// Reads `bytes` (1, 2, 4, 8 or 16) at an address; each part of up to 8 bytes is read atomically.
 ///
 /// # Safety
-/// The address is that of so many bytes of a surface, aligned to them.
+/// The address is that of `bytes` bytes of a surface, aligned to that size.
 pub unsafe fn read(site: u64, bytes: u32) -> u128 {
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     unsafe {
         match bytes {
             1 => AtomicU8::from_ptr(site as *mut u8).load(Relaxed).into(),
@@ -195,12 +195,12 @@ pub unsafe fn read(site: u64, bytes: u32) -> u128 {
     }
 }
 
-/// Writes the `bytes` (1, 2, 4, 8 or 16) at an address, part by part atomically.
+/// Writes `bytes` (1, 2, 4, 8 or 16) at an address; each part of up to 8 bytes is written atomically.
 ///
 /// # Safety
 /// As for [`read`].
 pub unsafe fn write(site: u64, bytes: u32, v: u128) {
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     unsafe {
         match bytes {
             1 => AtomicU8::from_ptr(site as *mut u8).store(v as u8, Relaxed),

@@ -1,4 +1,4 @@
-//! The sampler beside a scalar reference that is written from the programming guide's formulas alone, value by value.
+//! Compares the sampler with a scalar reference written from the programming guide's formulas.
 
 use std::sync::Arc;
 
@@ -22,7 +22,7 @@ impl Random {
     }
 }
 
-/// An array of `f32` and its contents: level, slice, row, column, channel.
+/// An array of `f32` with known contents: level, slice, row, column, channel.
 struct Numbers {
     storage: Arc<Storage>,
     values: Vec<Vec<f32>>,
@@ -47,7 +47,7 @@ impl Numbers {
                     k as u64 % u64::from(level.rows),
                 );
                 let at = level.base + slice * level.slice_pitch + y * level.row_pitch;
-                // SAFETY: the row lies in the level, which nobody else uses.
+                // SAFETY: the row lies in the level, which has no other user.
                 unsafe { std::ptr::copy_nonoverlapping(line.as_ptr(), at as *mut f32, row) };
             }
             values.push(list);
@@ -93,7 +93,7 @@ fn fetch(dimensions: u8, position: [Row<f32>; 3]) -> Fetch {
     }
 }
 
-/// The guide's address modes on a texel number; `None` is the border.
+/// The guide's address modes applied to a texel index; `None` is the border.
 fn reference_address(mode: AddressMode, normalized: bool, i: i64, n: i64) -> Option<i64> {
     match mode {
         AddressMode::Border => (0..n).contains(&i).then_some(i),
@@ -106,7 +106,7 @@ fn reference_address(mode: AddressMode, normalized: bool, i: i64, n: i64) -> Opt
     }
 }
 
-/// The guide's formulas with real numbers instead of rounded weights.
+/// The guide's formulas in real numbers, without rounded weights.
 fn reference(a: &Numbers, d: &TextureDescriptor, dims: usize, at: [f32; 3], channel: usize) -> f64 {
     let l = a.storage.level(0).unwrap();
     let n = [l.columns, l.rows, l.slices].map(i64::from);
@@ -162,7 +162,7 @@ fn every_filter_and_address_mode_follows_the_formulas() {
             for normalized in [false, true] {
                 for filter in [Filter::Point, Filter::Linear] {
                     let d = TextureDescriptor {
-                        // A second dimension that the array does not have must not be a border.
+                        // A dimension that the array lacks must not be the border.
                         address: [mode, if dims == 1 { Clamp } else { mode }, mode],
                         filter,
                         normalized,
@@ -173,7 +173,7 @@ fn every_filter_and_address_mode_follows_the_formulas() {
                     let position: [Row<f32>; 3] = std::array::from_fn(|k| {
                         std::array::from_fn(|_| {
                             let n = size[k].max(1) as f32;
-                            // From -1.5 to 2.5 times the extent, in 64ths: exact in the rounded weights.
+                            // From -1.5 to 2.5 times the extent in 64ths, which the rounded weights represent exactly.
                             let x = ((random.number() * 2.0 + 0.5) * n * 64.0).floor() / 64.0;
                             if normalized { x / n } else { x }
                         })
@@ -183,7 +183,7 @@ fn every_filter_and_address_mode_follows_the_formulas() {
                         let at = [position[0][l], position[1][l], position[2][l]];
                         for (k, &v) in got[l].iter().enumerate() {
                             let want = reference(&a, &d, dims, at, k);
-                            // Products of weights are rounded to 256ths: each texel may count one more or less.
+                            // Products of weights are rounded to 256ths: each texel may deviate by one.
                             let near = if filter == Filter::Linear {
                                 8.0 * 3.0 / 256.0
                             } else {
@@ -191,7 +191,7 @@ fn every_filter_and_address_mode_follows_the_formulas() {
                             };
                             let edge = normalized && filter == Filter::Point;
                             let ok = (f64::from(v) - want).abs() <= near;
-                            // A quotient may fall short of a texel's edge.
+                            // A quotient may be just below a texel's edge.
                             let on_edge = edge
                                 && (0..dims).any(|k| {
                                     let x = f64::from(at[k]) * size[k] as f64;
@@ -230,11 +230,11 @@ fn one_dimension_is_exact_and_ties_go_away_from_zero() {
 }
 
 #[test]
-fn integers_are_integers_or_fractions() {
+fn integers_are_returned_or_normalised() {
     let make = |kind, bits, bytes: &[u8], integer| {
         let s = Storage::new(Format::plain(kind, bits, 2), [1, 0, 0], 0, 1).unwrap();
         let at = s.level(0).unwrap().base;
-        // SAFETY: one element of as many bytes.
+        // SAFETY: one element of that many bytes.
         unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), at as *mut u8, bytes.len()) };
         let d = TextureDescriptor {
             address: [AddressMode::Clamp; 3],
@@ -262,7 +262,7 @@ fn integers_are_integers_or_fractions() {
     assert_eq!(make(Unsigned, 16, &[0, 0, 255, 255], false), [0.0, 1.0]);
     assert_eq!(make(Signed, 16, &[1, 128, 0, 0], false), [-1.0, 0.0]);
     assert_eq!(make(Float, 16, &[0, 0x3c, 0, 0xc0], false), [1.0, -2.0]);
-    // 32 bits stay what they are, whatever the flag.
+    // 32-bit integers are never normalised.
     let word = make(Unsigned, 32, &[1, 2, 3, 4, 5, 6, 7, 8], false);
     assert_eq!(bits(word), [0x0403_0201, 0x0807_0605]);
 }
@@ -308,7 +308,7 @@ fn levels_bias_clamp_and_mixture() {
     let want = 0.75 * f64::from(texel(1)) + 0.25 * f64::from(texel(2));
     assert!((f64::from(of(mixed, 1.25)) - want).abs() < 1e-7);
     assert_eq!(of(mixed, 3.0), texel(3));
-    // A gradient of four texels is level two.
+    // A gradient of four texels selects level two.
     let f = Fetch {
         detail: Detail::Gradient(Box::new([
             [[0.25; LANES], [0.0; LANES], [0.0; LANES]],
@@ -317,7 +317,7 @@ fn levels_bias_clamp_and_mixture() {
         ..fetch(2, centre)
     };
     assert_eq!(run(&a.texture(d), &f)[9][0], texel(2));
-    // With anisotropy it is that of the shorter axis, sampled along the longer.
+    // With anisotropic filtering, the shorter axis selects the level, and samples lie along the longer one.
     let t = a.texture(TextureDescriptor {
         max_anisotropy: 4,
         ..d
@@ -331,7 +331,7 @@ fn levels_bias_clamp_and_mixture() {
 }
 
 #[test]
-fn layers_are_clamped_and_views_begin_where_they_say() {
+fn layers_are_clamped_and_views_start_at_their_first_layer() {
     let a = Numbers::new([4, 4, 3], sys::CUDA_ARRAY3D_LAYERED, 3, 1);
     let d = TextureDescriptor {
         address: [AddressMode::Clamp; 3],
@@ -406,7 +406,7 @@ fn cubemaps_have_faces_and_seams() {
     // +x: s = -z, t = -y: (0.3 + 1) / 2 * 4 = 2.6, (-0.6 + 1) / 2 * 4 = 0.8.
     let got = run(&a.texture(d), &cube([2.0, 1.2, -0.6]));
     assert_eq!(got[0][0], a.texel(0, 0, 0, 2, 0));
-    // On the edge between +z and +x, half-way: between the last column of +z and the first of +x.
+    // Halfway across the edge between +z and +x: between the last column of +z and the first of +x.
     d.filter = Filter::Linear;
     let edge = cube([1.0, -0.25, 1.0]);
     let own = run(&a.texture(d), &edge)[0][0];
@@ -415,7 +415,7 @@ fn cubemaps_have_faces_and_seams() {
     let both = run(&a.texture(d), &edge)[0][0];
     let want = (a.texel(0, 4, 2, 3, 0) + a.texel(0, 0, 2, 0, 0)) / 2.0;
     assert!((both - want).abs() < 1e-6);
-    // In the corner three texels share.
+    // In the corner, three texels are averaged.
     let corner = run(&a.texture(d), &cube([1.0, 1.0, 1.0]))[0][0];
     let want = (a.texel(0, 4, 0, 3, 0) + a.texel(0, 0, 0, 0, 0) + a.texel(0, 2, 3, 3, 0)) / 3.0;
     assert!((corner - want).abs() < 1e-6, "{corner} {want}");
@@ -429,7 +429,7 @@ fn gather_takes_four_texels_counterclockwise_from_below_left() {
         ..TextureDescriptor::default()
     });
     let mut rows = [[0; LANES]; 4];
-    // SAFETY: two dimensions, an array.
+    // SAFETY: a two-dimensional array.
     unsafe {
         t.gather(
             &fetch(2, [[3.2; LANES], [4.9; LANES], [0.0; LANES]]),
@@ -508,7 +508,7 @@ fn formatted_stores_convert() {
             level: 0,
         })
         .unwrap();
-        let places = Places {
+        let places = SurfaceAccess {
             view: View {
                 dimensions: 1,
                 layered: false,
@@ -523,7 +523,7 @@ fn formatted_stores_convert() {
         // SAFETY: the sites are those of this surface.
         unsafe { surface.store_formatted(&sites, &values.map(|v| [v; LANES]), 1) };
         let bytes = s.format().element_bytes();
-        // SAFETY: the second element of two.
+        // SAFETY: the second of two elements.
         unsafe { read_element(s.level(0).unwrap().base + u64::from(bytes), bytes) as u32 }
     };
     let f = |v: f32| v.to_bits();

@@ -1,11 +1,11 @@
-//! From bytes in memory to the four values of a fetch.
+//! Decoding of elements in memory to the four components of a fetch.
 //!
-//! A loader handles a whole warp: addresses in, four rows of 32-bit values out (integers, or the bits of `f32`). There is
-//! one compiled loop for each format and read mode, chosen when the texture is made, so that nothing about the format is
-//! decided per lane.
+//! A loader handles a whole warp: addresses in, four rows of 32-bit values out (integers or the bits of `f32`). There
+//! is one compiled loop per format and read mode, selected when the texture is created, so that no format decision is
+//! made per lane.
 //!
-//! Elements are read with relaxed atomic loads: other threads may be writing them, as on a GPU, where such a read gives
-//! the old or the new value.
+//! Elements are read with relaxed atomic loads: other threads may be writing them, as on a GPU, where such a read
+//! yields the old or the new value.
 
 use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering::Relaxed};
 
@@ -22,21 +22,21 @@ pub type Row<T> = [T; LANES];
 /// The four components of all lanes, as bits.
 pub type Rows = [Row<u32>; 4];
 
-/// Where the number of a texel in its block is put into the address of the block (addresses have 47 bits).
+/// Bit position of a texel's index within its block, in the block's address (addresses have 47 bits).
 pub const TEXEL_SHIFT: u32 = 56;
 
-/// Reads the elements at `sites` for the lanes of `mask` into `out`; a site of zero gives `border`.
+/// Reads the elements at `sites` for the lanes of `mask` into `out`; a site of zero yields `border`.
 ///
 /// # Safety
 /// Every other site of the mask is the address of an element of the loader's format, aligned to the element's size (for
-/// block formats the address of a block with the texel's number from bit [`TEXEL_SHIFT`] on), and stays readable.
+/// block formats, the address of a block with the texel's index from bit [`TEXEL_SHIFT`] on), and stays readable.
 pub type Loader = unsafe fn(sites: &Row<u64>, mask: u32, border: &[u32; 4], out: &mut Rows);
 
-/// One channel's way from stored bits to a value.
+/// Decoding of one channel.
 trait Channel {
-    /// From the channel's bits, in the low ones.
+    /// The value of a channel's bits, which are in the low bits.
     fn value(bits: u32) -> u32;
-    /// The same for the last of two or four channels, which sRGB leaves alone.
+    /// The value of the last of two or four channels, to which sRGB does not apply.
     #[inline(always)]
     fn alpha(bits: u32) -> u32 {
         Self::value(bits)
@@ -64,7 +64,7 @@ channel!(Snorm8, bits => (f32::from(bits as i8) / 127.0).max(-1.0).to_bits());
 channel!(Snorm16, bits => (f32::from(bits as i16) / 32767.0).max(-1.0).to_bits());
 channel!(Half, bits => half::f16::from_bits(bits as u16).to_f32().to_bits());
 
-// The sixteen-bit numbers that interpolation works on.
+// The 16-bit numbers used in interpolation.
 channel!(Wide8, bits => ((bits * 257) as f32).to_bits());
 channel!(Wide16, bits => (bits as f32).to_bits());
 channel!(WideSigned8, bits => {
@@ -85,12 +85,13 @@ impl Channel for Srgb8 {
     }
 }
 
-/// Whether sRGB leaves channel `k` of `n` alone: the last of two (an H200 takes them for grey and alpha) or of four.
+/// Whether sRGB does not apply to channel `k` of `n`: the last of two (an H200 treats them as grey and alpha) or of
+/// four.
 pub fn is_alpha(k: usize, n: usize) -> bool {
     k == 3 || (k, n) == (1, 2)
 }
 
-/// The same for interpolation: colours from the table, a fourth channel as a number of sixteen bits.
+/// sRGB for interpolation: colours from the table, a fourth channel as a 16-bit number.
 struct WideSrgb8;
 impl Channel for WideSrgb8 {
     #[inline(always)]
@@ -103,14 +104,14 @@ impl Channel for WideSrgb8 {
     }
 }
 
-/// Stored channels: `BITS` wide, `N` of them.
+/// Stored channels: `N` channels of `BITS` bits.
 ///
 /// # Safety
-/// As for [`Loader`], for one site that is not zero.
+/// As for [`Loader`], for one non-zero site.
 #[inline(always)]
 unsafe fn stored<const BITS: u32, const N: usize>(site: u64) -> [u32; 4] {
     let mut out = [0; 4];
-    // SAFETY: the caller's promise; the element's size is `BITS / 8 * N`, and it is aligned to that.
+    // SAFETY: guaranteed by the caller; the element's size is `BITS / 8 * N`, and it is aligned to that size.
     unsafe {
         match BITS / 8 * N as u32 {
             1 => out[0] = u32::from(AtomicU8::from_ptr(site as *mut u8).load(Relaxed)),
@@ -166,7 +167,7 @@ unsafe fn plain<C: Channel, const BITS: u32, const N: usize>(
         let site = sites[lane];
         let mut texel = *border;
         if site != 0 {
-            // SAFETY: the caller's promise.
+            // SAFETY: guaranteed by the caller.
             let bits = unsafe { stored::<BITS, N>(site) };
             texel = [0; 4];
             for k in 0..N {
@@ -183,7 +184,7 @@ unsafe fn plain<C: Channel, const BITS: u32, const N: usize>(
     }
 }
 
-/// The loader of `CU_AD_FORMAT_UNORM_INT_101010_2`: fractions, or the sixteen-bit numbers that interpolation works on.
+/// The loader of `CU_AD_FORMAT_UNORM_INT_101010_2`: fractions, or the 16-bit numbers used in interpolation.
 unsafe fn rgb10a2<const WIDE: bool>(
     sites: &Row<u64>,
     mask: u32,
@@ -196,11 +197,11 @@ unsafe fn rgb10a2<const WIDE: bool>(
         }
         let mut texel = *border;
         if sites[lane] != 0 {
-            // SAFETY: the caller's promise.
+            // SAFETY: guaranteed by the caller.
             let v = unsafe { stored::<32, 1>(sites[lane])[0] };
             let ten = |shift: u32| {
                 let v = v >> shift & 1023;
-                // Sixteen bits are the ten and the first six of them again.
+                // Widens ten bits to sixteen by repeating the first six.
                 if WIDE {
                     (v << 6 | v >> 4) as f32
                 } else {
@@ -217,8 +218,8 @@ unsafe fn rgb10a2<const WIDE: bool>(
     }
 }
 
-/// The loader of block formats: `decode` makes four numbers of a block (its second half zero if it has eight bytes) and
-/// a texel's number in it.
+/// The loader of block formats: `decode` takes a block (its upper half zero for 8-byte blocks) and a texel's index in
+/// it, and returns four components.
 unsafe fn compressed<const BYTES: u32, const SRGB: bool>(
     decode: impl Fn(u128, u32) -> [f32; 4],
     sites: &Row<u64>,
@@ -233,7 +234,7 @@ unsafe fn compressed<const BYTES: u32, const SRGB: bool>(
         let mut texel = *border;
         if sites[lane] != 0 {
             let address = sites[lane] & ((1 << TEXEL_SHIFT) - 1);
-            // SAFETY: the caller's promise.
+            // SAFETY: guaranteed by the caller.
             let block = unsafe {
                 if BYTES == 8 {
                     let [a, b, ..] = stored::<32, 2>(address);
@@ -265,7 +266,7 @@ macro_rules! block_loader {
             border: &[u32; 4],
             out: &mut Rows,
         ) {
-            // SAFETY: the caller's promise.
+            // SAFETY: guaranteed by the caller.
             unsafe { compressed::<$bytes, SRGB>($decode, sites, mask, border, out) }
         }
     };
@@ -287,24 +288,24 @@ block_loader!(bc4s, 8, |block, texel| blocks::bc4(
 block_loader!(bc5u, 16, |block, texel| blocks::bc5(block, texel, false));
 block_loader!(bc5s, 16, |block, texel| blocks::bc5(block, texel, true));
 
-/// What interpolation rounds its results to.
+/// Rounding of interpolated values.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Precision {
     /// `binary32`.
     Single,
     /// `binary16`.
     Half,
-    /// Whole multiples of one over this number.
+    /// Multiples of the reciprocal of this number.
     Fixed(f32),
-    /// `binary16`; the last channel, if there are two or four of them, whole multiples of one over 65535.
+    /// `binary16`; the last of two or four channels in multiples of 1/65535.
     Srgb {
-        /// Channels.
+        /// Number of channels.
         channels: usize,
     },
 }
 
 impl Precision {
-    /// What the loader's values of channel `k` are multiples of.
+    /// The unit of the loader's values of channel `k`.
     pub fn unit(self, k: usize) -> f32 {
         match self {
             Precision::Fixed(most) => most,
@@ -314,8 +315,8 @@ impl Precision {
     }
 }
 
-/// How elements of `format` are interpolated: integers of 8 to 16 bits that are read as fractions become numbers of 16
-/// bits, of which the loader gives multiples, sRGB becomes halves, and halves stay halves (so an H200 does it).
+/// The loader and the rounding for interpolation of `format`: integers of 8 to 16 bits that are normalised become
+/// 16-bit numbers, sRGB becomes `binary16`, and `binary16` is unchanged, as on an H200.
 pub fn interpolation(format: &Format, srgb: bool) -> Option<(Loader, Precision)> {
     macro_rules! by_count {
         ($channel:ty, $bits:literal) => {
@@ -349,8 +350,8 @@ pub fn interpolation(format: &Format, srgb: bool) -> Option<(Loader, Precision)>
     })
 }
 
-/// The loader for elements of `format`, as integers or as numbers, with or without conversion from sRGB (which only
-/// numbers of 8 bits know).
+/// The loader for elements of `format`, as integers or as numbers, with or without conversion from sRGB (8-bit
+/// normalised channels only).
 pub fn loader(format: &Format, integers: bool, srgb: bool) -> Loader {
     macro_rules! by_count {
         ($channel:ty, $bits:literal) => {

@@ -1,10 +1,10 @@
-//! NVRTC and nvJitLink as the CPU device sees them: the real libraries, followed in what they do.
+//! Interposed NVRTC and nvJitLink functions for the CPU device.
 //!
-//! Belongs here: wrappers around their functions, so that the machine code they give out carries the PTX it was made from
-//! ([`crate::code`]). Does not belong here: compiling or linking anything by ourselves (the driver's `cuLink*` does).
+//! Belongs here: wrappers around the libraries' functions that embed the PTX in the machine code they return
+//! ([`crate::code`]). Does not belong here: compilation and linking (the driver's `cuLink*` links).
 //!
-//! The wrappers have the functions' own C signatures and stand below every caller, in Rust and in Python: the loader asks
-//! [`interpose`] for the address of each function it resolves. On a GPU they pass everything on.
+//! The wrappers have the functions' C signatures and serve all callers, in Rust and in Python: the loader asks
+//! [`interpose`] for the address of each function it resolves. If a GPU is selected, they forward to the libraries.
 
 mod nvjitlink;
 mod nvrtc;
@@ -17,7 +17,7 @@ use cupyrite_sys::loader::{self, Backend, CudaLibrary};
 
 pub(crate) use nvjitlink::{Lto, lto_to_ptx};
 
-/// The address of a library's own function, once the loader has found it.
+/// The address of the library's function, once the loader has resolved it.
 struct Real(AtomicPtr<c_void>);
 
 impl Real {
@@ -30,18 +30,18 @@ impl Real {
     }
 }
 
-/// A function that is wrapped: its name, where its own address is kept, and the wrapper's.
+/// A wrapped function: its name, the storage for its original address, and its wrapper.
 struct Wrapped {
     name: &'static str,
     real: &'static Real,
     wrapper: *const c_void,
 }
 
-// SAFETY: a constant name, a reference to an atomic, and the address of a function.
+// SAFETY: a constant name, a reference to an atomic, and a function address.
 unsafe impl Sync for Wrapped {}
 
-/// Defines wrappers of functions of a library (a module of `cupyrite_sys`) that return a status, the table `WRAPPED` that
-/// lists them, and in `real` the library's own functions of the same names, which answer `$failed` if they are missing.
+/// Defines wrappers of a library's functions (a module of `cupyrite_sys`) that return a status, the table `WRAPPED`
+/// that lists them, and in `real` the original functions of the same names, which return `$failed` if they are missing.
 macro_rules! wrappers {
     ($library:ident, $status:ident, $failed:ident; $(
         fn $name:ident($($arg:ident: $ty:ty),* $(,)?) $body:block
@@ -73,8 +73,8 @@ macro_rules! wrappers {
                     if address.is_null() {
                         return $status::$failed;
                     }
-                    // SAFETY: the loader found this address under this name, so it is a function of this type; the
-                    // caller keeps its contract.
+                    // SAFETY: the loader resolved this address by this name, so it is a function of this type; the
+                    // caller upholds its contract.
                     unsafe {
                         let function = std::mem::transmute::<
                             *const std::ffi::c_void,
@@ -85,7 +85,7 @@ macro_rules! wrappers {
                 }
             )*
         }
-        /// The functions that this file wraps.
+        /// The functions that this module wraps.
         pub(super) static WRAPPED: &[$crate::toolchain::Wrapped] = &[$(
             $crate::toolchain::Wrapped {
                 name: stringify!($name),
@@ -97,17 +97,17 @@ macro_rules! wrappers {
 }
 use wrappers;
 
-/// Runs a wrapper's body: no panic crosses the border to C.
+/// Runs a wrapper's body; no panic crosses the FFI boundary.
 fn contained<T>(panicked: T, body: impl FnOnce() -> T) -> T {
     catch_unwind(AssertUnwindSafe(body)).unwrap_or(panicked)
 }
 
-/// Whether machine code is to carry its PTX. Chooses the device if nothing has yet.
+/// Whether to embed PTX in machine code. Selects the device if none is selected yet.
 fn wanted() -> bool {
     matches!(loader::driver_backend(), Ok(Backend::Cpu))
 }
 
-/// What the loader calls: see [`loader::SymbolInterposer`].
+/// The loader's hook, see [`loader::SymbolInterposer`].
 pub(crate) fn interpose(
     library: CudaLibrary,
     name: &CStr,

@@ -1,7 +1,7 @@
-//! nvJitLink's cubins, with the PTX of what was linked.
+//! Embeds PTX in nvJitLink's cubins.
 //!
-//! Each link is followed from `nvJitLinkCreate` on: its options and its inputs. The PTX of a linked cubin is the PTX of its
-//! inputs; where inputs are LTO IR, a second link with the same options asks nvJitLink for their PTX.
+//! Each link is tracked from `nvJitLinkCreate` on: its options and its inputs. The PTX of a linked cubin is the PTX of
+//! its inputs; for LTO IR inputs, a second link with the same options asks nvJitLink for their PTX.
 
 use std::collections::HashMap;
 use std::ffi::{CStr, CString, OsStr, c_char, c_uint, c_void};
@@ -12,42 +12,42 @@ use cupyrite_sys::nvjitlink::{self, nvJitLinkHandle, nvJitLinkInputType, nvJitLi
 use parking_lot::Mutex;
 
 use super::{wanted, wrappers};
-use crate::code::{self, Content, Data, Unit};
+use crate::code::{self, CodeSource, Content, Unit};
 
 const SUCCESS: nvJitLinkResult = nvJitLinkResult::NVJITLINK_SUCCESS;
 
-/// LTO IR, or a fat binary that holds some.
+/// LTO IR, or a fat binary that contains some.
 #[derive(Clone, Debug)]
 pub(crate) struct Lto {
     pub(crate) name: String,
     pub(crate) data: Vec<u8>,
 }
 
-/// What was added to a link.
+/// An input of a link.
 enum Input {
     Ptx(Vec<Unit>),
     Lto(Lto),
-    /// Something this device cannot run, and why.
+    /// An input that this device cannot run, and the reason.
     Foreign(String),
 }
 
 struct Link {
     options: Vec<CString>,
     inputs: Vec<Input>,
-    /// The cubin with its PTX, once somebody asked.
+    /// The cubin with embedded PTX, once requested.
     cubin: Option<Arc<[u8]>>,
 }
 
-/// The links that are open, by handle.
+/// The open links, by handle.
 static LINKS: Mutex<Option<HashMap<usize, Link>>> = Mutex::new(None);
 
 fn with<T>(handle: nvJitLinkHandle, f: impl FnOnce(&mut Link) -> T) -> Option<T> {
     LINKS.lock().as_mut()?.get_mut(&handle.addr()).map(f)
 }
 
-/// What an input is to this device.
+/// Classifies an input.
 fn input(data: &[u8], name: &str) -> Input {
-    match code::content(Data::Slice(data), name) {
+    match code::content(CodeSource::Slice(data), name) {
         Ok(Content::Ptx(units)) => Input::Ptx(units),
         Ok(Content::Lto(data)) => Input::Lto(Lto {
             name: name.to_owned(),
@@ -70,12 +70,12 @@ fn add(handle: nvJitLinkHandle, data: &[u8], name: &str) {
     }
 }
 
-/// A nvJitLink handle of ours, destroyed with this.
+/// An nvJitLink handle created here, destroyed on drop.
 struct Shadow(nvJitLinkHandle);
 
 impl Drop for Shadow {
     fn drop(&mut self) {
-        // SAFETY: created by nvJitLink, destroyed once, here.
+        // SAFETY: created by nvJitLink and destroyed only here.
         let _ = unsafe { nvjitlink::nvJitLinkDestroy(&raw mut self.0) };
     }
 }
@@ -83,7 +83,7 @@ impl Drop for Shadow {
 impl Shadow {
     fn error_log(&self) -> String {
         let mut size = 0usize;
-        // SAFETY: the handle is live, the results have the room that nvJitLink asks for.
+        // SAFETY: the handle is live, and the buffers have the size that nvJitLink requires.
         let text = unsafe {
             if nvjitlink::nvJitLinkGetErrorLogSize(self.0, &raw mut size) != Ok(SUCCESS) {
                 return String::new();
@@ -115,10 +115,10 @@ impl Shadow {
     }
 }
 
-/// The PTX that nvJitLink makes of LTO IR, with the options of a link.
+/// The PTX that nvJitLink compiles from LTO IR with a link's options.
 ///
 /// # Errors
-/// What failed, in a sentence, with nvJitLink's log.
+/// A message with nvJitLink's log.
 pub(crate) fn lto_to_ptx(options: &[CString], inputs: &[&Lto]) -> Result<Unit, String> {
     let mut options: Vec<&CStr> = options
         .iter()
@@ -128,7 +128,7 @@ pub(crate) fn lto_to_ptx(options: &[CString], inputs: &[&Lto]) -> Result<Unit, S
     options.extend([c"-lto", c"-ptx"]);
     let mut pointers: Vec<*const c_char> = options.iter().map(|o| o.as_ptr()).collect();
     let mut handle: nvJitLinkHandle = std::ptr::null_mut();
-    // SAFETY: as many options as said, each ending in NUL; the handle has room.
+    // SAFETY: `options` has that many C strings; the handle is a valid output.
     let made = unsafe {
         nvjitlink::nvJitLinkCreate(
             &raw mut handle,
@@ -143,15 +143,15 @@ pub(crate) fn lto_to_ptx(options: &[CString], inputs: &[&Lto]) -> Result<Unit, S
             format!(": {log}")
         };
         Err(format!(
-            "nvJitLink makes no PTX of the LTO IR: {call} answered {status:?}{log}"
+            "nvJitLink did not compile the LTO IR to PTX: {call} returned {status:?}{log}"
         ))
     };
     match made {
         Ok(SUCCESS) => {}
         Ok(status) => return failed("nvJitLinkCreate", status, String::new()),
-        Err(e) => return Err(format!("LTO IR needs nvJitLink: {e}")),
+        Err(e) => return Err(format!("LTO IR requires nvJitLink: {e}")),
     }
-    // This link is not one to be followed.
+    // This link is not tracked.
     LINKS.lock().get_or_insert_default().remove(&handle.addr());
     let shadow = Shadow(handle);
     for Lto { name, data } in inputs {
@@ -160,7 +160,7 @@ pub(crate) fn lto_to_ptx(options: &[CString], inputs: &[&Lto]) -> Result<Unit, S
             _ => nvJitLinkInputType::NVJITLINK_INPUT_FATBIN,
         };
         let name = CString::new(name.replace('\0', " ")).unwrap_or_default();
-        // SAFETY: the handle is live; nvJitLink copies the data, which has the length said, and the name.
+        // SAFETY: the handle is live; nvJitLink copies the data, which has that length, and the name.
         let added = unsafe {
             nvjitlink::nvJitLinkAddData(
                 shadow.0,
@@ -187,11 +187,11 @@ pub(crate) fn lto_to_ptx(options: &[CString], inputs: &[&Lto]) -> Result<Unit, S
             name: "LTO".into(),
             text,
         }),
-        None => Err("nvJitLink gave no PTX of the LTO IR".into()),
+        None => Err("nvJitLink returned no PTX for the LTO IR".into()),
     }
 }
 
-/// The PTX of a whole link.
+/// The PTX of a link's inputs.
 fn units(options: &[CString], inputs: &[Input]) -> Result<Vec<Unit>, String> {
     let mut units = Vec::new();
     let mut lto = Vec::new();
@@ -200,7 +200,7 @@ fn units(options: &[CString], inputs: &[Input]) -> Result<Vec<Unit>, String> {
             Input::Ptx(more) => units.extend(more.iter().cloned()),
             Input::Lto(l) => lto.push(l),
             Input::Foreign(why) => {
-                return Err(format!("something that was linked has no PTX: {why}"));
+                return Err(format!("a linked input has no PTX: {why}"));
             }
         }
     }
@@ -210,13 +210,13 @@ fn units(options: &[CString], inputs: &[Input]) -> Result<Vec<Unit>, String> {
     Ok(units)
 }
 
-/// The linked cubin with its PTX; `None` for a link that is not followed or has no cubin.
+/// The linked cubin with embedded PTX; `None` for a link that is not tracked or has no cubin.
 ///
 /// # Safety
 /// The handle is live.
-unsafe fn carrying(handle: nvJitLinkHandle) -> Option<Arc<[u8]>> {
+unsafe fn cubin_with_ptx(handle: nvJitLinkHandle) -> Option<Arc<[u8]>> {
     let (known, options, inputs) = with(handle, |link| {
-        // Put back below; meanwhile no lock is held while nvJitLink works.
+        // Put back below: no lock is held while nvJitLink runs.
         (
             link.cubin.clone(),
             link.options.clone(),
@@ -225,7 +225,7 @@ unsafe fn carrying(handle: nvJitLinkHandle) -> Option<Arc<[u8]>> {
     })?;
     let made = known.or_else(|| {
         let mut size = 0usize;
-        // SAFETY: the handle is live (the caller's promise), the results have the room that nvJitLink asks for.
+        // SAFETY: the handle is live (guaranteed by the caller), and the buffers have the size that nvJitLink requires.
         let cubin = unsafe {
             if real::nvJitLinkGetLinkedCubinSize(handle, &raw mut size) != SUCCESS || size == 0 {
                 return None;
@@ -249,15 +249,15 @@ unsafe fn carrying(handle: nvJitLinkHandle) -> Option<Arc<[u8]>> {
     made
 }
 
-/// A C string as text; empty for null.
+/// A C string; empty for null.
 ///
 /// # Safety
-/// Null or a NUL-terminated string.
+/// `name` is null or a NUL-terminated string.
 unsafe fn text(name: *const c_char) -> String {
     if name.is_null() {
         return String::new();
     }
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     unsafe { CStr::from_ptr(name) }
         .to_string_lossy()
         .into_owned()
@@ -265,7 +265,7 @@ unsafe fn text(name: *const c_char) -> String {
 
 wrappers! { nvjitlink, nvJitLinkResult, NVJITLINK_ERROR_INTERNAL;
     fn nvJitLinkCreate(handle: *mut nvJitLinkHandle, count: c_uint, options: *mut *const c_char) {
-        // SAFETY: the caller's promise: as many options as said, each ending in NUL.
+        // SAFETY: guaranteed by the caller: that many options, each ending in NUL.
         unsafe {
             let status = real::nvJitLinkCreate(handle, count, options);
             if status == SUCCESS && !handle.is_null() && wanted() {
@@ -281,9 +281,9 @@ wrappers! { nvjitlink, nvJitLinkResult, NVJITLINK_ERROR_INTERNAL;
         }
     }
     fn nvJitLinkDestroy(handle: *mut nvJitLinkHandle) {
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         unsafe {
-            // Before nvJitLink may give the same address out again.
+            // Before nvJitLink may reuse the address.
             if !handle.is_null() && let Some(links) = LINKS.lock().as_mut() {
                 links.remove(&(*handle).addr());
             }
@@ -297,7 +297,7 @@ wrappers! { nvjitlink, nvJitLinkResult, NVJITLINK_ERROR_INTERNAL;
         size: usize,
         name: *const c_char,
     ) {
-        // SAFETY: the caller's promise: `size` bytes at `data`, a name that ends in NUL.
+        // SAFETY: guaranteed by the caller: `size` bytes at `data`, and a NUL-terminated name.
         unsafe {
             let status = real::nvJitLinkAddData(handle, kind, data, size, name);
             if status == SUCCESS && !data.is_null() {
@@ -307,7 +307,7 @@ wrappers! { nvjitlink, nvJitLinkResult, NVJITLINK_ERROR_INTERNAL;
         }
     }
     fn nvJitLinkAddFile(handle: nvJitLinkHandle, kind: nvJitLinkInputType, name: *const c_char) {
-        // SAFETY: the caller's promise: a name that ends in NUL.
+        // SAFETY: guaranteed by the caller: a NUL-terminated name.
         unsafe {
             let status = real::nvJitLinkAddFile(handle, kind, name);
             if status == SUCCESS && !name.is_null() && with(handle, |_| ()).is_some() {
@@ -315,7 +315,7 @@ wrappers! { nvjitlink, nvJitLinkResult, NVJITLINK_ERROR_INTERNAL;
                 match std::fs::read(path) {
                     Ok(data) => add(handle, &data, &text(name)),
                     Err(e) => {
-                        let why = format!("'{}' cannot be read again: {e}", text(name));
+                        let why = format!("'{}' cannot be read: {e}", text(name));
                         with(handle, |link| link.inputs.push(Input::Foreign(why)));
                     }
                 }
@@ -324,9 +324,9 @@ wrappers! { nvjitlink, nvJitLinkResult, NVJITLINK_ERROR_INTERNAL;
         }
     }
     fn nvJitLinkGetLinkedCubinSize(handle: nvJitLinkHandle, size: *mut usize) {
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         unsafe {
-            if !size.is_null() && let Some(cubin) = carrying(handle) {
+            if !size.is_null() && let Some(cubin) = cubin_with_ptx(handle) {
                 size.write(cubin.len());
                 return SUCCESS;
             }
@@ -334,9 +334,9 @@ wrappers! { nvjitlink, nvJitLinkResult, NVJITLINK_ERROR_INTERNAL;
         }
     }
     fn nvJitLinkGetLinkedCubin(handle: nvJitLinkHandle, out: *mut c_void) {
-        // SAFETY: the caller's promise: as much room as `nvJitLinkGetLinkedCubinSize` said.
+        // SAFETY: guaranteed by the caller: a buffer of the size that `nvJitLinkGetLinkedCubinSize` returned.
         unsafe {
-            if !out.is_null() && let Some(cubin) = carrying(handle) {
+            if !out.is_null() && let Some(cubin) = cubin_with_ptx(handle) {
                 std::ptr::copy_nonoverlapping(cubin.as_ptr().cast(), out, cubin.len());
                 return SUCCESS;
             }

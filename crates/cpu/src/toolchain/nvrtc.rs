@@ -1,4 +1,4 @@
-//! NVRTC's cubins, with the PTX that NVRTC makes beside them.
+//! Embeds PTX in NVRTC's cubins.
 
 use std::ffi::c_char;
 
@@ -15,7 +15,7 @@ const SUCCESS: nvrtcResult = nvrtcResult::NVRTC_SUCCESS;
 /// The program is live.
 unsafe fn ptx(program: nvrtcProgram) -> Option<String> {
     let mut size = 0usize;
-    // SAFETY: the program is live (the caller's promise), the results have the room that NVRTC asks for.
+    // SAFETY: the program is live (guaranteed by the caller), and the buffers have the size that NVRTC requires.
     unsafe {
         if nvrtc::nvrtcGetPTXSize(program, &raw mut size) != Ok(SUCCESS) || size <= 1 {
             return None;
@@ -29,16 +29,16 @@ unsafe fn ptx(program: nvrtcProgram) -> Option<String> {
     }
 }
 
-/// The program's cubin with its PTX; `None` if there is no cubin, or nothing to add to it.
+/// The program's cubin with embedded PTX; `None` if there is no cubin or nothing to add.
 ///
 /// # Safety
 /// The program is live.
-unsafe fn carrying(program: nvrtcProgram) -> Option<Vec<u8>> {
+unsafe fn cubin_with_ptx(program: nvrtcProgram) -> Option<Vec<u8>> {
     if !wanted() {
         return None;
     }
     let mut size = 0usize;
-    // SAFETY: the program is live (the caller's promise), the results have the room that NVRTC asks for.
+    // SAFETY: the program is live (guaranteed by the caller), and the buffers have the size that NVRTC requires.
     let (cubin, text) = unsafe {
         if real::nvrtcGetCUBINSize(program, &raw mut size) != SUCCESS || size == 0 {
             return None;
@@ -55,9 +55,9 @@ unsafe fn carrying(program: nvrtcProgram) -> Option<Vec<u8>> {
 
 wrappers! { nvrtc, nvrtcResult, NVRTC_ERROR_INTERNAL_ERROR;
     fn nvrtcGetCUBINSize(program: nvrtcProgram, size: *mut usize) {
-        // SAFETY: the caller's promise; nothing is asked of a program or a place that is null.
+        // SAFETY: guaranteed by the caller; null programs and buffers are not accessed.
         unsafe {
-            if !size.is_null() && !program.is_null() && let Some(cubin) = carrying(program) {
+            if !size.is_null() && !program.is_null() && let Some(cubin) = cubin_with_ptx(program) {
                 size.write(cubin.len());
                 return SUCCESS;
             }
@@ -65,9 +65,9 @@ wrappers! { nvrtc, nvrtcResult, NVRTC_ERROR_INTERNAL_ERROR;
         }
     }
     fn nvrtcGetCUBIN(program: nvrtcProgram, out: *mut c_char) {
-        // SAFETY: as above; the caller has as much room as `nvrtcGetCUBINSize` said.
+        // SAFETY: as above; the buffer has the size that `nvrtcGetCUBINSize` returned.
         unsafe {
-            if !out.is_null() && !program.is_null() && let Some(cubin) = carrying(program) {
+            if !out.is_null() && !program.is_null() && let Some(cubin) = cubin_with_ptx(program) {
                 std::ptr::copy_nonoverlapping(cubin.as_ptr().cast(), out, cubin.len());
                 return SUCCESS;
             }

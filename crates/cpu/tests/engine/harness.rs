@@ -4,7 +4,7 @@ use std::sync::Mutex;
 use std::sync::atomic::AtomicBool;
 
 use cupyrite_cpu::engine::{Fault, Image, LaunchSpec, PrintfSink, launch};
-use cupyrite_cpu::memory::{AddressSpace, Kind};
+use cupyrite_cpu::memory::{AddressSpace, RegionKind};
 
 /// Collects the output of kernels.
 #[derive(Default)]
@@ -25,7 +25,7 @@ pub struct Buffer {
 impl Buffer {
     pub fn new(contents: &[u32]) -> Self {
         let addr = AddressSpace::global()
-            .alloc(4 * contents.len() as u64, 256, Kind::Device)
+            .alloc(4 * contents.len() as u64, 256, RegionKind::Device)
             .unwrap();
         // SAFETY: the allocation has this size.
         unsafe {

@@ -75,7 +75,7 @@ fn describe_non_library(first: &[u8]) -> &'static str {
     if first.starts_with(b"version https://git-lfs") {
         "a Git LFS pointer; the file is not fetched"
     } else if first.starts_with(b"!<arch>") {
-        "a static library"
+        "a static library archive"
     } else if first.starts_with(b"MZ") {
         "a Windows library"
     } else if first.starts_with(b"PK\x03\x04") {

@@ -1,4 +1,4 @@
-//! Made-up machines on which headers, tools and archives are looked for.
+//! Simulated machines for searches of headers, tools and libraries.
 
 #![allow(dead_code)] // Each test file uses its part.
 
@@ -20,7 +20,7 @@ const fn on(os: Os, arch: Arch) -> Platform {
     Platform { os, arch }
 }
 
-/// A loader that loads nothing, and knows where the system's CUDA runtime is.
+/// A loader that loads nothing and resolves the system's CUDA runtime.
 #[derive(Default)]
 pub struct Runtime(pub Vec<PathBuf>);
 
@@ -43,7 +43,7 @@ impl DynamicLoader for Runtime {
     }
 }
 
-/// A machine with every root that a search may ask for; the roots are folders without anything in them.
+/// A machine with every searchable root; the roots are empty folders.
 pub struct Machine {
     pub platform: Platform,
     pub environment: Environment,
@@ -52,7 +52,7 @@ pub struct Machine {
 }
 
 impl Machine {
-    /// Nothing is set and nothing is there.
+    /// A machine without variables and files.
     pub fn bare(platform: Platform) -> Machine {
         Machine {
             platform,
@@ -62,8 +62,8 @@ impl Machine {
         }
     }
 
-    /// Every root is set and there: two site-packages, conda, the products' variables, `CUDA_PATH`,
-    /// `CUDA_HOME`, Windows' program files, a toolkit of the system and two in well-known folders.
+    /// A machine on which every root is set and exists: two site-packages, conda, the products' variables,
+    /// `CUDA_PATH`, `CUDA_HOME`, Windows' program files, a toolkit of the system and two in well-known folders.
     pub fn full(platform: Platform) -> Machine {
         let c = drive(platform);
         let path = |text: &str| PathBuf::from(format!("{c}{text}"));
@@ -114,7 +114,7 @@ impl Machine {
         }
     }
 
-    /// The same machine with these files.
+    /// The same machine with additional files.
     pub fn with(&self, paths: impl IntoIterator<Item = impl AsRef<Path>>) -> Machine {
         let mut files = self.files.clone();
         for path in paths {
@@ -138,12 +138,12 @@ impl Machine {
     }
 }
 
-/// What absolute paths begin with.
+/// Prefix of absolute paths.
 pub fn drive(platform: Platform) -> &'static str {
     if platform.is_windows() { "C:" } else { "" }
 }
 
-/// A place in which something may be: the file that shows it, the answer, and the step.
+/// A location: the file that identifies it, the expected result, and the step.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Place {
     pub file: String,
@@ -160,7 +160,7 @@ pub fn below(root: &str, dir: &str) -> String {
     }
 }
 
-/// The folders of this platform below `targets/`, written down once more.
+/// The folders of this platform below `targets/`, repeated independently of the crate.
 pub fn targets(platform: Platform) -> &'static [&'static str] {
     match (platform.os, platform.arch) {
         (Os::Linux, Arch::X86_64) => &["x86_64-linux"],

@@ -1,5 +1,5 @@
-//! What is expected of each library: names and wheel folders from the interface's description (`rows.txt`, a
-//! line a library), places from the layouts as NVIDIA and conda document them. Nothing here reads the table.
+//! Expectations for each library: names and wheel folders from `rows.txt` (one line per library), locations from the
+//! layouts that NVIDIA and conda document. Independent of the crate's table.
 
 use cupyrite_pathfinder::{Arch, FoundVia, Os, Platform};
 
@@ -16,7 +16,7 @@ pub struct Row {
     pub dependencies: Vec<&'static str>,
 }
 
-/// All of them.
+/// All libraries.
 pub fn rows() -> Vec<Row> {
     let list = |text: &'static str| match text {
         "-" => Vec::new(),
@@ -39,21 +39,21 @@ pub fn rows() -> Vec<Row> {
         .collect()
 }
 
-/// A place at which a library may lie.
+/// A location of a library.
 #[derive(Debug, Clone)]
 pub struct Place {
-    /// What the place is called in a failure.
+    /// Label for assertion messages.
     pub label: &'static str,
     /// The folder.
     pub folder: String,
-    /// The CUDA major of what lies there, where the folder has one.
+    /// The CUDA major of the folder, if it implies one.
     pub major: Option<u32>,
-    /// The step that must find it.
+    /// The expected step.
     pub via: FoundVia,
 }
 
 impl Row {
-    /// The names of its file, best first.
+    /// Its file names, the preferred one first.
     pub fn names(&self, platform: Platform) -> &[&'static str] {
         let arch = match platform.arch {
             Arch::X86_64 => "x64",
@@ -66,7 +66,7 @@ impl Row {
         }
     }
 
-    /// The name for a CUDA major; where names tell no major, the first.
+    /// The name for a CUDA major; the first if names imply no major.
     pub fn name_for(&self, platform: Platform, major: u32) -> &'static str {
         let names = self.names(platform);
         match (self.has_majors(platform), major) {
@@ -75,14 +75,14 @@ impl Row {
         }
     }
 
-    /// Whether the names tell the CUDA major: the first is for CUDA 13, the last for CUDA 12.
+    /// Whether the names imply the CUDA major: the first is for CUDA 13, the last for CUDA 12.
     pub fn has_majors(&self, platform: Platform) -> bool {
-        // The numbers of these count the library's own versions, or do not tell for sure.
+        // The numbers of these are the library's own versions, or ambiguous.
         self.names(platform).len() > 1
             && !["nvvm", "cudss", "cufftMp", "curand", "cusparseLt"].contains(&self.name)
     }
 
-    /// Folders of a toolkit that hold it, as its installers lay it out.
+    /// Its folder in a toolkit, as installed.
     fn toolkit(&self, root: &str, platform: Platform) -> String {
         let bin = match platform.arch {
             Arch::X86_64 => "bin/x64",
@@ -119,7 +119,7 @@ impl Row {
             Os::Linux => (*folder).to_owned(),
             Os::Windows => {
                 let arch = match (self.name, platform.arch) {
-                    // The wheels of products do not all follow those of the toolkit.
+                    // Product wheels do not all follow the toolkit's layout.
                     ("cudss" | "mathdx", _) => "",
                     ("cusparseLt", Arch::X86_64) => "/x64",
                     (_, Arch::X86_64) => "/x86_64",
@@ -143,7 +143,7 @@ impl Row {
             .collect()
     }
 
-    /// Every place, in the order of the search.
+    /// Every location, in search order.
     pub fn places(&self, platform: Platform) -> Vec<Place> {
         let drive = match platform.os {
             Os::Linux => "",
@@ -229,8 +229,7 @@ impl Row {
         places
     }
 
-    /// A machine on which every variable is set, every folder is searched, and what the library depends on is
-    /// in the process.
+    /// A machine on which every variable is set, every folder is searched, and the dependencies are loaded.
     pub fn world(&self, platform: Platform, rows: &[Row]) -> World {
         let drive = match platform.os {
             Os::Linux => "",
@@ -261,7 +260,7 @@ impl Row {
             }
         }
         if ["nvvm", "cupti"].contains(&self.name) {
-            // The system knows the CUDA runtime of a toolkit; one that holds both majors serves every test.
+            // The system finds the CUDA runtime of a toolkit with both majors, which serves every test.
             let (folder, names) = match (platform.os, platform.arch) {
                 (Os::Linux, _) => ("/canary/lib64", ["libcudart.so.13", "libcudart.so.12"]),
                 (Os::Windows, Arch::X86_64) => {

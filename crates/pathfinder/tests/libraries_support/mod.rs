@@ -1,4 +1,4 @@
-//! A made-up machine: files, an environment, and a loader that behaves as the system's does.
+//! A simulated machine: files, an environment, and a loader that behaves like the system's.
 #![allow(dead_code)] // Each test program uses its own part.
 
 pub mod expected;
@@ -33,7 +33,8 @@ pub const WINDOWS_ARM: Platform = Platform {
 };
 pub const PLATFORMS: [Platform; 4] = [LINUX, LINUX_ARM, WINDOWS, WINDOWS_ARM];
 
-/// The smallest ELF library with a name and needs: header, a loaded segment over the whole file, a dynamic one.
+/// A minimal ELF library with a name and dependencies: header, one load segment over the whole file, one dynamic
+/// segment.
 pub fn elf(arch: Arch, soname: &str, needed: &[&str]) -> Vec<u8> {
     let mut strings = vec![0_u8];
     let mut add = |text: &str| {
@@ -83,7 +84,7 @@ pub fn elf(arch: Arch, soname: &str, needed: &[&str]) -> Vec<u8> {
     bytes
 }
 
-/// The smallest Windows library.
+/// A minimal Windows library.
 pub fn dll(arch: Arch) -> Vec<u8> {
     let mut bytes = b"MZ".to_vec();
     bytes.resize(60, 0);
@@ -96,7 +97,7 @@ pub fn dll(arch: Arch) -> Vec<u8> {
     bytes
 }
 
-/// A library as the made-up loader knows it.
+/// A library of the simulated loader.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Made {
     soname: String,
@@ -109,13 +110,13 @@ pub struct World {
     pub environment: Environment,
     pub files: InMemoryFiles,
     made: BTreeMap<PathBuf, Made>,
-    /// Folders that the system's loader searches.
+    /// Folders that the system loader searches.
     pub system: Vec<PathBuf>,
-    /// Files that the loader refuses.
+    /// Files that fail to load.
     pub refused: Vec<PathBuf>,
-    /// What is in the process: name, file.
+    /// Loaded libraries: name, file.
     process: Mutex<Vec<(String, PathBuf)>>,
-    /// What was opened, in order.
+    /// Opened files, in order.
     opened: Mutex<Vec<(PathBuf, OpenMode)>>,
     remembered: Mutex<Vec<(usize, FoundVia)>>,
 }
@@ -135,13 +136,13 @@ impl World {
         }
     }
 
-    /// Adds a library, whose own name is that of its file.
+    /// Adds a library named like its file.
     pub fn library(self, path: &str, needed: &[&str]) -> World {
         let name = path.rsplit('/').next().unwrap().to_owned();
         self.named(path, &name, needed)
     }
 
-    /// Adds a library with a name of its own.
+    /// Adds a library with a given name.
     pub fn named(mut self, path: &str, soname: &str, needed: &[&str]) -> World {
         let bytes = match self.platform.os {
             Os::Linux => elf(self.platform.arch, soname, needed),
@@ -174,13 +175,13 @@ impl World {
         self
     }
 
-    /// Adds a folder that the system's loader searches.
+    /// Adds a folder that the system loader searches.
     pub fn system(mut self, folder: &str) -> World {
         self.system.push(folder.into());
         self
     }
 
-    /// Loads a library as another part of the program would.
+    /// Loads a library as another part of the program does.
     pub fn in_process(self, path: &str) -> World {
         self.put_into_process(Path::new(path)).unwrap();
         self
@@ -210,18 +211,18 @@ impl World {
         located
     }
 
-    /// Everything that was opened, in order.
+    /// The opened files, in order.
     pub fn opened(&self) -> Vec<String> {
         let modes = self.modes().into_iter();
         modes.map(|(path, _)| path.display().to_string()).collect()
     }
 
-    /// Everything that was opened, and how.
+    /// The opened files and their modes.
     pub fn modes(&self) -> Vec<(PathBuf, OpenMode)> {
         self.opened.lock().unwrap().clone()
     }
 
-    /// Loads a file and what it needs: from the process by name, or else from the system's folders.
+    /// Loads a file and its dependencies: from the process by name, else from the system folders.
     fn put_into_process(&self, path: &Path) -> Result<usize, String> {
         let place = path.display();
         if let Some(at) = self.position(|(_, file)| file == path) {
@@ -235,7 +236,7 @@ impl World {
         if self.refused.iter().any(|refused| refused == path) {
             return Err(format!("{place}: undefined symbol: x"));
         }
-        // In the process from now on, so that a cycle ends; out of it again where something is missing.
+        // Registered first, so that cycles terminate; removed again if a dependency is missing.
         let at = {
             let mut process = self.process.lock().unwrap();
             process.push((made.soname.clone(), path.to_owned()));
@@ -260,7 +261,7 @@ impl World {
     }
 }
 
-/// A handle is the place in the list of what is in the process, counted from 1.
+/// A handle is the index in the list of loaded libraries, counted from 1.
 fn handle(at: usize) -> LibraryHandle {
     LibraryHandle((at + 1) as *mut c_void)
 }
@@ -276,7 +277,7 @@ impl DynamicLoader for World {
         let file = if text.contains('/') {
             PathBuf::from(path)
         } else {
-            // A bare name: the process first, then the system's folders.
+            // A bare name: loaded libraries first, then the system folders.
             if let Some(at) = self.position(|(name, _)| *name == *text) {
                 return Ok(handle(at));
             }

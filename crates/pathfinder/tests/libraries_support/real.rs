@@ -1,4 +1,4 @@
-//! Real folders, real libraries made by the C compiler, and tests that run in a process of their own.
+//! Real folders, libraries compiled from C, and tests that run in their own process.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-/// A folder that disappears with the test.
+/// A temporary folder, removed on drop.
 pub struct Tree(pub PathBuf);
 
 impl Tree {
@@ -19,28 +19,28 @@ impl Tree {
         Tree(root)
     }
 
-    /// A path below it, the folders above it made.
+    /// A path below it; creates the parent folders.
     pub fn at(&self, path: impl AsRef<Path>) -> PathBuf {
         let path = self.0.join(path);
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
         path
     }
 
-    /// A file below it.
+    /// Creates a file below it.
     pub fn file(&self, path: impl AsRef<Path>, bytes: &[u8]) -> PathBuf {
         let path = self.at(path);
         std::fs::write(&path, bytes).unwrap();
         path
     }
 
-    /// A symbolic link below it.
+    /// Creates a symbolic link below it.
     pub fn link(&self, path: impl AsRef<Path>, target: impl AsRef<Path>) -> PathBuf {
         let path = self.at(path);
         std::os::unix::fs::symlink(target, &path).unwrap();
         path
     }
 
-    /// A named pipe below it: opening it for reading blocks until somebody writes.
+    /// Creates a named pipe below it: opening it for reading blocks until a writer opens it.
     pub fn pipe(&self, path: impl AsRef<Path>) -> PathBuf {
         let path = self.at(path);
         let status = Command::new("mkfifo").arg(&path).status().unwrap();
@@ -48,7 +48,7 @@ impl Tree {
         path
     }
 
-    /// A library below it, from C, with its file's name and what it needs.
+    /// Compiles a library below it from C, named like its file, with dependencies.
     pub fn library(&self, path: impl AsRef<Path>, code: &str, needed: &[&Path]) -> PathBuf {
         let soname = path
             .as_ref()
@@ -60,7 +60,7 @@ impl Tree {
         self.named(path, &soname, code, needed, &[])
     }
 
-    /// The same with a name of its own and further words for the compiler.
+    /// The same with a given name and additional compiler arguments.
     pub fn named(
         &self,
         path: impl AsRef<Path>,
@@ -81,7 +81,7 @@ impl Tree {
             .arg(&path)
             .arg(&source)
             .arg(format!("-Wl,-soname,{soname}"))
-            // What it needs is found when it is loaded, not when it is linked.
+            // Dependencies are resolved at load time, not at link time.
             .args(["-Wl,--no-as-needed", "-Wl,--allow-shlib-undefined"])
             .args(needed)
             .args(words)
@@ -102,8 +102,8 @@ impl Drop for Tree {
     }
 }
 
-/// Runs a test again in a process of its own, with these variables from its start and this working folder, and
-/// fails if it fails or hangs there. The variables must tell the test that it is in that process.
+/// Runs a test again in a child process with these variables and this working directory; fails if the child fails or
+/// hangs. The variables tell the test that it is the child.
 pub fn in_child(test: &str, variables: &[(&str, &str)], folder: &Path) {
     let mut command = Command::new(std::env::current_exe().unwrap());
     command

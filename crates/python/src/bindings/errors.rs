@@ -1,11 +1,13 @@
 //! Exceptions: every message names the function and the parameter.
 
-use std::ffi::{CStr, CString};
+use std::ffi::CStr;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
 use pyo3::ffi;
 
 use crate::cpython;
+use crate::cpython::errors::raise_class;
+pub use crate::cpython::errors::{ExceptionKind, raise};
 use crate::cpython::{Obj, Owned, R, Raised};
 
 /// Where a value was given: a function and one of its parameters.
@@ -22,55 +24,6 @@ impl Site {
     pub fn prefix(self) -> String {
         format!("{}() argument '{}'", self.func, self.param)
     }
-}
-
-/// The exception classes used here.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
-    /// `TypeError`
-    Type,
-    /// `ValueError`
-    Value,
-    /// `OverflowError`
-    Overflow,
-    /// `RuntimeError`
-    Runtime,
-    /// `MemoryError`
-    Memory,
-    /// `SystemError`
-    System,
-    /// A sequence shorter than its count: both a `ValueError` (what it is) and a `RuntimeError` (what NVIDIA's
-    /// package raises).
-    ListTooSmall,
-    /// `FunctionNotFoundError`, a `RuntimeError`.
-    FunctionNotFound,
-}
-
-/// Sets an exception.
-pub fn raise(kind: Kind, message: &str) -> Raised {
-    let message: Vec<u8> = message.bytes().filter(|&b| b != 0).collect();
-    let message = CString::new(message).unwrap_or_default();
-    // SAFETY: the exception classes are immortal (or kept forever), the message ends with a nul.
-    unsafe {
-        let class = match kind {
-            Kind::Type => ffi::PyExc_TypeError,
-            Kind::Value => ffi::PyExc_ValueError,
-            Kind::Overflow => ffi::PyExc_OverflowError,
-            Kind::Runtime => ffi::PyExc_RuntimeError,
-            Kind::Memory => ffi::PyExc_MemoryError,
-            Kind::System => ffi::PyExc_SystemError,
-            Kind::ListTooSmall => match list_too_small() {
-                Ok(class) => class,
-                Err(Raised) => return Raised,
-            },
-            Kind::FunctionNotFound => match function_not_found() {
-                Ok(class) => class,
-                Err(Raised) => return Raised,
-            },
-        };
-        ffi::PyErr_SetString(class, message.as_ptr());
-    }
-    Raised
 }
 
 static LIST_TOO_SMALL: AtomicPtr<ffi::PyObject> = AtomicPtr::new(std::ptr::null_mut());
@@ -143,6 +96,16 @@ pub fn note(text: &str) {
 static FUNCTION_NOT_FOUND: AtomicPtr<ffi::PyObject> = AtomicPtr::new(std::ptr::null_mut());
 static NOT_SUPPORTED: AtomicPtr<ffi::PyObject> = AtomicPtr::new(std::ptr::null_mut());
 
+/// Raises [`function_not_found`].
+#[cold]
+pub fn raise_function_not_found(message: &str) -> Raised {
+    match function_not_found() {
+        // SAFETY: the class is kept forever.
+        Ok(class) => unsafe { raise_class(class, message) },
+        Err(Raised) => Raised,
+    }
+}
+
 /// `cuda.bindings._internal.utils.FunctionNotFoundError`: a library has no function of this name (borrowed).
 ///
 /// # Errors
@@ -199,13 +162,16 @@ pub fn wrong_type(site: Site, wanted: &str, got: Obj<'_>) -> Raised {
         site.prefix(),
         got.type_name()
     );
-    raise(Kind::Type, &message)
+    raise(ExceptionKind::Type, &message)
 }
 
 /// `TypeError`: `None` where a value is needed.
 #[cold]
 pub fn not_none(site: Site) -> Raised {
-    raise(Kind::Type, &format!("{} must not be None", site.prefix()))
+    raise(
+        ExceptionKind::Type,
+        &format!("{} must not be None", site.prefix()),
+    )
 }
 
 /// `OverflowError`: the integer does not fit the C type.
@@ -221,21 +187,25 @@ pub fn out_of_range(site: Site, c_type: &str, got: Obj<'_>) -> Raised {
     };
     let text = if text.len() > 40 { "value" } else { &text };
     let message = format!("{}: {text} does not fit in {c_type}", site.prefix());
-    raise(Kind::Overflow, &message)
+    raise(ExceptionKind::Overflow, &message)
 }
 
 /// `RuntimeError` and `ValueError`: fewer items than the count says.
 #[cold]
 pub fn too_few(site: Site, have: usize, want: u64) -> Raised {
     let message = format!("{}: List is too small: {have} < {want}", site.prefix());
-    raise(Kind::ListTooSmall, &message)
+    match list_too_small() {
+        // SAFETY: the class is kept forever.
+        Ok(class) => unsafe { raise_class(class, &message) },
+        Err(Raised) => Raised,
+    }
 }
 
 /// `MemoryError`.
 #[cold]
 pub fn no_memory() -> Raised {
     raise(
-        Kind::Memory,
+        ExceptionKind::Memory,
         "not enough memory for the arguments of the call",
     )
 }

@@ -5,7 +5,6 @@
 //! indirection more.
 
 use std::ffi::{CStr, c_char, c_int, c_void};
-use std::panic::AssertUnwindSafe;
 use std::sync::OnceLock;
 use std::sync::atomic::AtomicPtr;
 
@@ -16,9 +15,8 @@ use crate::bindings::call::fast;
 use crate::bindings::call::fast::Plan;
 use crate::bindings::call::general;
 use crate::bindings::descriptor::Function;
-use crate::bindings::errors;
-use crate::bindings::errors::Kind;
 use crate::cpython;
+use crate::cpython::guard;
 use crate::cpython::{Obj, Owned, R, Raised};
 use crate::generated::{
     cudla_functions, cufile_functions, driver_functions, nvfatbin_functions, nvjitlink_functions,
@@ -151,39 +149,6 @@ pub unsafe fn function_of(object: *mut ffi::PyObject) -> &'static Function {
 pub unsafe fn plan_of(object: *mut ffi::PyObject) -> *mut Plan {
     // SAFETY: as above.
     unsafe { &raw mut (*object.cast::<FunctionObject>()).plan }
-}
-
-/// Runs `f`; an exception becomes null, a panic an exception.
-pub fn guard(f: impl FnOnce() -> R<Owned>) -> *mut ffi::PyObject {
-    guard_here(f)
-}
-
-/// As [`guard`], as a part of the function that calls it.
-#[inline(always)]
-pub fn guard_here(f: impl FnOnce() -> R<Owned>) -> *mut ffi::PyObject {
-    match std::panic::catch_unwind(AssertUnwindSafe(f)) {
-        Ok(Ok(value)) => value.into_ptr(),
-        Ok(Err(Raised)) => std::ptr::null_mut(),
-        Err(payload) => {
-            report_panic(payload);
-            std::ptr::null_mut()
-        }
-    }
-}
-
-/// Makes an exception of a panic.
-#[cold]
-#[inline(never)]
-fn report_panic(payload: Box<dyn std::any::Any + Send>) {
-    let what = payload
-        .downcast_ref::<&str>()
-        .map(|s| (*s).to_owned())
-        .or_else(|| payload.downcast_ref::<String>().cloned())
-        .unwrap_or_default();
-    errors::raise(
-        Kind::System,
-        &format!("internal error of Cupyrite, please report it: {what}"),
-    );
 }
 
 /// A call of any function.

@@ -14,7 +14,7 @@ use crate::bindings::call::convert::Keep;
 use crate::bindings::call::general::address as call_address;
 use crate::bindings::descriptor::Int;
 use crate::bindings::errors;
-use crate::bindings::errors::{Kind, Site};
+use crate::bindings::errors::{ExceptionKind, Site};
 use crate::bindings::parameter_arena::ParameterArena;
 use crate::cpython;
 use crate::cpython::internals::tuple;
@@ -92,7 +92,10 @@ impl CtypesTypes {
         let module = Owned::take(unsafe { ffi::PyImport_ImportModule(c"ctypes".as_ptr()) })?;
         let get = |name: &std::ffi::CStr| -> R<usize> {
             let class = module.obj().attribute(name)?.ok_or_else(|| {
-                errors::raise(Kind::Runtime, "the module ctypes lacks one of its types")
+                errors::raise(
+                    ExceptionKind::Runtime,
+                    "the module ctypes lacks one of its types",
+                )
             })?;
             // The map needs the class to stay alive.
             Ok(class.into_ptr().expose_provenance())
@@ -199,7 +202,7 @@ impl Packer {
                 site.prefix(),
                 kinds.len()
             );
-            return Err(errors::raise(Kind::Type, &message));
+            return Err(errors::raise(ExceptionKind::Type, &message));
         }
         if n == 0 {
             return Ok(0);
@@ -304,7 +307,7 @@ fn unsupported(kind: Obj<'_>, index: usize, site: Site) -> Raised {
         "{}: Unsupported type: {text} (item {index}); use a simple ctypes type or None",
         site.prefix()
     );
-    errors::raise(Kind::Type, &message)
+    errors::raise(ExceptionKind::Type, &message)
 }
 
 /// A value of type `None`: the address of the value itself.
@@ -346,7 +349,7 @@ fn own_address(
         site.prefix(),
         value.type_name()
     );
-    Err(errors::raise(Kind::Type, &message))
+    Err(errors::raise(ExceptionKind::Type, &message))
 }
 
 /// The bits of an `int` for an integer or an address, or of a `float` for a number, where they fit.
@@ -426,7 +429,7 @@ fn integer(value: Obj<'_>, pack: Pack, index: usize, site: Site) -> R<u64> {
             "{}: item {index} does not fit in its ctypes type",
             site.prefix()
         );
-        return Err(errors::raise(Kind::Overflow, &message));
+        return Err(errors::raise(ExceptionKind::Overflow, &message));
     }
     let word = if overflow == 0 {
         number.cast_unsigned()
@@ -495,7 +498,7 @@ fn wrong_value(value: Obj<'_>, index: usize, pack: Pack, site: Site) -> Raised {
         site.prefix(),
         value.type_name()
     );
-    errors::raise(Kind::Type, &message)
+    errors::raise(ExceptionKind::Type, &message)
 }
 
 fn pointer(value: Obj<'_>, known: &CtypesTypes, index: usize, site: Site) -> R<u64> {

@@ -11,7 +11,7 @@ use pyo3::prelude::*;
 
 use crate::bindings::descriptor::Function;
 use crate::bindings::errors;
-use crate::bindings::errors::Kind;
+use crate::bindings::errors::ExceptionKind;
 use crate::cpython;
 use crate::cpython::{Obj, Owned, R, Raised};
 use crate::generated::ids;
@@ -124,8 +124,22 @@ fn try_load(library: CudaLibrary) -> R<()> {
     warn_of_cpu_device()
 }
 
-/// `CUDA_PYTHON_CUDA_PER_THREAD_DEFAULT_STREAM`, read as Python's `int()` reads it, from `os.environ`.
-fn per_thread_default_stream() -> R<bool> {
+/// `CUDA_PYTHON_CUDA_PER_THREAD_DEFAULT_STREAM` as an int that is not 0: the only reader of this variable for
+/// `cuda.bindings` and `cuda.core`. A valid value is read once.
+///
+/// # Errors
+///
+/// `ValueError` for a value that `int()` refuses.
+pub fn per_thread_default_stream() -> R<bool> {
+    static CHOSEN: OnceLock<bool> = OnceLock::new();
+    match CHOSEN.get() {
+        Some(&chosen) => Ok(chosen),
+        None => read_per_thread_default_stream().map(|chosen| *CHOSEN.get_or_init(|| chosen)),
+    }
+}
+
+#[cold]
+fn read_per_thread_default_stream() -> R<bool> {
     const NAME: &str = "CUDA_PYTHON_CUDA_PER_THREAD_DEFAULT_STREAM";
     let Some(value) = std::env::var_os(NAME) else {
         return Ok(false);
@@ -140,7 +154,7 @@ fn per_thread_default_stream() -> R<bool> {
                 "{NAME} must be an integer, but it is {:?}",
                 value.to_string_lossy()
             );
-            return Err(errors::raise(Kind::Value, &message));
+            return Err(errors::raise(ExceptionKind::Value, &message));
         }
     };
     // SAFETY: the object is live.
@@ -161,12 +175,11 @@ pub fn raise_load_error(error: &LoadError, name: &str) -> Raised {
             let py = unsafe { Python::assume_attached() };
             pathfinder::raise(py, failed, message)
         }
-        LoadErrorKind::SymbolNotFound => errors::raise(
-            Kind::FunctionNotFound,
-            &format!("{name}() cannot be called: {message}"),
-        ),
-        LoadErrorKind::InvalidSelection => errors::raise(Kind::Value, &message),
-        LoadErrorKind::NoCpuDevice => errors::raise(Kind::Runtime, &message),
+        LoadErrorKind::SymbolNotFound => {
+            errors::raise_function_not_found(&format!("{name}() cannot be called: {message}"))
+        }
+        LoadErrorKind::InvalidSelection => errors::raise(ExceptionKind::Value, &message),
+        LoadErrorKind::NoCpuDevice => errors::raise(ExceptionKind::Runtime, &message),
     }
 }
 

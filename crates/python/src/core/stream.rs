@@ -12,6 +12,7 @@ use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyList, PyTuple};
 use pyo3::{PyTraverseError, PyVisit, intern};
 
+use crate::bindings::symbols;
 use crate::core::closable::{Closable, Lent, closed, drop_detached};
 use crate::core::context::{PyContext, handle_object};
 use crate::core::device;
@@ -22,6 +23,7 @@ use crate::core::event::PyEvent;
 use crate::core::memory::copy_operand;
 use crate::core::numbers;
 use crate::core::options::{OptionClass, Options};
+use crate::cpython::Raised;
 use crate::generated::ids::class::driver as class;
 
 /// A CUDA stream: work queued in a stream runs in order, and independently of other streams.
@@ -504,10 +506,14 @@ pub fn accept(
 /// # Errors
 ///
 /// As [`accept`].
-pub fn accept_or_default(given: Option<&Bound<'_, PyAny>>, function: &str) -> PyResult<Stream> {
+pub fn accept_or_default(
+    py: Python<'_>,
+    given: Option<&Bound<'_, PyAny>>,
+    function: &str,
+) -> PyResult<Stream> {
     match given {
         Some(given) => accept(given, function, "stream", false),
-        None => Ok(Stream::default_stream()),
+        None => selected_default(py),
     }
 }
 
@@ -651,13 +657,26 @@ pub fn create(
 static LEGACY: PyOnceLock<Py<PyStream>> = PyOnceLock::new();
 static PER_THREAD: PyOnceLock<Py<PyStream>> = PyOnceLock::new();
 
+/// The default stream selected by `CUDA_PYTHON_CUDA_PER_THREAD_DEFAULT_STREAM`.
+///
+/// # Errors
+///
+/// `ValueError` for a value of the variable that is no integer.
+pub fn selected_default(py: Python<'_>) -> PyResult<Stream> {
+    match symbols::per_thread_default_stream() {
+        Ok(true) => Ok(Stream::per_thread_default()),
+        Ok(false) => Ok(Stream::legacy_default()),
+        Err(Raised) => Err(PyErr::fetch(py)),
+    }
+}
+
 /// The object of the default stream selected by `CUDA_PYTHON_CUDA_PER_THREAD_DEFAULT_STREAM`.
 ///
 /// # Errors
 ///
 /// `MemoryError`.
 pub fn default_object(py: Python<'_>) -> PyResult<Py<PyStream>> {
-    let chosen = Stream::default_stream();
+    let chosen = selected_default(py)?;
     let place = if chosen == Stream::per_thread_default() {
         &PER_THREAD
     } else {

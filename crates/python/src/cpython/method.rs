@@ -10,8 +10,8 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyString, PyType};
 
-use crate::bindings::function::guard_here;
 use crate::cpython;
+use crate::cpython::errors::guard_inline;
 use crate::cpython::internals::tuple;
 use crate::cpython::{Obj, Owned};
 
@@ -50,7 +50,7 @@ unsafe extern "C" fn entry<M: Method<N>, const N: usize>(
     count: ffi::Py_ssize_t,
     keywords: *mut ffi::PyObject,
 ) -> *mut ffi::PyObject {
-    guard_here(|| {
+    guard_inline(|| {
         // SAFETY: the calling convention guarantees the stated number of borrowed references and an attached thread;
         // the method descriptor has checked the class of `slf`.
         unsafe {

@@ -2,6 +2,7 @@
 //!
 //! Belongs here: whatever touches `pyo3::ffi` and knows nothing of CUDA.
 
+pub mod errors;
 mod gil;
 pub mod gil_lock;
 pub mod internals;
@@ -12,5 +13,6 @@ pub mod trashcan;
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 pub mod unwinding;
 
+pub use self::errors::guard;
 pub use self::gil::detached;
 pub use self::object::*;

@@ -12,8 +12,6 @@ use std::sync::atomic::{AtomicPtr, Ordering};
 use pyo3::ffi;
 use pyo3::prelude::*;
 
-use crate::cpython::internals::reference_count;
-
 /// A Python exception is set in this thread.
 #[derive(Debug)]
 pub struct Raised;
@@ -133,14 +131,6 @@ impl<'a> Obj<'a> {
     pub fn owned(self) -> Owned {
         // SAFETY: the object is live and the thread attached.
         unsafe { ffi::Py_IncRef(self.ptr()) };
-        Owned(self.0)
-    }
-
-    /// The same for an object that is no constant of the interpreter's, without a call.
-    #[inline(always)]
-    pub fn again(self) -> Owned {
-        // SAFETY: the object is live and the thread attached.
-        unsafe { reference_count::increment(self.ptr()) };
         Owned(self.0)
     }
 

@@ -2,7 +2,7 @@
 
 use pyo3::ffi;
 
-use crate::types::errors::{Exc, name_of_type, prefix, raise, type_name};
+use crate::types::errors::{ExceptionKind, name_of_type, prefix, raise, type_name};
 use crate::types::table::{ClassId, Prim};
 use crate::types::{memory, object, registry};
 
@@ -31,14 +31,14 @@ impl Site {
         // SAFETY: as promised by the caller.
         let got = unsafe { type_name(got) };
         raise(
-            Exc::Type,
+            ExceptionKind::Type,
             &format!("{}: {wanted} is required, not {got}", self.name()),
         );
     }
 
     /// Any other message.
     #[cold]
-    pub fn fail(&self, exc: Exc, message: &str) {
+    pub fn fail(&self, exc: ExceptionKind, message: &str) {
         raise(exc, &format!("{}: {message}", self.name()));
     }
 }
@@ -135,7 +135,10 @@ unsafe fn long(obj: *mut ffi::PyObject, site: &Site) -> Option<i128> {
             }
             ffi::PyErr_Clear();
         }
-        site.fail(Exc::Overflow, "the number does not fit in 64 bits");
+        site.fail(
+            ExceptionKind::Overflow,
+            "the number does not fit in 64 bits",
+        );
         None
     }
 }
@@ -151,7 +154,7 @@ pub unsafe fn ranged(obj: *mut ffi::PyObject, prim: Prim, site: &Site) -> Option
     let (low, high) = prim.range();
     if value < low || value > high {
         site.fail(
-            Exc::Overflow,
+            ExceptionKind::Overflow,
             &format!("{value} is outside {low} to {high} ({})", prim.words()),
         );
         return None;
@@ -197,7 +200,10 @@ pub unsafe fn enum_value(obj: *mut ffi::PyObject, site: &Site) -> Option<u32> {
             value?
         };
         if value < i128::from(i32::MIN) || value > i128::from(u32::MAX) {
-            site.fail(Exc::Overflow, &format!("{value} does not fit in a C enum"));
+            site.fail(
+                ExceptionKind::Overflow,
+                &format!("{value} does not fit in a C enum"),
+            );
             return None;
         }
         Some(value as u32)
@@ -301,7 +307,7 @@ unsafe fn plain_address(obj: *mut ffi::PyObject, site: &Site) -> Option<u64> {
         if value == u64::MAX && !ffi::PyErr_Occurred().is_null() {
             ffi::PyErr_Clear();
             site.fail(
-                Exc::Type,
+                ExceptionKind::Type,
                 "an address is required: an int from 0 to 2**64-1",
             );
             return None;
@@ -350,7 +356,7 @@ pub unsafe fn pointer_argument(obj: *mut ffi::PyObject, len: usize, site: &Site)
     let address = unsafe { ranged(obj, Prim::U64, site)? } as usize;
     if address != 0 && !memory::readable(address, len) {
         site.fail(
-            Exc::Value,
+            ExceptionKind::Value,
             &format!("the {len} bytes at {address:#x} are not readable memory"),
         );
         return None;

@@ -1,44 +1,8 @@
 //! Raising Python exceptions from raw functions.
 
-use std::ffi::CString;
-use std::panic::{AssertUnwindSafe, catch_unwind};
-
 use pyo3::ffi;
 
-/// Which exception.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-#[allow(missing_docs)]
-pub enum Exc {
-    Type,
-    Value,
-    Overflow,
-    Attribute,
-    Index,
-    Runtime,
-}
-
-impl Exc {
-    fn object(self) -> *mut ffi::PyObject {
-        // SAFETY: these are constant pointers once the interpreter runs.
-        unsafe {
-            match self {
-                Exc::Type => ffi::PyExc_TypeError,
-                Exc::Value => ffi::PyExc_ValueError,
-                Exc::Overflow => ffi::PyExc_OverflowError,
-                Exc::Attribute => ffi::PyExc_AttributeError,
-                Exc::Index => ffi::PyExc_IndexError,
-                Exc::Runtime => ffi::PyExc_RuntimeError,
-            }
-        }
-    }
-}
-
-/// Sets an exception.
-pub fn raise(exc: Exc, message: &str) {
-    let text = CString::new(message.replace('\0', "\\0")).unwrap_or_default();
-    // SAFETY: called with the GIL held; both pointers are valid.
-    unsafe { ffi::PyErr_SetString(exc.object(), text.as_ptr()) };
-}
+pub use crate::cpython::errors::{ExceptionKind, guard_or, raise};
 
 /// Puts `prefix` before the message of the current exception, keeping its type (Type-, Value- and OverflowError only;
 /// others pass unchanged).
@@ -54,8 +18,12 @@ pub fn prefix(prefix: &str) {
         if ty.is_null() {
             return;
         }
-        for exc in [Exc::Overflow, Exc::Type, Exc::Value] {
-            if ty == exc.object() {
+        for exc in [
+            ExceptionKind::Overflow,
+            ExceptionKind::Type,
+            ExceptionKind::Value,
+        ] {
+            if ty == exc.class() {
                 let text = if value.is_null() {
                     String::new()
                 } else {
@@ -133,21 +101,5 @@ pub unsafe fn name_of_type(ty: *mut ffi::PyTypeObject) -> String {
             ffi::PyErr_Clear();
             String::from("?")
         })
-    }
-}
-
-/// Runs `f`; a panic becomes a `RuntimeError` and `failed`.
-pub fn guard<T>(failed: T, f: impl FnOnce() -> T) -> T {
-    match catch_unwind(AssertUnwindSafe(f)) {
-        Ok(value) => value,
-        Err(panic) => {
-            let text = panic
-                .downcast_ref::<&str>()
-                .map(|s| s.to_string())
-                .or_else(|| panic.downcast_ref::<String>().cloned())
-                .unwrap_or_default();
-            raise(Exc::Runtime, &format!("internal error in cupyrite: {text}"));
-            failed
-        }
     }
 }

@@ -12,8 +12,8 @@ use cupyrite_sys::loader;
 use pyo3::ffi;
 
 use crate::bindings::errors;
-use crate::bindings::errors::Kind;
-use crate::bindings::{function, raising};
+use crate::bindings::errors::ExceptionKind;
+use crate::bindings::raising;
 use crate::cpython;
 use crate::cpython::{Obj, Owned, R, Raised};
 use crate::types::table;
@@ -45,7 +45,7 @@ pub fn class(lib: &'static Library, index: u16) -> *mut ffi::PyObject {
     match lib.errors {
         Some(errors) => made(lib, errors, index).unwrap_or(std::ptr::null_mut()),
         None => {
-            errors::raise(Kind::System, "a library without exceptions");
+            errors::raise(ExceptionKind::System, "a library without exceptions");
             std::ptr::null_mut()
         }
     }
@@ -144,7 +144,10 @@ fn library_of(exception: Obj<'_>) -> R<(&'static Library, &'static Errors)> {
             }
         }
     }
-    Err(errors::raise(Kind::System, "an exception of no library"))
+    Err(errors::raise(
+        ExceptionKind::System,
+        "an exception of no library",
+    ))
 }
 
 // ---------------------------------------------------------------------------------------------------------
@@ -155,7 +158,7 @@ unsafe extern "C" fn init(
     args: *mut ffi::PyObject,
     kwargs: *mut ffi::PyObject,
 ) -> c_int {
-    let done = function::guard(|| {
+    let done = cpython::guard(|| {
         // SAFETY: the protocol gives an instance, a tuple, and null or a dict.
         let exception = unsafe { Obj::new(exception) };
         let (lib, errors) = library_of(exception)?;
@@ -198,7 +201,7 @@ unsafe fn arguments<'a>(
         &[c"status"]
     };
     let class = exception.type_name();
-    let wrong = |what: String| errors::raise(Kind::Type, &format!("{class}() {what}"));
+    let wrong = |what: String| errors::raise(ExceptionKind::Type, &format!("{class}() {what}"));
     let mut found = [None; 2];
     // SAFETY: a tuple, and null or a dict, that outlive the call; what they lend is live as long.
     unsafe {
@@ -242,7 +245,7 @@ unsafe extern "C" fn reduce(
     exception: *mut ffi::PyObject,
     _: *mut ffi::PyObject,
 ) -> *mut ffi::PyObject {
-    function::guard(|| {
+    cpython::guard(|| {
         // SAFETY: called with an instance; the objects packed are live, the tuples take references of their own.
         unsafe {
             let exception = Obj::new(exception);
@@ -308,7 +311,7 @@ fn named(id: crate::types::EnumId, obj: Obj<'_>) -> R<String> {
         text.obj().text().unwrap_or_default(),
         crate::types::enum_name(id)
     );
-    Err(errors::raise(Kind::Value, &message))
+    Err(errors::raise(ExceptionKind::Value, &message))
 }
 
 fn text(
@@ -330,7 +333,7 @@ fn text(
         ErrorText::Library => {
             let Some(value) = number(status) else {
                 let message = format!("status must be an integer, not {}", status.type_name());
-                return Err(errors::raise(Kind::Type, &message));
+                return Err(errors::raise(ExceptionKind::Type, &message));
             };
             // The library's words where it is there; an exception can be made without it.
             match raising::error_string(lib.loader, value)? {
@@ -415,7 +418,7 @@ fn exception_of(library: loader::CudaLibrary, status: i64, cu_err: Option<i64>) 
         ) => (lib, *errors),
         _ => {
             let message = format!("{} has no exceptions", library.name());
-            return Err(errors::raise(Kind::System, &message));
+            return Err(errors::raise(ExceptionKind::System, &message));
         }
     };
     let index = match errors.by_status.binary_search_by_key(&status, |row| row.0) {

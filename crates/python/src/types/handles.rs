@@ -7,7 +7,7 @@ use pyo3::ffi;
 
 use crate::types::convert;
 use crate::types::convert::Site;
-use crate::types::errors::guard;
+use crate::types::errors::guard_or;
 use crate::types::object;
 use crate::types::object::{Instance, slot};
 use crate::types::registry;
@@ -127,7 +127,7 @@ unsafe extern "C" fn new(
     args: *mut ffi::PyObject,
     kwargs: *mut ffi::PyObject,
 ) -> *mut ffi::PyObject {
-    guard(null_mut(), || {
+    guard_or(null_mut(), || {
         // SAFETY: the interpreter calls with a type derived from ours.
         unsafe {
             let Some(id) = crate::types::structs::class_of_type(ty) else {
@@ -187,7 +187,7 @@ unsafe extern "C" fn to_int(obj: *mut ffi::PyObject) -> *mut ffi::PyObject {
 }
 
 unsafe extern "C" fn repr(obj: *mut ffi::PyObject) -> *mut ffi::PyObject {
-    guard(null_mut(), || {
+    guard_or(null_mut(), || {
         // SAFETY: called with an instance.
         unsafe {
             let Some(value) = bits(obj) else {

@@ -340,7 +340,7 @@ pub fn prepare_struct(obj: *mut ffi::PyObject) -> bool {
             && !memory::readable((*this).data as usize, class_size(id))
         {
             errors::raise(
-                errors::Exc::Value,
+                errors::ExceptionKind::Value,
                 &format!(
                     "{}: the memory at {:#x} given as _ptr is gone",
                     class_name(id),
@@ -366,7 +366,7 @@ pub fn sizeof(obj: *mut ffi::PyObject) -> Option<u64> {
             }
         }
         errors::raise(
-            errors::Exc::Type,
+            errors::ExceptionKind::Type,
             &format!("sizeof(): unknown type: {}", errors::to_string(obj)),
         );
         None

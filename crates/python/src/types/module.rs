@@ -12,7 +12,7 @@ use pyo3::ffi;
 
 use crate::cpython;
 use crate::cpython::Owned;
-use crate::types::errors::{Exc, guard, raise, utf8};
+use crate::types::errors::{ExceptionKind, guard_or, raise, utf8};
 use crate::types::handles::c_string;
 use crate::types::object::slot;
 use crate::types::pods::answer;
@@ -75,7 +75,7 @@ pub unsafe fn init(native: *mut ffi::PyObject) -> i32 {
 }
 
 unsafe extern "C" fn fast_enum(_: *mut ffi::PyObject, _: *mut ffi::PyObject) -> *mut ffi::PyObject {
-    guard(null_mut(), || {
+    guard_or(null_mut(), || {
         // SAFETY: both live for ever; PyTuple_SetItem takes references over.
         unsafe {
             let (Some(base), Some(meta)) = (enums::base(), enums::metaclass()) else {
@@ -97,7 +97,7 @@ unsafe extern "C" fn lazy_module(
     _: *mut ffi::PyObject,
     name: *mut ffi::PyObject,
 ) -> *mut ffi::PyObject {
-    guard(null_mut(), || {
+    guard_or(null_mut(), || {
         // SAFETY: called with one argument.
         unsafe {
             match install(name) {
@@ -115,19 +115,25 @@ unsafe fn install(name: *mut ffi::PyObject) -> Option<()> {
     // SAFETY: references are live while used; sys.modules lends the module.
     unsafe {
         if ffi::PyUnicode_Check(name) == 0 {
-            raise(Exc::Type, "lazy_module(): the module's name is required");
+            raise(
+                ExceptionKind::Type,
+                "lazy_module(): the module's name is required",
+            );
             return None;
         }
         let text = utf8(name)?;
         if library(&text).is_none() {
-            raise(Exc::Value, &format!("lazy_module(): no table for {text}"));
+            raise(
+                ExceptionKind::Value,
+                &format!("lazy_module(): no table for {text}"),
+            );
             return None;
         }
         let modules = ffi::PyImport_GetModuleDict();
         let module = ffi::PyDict_GetItemWithError(modules, name);
         if module.is_null() || ffi::PyModule_Check(module) == 0 {
             raise(
-                Exc::Value,
+                ExceptionKind::Value,
                 &format!("lazy_module(): {text} is not being imported"),
             );
             return None;
@@ -159,7 +165,7 @@ unsafe fn library_of(module: *mut ffi::PyObject) -> Option<&'static Library> {
         ffi::Py_XDECREF(name);
         let found = library(&text?);
         if found.is_none() {
-            raise(Exc::Attribute, "this module has been renamed");
+            raise(ExceptionKind::Attribute, "this module has been renamed");
         }
         found
     }
@@ -372,11 +378,11 @@ unsafe extern "C" fn module_getattr(
     module: *mut ffi::PyObject,
     name: *mut ffi::PyObject,
 ) -> *mut ffi::PyObject {
-    guard(null_mut(), || {
+    guard_or(null_mut(), || {
         // SAFETY: `module` is the module this function was made for.
         unsafe {
             if ffi::PyUnicode_Check(name) == 0 {
-                raise(Exc::Type, "__getattr__(): a name is required");
+                raise(ExceptionKind::Type, "__getattr__(): a name is required");
                 return null_mut();
             }
             let Some(lib) = library_of(module) else {
@@ -389,7 +395,7 @@ unsafe extern "C" fn module_getattr(
             if object.is_null() {
                 if ffi::PyErr_Occurred().is_null() {
                     raise(
-                        Exc::Attribute,
+                        ExceptionKind::Attribute,
                         &format!("module '{}' has no attribute '{text}'", lib.module),
                     );
                 }
@@ -406,7 +412,7 @@ unsafe extern "C" fn module_getattr(
 }
 
 unsafe extern "C" fn module_dict(module: *mut ffi::PyObject, _: *mut c_void) -> *mut ffi::PyObject {
-    guard(null_mut(), || {
+    guard_or(null_mut(), || {
         // SAFETY: called with a module of this class.
         unsafe {
             let dict = ffi::PyModule_GetDict(module);
@@ -440,7 +446,7 @@ unsafe extern "C" fn module_dict(module: *mut ffi::PyObject, _: *mut c_void) -> 
                 if failed {
                     if ffi::PyErr_Occurred().is_null() {
                         raise(
-                            Exc::Runtime,
+                            ExceptionKind::Runtime,
                             &format!("{}.{name} cannot be made", lib.module),
                         );
                     }
@@ -468,7 +474,7 @@ unsafe extern "C" fn module_dir(
     module: *mut ffi::PyObject,
     _: *mut ffi::PyObject,
 ) -> *mut ffi::PyObject {
-    guard(null_mut(), || {
+    guard_or(null_mut(), || {
         // SAFETY: called with a module of this class.
         unsafe {
             let Some(lib) = library_of(module) else {

@@ -12,7 +12,7 @@ use pyo3::ffi;
 use crate::cpython;
 use crate::cpython::{Obj, Owned, R, Raised};
 use crate::generated::ids::CLASS_COUNT;
-use crate::types::errors::guard;
+use crate::types::errors::guard_or;
 use crate::types::object::slot;
 use crate::types::pods;
 use crate::types::pods::buffer::{letter, refuse, takes_strides};
@@ -335,7 +335,7 @@ unsafe extern "C" fn window_buffer(
     buffer: *mut ffi::Py_buffer,
     flags: c_int,
 ) -> c_int {
-    guard(-1, || {
+    guard_or(-1, || {
         // SAFETY: called with an instance and a buffer to fill; what it points to lives as long as the object.
         unsafe {
             let this = obj.cast::<Window>();

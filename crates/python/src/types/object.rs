@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use pyo3::ffi;
 
 use crate::cpython::internals::{Trick, enabled, reference_count};
-use crate::types::errors::{Exc, raise, type_name};
+use crate::types::errors::{ExceptionKind, raise, type_name};
 use crate::types::memory;
 use crate::types::table::ClassId;
 
@@ -342,7 +342,7 @@ unsafe fn unreadable(obj: *mut ffi::PyObject, address: usize, what: &str) {
     // SAFETY: `obj` is live.
     let name = unsafe { type_name(obj) };
     raise(
-        Exc::Value,
+        ExceptionKind::Value,
         &format!("{name}: the memory at {address:#x} given as _ptr cannot be {what}"),
     );
 }

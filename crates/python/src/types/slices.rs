@@ -14,7 +14,7 @@ use crate::cpython;
 use crate::cpython::Owned;
 use crate::types::convert;
 use crate::types::convert::Site;
-use crate::types::errors::{Exc, guard, raise, type_name};
+use crate::types::errors::{ExceptionKind, guard_or, raise, type_name};
 use crate::types::object::slot;
 use crate::types::structs::fields::to_int;
 use crate::types::table::Prim;
@@ -140,7 +140,10 @@ unsafe fn place(this: *mut Numbers, mut i: isize) -> *mut u8 {
             i += (*this).count;
         }
         if i < 0 || i >= (*this).count {
-            raise(Exc::Index, "Out of bounds on buffer access (axis 0)");
+            raise(
+                ExceptionKind::Index,
+                "Out of bounds on buffer access (axis 0)",
+            );
             return null_mut();
         }
         (*this).data.offset(i * (*this).stride)
@@ -163,7 +166,7 @@ unsafe extern "C" fn length(obj: *mut ffi::PyObject) -> isize {
 }
 
 unsafe extern "C" fn item(obj: *mut ffi::PyObject, i: isize) -> *mut ffi::PyObject {
-    guard(null_mut(), || {
+    guard_or(null_mut(), || {
         // SAFETY: called with an instance.
         unsafe {
             // The interpreter has added the length to a negative index already.
@@ -200,7 +203,7 @@ unsafe extern "C" fn subscript(
     obj: *mut ffi::PyObject,
     key: *mut ffi::PyObject,
 ) -> *mut ffi::PyObject {
-    guard(null_mut(), || {
+    guard_or(null_mut(), || {
         // SAFETY: called with an instance; a part holds a reference to the whole.
         unsafe {
             let this = obj.cast::<Numbers>();
@@ -248,7 +251,7 @@ unsafe fn index_of(obj: *mut ffi::PyObject, key: *mut ffi::PyObject) -> Option<i
     unsafe {
         if ffi::PyIndex_Check(key) == 0 {
             raise(
-                Exc::Type,
+                ExceptionKind::Type,
                 &format!(
                     "{} indices must be integers or slices, not {}",
                     type_name(obj),
@@ -270,7 +273,7 @@ unsafe extern "C" fn assign(
     key: *mut ffi::PyObject,
     new: *mut ffi::PyObject,
 ) -> c_int {
-    guard(-1, || {
+    guard_or(-1, || {
         // SAFETY: called with an instance.
         unsafe {
             let this = obj.cast::<Numbers>();
@@ -279,7 +282,7 @@ unsafe extern "C" fn assign(
                 attr: "[]",
             };
             if new.is_null() {
-                site.fail(Exc::Type, "elements cannot be deleted");
+                site.fail(ExceptionKind::Type, "elements cannot be deleted");
                 return -1;
             }
             let kind = prim((*this).format);
@@ -328,7 +331,7 @@ unsafe fn assign_part(
             let mut fine = given == count;
             if !fine {
                 site.fail(
-                    Exc::Value,
+                    ExceptionKind::Value,
                     &format!("{count} values are needed, not {given}"),
                 );
             }
@@ -405,7 +408,7 @@ unsafe extern "C" fn getbuffer(
 }
 
 unsafe extern "C" fn repr(obj: *mut ffi::PyObject) -> *mut ffi::PyObject {
-    guard(null_mut(), || {
+    guard_or(null_mut(), || {
         // SAFETY: called with an instance.
         unsafe {
             let this = obj.cast::<Numbers>();
@@ -500,7 +503,7 @@ unsafe extern "C" fn get_memview(obj: *mut ffi::PyObject, _: *mut c_void) -> *mu
 }
 
 unsafe extern "C" fn copy(obj: *mut ffi::PyObject, _: *mut ffi::PyObject) -> *mut ffi::PyObject {
-    guard(null_mut(), || {
+    guard_or(null_mut(), || {
         // SAFETY: called with an instance, whose elements exist.
         unsafe {
             let this = obj.cast::<Numbers>();
@@ -560,11 +563,11 @@ unsafe extern "C" fn first_of(
 
 /// `copy` and `deepcopy`, which numbers need no memo for.
 unsafe extern "C" fn reduce(obj: *mut ffi::PyObject, _: *mut ffi::PyObject) -> *mut ffi::PyObject {
-    guard(null_mut(), || {
+    guard_or(null_mut(), || {
         // SAFETY: `obj` is live.
         let name = unsafe { type_name(obj) };
         raise(
-            Exc::Type,
+            ExceptionKind::Type,
             &format!("cannot pickle a {name}; use tolist() or copy()"),
         );
         null_mut()

@@ -1,4 +1,4 @@
-//! Arrays, the copies that count bytes across rows, texture and surface objects.
+//! Arrays, copies across rows, texture and surface objects.
 
 use cupyrite_sys::runtime::{
     cudaChannelFormatDesc, cudaChannelFormatKind, cudaExtent, cudaResourceDesc, cudaResourceType,
@@ -28,7 +28,7 @@ fn array(bits: i32, width: u64, height: u64) -> u64 {
 }
 
 #[test]
-fn what_an_array_is() {
+fn arrays_report_their_descriptors() {
     let a = array(16, 20, 6);
     let (mut d, mut extent, mut flags) = (
         cudaChannelFormatDesc::default(),
@@ -54,9 +54,9 @@ fn what_an_array_is() {
     );
 }
 
-/// Every start, length and pair of widths: what arrives is what a flat buffer would hold.
+/// Every start, length and pair of widths, compared with a contiguous buffer.
 #[test]
-fn bytes_run_on_in_the_next_row() {
+fn copies_continue_in_the_next_row() {
     let (a, b) = (array(8, 8, 5), array(8, 6, 7));
     let source: Vec<u8> = (1..=40).collect();
     for start in [0u64, 1, 7, 8, 13, 39] {
@@ -92,7 +92,7 @@ fn bytes_run_on_in_the_next_row() {
                 D2H
             );
             assert_eq!(back, expected, "{start} {count}");
-            // On into rows of another length, and back in one run.
+            // Continues in rows of another length, and copies back in one run.
             ok!("cudaMemcpyToArray", b, 0u64, 0u64, &zeros[0], 42u64, H2D);
             ok!(
                 "cudaMemcpyArrayToArray",
@@ -166,13 +166,13 @@ fn textures_and_surfaces() {
     assert_eq!(back.borderColor, t.borderColor);
     let mut from = cudaResourceDesc::default();
     ok!("cudaGetTextureObjectResourceDesc", &mut from, texture);
-    // SAFETY: the type says which part of the union was written.
+    // SAFETY: the type selects the union member that was written.
     assert_eq!(unsafe { from.res.array.array } as u64, a);
     ok!("cudaDestroyTextureObject", texture);
     ok!("cudaCreateSurfaceObject", &mut surface, &resource);
     ok!("cudaGetSurfaceObjectResourceDesc", &mut from, surface);
     ok!("cudaDestroySurfaceObject", surface);
-    // Linear memory, whose format stands in the resource.
+    // Linear memory, whose format is in the resource descriptor.
     let mut memory = 0u64;
     ok!("cudaMalloc", &mut memory, 4096u64);
     let mut linear = cudaResourceDesc {
@@ -194,7 +194,7 @@ fn textures_and_surfaces() {
     );
     ok!("cudaDestroyTextureObject", texture);
     ok!("cudaFree", memory);
-    // What the driver would let pass.
+    // A combination that the driver would accept.
     t.readMode = cudaTextureReadMode::cudaReadModeElementType;
     assert_eq!(
         rt!("cudaCreateTextureObject", &mut texture, &resource, &t, 0u64),

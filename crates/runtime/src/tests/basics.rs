@@ -1,9 +1,9 @@
-//! Devices, errors and the context that appears when it is needed.
+//! Devices, errors, and lazily created contexts.
 
 use super::*;
 
 #[test]
-fn a_failure_is_the_threads_last_error_until_it_is_taken() {
+fn failures_set_the_last_error_until_it_is_taken() {
     ok!("cudaGetLastError");
     assert_eq!(rt!("cudaSetDevice", 99), Error::INVALID_DEVICE);
     ok!("cudaDeviceSynchronize");
@@ -16,7 +16,7 @@ fn a_failure_is_the_threads_last_error_until_it_is_taken() {
 }
 
 #[test]
-fn a_null_or_wild_out_pointer_is_an_invalid_value() {
+fn invalid_out_pointers_are_invalid_values() {
     assert_eq!(rt!("cudaGetDevice", 0u64), Error::INVALID_VALUE);
     assert_eq!(
         rt!("cudaGetDeviceCount", 0xdead_beefu64),
@@ -25,7 +25,7 @@ fn a_null_or_wild_out_pointer_is_an_invalid_value() {
 }
 
 #[test]
-fn every_thread_begins_on_device_0_and_gets_its_primary_context() {
+fn threads_start_with_the_primary_context_of_device_0() {
     std::thread::spawn(|| {
         let mut device = -1;
         ok!("cudaGetDevice", &mut device);
@@ -39,9 +39,9 @@ fn every_thread_begins_on_device_0_and_gets_its_primary_context() {
 }
 
 #[test]
-fn codes_have_names_and_sentences() {
+fn codes_have_names_and_descriptions() {
     type Text = unsafe extern "C" fn(u32) -> *const std::ffi::c_char;
-    // SAFETY: both functions take a number and return a constant text.
+    // SAFETY: both functions take a number and return a constant string.
     let text = |name: &str, error: u32| unsafe {
         let f = std::mem::transmute::<*const c_void, Text>(address(name));
         std::ffi::CStr::from_ptr(f(error)).to_str().unwrap()
@@ -53,7 +53,7 @@ fn codes_have_names_and_sentences() {
 }
 
 #[test]
-fn codes_of_the_driver_keep_their_number_where_the_runtime_has_one() {
+fn driver_codes_keep_their_number() {
     use cupyrite_sys::driver::CUresult;
     assert_eq!(Error::from(CUresult(201)), Error::DEVICE_UNINITIALIZED);
     assert_eq!(Error::from(CUresult(202)), Error::UNKNOWN);

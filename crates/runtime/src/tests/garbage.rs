@@ -1,9 +1,9 @@
-//! Every entry point with arguments that mean nothing: a status, never a crash.
+//! Every entry point with invalid arguments returns a status and never crashes.
 
 use super::*;
 
-/// Returns something other than a status, or ends what the other tests work on.
-const LEFT_OUT: &[&str] = &[
+/// Entry points that do not return a status, or that destroy state of the other tests.
+const EXCLUDED: &[&str] = &[
     "cudaGetErrorName",
     "cudaGetErrorString",
     "cudaCreateChannelDesc",
@@ -12,18 +12,18 @@ const LEFT_OUT: &[&str] = &[
 
 #[test]
 fn no_argument_crashes_an_entry_point() {
-    // Large enough for whatever is written through the one pointer that is valid.
+    // Large enough for everything written through the only valid pointer.
     let mut room = vec![0u64; 1 << 17];
     let room = room.as_mut_ptr() as u64;
     let words = [0, 1, 0x1234, 1 << 47, u64::MAX, u64::MAX - 7];
     let mut names: Vec<_> = crate::implemented()
-        .filter(|name| !LEFT_OUT.contains(name))
+        .filter(|name| !EXCLUDED.contains(name))
         .collect();
     names.sort_unstable();
     ok!("cudaFree", 0);
     for name in names {
         for first in words.into_iter().chain([room]) {
-            // The thread's own stream can be captured. That would forbid work in the default stream to the other tests.
+            // Capturing the per-thread stream would prohibit work in the default stream to the other tests.
             if first == 0 && name.starts_with("cudaStreamBeginCapture") {
                 continue;
             }
@@ -32,15 +32,18 @@ fn no_argument_crashes_an_entry_point() {
                 args[0] = first;
                 let status = call(name, &args);
                 let known = Error(status).name().is_some();
-                assert!(known, "{name}({first:#x}, {rest:#x}, ...) answers {status}");
+                assert!(
+                    known,
+                    "{name}({first:#x}, {rest:#x}, ...) returned {status}"
+                );
                 assert_ne!(
                     status,
                     Error::UNKNOWN.0,
-                    "{name}({first:#x}, {rest:#x}, ...) panics"
+                    "{name}({first:#x}, {rest:#x}, ...) panicked"
                 );
             }
         }
     }
-    // The thread may have any device flags now, but it works.
+    // The thread may have any device flags now, but remains usable.
     ok!("cudaDeviceSynchronize");
 }

@@ -1,4 +1,4 @@
-//! Allocation, copies, sets, and what is known of addresses.
+//! Allocation, copies, fills, and pointer attributes.
 
 use cupyrite_sys::runtime::{
     cudaExtent, cudaMemcpy3DParms, cudaMemcpyKind, cudaMemoryType, cudaPitchedPtr,
@@ -20,7 +20,7 @@ fn malloc(bytes: usize) -> u64 {
 }
 
 #[test]
-fn no_bytes_are_the_null_pointer_which_can_be_freed() {
+fn empty_allocations_are_null_pointers() {
     let mut p = 7u64;
     ok!("cudaMalloc", &mut p, 0);
     assert_eq!(p, 0);
@@ -34,7 +34,7 @@ fn no_bytes_are_the_null_pointer_which_can_be_freed() {
 }
 
 #[test]
-fn copies_go_in_every_direction_in_both_forms_of_the_default_stream() {
+fn copies_work_in_every_direction_on_both_default_streams() {
     let from: Vec<u32> = (0..1000).collect();
     for (copy, copy_async) in [
         ("cudaMemcpy", "cudaMemcpyAsync"),
@@ -73,7 +73,7 @@ fn copies_go_in_every_direction_in_both_forms_of_the_default_stream() {
 }
 
 #[test]
-fn pitched_rows_are_set_and_copied() {
+fn pitched_rows_are_filled_and_copied() {
     let (mut p, mut pitch) = (0u64, 0usize);
     ok!("cudaMallocPitch", &mut p, &mut pitch, 100, 7);
     assert!(pitch >= 100 && pitch % 32 == 0);
@@ -95,7 +95,7 @@ fn pitched_rows_are_set_and_copied() {
 }
 
 #[test]
-fn boxes_are_copied_between_pitched_memory() {
+fn volumes_are_copied_between_pitched_memory() {
     // Structures of more than two words are passed in memory, so these two are called by their own types.
     type Malloc3D = unsafe extern "C" fn(*mut cudaPitchedPtr, cudaExtent) -> u32;
     type Memset3D = unsafe extern "C" fn(cudaPitchedPtr, i32, cudaExtent) -> u32;
@@ -106,7 +106,7 @@ fn boxes_are_copied_between_pitched_memory() {
         depth: 4,
     };
     let mut made = cudaPitchedPtr::default();
-    // SAFETY: the functions have these signatures; pointers are to locals or to memory they made.
+    // SAFETY: the functions have these signatures; pointers refer to locals or to memory they allocated.
     unsafe {
         let malloc = std::mem::transmute::<*const c_void, Malloc3D>(address("cudaMalloc3D"));
         assert_eq!(malloc(&mut made, extent), 0);
@@ -160,7 +160,7 @@ fn boxes_are_copied_between_pitched_memory() {
 }
 
 #[test]
-fn addresses_say_what_they_are() {
+fn pointer_attributes() {
     let attributes = |address: u64| {
         let mut a = cudaPointerAttributes::default();
         ok!("cudaPointerGetAttributes", &mut a, address);
@@ -196,7 +196,7 @@ fn addresses_say_what_they_are() {
 }
 
 #[test]
-fn stream_ordered_memory_comes_and_goes() {
+fn stream_ordered_allocation() {
     let mut stream = 0u64;
     ok!("cudaStreamCreate", &mut stream);
     let mut p = 0u64;

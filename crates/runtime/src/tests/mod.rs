@@ -1,6 +1,6 @@
-//! Tests through the C entry points, as a program would call them, on the CPU device.
+//! Calls the C entry points as a program would, on the CPU device.
 
-// A reference stands for its address here and a number for itself: the borrow is the point.
+// References stand for their address and numbers for themselves, so the borrows are intentional.
 #![allow(clippy::needless_borrows_for_generic_args)]
 
 mod arrays;
@@ -14,7 +14,7 @@ use std::sync::Once;
 
 use super::{Error, get_proc};
 
-/// An entry point seen as taking words only: narrower arguments use the low part of theirs, missing ones are ignored.
+/// An entry point called with words only: narrower parameters use the low part, surplus arguments are ignored.
 type Words =
     unsafe extern "C" fn(u64, u64, u64, u64, u64, u64, u64, u64, u64, u64, u64, u64) -> u32;
 
@@ -28,13 +28,13 @@ pub(crate) fn address(name: &str) -> *const c_void {
 pub(crate) fn call(name: &str, args: &[u64]) -> u32 {
     static PLUG_IN: Once = Once::new();
     PLUG_IN.call_once(|| {
-        // SAFETY: the first thing every test does; none of them reads the environment otherwise.
+        // SAFETY: the first action of every test; no other test code reads the environment.
         unsafe { std::env::set_var("CUPYRITE_DEVICE", "cpu") };
         cupyrite_cpu::install();
     });
     let mut a = [0u64; 12];
     a[..args.len()].copy_from_slice(args);
-    // SAFETY: the entry points tested so are C functions of at most twelve integer arguments, which both ABIs pass in
+    // SAFETY: the tested entry points are C functions of at most twelve integer arguments, which both ABIs pass as
     // words.
     unsafe {
         let f = std::mem::transmute::<*const c_void, Words>(address(name));
@@ -44,7 +44,7 @@ pub(crate) fn call(name: &str, args: &[u64]) -> u32 {
     }
 }
 
-/// Calls an entry point; arguments are anything that is or points to something.
+/// Calls an entry point; arguments are integers or references.
 macro_rules! rt {
     ($name:literal $(, $arg:expr)* $(,)?) => {
         $crate::Error($crate::tests::call($name, &[$($crate::tests::Word::word($arg)),*]))
@@ -58,7 +58,7 @@ macro_rules! ok {
 }
 pub(crate) use {ok, rt};
 
-/// What a test may pass as an argument.
+/// An argument of a tested entry point.
 pub(crate) trait Word {
     fn word(self) -> u64;
 }

@@ -62,7 +62,7 @@ fn a_kernel_of_a_library_runs() {
         ..cudaLaunchConfig_t::default()
     };
     ok!("cudaLaunchKernelExC", &config, kernel, &arguments);
-    // Two words hold the three numbers of a dim3.
+    // The three numbers of a `dim3` in two words.
     let one = |x: u64| [x | 1 << 32, 1];
     let ([g0, g1], [b0, b1]) = (one(4), one(32));
     for name in ["cudaLaunchKernel", "cudaLaunchKernel_ptsz"] {
@@ -182,7 +182,7 @@ fn kernels_and_their_functions_have_attributes() {
 }
 
 #[test]
-fn streams_have_flags_priorities_and_an_order() {
+fn streams_have_flags_and_priorities_and_run_in_order() {
     let mut stream = 0u64;
     let (mut least, mut greatest) = (9, 9);
     ok!(
@@ -256,10 +256,10 @@ fn streams_have_flags_priorities_and_an_order() {
 }
 
 #[test]
-fn a_library_that_cannot_be_told_is_taken_back_in_a_capture_too() {
+fn failed_library_loads_are_reverted_during_capture() {
     let (mut stream, mut graph) = (0u64, 0u64);
     ok!("cudaFree", 0);
-    // By this thread alone and in a context of its own: the other tests run meanwhile, and wait for theirs.
+    // In a context of its own and with thread-local capture: the other tests run concurrently and wait for theirs.
     let mut context: CUcontext = std::ptr::null_mut();
     assert_eq!(
         cu!(cuCtxCreate(&mut context, std::ptr::null_mut(), 0, 0)),
@@ -349,7 +349,7 @@ fn entry_points_of_the_driver_are_found() {
 }
 
 #[test]
-fn what_is_missing_says_so_and_what_never_was_has_no_address() {
+fn unimplemented_functions_return_not_supported() {
     assert_eq!(rt!("cudaVDPAUGetDevice", 0, 0, 0), Error::NOT_SUPPORTED);
     assert_eq!(rt!("cudaGetLastError"), Error::NOT_SUPPORTED);
     for name in [c"cudaNothing", c"cudaMalloc_ptsz", c"cudaMemcpy_ptsz", c""] {

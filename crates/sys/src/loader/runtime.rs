@@ -234,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn selection_words() {
+    fn runtime_selection_values() {
         for (value, expected) in [
             (None, RuntimeSelection::Auto),
             (Some(""), RuntimeSelection::Auto),
@@ -250,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn the_cpu_device_has_its_own_runtime() {
+    fn the_cpu_device_uses_its_own_runtime() {
         let chosen = choose(
             RuntimeSelection::Auto,
             true,
@@ -268,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn a_gpu_has_the_installed_one() {
+    fn a_gpu_uses_the_installed_runtime() {
         let choose = |selection, load: Result<u32, LoadErrorKind>| {
             choose(
                 selection,
@@ -303,7 +303,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_driver_the_runtime_speaks_for_itself() {
+    fn without_a_driver_the_runtime_reports_the_error() {
         let missing = || Err(failing(LoadErrorKind::LibraryNotFound));
         let chosen = choose(RuntimeSelection::Auto, true, missing, || Ok(13)).unwrap();
         assert_eq!(chosen.0, RuntimeSource::Cudart(13));

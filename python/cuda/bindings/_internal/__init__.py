@@ -1,1 +1,1 @@
-"""Names that other packages import although they are not public."""
+"""Private names that other packages import."""

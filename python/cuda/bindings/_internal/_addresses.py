@@ -1,4 +1,4 @@
-"""How other packages get at the C functions: by name, as integers, for calls that Python has no part in."""
+"""Addresses of C functions by name, for packages that call them without Python."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ if TYPE_CHECKING:
 
 
 def inspectors(library: str) -> tuple[Callable[[str], int], Callable[[], dict[str, int]]]:
-    """The two functions that each module of this package offers. `library` is named as in `cuda.pathfinder`."""
+    """Return the two functions that each module of this package exposes. `library` is named as in `cuda.pathfinder`."""
 
     def _inspect_function_pointer(name: str) -> int:
-        """The address of a C function, named with two underscores in front: ``"__nvvmVersion"``.
+        """Return the address of a C function; the name has two leading underscores: ``"__nvvmVersion"``.
 
-        Zero if the installed library has no such function. Loads the library, and raises what that raises; KeyError
-        for a name that the bindings do not know.
+        Zero if the installed library has no such function. Loads the library, and raises the errors of that; KeyError
+        for an unknown name.
         """
         if not isinstance(name, str):
             raise TypeError(
@@ -28,7 +28,7 @@ def inspectors(library: str) -> tuple[Callable[[str], int], Callable[[], dict[st
         return address
 
     def _inspect_function_pointers() -> dict[str, int]:
-        """The addresses of all C functions, as `_inspect_function_pointer` gives them, by name."""
+        """Return the addresses of all C functions by name, as `_inspect_function_pointer` does."""
         return {f"__{name}": address for name, address in symbol_addresses(library).items()}
 
     return _inspect_function_pointer, _inspect_function_pointers

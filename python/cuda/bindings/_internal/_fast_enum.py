@@ -1,4 +1,4 @@
-"""The base of the enums, for those who test for it or derive from it."""
+"""The base class of the enums, for `isinstance` checks and subclasses."""
 
 from cupyrite._native import fast_enum
 

@@ -1,4 +1,4 @@
-"""Errors that the bindings raise for what an installed library or this platform has not."""
+"""Errors for functions that the installed library or this platform does not have."""
 
 from cupyrite._native import internal_errors
 

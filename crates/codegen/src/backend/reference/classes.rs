@@ -1,4 +1,4 @@
-//! Sections of the reference for classes, enums, exceptions and constants.
+//! Reference sections of classes, enums, exceptions and constants.
 
 use std::fmt::Write;
 
@@ -9,7 +9,7 @@ use crate::backend::python_types::in_c_order;
 use crate::backend::{stubs, stubs_raising};
 use crate::ir::{AttrKind, ClassKind, LibraryApi, PyAttr, PyClass, PyEnum};
 
-/// All of them, with their headings.
+/// All sections with their headings.
 pub fn sections(lib: &LibraryApi, names: &Names, meanings: &Meanings) -> String {
     let python = &lib.python;
     let mut out = String::new();
@@ -62,7 +62,7 @@ pub fn sections(lib: &LibraryApi, names: &Names, meanings: &Meanings) -> String 
     out
 }
 
-/// The members of the status enum that an exception is raised for.
+/// The members of the status enum that raise an exception class.
 fn status_of(lib: &LibraryApi, exception: &str) -> Vec<String> {
     let Some(errors) = &lib.python.errors else {
         return Vec::new();

@@ -1,4 +1,4 @@
-//! A section of the reference for each function.
+//! Reference sections of functions.
 
 use std::fmt::Write;
 
@@ -57,7 +57,7 @@ pub fn section(
     out
 }
 
-/// As the stub has it, on one line.
+/// The stub's signature on one line.
 fn signature(lib: &LibraryApi, python: &PyFunction) -> String {
     let special = python.special.as_deref();
     let args: Vec<String> = (python.args.iter())
@@ -93,7 +93,7 @@ fn signature(lib: &LibraryApi, python: &PyFunction) -> String {
     format!("{}({}) -> {answer}", python.name, args.join(", "))
 }
 
-/// The type of an argument as the stub has it.
+/// The stub's type of an argument.
 fn argument_type(lib: &LibraryApi, python: &PyFunction, arg: &PyArg) -> String {
     let custom = match lib.python.style {
         Style::Raises => stubs_raising::custom(&python.name, &arg.name),
@@ -105,7 +105,7 @@ fn argument_type(lib: &LibraryApi, python: &PyFunction, arg: &PyArg) -> String {
     )
 }
 
-/// The type of a result as the stub has it.
+/// The stub's type of a result.
 fn result_type(lib: &LibraryApi, r: &PyResult) -> String {
     match r.kind {
         ResultKind::ByHand => r.type_name.clone(),
@@ -116,7 +116,7 @@ fn result_type(lib: &LibraryApi, r: &PyResult) -> String {
     }
 }
 
-/// The C declaration behind an argument or a result: its type, and the names its unit goes by.
+/// The C declaration of an argument or result: its type, and the names that determine its unit.
 struct Declared {
     ty: String,
     unit: Option<String>,
@@ -155,7 +155,7 @@ fn declared(
             out.unit = lib.unit(&c.name, &p.name);
         }
     }
-    // A member of a struct that Python does not see.
+    // A member of a hidden struct.
     for request in &python.requests {
         let fields = if is_result {
             &request.outputs
@@ -215,7 +215,7 @@ fn code_or_nothing(text: &str) -> String {
     }
 }
 
-/// How many there must be, and what else there is to know of a value that the type does not say.
+/// Lengths and other constraints of a value that the type does not express.
 fn shape(lib: &LibraryApi, python: &PyFunction, kind: &ArgKind) -> String {
     let named = |i: usize| code(python.args.get(i).map_or("", |a| a.name.as_str()));
     match kind {
@@ -376,10 +376,10 @@ fn notes(
         out.push("Not a C function.".to_owned());
     }
     if python.sizing.is_some() {
-        out.push("C is called twice: for the number of elements, and for the elements.".to_owned());
+        out.push("Calls C twice: for the number of elements, and for the elements.".to_owned());
     }
     if python.interruptible {
-        out.push("Ctrl-C ends the wait.".to_owned());
+        out.push("Interruptible with Ctrl-C.".to_owned());
     }
     if c.is_some() && python.gil == Gil::Keep {
         out.push("Keeps the GIL: it takes no lock and never waits.".to_owned());
@@ -469,7 +469,7 @@ mod tests {
     }
 
     #[test]
-    fn a_section_says_types_shapes_units_and_errors() {
+    fn a_section_lists_types_shapes_units_and_errors() {
         let lib = library();
         let mut names = Names::default();
         names.add("nvml", "Power");
@@ -483,8 +483,8 @@ mod tests {
             "<td>elements: number of available elements</td><td>mW</td>",
             "Raises <code><a href=\"#NvmlError\">NvmlError</a></code> if the <code>Return</code> is not success.",
             "<code>nvmlGetPower_v2</code>",
-            "C is called twice",
-            "Ctrl-C ends the wait.",
+            "Calls C twice",
+            "Interruptible with Ctrl-C.",
         ] {
             assert!(html.contains(expected), "{expected} in {html}");
         }

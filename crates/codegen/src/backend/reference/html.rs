@@ -1,10 +1,10 @@
-//! Pieces of HTML, links from names to where they are explained, and a check that no link leads nowhere.
+//! HTML fragments, links from names to their definitions, and a check of all links.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 use std::path::PathBuf;
 
-/// Text as HTML shows it.
+/// Escapes text for HTML.
 pub fn escape(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
@@ -19,7 +19,7 @@ pub fn escape(text: &str) -> String {
     out
 }
 
-/// Text where what stands between backquotes is code.
+/// Text with code between backquotes.
 pub fn prose(text: &str) -> String {
     let mut out = String::new();
     for (i, part) in text.replace("``", "`").split('`').enumerate() {
@@ -73,15 +73,15 @@ pub fn code(text: &str) -> String {
     format!("<code>{}</code>", escape(text))
 }
 
-/// Where names are explained.
+/// The pages that define names.
 #[derive(Debug, Default)]
 pub struct Names {
-    /// Name to the pages that explain it (without `.html`).
+    /// Pages (without `.html`) by name.
     pages: BTreeMap<String, Vec<String>>,
 }
 
 impl Names {
-    /// Notes that `page` has an anchor called `name`.
+    /// Records an anchor `name` on `page`.
     pub fn add(&mut self, page: &str, name: &str) {
         let pages = self.pages.entry(name.to_owned()).or_default();
         if !pages.iter().any(|p| p == page) {
@@ -94,7 +94,7 @@ impl Names {
         self.pages.iter().map(|(n, p)| (n.as_str(), p.as_slice()))
     }
 
-    /// The address of `name` from `page`: that page's own, or the first other one that has it.
+    /// The link target of `name` on `page`: on the same page, else on the first other one.
     pub fn address(&self, page: &str, name: &str) -> Option<String> {
         let pages = self.pages.get(name)?;
         if pages.iter().any(|p| p == page) {
@@ -103,7 +103,7 @@ impl Names {
         Some(format!("{}.html#{name}", pages.first()?))
     }
 
-    /// Code in which every word that is explained somewhere is a link.
+    /// Code in which every defined name is a link.
     pub fn code(&self, page: &str, text: &str) -> String {
         let mut out = String::from("<code>");
         let mut rest = text;
@@ -130,7 +130,7 @@ impl Names {
     }
 }
 
-/// What `attribute="..."` says, everywhere in a page.
+/// The values of `attribute="..."` in a page.
 fn values<'a>(html: &'a str, attribute: &str) -> Vec<&'a str> {
     let key = format!(" {attribute}=\"");
     html.split(key.as_str())
@@ -139,11 +139,11 @@ fn values<'a>(html: &'a str, attribute: &str) -> Vec<&'a str> {
         .collect()
 }
 
-/// Checks that links between the pages lead to a file, and to an anchor in it, and that no page has an anchor twice.
+/// Checks that every link has a target file and anchor, and that no page has duplicate anchors.
 ///
 /// # Errors
 ///
-/// The links and anchors that are wrong.
+/// The broken links and duplicate anchors.
 pub fn check(files: &[(PathBuf, String)]) -> Result<(), String> {
     let mut anchors: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
     let mut wrong = Vec::new();
@@ -152,7 +152,7 @@ pub fn check(files: &[(PathBuf, String)]) -> Result<(), String> {
         let ids = anchors.entry(name).or_default();
         for id in values(text, "id") {
             if !ids.insert(id) {
-                wrong.push(format!("{name}: two places are called {id}"));
+                wrong.push(format!("{name}: duplicate anchor {id}"));
             }
         }
     }
@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn words_become_links_to_the_own_page_first() {
+    fn names_link_to_the_same_page_first() {
         let mut names = Names::default();
         names.add("driver", "CUresult");
         names.add("nvml", "Result");
@@ -216,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn empty_columns_are_left_out() {
+    fn empty_columns_are_omitted() {
         let rows = vec![vec!["a".to_owned(), String::new()]];
         let html = table(&["one", "two"], &rows);
         assert!(html.contains("one") && !html.contains("two"));
@@ -224,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn dead_links_and_double_anchors_are_found() {
+    fn broken_links_and_duplicate_anchors_are_errors() {
         let file = |name: &str, text: &str| (PathBuf::from(name), text.to_owned());
         let good = [
             file(
@@ -241,7 +241,7 @@ mod tests {
         let error = check(&bad).unwrap_err();
         assert_eq!(
             error,
-            "a.html: no file c.html\na.html: no q in a.html\na.html: two places are called x"
+            "a.html: no file c.html\na.html: no q in a.html\na.html: duplicate anchor x"
         );
     }
 }

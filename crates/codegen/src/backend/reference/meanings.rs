@@ -1,20 +1,20 @@
-//! What members of enums mean: `api/meanings.toml`, where headers only have names and values.
+//! Descriptions of enum members: `api/meanings.toml`.
 
 use std::collections::BTreeMap;
 use std::path::Path;
 
 use crate::ir::LibraryApi;
 
-/// Sentences by module and enum (`driver.CUresult`), then by member.
+/// Descriptions by module and enum (`driver.CUresult`), then by member.
 #[derive(Debug, Default)]
 pub struct Meanings(BTreeMap<String, BTreeMap<String, String>>);
 
 impl Meanings {
-    /// Reads them, and looks for each name in the libraries.
+    /// Reads the descriptions and checks each name against the libraries.
     ///
     /// # Errors
     ///
-    /// The file cannot be read, is no TOML, or tells of something that is not there.
+    /// The file cannot be read, is not TOML, or contains an unknown name.
     pub fn load(root: &Path, libraries: &[&LibraryApi]) -> Result<Meanings, String> {
         let path = root.join("api/meanings.toml");
         let text =
@@ -31,17 +31,17 @@ impl Meanings {
                 .ok_or_else(|| format!("{key}: no module"))?;
             let found = (libraries.iter().find(|lib| lib.name == module))
                 .and_then(|lib| lib.python.enums.iter().find(|e| e.name == name))
-                .ok_or_else(|| format!("{key}: there is no such enum"))?;
+                .ok_or_else(|| format!("{key}: unknown enum"))?;
             for member in members.keys() {
                 if !found.members.iter().any(|(name, _)| name == member) {
-                    return Err(format!("{key}.{member}: there is no such member"));
+                    return Err(format!("{key}.{member}: unknown member"));
                 }
             }
         }
         Ok(Meanings(all))
     }
 
-    /// What a member means; empty where nobody has said.
+    /// The description of a member; empty if there is none.
     pub fn of(&self, library: &str, name: &str, member: &str) -> &str {
         (self.0.get(&format!("{library}.{name}")))
             .and_then(|members| members.get(member))
@@ -54,9 +54,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_not_there_has_no_meaning() {
+    fn unknown_names_are_errors() {
         let error = Meanings::parse("[\"driver.CUresult\"]\nA = \"b\"\n", &[]).unwrap_err();
-        assert_eq!(error, "driver.CUresult: there is no such enum");
+        assert_eq!(error, "driver.CUresult: unknown enum");
         assert!(Meanings::parse("[CUresult]\nA = \"b\"\n", &[]).is_err());
         let none = Meanings::parse("", &[]).unwrap();
         assert_eq!(none.of("driver", "CUresult", "CUDA_SUCCESS"), "");

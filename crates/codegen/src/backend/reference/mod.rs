@@ -1,7 +1,7 @@
-//! The reference pages: plain HTML that needs no server and no script, a page a module.
+//! The reference pages: static HTML without scripts, one page per module.
 //!
-//! What they say comes from the tables the bindings are generated from, so that a page cannot describe another function
-//! than the one there is. Modules written by hand are described by their docstrings ([`pyi`]).
+//! They are generated from the same IR as the bindings, so that they cannot diverge. Hand-written modules are
+//! described by their docstrings ([`pyi`]).
 
 mod classes;
 mod functions;
@@ -17,18 +17,18 @@ use crate::naming::{short_title, title};
 use html::{Names, code, escape, page, prose, table};
 use meanings::Meanings;
 
-/// Modules written by hand: the name, and where their text is, without its ending.
+/// Hand-written modules: name, and path of the source without its extension.
 const BY_HAND: &[(&str, &str)] = &[
     ("cuda.bindings.utils", "python/cuda/bindings/utils"),
     ("cuda.pathfinder", "python/cuda/pathfinder/__init__"),
     ("cupyrite", "python/cupyrite/__init__"),
 ];
 
-/// The files, by their names in the folder they go to. `root` is the repository's, for modules written by hand.
+/// The files by name. `root` is the repository root, for hand-written modules.
 ///
 /// # Errors
 ///
-/// A module that cannot be read, and links that lead nowhere.
+/// A module cannot be read, or a link is broken.
 pub fn generate(api: &Api, root: &Path) -> Result<Vec<(PathBuf, String)>, String> {
     let shown: Vec<&LibraryApi> = api.libraries.iter().filter(|l| l.in_python()).collect();
     let mut custom = Vec::new();
@@ -69,7 +69,7 @@ pub fn generate(api: &Api, root: &Path) -> Result<Vec<(PathBuf, String)>, String
     Ok(files)
 }
 
-/// The stub if there is one, else the module itself.
+/// The stub if it exists, else the module.
 fn read(stem: &Path) -> Result<String, String> {
     let stub = stem.with_extension("pyi");
     let file = if stub.exists() {
@@ -84,7 +84,7 @@ fn last(module: &str) -> &str {
     module.rsplit('.').next().unwrap_or(module)
 }
 
-/// Every name of a module that has a heading.
+/// Every name of a module with a heading.
 fn own_names(lib: &LibraryApi) -> Vec<&str> {
     let python = &lib.python;
     let mut out: Vec<&str> = functions::of(lib)
@@ -207,7 +207,7 @@ fn module(lib: &LibraryApi, names: &Names, meanings: &Meanings) -> String {
         body.push_str(&functions::section(lib, c, p, names));
     }
     if python.style == Style::Tuple {
-        // The one function of these modules that is not of the C library.
+        // The only function of these modules that is not in the C library.
         body.push_str(
             "<h3 id=\"sizeof\">sizeof</h3>\n<pre>sizeof(objType: type) -&gt; int</pre>\n\
              <p>The size in bytes of the C type of a class of this module.</p>\n",
@@ -217,7 +217,7 @@ fn module(lib: &LibraryApi, names: &Names, meanings: &Meanings) -> String {
     page(&python.name, &body)
 }
 
-/// What holds for every function of the module.
+/// The conventions of the module's functions.
 fn answers(lib: &LibraryApi, names: &Names) -> String {
     let here = |text: &str| names.code(&lib.name, text);
     let gil = "Calls release the GIL unless noted.";
@@ -242,7 +242,7 @@ fn hand_written(name: &str, module: &pyi::Module, names: &Names) -> String {
     let mut body = format!("<h1>{}</h1>\n{}", escape(name), paragraphs(&module.doc));
     let mut headed = String::new();
     for item in &module.items {
-        // Further signatures of one function stand below its first.
+        // Overloads follow the first signature.
         if item.name != headed {
             let _ = writeln!(body, "<h3 id=\"{0}\">{0}</h3>", escape(&item.name));
             headed.clone_from(&item.name);
@@ -265,8 +265,7 @@ fn hand_written(name: &str, module: &pyi::Module, names: &Names) -> String {
     page(name, &body)
 }
 
-/// A section of a docstring as NumPy writes them: a title, a line below it, then names or types, each with its words
-/// indented.
+/// A docstring section in NumPy style: a title, a rule, then names or types with indented descriptions.
 fn section(block: &str) -> Option<String> {
     let mut lines = block.lines();
     let title = lines.next()?;
@@ -296,7 +295,7 @@ fn section(block: &str) -> Option<String> {
     Some(out)
 }
 
-/// A docstring: paragraphs between empty lines; sections; indented paragraphs are kept as they stand.
+/// Converts a docstring: paragraphs, sections, and indented blocks, which stay preformatted.
 fn paragraphs(doc: &str) -> String {
     let mut out = String::new();
     for block in doc.split("\n\n").filter(|b| !b.trim().is_empty()) {
@@ -313,7 +312,7 @@ fn paragraphs(doc: &str) -> String {
     out
 }
 
-/// The name alone, for sentences: "NVRTC".
+/// The short title, for use in sentences: "NVRTC".
 fn called(lib: &LibraryApi) -> &'static str {
     short_title(lib)
 }

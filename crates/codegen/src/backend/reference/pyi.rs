@@ -1,5 +1,4 @@
-//! Modules written by hand, described by their own text: functions and classes with their docstrings, read line by line
-//! from `.pyi` or `.py` files.
+//! Hand-written modules: functions and classes with their docstrings, parsed line by line from `.pyi` or `.py` files.
 
 /// A function, class or annotated name of a module.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -14,17 +13,17 @@ pub struct Item {
     pub members: Vec<Item>,
 }
 
-/// What a module says about itself.
+/// A parsed module.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Module {
     /// Its docstring.
     pub doc: String,
-    /// Functions, classes and annotated names, in their order: those of `__all__`, or where there is none those that do
-    /// not begin with an underscore.
+    /// Functions, classes and annotated names, in order: those in `__all__`, or without it those without a leading
+    /// underscore.
     pub items: Vec<Item>,
 }
 
-/// Reads a module's text.
+/// Parses a module's source.
 pub fn parse(text: &str) -> Module {
     let lines: Vec<&str> = text.lines().collect();
     let mut at = 0;
@@ -39,7 +38,7 @@ pub fn parse(text: &str) -> Module {
     Module { doc, items }
 }
 
-/// What `__all__` lists.
+/// The names in `__all__`.
 fn exports(text: &str) -> Option<Vec<&str>> {
     let (_, rest) = text.split_once("\n__all__ = [")?;
     let (list, _) = rest.split_once(']')?;
@@ -50,7 +49,7 @@ fn indent(line: &str) -> usize {
     line.len() - line.trim_start().len()
 }
 
-/// The items of a block that is indented by `depth`; stops at the first line that is less.
+/// The items of a block indented by `depth`; stops at the first line with less indentation.
 fn items(lines: &[&str], at: &mut usize, depth: usize) -> Vec<Item> {
     let mut out: Vec<Item> = Vec::new();
     let mut property = false;
@@ -172,7 +171,7 @@ fn signature(lines: &[&str], at: &mut usize) -> String {
     }
 }
 
-/// The docstring that begins at `at`, if one does.
+/// The docstring at `at`, if there is one.
 fn docstring(lines: &[&str], at: &mut usize, depth: usize) -> String {
     let Some(line) = lines.get(*at) else {
         return String::new();
@@ -262,7 +261,7 @@ def last() -> None: ...
 "#;
 
     #[test]
-    fn functions_classes_and_their_text() {
+    fn parses_functions_classes_and_docstrings() {
         let module = parse(TEXT);
         assert_eq!(module.doc, "What the module is for.\n\nMore of it.");
         let signatures: Vec<&str> = module.items.iter().map(|i| i.signature.as_str()).collect();
@@ -293,7 +292,7 @@ def last() -> None: ...
     }
 
     #[test]
-    fn what_a_module_exports_is_what_it_shows() {
+    fn only_exported_names_are_items() {
         let module = parse(
             "__version__: str\n\n__all__ = [\n    \"NAMES\",\n    \"f\",\n]\n\nNAMES: Final[tuple[str, ...]]\n\
              \"\"\"What can be asked for.\"\"\"\nOther: int\n\
@@ -309,7 +308,7 @@ def last() -> None: ...
     }
 
     #[test]
-    fn an_empty_module_has_nothing() {
+    fn an_empty_module_has_no_items() {
         assert_eq!(parse(""), Module::default());
         assert_eq!(parse("x = 1\n"), Module::default());
     }

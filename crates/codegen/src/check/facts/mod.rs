@@ -1,4 +1,4 @@
-//! Compares the IR with recorded facts about the Python interface (a JSON file given on the command line).
+//! Compares the IR with an interface manifest (`api/interface`).
 
 pub mod pathfinder;
 mod types;
@@ -10,21 +10,21 @@ use serde_json::Value;
 
 use crate::ir::{Api, LibraryApi, Ret, Style};
 
-/// Reads recorded facts.
+/// Reads a manifest.
 ///
 /// # Errors
 ///
-/// The file is missing or no JSON.
+/// The file is missing or is not JSON.
 pub fn read(path: &Path) -> Result<Value, String> {
     let text = std::fs::read_to_string(path).map_err(|e| format!("{}: {e}", path.display()))?;
     serde_json::from_str(&text).map_err(|e| format!("{}: {e}", path.display()))
 }
 
-/// Differences between the IR and the facts, a line each; empty when everything agrees.
+/// The differences between the IR and the manifest, one line each.
 ///
 /// # Errors
 ///
-/// The facts say nothing about one of the libraries.
+/// The manifest lacks one of the libraries.
 pub fn compare(api: &Api, facts: &Value, path: &Path) -> Result<Vec<String>, String> {
     let mut out = Vec::new();
     for lib in api.libraries.iter().filter(|l| l.in_python()) {
@@ -52,7 +52,7 @@ fn text(v: &Value) -> Option<&str> {
     v.as_str()
 }
 
-/// Reports names on one side only, and returns those on both.
+/// Reports the names that only one side has; returns the common ones.
 fn names<'a>(
     out: &mut Vec<String>,
     what: &str,
@@ -74,8 +74,8 @@ fn differ(out: &mut Vec<String>, item: &str, ours: &str, theirs: &str) {
     }
 }
 
-/// Functions whose result differs from the facts' on purpose: NVIDIA's package returns the first character of the
-/// version of the firmware as a number.
+/// Functions whose result differs on purpose: NVIDIA's package returns the first character of the firmware version as
+/// a number.
 const DELIBERATE: [&str; 1] = ["device_get_gsp_firmware_version"];
 
 fn functions(lib: &LibraryApi, module: &Value, out: &mut Vec<String>) {
@@ -84,7 +84,7 @@ fn functions(lib: &LibraryApi, module: &Value, out: &mut Vec<String>) {
     for f in &lib.functions {
         if let Some(python) = &f.python {
             ours.insert(python.name.as_str(), python);
-            // A name that C has is compared where the facts tell it.
+            // Compares the C symbol if the manifest names it.
             if let Some(symbol) = text(&module["functions"][&python.name]["c_symbol"]) {
                 let item = format!("{} symbol", python.name);
                 differ(out, &item, &f.symbol, symbol);
@@ -160,7 +160,7 @@ fn functions(lib: &LibraryApi, module: &Value, out: &mut Vec<String>) {
             }
             continue;
         }
-        // Where the facts were recorded without a device, they have the documented types.
+        // Facts recorded without a device contain the documented types.
         let documented = status.into_iter().map(str::to_owned).chain(
             (f.results.iter()).map(|r| r.doc_type.clone().unwrap_or_else(|| r.type_name.clone())),
         );
@@ -201,7 +201,7 @@ fn functions(lib: &LibraryApi, module: &Value, out: &mut Vec<String>) {
                         .map(|r| r.doc_type.as_deref().unwrap_or(&r.type_name)),
                 )
                 .collect();
-            // One entry documents a member of the status enum rather than the enum.
+            // One entry documents a member of the status enum instead of the enum.
             let want: Vec<&str> = doc
                 .iter()
                 .filter_map(text)

@@ -1,5 +1,5 @@
-//! Compares the tables of `cupyrite-pathfinder` with recorded facts about `cuda.pathfinder`: every row, both
-//! ways. The tables are written down in the facts' own form, so that what either side has too much shows.
+//! Compares the tables of `cupyrite-pathfinder` with the manifest of `cuda.pathfinder`, in both directions. Converts
+//! the tables to the manifest's form, so that extra entries of either side show.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -12,7 +12,7 @@ use cupyrite_pathfinder::table::{
 use cupyrite_pathfinder::{Arch, Environment, Finder, FoundVia, Os, Platform, loader};
 use serde_json::{Map, Value, json};
 
-/// The parts of the facts that the tables answer for.
+/// The sections of the manifest that the tables cover.
 const SECTIONS: &[&str] = &[
     "dynamic_libs",
     "headers",
@@ -24,22 +24,22 @@ const SECTIONS: &[&str] = &[
     "found_via",
 ];
 
-/// The platform on which the facts were recorded.
+/// The platform of the manifest.
 const RECORDED_ON: Platform = Platform {
     os: Os::Linux,
     arch: Arch::X86_64,
 };
 
-/// Whether facts are about `cuda.pathfinder`.
+/// Whether a manifest describes `cuda.pathfinder`.
 pub fn recognises(facts: &Value) -> bool {
     facts["package"] == "cuda-pathfinder"
 }
 
-/// Differences between the tables and the facts, a line each; empty when everything agrees.
+/// The differences between the tables and the manifest, one line each.
 ///
 /// # Errors
 ///
-/// The facts were recorded on another platform than the one whose tables are compared.
+/// The manifest is for another platform.
 pub fn compare(facts: &Value) -> Result<Vec<String>, String> {
     if facts["platform"] != "linux-x86_64" {
         return Err(format!(
@@ -56,7 +56,7 @@ pub fn compare(facts: &Value) -> Result<Vec<String>, String> {
     Ok(out)
 }
 
-/// The compared parts of the facts.
+/// The compared sections of the manifest.
 fn theirs(facts: &Value) -> Value {
     let mut all: Map<String, Value> = SECTIONS
         .iter()
@@ -76,7 +76,7 @@ fn theirs(facts: &Value) -> Value {
     Value::Object(all)
 }
 
-/// The tables in the facts' form.
+/// The tables in the manifest's form.
 fn ours() -> Value {
     json!({
         "dynamic_libs": rows(LIBRARIES.iter().map(|row| (row.name, library(row)))),
@@ -96,7 +96,7 @@ fn rows<'a>(rows: impl Iterator<Item = (&'a str, Value)>) -> Value {
         .into()
 }
 
-/// A row without what the facts leave out: empty lists and `false`.
+/// A descriptor without empty lists and `false`, which the manifest omits.
 fn sparse(row: Value) -> Value {
     let Value::Object(row) = row else {
         return row;
@@ -156,7 +156,7 @@ fn header_set(row: &HeaderSet) -> Value {
         "available_on_windows": row.on_windows,
         "site_packages_dirs": row.wheel_dirs,
         "anchor_include_rel_dirs": row.root_dirs,
-        // Both are what makes the toolkit's headers different from a product's.
+        // Both distinguish toolkit headers from product headers.
         "conda_targets_layout": toolkit,
         "use_ctk_root_canary": toolkit,
         "use_linux_multiarch_include_dir": row.multiarch,
@@ -177,7 +177,7 @@ fn static_library(row: &LinkableFile) -> Value {
 }
 
 fn bitcode_library(row: &LinkableFile) -> Value {
-    // The facts have one path for conda and toolkits, and one list of wheels for both systems.
+    // The manifest has one path for conda and toolkits, and one list of wheels for both operating systems.
     let one = |dirs: &[&str]| match dirs {
         [dir] if row.conda_dirs == dirs => json!(dir),
         _ => json!({ "conda": row.conda_dirs, "toolkit": dirs }),
@@ -190,7 +190,7 @@ fn bitcode_library(row: &LinkableFile) -> Value {
     })
 }
 
-/// The order of the variables that name a toolkit, as the search obeys it.
+/// The precedence of the toolkit variables in the search.
 fn root_variables() -> Value {
     let first = |cuda_path: Option<&str>, cuda_home: Option<&str>| {
         let environment = Environment {
@@ -236,7 +236,7 @@ fn constants() -> Value {
     })
 }
 
-/// The words for the steps of a search, sorted. `override` is this project's own.
+/// The names of the search steps, sorted, without `override`, which only this project has.
 fn found_via() -> Value {
     let steps = [
         FoundVia::AlreadyLoaded,
@@ -254,7 +254,7 @@ fn found_via() -> Value {
     json!(words)
 }
 
-/// Adds a line for each value that is not the same, named by the way to it.
+/// Adds a line for each different value, named by its path.
 fn differ(at: &str, ours: &Value, theirs: &Value, out: &mut Vec<String>) {
     if let (Value::Object(ours), Value::Object(theirs)) = (ours, theirs) {
         let keys: BTreeSet<&String> = ours.keys().chain(theirs.keys()).collect();
@@ -278,7 +278,7 @@ fn differ(at: &str, ours: &Value, theirs: &Value, out: &mut Vec<String>) {
 mod tests {
     use super::*;
 
-    /// Facts that agree with the tables: made from them, and turned into the form of the recorded file.
+    /// A manifest generated from the tables.
     fn agreeing() -> Value {
         let mut facts = ours();
         let constants = facts["constants"].take();
@@ -297,12 +297,12 @@ mod tests {
     }
 
     #[test]
-    fn what_agrees_is_not_told() {
+    fn equal_tables_have_no_differences() {
         assert_eq!(compare(&agreeing()), Ok(Vec::new()));
     }
 
     #[test]
-    fn every_kind_of_difference_is_told_once() {
+    fn every_kind_of_difference_is_reported_once() {
         let module = "/modules/cuda.pathfinder/constants";
         for (pointer, value, told) in [
             (
@@ -359,7 +359,7 @@ mod tests {
     }
 
     #[test]
-    fn rows_and_keys_of_one_side_only_are_told() {
+    fn entries_of_one_side_only_are_reported() {
         let mut facts = agreeing();
         facts["dynamic_libs"]["nvnew"] = json!({ "linux_sonames": ["libnvnew.so.1"] });
         facts["dynamic_libs"]["nvrtc"]["new_key"] = json!(1);
@@ -377,7 +377,7 @@ mod tests {
     }
 
     #[test]
-    fn facts_of_another_platform_are_refused() {
+    fn a_manifest_of_another_platform_is_an_error() {
         let mut facts = agreeing();
         facts["platform"] = json!("win-amd64");
         assert!(compare(&facts).is_err());

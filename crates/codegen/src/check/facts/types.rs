@@ -1,4 +1,4 @@
-//! Enums, constants, classes, exceptions, further names and NumPy types against the facts.
+//! Compares enums, constants, classes, exceptions, aliases and NumPy types with the manifest.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,7 +8,7 @@ use super::{differ, keys, names, text};
 use crate::interface::raising::structs::{numpy, record};
 use crate::ir::{AttrKind, Builtin, ClassKind, LibraryApi, PyClass, PyEnum, Style};
 
-/// Compares everything a module has but its functions.
+/// Compares everything in a module except its functions.
 pub fn compare(lib: &LibraryApi, module: &Value, out: &mut Vec<String>) {
     enums(lib, module, out);
     constants(lib, module, out);
@@ -67,7 +67,7 @@ fn enums(lib: &LibraryApi, module: &Value, out: &mut Vec<String>) {
     }
 }
 
-/// A value as the IR holds it: numbers from 2^63 up are stored as 64-bit ones below 0.
+/// A value as stored in the IR: numbers from 2^63 up as negative 64-bit numbers.
 fn whole(v: &Value) -> i64 {
     match (v.as_i64(), v.as_u64()) {
         (Some(v), _) => v,
@@ -184,7 +184,7 @@ fn tables(
     }
 }
 
-/// What only enums of modules that raise have: second names and the C enum they are.
+/// Compares aliases and the C enum, which only enums of raising modules have.
 fn second_names(lib: &LibraryApi, e: &PyEnum, fact: &Value, out: &mut Vec<String>) {
     let name = format!("{}.{}", lib.python.name, e.name);
     let ours = e.aliases.iter().cloned().collect();
@@ -222,10 +222,10 @@ fn pods(lib: &LibraryApi, module: &Value, out: &mut Vec<String>) {
     for name in names(out, &what, ours.keys().copied().collect(), theirs) {
         let (c, fact) = (ours[name], &facts[name]);
         let ClassKind::Pod { record: of, array } = &c.kind else {
-            out.push(format!("{what} {name}: is no struct"));
+            out.push(format!("{what} {name}: not a struct"));
             continue;
         };
-        // Nameless structs have names of the facts' own making.
+        // The manifest invents names for nameless structs.
         let c_type = text(&fact["c_type"]).filter(|_| !name.starts_with('_'));
         if let Some(c_type) = c_type {
             let want = record(lib, c_type).map_or("-", |r| &r.name);
@@ -327,7 +327,7 @@ fn sized(builtin: Builtin, size: usize) -> String {
     format!("{order}{kind}{size}")
 }
 
-/// The NumPy type of a class as the facts write it, nested ones in full.
+/// The NumPy type of a class in the manifest's form, with nested types expanded.
 fn layout(lib: &LibraryApi, class: &str) -> Value {
     let Some(c) = lib.python.class(class) else {
         return Value::Null;
@@ -357,7 +357,7 @@ fn layout(lib: &LibraryApi, class: &str) -> Value {
     })
 }
 
-/// Facts name the NumPy types of nested structs: here they are in full.
+/// Expands the nested NumPy types that the manifest refers to by name.
 fn in_full(facts: &BTreeMap<String, Value>, v: &Value) -> Value {
     match v {
         Value::String(s) => match facts.get(s) {

@@ -1,8 +1,8 @@
 //! Enum classes and exceptions of the modules whose functions raise.
 //!
-//! Members have C's names without the prefix the overlay tells. An overlay entry a Python enum says which C enum it is,
-//! or which macros: an enumerator or macro that a newer header adds becomes a member by itself. A C enum that no entry
-//! names and `hide_types` does not list is an error.
+//! Members have C's names without the overlay's prefix. An overlay entry per Python enum names the C enum or a macro
+//! prefix; enumerators and macros of newer headers become members automatically. A C enum that neither an entry nor
+//! `hide_types` names is an error.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ use crate::ir::{Constant, LibraryApi, PyConstant, PyEnum, PyErrors, PyException}
 ///
 /// # Errors
 ///
-/// An overlay entry for something that is not there, and a C enum without one.
+/// An overlay entry has no counterpart, or a C enum has no entry.
 pub fn enums(lib: &LibraryApi, overlay: &Overlay) -> Result<Vec<PyEnum>, String> {
     let major = overlay.library.major;
     let mut out = Vec::new();
@@ -61,7 +61,7 @@ pub fn enums(lib: &LibraryApi, overlay: &Overlay) -> Result<Vec<PyEnum>, String>
     Ok(out)
 }
 
-/// The C enum called `name`, or that a typedef of this name stands for.
+/// The C enum called `name`, or denoted by a typedef of this name.
 fn resolve<'a>(lib: &'a LibraryApi, name: &str) -> Option<&'a crate::ir::Enum> {
     let mut name = name;
     loop {
@@ -75,7 +75,7 @@ fn resolve<'a>(lib: &'a LibraryApi, name: &str) -> Option<&'a crate::ir::Enum> {
     }
 }
 
-/// The macros that begin with `prefix` and belong to no other enum with a longer one, by value.
+/// The macros that begin with `prefix` and with no longer prefix of another enum, by value.
 fn macros<'a>(lib: &'a LibraryApi, overlay: &Overlay, prefix: &str) -> Vec<(&'a str, i64)> {
     let longer: Vec<&str> = overlay
         .enums
@@ -90,7 +90,7 @@ fn macros<'a>(lib: &'a LibraryApi, overlay: &Overlay, prefix: &str) -> Vec<(&'a 
         .filter(|c| !longer.iter().any(|p| c.name.starts_with(p)))
         .map(|c| (c.name.as_str(), c.value))
         .collect();
-    // The macros are known by name only; their values are the nearest to an order of declaration.
+    // Macros have no declaration order; the order by value is the closest substitute.
     out.sort_by_key(|(_, value)| *value);
     out
 }
@@ -112,7 +112,7 @@ fn one(lib: &LibraryApi, entry: &EnumOverlay, given: Vec<(&str, i64)>) -> Result
             continue;
         }
         if let Some(target) = entry.also.get(&name) {
-            // C has both names.
+            // C declares both names.
             if let Some(prefix) = &entry.aliases {
                 let second = c.strip_prefix(prefix.as_str()).unwrap_or(c);
                 aliases.push((second.to_owned(), target.clone()));
@@ -135,7 +135,7 @@ fn one(lib: &LibraryApi, entry: &EnumOverlay, given: Vec<(&str, i64)>) -> Result
         members.push((name.clone(), value));
     }
     if let Some(stray) = (entry.leave_out.iter()).find(|l| !left_out.contains(&l.as_str())) {
-        return Err(format!("leave_out: there is no {stray}"));
+        return Err(format!("leave_out: unknown name {stray}"));
     }
     if members.is_empty() {
         return Err("has no members".to_owned());
@@ -146,9 +146,11 @@ fn one(lib: &LibraryApi, entry: &EnumOverlay, given: Vec<(&str, i64)>) -> Result
     if let Some((alias, target)) =
         (aliases.iter()).find(|(_, t)| members.iter().all(|(name, _)| name != t))
     {
-        return Err(format!("{alias} stands for {target}, which is no member"));
+        return Err(format!(
+            "{alias} is an alias of {target}, which is not a member"
+        ));
     }
-    // A value that appears again is a second name too; second names are of the first.
+    // A repeated value is an alias of the first member.
     let mut seen: BTreeMap<i64, String> = BTreeMap::new();
     let mut again: Vec<(String, String)> = Vec::new();
     members.retain(|(name, value)| match seen.get(value) {
@@ -194,14 +196,14 @@ fn number(lib: &LibraryApi, given: &toml::Value) -> Result<i64, String> {
 
 /// `ErrorInvalidParam` is `ERROR_INVALID_PARAM`, `DlaSWVersion` is `DLA_SW_VERSION`.
 pub fn upper(camel: &str) -> String {
-    crate::interface::raising::structs::snake(camel).to_uppercase()
+    crate::naming::snake_case(camel, &[]).to_uppercase()
 }
 
 /// The constants the overlay names.
 ///
 /// # Errors
 ///
-/// One whose macro is not there.
+/// A macro is missing.
 pub fn constants(lib: &LibraryApi, overlay: &Overlay) -> Result<Vec<PyConstant>, String> {
     overlay
         .constants
@@ -214,11 +216,11 @@ pub fn constants(lib: &LibraryApi, overlay: &Overlay) -> Result<Vec<PyConstant>,
         .collect()
 }
 
-/// The exception classes, bases first, what raises them, and the second names of some.
+/// The exception classes, bases first, the statuses that raise them, and aliases.
 ///
 /// # Errors
 ///
-/// A status enum that is not there.
+/// The status enum is missing.
 #[allow(clippy::type_complexity)]
 pub fn exceptions(
     lib: &LibraryApi,
@@ -262,7 +264,7 @@ pub fn exceptions(
     }
     by_status.sort();
     if let Some(stray) = (rules.rename.keys()).find(|k| aliases.iter().all(|(a, _)| a != *k)) {
-        return Err(format!("exceptions of {}: there is no {stray}", lib.name));
+        return Err(format!("exceptions of {}: unknown name {stray}", lib.name));
     }
     let errors = PyErrors {
         exception: base,
@@ -332,7 +334,7 @@ mod tests {
     }
 
     #[test]
-    fn names_values_and_second_names() {
+    fn names_values_and_aliases() {
         let text = "[enums.Status]\nc = \"libStatus\"\nstrip = \"lib\"\nupper = true\naliases = \"lib\"\n\
             [enums.Cap]\nmacros = \"LIB_CAP_\"\nrename = { Z = \"LAST\" }\nextra = { MAX = 9 }\n[enums.Sub]\nmacros = \"LIB_CAP_SUB_\"\n";
         let made = enums(&library(), &overlay(text)).unwrap();
@@ -343,7 +345,7 @@ mod tests {
             "[(\"SUCCESS\", 0), (\"ERROR_NO_MEM\", 2)] [(\"ERROR_AGAIN\", \"ERROR_NO_MEM\"), \
              (\"Success\", \"SUCCESS\"), (\"ErrorNoMem\", \"ERROR_NO_MEM\"), (\"ErrorAgain\", \"ERROR_NO_MEM\")]"
         );
-        // Macros of the enum with the longer prefix are not this one's.
+        // Excludes macros of the enum with the longer prefix.
         assert_eq!(
             text(by_name("Cap")),
             "[(\"LAST\", 1), (\"A\", 2), (\"MAX\", 9)] []"
@@ -352,16 +354,16 @@ mod tests {
     }
 
     #[test]
-    fn what_the_overlay_must_not_say() {
+    fn invalid_overlay_entries_are_errors() {
         let unnamed = enums(&library(), &overlay("")).unwrap_err();
         assert!(unnamed.contains("libStatus"), "{unnamed}");
         let text = "[enums.Cap]\nmacros = \"LIB_CAP_\"\nleave_out = [\"Q\"]\n";
         let stray = enums(&library(), &overlay(text)).unwrap_err();
-        assert!(stray.contains("there is no Q"), "{stray}");
+        assert!(stray.contains("unknown name Q"), "{stray}");
     }
 
     #[test]
-    fn exceptions_have_the_names_of_the_statuses() {
+    fn exceptions_are_named_after_statuses() {
         let text = "[exceptions]\nstatus = \"Status\"\nby_status = true\nrename = { NoMemError = \"LibNoMemError\" }\n\
             [enums.Status]\nc = \"libStatus\"\nstrip = \"lib\"\nupper = true\n";
         let o = overlay(text);

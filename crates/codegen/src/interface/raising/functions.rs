@@ -1,8 +1,8 @@
-//! The C half and the overlay to the Python half of the IR: functions of libraries whose functions raise.
+//! Derives functions of the Python half from the C half and the overlay, for libraries whose functions raise.
 //!
-//! The rules, for parameters without an exception: values go in; text goes in as `str`; `const void *` or `const char *`
-//! before a `size_t size` is a buffer; other `const` pointers and `void *` go in as addresses, records as their class;
-//! any other pointer comes out. A parameter named by another one's `count` or `len` is not seen by Python.
+//! Rules for parameters without an exception: values are inputs; text is a `str` input; `const void *` or `const char
+//! *` before a `size_t size` is a buffer; other `const` pointers and `void *` are addresses, records their class; any
+//! other pointer is an output. Python does not see a parameter that another one names as `count` or `len`.
 
 use std::collections::HashMap;
 
@@ -19,7 +19,7 @@ use crate::naming::snake_case;
 ///
 /// # Errors
 ///
-/// A parameter that neither the rules nor the overlay explain, or an overlay entry for something that is not there.
+/// A parameter is covered by neither a rule nor the overlay, or an overlay entry has no counterpart.
 pub fn functions(lib: &mut LibraryApi, overlay: &Overlay) -> Result<(), String> {
     let rules = &overlay.library;
     let empty = FunctionOverlay::default();
@@ -61,7 +61,7 @@ pub fn functions(lib: &mut LibraryApi, overlay: &Overlay) -> Result<(), String> 
     Ok(())
 }
 
-/// A function that no C function stands behind.
+/// A function without a C function.
 fn hand_written(name: &str, entry: &HandWritten) -> Result<PyFunction, String> {
     let mut args = Vec::new();
     for text in &entry.args {
@@ -84,7 +84,7 @@ fn hand_written(name: &str, entry: &HandWritten) -> Result<PyFunction, String> {
     })
 }
 
-/// How the overlay names the kind of an argument that only a function written by hand takes.
+/// Parses the kind of an argument of a hand-written function.
 pub(crate) fn simple_kind(kind: &str) -> Result<ArgKind, String> {
     Ok(match kind {
         "int" => ArgKind::Int {
@@ -95,7 +95,7 @@ pub(crate) fn simple_kind(kind: &str) -> Result<ArgKind, String> {
         },
         "address" => ArgKind::Address,
         "str" => ArgKind::Str,
-        // What the function makes of it is its own affair.
+        // The implementation interprets the value.
         "object" => ArgKind::VoidPtr,
         other => return Err(format!("no kind of argument: {other}")),
     })
@@ -110,7 +110,7 @@ fn custom_result(type_name: &str) -> PyResult {
     }
 }
 
-/// An argument of a kind that tells its documented type.
+/// An argument whose kind determines its documented type.
 pub(crate) fn arg(name: &str, kind: ArgKind) -> PyArg {
     PyArg {
         name: name.to_owned(),
@@ -133,7 +133,7 @@ fn arg_doc(kind: &ArgKind) -> String {
     }
 }
 
-/// A result of a kind that tells its type.
+/// A result whose kind determines its type.
 pub(crate) fn result(name: &str, kind: ResultKind) -> PyResult {
     let (type_name, doc_type) = match &kind {
         ResultKind::Int { builtin } => ("int", Some(builtin.c_name())),
@@ -153,32 +153,32 @@ pub(crate) fn result(name: &str, kind: ResultKind) -> PyResult {
     }
 }
 
-/// What is made of a function, while its parameters are gone through.
+/// The function under construction.
 pub(crate) struct Work<'a> {
     pub(crate) lib: &'a LibraryApi,
     overlay: &'a Overlay,
     entry: &'a FunctionOverlay,
     pub(crate) f: &'a Function,
-    /// C parameter to index of the argument, known before the arguments are made.
+    /// Argument index by C parameter; complete before the arguments are built.
     arg_at: HashMap<&'a str, usize>,
     pub(crate) python: PyFunction,
     roles: Vec<Role>,
 }
 
-/// Where a C parameter comes from.
+/// The source of a C parameter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Plan {
     In,
     Out,
     Null,
-    /// The number that a two-step call asks for.
+    /// The count that a two-step call queries.
     Count,
-    /// The room in the text that comes before it.
+    /// The capacity of the preceding text buffer.
     Room,
     Request,
     /// A constant of the overlay.
     Value,
-    /// The number of structs in the argument before it.
+    /// The number of structs in the preceding argument.
     Elements,
 }
 
@@ -190,7 +190,7 @@ fn function(
 ) -> Result<(PyFunction, Vec<Role>), String> {
     if let Some(stray) = (entry.params.keys()).find(|k| f.params.iter().all(|p| p.name != **k)) {
         return Err(format!(
-            "the overlay describes {stray}, which is no parameter"
+            "the overlay describes {stray}, which is not a parameter"
         ));
     }
     for (name, o) in &entry.params {
@@ -198,7 +198,7 @@ fn function(
         if let Some(count) = &o.count
             && f.params.iter().all(|p| p.name != *count)
         {
-            return wrong(&format!("count = {count:?} is no parameter"));
+            return wrong(&format!("count = {count:?} is not a parameter"));
         }
         let apart = !o.inputs.is_empty() || o.outputs.is_some();
         if apart && o.kind.as_deref() != Some("request") {
@@ -269,7 +269,7 @@ fn is_integer(lib: &LibraryApi, ty: &Type) -> bool {
     matches!(lib.resolve(ty), Type::Builtin { builtin } if !builtin.is_float())
 }
 
-/// The integer type of a value: a number's own, `int` for enums as the interface has it.
+/// The integer type of a value; `int` for enums, as in the interface.
 pub(crate) fn integer(lib: &LibraryApi, ty: &Type) -> Option<Builtin> {
     match lib.resolve(ty) {
         Type::Builtin { builtin } if !builtin.is_float() => Some(*builtin),
@@ -283,7 +283,7 @@ impl Work<'_> {
         self.entry.params.get(name).cloned().unwrap_or_default()
     }
 
-    /// What C returns.
+    /// The C return value.
     fn returned(&mut self) -> Result<(), String> {
         let lib = self.lib;
         self.python.ret = match (self.entry.returns.as_deref(), &self.f.ret) {
@@ -318,14 +318,18 @@ impl Work<'_> {
                 Type::Named { name } if lib.record(name).is_some_and(|r| r.size == 8) => {
                     Ret::CuFile
                 }
-                other => return Err(format!("returns {other:?}: say what it means (returns)")),
+                other => {
+                    return Err(format!(
+                        "returns {other:?}: the overlay must define its meaning (`returns`)"
+                    ));
+                }
             },
             (Some(other), _) => return Err(format!("returns = {other:?}")),
         };
         Ok(())
     }
 
-    /// The first pass: which parameters Python sees, so that lengths can name arguments.
+    /// First pass: decides which parameters are arguments, so that lengths can refer to them.
     fn plans(&mut self) -> Result<Vec<Plan>, String> {
         let params = &self.f.params;
         let mut plans = Vec::new();
@@ -375,7 +379,7 @@ impl Work<'_> {
         Ok(plans)
     }
 
-    /// `char *` whose room the overlay tells as a number: the integer after it is that number.
+    /// A `char *` whose capacity the overlay gives as a number: the integer after it is that number.
     fn has_fixed_room(&self, name: &str, ty: &Type) -> bool {
         let fixed = match self.overlay_of(name).len {
             Some(toml::Value::Integer(_)) => true,
@@ -385,7 +389,7 @@ impl Work<'_> {
         fixed && pointee(ty).is_some_and(is_char)
     }
 
-    /// Whether the rules make an argument of a parameter.
+    /// Whether the rules make a parameter an argument.
     fn goes_in(&self, ty: &Type, o: &ParamOverlay) -> bool {
         if matches!(
             o.kind.as_deref(),
@@ -394,7 +398,7 @@ impl Work<'_> {
             return true;
         }
         if o.count.is_some() || o.len.is_some() {
-            // An array of what C writes, unless it is made of texts or of const elements.
+            // An output array, unless its elements are texts or const.
             return is_const(ty) || pointee(ty).and_then(pointee).is_some();
         }
         match ty {
@@ -409,31 +413,33 @@ impl Work<'_> {
     }
 
     fn arg_named(&self, name: &str) -> Result<usize, String> {
-        (self.arg_at.get(name).copied()).ok_or_else(|| format!("{name} is no argument"))
+        (self.arg_at.get(name).copied()).ok_or_else(|| format!("{name} is not an argument"))
     }
 
-    /// A number of the overlay: itself, a macro's value, or `sizeof` of what a parameter points at.
+    /// A number in the overlay: a literal, a macro's value, or `sizeof` a parameter's pointee.
     fn number(&self, value: &toml::Value) -> Result<u64, String> {
         match value {
-            toml::Value::Integer(n) => u64::try_from(*n).map_err(|_| format!("{n} is no length")),
+            toml::Value::Integer(n) => {
+                u64::try_from(*n).map_err(|_| format!("{n} is not a length"))
+            }
             toml::Value::String(name) => {
                 if let Some(param) = name.strip_prefix("sizeof ") {
                     let p = self.f.params.iter().find(|p| p.name == param);
                     let record = p.and_then(|p| self.record_of(&p.ty));
                     return record
                         .map(|r| r.size as u64)
-                        .ok_or_else(|| format!("{param} points at no struct"));
+                        .ok_or_else(|| format!("{param} does not point to a struct"));
                 }
                 let constant = self.lib.constants.iter().find(|c| c.name == *name);
                 constant
                     .and_then(|c| u64::try_from(c.value).ok())
-                    .ok_or_else(|| format!("{name} is no macro with a length"))
+                    .ok_or_else(|| format!("{name} is not a macro with a length"))
             }
-            other => Err(format!("{other} is no length")),
+            other => Err(format!("{other} is not a length")),
         }
     }
 
-    /// The length of an output: an argument's value, or known.
+    /// The length of an output: an argument's value, or a constant.
     fn len_of(&self, value: &toml::Value) -> Result<Len, String> {
         if let toml::Value::String(name) = value
             && let Ok(arg) = self.arg_named(name)
@@ -546,7 +552,7 @@ impl Work<'_> {
         Ok(())
     }
 
-    /// The C name of the struct a parameter points at, or that the overlay puts in its place.
+    /// The C name of a parameter's struct, or the overlay's replacement.
     fn struct_name(&self, index: usize, o: &ParamOverlay) -> Option<String> {
         match (&o.class, pointee(&self.f.params[index].ty)) {
             (Some(name), _) => Some(name.clone()),
@@ -563,14 +569,14 @@ impl Work<'_> {
         class_of(self.lib, self.overlay, &self.struct_name(index, o)?)
     }
 
-    /// Adds a request and tells its role.
+    /// Adds a request and returns its role.
     pub(crate) fn request(&mut self, request: Request) -> Role {
         let at = self.python.requests.len();
         self.python.requests.push(request);
         Role::Request { request: at }
     }
 
-    /// The version word that a struct is completed with: one C fills by default, one of the caller's on demand.
+    /// The version word of a struct: by default for outputs, on request for inputs.
     fn completed(&self, index: usize, o: &ParamOverlay) -> Result<Option<u32>, String> {
         let ty = &self.f.params[index].ty;
         let is_arg = is_const(ty) || o.dir.as_deref() == Some("in");
@@ -583,7 +589,7 @@ impl Work<'_> {
         }
     }
 
-    /// A handle or address that comes back.
+    /// A handle or address result.
     pub(crate) fn made(&self, ty: &Type) -> Option<ResultKind> {
         match self.accounted(ty) {
             Some(handle) => Some(ResultKind::Made { handle }),
@@ -600,7 +606,7 @@ impl Work<'_> {
         }
     }
 
-    /// A value passed as it is.
+    /// A value passed unchanged.
     pub(crate) fn value_kind(&self, ty: &Type, o: &ParamOverlay) -> Result<ArgKind, String> {
         if let Some(handle) = self.accounted(ty) {
             return Ok(ArgKind::Live {
@@ -637,7 +643,7 @@ impl Work<'_> {
                                     &self.overlay.library.words,
                                 ),
                             },
-                            _ => return Err(format!("size = {name:?} names nothing")),
+                            _ => return Err(format!("size = {name:?} is unknown")),
                         },
                     },
                 });
@@ -693,7 +699,7 @@ impl Work<'_> {
         Ok(ArgKind::Buffer { size })
     }
 
-    /// The number of a list: named by the overlay, else the integer before or after it.
+    /// The length of a list: named by the overlay, else the integer before or after it.
     fn count_beside(&self, index: usize, o: &ParamOverlay) -> Result<Option<usize>, String> {
         if let Some(name) = &o.count {
             return self.arg_named(name).map(Some);
@@ -712,7 +718,7 @@ impl Work<'_> {
         if o.kind.as_deref() == Some("custom") {
             return Ok(ResultKind::ByHand);
         }
-        let to = pointee(ty).ok_or("a result that is no pointer")?;
+        let to = pointee(ty).ok_or("a result that is not a pointer")?;
         let len = match (&o.count, &o.len) {
             (Some(_), _) => Some(Len::Counted),
             (None, Some(len)) => Some(self.len_of(len)?),

@@ -1,12 +1,11 @@
-//! Structs that a function takes apart or completes: fields that are arguments, fields that are results, and the version
-//! word at their start.
+//! Request structs: fields that are arguments, fields that are results, and the version word at the start.
 
 use crate::interface::overlay::ParamOverlay;
 use crate::interface::raising::functions::{Work, arg, integer, result, simple_kind};
 use crate::ir::{Builtin, Len, Record, Request, RequestField, ResultKind, Role, Store, Type};
 use crate::naming::snake_case;
 
-/// A result that C wants to see a version in.
+/// A result struct whose version word C reads.
 pub(crate) fn completed_result(
     work: &mut Work<'_>,
     param: usize,
@@ -18,7 +17,7 @@ pub(crate) fn completed_result(
     Ok(work.request(request))
 }
 
-/// A struct of the caller's whose version the call writes.
+/// An argument struct whose version word the call writes.
 pub(crate) fn completed_arg(
     work: &mut Work<'_>,
     param: usize,
@@ -44,8 +43,8 @@ fn whole(work: &Work<'_>, param: usize, store: Store, version: u32) -> Result<Re
     })
 }
 
-/// A struct whose fields are arguments and results: `in` and `out` of the overlay. Without `out` the struct itself comes
-/// back.
+/// A struct whose fields are arguments and results: `in` and `out` of the overlay. Without `out`, the struct is the
+/// result.
 pub(crate) fn taken_apart(
     work: &mut Work<'_>,
     param: usize,
@@ -62,7 +61,7 @@ pub(crate) fn taken_apart(
     for text in &o.inputs {
         if let Some((name, kind)) = text.split_once(": ") {
             if work.python.special.is_none() {
-                return Err(format!("nobody makes a field of {name}"));
+                return Err(format!("no implementation writes the field {name}"));
             }
             let made = arg(name, simple_kind(kind)?);
             work.python.args.push(made);
@@ -128,7 +127,7 @@ fn field<'a>(record: &'a Record, name: &str) -> Result<&'a crate::ir::Field, Str
 }
 
 impl Work<'_> {
-    /// What the field of a struct that is taken apart comes back as.
+    /// The result kind of a request's field.
     fn field_result(&self, ty: &Type) -> Result<ResultKind, String> {
         let builtin = Builtin::Char;
         Ok(match ty {

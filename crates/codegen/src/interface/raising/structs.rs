@@ -1,8 +1,8 @@
 //! Struct classes of the modules whose functions raise.
 //!
-//! The overlay lists the structs Python shows: `single` where an object is one struct, `array` where it is any number of
-//! them, as a NumPy record array is. Members have C's names in snake_case and, in C's order, are attributes by their
-//! type; a member that an overlay entry calls a count, or `hidden`, is none and only shows in the NumPy type.
+//! The overlay lists the structs that Python exposes: `single` for classes of one struct, `array` for classes of any
+//! number, like a NumPy record array. Members become attributes with C's names in snake_case, in C's order. Members
+//! that the overlay marks as a count or `hidden` appear only in the NumPy type.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -13,11 +13,11 @@ use crate::ir::{
 };
 use crate::naming;
 
-/// Fills in `LibraryApi::python`, but for the functions, and the library's status.
+/// Fills in `LibraryApi::python`, except for the functions, and the library's status.
 ///
 /// # Errors
 ///
-/// A member that neither the rules nor the overlay explain, or an overlay entry for something that is not there.
+/// A member is covered by neither a rule nor the overlay, or an overlay entry has no counterpart.
 pub fn module(lib: &mut LibraryApi, overlay: &Overlay) -> Result<(), String> {
     lib.status_enum = overlay.library.status.clone();
     lib.success = overlay.library.success.clone();
@@ -53,7 +53,7 @@ pub fn module(lib: &mut LibraryApi, overlay: &Overlay) -> Result<(), String> {
 }
 
 /// `gpuInstanceId` is `gpu_instance_id`, `maxMHz` is `max_m_hz`.
-pub fn snake(camel: &str) -> String {
+fn snake(camel: &str) -> String {
     naming::snake_case(camel, &[])
 }
 
@@ -107,7 +107,7 @@ fn class_names(
     Ok(out)
 }
 
-/// The record that a name stands for, through typedefs.
+/// The record that a name denotes, through typedefs.
 pub fn record<'a>(lib: &'a LibraryApi, name: &str) -> Option<&'a Record> {
     let named = Type::Named {
         name: name.to_owned(),
@@ -148,7 +148,7 @@ fn classes(lib: &LibraryApi, overlay: &Overlay) -> Result<Vec<PyClass>, String> 
     }
 }
 
-/// What the class of an array has beyond that of one struct.
+/// The additional attributes of an array class.
 fn dunders(array: bool) -> Vec<String> {
     let mut all = vec!["__eq__", "__int__", "__repr__", "__setitem__"];
     if array {
@@ -169,7 +169,9 @@ fn class(
     let empty = BTreeMap::new();
     let entry = overlay.classes.get(name).unwrap_or(&empty);
     if let Some(stray) = (entry.keys()).find(|k| r.fields.iter().all(|f| f.name != **k)) {
-        return Err(format!("the overlay describes {stray}, which is no member"));
+        return Err(format!(
+            "the overlay describes {stray}, which is not a member"
+        ));
     }
     let counts: Vec<&str> = entry.values().filter_map(|o| o.count.as_deref()).collect();
     let none = MemberOverlay::default();
@@ -195,7 +197,7 @@ fn class(
         if overlay.types.underscored.contains(&python) {
             python.push('_');
         }
-        // The classes of arrays show the structs in them, but do not take them.
+        // Array classes return their nested structs, but do not accept them.
         let settable = !(hidden || array && matches!(kind, AttrKind::Pods { .. }));
         attrs.push(PyAttr {
             name: python,
@@ -258,7 +260,7 @@ impl Member<'_> {
         }
     }
 
-    /// A struct's class, and whether it is one of arrays.
+    /// A struct's class, and whether it is an array class.
     fn class(&self, ty: &Type) -> Result<Option<(String, bool)>, String> {
         let Type::Named { name } = self.lib.resolve(ty) else {
             return Ok(None);
@@ -281,7 +283,7 @@ impl Member<'_> {
         };
         let f = self.r.fields.iter().find(|f| f.name == *name);
         f.map(|f| Some((f.offset, f.size)))
-            .ok_or_else(|| format!("count = {name:?} is no member"))
+            .ok_or_else(|| format!("count = {name:?} is not a member"))
     }
 
     fn hidden(&self) -> Result<(AttrKind, String), String> {

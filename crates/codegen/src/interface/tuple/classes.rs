@@ -1,4 +1,4 @@
-//! The C half and the overlay to the Python half of the IR: classes, enums, constants.
+//! Derives classes, enums and constants of the Python half from the C half and the overlay.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -13,7 +13,7 @@ use crate::ir::{
 ///
 /// # Errors
 ///
-/// A member that neither the rules nor the overlay explain, or an overlay entry for something that is not there.
+/// A member is covered by neither a rule nor the overlay, or an overlay entry has no counterpart.
 pub fn module(lib: &mut LibraryApi, overlay: &Overlay) -> Result<(), String> {
     lib.status_enum = overlay.library.status.clone();
     lib.success = overlay.library.success.clone();
@@ -129,9 +129,9 @@ fn enums(lib: &LibraryApi, overlay: &Overlay) -> Result<Vec<PyEnum>, String> {
         .collect())
 }
 
-/// Which records are classes, and under which name: a number for anonymous members with a name, counted in the order of
-/// declaration, structs and unions apart. Members without a name count too but are no classes: their own members belong
-/// to the class around them.
+/// The records that are classes, with their names. Types of named members without a tag are numbered in declaration
+/// order, structs and unions separately. Unnamed members are numbered too but are not classes: their members belong
+/// to the enclosing class.
 struct Names {
     anonymous: HashMap<String, String>,
     hidden: Vec<String>,
@@ -207,9 +207,11 @@ fn record_class(
     if let Some(stray) = entry.keys().find(|k| {
         attrs.iter().all(|a: &PyAttr| a.name != **k) && entry[*k].kind.as_deref() != Some("hidden")
     }) {
-        return Err(format!("the overlay describes {stray}, which is no member"));
+        return Err(format!(
+            "the overlay describes {stray}, which is not a member"
+        ));
     }
-    // The number of elements of a list sits in a member that may come later.
+    // The member with the number of elements may follow the list.
     let places: HashMap<String, (usize, usize)> = attrs
         .iter()
         .filter_map(|a| match a.kind {
@@ -251,7 +253,7 @@ fn record_class(
     })
 }
 
-/// Where a record has the words of a `dim3`.
+/// Offsets of the words of a record's `dim3` members.
 fn ones(r: &Record) -> Vec<usize> {
     let three = |at: usize| [at, at + 4, at + 8];
     if r.name == "dim3" {
@@ -276,7 +278,10 @@ fn collect(
         let offset = base + f.offset;
         if f.anonymous {
             let Type::Named { name } = &f.ty else {
-                return Err(format!("{}: a nameless member that is no record", f.name));
+                return Err(format!(
+                    "{}: a nameless member that is not a record",
+                    f.name
+                ));
             };
             let inner = lib
                 .record(name)
@@ -447,7 +452,7 @@ fn typedef_class(lib: &LibraryApi, overlay: &Overlay, name: &str, ty: &Type) -> 
                 &[],
             ))
         }
-        // Everything a derived class has is its base's.
+        // A derived class inherits everything from its base.
         Nature::Handle if overlay.bases.contains_key(name) => Some(class(
             overlay.bases.get(name).cloned(),
             ClassKind::Handle,

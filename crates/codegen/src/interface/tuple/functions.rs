@@ -1,8 +1,7 @@
-//! The C half and the overlay to the Python half of the IR: functions.
+//! Derives functions of the Python half from the C half and the overlay.
 //!
-//! The rules, for parameters without an exception:
-//! values go in; `const` pointers go in (characters as a string, records as one struct or None, the rest as a list);
-//! other pointers come out, except `void *`, which goes in.
+//! Rules for parameters without an exception: values are inputs; `const` pointers are inputs (characters as a string,
+//! records as one struct or None, others as a list); other pointers are outputs, except `void *`, an input.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -12,7 +11,7 @@ use crate::ir::{
     PyResult, ResultKind, Ret, Role, Type,
 };
 
-/// What a named type is to Python.
+/// The Python counterpart of a named C type.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Nature {
     /// An enum class.
@@ -52,7 +51,7 @@ pub fn nature(lib: &LibraryApi, name: &str) -> Option<Nature> {
 ///
 /// # Errors
 ///
-/// A parameter that neither the rules nor the overlay explain, or an overlay entry for something that is not there.
+/// A parameter is covered by neither a rule nor the overlay, or an overlay entry has no counterpart.
 pub fn functions(lib: &mut LibraryApi, overlay: &Overlay) -> Result<(), String> {
     let mut used: Vec<&str> = Vec::new();
     let mut errors = Vec::new();
@@ -102,11 +101,11 @@ pub fn functions(lib: &mut LibraryApi, overlay: &Overlay) -> Result<(), String> 
     Ok(())
 }
 
-/// The functions that no C function stands behind.
+/// The functions without a C function.
 ///
 /// # Errors
 ///
-/// A type that nothing declares.
+/// A type is not declared.
 pub fn custom(lib: &LibraryApi, overlay: &Overlay) -> Result<Vec<PyFunction>, String> {
     let none = ParamOverlay::default();
     let mut out = Vec::new();
@@ -154,7 +153,7 @@ pub fn custom(lib: &LibraryApi, overlay: &Overlay) -> Result<Vec<PyFunction>, St
     Ok(out)
 }
 
-/// In place of a C function that is not there.
+/// Placeholder for the missing C function.
 fn nobody(name: &str) -> Function {
     Function {
         name: name.to_owned(),
@@ -187,7 +186,7 @@ fn spelt(text: &str) -> Type {
     }
 }
 
-/// `in`, `out` and so on, with what belongs to it.
+/// A direction with its details.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Dir {
     In,
@@ -234,7 +233,7 @@ fn function(
 ) -> Result<(PyFunction, Vec<Role>), String> {
     if let Some(stray) = (entry.params.keys()).find(|k| f.params.iter().all(|p| p.name != **k)) {
         return Err(format!(
-            "the overlay describes {stray}, which is no parameter"
+            "the overlay describes {stray}, which is not a parameter"
         ));
     }
     let none = ParamOverlay::default();
@@ -281,7 +280,7 @@ fn function(
         });
     }
     if matches!(&f.ret, Type::Pointer { to, .. } if is_char(to)) {
-        // The function returns the text; success is implied.
+        // The function returns the text and has no status.
         results.push(PyResult {
             name: String::new(),
             kind: ResultKind::CString,
@@ -308,7 +307,7 @@ fn function(
     Ok((python, roles))
 }
 
-/// The type with the name that Python has for it, where the prototype has another one of the same layout.
+/// Replaces the prototype's type by the type of the same layout that Python uses.
 fn shown_as(ty: &Type, o: &ParamOverlay) -> Type {
     match (ty, &o.class) {
         (_, None) => ty.clone(),
@@ -371,7 +370,7 @@ impl Context<'_> {
         self.args
             .get(name)
             .copied()
-            .ok_or_else(|| format!("{name} is no argument"))
+            .ok_or_else(|| format!("{name} is not an argument"))
     }
 
     fn param_type(&self, name: &str) -> Option<&Type> {
@@ -407,7 +406,7 @@ impl Context<'_> {
                     None => (self.lib.functions.iter())
                         .position(|f| f.name == *s)
                         .map(|index| Len::Call { index })
-                        .ok_or_else(|| format!("len = {s:?} names nothing")),
+                        .ok_or_else(|| format!("len = {s:?} is unknown")),
                 },
             },
             _ => Err("needs len".to_owned()),
@@ -420,7 +419,7 @@ impl Context<'_> {
         let ty = pointee(ty).unwrap_or(ty);
         match ty {
             Type::Named { name } => Ok((name.clone(), arg)),
-            _ => Err(format!("{by} is no enum")),
+            _ => Err(format!("{by} is not an enum")),
         }
     }
 }
@@ -586,7 +585,7 @@ fn arg_kind(
     }
 }
 
-/// An element as a type name of the documentation.
+/// The documented type name of an element.
 pub fn element_name(of: &Element) -> String {
     match of {
         Element::Int {
@@ -601,7 +600,7 @@ pub fn element_name(of: &Element) -> String {
     }
 }
 
-/// The annotation of an argument; handles and numbers have none, because they take more than their class.
+/// The annotation of an argument. Handles and numbers have none, because they accept more than their class.
 fn annotation(kind: &ArgKind) -> Option<String> {
     let list = |e: &str| format!("tuple[{e}] | list[{e}]");
     match kind {
@@ -711,7 +710,7 @@ fn result_kind(
         Some("address") => return Ok(ResultKind::VoidPtr),
         _ => {}
     }
-    let to = pointee(ty).ok_or("a result that is no pointer")?;
+    let to = pointee(ty).ok_or("a result that is not a pointer")?;
     if o.kind.as_deref() == Some("list") {
         // `const T **`: the library's own array; `T *`: ours.
         let of = match to {
@@ -763,7 +762,7 @@ fn result_kind(
     }
 }
 
-/// What the result shows as, and the documented type where that says more.
+/// The type name of a result, and the documented type if it differs.
 fn result_type(kind: &ResultKind) -> (String, Option<String>) {
     match kind {
         ResultKind::Int { builtin } => {

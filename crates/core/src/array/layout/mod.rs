@@ -522,7 +522,7 @@ impl StridedLayout {
     ///
     /// # Errors
     ///
-    /// As [`StridedLayout::dense`].
+    /// Same as [`StridedLayout::dense`].
     pub fn to_dense(&self, order: Option<&StrideOrder>) -> Result<StridedLayout> {
         if !self.explicit && matches!(order, None | Some(StrideOrder::C)) {
             return StridedLayout::new(self.shape(), None, self.item_size);

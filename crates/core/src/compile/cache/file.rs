@@ -13,12 +13,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime};
 
 use sha2::{Digest, Sha256};
+use xxhash_rust::xxh3::xxh3_64_with_seed;
 
-use super::checksum::checksum;
 use super::{Counts, ProgramCache};
 
 /// What the last line begins with; a new format gets a new number.
-const MARK: &[u8] = b"\n//cupyrite-1 ";
+const MARK: &[u8] = b"\n//cupyrite-2 ";
 /// The mark, the checksum's digits, the end of the line.
 const LINE: usize = MARK.len() + 16 + 1;
 /// What entries end in, so that other programs' files in the same directory are left alone.
@@ -139,7 +139,7 @@ impl FileCache {
     ///
     /// # Errors
     ///
-    /// As [`crate::user_cache_directory`].
+    /// Same as [`crate::user_cache_directory`].
     pub fn default_directory() -> crate::Result<PathBuf> {
         Ok(crate::user_cache_directory()?.join("program-cache"))
     }
@@ -295,7 +295,7 @@ fn touch(file: &File) {
 /// The last line for these bytes.
 fn line(name: &Name, bytes: &[u8]) -> Vec<u8> {
     let mut line = MARK.to_vec();
-    line.extend_from_slice(format!("{:016x}\n", checksum(name.seed, bytes)).as_bytes());
+    line.extend_from_slice(format!("{:016x}\n", xxh3_64_with_seed(bytes, name.seed)).as_bytes());
     line
 }
 

@@ -17,7 +17,7 @@ pub(super) fn of_nvrtc() -> Result<String> {
         return Ok(known.clone());
     }
     let (mut major, mut minor): (c_int, c_int) = (0, 0);
-    // SAFETY: both results have valid places.
+    // SAFETY: both results are valid for writes.
     unsafe { nvrtc!(nvrtcVersion(&mut major, &mut minor))? };
     let files = files("nvrtc", &["nvrtc-builtins"]);
     Ok(KNOWN
@@ -33,7 +33,7 @@ pub(super) fn of_nvvm() -> Result<String> {
     }
     let mut v: [c_int; 6] = [0; 6];
     let [major, minor, ir_major, ir_minor, debug_major, debug_minor] = &mut v;
-    // SAFETY: all results have valid places.
+    // SAFETY: all results are valid for writes.
     unsafe {
         nvvm!(nvvmVersion(major, minor))?;
         nvvm!(nvvmIRVersion(ir_major, ir_minor, debug_major, debug_minor))?;
@@ -45,7 +45,7 @@ pub(super) fn of_nvvm() -> Result<String> {
 /// The driver: its version and the text of its release.
 pub(super) fn of_driver() -> Result<String> {
     let mut version = 0;
-    // SAFETY: the result has a valid place.
+    // SAFETY: the result is valid for writes.
     unsafe { crate::error::driver!(cuDriverGetVersion(&mut version))? };
     let release = fs::read_to_string("/proc/driver/nvidia/version").unwrap_or_default();
     Ok(format!("driver {version} {}", release.trim()))

@@ -9,8 +9,10 @@
 use std::collections::{HashMap, HashSet};
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, SystemTime};
+
+use parking_lot::Mutex;
 
 use sha2::{Digest, Sha256};
 
@@ -216,7 +218,7 @@ fn look(path: &Path) -> std::io::Result<Option<Looked>> {
         Err(_) => return Ok(None),
     };
     let stamp = Stamp::of(&data);
-    let known = || KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+    let known = || KNOWN.lock();
     if let Some(file) = known().as_ref().and_then(|known| known.get(path))
         && file.stamp == stamp
     {

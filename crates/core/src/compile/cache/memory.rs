@@ -3,7 +3,9 @@
 use std::collections::{BTreeMap, HashMap};
 use std::io;
 use std::num::NonZeroU64;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
+
+use parking_lot::{Mutex, MutexGuard};
 
 use super::{Counts, ProgramCache};
 
@@ -30,6 +32,9 @@ struct Entry {
     used: u64,
 }
 
+// A panic cannot leave it inconsistent: nothing panics while the lock is held.
+impl std::panic::RefUnwindSafe for MemoryCache {}
+
 impl MemoryCache {
     /// A cache for at most this many bytes of code; without a limit, for any number.
     pub fn new(limit: Option<NonZeroU64>) -> MemoryCache {
@@ -41,7 +46,7 @@ impl MemoryCache {
 
     fn inner(&self) -> MutexGuard<'_, Inner> {
         // Nothing that is done with it can panic half-way.
-        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+        self.inner.lock()
     }
 
     /// What is kept under a key, shared instead of copied.

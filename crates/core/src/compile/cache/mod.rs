@@ -3,7 +3,6 @@
 //! Belongs here: keeping bytes under keys, in memory (`memory`) and on disk (`file`), and making keys that change
 //! with everything that code is compiled from (`key`, `includes`, `identity`). Does not belong here: compiling.
 
-mod checksum;
 mod file;
 mod identity;
 mod includes;
@@ -51,7 +50,7 @@ pub trait ProgramCache: Send + Sync {
     ///
     /// # Errors
     ///
-    /// As [`ProgramCache::len`].
+    /// Same as [`ProgramCache::len`].
     fn is_empty(&self) -> io::Result<bool> {
         Ok(self.len()? == 0)
     }

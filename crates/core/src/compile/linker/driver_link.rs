@@ -173,7 +173,7 @@ impl Drop for State {
         let handle = self.handle;
         // This thread takes no part in a capture, but another one that captures globally has its say here.
         capture_mode::release(|| {
-            // SAFETY: made by `new`, destroyed once, here, on the same thread.
+            // SAFETY: made by `new`; destroyed once, here, on the same thread.
             self.context
                 .with_current(|| unsafe { driver!(cuLinkDestroy(handle)) })
         });
@@ -214,7 +214,7 @@ impl State {
         let mut handle: CUlinkState = std::ptr::null_mut();
         let made = context.with_current(|| {
             // SAFETY: there are as many options and values as said, which stay until the state is destroyed, as do the
-            // logs; `handle` is a valid place for the result.
+            // logs; `handle` is valid for writes.
             unsafe {
                 driver!(cuLinkCreate(
                     options.len() as c_uint,
@@ -237,8 +237,8 @@ impl State {
 
     fn add_data(&mut self, kind: CUjitInputType, data: &mut [u8], name: &CStr) -> Result<()> {
         let none: *mut *mut c_void = std::ptr::null_mut();
-        // SAFETY: the state is live; the data are as many bytes as said, and hold what their headers speak of; the name
-        // ends in NUL. Both are copied.
+        // SAFETY: the state is live; the data are as many bytes as said, and hold what their headers speak of; the
+        // name is NUL-terminated. Both are copied.
         unsafe {
             driver!(cuLinkAddData(
                 self.handle,
@@ -255,7 +255,7 @@ impl State {
 
     fn add_file(&mut self, kind: CUjitInputType, name: &CStr) -> Result<()> {
         let none: *mut *mut c_void = std::ptr::null_mut();
-        // SAFETY: the state is live, the name ends in NUL.
+        // SAFETY: the state is live, the name is NUL-terminated.
         unsafe {
             driver!(cuLinkAddFile(
                 self.handle,
@@ -270,7 +270,7 @@ impl State {
 
     fn complete(&mut self) -> Result<Vec<u8>> {
         let (mut cubin, mut size): (*mut c_void, usize) = (std::ptr::null_mut(), 0);
-        // SAFETY: the state is live, both results have valid places.
+        // SAFETY: the state is live, both results are valid for writes.
         unsafe { driver!(cuLinkComplete(self.handle, &mut cubin, &mut size))? };
         if cubin.is_null() {
             return Ok(Vec::new());
@@ -438,7 +438,7 @@ mod tests {
             unsafe { libc::_exit(i32::from(!told)) };
         }
         let mut status = 0;
-        // SAFETY: the child is ours, `status` is a valid place.
+        // SAFETY: the child is ours, `status` is valid for writes.
         assert_eq!(unsafe { libc::waitpid(pid, &mut status, 0) }, pid);
         assert!(libc::WIFEXITED(status), "{status}");
         assert_eq!(libc::WEXITSTATUS(status), 0);

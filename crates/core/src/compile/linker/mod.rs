@@ -81,7 +81,7 @@ impl LinkerBackend {
 /// The version of nvJitLink; an error where there is none, or one before CUDA 12.3, which lacks what is needed.
 fn version() -> Result<(u32, u32)> {
     let (mut major, mut minor): (c_uint, c_uint) = (0, 0);
-    // SAFETY: both results have valid places.
+    // SAFETY: both results are valid for writes.
     unsafe { nvjitlink!(nvJitLinkVersion(&mut major, &mut minor))? };
     Ok((major, minor))
 }
@@ -271,7 +271,7 @@ impl Drop for JitLink {
         // Elsewhere it is left where it is: destroying it corrupts the links of the thread that made it, which is worse
         // than some memory.
         if self.generation.is_current() && here {
-            // SAFETY: made by `new`, destroyed once, here.
+            // SAFETY: made by `new`; destroyed once, here.
             report(unsafe { nvjitlink!(nvJitLinkDestroy(&mut self.handle)) });
         }
     }
@@ -293,7 +293,7 @@ impl JitLink {
             complete: false,
             arch: arch.unwrap_or_default().to_owned(),
         };
-        // SAFETY: there are as many texts as said, each ending in NUL; `handle` is a valid place for the result.
+        // SAFETY: there are as many texts as said, each NUL-terminated; `handle` is valid for writes.
         let made = unsafe {
             nvjitlink!(nvJitLinkCreate(
                 &mut link.handle,
@@ -328,8 +328,8 @@ impl JitLink {
                     .map_err(|log| refused("nvJitLinkAddData", code, &log))?;
                 let name = c_string("codes.name", code.name().as_bytes())?;
                 let owned = with_nul(bytes);
-                // SAFETY: the handle is live; the data are as many bytes as said, with a NUL behind them, and hold what
-                // their headers speak of; the name ends in NUL. Both are copied.
+                // SAFETY: the handle is live; the data are as many bytes as said, with a NUL behind them, and hold
+                // what their headers speak of; the name is NUL-terminated. Both are copied.
                 unsafe {
                     nvjitlink!(nvJitLinkAddData(
                         self.handle,
@@ -344,7 +344,7 @@ impl JitLink {
                 self.check_architecture(&header(path))
                     .map_err(|log| refused("nvJitLinkAddFile", code, &log))?;
                 let name = c_string("codes.code", path.as_os_str().as_bytes())?;
-                // SAFETY: the handle is live, the name ends in NUL.
+                // SAFETY: the handle is live, the name is NUL-terminated.
                 unsafe { nvjitlink!(nvJitLinkAddFile(self.handle, kind, name.as_ptr())) }
             }
         };

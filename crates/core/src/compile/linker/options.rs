@@ -90,7 +90,7 @@ impl LinkerOptions {
     ///
     /// # Errors
     ///
-    /// An architecture that cannot be; without one, what the driver says of the current device.
+    /// An architecture that cannot be; without one, the driver's error of the current device.
     pub fn nvjitlink_arguments(&self) -> Result<Vec<String>> {
         let arch = match &self.arch {
             Some(arch) => arch.clone(),

@@ -148,7 +148,7 @@ impl Program {
     ///
     /// # Errors
     ///
-    /// As [`Program::build`].
+    /// Same as [`Program::build`].
     pub fn compile_for(&self, device: &Device) -> Result<ObjectCode> {
         let cc = device.compute_capability()?;
         self.compile(&format!("sm_{}{}", cc.major, cc.minor))
@@ -158,7 +158,7 @@ impl Program {
     ///
     /// # Errors
     ///
-    /// As [`Program::build`].
+    /// Same as [`Program::build`].
     pub fn compile(&self, arch: &str) -> Result<ObjectCode> {
         let target = if arch.starts_with("sm_") {
             CodeKind::Cubin
@@ -313,7 +313,7 @@ impl Compiler {
     ///
     /// # Errors
     ///
-    /// As [`Program::build`].
+    /// Same as [`Program::build`].
     pub fn compile(&self, target: CodeKind, expressions: &[String]) -> Result<ObjectCode> {
         self.pch.store(0, Ordering::Relaxed);
         let made = match &self.live {

@@ -59,7 +59,7 @@ fn compile(
     let options = options(program, target)?;
     for expression in expressions {
         let text = c_string("name_expressions", expression.as_str())?;
-        // SAFETY: the program is live, the text ends in NUL.
+        // SAFETY: the program is live, the text is NUL-terminated.
         unsafe { nvrtc!(nvrtcAddNameExpression(raw.0, text.as_ptr()))? };
     }
     raw.compile(&options)?;
@@ -153,7 +153,7 @@ unsafe impl Sync for RawProgram {}
 impl Drop for RawProgram {
     fn drop(&mut self) {
         if !self.1.is_current() {
-            // The library's locks may be held by threads that a is_forked_child child does not have.
+            // The library's locks may be held by threads that a forked child does not have.
             return;
         }
         // SAFETY: created by `create`, destroyed once, here.
@@ -189,7 +189,7 @@ impl RawProgram {
 
     fn compile(&self, options: &[std::ffi::CString]) -> Result<()> {
         let pointers: Vec<*const c_char> = options.iter().map(|o| o.as_ptr()).collect();
-        // SAFETY: the program is live; there are as many options as said, each ending in NUL.
+        // SAFETY: the program is live; there are as many options as said, each NUL-terminated.
         let compiled = unsafe {
             nvrtc!(nvrtcCompileProgram(
                 self.0,
@@ -211,7 +211,7 @@ impl RawProgram {
                 }
                 nvrtcResult::NVRTC_ERROR_PCH_CREATE_HEAP_EXHAUSTED => {
                     let mut room = 0usize;
-                    // SAFETY: the program is live, the result has a valid place.
+                    // SAFETY: the program is live, the result is valid for writes.
                     match unsafe { nvrtc!(nvrtcGetPCHHeapSizeRequired(self.0, &mut room)) } {
                         Ok(()) => Some(Err(room)),
                         Err(_) => Some(Ok(PchStatus::Failed)),
@@ -282,7 +282,7 @@ impl RawProgram {
     fn lowered_name(&self, expression: &str) -> Result<String> {
         let text = c_string("name_expressions", expression)?;
         let mut name: *const c_char = std::ptr::null();
-        // SAFETY: the program is live and compiled, the text ends in NUL, `name` is a valid place for the result.
+        // SAFETY: the program is live and compiled, the text is NUL-terminated, `name` is valid for writes.
         unsafe { nvrtc!(nvrtcGetLoweredName(self.0, text.as_ptr(), &mut name))? };
         if name.is_null() {
             return Err(Error::Nvrtc {

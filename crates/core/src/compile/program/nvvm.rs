@@ -45,7 +45,7 @@ impl Nvvm {
         let options = pointers.as_mut_ptr();
         // Verifying first: what is wrong with the IR is then said as such, and not as a failure inside the compiler.
         for compiles in [false, true] {
-            // SAFETY: the program is live; there are as many options as said, each ending in NUL.
+            // SAFETY: the program is live; there are as many options as said, each NUL-terminated.
             let done = unsafe {
                 if compiles {
                     nvvm!(nvvmCompileProgram(raw.0, count, options))
@@ -56,7 +56,7 @@ impl Nvvm {
             done.map_err(|e: Error| e.with_log(&raw.log()))?;
         }
         let mut bytes = 0usize;
-        // SAFETY: the program is live and compiled, the size has a valid place.
+        // SAFETY: the program is live and compiled, the size is valid for writes.
         unsafe { nvvm!(nvvmGetCompiledResultSize(raw.0, &mut bytes))? };
         let mut code = vec![0u8; bytes];
         // SAFETY: as above; the buffer is as long as libNVVM said.
@@ -77,7 +77,7 @@ unsafe impl Sync for RawProgram {}
 impl Drop for RawProgram {
     fn drop(&mut self) {
         if !self.1.is_current() {
-            // The library's locks may be held by threads that a is_forked_child child does not have.
+            // The library's locks may be held by threads that a forked child does not have.
             return;
         }
         // SAFETY: created by `create`, destroyed once, here.
@@ -89,7 +89,7 @@ impl RawProgram {
     /// A program with all its modules: the source, the extra sources, then libdevice.
     fn create(program: &Program) -> Result<RawProgram> {
         let mut raw = RawProgram(std::ptr::null_mut(), ForkGeneration::current());
-        // SAFETY: the result has a valid place.
+        // SAFETY: the result is valid for writes.
         if let Err(e) = unsafe { nvvm!(nvvmCreateProgram(&mut raw.0)) } {
             std::mem::forget(raw);
             return Err(e);
@@ -105,8 +105,8 @@ impl RawProgram {
                 Error::argument("Program", "use_libdevice", problem)
             })?;
             let name = c_string("use_libdevice", "libdevice")?;
-            // SAFETY: the program is live, the buffer is as long as said and the name ends in NUL; libNVVM copies both.
-            // Added lazily: only the functions that are called are linked in.
+            // SAFETY: the program is live, the buffer is as long as said and the name is NUL-terminated; libNVVM
+            // copies both. Added lazily: only the functions that are called are linked in.
             unsafe {
                 nvvm!(nvvmLazyAddModuleToProgram(
                     raw.0,
@@ -122,7 +122,8 @@ impl RawProgram {
 
     fn add(&self, parameter: &str, name: &str, source: &[u8]) -> Result<()> {
         let name = c_string(parameter, name)?;
-        // SAFETY: the program is live, the buffer is as long as said and the name ends in NUL; libNVVM copies both.
+        // SAFETY: the program is live, the buffer is as long as said and the name is NUL-terminated; libNVVM copies
+        // both.
         unsafe {
             nvvm!(nvvmAddModuleToProgram(
                 self.0,
@@ -137,7 +138,7 @@ impl RawProgram {
     /// The log; empty if it cannot be had, since it only ever accompanies something else.
     fn log(&self) -> String {
         let mut bytes = 0usize;
-        // SAFETY: the program is live, the size has a valid place.
+        // SAFETY: the program is live, the size is valid for writes.
         if unsafe { nvvm!(nvvmGetProgramLogSize(self.0, &mut bytes)) }.is_err() {
             return String::new();
         }

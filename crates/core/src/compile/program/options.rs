@@ -391,7 +391,7 @@ pub fn user_cache_directory() -> Result<PathBuf> {
 ///
 /// # Errors
 ///
-/// As [`user_cache_directory`].
+/// Same as [`user_cache_directory`].
 pub fn bundled_headers_directory() -> Result<PathBuf> {
     Ok(user_cache_directory()?.join("nvrtc-bundled-headers"))
 }

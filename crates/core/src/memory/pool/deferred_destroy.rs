@@ -1,112 +1,112 @@
-//! How pools end.
+//! Deferred destruction of memory pools.
 //!
-//! `cuMemPoolDestroy` may be called at any time: a pool whose memory is still being freed in the order of some stream is to
-//! go "once there are no more outstanding allocations". NVIDIA's driver 580 does not get that right.
+//! `cuMemPoolDestroy` may be called at any time: a pool with pending frees is documented to be destroyed "once there
+//! are no more outstanding allocations". NVIDIA's driver 580 gets that wrong.
 //!
-//! - A pool of this process: where two streams have freed memory of it and it is destroyed before they are through with that,
-//!   the driver uses the pool after it is gone. It crashes when one of the streams ends, waits for ever when a library is
-//!   unloaded, or keeps the memory. The calls alone, by one thread, show it within seconds when several processes share the
-//!   GPU.
-//! - A pool of another process: destroyed before the host has waited for the frees of its memory, it leaves memory of the
-//!   device behind (32 MiB for each such pool on an H200) until the process that imported it ends. That the frees are done is
-//!   not enough: of pools that were destroyed when `cuEventQuery` said that every stream was past them, half were left behind;
-//!   of those whose host had waited for the streams, for an event behind each free or for the context, none, and a wait for
-//!   events that were done already served as well. Nor may such a pool just be forgotten: then all of them are left behind.
+//! - A pool of this process: if two streams have pending frees when the pool is destroyed, the driver uses the pool
+//!   after its destruction. It crashes when one of the streams is destroyed, hangs when a library is unloaded, or
+//!   leaks the memory. The calls alone, in one thread, show it within seconds when several processes share the GPU.
+//! - A pool of another process: destroyed before the host has waited for its pending frees, it leaks device memory (32
+//!   MiB per pool on an H200) until the importing process exits. It is not enough that the frees are done: of pools
+//!   destroyed after `cuEventQuery` had reported every stream done, half leaked; none leaked after a wait for the
+//!   streams, the context or an event after each free, not even if these events were done already. A pool that is
+//!   never destroyed leaks as well.
 //!
-//! So a pool is destroyed when its memory is free. How that is known is another matter for either kind ([`Origin`]):
+//! So a pool is destroyed once its memory is free. How that is detected depends on its origin ([`Origin`]):
 //!
-//! - The driver says of a pool of this process what it has (`CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT`, which counts what is yet
-//!   to be freed, unlike the memory in use).
-//! - It says nothing of an imported one (`CUDA_ERROR_INVALID_VALUE`). There an event is recorded behind each free
-//!   ([`frees`]). When the driver says that one is done it is waited for, which returns at once, and when that was done with
-//!   all of them the pool can go.
+//! - For a pool of this process the driver reports the reserved memory (`CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT`),
+//!   which, unlike the used memory, includes pending frees.
+//! - The driver does not report it for imported pools (`CUDA_ERROR_INVALID_VALUE`). An event is recorded after each
+//!   free ([`pending_frees`]). Once an event is done, the host waits for it, which returns at once; after all events
+//!   the pool can be destroyed.
 //!
-//! Where the memory is not free the pool is kept aside, one of this process with a release threshold of 0: the driver gives
-//! its memory back by itself as soon as a stream, an event or a context is waited for. After each such wait, and with each pool
-//! that is made or imported, the pools kept aside are looked at again. Nothing waits.
+//! A pool with pending frees is deferred; one of this process gets a release threshold of 0, so that the driver
+//! releases its memory as soon as a stream, an event or a context is synchronised. Deferred pools are checked after
+//! each such wait, and whenever a pool is created or imported. Nothing blocks.
 //!
-//! Events in contexts that somebody else may destroy are not kept (`Context::lasts`): imported memory that was freed there is
-//! not known to be free, and no pool is kept aside for it.
+//! Events in contexts that their owner may destroy are not kept (`Context::is_permanent`): frees there count as done,
+//! and defer no pool.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use cupyrite_sys::driver::{CUmemPool_attribute, CUmemoryPool, CUresult};
+use parking_lot::{Mutex, MutexGuard};
 
+use crate::after_wait::{self, Waited};
 use crate::context::capture_mode::RelaxedCapture;
 use crate::error::{Error, Result, driver, report};
 use crate::fork::ForkGeneration;
-use crate::memory::pool::PoolKind;
+use crate::memory::pool::options::PoolKind;
 use crate::memory::pool::pending_frees;
 use crate::stream::event::Event;
 
-/// Where a pool is from, and so what tells that its memory is free.
+/// The origin of a pool, which determines how its pending frees are detected.
 #[derive(Debug)]
 pub(crate) enum Origin {
-    /// This process made it: the driver tells.
-    Made(PoolKind),
-    /// Another process made it: what [`frees`] noted tells.
+    /// Created by this process: the driver reports its memory.
+    Local(PoolKind),
+    /// Imported from another process: the events of [`pending_frees`].
     Imported(Vec<Event>),
 }
 
-/// A pool that nobody has any more.
+/// A pool without owners.
 #[derive(Debug)]
-struct Ended {
+struct RetiredPool {
     handle: CUmemoryPool,
     origin: Origin,
     generation: ForkGeneration,
-    /// How often it could not be destroyed.
+    /// Number of failed attempts to destroy it.
     tries: u32,
-    /// How many looks it is left out of before the next try. A pool may have memory that nobody will ever free: somebody
-    /// took it by the driver's own calls.
+    /// Number of scans to skip before the next attempt. Memory that the program allocated from the pool by driver
+    /// calls may never be freed.
     rests: u32,
 }
 
 // SAFETY: pool handles may be used from any thread; they are only ever passed to the driver.
-unsafe impl Send for Ended {}
+unsafe impl Send for RetiredPool {}
 
-/// The pools that are kept aside.
-struct Aside {
-    pools: Vec<Ended>,
-    /// Somebody has taken some of them out, and asks the driver.
-    looking: bool,
-    /// Somebody else came meanwhile.
+/// Pools that wait for their destruction.
+struct DeferredPools {
+    pools: Vec<RetiredPool>,
+    /// A thread has taken pools out, and calls the driver.
+    scanning: bool,
+    /// Another thread requested a scan meanwhile.
     again: bool,
 }
 
-static ASIDE: Mutex<Aside> = Mutex::new(Aside {
+static DEFERRED: Mutex<DeferredPools> = Mutex::new(DeferredPools {
     pools: Vec::new(),
-    looking: false,
+    scanning: false,
     again: false,
 });
-/// As many are kept aside, or looked at.
+/// Number of deferred pools, including those taken out by a scan.
 static COUNT: AtomicUsize = AtomicUsize::new(0);
-/// After so many tries the rests do not get longer: they are one less than 2 to this power.
-const MOST_TRIES: u32 = 5;
+/// Attempts after which the back-off stops growing: it skips one scan less than 2 to this power.
+const MAX_TRIES: u32 = 5;
 
-/// Which pools are looked at.
+/// The pools to check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Look {
-    /// Those that have rested.
-    Rested,
-    /// All.
+pub(crate) enum Scan {
+    /// Those whose back-off has expired.
+    Due,
+    /// All of them.
     All,
 }
 
-// Held for a few instructions that leave the lists whole.
-fn aside() -> MutexGuard<'static, Aside> {
-    ASIDE.lock().unwrap_or_else(PoisonError::into_inner)
+// Held for a few instructions that do not panic.
+fn deferred() -> MutexGuard<'static, DeferredPools> {
+    DEFERRED.lock()
 }
 
-/// Ends a pool that nobody has any more, now or later. Memory of it may be yet to be freed in the order of streams; what was
-/// taken from a pool of this process and is never freed keeps it aside for ever.
+/// Destroys a pool without owners, now or later. Pending frees defer it; an allocation of a pool of this process that
+/// is never freed defers it forever.
 ///
 /// # Safety
 ///
-/// The handle is live and of this origin, and nobody destroys it but this function.
-pub(crate) unsafe fn end(handle: CUmemoryPool, origin: Origin) {
+/// The handle is live and of this origin, and only this function destroys it.
+pub(crate) unsafe fn destroy_or_defer(handle: CUmemoryPool, origin: Origin) {
     let _relaxed = RelaxedCapture::enter();
-    let mut pool = Ended {
+    let mut pool = RetiredPool {
         handle,
         origin,
         generation: ForkGeneration::current(),
@@ -115,71 +115,76 @@ pub(crate) unsafe fn end(handle: CUmemoryPool, origin: Origin) {
     };
     if !pool.try_destroy() {
         pool.retire();
+        after_wait::set_hook(|waited| {
+            destroy_ready(match waited {
+                Waited::ForStreamOrEvent => Scan::Due,
+                Waited::ForContext => Scan::All,
+            });
+        });
         COUNT.fetch_add(1, Ordering::Relaxed);
-        aside().pools.push(pool);
+        deferred().pools.push(pool);
     }
 }
 
-/// Destroys what was kept aside and can be destroyed now: called after the host has waited for some work, which is when the
-/// driver notices that memory is free.
+/// Destroys the deferred pools that have no pending frees left. Called after the host has waited for work, when the
+/// driver releases memory.
 #[inline]
-pub(crate) fn look(which: Look) {
+pub(crate) fn destroy_ready(which: Scan) {
     if COUNT.load(Ordering::Relaxed) != 0 {
-        look_again(which);
+        scan(which);
     }
 }
 
-/// How many pools have ended that could not be destroyed yet, because memory of theirs is still to be freed in the order of
-/// a stream. For tests, and to look at.
+/// Number of pools whose destruction is deferred because of pending frees. For tests and diagnostics.
 pub fn deferred_pool_count() -> usize {
     COUNT.load(Ordering::Relaxed)
 }
 
 #[cold]
 #[inline(never)]
-fn look_again(mut which: Look) {
-    // A second time where somebody came meanwhile; what comes then is left to the next look.
+fn scan(mut which: Scan) {
+    // Once more if another thread came meanwhile; later requests are left to the next scan.
     for _ in 0..2 {
         let mut due = {
-            let mut aside = aside();
-            if aside.looking {
-                // What this thread has waited for may have freed what the other one was told of just before.
-                aside.again = true;
+            let mut deferred = deferred();
+            if deferred.scanning {
+                // The wait of this thread may have released memory after the other thread's check.
+                deferred.again = true;
                 return;
             }
-            if std::mem::take(&mut aside.again) {
-                which = Look::All;
+            if std::mem::take(&mut deferred.again) {
+                which = Scan::All;
             }
-            let due = aside.take(which);
+            let due = deferred.take(which);
             if due.is_empty() {
                 return;
             }
-            aside.looking = true;
+            deferred.scanning = true;
             due
         };
         let before = due.len();
         {
             let _relaxed = RelaxedCapture::enter();
-            // In a is_forked_child child they are the parent's, and only forgotten.
-            due.retain_mut(|pool| pool.generation.is_current() && !pool.look());
+            // In a forked child they are the parent's, and only forgotten.
+            due.retain_mut(|pool| pool.generation.is_current() && !pool.retry());
         }
         COUNT.fetch_sub(before - due.len(), Ordering::Relaxed);
-        let mut aside = aside();
-        aside.pools.append(&mut due);
-        aside.looking = false;
-        if !aside.again {
+        let mut deferred = deferred();
+        deferred.pools.append(&mut due);
+        deferred.scanning = false;
+        if !deferred.again {
             return;
         }
     }
 }
 
-impl Aside {
-    fn take(&mut self, which: Look) -> Vec<Ended> {
+impl DeferredPools {
+    fn take(&mut self, which: Scan) -> Vec<RetiredPool> {
         let mut due = Vec::new();
         let (mut all, mut at) = (std::mem::take(&mut self.pools), 0);
         while at < all.len() {
             let pool = &mut all[at];
-            if pool.rests == 0 || which == Look::All {
+            if pool.rests == 0 || which == Scan::All {
                 due.push(all.swap_remove(at));
             } else {
                 pool.rests -= 1;
@@ -191,27 +196,27 @@ impl Aside {
     }
 }
 
-impl Ended {
-    /// Whether it is destroyed now.
-    fn look(&mut self) -> bool {
+impl RetiredPool {
+    /// Tries again; returns whether the pool is destroyed.
+    fn retry(&mut self) -> bool {
         let gone = self.try_destroy();
         if !gone {
-            self.tries = (self.tries + 1).min(MOST_TRIES);
+            self.tries = (self.tries + 1).min(MAX_TRIES);
             self.rests = (1 << self.tries) - 2;
         }
         gone
     }
 
-    /// Destroys the pool if its memory is free; whether it is gone.
+    /// Destroys the pool if its memory is free; returns whether it did.
     fn try_destroy(&mut self) -> bool {
         let free = match &mut self.origin {
-            Origin::Made(_) => self.is_empty(),
+            Origin::Local(_) => self.is_empty(),
             Origin::Imported(events) => pending_frees::all_done(events),
         };
         if !free {
             return false;
         }
-        // SAFETY: the handle is live, and destroyed here alone, as `end` was promised.
+        // SAFETY: the handle is live and destroyed only here, as `destroy_or_defer` requires.
         match unsafe { driver!(cuMemPoolDestroy(self.handle)) } {
             Err(Error::Driver {
                 status: CUresult::CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED,
@@ -224,12 +229,12 @@ impl Ended {
         }
     }
 
-    /// Whether the driver says that a pool of this process has no memory, or will never say more.
+    /// Whether the driver reports no memory for a pool of this process, or cannot report any.
     fn is_empty(&self) -> bool {
         type C = CUresult;
         match self.reserved() {
             Ok(left) => left == 0,
-            // It does not know this of such a pool, or is over: nothing better can be done.
+            // The driver does not support the query for this pool, or is shut down.
             Err(Error::Driver {
                 status:
                     C::CUDA_ERROR_NOT_SUPPORTED
@@ -237,7 +242,7 @@ impl Ended {
                     | C::CUDA_ERROR_DEINITIALIZED,
                 ..
             }) => true,
-            // A kernel has failed, for one: what is yet to be freed may never be.
+            // For example, a kernel has failed: the pending frees may never be done.
             Err(error) => {
                 log::debug!("a pool that ends does not say what it has: {error}");
                 false
@@ -245,12 +250,12 @@ impl Ended {
         }
     }
 
-    /// Gives back what can be given back; the bytes that are left.
+    /// Trims the pool and returns the bytes still reserved.
     fn reserved(&self) -> Result<u64> {
         let mut left = 0u64;
         let place = (&raw mut left).cast();
         let attribute = CUmemPool_attribute::CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT;
-        // SAFETY: the handle is live; eight bytes are what the attribute needs.
+        // SAFETY: the handle is live; the attribute has eight bytes.
         unsafe {
             driver!(cuMemPoolTrimTo(self.handle, 0))?;
             driver!(cuMemPoolGetAttribute(self.handle, attribute, place))?;
@@ -258,10 +263,10 @@ impl Ended {
         Ok(left)
     }
 
-    /// For a pool of this process, has the driver give the memory back as soon as it is free, and allocate no more of it by
-    /// itself. An imported one has no such attribute, and nothing is allocated from it.
+    /// Makes the driver release the memory of a pool of this process as soon as it is free, and allocate no more from
+    /// it implicitly. Imported pools have no such attribute, and nothing is allocated from them.
     fn retire(&self) {
-        let Origin::Made(kind) = self.origin else {
+        let Origin::Local(kind) = self.origin else {
             return;
         };
         let mut none = 0u64;
@@ -269,17 +274,17 @@ impl Ended {
         let place = (&raw mut none).cast();
         // SAFETY: the handle is live; the driver reads eight bytes.
         report(unsafe { driver!(cuMemPoolSetAttribute(self.handle, attribute, place)) });
-        // A pool that is destroyed is not the current one of its place any more.
+        // A destroyed pool must not be the current one of its location.
         if let Err(error) = self.replace(kind) {
-            // Drivers before CUDA 13 have current pools of devices only.
+            // Drivers before CUDA 13 have current pools for devices only.
             log::debug!("whether a pool that ends is a current one is not known: {error}");
         }
     }
 
-    /// Puts the place's default pool in the place of this one, where this is what is allocated from when none is named.
+    /// Replaces this pool by the location's default pool, if it is the location's current pool.
     fn replace(&self, kind: PoolKind) -> Result<()> {
         let mut pool: CUmemoryPool = std::ptr::null_mut();
-        // SAFETY: `pool` and `location` are valid places; the last calls are given what the driver said.
+        // SAFETY: `pool` and `location` are valid for reads and writes; the last calls get handles from the driver.
         unsafe {
             if let PoolKind::Device(device) = kind {
                 driver!(cuDeviceGetMemPool(&mut pool, device.handle()))?;

@@ -1,193 +1,62 @@
-//! Memory pools, and buffers that are allocated and freed in the order of streams.
+//! Memory pools: stream-ordered allocation.
 //!
-//! Source of all of this: CUDA Driver API, section "Stream Ordered Memory Allocator", and the chapter of the same name
-//! in the CUDA C++ Programming Guide.
+//! Source: CUDA Driver API, "Stream Ordered Memory Allocator"; the chapter of the same name in the CUDA C++
+//! Programming Guide.
 
-use std::ffi::{c_int, c_void};
-use std::ops::Deref;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::ffi::c_void;
+use std::sync::Arc;
 
 use cupyrite_sys::driver::{
     CUdevice_attribute, CUdeviceptr, CUmemAccess_flags, CUmemAccessDesc, CUmemAllocationHandleType,
-    CUmemAllocationType, CUmemLocation, CUmemLocation_st_anon0, CUmemLocationType,
-    CUmemPool_attribute, CUmemPoolProps, CUmemoryPool,
+    CUmemPoolProps, CUmemoryPool,
 };
+
+use parking_lot::Mutex;
 
 use crate::context::device::Device;
 use crate::error::{Error, Result, driver};
 use crate::fork::ForkGeneration;
+use crate::memory::copy::free_async;
 use crate::memory::location::MemoryLocation;
-use crate::memory::pool::deferred_destroy::{Look, Origin};
-use crate::memory::pool::ipc::Imports;
-use crate::memory::raw::{
-    DeviceBuffer, RawAllocation, Source, enter_for_default_stream, free_in_order, home_of,
-};
+use crate::memory::pool::deferred_destroy::{Origin, Scan};
+use crate::memory::pool::imports::Imports;
+use crate::memory::raw::{DeviceBuffer, RawAllocation, Source, enter_for_default_stream, home_of};
+use crate::shared::Shared;
 use crate::stream::Stream;
 
 pub(crate) mod deferred_destroy;
+pub(crate) mod imports;
 pub(crate) mod ipc;
+pub(crate) mod options;
 pub(crate) mod pending_frees;
 
-/// How a pool is made.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct PoolOptions {
-    /// Most bytes that the pool takes from the device; 0 leaves the limit to the driver (`CUmemPoolProps::maxSize`).
-    pub max_size: usize,
-    /// Whether other processes can import the pool ([`MemoryPool::export`]).
-    pub shareable: bool,
-}
+pub use options::{MemoryAccess, PoolAttribute, PoolKind, PoolOptions};
 
-impl PoolOptions {
-    /// Whether other processes can import the pool.
-    #[must_use]
-    pub fn shareable(mut self, shareable: bool) -> Self {
-        self.shareable = shareable;
-        self
-    }
-
-    /// At most this many bytes; 0 leaves the limit to the driver.
-    #[must_use]
-    pub fn max_size(mut self, bytes: usize) -> Self {
-        self.max_size = bytes;
-        self
-    }
-}
-
-/// An attribute of a pool (`CUmemPool_attribute`).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum PoolAttribute {
-    /// Whether (0 or 1) memory freed in one stream is given to another one that waited for it by an event.
-    ReuseFollowEventDependencies,
-    /// Whether (0 or 1) memory is reused across streams where the free happens to be done already.
-    ReuseAllowOpportunistic,
-    /// Whether (0 or 1) the driver may make a stream wait for another one so that memory can be reused.
-    ReuseAllowInternalDependencies,
-    /// Bytes that the pool keeps, though unused, when a stream, event or context is waited for.
-    ReleaseThreshold,
-    /// Bytes that the pool holds of the device's memory; read only.
-    ReservedCurrent,
-    /// The most it held since this was last reset; only 0 can be written, which resets it.
-    ReservedHigh,
-    /// Bytes that are allocated from the pool; read only.
-    UsedCurrent,
-    /// The most that was allocated since this was last reset; only 0 can be written, which resets it.
-    UsedHigh,
-}
-
-impl PoolAttribute {
-    fn id(self) -> CUmemPool_attribute {
-        type A = CUmemPool_attribute;
-        match self {
-            Self::ReuseFollowEventDependencies => {
-                A::CU_MEMPOOL_ATTR_REUSE_FOLLOW_EVENT_DEPENDENCIES
-            }
-            Self::ReuseAllowOpportunistic => A::CU_MEMPOOL_ATTR_REUSE_ALLOW_OPPORTUNISTIC,
-            Self::ReuseAllowInternalDependencies => {
-                A::CU_MEMPOOL_ATTR_REUSE_ALLOW_INTERNAL_DEPENDENCIES
-            }
-            Self::ReleaseThreshold => A::CU_MEMPOOL_ATTR_RELEASE_THRESHOLD,
-            Self::ReservedCurrent => A::CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT,
-            Self::ReservedHigh => A::CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH,
-            Self::UsedCurrent => A::CU_MEMPOOL_ATTR_USED_MEM_CURRENT,
-            Self::UsedHigh => A::CU_MEMPOOL_ATTR_USED_MEM_HIGH,
-        }
-    }
-
-    /// Whether the driver keeps it as a C `int`; the others are 64 bits wide.
-    fn is_flag(self) -> bool {
-        matches!(
-            self,
-            Self::ReuseFollowEventDependencies
-                | Self::ReuseAllowOpportunistic
-                | Self::ReuseAllowInternalDependencies
-        )
-    }
-}
-
-/// What a device may do with the memory of a pool.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum MemoryAccess {
-    /// Nothing.
-    None,
-    /// Read it.
-    Read,
-    /// Read and write it.
-    ReadWrite,
-}
-
-/// What the memory of a pool is, and where (`CUmemPoolProps::allocType` and `location`).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum PoolKind {
-    /// Memory of a device.
-    Device(Device),
-    /// Page-locked memory of the host, of one NUMA node or of any. The host and all devices can use it.
-    Host(Option<i32>),
-    /// Managed memory, with the place where it should rather be. Such pools came with CUDA 13.
-    Managed(Option<MemoryLocation>),
-}
-
-impl PoolKind {
-    pub(crate) fn to_raw(self) -> (CUmemAllocationType, CUmemLocation) {
-        let pinned = CUmemAllocationType::CU_MEM_ALLOCATION_TYPE_PINNED;
-        match self {
-            PoolKind::Device(device) => (pinned, on_device(device.ordinal())),
-            PoolKind::Host(None) => (pinned, MemoryLocation::Host.to_raw()),
-            PoolKind::Host(Some(node)) => (pinned, MemoryLocation::HostNuma(node).to_raw()),
-            PoolKind::Managed(preferred) => (
-                CUmemAllocationType::CU_MEM_ALLOCATION_TYPE_MANAGED,
-                MemoryLocation::hint_to_raw(preferred),
-            ),
-        }
-    }
-}
-
-/// A pool of memory; cheap to clone.
+/// A memory pool; cheap to clone.
 ///
-/// A pool that was made here, or imported, ends with its last clone and its last buffer: it is destroyed once the driver has no
-/// more of its memory to free, which needs no attention ([`deferred_pool_count`](crate::deferred_pool_count)). One that belongs to
-/// the device is only referred to.
+/// A pool that this crate created or imported is destroyed after its last clone and its last buffer are dropped:
+/// deferred until the driver has freed its memory, without any action of the program
+/// ([`deferred_pool_count`](crate::deferred_pool_count)). A pool of the device is borrowed.
 #[derive(Clone, Debug)]
 pub struct MemoryPool {
-    inner: Shared,
+    inner: Shared<Inner>,
 }
 
-/// A pool that has no clone and no buffer any more; dropping it ends it. See [`MemoryPool::into_unique`].
+/// A pool without clones and buffers; dropping it destroys the pool. See [`MemoryPool::into_unique`].
 #[must_use = "dropping it ends the pool"]
 pub struct UniquePool {
     _inner: Inner,
 }
 
-/// What is known of a pool of somebody else's is kept until the process ends, once for each, so that the clones of such a
-/// pool are plain copies: every buffer has one.
-#[derive(Clone, Debug)]
-enum Shared {
-    Kept(&'static Inner),
-    Counted(Arc<Inner>),
-}
-
-impl Deref for Shared {
-    type Target = Inner;
-
-    #[inline]
-    fn deref(&self) -> &Inner {
-        match self {
-            Shared::Kept(inner) => inner,
-            Shared::Counted(inner) => inner,
-        }
-    }
-}
-
-impl Shared {
-    fn kept(handle: CUmemoryPool, kind: PoolKind) -> Shared {
+impl Inner {
+    /// The one static value for a borrowed pool. Its clones are plain copies: every buffer has one.
+    fn borrowed(handle: CUmemoryPool, kind: PoolKind) -> Shared<Inner> {
         static KNOWN: Mutex<Vec<&'static Inner>> = Mutex::new(Vec::new());
-        // Held for a few instructions that leave it whole.
-        let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+        // Held for a few instructions that do not panic.
+        let mut known = KNOWN.lock();
         let same = |inner: &&&'static Inner| inner.handle == handle && inner.kind == kind;
         if let Some(inner) = known.iter().find(same) {
-            return Shared::Kept(inner);
+            return Shared::Static(inner);
         }
         let inner: &'static Inner = Box::leak(Box::new(Inner {
             handle,
@@ -197,7 +66,7 @@ impl Shared {
             imports: None,
         }));
         known.push(inner);
-        Shared::Kept(inner)
+        Shared::Static(inner)
     }
 }
 
@@ -207,108 +76,99 @@ struct Inner {
     owned: bool,
     kind: PoolKind,
     generation: ForkGeneration,
-    /// For the pool of another process: what was imported from it.
+    /// For the pool of another process: its imported allocations.
     imports: Option<Imports>,
 }
 
 // SAFETY: pool handles may be used from any thread; they are only ever passed to the driver.
 unsafe impl Send for Inner {}
-// SAFETY: as above; the driver locks the pool.
+// SAFETY: as above; the driver synchronises.
 unsafe impl Sync for Inner {}
 
 impl Drop for Inner {
     fn drop(&mut self) {
         if self.owned && self.generation.is_current() {
             let origin = match self.imports.take() {
-                Some(imports) => Origin::Imported(imports.into_frees()),
-                None => Origin::Made(self.kind),
+                Some(imports) => Origin::Imported(imports.into_pending_frees()),
+                None => Origin::Local(self.kind),
             };
-            // SAFETY: the handle was made by `MemoryPool::with_kind` or imported, and is given away once, here. No buffer is
-            // left: each one owns its pool.
-            unsafe { deferred_destroy::end(self.handle, origin) };
+            // SAFETY: `MemoryPool::with_kind` or an import created the handle; it is given away once, here. No buffer
+            // exists: each owns its pool.
+            unsafe { deferred_destroy::destroy_or_defer(self.handle, origin) };
         }
     }
 }
 
-fn on_device(ordinal: usize) -> CUmemLocation {
-    CUmemLocation {
-        r#type: CUmemLocationType::CU_MEM_LOCATION_TYPE_DEVICE,
-        anon0: CUmemLocation_st_anon0 {
-            id: ordinal as c_int,
-        },
-    }
-}
-
 impl MemoryPool {
-    /// Whether the device has pools (`CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED`).
+    /// Whether the device supports pools (`CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED`).
     ///
     /// # Errors
     ///
-    /// What the driver says.
+    /// The driver's error.
     pub fn supported(device: &Device) -> Result<bool> {
         let attribute = CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED;
         Ok(device.attribute(attribute)? != 0)
     }
 
-    /// The pool that the device allocates from when none is named (`cuDeviceGetMemPool`).
+    /// The device's current pool (`cuDeviceGetMemPool`).
     ///
     /// # Errors
     ///
-    /// What the driver says, `CUDA_ERROR_NOT_SUPPORTED` where there are no pools.
+    /// The driver's error, `CUDA_ERROR_NOT_SUPPORTED` where there are no pools.
     pub fn current(device: &Device) -> Result<MemoryPool> {
         let mut handle: CUmemoryPool = std::ptr::null_mut();
-        // SAFETY: `handle` is a valid place for the result.
+        // SAFETY: `handle` is valid for writes.
         unsafe { driver!(cuDeviceGetMemPool(&mut handle, device.handle()))? };
         Ok(Self::refer(handle, PoolKind::Device(*device)))
     }
 
-    /// The pool that the driver made for the device (`cuDeviceGetDefaultMemPool`).
+    /// The device's default pool (`cuDeviceGetDefaultMemPool`).
     ///
     /// # Errors
     ///
-    /// As [`MemoryPool::current`].
+    /// Same as [`MemoryPool::current`].
     pub fn default_for(device: &Device) -> Result<MemoryPool> {
         let mut handle: CUmemoryPool = std::ptr::null_mut();
-        // SAFETY: `handle` is a valid place for the result.
+        // SAFETY: `handle` is valid for writes.
         unsafe { driver!(cuDeviceGetDefaultMemPool(&mut handle, device.handle()))? };
         Ok(Self::refer(handle, PoolKind::Device(*device)))
     }
 
-    /// The pool that memory of a kind is allocated from when none is named (`cuMemGetMemPool`).
+    /// The current pool for a kind of memory (`cuMemGetMemPool`).
     ///
     /// # Errors
     ///
-    /// What the driver says. Drivers before CUDA 13 have such pools for devices only.
+    /// The driver's error. Drivers before CUDA 13 have current pools for devices only.
     pub fn current_for_kind(kind: PoolKind) -> Result<MemoryPool> {
         if let PoolKind::Device(device) = kind {
             return Self::current(&device);
         }
-        // Pools are there once the driver is initialised.
+        // Initialises the driver.
         Device::count()?;
         let mut handle: CUmemoryPool = std::ptr::null_mut();
         let (sort, mut location) = kind.to_raw();
-        // SAFETY: `handle` is a valid place for the result, `location` is only read.
+        // SAFETY: `handle` is valid for writes, `location` is only read.
         unsafe { driver!(cuMemGetMemPool(&mut handle, &mut location, sort))? };
         let pool = Self::refer(handle, kind);
         pool.open_to_devices()?;
         Ok(pool)
     }
 
-    /// Makes a pool of the device's memory.
+    /// Creates a pool of device memory.
     ///
     /// # Errors
     ///
-    /// As [`MemoryPool::current`].
+    /// Same as [`MemoryPool::current`].
     pub fn new(device: &Device, options: &PoolOptions) -> Result<MemoryPool> {
         Self::with_kind(PoolKind::Device(*device), options)
     }
 
-    /// Makes a pool of memory of any kind (`cuMemPoolCreate`).
+    /// Creates a pool of any kind of memory (`cuMemPoolCreate`).
     ///
     /// # Errors
     ///
-    /// [`Error::InvalidArgument`] for a largest size of managed memory, which has none; otherwise what the driver says,
-    /// `CUDA_ERROR_NOT_SUPPORTED` where there are no such pools.
+    /// [`Error::InvalidArgument`] for a largest size of managed memory, which is not supported; otherwise the driver's
+    /// error: `CUDA_ERROR_NOT_SUPPORTED` if there are no such pools.
     pub fn with_kind(kind: PoolKind, options: &PoolOptions) -> Result<MemoryPool> {
         if matches!(kind, PoolKind::Managed(_)) && options.max_size != 0 {
             return Err(Error::argument(
@@ -321,7 +181,7 @@ impl MemoryPool {
             ));
         }
         Device::count()?;
-        deferred_destroy::look(Look::All);
+        deferred_destroy::destroy_ready(Scan::All);
         let mut handle: CUmemoryPool = std::ptr::null_mut();
         let (sort, location) = kind.to_raw();
         let properties = CUmemPoolProps {
@@ -338,14 +198,14 @@ impl MemoryPool {
             gpuDirectRDMACapable: 0,
             reserved: [0; 53],
         };
-        // SAFETY: `handle` is a valid place for the result, `properties` is complete.
+        // SAFETY: `handle` is valid for writes, `properties` is complete.
         unsafe { driver!(cuMemPoolCreate(&mut handle, &properties))? };
         let pool = Self::own_pool(handle, kind, None);
         pool.open_to_devices()?;
         Ok(pool)
     }
 
-    /// Lets all devices use the memory of a pool of the host, which at first is the host's alone.
+    /// Grants all devices access to a host pool, which at first only the host has.
     pub(crate) fn open_to_devices(&self) -> Result<()> {
         if !matches!(self.inner.kind, PoolKind::Host(_)) {
             return Ok(());
@@ -359,14 +219,14 @@ impl MemoryPool {
         self.set_access(&rights)
     }
 
-    /// A pool of somebody else's.
+    /// Borrows a pool.
     fn refer(handle: CUmemoryPool, kind: PoolKind) -> MemoryPool {
         MemoryPool {
-            inner: Shared::kept(handle, kind),
+            inner: Inner::borrowed(handle, kind),
         }
     }
 
-    /// A pool that was made here, or imported, and is to be destroyed.
+    /// Owns a pool that was created or imported.
     fn own_pool(handle: CUmemoryPool, kind: PoolKind, imports: Option<Imports>) -> MemoryPool {
         MemoryPool {
             inner: Shared::Counted(Arc::new(Inner {
@@ -379,24 +239,24 @@ impl MemoryPool {
         }
     }
 
-    /// A pool that was imported.
+    /// Owns an imported pool.
     pub(crate) fn wrap_imported(handle: CUmemoryPool, kind: PoolKind) -> MemoryPool {
         Self::own_pool(handle, kind, Some(Imports::default()))
     }
 
-    /// What was imported from the pool, if it is another process's.
+    /// The imported allocations, if the pool belongs to another process.
     #[inline]
     pub(crate) fn imports(&self) -> Option<&Imports> {
         self.inner.imports.as_ref()
     }
 
-    /// Whether the pool is another process's.
+    /// Whether the pool belongs to another process.
     #[inline]
     pub fn is_imported(&self) -> bool {
         self.inner.imports.is_some()
     }
 
-    /// A buffer of memory that is there, freed in the order of `stream`. The memory is freed in any case.
+    /// A buffer of existing memory, freed in stream order on `stream`, also if this fails.
     pub(crate) fn adopt(
         &self,
         home: Device,
@@ -407,11 +267,11 @@ impl MemoryPool {
         DeviceBuffer::adopted(Source::Pool(self.clone()), home, address, size, stream)
     }
 
-    /// Lets go of a clone. Where it was the last one, and the pool is to end with it, that is left to whoever drops what this
-    /// gives: the driver may wait for other threads then.
+    /// Drops this clone. Returns the pool if this was the last clone of an owned pool: dropping the result destroys
+    /// the pool, for which the driver may wait for other threads.
     pub fn into_unique(self) -> Option<UniquePool> {
         match self.inner {
-            Shared::Kept(_) => None,
+            Shared::Static(_) => None,
             Shared::Counted(inner) => {
                 Arc::into_inner(inner).map(|inner| UniquePool { _inner: inner })
             }
@@ -424,54 +284,57 @@ impl MemoryPool {
         self.inner.handle
     }
 
-    /// Whether the pool was made here, by [`MemoryPool::new`] or [`MemoryPool::with_kind`], and is not the driver's own.
+    /// Whether this crate created or imported the pool.
     pub fn is_owned(&self) -> bool {
         self.inner.owned
     }
 
-    /// What its memory is, and where.
+    /// The kind and location of its memory.
     #[inline]
     pub fn kind(&self) -> PoolKind {
         self.inner.kind
     }
 
-    /// The device whose memory it holds, or that managed memory should rather be on; `None` for other memory.
+    /// The device of its memory, or the preferred one of managed memory; else `None`.
     #[inline]
     pub fn device(&self) -> Option<Device> {
         self.kind().device()
     }
 
-    /// The device whose default streams are meant where none is told: that of the memory, or else the thread's current
-    /// one.
+    /// The device to which default streams belong if none is named: that of the memory, else the thread's current one.
     ///
     /// # Errors
     ///
-    /// As [`Device::current`].
+    /// Same as [`Device::current`].
     #[inline]
     pub fn default_stream_device(&self) -> Result<Device> {
         self.kind().default_stream_device()
     }
 
-    /// One attribute, in bytes or as 0 and 1.
+    /// Queries an attribute: bytes, or 0 or 1.
     ///
     /// # Errors
     ///
-    /// What the driver says.
+    /// The driver's error.
     pub fn attribute(&self, attribute: PoolAttribute) -> Result<u64> {
         let mut value = 0u64;
-        // SAFETY: eight bytes are room for every attribute; four-byte ones come first in them (little endian).
+        // SAFETY: every attribute fits into eight bytes; a four-byte one fills the low half (little endian).
         unsafe {
             let place = (&raw mut value).cast::<c_void>();
-            driver!(cuMemPoolGetAttribute(self.handle(), attribute.id(), place))?;
+            driver!(cuMemPoolGetAttribute(
+                self.handle(),
+                attribute.to_raw(),
+                place
+            ))?;
         }
         Ok(value)
     }
 
-    /// Sets one attribute.
+    /// Sets an attribute.
     ///
     /// # Errors
     ///
-    /// [`Error::InvalidArgument`] for a flag other than 0 and 1; `CUDA_ERROR_INVALID_VALUE` for one that is read only.
+    /// [`Error::InvalidArgument`] for a flag other than 0 and 1; `CUDA_ERROR_INVALID_VALUE` for a read-only attribute.
     pub fn set_attribute(&self, attribute: PoolAttribute, value: u64) -> Result<()> {
         if attribute.is_flag() && value > 1 {
             return Err(Error::argument(
@@ -484,29 +347,33 @@ impl MemoryPool {
         // SAFETY: as in `attribute`; the driver only reads.
         unsafe {
             let place = (&raw mut value).cast::<c_void>();
-            driver!(cuMemPoolSetAttribute(self.handle(), attribute.id(), place))
+            driver!(cuMemPoolSetAttribute(
+                self.handle(),
+                attribute.to_raw(),
+                place
+            ))
         }
     }
 
-    /// Gives memory that is not in use back to the device, down to this many bytes.
+    /// Releases unused memory to the device, down to this many reserved bytes.
     ///
     /// # Errors
     ///
-    /// What the driver says.
+    /// The driver's error.
     pub fn trim_to(&self, bytes: usize) -> Result<()> {
         // SAFETY: the handle is live.
         unsafe { driver!(cuMemPoolTrimTo(self.handle(), bytes)) }
     }
 
-    /// What the device with this ordinal may do with the pool's memory.
+    /// The access rights of the device with this ordinal.
     ///
     /// # Errors
     ///
-    /// What the driver says.
+    /// The driver's error.
     pub fn access(&self, ordinal: usize) -> Result<MemoryAccess> {
         let mut flags = CUmemAccess_flags(0);
-        let mut location = on_device(ordinal);
-        // SAFETY: both are valid places; the driver reads the location.
+        let mut location = MemoryLocation::Device(ordinal).to_raw();
+        // SAFETY: both are valid for writes; the driver reads the location.
         unsafe { driver!(cuMemPoolGetAccess(&mut flags, self.handle(), &mut location))? };
         Ok(match flags {
             CUmemAccess_flags::CU_MEM_ACCESS_FLAGS_PROT_READWRITE => MemoryAccess::ReadWrite,
@@ -515,11 +382,11 @@ impl MemoryPool {
         })
     }
 
-    /// Sets what the devices with these ordinals may do with the pool's memory, all of them or none.
+    /// Sets the access rights of devices by ordinal, all or none of them.
     ///
     /// # Errors
     ///
-    /// What the driver says, `CUDA_ERROR_INVALID_DEVICE` for a device that cannot reach the pool's.
+    /// The driver's error: `CUDA_ERROR_INVALID_DEVICE` for a device that cannot access the pool's.
     pub fn set_access(&self, rights: &[(usize, MemoryAccess)]) -> Result<()> {
         if rights.is_empty() {
             return Ok(());
@@ -527,7 +394,7 @@ impl MemoryPool {
         let rights: Vec<CUmemAccessDesc> = rights
             .iter()
             .map(|&(ordinal, access)| CUmemAccessDesc {
-                location: on_device(ordinal),
+                location: MemoryLocation::Device(ordinal).to_raw(),
                 flags: match access {
                     MemoryAccess::None => CUmemAccess_flags::CU_MEM_ACCESS_FLAGS_PROT_NONE,
                     MemoryAccess::Read => CUmemAccess_flags::CU_MEM_ACCESS_FLAGS_PROT_READ,
@@ -537,7 +404,7 @@ impl MemoryPool {
                 },
             })
             .collect();
-        // SAFETY: an array of as many descriptions as the call is told.
+        // SAFETY: the array has the length passed.
         unsafe {
             driver!(cuMemPoolSetAccess(
                 self.handle(),
@@ -547,36 +414,35 @@ impl MemoryPool {
         }
     }
 
-    /// Allocates memory in the order of `stream`; its contents are unspecified.
+    /// Allocates memory in stream order on `stream`, with unspecified contents.
     ///
-    /// The memory may be used by work of `stream` from here on, and by other streams once they wait for this point. It
-    /// is freed in the order of the same stream, unless [`DeviceBuffer`] is told otherwise. No bytes need no driver:
-    /// such a buffer has the address 0.
+    /// Later work of `stream` may use the memory, and other streams once they wait for this point. It is freed on the
+    /// same stream unless another one is set. A size of 0 needs no driver: the buffer has the address 0.
     ///
     /// # Errors
     ///
-    /// What the driver says, `CUDA_ERROR_OUT_OF_MEMORY` for one.
+    /// The driver's error, such as `CUDA_ERROR_OUT_OF_MEMORY`.
     #[inline]
     pub fn allocate(&self, bytes: usize, stream: &Stream) -> Result<DeviceBuffer> {
         self.clone().into_buffer(bytes, stream.clone())
     }
 
-    /// As [`MemoryPool::allocate`], for those who need neither any more: the buffer gets them.
+    /// [`MemoryPool::allocate`], which moves the pool and the stream into the buffer.
     ///
     /// # Errors
     ///
-    /// As [`MemoryPool::allocate`].
+    /// Same as [`MemoryPool::allocate`].
     #[inline]
     pub fn into_buffer(self, bytes: usize, stream: Stream) -> Result<DeviceBuffer> {
         let taken = self.allocate_raw(bytes, &stream)?;
         Ok(self.into_buffer_from(taken, bytes, stream))
     }
 
-    /// The driver's half of [`MemoryPool::into_buffer`]: memory that belongs to nobody before [`MemoryPool::into_buffer_from`].
+    /// The driver call of [`MemoryPool::into_buffer`]: memory without an owner until [`MemoryPool::into_buffer_from`].
     ///
     /// # Errors
     ///
-    /// As [`MemoryPool::allocate`].
+    /// Same as [`MemoryPool::allocate`].
     #[inline(always)]
     pub fn allocate_raw(&self, bytes: usize, stream: &Stream) -> Result<RawAllocation> {
         match self.fast_allocation_device(bytes, stream) {
@@ -587,8 +453,8 @@ impl MemoryPool {
         }
     }
 
-    /// The device whose memory it is, where allocating takes no more than the driver's call: a stream that this crate made
-    /// says by itself where it is.
+    /// The device of the memory, if a single driver call allocates it: the handle of a stream that this crate owns
+    /// implies the context.
     #[doc(hidden)]
     #[inline(always)]
     pub fn fast_allocation_device(&self, bytes: usize, stream: &Stream) -> Option<Device> {
@@ -598,11 +464,11 @@ impl MemoryPool {
         }
     }
 
-    /// [`MemoryPool::allocate_raw`] where [`MemoryPool::fast_allocation_device`] has said `home`.
+    /// [`MemoryPool::allocate_raw`] after [`MemoryPool::fast_allocation_device`] has returned `home`.
     ///
     /// # Errors
     ///
-    /// As [`MemoryPool::allocate`].
+    /// Same as [`MemoryPool::allocate`].
     #[doc(hidden)]
     #[inline(always)]
     pub fn allocate_raw_on(
@@ -616,7 +482,7 @@ impl MemoryPool {
         let mut address: CUdeviceptr = 0;
         let (pool, handle) = (self.handle(), stream.handle());
         let place = &raw mut address;
-        // SAFETY: `place` is a valid place for the result; both handles are live.
+        // SAFETY: `place` is valid for writes; both handles are live.
         if let Err(error) = unsafe { driver!(cuMemAllocFromPoolAsync(place, bytes, pool, handle)) }
         {
             crate::hint::cold_path();
@@ -624,7 +490,7 @@ impl MemoryPool {
             let again = stream.call_again(error, &|| unsafe {
                 driver!(cuMemAllocFromPoolAsync(place, bytes, pool, handle))
             });
-            // Errors are large, and mostly there is none.
+            // Boxed: errors are large, and rare.
             again.map_err(Box::new)?;
         }
         Ok(RawAllocation {
@@ -653,7 +519,7 @@ impl MemoryPool {
         })
     }
 
-    /// What owns memory that [`MemoryPool::allocate_raw`] took from this pool: as many bytes, for the same stream.
+    /// The owner of memory that [`MemoryPool::allocate_raw`] allocated from this pool, with the same size and stream.
     #[inline(always)]
     pub fn into_buffer_from(
         self,
@@ -664,12 +530,12 @@ impl MemoryPool {
         DeviceBuffer::of(Source::Pool(self), taken, bytes, stream)
     }
 
-    /// The driver's call behind [`MemoryPool::allocate`], for more than no bytes.
+    /// The driver call of [`MemoryPool::allocate`], for a size other than 0.
     #[inline]
     pub(crate) fn take(&self, bytes: usize, stream: &Stream) -> Result<CUdeviceptr> {
         let mut address: CUdeviceptr = 0;
         let place = &raw mut address;
-        // SAFETY: `place` is a valid place for the result; both handles are live.
+        // SAFETY: `place` is valid for writes; both handles are live.
         stream.call(|| unsafe {
             driver!(cuMemAllocFromPoolAsync(
                 place,
@@ -683,59 +549,35 @@ impl MemoryPool {
 }
 
 impl MemoryPool {
-    /// Frees memory by its address, in the order of `stream`.
+    /// Frees memory by its address, in stream order on `stream`.
     ///
     /// # Errors
     ///
-    /// What the driver says, `CUDA_ERROR_INVALID_VALUE` for an address that is not the beginning of an allocation.
+    /// The driver's error: `CUDA_ERROR_INVALID_VALUE` for an address that is not the beginning of an allocation.
     ///
     /// # Safety
     ///
-    /// Nothing uses the memory any more, and no [`DeviceBuffer`] owns it.
+    /// Nothing uses the memory, and no [`DeviceBuffer`] owns it.
     pub unsafe fn deallocate(&self, address: CUdeviceptr, stream: &Stream) -> Result<()> {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller's contract.
         unsafe { self.kind().deallocate(address, stream) }
     }
 }
 
 impl PoolKind {
-    /// The device whose default streams are meant where none is told: that of the memory, or else the thread's current
-    /// one.
+    /// Frees memory of a pool of this kind by its address, in stream order on `stream`; needs no pool.
     ///
     /// # Errors
     ///
-    /// As [`Device::current`].
-    #[inline]
-    pub fn default_stream_device(self) -> Result<Device> {
-        match self {
-            PoolKind::Device(device) => Ok(device),
-            _ => self.device().map_or_else(Device::current, Ok),
-        }
-    }
-
-    /// The device whose memory it is, or that managed memory should rather be on; `None` for other memory.
-    #[inline]
-    pub fn device(self) -> Option<Device> {
-        match self {
-            PoolKind::Device(device) => Some(device),
-            PoolKind::Managed(Some(MemoryLocation::Device(ordinal))) => Device::new(ordinal).ok(),
-            PoolKind::Host(_) | PoolKind::Managed(_) => None,
-        }
-    }
-
-    /// Frees memory of a pool of this kind by its address, in the order of `stream`; the pool itself is not needed for it.
-    ///
-    /// # Errors
-    ///
-    /// As [`MemoryPool::deallocate`].
+    /// Same as [`MemoryPool::deallocate`].
     ///
     /// # Safety
     ///
-    /// As [`MemoryPool::deallocate`].
+    /// Same as [`MemoryPool::deallocate`].
     pub unsafe fn deallocate(self, address: CUdeviceptr, stream: &Stream) -> Result<()> {
         let _entered = enter_for_default_stream(stream, self.default_stream_device()?)?;
-        // SAFETY: the caller's promise.
-        unsafe { free_in_order(address, stream) }
+        // SAFETY: the caller's contract.
+        unsafe { free_async(address, stream) }
     }
 }
 

@@ -1,48 +1,48 @@
-//! Where in their streams the frees of imported memory are, so that it is known when they are done.
+//! Pending frees of imported memory.
 //!
-//! Of an imported pool the driver does not tell what is yet to be freed: [`pool_end`](crate::memory::pool::deferred_destroy) has it from here.
-
-use std::sync::{Mutex, MutexGuard, PoisonError};
+//! The driver does not report pending frees for imported pools;
+//! [`deferred_destroy`](crate::memory::pool::deferred_destroy) uses these events instead.
 
 use cupyrite_sys::driver::CUresult;
+use parking_lot::{Mutex, MutexGuard};
 
 use crate::error::{Error, Result, report};
 use crate::stream::Stream;
 use crate::stream::event::{Event, EventOptions};
 
-/// An event for each free of a pool's memory, but for those that are long done.
+/// An event after each pending free of a pool.
 #[derive(Debug)]
-pub(crate) struct Frees(Mutex<List>);
+pub(crate) struct PendingFrees(Mutex<List>);
 
 #[derive(Debug)]
 struct List {
     events: Vec<Event>,
-    /// How many there may be before those that are done are looked for.
+    /// Length at which completed events are pruned.
     limit: usize,
 }
 
-/// As many events are never looked through.
-const FEW: usize = 8;
+/// Smallest length at which completed events are pruned.
+const PRUNE_THRESHOLD: usize = 8;
 
-impl Default for Frees {
-    fn default() -> Frees {
-        Frees(Mutex::new(List {
+impl Default for PendingFrees {
+    fn default() -> PendingFrees {
+        PendingFrees(Mutex::new(List {
             events: Vec::new(),
-            limit: FEW,
+            limit: PRUNE_THRESHOLD,
         }))
     }
 }
 
-impl Frees {
-    // Held for a few instructions that leave the list whole: the driver is asked, and events end, without it.
+impl PendingFrees {
+    // Held for a few instructions that do not panic; the driver is called, and events are dropped, without it.
     fn lock(&self) -> MutexGuard<'_, List> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 
-    /// Notes that memory was freed in the order of `stream`, which is not captured, just now. In `RelaxedCapture` mode, since it may
-    /// ask for events. What fails goes to `log`: nothing is known of that free then, and nothing waits for it.
-    pub(crate) fn note(&self, stream: &Stream) {
-        match mark(stream) {
+    /// Records that memory was just freed on `stream`, which is not captured. Requires relaxed capture mode: it may
+    /// query events. Errors are logged; the free then counts as done.
+    pub(crate) fn record(&self, stream: &Stream) {
+        match record_event(stream) {
             Ok(Some(event)) => self.add(event),
             Ok(None) => {
                 log::debug!("imported memory is freed in a context that may end before its pool");
@@ -57,26 +57,25 @@ impl Frees {
         if list.events.len() <= list.limit {
             return;
         }
-        // Those that come meanwhile begin a list of their own. The pool is still there when both are put together: who is here
-        // has memory of it.
+        // Events added meanwhile start a new list. The pool outlives the merge: the caller holds memory of it.
         let mut events = std::mem::take(&mut list.events);
         drop(list);
         events.retain(|event| !is_done(event));
         let mut list = self.lock();
         list.events.append(&mut events);
-        list.limit = FEW.max(2 * list.events.len());
+        list.limit = PRUNE_THRESHOLD.max(2 * list.events.len());
     }
 
-    /// The events, for [`all_done`]; no memory is left to be noted.
+    /// The events, for [`all_done`]; there are no more frees to record.
     pub(crate) fn into_events(self) -> Vec<Event> {
-        let list = self.0.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let list = self.0.into_inner();
         list.events
     }
 }
 
-/// Whether the memory of all these is free; lets go of some that are done. In `RelaxedCapture` mode.
+/// Whether all these frees are done; drops completed events. Requires relaxed capture mode.
 pub(crate) fn all_done(events: &mut Vec<Event>) -> bool {
-    // The last one is probably done last.
+    // The last one is probably the last to complete.
     while let Some(event) = events.last() {
         if !is_done(event) {
             return false;
@@ -86,21 +85,21 @@ pub(crate) fn all_done(events: &mut Vec<Event>) -> bool {
     true
 }
 
-/// Marks the stream's current end; `None` where the event might outlive its context.
-fn mark(stream: &Stream) -> Result<Option<Event>> {
-    if stream.context()?.lasts()? {
+/// Records an event at the stream's current end; `None` if it might outlive its context.
+fn record_event(stream: &Stream) -> Result<Option<Event>> {
+    if stream.context()?.is_permanent()? {
         stream.record_with(&EventOptions::default()).map(Some)
     } else {
         Ok(None)
     }
 }
 
-/// Whether what was freed before the event is free, and the driver knows that the host knows it.
+/// Whether the frees before the event are done, and the host has waited for them.
 fn is_done(event: &Event) -> bool {
     type C = CUresult;
-    match event.is_waited_for() {
+    match event.synchronize_if_done() {
         Ok(done) => done,
-        // What it was to tell is over, with the driver or with its context, or is a capture's by now.
+        // The driver or the context is gone, or a capture has reused the event: the frees count as done.
         Err(Error::Driver {
             status:
                 C::CUDA_ERROR_DEINITIALIZED
@@ -109,7 +108,7 @@ fn is_done(event: &Event) -> bool {
                 | C::CUDA_ERROR_CAPTURED_EVENT,
             ..
         }) => true,
-        // A kernel has failed, for one: what is yet to be freed may never be.
+        // For example, a kernel has failed: the pending frees may never be done.
         Err(error) => {
             log::debug!("whether imported memory is free is not known: {error}");
             false
@@ -133,7 +132,7 @@ mod tests {
     const OK: CUresult = CUresult::CUDA_SUCCESS;
 
     unsafe extern "C" fn wait_here(gate: *mut c_void) {
-        // SAFETY: given away for this call.
+        // SAFETY: ownership was passed to this call.
         let gate = unsafe { Box::from_raw(gate.cast::<Receiver<()>>()) };
         let _ = gate.recv();
     }
@@ -145,25 +144,25 @@ mod tests {
             device.create_stream().unwrap(),
             device.create_stream().unwrap(),
         );
-        let frees = Frees::default();
-        let note_many = |most: usize| {
+        let frees = PendingFrees::default();
+        let record_many = |most: usize| {
             for _ in 0..500 {
-                frees.note(&idle);
+                frees.record(&idle);
                 idle.synchronize().unwrap();
                 assert!(frees.lock().events.len() <= most);
             }
         };
-        note_many(FEW);
+        record_many(PRUNE_THRESHOLD);
 
         let (opens, gate) = channel();
         let gate: *mut Receiver<()> = Box::into_raw(Box::new(gate));
-        // SAFETY: the function takes what it is given, once.
+        // SAFETY: the callback takes ownership of the gate, once.
         let status = unsafe { cuLaunchHostFunc(busy.handle(), Some(wait_here), gate.cast()) };
         assert_eq!(status.unwrap(), OK);
         for _ in 0..100 {
-            frees.note(&busy);
+            frees.record(&busy);
         }
-        note_many(2 * 101);
+        record_many(2 * 101);
         let mut events = frees.into_events();
         assert!(events.len() >= 100);
         assert!(!all_done(&mut events) && !events.is_empty());
@@ -178,9 +177,9 @@ mod tests {
         let stream = device.create_stream().unwrap();
         thread::scope(|scope| {
             scope.spawn(|| {
-                let frees = Frees::default();
+                let frees = PendingFrees::default();
                 for _ in 0..50 {
-                    frees.note(&stream);
+                    frees.record(&stream);
                 }
                 stream.synchronize().unwrap();
                 let mut events = frees.into_events();
@@ -193,7 +192,7 @@ mod tests {
     fn events_do_not_outlive_their_context() {
         let device = Device::new(0).unwrap();
         let mut handle: CUcontext = std::ptr::null_mut();
-        // SAFETY: a place for the result; the context is destroyed after everything in it.
+        // SAFETY: `handle` is valid for writes; the context is destroyed after everything in it.
         unsafe {
             assert_eq!(
                 cuCtxCreate(&mut handle, std::ptr::null_mut(), 0, device.handle()).unwrap(),
@@ -202,12 +201,12 @@ mod tests {
             {
                 let context = Context::from_handle(handle).unwrap();
                 let stream = Stream::new(&context, &StreamOptions::default()).unwrap();
-                let frees = Frees::default();
-                frees.note(&stream);
-                assert!(!context.lasts().unwrap() && frees.into_events().is_empty());
+                let frees = PendingFrees::default();
+                frees.record(&stream);
+                assert!(!context.is_permanent().unwrap() && frees.into_events().is_empty());
             }
             assert_eq!(cuCtxDestroy(handle).unwrap(), OK);
         }
-        assert!(device.context().unwrap().lasts().unwrap());
+        assert!(device.context().unwrap().is_permanent().unwrap());
     }
 }

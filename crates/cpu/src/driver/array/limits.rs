@@ -1,5 +1,5 @@
-//! Which extents an array may have: the tables of `cuArray3DCreate` and `cuMipmappedArrayCreate`, by the attributes that
-//! the device reports.
+//! Valid extents of arrays: the tables of `cuArray3DCreate` and `cuMipmappedArrayCreate`, by the attributes the device
+//! reports.
 
 use cupyrite_sys::driver::{self as sys, CUdevice_attribute as Attribute};
 
@@ -158,14 +158,14 @@ fn within(device: &Device, size: [u64; 3], limits: Attributes) -> Res<bool> {
     Ok(true)
 }
 
-/// Checks extents (in elements) and flags of an array, or of a mipmapped one.
+/// Checks the extents (in elements) and flags of an array or a mipmapped array.
 ///
 /// # Errors
-/// `INVALID_VALUE` for extents that do not go with the flags, or beyond what the device reports.
+/// `INVALID_VALUE` for extents that do not match the flags or exceed the device's limits.
 pub(crate) fn check(device: &Device, size: [u64; 3], flags: u32, mipmapped: bool) -> Res {
     let shape = shape(size, flags)?;
     let gather = flags & sys::CUDA_ARRAY3D_TEXTURE_GATHER != 0;
-    // Gathering is defined on two-dimensional arrays alone.
+    // Texture gather requires a two-dimensional array.
     if gather && shape != ArrayShape::Two {
         return Err(Code::INVALID_VALUE);
     }

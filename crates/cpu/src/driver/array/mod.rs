@@ -1,7 +1,7 @@
-//! CUDA arrays and mipmapped arrays: what they are made of, and what they say of themselves.
+//! CUDA arrays and mipmapped arrays: creation, levels, descriptors.
 //!
-//! The memory is a [`Storage`]; an [`Array`] is a handle to one level of it. Textures, surfaces and copies on their way
-//! hold the storage themselves, so that an array destroyed too early is never a crash.
+//! The memory is a [`Storage`]; an [`Array`] is a handle to one of its levels. Textures, surfaces and pending copies
+//! keep the storage alive, so that destroying an array too early never crashes.
 
 use std::sync::{Arc, Weak};
 
@@ -32,7 +32,7 @@ pub(crate) fn entry_points() -> impl Iterator<Item = &'static Entry> {
 static ARRAYS: Table<Array> = Table::new(HandleKind::Array);
 static MIPMAPPED: Table<Mipmapped> = Table::new(HandleKind::MipmappedArray);
 
-/// Format and extents as `CUDA_ARRAY3D_DESCRIPTOR` has them.
+/// Format and extents, as in `CUDA_ARRAY3D_DESCRIPTOR`.
 #[derive(Clone, Copy, Debug)]
 struct Description {
     size: [u64; 3],
@@ -68,7 +68,7 @@ impl Description {
         u64::from(self.format) | u64::from(self.channels) << 32
     }
 
-    /// Levels until every dimension that halves is one.
+    /// Number of levels until every dimension that halves is one.
     fn most_levels(&self) -> u32 {
         let stacked = self.flags & (sys::CUDA_ARRAY3D_LAYERED | sys::CUDA_ARRAY3D_CUBEMAP) != 0;
         let dimensions = if stacked { 2 } else { 3 };
@@ -76,7 +76,7 @@ impl Description {
         largest.unwrap_or(1).max(1).ilog2() + 1
     }
 
-    /// The same at a mipmap level: dimensions halve, layers stay.
+    /// The description of a mipmap level: dimensions halve, layers stay.
     fn at_level(mut self, level: u32) -> Self {
         let stacked = self.flags & (sys::CUDA_ARRAY3D_LAYERED | sys::CUDA_ARRAY3D_CUBEMAP) != 0;
         let dimensions = if stacked { 2 } else { 3 };
@@ -89,11 +89,11 @@ impl Description {
     }
 }
 
-/// Whose memory an array is.
+/// Owner of an array's memory.
 enum Owner {
-    /// Its own.
-    Itself(#[allow(dead_code)] Charge),
-    /// A mipmapped array's, of which it is a level.
+    /// The array itself.
+    Itself(Charge),
+    /// A mipmapped array, of which this is a level.
     Mipmapped(Weak<Mipmapped>),
 }
 
@@ -111,22 +111,22 @@ impl Array {
         &self.storage
     }
 
-    /// Width, height and depth as its descriptor says them.
+    /// Width, height and depth, as in its descriptor.
     pub(crate) fn size(&self) -> [u64; 3] {
         self.description.size
     }
 
-    /// Which level of the storage it is.
+    /// The level's number in the storage.
     pub(crate) fn level_number(&self) -> u32 {
         self.level
     }
 
-    /// Where its elements are.
+    /// The location of its elements.
     pub(crate) fn level(&self) -> Res<Level> {
         self.storage.level(self.level).ok_or(Code::INVALID_HANDLE)
     }
 
-    /// The `CUDA_ARRAY3D_*` flags it was made with.
+    /// The `CUDA_ARRAY3D_*` flags it was created with.
     pub(crate) fn flags(&self) -> u32 {
         self.description.flags
     }
@@ -138,7 +138,7 @@ pub(crate) struct Mipmapped {
     description: Description,
     storage: Arc<Storage>,
     charge: Charge,
-    /// Handles of the levels that were asked for; zero for the others.
+    /// Handles of the levels returned so far; zero for the others.
     levels: Mutex<Vec<u64>>,
 }
 
@@ -147,12 +147,12 @@ impl Mipmapped {
         &self.storage
     }
 
-    /// The `CUDA_ARRAY3D_*` flags it was made with.
+    /// The `CUDA_ARRAY3D_*` flags it was created with.
     pub(crate) fn flags(&self) -> u32 {
         self.description.flags
     }
 
-    /// Width, height and depth as its descriptor says them.
+    /// Width, height and depth, as in its descriptor.
     pub(crate) fn size(&self) -> [u64; 3] {
         self.description.size
     }
@@ -170,12 +170,12 @@ impl Mipmapped {
     }
 }
 
-/// The array with that handle.
+/// The array of that handle.
 pub(crate) fn find(handle: u64) -> Option<Arc<Array>> {
     ARRAYS.find(handle)
 }
 
-/// The mipmapped array with that handle.
+/// The mipmapped array of that handle.
 pub(crate) fn find_mipmapped(handle: u64) -> Option<Arc<Mipmapped>> {
     MIPMAPPED.find(handle)
 }
@@ -198,7 +198,7 @@ pub(crate) fn bytes_in(contexts: &[u64]) -> u64 {
     of_arrays + of_mipmapped
 }
 
-/// Ends the arrays of a context that ends.
+/// Destroys the arrays of a destroyed context.
 pub(crate) fn forget_context(context: u64) {
     ARRAYS.remove_where(|a| a.context.id == context);
     MIPMAPPED.remove_where(|m| m.context.id == context);
@@ -213,16 +213,16 @@ impl From<StorageError> for Code {
     }
 }
 
-/// Flags that say what an array will be used for; the CPU device needs no preparation for any of these uses.
+/// Usage flags; the CPU device needs no preparation for any of these uses.
 const USES: u32 = sys::CUDA_ARRAY3D_SURFACE_LDST
     | sys::CUDA_ARRAY3D_TEXTURE_GATHER
     | sys::CUDA_ARRAY3D_VIDEO_ENCODE_DECODE;
-/// Flags about whose memory it is; the device's attributes say that it has neither.
+/// Flags for memory types that the device's attributes exclude.
 const ABSENT: u32 = sys::CUDA_ARRAY3D_SPARSE | sys::CUDA_ARRAY3D_DEFERRED_MAPPING;
-/// The others (depth textures, colour attachments) come with graphics resources, never from these calls.
+/// The other flags (depth textures, colour attachments) apply to graphics resources only.
 const ALL: u32 = sys::CUDA_ARRAY3D_LAYERED | sys::CUDA_ARRAY3D_CUBEMAP | USES | ABSENT;
 
-/// Flags that exclude each other, and formats that exclude flags or shapes.
+/// Checks flags against each other, and formats against flags and shapes.
 fn check_flags(d: &Description, format: &Format) -> Res {
     let has = |flag| d.flags & flag != 0;
     let sparse = has(sys::CUDA_ARRAY3D_SPARSE);
@@ -242,10 +242,10 @@ fn check_flags(d: &Description, format: &Format) -> Res {
     Ok(())
 }
 
-/// From this size on the host is asked whether it has the memory, which is mapped and not yet touched.
+/// From this size in bytes, checks that the host has enough memory, which is mapped lazily.
 const LARGE: u64 = 64 << 20;
 
-/// Memory for an array of that description, charged to the device.
+/// Allocates memory for an array of that description, charged to the device.
 fn allocate(
     context: &Context,
     d: &Description,
@@ -257,7 +257,7 @@ fn allocate(
     let device = device::by_ordinal(context.device)?;
     limits::check(device, d.size, d.flags, mipmapped)?;
     check_flags(d, &format)?;
-    // A first, cheap bound: more than the device has is refused before memory is asked for.
+    // A cheap upper bound, before any memory is allocated.
     let elements = d
         .size
         .iter()
@@ -271,13 +271,13 @@ fn allocate(
     }
     let charge = space().charge(least)?;
     let storage = Storage::new(format, d.size, d.flags, levels)?;
-    // What it really takes, the rounding of levels included.
+    // The exact size, including the rounding of levels.
     drop(charge);
     let charge = space().charge(storage.bytes())?;
     Ok((storage, charge))
 }
 
-/// Why a format and a number of channels make none here: the block formats 6H and 7 exist on GPUs.
+/// The error for an unsupported format and channel count. GPUs also support BC6H and BC7.
 fn no_format(d: &Description) -> Code {
     match (sys::CUarray_format(d.format), d.channels) {
         (
@@ -354,7 +354,7 @@ entries! {
     fn array_destroy "cuArrayDestroy" (array: u64) {
         let context = context::current()?;
         let found = ARRAYS.get(array)?;
-        // Of a level only the handle ends; the memory is its mipmapped array's.
+        // Destroys only the level's handle; the memory belongs to the mipmapped array.
         if let Owner::Mipmapped(whole) = &found.owner
             && let Some(whole) = whole.upgrade()
         {
@@ -365,25 +365,25 @@ entries! {
     }
     fn array_sparse_properties "cuArrayGetSparseProperties" (out: u64, array: u64) {
         described(array, out)?;
-        // None here is sparse.
+        // Sparse arrays are not supported.
         Err(Code::INVALID_VALUE)
     }
     fn array_memory_requirements "cuArrayGetMemoryRequirements" (out: u64, array: u64, device: i32) {
         described(array, out)?;
         device::by_ordinal(device)?;
-        // None here maps its memory later.
+        // Arrays with deferred mapping are not supported.
         Err(Code::INVALID_VALUE)
     }
     fn array_plane "cuArrayGetPlane" (out: u64, array: u64, _plane: u32) {
         described(array, out)?;
-        // None here has a format of several planes.
+        // Multi-planar formats are not supported.
         Err(Code::INVALID_VALUE)
     }
     fn mipmapped_create "cuMipmappedArrayCreate" (out: u64, descriptor: u64, levels: u32) {
         non_null(out)?;
         let context = context::current()?;
         let description = Description::read_3d(descriptor)?;
-        // As hardware does: at least one level, at most as many as halving gives.
+        // As on hardware: at least one level, at most as many as halving yields.
         let levels = levels.clamp(1, description.most_levels());
         let (storage, charge) = allocate(&context, &description, levels, true)?;
         let mipmapped = Arc::new(Mipmapped {

@@ -1,4 +1,4 @@
-//! Texture and surface objects: what callers may make them of. How they are read: `crate::texture`.
+//! Creation and queries of texture and surface objects. Sampling: `crate::texture`.
 
 use std::sync::Arc;
 
@@ -25,10 +25,10 @@ static SURFACES: Table<SurfaceObject> = Table::new(HandleKind::Surface);
 type ResourceWords = [u64; 18];
 /// `CUDA_TEXTURE_DESC` as 32-bit words.
 type TextureWords = [u32; 26];
-/// `CUDA_RESOURCE_VIEW_DESC` as 64-bit words: the format, three extents, levels and layers in pairs, reserved ones.
+/// `CUDA_RESOURCE_VIEW_DESC` as 64-bit words: format, three extents, level and layer ranges as pairs, reserved words.
 type ViewWords = [u64; 14];
 
-/// A texture object as its maker described it, for those who ask.
+/// A texture object's descriptors, as returned by queries.
 struct TextureObject {
     context: u64,
     resource: ResourceWords,
@@ -36,7 +36,7 @@ struct TextureObject {
     view: Option<ViewWords>,
 }
 
-/// A surface object as its maker described it.
+/// A surface object's descriptor, as returned by queries.
 struct SurfaceObject {
     context: u64,
     resource: ResourceWords,
@@ -48,9 +48,9 @@ impl From<TextureError> for Code {
     }
 }
 
-/// Ends the texture and surface objects of a context that ends.
+/// Destroys the texture and surface objects of a destroyed context.
 pub(crate) fn forget_context(context: u64) {
-    // Kernels' table goes by handle, which the table of descriptions knows.
+    // The engine's table is keyed by handle.
     TEXTURES.remove_where_key(|handle, t| {
         let gone = t.context == context;
         if gone {
@@ -72,7 +72,7 @@ const OF_MIPMAPPED: u32 = sys::CUresourcetype::CU_RESOURCE_TYPE_MIPMAPPED_ARRAY.
 const OF_LINEAR: u32 = sys::CUresourcetype::CU_RESOURCE_TYPE_LINEAR.0;
 const OF_PITCH_2D: u32 = sys::CUresourcetype::CU_RESOURCE_TYPE_PITCH2D.0;
 
-/// Attribute numbers.
+/// Attributes that limit textures over linear memory.
 const TEXTURE_ALIGNMENT: Attribute = Attribute::CU_DEVICE_ATTRIBUTE_TEXTURE_ALIGNMENT;
 const TEXTURE_PITCH_ALIGNMENT: Attribute = Attribute::CU_DEVICE_ATTRIBUTE_TEXTURE_PITCH_ALIGNMENT;
 const LINEAR_WIDTH: Attribute = Attribute::CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE1D_LINEAR_WIDTH;
@@ -80,15 +80,15 @@ const PITCH_2D_WIDTH: Attribute = Attribute::CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE
 const PITCH_2D_HEIGHT: Attribute = Attribute::CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE2D_LINEAR_HEIGHT;
 const PITCH_2D_PITCH: Attribute = Attribute::CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE2D_LINEAR_PITCH;
 
-/// A value of the context's device that bounds something.
+/// A limit of the context's device.
 fn limit(context: &Context, attribute: Attribute) -> Res<u64> {
     attributes::get(device::by_ordinal(context.device)?, attribute).map(|v| v as u64)
 }
 
-/// What a texture is to be made of, and what its other descriptions are checked against.
+/// The resource of a texture, and what its other descriptors are checked against.
 struct Source {
     resource: Resource,
-    /// Of an array: its flags and its extents as its descriptor says them.
+    /// For an array: its flags, and its extents as in its descriptor.
     array: Option<(u32, [u64; 3])>,
 }
 
@@ -99,7 +99,7 @@ impl Source {
 }
 
 fn source(context: &Context, words: &ResourceWords) -> Res<Source> {
-    // The flags must be zero.
+    // The flags are reserved and must be zero.
     if words[17] as u32 != 0 {
         return Err(Code::INVALID_VALUE);
     }
@@ -167,8 +167,8 @@ fn source(context: &Context, words: &ResourceWords) -> Res<Source> {
     }
 }
 
-/// The format of linear memory: format and number of channels in one word. Formats whose name says that they are
-/// normalised or compressed are for arrays only.
+/// The format of linear memory: format and channel count in one word. Normalised and compressed formats apply to arrays
+/// only.
 fn memory_format(word: u64) -> Res<Format> {
     Format::new(word as u32, (word >> 32) as u32)
         .filter(|f| {
@@ -178,8 +178,8 @@ fn memory_format(word: u64) -> Res<Format> {
         .ok_or(Code::INVALID_VALUE)
 }
 
-/// An address that a texture may begin at. Whether it is (still) allocated is found out when a kernel reads it, as the
-/// memory may come and go between.
+/// Checks the alignment of a texture's address. Allocation is checked when a kernel reads, because the memory may be
+/// freed in the meantime.
 fn check_address(context: &Context, address: u64) -> Res {
     if address != 0 && address.is_multiple_of(limit(context, TEXTURE_ALIGNMENT)?) {
         Ok(())
@@ -188,13 +188,13 @@ fn check_address(context: &Context, address: u64) -> Res {
     }
 }
 
-/// The greatest ratio of anisotropic filtering; more is taken as this.
+/// Maximum anisotropy; larger values are clamped.
 const MAX_ANISOTROPY: u32 = 16;
-/// Bits between the flags that have a name, which hardware's driver lets pass.
+/// Unnamed bits between the named flags, which NVIDIA's driver ignores.
 const IGNORED_FLAGS: u32 = 0x0C;
 
 fn descriptor(words: &TextureWords, source: &Source) -> Res<TextureDescriptor> {
-    // SAFETY: the structure consists of 26 words of which any bits are valid values, without padding.
+    // SAFETY: the structure consists of 26 words without padding, and every bit pattern is valid.
     let mut c = unsafe { std::mem::transmute::<TextureWords, sys::CUDA_TEXTURE_DESC>(*words) };
     c.maxAnisotropy = c.maxAnisotropy.min(MAX_ANISOTROPY);
     c.flags &= !IGNORED_FLAGS;
@@ -205,7 +205,7 @@ fn descriptor(words: &TextureWords, source: &Source) -> Res<TextureDescriptor> {
     Ok(descriptor)
 }
 
-/// A view of an array; of memory it is ignored.
+/// Validates the view of an array; a view of linear memory is ignored.
 fn view(words: &ViewWords, source: &Source) -> Res<Option<ResourceView>> {
     let Some((flags, size)) = source.array else {
         return Ok(None);
@@ -215,7 +215,7 @@ fn view(words: &ViewWords, source: &Source) -> Res<Option<ResourceView>> {
         _ => return Ok(None),
     };
     let format = Format::of_view(words[0] as u32).ok_or(Code::INVALID_VALUE)?;
-    // A view in a block format of an array of plain elements has four texels for each of them.
+    // A block-compressed view of an uncompressed array has four texels per element and dimension.
     let scale = u64::from(format.block() / storage.format().block());
     if scale == 0 || [words[1], words[2], words[3]] != [size[0] * scale, size[1] * scale, size[2]] {
         return Err(Code::INVALID_VALUE);
@@ -243,7 +243,7 @@ fn view(words: &ViewWords, source: &Source) -> Res<Option<ResourceView>> {
     Ok(Some(ResourceView {
         format: Some(format),
         size: [0; 3],
-        // Levels and layers beyond the last are taken as the last.
+        // Levels and layers are clamped to the last one.
         first_level: first_level.min(last),
         last_level: last_level.min(last),
         first_layer: first_layer.min(most),
@@ -274,7 +274,7 @@ fn create_texture(out: u64, resource_at: u64, descriptor_at: u64, view_at: u64) 
         context: context.id,
         resource: words,
         descriptor: texture_words,
-        // One of memory is ignored.
+        // A view of linear memory is ignored.
         view: view_words.filter(|_| is_array),
     });
     let handle = TEXTURES.insert(fresh_id(), object);
@@ -293,7 +293,7 @@ fn create_surface(out: u64, resource_at: u64) -> Res {
     if words[0] as u32 != OF_ARRAY || words[17] as u32 != 0 {
         return Err(Code::INVALID_VALUE);
     }
-    // `CUDA_ARRAY3D_SURFACE_LDST` is not asked for: hardware's driver does not either.
+    // `CUDA_ARRAY3D_SURFACE_LDST` is not required, as in NVIDIA's driver.
     let array = array::find(words[1]).ok_or(Code::INVALID_VALUE)?;
     let surface = Surface::new(SurfaceDescriptor {
         storage: array.storage().clone(),
@@ -311,7 +311,7 @@ fn create_surface(out: u64, resource_at: u64) -> Res {
     })
 }
 
-/// The texture object with that handle, after the checks that all calls make.
+/// Looks up a texture object after the checks common to all queries.
 fn texture(out: u64, handle: u64) -> Res<Arc<TextureObject>> {
     non_null(out)?;
     context::current()?;
@@ -338,7 +338,7 @@ entries! {
         put(out, texture(out, handle)?.descriptor)
     }
     fn texture_view "cuTexObjectGetResourceViewDesc" (out: u64, handle: u64) {
-        // All zeros if none was given.
+        // All zeros if the texture has no view.
         put(out, texture(out, handle)?.view.unwrap_or_default())
     }
     fn surface_create "cuSurfObjectCreate" (out: u64, resource: u64) {

@@ -163,7 +163,7 @@ impl Context {
     pub(crate) fn legacy_stream(self: &Arc<Self>) -> Arc<Stream> {
         self.legacy
             .lock()
-            .get_or_insert_with(|| Stream::default_of(self, stream::Sort::Legacy))
+            .get_or_insert_with(|| Stream::default_of(self, stream::StreamKind::Legacy))
             .clone()
     }
 

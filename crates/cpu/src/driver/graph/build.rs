@@ -1,4 +1,4 @@
-//! Making graphs: creating, cloning and destroying them, and adding nodes.
+//! Graph creation, cloning and destruction, and node insertion and removal.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use crate::driver::entry::entries;
 use crate::driver::memory::copy_nd;
 use crate::driver::stream::HostCall;
 
-/// Adds a node to a graph and tells its handle.
+/// Adds a node to a graph and writes its handle to the caller.
 fn add(
     out: u64,
     graph: u64,
@@ -26,7 +26,7 @@ fn add(
     let graph = find(graph)?;
     let before = edges::read(nodes, data, count)?;
     {
-        // Before anything is made of the parameters: dependencies that are no nodes of this graph.
+        // Rejects dependencies outside the graph before processing the parameters.
         let state = graph.lock();
         if before.iter().any(|e| !state.nodes.contains_key(&e.node)) {
             return Err(Code::INVALID_VALUE);
@@ -61,7 +61,7 @@ fn add(
     })
 }
 
-/// Takes a node out of its graph; its edges and a graph within go with it.
+/// Removes a node from its graph, with its edges and its embedded graph.
 fn remove(graph: &Arc<Graph>, node: u64) -> Res {
     let gone = {
         let mut state = graph.lock();
@@ -82,7 +82,7 @@ fn remove(graph: &Arc<Graph>, node: u64) -> Res {
     Ok(())
 }
 
-/// The context a node's parameters name; null stands for the current one.
+/// The context that a node's parameters name; null is the current one.
 pub(super) fn node_context(handle: u64) -> Res<Arc<Context>> {
     context::by_handle_or_current(handle)
 }
@@ -91,14 +91,14 @@ fn plain(payload: Payload) -> Described {
     Described::Payload(Box::new(payload))
 }
 
-/// `cuGraphAddNode` in all its forms.
+/// `cuGraphAddNode` in all its variants.
 fn add_generic(out: u64, graph: u64, dependencies: (u64, u64, u64), params: u64) -> Res {
     non_null(params)?;
     let words = get::<GenericWords>(params)?;
     add(out, graph, dependencies, || params::read_generic(&words))?;
-    // What the call has to tell besides the node: the address of an allocation.
+    // The second output of the call: the address of an allocation.
     let added = super::payload_of(get::<u64>(out)?)?;
-    params::tell_added(&added, params)
+    params::put_outputs(&added, params)
 }
 
 entries! {
@@ -112,7 +112,7 @@ entries! {
     }
     fn graph_destroy "cuGraphDestroy" (graph: u64) {
         let graph = find(graph)?;
-        // A graph in a graph goes with its node.
+        // An embedded graph is destroyed with its node.
         if graph.embedded_in() != 0 {
             return Err(Code::INVALID_VALUE);
         }
@@ -234,7 +234,7 @@ entries! {
     }
     fn tools_id "cuGraphNodeGetToolsId" (node: u64, out: u64) {
         non_null(out)?;
-        // Unique over the life of the process, as handles are.
+        // The handle serves as id: it is unique over the life of the process.
         graph_of(node)?;
         put(out, node)
     }

@@ -1,11 +1,11 @@
-//! Stream capture: work entered into a stream becomes nodes of a graph instead of running.
+//! Stream capture: work enqueued in a stream becomes graph nodes instead of running.
 //!
-//! A capture begins in one stream, its origin. A stream joins it by waiting for an event that was recorded in a stream of
-//! the capture, and work in it depends on what its stream's last work was: so the streams' order becomes the graph's
-//! edges. Whatever would reach outside (waiting for the host, an event of elsewhere, the legacy stream) is an error, and
-//! after most errors the capture is invalid: nothing but its end is accepted.
+//! A capture begins in one stream, its origin. Another stream joins by waiting for an event recorded in a stream of the
+//! capture. Each captured node depends on the previous work of its stream, so stream order becomes graph edges.
+//! Dependencies on anything outside (waiting for the host, foreign events, the legacy stream) are errors. Most errors
+//! invalidate the capture; only ending it is then allowed.
 //!
-//! All state is under one lock, with a counter in front of it: a program that captures nothing pays one load a call.
+//! All state is under one lock, guarded by a counter: a program that captures nothing pays one load per call.
 
 use std::cell::Cell;
 use std::collections::{HashMap, HashSet};
@@ -15,27 +15,25 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use cupyrite_sys::driver as sys;
 use parking_lot::{Mutex, MutexGuard};
 
-use super::{Code, Edge, EdgeData, Graph, Payload, State, edges};
+use super::{Code, Edge, EdgeData, Graph, GraphState, Payload, edges};
 use crate::driver::entry::Res;
 use crate::driver::entry::caller_memory::{get, non_null, put, put_optional};
 use crate::driver::entry::entries;
 use crate::driver::entry::handles::fresh_id;
 use crate::driver::stream::{self, Stream};
 
-/// `CU_STREAM_CAPTURE_MODE_GLOBAL`.
 const GLOBAL: u32 = sys::CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_GLOBAL.0;
-/// `CU_STREAM_CAPTURE_MODE_RELAXED`.
 const RELAXED: u32 = sys::CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_RELAXED.0;
 
-/// `CUstreamCaptureStatus`.
+/// Values of `CUstreamCaptureStatus`.
 const STATUS_NONE: u32 = sys::CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE.0;
 const STATUS_ACTIVE: u32 = sys::CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_ACTIVE.0;
 const STATUS_INVALIDATED: u32 = sys::CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_INVALIDATED.0;
 
-/// A capture that has begun and not ended.
+/// A capture in progress.
 struct Capture {
     graph: Arc<Graph>,
-    /// Whether the graph was made by it, or was there before.
+    /// Whether the capture created the graph.
     owned: bool,
     mode: u32,
     /// The thread that began it.
@@ -49,11 +47,11 @@ struct Capture {
 struct Joined {
     capture: u64,
     context: u64,
-    /// Whether the legacy stream would wait for it.
+    /// Whether the stream synchronises with the legacy stream.
     blocking: bool,
-    /// What the next node depends on.
+    /// Dependencies of the stream's next node.
     next: Vec<Edge>,
-    /// What the last query was told; its addresses stay good until the next one.
+    /// The last query's results; CUDA keeps their addresses valid until the next query.
     told: (Box<[u64]>, Box<[EdgeData]>),
 }
 
@@ -65,10 +63,10 @@ struct Captures {
 }
 
 static CAPTURES: Mutex<Option<Captures>> = Mutex::new(None);
-/// Number of captures that have begun and not ended.
+/// Number of captures in progress.
 static RUNNING: AtomicUsize = AtomicUsize::new(0);
 
-/// A place in a capture that an event marks.
+/// A position in a capture, marked by an event.
 #[derive(Clone)]
 pub(in crate::driver) struct Moment {
     capture: u64,
@@ -77,11 +75,11 @@ pub(in crate::driver) struct Moment {
 
 thread_local! {
     static THREAD: Cell<u64> = const { Cell::new(0) };
-    /// What `cuThreadExchangeStreamCaptureMode` exchanges.
+    /// The mode set by `cuThreadExchangeStreamCaptureMode`.
     static MODE: Cell<u32> = const { Cell::new(GLOBAL) };
 }
 
-/// A number no other thread has.
+/// An id that is unique to the thread.
 fn this_thread() -> u64 {
     THREAD
         .try_with(|t| {
@@ -93,7 +91,7 @@ fn this_thread() -> u64 {
         .unwrap_or(0)
 }
 
-/// Runs `f` on the captures, unless there are none.
+/// Runs `f` on the captures if there are any.
 fn with_captures<R>(f: impl FnOnce(&mut Captures) -> R) -> Option<R> {
     if RUNNING.load(Ordering::Acquire) == 0 {
         return None;
@@ -115,7 +113,7 @@ impl Captures {
         }
     }
 
-    /// Takes a capture out, with the streams that took part.
+    /// Removes a capture and its streams.
     fn take(&mut self, id: u64) -> Option<(Capture, HashMap<u64, Joined>)> {
         let capture = self.running.remove(&id)?;
         RUNNING.fetch_sub(1, Ordering::AcqRel);
@@ -124,7 +122,7 @@ impl Captures {
         Some((capture, joined))
     }
 
-    /// The captures that a use of the legacy stream would wait for.
+    /// The captures that a use of the legacy stream would affect.
     fn implicit(&self, stream: &Stream) -> Vec<u64> {
         if !stream.is_legacy() {
             return Vec::new();
@@ -137,10 +135,10 @@ impl Captures {
     }
 }
 
-/// Whether work entered into the stream is to become a node.
+/// Whether work enqueued in the stream must become a node.
 ///
 /// # Errors
-/// `STREAM_CAPTURE_INVALIDATED` if it takes part in a capture that is no longer valid.
+/// `STREAM_CAPTURE_INVALIDATED` if the stream's capture is invalid.
 pub(in crate::driver) fn is_capturing(stream: &Stream) -> Res<bool> {
     with_captures(|c| match c.of(stream) {
         Some((_, capture)) if capture.invalid => Err(Code::STREAM_CAPTURE_INVALIDATED),
@@ -149,7 +147,8 @@ pub(in crate::driver) fn is_capturing(stream: &Stream) -> Res<bool> {
     .unwrap_or(Ok(false))
 }
 
-/// Refuses a use of the legacy stream while a stream that it waits for is capturing; the capture becomes invalid.
+/// Refuses a use of the legacy stream while a stream that it synchronises with is capturing, and invalidates the
+/// capture.
 pub(in crate::driver) fn refuse_implicit(stream: &Stream) -> Res {
     with_captures(|c| {
         let hit = c.implicit(stream);
@@ -165,7 +164,7 @@ pub(in crate::driver) fn refuse_implicit(stream: &Stream) -> Res {
     .unwrap_or(Ok(()))
 }
 
-/// Refuses what cannot be captured; the capture becomes invalid.
+/// Refuses an operation that cannot be captured, and invalidates the capture.
 pub(in crate::driver) fn refuse(stream: &Stream) -> Res {
     refuse_implicit(stream)?;
     if is_capturing(stream) == Ok(false) {
@@ -175,7 +174,7 @@ pub(in crate::driver) fn refuse(stream: &Stream) -> Res {
     Err(Code::STREAM_CAPTURE_UNSUPPORTED)
 }
 
-/// Makes the capture that a stream takes part in invalid, if there is one.
+/// Invalidates the stream's capture, if any.
 pub(in crate::driver) fn invalidate(stream: &Stream) {
     with_captures(|c| {
         if let Some((id, _)) = c.of(stream) {
@@ -184,9 +183,9 @@ pub(in crate::driver) fn invalidate(stream: &Stream) {
     });
 }
 
-/// Refuses a call that may do what a capture must not (wait for the device, allocate, free, unload code) where the
-/// thread's mode and the captures going on prohibit it; those captures become invalid. To be asked before anything is
-/// done. See `cuThreadExchangeStreamCaptureMode`.
+/// Refuses a call that captures may prohibit (waiting for the device, allocating, freeing, unloading code), depending
+/// on the thread's mode and the captures in progress, which it invalidates. Must be called before any side effect. See
+/// `cuThreadExchangeStreamCaptureMode`.
 ///
 /// # Errors
 /// `STREAM_CAPTURE_UNSUPPORTED`.
@@ -220,7 +219,7 @@ pub(in crate::driver) fn reject_if_capturing() -> Res {
     .unwrap_or(Ok(()))
 }
 
-/// Refuses to wait for a context in which a stream is capturing; the capture becomes invalid.
+/// Refuses to wait for a context that has a capturing stream, and invalidates the capture.
 ///
 /// # Errors
 /// `STREAM_CAPTURE_UNSUPPORTED`.
@@ -241,11 +240,11 @@ pub(in crate::driver) fn refuse_context(context: u64) -> Res {
     .unwrap_or(Ok(()))
 }
 
-/// Adds a node to the graph that the stream captures into, after what the stream did last.
+/// Adds a node to the stream's capture, after the stream's previous work.
 ///
 /// # Errors
-/// `STREAM_CAPTURE_INVALIDATED` if the capture is not valid, or not going on any more. `INVALID_VALUE` if what the stream
-/// did last is no longer in the graph.
+/// `STREAM_CAPTURE_INVALIDATED` if the capture is invalid or has ended. `INVALID_VALUE` if the previous work has been
+/// removed from the graph.
 pub(in crate::driver) fn record(stream: &Stream, payload: Payload) -> Res {
     with_captures(|c| {
         let joined = c.joined.get_mut(&stream.id);
@@ -263,7 +262,7 @@ pub(in crate::driver) fn record(stream: &Stream, payload: Payload) -> Res {
     .unwrap_or(Err(Code::STREAM_CAPTURE_INVALIDATED))
 }
 
-/// The place that an event recorded now in the stream marks; `None` if it is not capturing.
+/// The position that an event recorded now would mark; `None` if the stream is not capturing.
 pub(in crate::driver) fn moment(stream: &Stream) -> Res<Option<Moment>> {
     with_captures(|c| {
         let Some((id, capture)) = c.of(stream) else {
@@ -278,11 +277,11 @@ pub(in crate::driver) fn moment(stream: &Stream) -> Res<Option<Moment>> {
     .unwrap_or(Ok(None))
 }
 
-/// Makes a stream wait for a place in a capture: it joins the capture if it does not take part yet.
+/// Makes a stream wait for a position in a capture, which it joins if necessary.
 ///
 /// # Errors
-/// `STREAM_CAPTURE_MERGE` if it takes part in another, `STREAM_CAPTURE_INVALIDATED` if the capture is not valid,
-/// `INVALID_VALUE` if it has ended, `STREAM_CAPTURE_IMPLICIT` for the legacy stream, which cannot take part.
+/// `STREAM_CAPTURE_MERGE` if it takes part in another capture, `STREAM_CAPTURE_INVALIDATED` if the capture is invalid,
+/// `INVALID_VALUE` if it has ended, `STREAM_CAPTURE_IMPLICIT` for the legacy stream, which cannot join.
 pub(in crate::driver) fn wait(stream: &Arc<Stream>, moment: &Moment) -> Res {
     with_captures(|c| {
         let Some(capture) = c.running.get(&moment.capture) else {
@@ -328,7 +327,7 @@ impl Captures {
     }
 }
 
-/// Adds edges that are not there yet.
+/// Adds the edges that are missing.
 fn merge(edges: &mut Vec<Edge>, more: &[Edge]) {
     let mut known: HashSet<u64> = edges.iter().map(|e| e.node).collect();
     for edge in more {
@@ -338,19 +337,20 @@ fn merge(edges: &mut Vec<Edge>, more: &[Edge]) {
     }
 }
 
-/// The stream's capture would depend on something outside: it becomes invalid.
+/// Invalidates the stream's capture because of a dependency on work outside it.
 pub(in crate::driver) fn isolation(stream: &Stream) -> Code {
     invalidate(stream);
     Code::STREAM_CAPTURE_ISOLATION
 }
 
-/// Something was asked of an event that marks a place in a capture, which becomes invalid with `spoil`; the answer.
-pub(in crate::driver) fn asked(moment: &Moment, spoil: bool) -> Code {
+/// The error of a query of an event that marks a position in a capture; with `invalidate_capture`, invalidates the
+/// capture.
+pub(in crate::driver) fn asked(moment: &Moment, invalidate_capture: bool) -> Code {
     with_captures(|c| {
         if !c.running.contains_key(&moment.capture) {
             return Code::INVALID_VALUE;
         }
-        if spoil {
+        if invalidate_capture {
             c.invalidate(moment.capture);
         }
         Code::CAPTURED_EVENT
@@ -358,7 +358,7 @@ pub(in crate::driver) fn asked(moment: &Moment, spoil: bool) -> Code {
     .unwrap_or(Code::INVALID_VALUE)
 }
 
-/// A stream goes. Its capture becomes invalid, and ends if it began there.
+/// Handles the destruction of a stream: its capture is invalidated, and ends if the stream is its origin.
 pub(in crate::driver) fn stream_ends(stream: &Stream) {
     let gone = with_captures(|c| {
         let (id, capture) = c.of(stream)?;
@@ -410,8 +410,8 @@ fn begin(stream: &Arc<Stream>, mode: u32, into: Option<(Arc<Graph>, Vec<Edge>)>)
     Ok(())
 }
 
-/// Whether all that the streams of a capture did is before what its origin will do next.
-fn all_joined(state: &State, origin: u64, joined: &HashMap<u64, Joined>) -> bool {
+/// Whether all work of a capture's streams precedes the origin's next node.
+fn all_joined(state: &GraphState, origin: u64, joined: &HashMap<u64, Joined>) -> bool {
     let mut before = HashSet::new();
     let nodes = |j: &Joined| j.next.iter().map(|e| e.node).collect::<Vec<u64>>();
     let mut open = joined.get(&origin).map_or_else(Vec::new, nodes);
@@ -423,11 +423,11 @@ fn all_joined(state: &State, origin: u64, joined: &HashMap<u64, Joined>) -> bool
         }
     }
     let mut ends = joined.values().flat_map(nodes);
-    // A node that was taken out of the graph meanwhile is nobody's work any more.
+    // A node removed from the graph in the meantime does not count.
     ends.all(|n| before.contains(&n) || !state.nodes.contains_key(&n))
 }
 
-/// Ends the capture that began in the stream; the graph's handle.
+/// Ends the capture that began in the stream; returns the graph's handle.
 fn end(stream: &Stream) -> Res<u64> {
     let (capture, joined, wrong) = with_captures(|c| {
         let (id, capture) = c.of(stream).ok_or(Code::ILLEGAL_STATE)?;
@@ -440,7 +440,7 @@ fn end(stream: &Stream) -> Res<u64> {
         Ok((capture, joined, wrong))
     })
     .unwrap_or(Err(Code::ILLEGAL_STATE))?;
-    // Ended by the wrong thread, it has ended all the same.
+    // Called by the wrong thread, the capture ends nonetheless.
     let outcome = if wrong {
         Err(Code::STREAM_CAPTURE_WRONG_THREAD)
     } else if capture.invalid {
@@ -456,7 +456,7 @@ fn end(stream: &Stream) -> Res<u64> {
     outcome
 }
 
-/// Where a query wants its answers; zero where it does not.
+/// Addresses of a query's outputs; zero for those that are not requested.
 struct Wanted {
     status: u64,
     id: u64,
@@ -469,7 +469,7 @@ struct Wanted {
 fn info(stream: &Stream, wanted: &Wanted) -> Res {
     non_null(wanted.status)?;
     with_captures(|c| {
-        // To ask is no use of the stream: the capture stays valid.
+        // A query does not invalidate the capture.
         if !c.implicit(stream).is_empty() {
             return Err(Code::STREAM_CAPTURE_IMPLICIT);
         }
@@ -508,7 +508,7 @@ fn info(stream: &Stream, wanted: &Wanted) -> Res {
     .unwrap_or_else(|| put(wanted.status, STATUS_NONE))
 }
 
-/// `CU_STREAM_ADD_CAPTURE_DEPENDENCIES` and `CU_STREAM_SET_CAPTURE_DEPENDENCIES`.
+/// `cuStreamUpdateCaptureDependencies`.
 fn change_dependencies(stream: &Stream, nodes: u64, data: u64, count: u64, flags: u32) -> Res {
     if flags > 1 {
         return Err(Code::INVALID_VALUE);

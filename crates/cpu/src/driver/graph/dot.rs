@@ -1,4 +1,4 @@
-//! Graphs for the eye: a description in the DOT language, which Graphviz draws.
+//! Graph descriptions in the DOT language, for Graphviz.
 
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -25,7 +25,7 @@ const MEM_OPS: u32 =
     sys::CUgraphDebugDot_flags::CU_GRAPH_DEBUG_DOT_FLAGS_BATCH_MEM_OP_NODE_PARAMS.0;
 const EXTRA_TOPOLOGY: u32 = sys::CUgraphDebugDot_flags::CU_GRAPH_DEBUG_DOT_FLAGS_EXTRA_TOPO_INFO.0;
 
-/// The shape and the first words of a node's box.
+/// The shape and title of a node's box.
 fn title(payload: &Payload) -> (&'static str, String) {
     match payload {
         Payload::Kernel(k) => (
@@ -45,24 +45,24 @@ fn title(payload: &Payload) -> (&'static str, String) {
     }
 }
 
-/// What else is told of a node, one line an item.
+/// Further lines of a node's box.
 fn details(payload: &Payload, flags: u32) -> Vec<String> {
     let wanted = |flag: u32| flags & (flag | VERBOSE) != 0;
     let mut lines = Vec::new();
     match payload {
         Payload::Kernel(k) => {
-            let request = &k.launch.request;
+            let config = &k.launch.config;
             if wanted(KERNEL) {
-                let ([gx, gy, gz], [bx, by, bz]) = (request.grid, request.block);
+                let ([gx, gy, gz], [bx, by, bz]) = (config.grid, config.block);
                 lines.push(format!("grid {gx} x {gy} x {gz}, block {bx} x {by} x {bz}"));
-                lines.push(format!("dynamic shared {} bytes", request.dynamic_shared));
+                lines.push(format!("dynamic shared {} bytes", config.dynamic_shared));
                 lines.push(format!(
                     "arguments {} bytes",
                     k.launch.arguments.bytes().len()
                 ));
             }
             if wanted(ATTRIBUTES) {
-                lines.push(format!("cooperative {}", u32::from(request.cooperative)));
+                lines.push(format!("cooperative {}", u32::from(config.cooperative)));
                 lines.extend(
                     k.attributes
                         .iter()
@@ -109,15 +109,16 @@ fn details(payload: &Payload, flags: u32) -> Vec<String> {
     lines
 }
 
-/// Text between quotation marks.
+/// Quotes a string.
 fn quoted(text: &str) -> String {
     let text = text.replace('\\', "\\\\").replace('"', "\\\"");
     format!("\"{}\"", text.replace('\n', "\\n"))
 }
 
-/// Writes a graph and those within it; nothing is read of callers here. Recursion is as deep as graphs lie in one another, which is limited.
+/// Writes a graph and its embedded graphs. Accesses no caller memory. The recursion depth is limited by the nesting
+/// depth of graphs.
 fn draw(graph: &Arc<Graph>, name: &str, flags: u32, out: &mut String) {
-    // Writing to a string does not fail.
+    // Writing to a string cannot fail.
     let _ = writeln!(out, "subgraph {} {{", quoted(&format!("cluster_{name}")));
     let _ = writeln!(out, "label={};", quoted(name));
     let mut inner = Vec::new();
@@ -175,7 +176,7 @@ fn draw(graph: &Arc<Graph>, name: &str, flags: u32, out: &mut String) {
     for (graph, node) in inner {
         let name = format!("{node}_graph");
         draw(&graph, &name, flags, out);
-        // From the node to what it stands for.
+        // From the node to the graph it embeds.
         let first = graph.lock().nodes.values().next().map(|n| n.local);
         if let Some(first) = first {
             let target = quoted(&format!("{name}_node_{first}"));

@@ -1,4 +1,4 @@
-//! Edges: reading them from callers, drawing and removing them, and what can be asked about a graph's shape.
+//! Edges: reading them from the caller, adding and removing them, and queries of a graph's structure.
 
 use std::collections::HashSet;
 
@@ -7,10 +7,10 @@ use crate::driver::entry::Res;
 use crate::driver::entry::caller_memory::{get, get_array, non_null, put, put_bytes};
 use crate::driver::entry::entries;
 
-/// Reads `count` nodes and what their edges carry; a null `data` means edges that carry nothing.
+/// Reads `count` nodes and their edge data; without `data`, the edges have default data.
 ///
 /// # Errors
-/// `INVALID_VALUE` if `count` is not zero and the nodes cannot be read.
+/// `INVALID_VALUE` if `count` is not zero and the nodes are unreadable.
 pub(super) fn read(nodes: u64, data: u64, count: u64) -> Res<Vec<Edge>> {
     if count == 0 {
         return Ok(Vec::new());
@@ -27,8 +27,8 @@ pub(super) fn read(nodes: u64, data: u64, count: u64) -> Res<Vec<Edge>> {
     Ok(edges.map(|(node, data)| Edge { node, data }).collect())
 }
 
-/// Writes a list the way graph queries do: into an array with room for `*count` entries, the rest of which is zeroed, and
-/// the number of entries written to `*count`. Nothing is written to a null array.
+/// Writes a list as graph queries do: into an array with room for `*count` entries, the rest of which is zeroed, and
+/// the number of entries written to `*count`. A null array is not written.
 fn fill(array: u64, room: u64, entries: impl Iterator<Item = u64>) -> Res {
     if array == 0 {
         return Ok(());
@@ -51,9 +51,9 @@ fn fill(array: u64, room: u64, entries: impl Iterator<Item = u64>) -> Res {
     }
 }
 
-/// Tells a list of edges in parallel arrays (`first` and, where asked for, `second`, `data`), or its length if there is no
-/// array.
-fn tell(first: u64, second: Option<u64>, data: u64, count: u64, edges: &[(u64, Edge)]) -> Res {
+/// Writes a list of edges to parallel arrays (`first` and, if requested, `second` and `data`), or its length if there
+/// is no array.
+fn put_edges(first: u64, second: Option<u64>, data: u64, count: u64, edges: &[(u64, Edge)]) -> Res {
     non_null(count)?;
     if first == 0 {
         if second.is_some_and(|a| a != 0) || data != 0 {
@@ -84,10 +84,10 @@ fn tell(first: u64, second: Option<u64>, data: u64, count: u64, edges: &[(u64, E
     put(count, told as u64)
 }
 
-/// Tells a list of nodes.
-fn tell_nodes(nodes: u64, count: u64, list: impl Iterator<Item = u64>) -> Res {
+/// Writes a list of nodes.
+fn put_nodes(nodes: u64, count: u64, list: impl Iterator<Item = u64>) -> Res {
     let list: Vec<(u64, Edge)> = list.map(|n| (0, Edge::plain(n))).collect();
-    tell(nodes, None, 0, count, &list)
+    put_edges(nodes, None, 0, count, &list)
 }
 
 fn graph_edges(graph: u64, from: u64, to: u64, data: u64, count: u64) -> Res {
@@ -99,7 +99,7 @@ fn graph_edges(graph: u64, from: u64, to: u64, data: u64, count: u64) -> Res {
             .flat_map(|(&n, node)| node.after.iter().map(move |&e| (n, e)))
             .collect()
     };
-    tell(from, Some(to), data, count, &edges)
+    put_edges(from, Some(to), data, count, &edges)
 }
 
 fn node_edges(node: u64, before: bool, nodes: u64, data: u64, count: u64) -> Res {
@@ -110,10 +110,10 @@ fn node_edges(node: u64, before: bool, nodes: u64, data: u64, count: u64) -> Res
         let edges = if before { &found.before } else { &found.after };
         edges.iter().map(|&e| (node, e)).collect()
     };
-    tell(nodes, None, data, count, &edges)
+    put_edges(nodes, None, data, count, &edges)
 }
 
-/// Reads `count` pairs of nodes; all must lie in the graph.
+/// Reads `count` pairs of nodes, all of which must be in the graph.
 fn pairs(from: u64, to: u64, data: u64, count: u64) -> Res<Vec<(u64, Edge)>> {
     let from = read(from, 0, count)?;
     let to = read(to, data, count)?;
@@ -125,7 +125,7 @@ fn add(graph: u64, from: u64, to: u64, data: u64, count: u64) -> Res {
     let graph = find(graph)?;
     let edges = pairs(from, to, data, count)?;
     let mut state = graph.lock();
-    // All or none: everything is looked at before the first edge is drawn.
+    // Atomic: all edges are checked before the first one is added.
     let mut new = HashSet::new();
     for (from, edge) in &edges {
         let a = state.nodes.get(from).ok_or(Code::INVALID_VALUE)?;
@@ -155,7 +155,7 @@ fn remove(graph: u64, from: u64, to: u64, data: u64, count: u64) -> Res {
     let mut gone = HashSet::new();
     for (from, edge) in &edges {
         let carried = state.edge(*from, edge.node).ok_or(Code::INVALID_VALUE)?;
-        // Without data the edge is meant whatever it carries.
+        // Without data, the edge is removed whatever its data.
         if (data != 0 && carried != edge.data) || !gone.insert((*from, edge.node)) {
             return Err(Code::INVALID_VALUE);
         }
@@ -182,7 +182,7 @@ entries! {
     fn get_nodes "cuGraphGetNodes" (graph: u64, nodes: u64, count: u64) {
         let graph = find(graph)?;
         let list: Vec<u64> = graph.lock().nodes.keys().copied().collect();
-        tell_nodes(nodes, count, list.into_iter())
+        put_nodes(nodes, count, list.into_iter())
     }
     fn get_root_nodes "cuGraphGetRootNodes" (graph: u64, nodes: u64, count: u64) {
         let graph = find(graph)?;
@@ -191,7 +191,7 @@ entries! {
             let roots = state.nodes.iter().filter(|(_, node)| node.before.is_empty());
             roots.map(|(&n, _)| n).collect()
         };
-        tell_nodes(nodes, count, list.into_iter())
+        put_nodes(nodes, count, list.into_iter())
     }
     fn get_edges "cuGraphGetEdges" (graph: u64, from: u64, to: u64, count: u64) {
         graph_edges(graph, from, to, 0, count)

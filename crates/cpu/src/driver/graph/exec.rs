@@ -17,7 +17,7 @@ use crate::driver::stream::queue::Op;
 
 static EXECS: Table<Exec> = Table::new(HandleKind::Exec);
 
-/// `CUgraphInstantiate_flags`.
+/// Flags of `CUgraphInstantiate_flags`.
 pub(super) const AUTO_FREE_ON_LAUNCH: u64 = 1;
 const UPLOAD: u64 = sys::CUgraphInstantiate_flags::CUDA_GRAPH_INSTANTIATE_FLAG_UPLOAD.0 as u64;
 const DEVICE_LAUNCH: u64 =
@@ -25,7 +25,7 @@ const DEVICE_LAUNCH: u64 =
 const USE_NODE_PRIORITY: u64 =
     sys::CUgraphInstantiate_flags::CUDA_GRAPH_INSTANTIATE_FLAG_USE_NODE_PRIORITY.0 as u64;
 
-/// `CUgraphInstantiateResult`.
+/// Values of `CUgraphInstantiateResult`.
 const RESULT_SUCCESS: u32 = sys::CUgraphInstantiateResult::CUDA_GRAPH_INSTANTIATE_SUCCESS.0;
 const RESULT_ERROR: u32 = sys::CUgraphInstantiateResult::CUDA_GRAPH_INSTANTIATE_ERROR.0;
 const RESULT_INVALID_STRUCTURE: u32 =
@@ -35,26 +35,26 @@ const RESULT_INVALID_STRUCTURE: u32 =
 pub(in crate::driver) struct Exec {
     id: u64,
     flags: u64,
-    state: Mutex<State>,
+    state: Mutex<ExecState>,
 }
 
-/// What an executable graph's lock protects.
-pub(super) struct State {
-    /// The copy of the graph made at instantiation, kept up to date.
+/// ExecState under an executable graph's lock.
+pub(super) struct ExecState {
+    /// The copy of the graph made at instantiation, updated with each change.
     pub(super) graph: Arc<Graph>,
     pub(super) plan: Arc<Plan>,
-    /// The op with which the last launch ends: launches of one executable graph come one after the other.
+    /// The final op of the last launch: launches of one executable graph are serialised.
     last: Option<Arc<Op>>,
 }
 
 impl Exec {
-    pub(super) fn lock(&self) -> MutexGuard<'_, State> {
+    pub(super) fn lock(&self) -> MutexGuard<'_, ExecState> {
         self.state.lock()
     }
 }
 
-impl State {
-    /// Lets go of user objects as soon as the launches that may need them are done.
+impl ExecState {
+    /// Releases user objects once the launches that may use them are done.
     pub(super) fn retire(&self, objects: Objects) {
         if let Some(last) = &self.last {
             let op = Op::new(Some(Box::new(move || drop(objects))));
@@ -64,29 +64,29 @@ impl State {
     }
 }
 
-/// The executable graph a handle names.
+/// The executable graph of a handle.
 ///
 /// # Errors
-/// `INVALID_VALUE` for a handle of nothing.
+/// `INVALID_VALUE` for an invalid handle.
 pub(super) fn find_exec(handle: u64) -> Res<Arc<Exec>> {
     EXECS.find(handle).ok_or(Code::INVALID_VALUE)
 }
 
-/// Why a graph cannot be instantiated: the code, `CUgraphInstantiateResult`, and the node that is to blame.
-struct Refused {
+/// Why a graph cannot be instantiated: the code, the `CUgraphInstantiateResult`, and the node at fault.
+struct InstantiationError {
     code: Code,
     result: u32,
     node: u64,
 }
 
-impl From<Code> for Refused {
+impl From<Code> for InstantiationError {
     fn from(code: Code) -> Self {
         let (result, node) = (RESULT_ERROR, 0);
-        Refused { code, result, node }
+        InstantiationError { code, result, node }
     }
 }
 
-fn instantiate(graph: u64, flags: u64) -> Result<(u64, Arc<Exec>), Refused> {
+fn instantiate(graph: u64, flags: u64) -> Result<(u64, Arc<Exec>), InstantiationError> {
     if flags & !(AUTO_FREE_ON_LAUNCH | UPLOAD | DEVICE_LAUNCH | USE_NODE_PRIORITY) != 0 {
         return Err(Code::INVALID_VALUE.into());
     }
@@ -108,7 +108,7 @@ fn instantiate(graph: u64, flags: u64) -> Result<(u64, Arc<Exec>), Refused> {
         }
     }
     let graph = original.copy(false, 0, 0, true)?;
-    let plan = Plan::new(&graph).map_err(|cycle| Refused {
+    let plan = Plan::new(&graph).map_err(|cycle| InstantiationError {
         code: Code::INVALID_VALUE,
         result: RESULT_INVALID_STRUCTURE,
         node: cycle.0,
@@ -117,7 +117,7 @@ fn instantiate(graph: u64, flags: u64) -> Result<(u64, Arc<Exec>), Refused> {
     let exec = Arc::new(Exec {
         id,
         flags,
-        state: Mutex::new(State {
+        state: Mutex::new(ExecState {
             graph,
             plan: Arc::new(plan),
             last: None,
@@ -127,8 +127,8 @@ fn instantiate(graph: u64, flags: u64) -> Result<(u64, Arc<Exec>), Refused> {
     Ok((EXECS.insert(id, exec.clone()), exec))
 }
 
-/// Instantiates and tells the handle.
-fn instantiate_to(out: u64, graph: u64, flags: u64) -> Result<Arc<Exec>, Refused> {
+/// Instantiates a graph and writes the handle.
+fn instantiate_to(out: u64, graph: u64, flags: u64) -> Result<Arc<Exec>, InstantiationError> {
     non_null(out)?;
     capture::reject_if_capturing()?;
     let (handle, exec) = instantiate(graph, flags)?;
@@ -138,13 +138,13 @@ fn instantiate_to(out: u64, graph: u64, flags: u64) -> Result<Arc<Exec>, Refused
     Ok(exec)
 }
 
-/// Instantiation as it was before there were flags: with a node to blame and a text about it.
+/// The first version of instantiation, which reports the node at fault and a message.
 fn instantiate_v1(out: u64, graph: u64, node: u64, text: u64, size: u64) -> Res {
     let done = instantiate_to(out, graph, 0).map(|_| ());
     let blamed = done.as_ref().err().map_or(0, |r| r.node);
     put_optional(node, blamed)?;
     if text != 0 && size > 0 {
-        // No more than the code says.
+        // The message is empty; the code says it all.
         put_bytes(text, &[0])?;
     }
     done.map_err(|r| r.code)
@@ -152,7 +152,7 @@ fn instantiate_v1(out: u64, graph: u64, node: u64, text: u64, size: u64) -> Res 
 
 fn launch(exec: u64, stream: u64, per_thread: bool) -> Res {
     let exec = find_exec(exec)?;
-    // Hardware's driver does not capture launches of graphs.
+    // NVIDIA's driver does not capture graph launches.
     let stream = stream::resolve(stream, per_thread)?;
     let mut state = exec.lock();
     memory::launch(&state.plan, exec.flags & AUTO_FREE_ON_LAUNCH != 0, &stream)?;
@@ -161,7 +161,7 @@ fn launch(exec: u64, stream: u64, per_thread: bool) -> Res {
     Ok(())
 }
 
-/// Switches a node on or off, or says which it is.
+/// Enables or disables a node, or queries it.
 fn enabled(exec: u64, node: u64, wanted: Option<bool>) -> Res<bool> {
     let exec = find_exec(exec)?;
     graph_of(node)?;
@@ -178,7 +178,7 @@ fn enabled(exec: u64, node: u64, wanted: Option<bool>) -> Res<bool> {
 
 entries! {
     fn instantiate_with_flags "cuGraphInstantiateWithFlags" (out: u64, graph: u64, flags: u64) {
-        // Uploading needs a stream, which only the other form names.
+        // Uploading needs a stream, which only the other variant has.
         if flags & UPLOAD != 0 {
             return Err(Code::INVALID_VALUE);
         }
@@ -193,7 +193,7 @@ entries! {
     fn instantiate_with_params "cuGraphInstantiateWithParams" | "cuGraphInstantiateWithParams_ptsz"
         (out: u64, graph: u64, params: u64) {
         non_null(params)?;
-        // CUDA_GRAPH_INSTANTIATE_PARAMS: flags, stream; out: the node to blame and the result.
+        // `CUDA_GRAPH_INSTANTIATE_PARAMS`: flags, stream; outputs: the node at fault and the result.
         let [flags, upload, ..] = get::<[u64; 4]>(params)?;
         if flags & UPLOAD != 0 {
             stream::resolve(upload, PER_THREAD)?;
@@ -209,7 +209,7 @@ entries! {
     }
     fn graph_upload "cuGraphUpload" | "cuGraphUpload_ptsz" (exec: u64, stream: u64) {
         find_exec(exec)?;
-        // All of it is where it runs.
+        // Uploading has nothing to transfer.
         stream::resolve(stream, PER_THREAD)?.mark(&[]);
         Ok(())
     }
@@ -217,7 +217,7 @@ entries! {
         find_exec(exec)?;
         capture::reject_if_capturing()?;
         let exec = EXECS.remove(exec).map_err(|_| Code::INVALID_VALUE)?;
-        // Launches that still run keep what they need, but for user objects, which they know nothing of.
+        // Running launches keep what they need, except for user objects.
         let state = exec.lock();
         let objects = std::mem::take(&mut state.graph.lock().objects);
         state.retire(objects);
@@ -225,7 +225,7 @@ entries! {
     }
     fn exec_flags "cuGraphExecGetFlags" (exec: u64, out: u64) {
         non_null(out)?;
-        // How it was uploaded and where priorities came from is not told.
+        // The upload and priority flags are not reported.
         put(out, find_exec(exec)?.flags & (AUTO_FREE_ON_LAUNCH | DEVICE_LAUNCH))
     }
     fn exec_id "cuGraphExecGetId" (exec: u64, out: u64) {
@@ -241,7 +241,7 @@ entries! {
     }
 }
 
-/// Whether a payload can only be changed together with the whole graph.
+/// Whether a payload can only be changed with the whole graph.
 pub(super) fn is_structure(payload: &Payload) -> bool {
     matches!(
         payload,

@@ -1,11 +1,11 @@
-//! Memory that graphs allocate and free.
+//! Graph-allocated memory.
 //!
-//! An allocation has its address from the moment its node is added, and memory behind it only while the graph's runs say
-//! so: before and after, the address is as good as that of freed memory. What lives when a graph is destroyed lives on
-//! until somebody frees it.
+//! An allocation has its address as soon as its node is added, but is backed by memory only between its allocation and
+//! its free; outside that time the address behaves like freed memory. Memory that is allocated when its graph is
+//! destroyed stays allocated until it is freed.
 //!
-//! Whether an allocation lives is known twice: as the order of launches will have it (what a launch is checked against)
-//! and as the work has done it (what an access meets).
+//! The liveness of an allocation is tracked twice: in launch order, to validate launches, and in execution order, to
+//! validate accesses.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -23,10 +23,10 @@ use crate::driver::entry::caller_memory::{get, get_array, non_null, put};
 use crate::driver::entry::entries;
 use crate::driver::memory::allocation::space;
 use crate::driver::memory::pool;
-use crate::driver::stream::{Place, Stream};
-use crate::memory::{Kind, Parked, Reach};
+use crate::driver::stream::{OpPlacement, Stream};
+use crate::memory::{Parked, Reach, RegionKind};
 
-/// Bytes of a device's graph memory.
+/// Memory figures of a device's graphs.
 #[derive(Default)]
 struct Account {
     used: AtomicU64,
@@ -46,39 +46,39 @@ fn count_up(now: &AtomicU64, high: &AtomicU64, bytes: u64) {
     high.fetch_max(after, Ordering::Relaxed);
 }
 
-/// What is behind an address.
+/// Backing of an address.
 enum Memory {
-    /// Set aside.
+    /// Reserved.
     Parked(Parked),
-    /// A region.
+    /// A live region.
     Live,
-    /// Nothing any more: the context that owned the region has ended.
+    /// The context that owned the region has been destroyed.
     Gone,
 }
 
-/// An allocation, shared by its node and the copies of it.
+/// An allocation, shared by its node and the node's copies.
 struct Allocation {
     address: u64,
     size: u64,
     owner: u64,
-    /// The devices that may use it.
+    /// The devices that may access it.
     reach: Reach,
     account: Arc<Account>,
     memory: Mutex<Memory>,
-    /// Whether it lives once all that was launched has run.
+    /// Whether it is live after all launches so far.
     lives: AtomicBool,
 }
 
-/// Every allocation whose node or memory exists, by address.
+/// Every allocation that has a node or memory, by address.
 static ALLOCATIONS: Mutex<BTreeMap<u64, Weak<Allocation>>> = Mutex::new(BTreeMap::new());
-/// Those that live, which need no node.
+/// Live allocations, which exist without a node.
 static LIVING: Mutex<BTreeMap<u64, Arc<Allocation>>> = Mutex::new(BTreeMap::new());
 
 fn allocation(address: u64) -> Option<Arc<Allocation>> {
     ALLOCATIONS.lock().get(&address)?.upgrade()
 }
 
-/// Whether the range lies in an allocation of a graph, living or not.
+/// Whether the range lies in a graph allocation, live or not.
 pub(in crate::driver) fn covers(address: u64, len: u64) -> bool {
     let known = ALLOCATIONS.lock();
     let below = known.range(..=address).next_back();
@@ -91,7 +91,7 @@ pub(in crate::driver) fn covers(address: u64, len: u64) -> bool {
 impl Allocation {
     fn new(size: u64, device: &Device, owner: u64, reach: Reach) -> Res<Arc<Allocation>> {
         let region =
-            pool::with_relief(|| space().alloc_owned(size, 512, Kind::Device, owner, reach))?;
+            pool::with_relief(|| space().alloc_owned(size, 512, RegionKind::Device, owner, reach))?;
         let parked = space().park(region.base, |r| r.id == region.id)?;
         let account = account(device.ordinal);
         count_up(&account.reserved, &account.reserved_high, size);
@@ -110,7 +110,7 @@ impl Allocation {
         Ok(allocation)
     }
 
-    /// Puts memory behind the address.
+    /// Backs the address with memory.
     fn begin(self: &Arc<Self>) -> Res {
         let mut memory = self.memory.lock();
         match std::mem::replace(&mut *memory, Memory::Gone) {
@@ -136,7 +136,7 @@ impl Allocation {
         }
     }
 
-    /// Takes the memory from behind the address.
+    /// Removes the memory.
     fn end(&self) -> Res {
         let mut memory = self.memory.lock();
         if !matches!(*memory, Memory::Live) {
@@ -167,28 +167,27 @@ impl Drop for Allocation {
     }
 }
 
-/// `CUDA_MEM_ALLOC_NODE_PARAMS` as 64-bit words: the pool's properties, access descriptions and their number, bytes, the
-/// address.
+/// `CUDA_MEM_ALLOC_NODE_PARAMS` as 64-bit words: pool properties, access descriptors and their count, size, address.
 pub(super) type AllocWords = [u64; 15];
 
-/// A node that allocates.
+/// An allocation node.
 #[derive(Clone)]
 pub(in crate::driver) struct Allocate {
     words: AllocWords,
-    /// The access descriptions, where the words point.
+    /// The access descriptors, which the words point to.
     access: Arc<[[u32; 3]]>,
     allocation: Arc<Allocation>,
 }
 
 impl Allocate {
-    /// Validates what a caller describes and sets memory aside.
+    /// Validates the caller's parameters and reserves the memory.
     ///
     /// # Errors
-    /// `INVALID_VALUE` for no bytes, and for properties that are not those of pinned memory on a device that exists;
-    /// `NOT_SUPPORTED` for memory to be shared with other processes; `OUT_OF_MEMORY`.
+    /// `INVALID_VALUE` for a size of zero, and for properties other than pinned memory on an existing device;
+    /// `NOT_SUPPORTED` for shareable memory; `OUT_OF_MEMORY`.
     pub(super) fn read(w: &AllocWords) -> Res<Allocate> {
-        const PINNED: u32 = 1;
-        const DEVICE: u32 = 1;
+        const PINNED: u32 = sys::CUmemAllocationType::CU_MEM_ALLOCATION_TYPE_PINNED.0;
+        const DEVICE: u32 = sys::CUmemLocationType::CU_MEM_LOCATION_TYPE_DEVICE.0;
         const MOST_ACCESS: u64 = 1024;
         let (kind, handles) = (w[0] as u32, (w[0] >> 32) as u32);
         let (location, ordinal) = (w[1] as u32, (w[1] >> 32) as i32);
@@ -237,7 +236,7 @@ impl Allocate {
         }
     }
 
-    /// The node of `cuMemAllocAsync` in a capture.
+    /// The node of a captured `cuMemAllocAsync`.
     pub(in crate::driver) fn captured(size: u64, ordinal: i32, owner: u64) -> Res<Allocate> {
         let device = device::by_ordinal(ordinal)?;
         let mut words = [0; 15];
@@ -262,7 +261,7 @@ impl Allocate {
     }
 }
 
-/// A node that frees.
+/// A free node.
 #[derive(Clone)]
 pub(in crate::driver) struct Free {
     allocation: Arc<Allocation>,
@@ -285,11 +284,11 @@ impl Free {
     }
 }
 
-/// Frees a graph's allocation outside of graphs. `None` if the address is none's; else the work that frees, to be done
-/// when its turn comes.
+/// Frees a graph allocation outside of graphs. `None` for other addresses, otherwise the stream-ordered work that frees
+/// it.
 ///
 /// # Errors
-/// `INVALID_VALUE` if it does not live, or will not when the work's turn comes.
+/// `INVALID_VALUE` if the allocation is not live, or will not be when the work runs.
 pub(in crate::driver) fn free_later(address: u64) -> Option<Res<impl FnOnce() -> Res + Send>> {
     let found = allocation(address)?;
     if !found.lives.swap(false, Ordering::AcqRel) {
@@ -298,11 +297,11 @@ pub(in crate::driver) fn free_later(address: u64) -> Option<Res<impl FnOnce() ->
     Some(Ok(move || found.end()))
 }
 
-/// Checks a launch against what will live when its turn comes, and remembers what will live after it. With `auto_free`,
-/// what the graph is about to allocate again is freed first.
+/// Validates a launch against what will be live when it runs, and records what is live after it. With `auto_free`, live
+/// allocations that the graph allocates again are freed first.
 ///
 /// # Errors
-/// `INVALID_VALUE` if something would be allocated that lives, or freed that does not.
+/// `INVALID_VALUE` if the launch would allocate live memory or free memory that is not live.
 pub(super) fn launch(plan: &Plan, auto_free: bool, stream: &Arc<Stream>) -> Res {
     let mut after: HashMap<u64, (Arc<Allocation>, bool)> = HashMap::new();
     let mut stale = Vec::new();
@@ -326,7 +325,7 @@ pub(super) fn launch(plan: &Plan, auto_free: bool, stream: &Arc<Stream>) -> Res 
         *lives = begins;
     }
     for allocation in stale {
-        stream.enqueue(&[], Place::HereIfIdle, move |_| {
+        stream.enqueue(&[], OpPlacement::CallerIfIdle, move |_| {
             allocation.end().map_err(|_| Code::ILLEGAL_ADDRESS)
         });
     }
@@ -336,10 +335,10 @@ pub(super) fn launch(plan: &Plan, auto_free: bool, stream: &Arc<Stream>) -> Res 
     Ok(())
 }
 
-/// One of the values in an account.
+/// Accessor of one of an account's values.
 type Value = fn(&Account) -> &AtomicU64;
 
-/// The account of a device and the value that `CUgraphMem_attribute` names in it.
+/// The account of a device, and the accessor for a `CUgraphMem_attribute`.
 fn attribute(ordinal: i32, id: u32) -> Res<(Arc<Account>, Value)> {
     let account = account(device::by_ordinal(ordinal)?.ordinal);
     use sys::CUgraphMem_attribute as Attribute;
@@ -363,7 +362,7 @@ entries! {
         non_null(value)?;
         let (account, high) = attribute(device, id)?;
         // The high-water marks can only be reset.
-        if !matches!(id, 1 | 3) || get::<u64>(value)? != 0 {
+        if !matches!(sys::CUgraphMem_attribute(id), sys::CUgraphMem_attribute::CU_GRAPH_MEM_ATTR_USED_MEM_HIGH | sys::CUgraphMem_attribute::CU_GRAPH_MEM_ATTR_RESERVED_MEM_HIGH) || get::<u64>(value)? != 0 {
             return Err(Code::INVALID_VALUE);
         }
         let now = if id == 1 { &account.used } else { &account.reserved };
@@ -371,7 +370,7 @@ entries! {
         Ok(())
     }
     fn graph_mem_trim "cuDeviceGraphMemTrim" (device: i32) {
-        // Nothing is kept that no graph and no caller needs.
+        // No memory is cached.
         device::by_ordinal(device).map(|_| ())
     }
     fn mem_alloc_get "cuGraphMemAllocNodeGetParams" (node: u64, out: u64) {

@@ -1,16 +1,16 @@
-//! Graphs: work that is described first and launched later, as often as wanted.
+//! Graphs: work that is described once and launched any number of times.
 //!
-//! Belongs here: graphs and their nodes, stream capture, executable graphs, user objects. What a node does is defined
-//! where the same work is defined for streams (`launch`, `memset`, `copy`, ...): a node holds a validated, copied
-//! description of it.
+//! Belongs here: graphs and their nodes, stream capture, executable graphs, user objects. The work of a node is defined
+//! where the same work is defined for streams (`launch_kernel`, `memset`, `copy`, ...); a node holds a validated copy
+//! of its description.
 //!
-//! * `mod.rs`: the graph as a structure; `node.rs`: what nodes hold.
-//! * `build.rs`, `edges.rs`, `params.rs`: the entry points that make and change graphs.
+//! * `mod.rs`: the structure of graphs; `node.rs`: the payload of nodes.
+//! * `build.rs`, `edges.rs`, `params.rs`: the entry points that create and change graphs.
 //! * `exec.rs`, `plan.rs`, `update.rs`: executable graphs: instantiation, launch, updates.
-//! * `capture.rs`: streams whose work becomes nodes. `memory.rs`: memory that graphs allocate. `objects.rs`: user objects.
-//! * `dot.rs`: graphs for the eye.
+//! * `capture.rs`: stream capture. `memory.rs`: graph-allocated memory. `objects.rs`: user objects.
+//! * `dot.rs`: DOT output.
 //!
-//! Locks are taken in this order: captures, executable graph, graph, embedded graph, handle tables.
+//! Lock order: captures, executable graph, graph, embedded graph, handle tables.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -41,7 +41,7 @@ use objects::Objects;
 static GRAPHS: Table<Graph> = Table::new(HandleKind::Graph);
 static NODES: Table<Weak<Graph>> = Table::new(HandleKind::Node);
 
-/// The entry points of graphs.
+/// The entry points of this folder.
 pub(super) fn entry_points() -> impl Iterator<Item = &'static Entry> {
     [
         build::ENTRIES,
@@ -58,15 +58,15 @@ pub(super) fn entry_points() -> impl Iterator<Item = &'static Entry> {
     .flatten()
 }
 
-/// Graphs may be embedded in graphs this deep.
+/// Maximum nesting depth of graphs.
 const MOST_LEVELS: usize = 128;
-/// Most nodes of a graph, those of embedded graphs included.
+/// Maximum number of nodes of a graph, including embedded graphs.
 const MOST_NODES: usize = 1 << 22;
 
-/// `CUgraphEdgeData`: the port of the node before, the port of the node after, the type; the rest is zero.
+/// `CUgraphEdgeData`: source port, destination port, type; the rest is zero.
 pub(super) type EdgeData = [u8; 8];
 
-/// One end of an edge: the node at the other end, and what the edge carries.
+/// One end of an edge: the node at the other end and the edge's data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Edge {
     pub(super) node: u64,
@@ -74,23 +74,23 @@ pub(super) struct Edge {
 }
 
 impl Edge {
-    /// An edge that carries nothing: the whole of `node` comes first.
+    /// An edge without data: it waits for the whole of `node`.
     pub(super) fn plain(node: u64) -> Edge {
         Edge { node, data: [0; 8] }
     }
 }
 
-/// A node in its graph. It has the number its handle is made of.
+/// A node of a graph. Its key is its handle.
 #[derive(Clone)]
 pub(super) struct Node {
     pub(super) payload: Arc<Payload>,
-    /// The node this was cloned from, zero if it was not.
+    /// The node this was cloned from, or zero.
     pub(super) origin: u64,
-    /// Number in the graph, and in its clones.
+    /// Number in the graph and in its clones.
     pub(super) local: u32,
-    /// What it depends on.
+    /// Its dependencies.
     pub(super) before: Vec<Edge>,
-    /// What depends on it.
+    /// Its dependents.
     pub(super) after: Vec<Edge>,
 }
 
@@ -98,33 +98,33 @@ pub(super) struct Node {
 pub(super) struct Graph {
     pub(super) id: u64,
     pub(super) handle: u64,
-    /// Whether callers know it and its nodes by handles. An executable graph's own copy is not known.
+    /// Whether callers have handles of the graph and its nodes. The copy of an executable graph is private.
     public: bool,
-    /// The node that embeds it, zero for a graph that stands for itself.
+    /// The node that embeds it, or zero.
     embedded_in: AtomicU64,
-    state: Mutex<State>,
+    state: Mutex<GraphState>,
 }
 
-/// What a graph's lock protects.
+/// GraphState under a graph's lock.
 #[derive(Default)]
-pub(super) struct State {
-    /// By handle, which is the order in which they were made.
+pub(super) struct GraphState {
+    /// By handle, that is, in order of creation.
     pub(super) nodes: BTreeMap<u64, Node>,
-    /// Handle of the graph this was cloned from, zero if it was not.
+    /// Handle of the graph this was cloned from, or zero.
     pub(super) cloned_from: u64,
     pub(super) objects: Objects,
-    /// Nodes that allocate or free memory, in embedded graphs too.
+    /// Number of nodes that allocate or free memory, including embedded graphs.
     pub(super) memory_nodes: usize,
-    /// The one executable graph that a graph with such nodes may have.
+    /// The executable graph; a graph with memory nodes can have only one.
     pub(super) executable: Weak<exec::Exec>,
     /// Number of the next node.
     next_local: u32,
-    /// Number of captures that place nodes here; a graph is not instantiated meanwhile.
+    /// Number of captures that add nodes here; meanwhile the graph cannot be instantiated.
     pub(super) capturing: usize,
 }
 
 impl Graph {
-    fn make(public: bool, embedded_in: u64, state: State) -> Arc<Graph> {
+    fn make(public: bool, embedded_in: u64, state: GraphState) -> Arc<Graph> {
         let id = fresh_id();
         let graph = Arc::new(Graph {
             id,
@@ -141,23 +141,23 @@ impl Graph {
         graph
     }
 
-    /// An empty graph whose handle is known.
+    /// Creates an empty public graph.
     pub(super) fn create() -> Arc<Graph> {
-        let graph = Self::make(true, 0, State::default());
+        let graph = Self::make(true, 0, GraphState::default());
         GRAPHS.insert(graph.id, graph.clone());
         graph
     }
 
-    pub(super) fn lock(&self) -> MutexGuard<'_, State> {
+    pub(super) fn lock(&self) -> MutexGuard<'_, GraphState> {
         self.state.lock()
     }
 
-    /// A copy with all nodes, edges and references to user objects, graphs within included. `level` says how deep the
-    /// copy will be embedded.
+    /// Copies the graph with all nodes, edges, user object references and embedded graphs. `level` is the nesting level
+    /// of the copy.
     ///
     /// # Errors
-    /// `NOT_SUPPORTED` for a graph with nodes that allocate or free memory, unless `with_memory`; `INVALID_VALUE` if
-    /// graphs lie too deep in one another.
+    /// `NOT_SUPPORTED` for a graph with memory nodes, unless `with_memory`; `INVALID_VALUE` if the nesting becomes too
+    /// deep.
     pub(super) fn copy(
         self: &Arc<Graph>,
         public: bool,
@@ -173,7 +173,7 @@ impl Graph {
             return Err(Code::NOT_SUPPORTED);
         }
         let fresh: HashMap<u64, u64> = state.nodes.keys().map(|&n| (n, new_node())).collect();
-        // Handles grow, so the order of creation stays.
+        // Handles increase, so the order of creation is preserved.
         let moved = |edges: &[Edge]| -> Vec<Edge> {
             let edges = edges.iter();
             edges
@@ -203,13 +203,13 @@ impl Graph {
             };
             nodes.insert(fresh[&handle], copy);
         }
-        let state = State {
+        let state = GraphState {
             nodes,
             cloned_from: self.handle,
             objects: state.objects.clone(),
             memory_nodes: state.memory_nodes,
             next_local: state.next_local,
-            ..State::default()
+            ..GraphState::default()
         };
         let copy = Self::make(public, embedded_in, state);
         if public {
@@ -218,7 +218,7 @@ impl Graph {
         Ok(copy)
     }
 
-    /// Nodes here and in embedded graphs.
+    /// Number of nodes, including embedded graphs.
     pub(super) fn size(&self) -> usize {
         let state = self.lock();
         let inner = state.nodes.values().map(|n| match &*n.payload {
@@ -228,7 +228,7 @@ impl Graph {
         inner.fold(state.nodes.len(), usize::saturating_add)
     }
 
-    /// How many graphs lie in one another here, this one included.
+    /// Nesting height, counting this graph.
     pub(super) fn height(&self) -> usize {
         let state = self.lock();
         let inner = state.nodes.values().map(|n| match &*n.payload {
@@ -238,7 +238,7 @@ impl Graph {
         1 + inner.max().unwrap_or(0)
     }
 
-    /// How deep this graph is embedded: zero if it stands for itself.
+    /// Nesting level: zero for a top-level graph.
     pub(super) fn level(&self) -> usize {
         let mut level = 0;
         let mut node = self.embedded_in();
@@ -249,12 +249,12 @@ impl Graph {
         level
     }
 
-    /// The node that embeds it, zero for a graph that stands for itself.
+    /// The node that embeds it, or zero.
     pub(super) fn embedded_in(&self) -> u64 {
         self.embedded_in.load(Ordering::Acquire)
     }
 
-    /// Whether this graph is `other` or lies in it.
+    /// Whether this graph is `other` or is embedded in it.
     pub(super) fn lies_in(&self, other: &Graph) -> bool {
         if self.id == other.id {
             return true;
@@ -270,10 +270,10 @@ impl Graph {
         false
     }
 
-    /// Adds a node that holds `inner`, a graph nobody else embeds.
+    /// Adds a node that embeds `inner`, which no other node embeds.
     ///
     /// # Errors
-    /// `INVALID_VALUE` if graphs would lie too deep in one another, `OUT_OF_MEMORY` for too many nodes, and those of
+    /// `INVALID_VALUE` if the nesting becomes too deep, `OUT_OF_MEMORY` for too many nodes, and those of
     /// [`Graph::add`].
     pub(super) fn embed(self: &Arc<Graph>, inner: Arc<Graph>, before: &[Edge]) -> Res<u64> {
         if self.level() + 1 + inner.height() > MOST_LEVELS {
@@ -287,15 +287,20 @@ impl Graph {
         Ok(node)
     }
 
-    /// Adds a node that depends on `before`, which [`State::check_dependencies`] has seen.
+    /// Adds a node that depends on `before`, which has passed [`GraphState::check_dependencies`].
     pub(super) fn add(self: &Arc<Graph>, payload: Payload, before: &[Edge]) -> Res<u64> {
         let mut state = self.lock();
         state.check_dependencies(before, &payload)?;
         Ok(self.add_checked(&mut state, payload, before))
     }
 
-    /// [`Graph::add`] under a lock already held, for dependencies that are known to be good.
-    fn add_checked(self: &Arc<Graph>, state: &mut State, payload: Payload, before: &[Edge]) -> u64 {
+    /// [`Graph::add`] under a lock already held, for checked dependencies.
+    fn add_checked(
+        self: &Arc<Graph>,
+        state: &mut GraphState,
+        payload: Payload,
+        before: &[Edge],
+    ) -> u64 {
         let handle = new_node();
         state.memory_nodes += payload.memory_nodes();
         let node = Node {
@@ -316,7 +321,7 @@ impl Graph {
         handle
     }
 
-    /// Makes the handles of the graph and of all in it unknown. Executable graphs made from it live on.
+    /// Invalidates the handles of the graph and its contents. Executable graphs made from it stay valid.
     fn retire(self: &Arc<Graph>) {
         let _ = GRAPHS.remove(self.handle);
         let inner: Vec<Arc<Graph>> = {
@@ -333,11 +338,11 @@ impl Graph {
     }
 }
 
-impl State {
-    /// Whether `edges` name nodes of this graph, each once, and what they carry fits a node with that payload after them.
+impl GraphState {
+    /// Checks that `edges` name distinct nodes of this graph and that their data fits a dependent with that payload.
     ///
     /// # Errors
-    /// `INVALID_VALUE` if not; `OUT_OF_MEMORY` if there are too many nodes.
+    /// `INVALID_VALUE` if a check fails, `OUT_OF_MEMORY` if there are too many nodes.
     pub(super) fn check_dependencies(&self, edges: &[Edge], payload: &Payload) -> Res {
         if self.nodes.len() >= MOST_NODES {
             return Err(Code::OUT_OF_MEMORY);
@@ -350,7 +355,7 @@ impl State {
             }
             check_edge(edge.data, &from.payload, payload)?;
         }
-        // What a graph frees it frees once.
+        // A graph frees an allocation at most once.
         if let Payload::MemFree(f) = payload {
             let mut nodes = self.nodes.values();
             let frees =
@@ -362,7 +367,7 @@ impl State {
         Ok(())
     }
 
-    /// Draws an edge between nodes that exist.
+    /// Adds an edge between existing nodes.
     pub(super) fn connect(&mut self, from: u64, to: u64, data: EdgeData) {
         if let Some(node) = self.nodes.get_mut(&from) {
             node.after.push(Edge { node: to, data });
@@ -381,7 +386,7 @@ impl State {
         }
     }
 
-    /// What the edge between two nodes carries, if there is one.
+    /// The data of the edge between two nodes, if there is one.
     pub(super) fn edge(&self, from: u64, to: u64) -> Option<EdgeData> {
         let (a, b) = (self.nodes.get(&from)?, self.nodes.get(&to)?);
         let found = if a.after.len() < b.before.len() {
@@ -393,7 +398,7 @@ impl State {
     }
 }
 
-/// Whether an edge may carry `data` between nodes with those payloads.
+/// Checks an edge's data against the payloads of its nodes.
 fn check_edge(data: EdgeData, from: &Payload, to: &Payload) -> Res {
     const PROGRAMMATIC: u8 = 1;
     let [from_port, to_port, kind, rest @ ..] = data;
@@ -401,7 +406,7 @@ fn check_edge(data: EdgeData, from: &Payload, to: &Payload) -> Res {
         return Err(Code::INVALID_VALUE);
     }
     let kernel = |p: &Payload| matches!(p, Payload::Kernel(_));
-    // A programmatic edge lies between kernels and begins at a port other than the default one, which is all others' only.
+    // A programmatic edge connects kernels and starts at a non-default port; all other edges use the default port.
     let fits = match (kind, from_port) {
         (PROGRAMMATIC, 1 | 2) => kernel(from) && kernel(to),
         (_, from_port) => kind == 0 && from_port == 0,
@@ -415,7 +420,7 @@ fn check_edge(data: EdgeData, from: &Payload, to: &Payload) -> Res {
 
 impl Drop for Graph {
     fn drop(&mut self) {
-        // The handles of a graph that a capture or a node gave up.
+        // Removes the handles of a graph that a capture or a node has released.
         if self.public {
             for &node in self.lock().nodes.keys() {
                 let _ = NODES.remove(node);
@@ -424,29 +429,29 @@ impl Drop for Graph {
     }
 }
 
-/// A handle for a new node.
+/// Returns a handle for a new node.
 fn new_node() -> u64 {
     handle_of(HandleKind::Node, fresh_id())
 }
 
-/// The graph a handle names.
+/// The graph of a handle.
 ///
 /// # Errors
-/// `INVALID_VALUE` for a handle of nothing.
+/// `INVALID_VALUE` for an invalid handle.
 pub(super) fn find(handle: u64) -> Res<Arc<Graph>> {
     GRAPHS.find(handle).ok_or(Code::INVALID_VALUE)
 }
 
-/// The graph in which the node with that handle is.
+/// The graph that contains a node.
 ///
 /// # Errors
-/// `INVALID_VALUE` for a handle of nothing.
+/// `INVALID_VALUE` for an invalid handle.
 pub(super) fn graph_of(node: u64) -> Res<Arc<Graph>> {
     let graph = NODES.find(node).ok_or(Code::INVALID_VALUE)?;
     graph.upgrade().ok_or(Code::INVALID_VALUE)
 }
 
-/// What the node with that handle holds.
+/// The payload of a node.
 pub(super) fn payload_of(node: u64) -> Res<Arc<Payload>> {
     let graph = graph_of(node)?;
     let state = graph.lock();

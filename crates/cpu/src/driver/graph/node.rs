@@ -1,9 +1,11 @@
-//! What nodes hold: validated descriptions of work, with everything a caller pointed at copied.
+//! Node payloads: validated descriptions of work, with copies of all data that the caller passed by address.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use cupyrite_sys::driver::CUgraphNodeType as NodeType;
+use cupyrite_sys::driver::{
+    CUgraphNodeType as NodeType, CUlaunchAttributeID as Attribute, CUmemorytype,
+};
 
 use super::{Graph, memory};
 use crate::driver::context::{self, Context};
@@ -12,18 +14,18 @@ use crate::driver::entry::errors::Code;
 use crate::driver::memory::copy_nd;
 use crate::driver::memory::memset::Fill;
 use crate::driver::module::function::FUNCTIONS;
-use crate::driver::module::launch_kernel::{Launch, RawAttribute, Request};
+use crate::driver::module::launch_kernel::{Launch, LaunchConfig, RawAttribute};
 use crate::driver::stream::HostCall;
 use crate::driver::stream::event::{self, Event};
 use crate::driver::stream::stream_memory::Batch;
 
-/// What a node does.
+/// The work of a node.
 pub(in crate::driver) enum Payload {
     Kernel(Kernel),
     Memcpy(Memcpy),
     Memset(Memset),
     Host(HostCall),
-    /// A graph that is part of this one.
+    /// An embedded graph.
     Graph(Arc<Graph>),
     Empty,
     EventWait(EventNode),
@@ -51,7 +53,7 @@ impl Payload {
         }
     }
 
-    /// The graph within, if it is a node of that kind.
+    /// The embedded graph of a child graph node.
     pub(super) fn inner(&self) -> Option<&Arc<Graph>> {
         match self {
             Payload::Graph(inner) => Some(inner),
@@ -59,7 +61,7 @@ impl Payload {
         }
     }
 
-    /// Nodes that allocate or free memory, here and within.
+    /// Number of memory nodes, here and in embedded graphs.
     pub(super) fn memory_nodes(&self) -> usize {
         match self {
             Payload::MemAlloc(_) | Payload::MemFree(_) => 1,
@@ -68,7 +70,7 @@ impl Payload {
         }
     }
 
-    /// The context in which it runs and which a failure hits; `None` for the context of the stream it is launched in.
+    /// The context in which the node runs and which a failure affects; `None` for the context of the launch's stream.
     pub(super) fn context(&self) -> Option<&Arc<Context>> {
         match self {
             Payload::Kernel(k) => Some(&k.launch.function.context),
@@ -79,7 +81,7 @@ impl Payload {
         }
     }
 
-    /// Whether it can be switched off in an executable graph.
+    /// Whether the node can be disabled in an executable graph.
     pub(super) fn can_be_disabled(&self) -> bool {
         matches!(
             self,
@@ -87,8 +89,8 @@ impl Payload {
         )
     }
 
-    /// Does the work on this thread. Graphs within and events are not work but structure: the plan of a launch has
-    /// taken them apart.
+    /// Runs the work on this thread. Embedded graphs and events are structure, not work: the plan of a launch resolves
+    /// them.
     pub(super) fn run(&self) -> Res {
         match self {
             Payload::Kernel(k) => k.launch.run(),
@@ -112,14 +114,14 @@ impl Payload {
 /// A `CUlaunchAttributeValue`.
 pub(super) type AttributeValue = [u64; 8];
 
-/// `CU_LAUNCH_ATTRIBUTE_COOPERATIVE`.
-pub(super) const COOPERATIVE: u32 = 2;
+/// Stored in the launch rather than among the attributes.
+pub(super) const COOPERATIVE: u32 = Attribute::CU_LAUNCH_ATTRIBUTE_COOPERATIVE.0;
 
-/// A launch in a graph.
+/// A kernel launch in a graph.
 #[derive(Clone)]
 pub(in crate::driver) struct Kernel {
     pub(super) launch: Launch,
-    /// By `CUlaunchAttributeID`; cooperation is in the launch.
+    /// By `CUlaunchAttributeID`; cooperation is part of the launch.
     pub(super) attributes: BTreeMap<u32, AttributeValue>,
 }
 
@@ -127,12 +129,12 @@ pub(in crate::driver) struct Kernel {
 pub(super) type KernelWords = [u64; 9];
 
 impl Kernel {
-    /// The node of a launch that is captured.
+    /// The node of a captured launch.
     pub(in crate::driver) fn captured(launch: Launch, raw: &[RawAttribute]) -> Kernel {
         let mut attributes = BTreeMap::new();
         for attribute in raw {
             let [id, value @ ..] = *attribute;
-            // Events become dependencies, and cooperation is in the launch.
+            // Events become dependencies; cooperation is part of the launch.
             if !matches!(id as u32, 0 | COOPERATIVE | 7 | 12) {
                 attributes.insert(id as u32, value);
             }
@@ -140,7 +142,7 @@ impl Kernel {
         Kernel { launch, attributes }
     }
 
-    /// Validates what a caller describes. `cooperative` is what the node was before, if it was.
+    /// Validates the caller's parameters. `cooperative` is the node's previous setting.
     pub(super) fn read(w: &KernelWords, cooperative: bool) -> Res<Kernel> {
         let handle = if w[0] != 0 { w[0] } else { w[7] };
         if handle == 0 {
@@ -153,21 +155,21 @@ impl Kernel {
         };
         let halves = |i: usize| (w[i] as u32, (w[i] >> 32) as u32);
         let ((gx, gy), (gz, bx), (by, bz)) = (halves(1), halves(2), halves(3));
-        let request = Request {
+        let config = LaunchConfig {
             grid: [gx, gy, gz],
             block: [bx, by, bz],
             dynamic_shared: w[4] as u32,
             cooperative,
         };
         Ok(Kernel {
-            launch: Launch::prepare(handle, &context, request, w[5], w[6])?,
+            launch: Launch::prepare(handle, &context, config, w[5], w[6])?,
             attributes: BTreeMap::new(),
         })
     }
 
-    /// What the caller described, with the arguments' addresses in the node.
+    /// The caller's parameters, with the addresses of the node's copies of the arguments.
     pub(super) fn words(&self) -> KernelWords {
-        let request = &self.launch.request;
+        let config = &self.launch.config;
         let pair = |a: u32, b: u32| u64::from(a) | u64::from(b) << 32;
         let is_function = FUNCTIONS.find(self.launch.handle).is_some();
         let (function, kernel) = if is_function {
@@ -175,13 +177,13 @@ impl Kernel {
         } else {
             (0, self.launch.handle)
         };
-        let ([gx, gy, gz], [bx, by, bz]) = (request.grid, request.block);
+        let ([gx, gy, gz], [bx, by, bz]) = (config.grid, config.block);
         [
             function,
             pair(gx, gy),
             pair(gz, bx),
             pair(by, bz),
-            request.dynamic_shared.into(),
+            config.dynamic_shared.into(),
             self.launch.arguments.pointers(),
             0,
             kernel,
@@ -197,33 +199,35 @@ impl Kernel {
         check_attribute(id)?;
         if id == COOPERATIVE {
             let mut value = [0; 8];
-            value[0] = u64::from(self.launch.request.cooperative);
+            value[0] = u64::from(self.launch.config.cooperative);
             return Ok(value);
         }
         Ok(self.attributes.get(&id).copied().unwrap_or([0; 8]))
     }
 
-    /// The node with an attribute set.
+    /// A copy of the node with an attribute set.
     ///
     /// # Errors
-    /// `INVALID_VALUE` for an attribute that kernel nodes do not have, or a launch that it makes impossible.
+    /// `INVALID_VALUE` for an attribute that kernel nodes do not have, or that makes the launch invalid.
     pub(super) fn with_attribute(&self, id: u32, value: AttributeValue) -> Res<Kernel> {
         check_attribute(id)?;
         let mut kernel = self.clone();
         if id == COOPERATIVE {
             let cooperative = value[0] as u32 != 0;
-            kernel.launch = self.launch.with_request(Request {
+            kernel.launch = self.launch.with_config(LaunchConfig {
                 cooperative,
-                ..self.launch.request
+                ..self.launch.config
             })?;
             return Ok(kernel);
         }
-        // A node that is updated from the device.
-        if id == 13 && value[0] as u32 != 0 {
+        // Nodes updated from the device.
+        if id == Attribute::CU_LAUNCH_ATTRIBUTE_DEVICE_UPDATABLE_KERNEL_NODE.0
+            && value[0] as u32 != 0
+        {
             return Err(Code::NOT_SUPPORTED);
         }
-        // Clusters do not exist on this device: a size of one is the only one.
-        if id == 4 {
+        // The device has no clusters: the only valid size is one.
+        if id == Attribute::CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION.0 {
             let dims = [value[0] as u32, (value[0] >> 32) as u32, value[1] as u32];
             if dims.contains(&0) {
                 return Err(Code::INVALID_VALUE);
@@ -236,20 +240,20 @@ impl Kernel {
         Ok(kernel)
     }
 
-    /// The node with the attributes of another.
+    /// A copy of the node with the attributes of `other`.
     pub(super) fn with_attributes_of(&self, other: &Kernel) -> Res<Kernel> {
-        let cooperative = other.launch.request.cooperative;
+        let cooperative = other.launch.config.cooperative;
         Ok(Kernel {
-            launch: self.launch.with_request(Request {
+            launch: self.launch.with_config(LaunchConfig {
                 cooperative,
-                ..self.launch.request
+                ..self.launch.config
             })?,
             attributes: other.attributes.clone(),
         })
     }
 }
 
-/// Which attributes a kernel node has: all of a launch but those that are about its place in a stream.
+/// Validates a kernel node attribute: those of a launch, except for the ones about its position in a stream.
 fn check_attribute(id: u32) -> Res {
     match id {
         1 | 2 | 4 | 5 | 8..=10 | 13 | 14 => Ok(()),
@@ -257,17 +261,17 @@ fn check_attribute(id: u32) -> Res {
     }
 }
 
-/// A copy in a graph.
+/// A memory copy in a graph.
 #[derive(Clone)]
 pub(in crate::driver) struct Memcpy {
-    /// `CUDA_MEMCPY3D` as the caller gave it.
+    /// The caller's `CUDA_MEMCPY3D`.
     pub(super) words: copy_nd::Words3,
     pub(super) context: Arc<Context>,
     pub(super) job: copy_nd::Job,
 }
 
 impl Memcpy {
-    /// Validates a copy; addresses may be of memory that a graph is going to allocate.
+    /// Validates a copy; its memory may be memory that a graph allocates later.
     pub(in crate::driver) fn prepare(words: copy_nd::Words3, context: Arc<Context>) -> Res<Memcpy> {
         if words[22..].contains(&0) {
             return Err(Code::INVALID_VALUE);
@@ -279,14 +283,14 @@ impl Memcpy {
         })
     }
 
-    /// A copy of `len` bytes; the memory types are `CUmemorytype` of target and source.
+    /// A copy of `len` bytes; the memory types are the `CUmemorytype` of destination and source.
     pub(in crate::driver) fn linear(
         to: (u32, u64),
         from: (u32, u64),
         len: u64,
         context: Arc<Context>,
     ) -> Res<Memcpy> {
-        const HOST: u32 = 1;
+        const HOST: u32 = CUmemorytype::CU_MEMORYTYPE_HOST.0;
         let mut words = [0; 25];
         for (at, (kind, address)) in [(0, from), (11, to)] {
             words[at + 4] = kind.into();
@@ -296,14 +300,14 @@ impl Memcpy {
         Self::prepare(words, context)
     }
 
-    /// Does the copy on this thread.
+    /// Performs the copy on this thread.
     fn run(&self) -> Res {
-        // The memory may have been freed since: then the copy is refused as a kernel's access would be.
+        // The memory may have been freed since; that fails as a kernel's access would.
         self.job.is_pageable().map_err(|_| Code::ILLEGAL_ADDRESS)?;
         self.job.run().map_err(|_| Code::ILLEGAL_ADDRESS)
     }
 
-    /// One row: neither rows nor slices beyond the first.
+    /// Whether the copy is a single row.
     pub(super) fn is_linear(&self) -> bool {
         self.words[23] <= 1 && self.words[24] <= 1
     }
@@ -314,7 +318,7 @@ impl Memcpy {
     }
 }
 
-/// A set in a graph.
+/// A memory fill in a graph.
 #[derive(Clone)]
 pub(in crate::driver) struct Memset {
     pub(in crate::driver) fill: Fill,
@@ -325,7 +329,7 @@ pub(in crate::driver) struct Memset {
 pub(super) type MemsetWords = [u64; 5];
 
 impl Memset {
-    /// Validates a set; the address may be of memory that a graph is going to allocate.
+    /// Validates a fill; its memory may be memory that a graph allocates later.
     pub(in crate::driver) fn prepare(fill: Fill, context: Arc<Context>) -> Res<Memset> {
         fill.check(memory::covers)?;
         Ok(Memset { fill, context })
@@ -358,14 +362,14 @@ impl Memset {
     }
 }
 
-/// Values that a graph writes and waits for.
+/// Stream memory operations in a graph.
 #[derive(Clone)]
 pub(in crate::driver) struct MemOps {
     batch: Arc<Batch>,
     pub(super) context: Arc<Context>,
 }
 
-/// `CUDA_BATCH_MEM_OP_NODE_PARAMS` as 64-bit words: the context, the number of operations, where they are, flags.
+/// `CUDA_BATCH_MEM_OP_NODE_PARAMS` as 64-bit words: context, number of operations, their address, flags.
 pub(super) type MemOpsWords = [u64; 4];
 
 impl MemOps {

@@ -1,4 +1,4 @@
-//! User objects: things of a caller that graphs keep alive, with a function that is called when nobody does any more.
+//! User objects: caller data that graphs keep alive, with a destructor that runs after the last release.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -16,11 +16,11 @@ use crate::driver::stream::queue::Op;
 
 static OBJECTS: Table<Object> = Table::new(HandleKind::UserObject);
 
-/// `CU_USER_OBJECT_NO_DESTRUCTOR_SYNC`: the only flag, and one that must be given.
+/// Required by `cuUserObjectCreate`; there is no other flag.
 const NO_DESTRUCTOR_SYNC: u32 = sys::CUuserObject_flags::CU_USER_OBJECT_NO_DESTRUCTOR_SYNC.0;
-/// `CU_GRAPH_USER_OBJECT_MOVE`: the graph takes over references of the caller.
+/// The graph takes over the caller's references.
 const MOVE: u32 = sys::CUuserObjectRetain_flags::CU_GRAPH_USER_OBJECT_MOVE.0;
-/// Most references at a time.
+/// Maximum reference count.
 const MOST: u64 = i32::MAX as u64;
 
 /// A user object.
@@ -41,11 +41,10 @@ impl Object {
             .map_err(|_| Code::INVALID_VALUE)
     }
 
-    /// Gives references up. With the last one the handle is forgotten, and the destructor is called on a thread of the
-    /// driver.
+    /// Releases references. The last one removes the handle and runs the destructor on a driver thread.
     ///
     /// # Errors
-    /// `INVALID_VALUE` if there are not that many.
+    /// `INVALID_VALUE` if there are fewer references.
     fn release(&self, count: u64) -> Res {
         if count == 0 {
             return Ok(());
@@ -60,7 +59,7 @@ impl Object {
             let _ = OBJECTS.remove(handle_of(HandleKind::UserObject, self.id));
             let (destructor, data) = (self.destructor, self.data);
             Op::new(Some(Box::new(move || {
-                // SAFETY: the caller promised that the address, which is executable, is a function of this type.
+                // SAFETY: the caller passed the address, which is executable, as a function of this type.
                 unsafe { host_call::run(destructor, data) };
             })))
             .release();
@@ -69,14 +68,14 @@ impl Object {
     }
 }
 
-/// References to one object that somebody holds.
+/// Counted references to one object.
 struct Held {
     object: Arc<Object>,
     count: u64,
 }
 
 impl Held {
-    /// The same number of references again, for a copy of the holder.
+    /// Retains the same number of references again, for a copy of the holder.
     fn again(&self) -> Option<Held> {
         self.object.retain(self.count).ok()?;
         Some(Held {
@@ -104,7 +103,7 @@ impl Clone for Objects {
 }
 
 impl Objects {
-    /// Takes references that have been counted already.
+    /// Takes over references that are already counted.
     fn add(&mut self, object: &Arc<Object>, count: u64) {
         let held = self.0.entry(object.id).or_insert_with(|| Held {
             object: object.clone(),
@@ -113,7 +112,7 @@ impl Objects {
         held.count += count;
     }
 
-    /// Gives references up.
+    /// Releases references.
     fn remove(&mut self, object: &Object, count: u64) -> Res {
         let held = self.0.get_mut(&object.id).ok_or(Code::INVALID_VALUE)?;
         if held.count < count {
@@ -133,7 +132,7 @@ fn get_object(handle: u64) -> Res<Arc<Object>> {
     OBJECTS.find(handle).ok_or(Code::INVALID_VALUE)
 }
 
-/// A number of references must be positive and an `int`.
+/// Validates a reference count: a positive `int`.
 fn check_count(count: u32) -> Res<u64> {
     if count == 0 || u64::from(count) > MOST {
         return Err(Code::INVALID_VALUE);

@@ -1,4 +1,4 @@
-//! The parameters of nodes: reading what callers describe, telling it back, and changing it.
+//! Node parameters: reading, reporting and changing them.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ use crate::driver::stream::HostCall;
 /// `CUgraphNodeParams` as 64-bit words: the type and reserved words, 29 words for the type's parameters, one reserved.
 pub(super) type GenericWords = [u64; 32];
 
-/// What the parameters of a node that is to be added describe.
+/// The parameters of a node to be added.
 pub(super) enum Described {
     Payload(Box<Payload>),
     /// A graph to be cloned into the node.
@@ -27,12 +27,12 @@ pub(super) enum Described {
     Move(Arc<Graph>),
 }
 
-/// The first so many words of a type's parameters.
+/// The first `N` words of a type's parameters.
 fn part<const N: usize>(w: &GenericWords, at: usize) -> [u64; N] {
     std::array::from_fn(|i| w[2 + at + i])
 }
 
-/// `CUDA_KERNEL_NODE_PARAMS_v1`, which ends before the kernel and the context.
+/// `CUDA_KERNEL_NODE_PARAMS_v1`, which lacks the kernel and the context.
 pub(super) fn kernel_v1(params: u64) -> Res<KernelWords> {
     let [a, b, c, d, e, f, g] = get::<[u64; 7]>(params)?;
     Ok([a, b, c, d, e, f, g, 0, 0])
@@ -41,8 +41,8 @@ pub(super) fn kernel_v1(params: u64) -> Res<KernelWords> {
 /// Validates `CUgraphNodeParams`.
 ///
 /// # Errors
-/// `INVALID_VALUE` for reserved words that are not zero and for a type that does not exist, `NOT_SUPPORTED` for one that
-/// this device does not have, and those of the type.
+/// `INVALID_VALUE` for non-zero reserved words and unknown types, `NOT_SUPPORTED` for types that this device lacks, and
+/// the errors of the type.
 pub(super) fn read_generic(w: &GenericWords) -> Res<Described> {
     if w[0] >> 32 != 0 || w[1] != 0 || w[31] != 0 {
         return Err(Code::INVALID_VALUE);
@@ -92,18 +92,18 @@ pub(super) fn read_generic(w: &GenericWords) -> Res<Described> {
     Ok(Described::Payload(Box::new(payload)))
 }
 
-/// Where `CUDA_MEM_ALLOC_NODE_PARAMS` has the address, in `CUgraphNodeParams`.
+/// Byte offset of `CUDA_MEM_ALLOC_NODE_PARAMS`'s address in `CUgraphNodeParams`.
 const ALLOCATED_AT: u64 = 8 * (2 + 14);
 
-/// Tells what adding a node decided.
-pub(super) fn tell_added(payload: &Payload, params: u64) -> Res {
+/// Writes outputs of adding a node.
+pub(super) fn put_outputs(payload: &Payload, params: u64) -> Res {
     match payload {
         Payload::MemAlloc(a) => put(params + ALLOCATED_AT, a.address()),
         _ => Ok(()),
     }
 }
 
-/// The words that describe a node.
+/// A node's parameters as words.
 fn generic_words(payload: &Payload) -> GenericWords {
     let mut w = [0u64; 32];
     w[0] = payload.kind().0.into();
@@ -130,14 +130,14 @@ fn generic_words(payload: &Payload) -> GenericWords {
     w
 }
 
-/// A node of the wrong type.
+/// Error for a node of the wrong type.
 const WRONG: Code = Code::INVALID_VALUE;
 
-/// Changes a node's parameters: `change` makes the new ones of the old.
+/// Changes a node's parameters; `change` derives the new ones from the old.
 fn replace(node: u64, change: impl FnOnce(&Payload) -> Res<Payload>) -> Res {
     let graph = graph_of(node)?;
     let old = payload_of(node)?;
-    // Not under the graph's lock: what is read from the caller may fault.
+    // Outside the graph's lock, because reading caller memory may fail.
     let new = change(&old)?;
     let mut state = graph.lock();
     let node = state.nodes.get_mut(&node).ok_or(Code::INVALID_VALUE)?;
@@ -145,17 +145,17 @@ fn replace(node: u64, change: impl FnOnce(&Payload) -> Res<Payload>) -> Res {
     Ok(())
 }
 
-/// A kernel node with new parameters; its attributes stay.
+/// A kernel node with new parameters; its attributes are kept.
 pub(super) fn new_kernel(old: &Payload, words: &KernelWords) -> Res<Payload> {
     let Payload::Kernel(old) = old else {
         return Err(WRONG);
     };
-    let mut new = Kernel::read(words, old.launch.request.cooperative)?;
+    let mut new = Kernel::read(words, old.launch.config.cooperative)?;
     new.attributes = old.attributes.clone();
     Ok(Payload::Kernel(new))
 }
 
-/// A copy node with new parameters, in a context that null leaves as it is.
+/// A copy node with new parameters; a null context keeps the old one.
 pub(super) fn new_memcpy(old: &Payload, words: copy_nd::Words3, context: u64) -> Res<Payload> {
     let Payload::Memcpy(old) = old else {
         return Err(WRONG);
@@ -167,7 +167,7 @@ pub(super) fn new_memcpy(old: &Payload, words: copy_nd::Words3, context: u64) ->
     Memcpy::prepare(words, context).map(Payload::Memcpy)
 }
 
-/// A set node with new parameters, in a context that null leaves as it is.
+/// A fill node with new parameters; a null context keeps the old one.
 pub(super) fn new_memset(old: &Payload, words: &MemsetWords, context: u64) -> Res<Payload> {
     let Payload::Memset(old) = old else {
         return Err(WRONG);
@@ -193,7 +193,7 @@ pub(super) fn new_mem_ops(old: &Payload, words: &MemOpsWords) -> Res<Payload> {
     MemOps::read(words).map(Payload::MemOps)
 }
 
-/// An event node with another event; `record` says which sort of node it must be.
+/// An event node with another event; `record` selects the expected node type.
 pub(super) fn new_event(old: &Payload, record: bool, event: u64) -> Res<Payload> {
     match old {
         Payload::EventRecord(_) if record => EventNode::find(event).map(Payload::EventRecord),
@@ -205,7 +205,7 @@ pub(super) fn new_event(old: &Payload, record: bool, event: u64) -> Res<Payload>
 /// New parameters from `CUgraphNodeParams`.
 ///
 /// # Errors
-/// `INVALID_VALUE` if the type is not the node's; `NOT_SUPPORTED` for types whose parameters are fixed.
+/// `INVALID_VALUE` if the type differs from the node's, `NOT_SUPPORTED` for types with fixed parameters.
 pub(super) fn new_generic(old: &Payload, w: &GenericWords) -> Res<Payload> {
     if w[0] != u64::from(old.kind().0) || w[1] != 0 || w[31] != 0 {
         return Err(Code::INVALID_VALUE);
@@ -224,13 +224,13 @@ pub(super) fn new_generic(old: &Payload, w: &GenericWords) -> Res<Payload> {
     }
 }
 
-/// The value of a kernel node's attribute, as callers pass it.
+/// Reads the value of a kernel node attribute.
 fn attribute_value(address: u64) -> Res<AttributeValue> {
     non_null(address)?;
     get::<AttributeValue>(address)
 }
 
-/// Runs `f` on a kernel node's parameters.
+/// Runs `f` on a kernel node's payload.
 fn with_kernel<R>(node: u64, f: impl FnOnce(&Kernel) -> Res<R>) -> Res<R> {
     match &*payload_of(node)? {
         Payload::Kernel(k) => f(k),
@@ -238,7 +238,7 @@ fn with_kernel<R>(node: u64, f: impl FnOnce(&Kernel) -> Res<R>) -> Res<R> {
     }
 }
 
-/// The event of a node; `record` says which sort of node it must be.
+/// The event of a node; `record` selects the expected node type.
 fn event_of(node: u64, record: bool) -> Res<u64> {
     match &*payload_of(node)? {
         Payload::EventRecord(e) if record => Ok(e.handle),
@@ -256,7 +256,7 @@ entries! {
         non_null(out)?;
         with_kernel(node, |k| {
             let [a, b, c, d, e, f, g, kernel, _] = k.words();
-            // The old structure has one field for both.
+            // The old structure has one field for the function and the kernel.
             put(out, [if a != 0 { a } else { kernel }, b, c, d, e, f, g])
         })
     }

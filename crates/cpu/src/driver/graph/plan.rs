@@ -1,7 +1,7 @@
-//! Plans: a graph taken apart into chains of work that streams can run.
+//! Execution plans: a graph flattened into chains of work that streams can run.
 //!
-//! Graphs within a graph are dissolved. A chain is a longest run of nodes each of which has one predecessor and is that
-//! one's only successor: it runs on one thread without a queue in between, and chains run beside each other.
+//! Embedded graphs are inlined. A chain is a maximal sequence of nodes in which each has one predecessor and is its
+//! only successor. A chain runs on one thread without queueing in between; chains run concurrently.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
@@ -11,7 +11,7 @@ use super::{EventNode, Graph, Payload};
 use crate::driver::context::Context;
 use crate::driver::entry::Res;
 use crate::driver::stream::queue::{Op, Work};
-use crate::driver::stream::{Place, Stream};
+use crate::driver::stream::{OpPlacement, Stream};
 
 /// A node of the plan.
 #[derive(Clone)]
@@ -20,11 +20,11 @@ struct Step {
     enabled: bool,
 }
 
-/// What a chain is for the stream.
+/// How a stream handles a chain.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Sort {
+enum ChainKind {
     Work,
-    /// Nothing but places where branches begin or meet.
+    /// Only points where branches start or meet.
     Empty,
     Record,
     Wait,
@@ -32,39 +32,39 @@ enum Sort {
 
 #[derive(Clone)]
 struct Chain {
-    sort: Sort,
+    sort: ChainKind,
     steps: Vec<usize>,
-    /// Chains that come first.
+    /// Chains that must finish first.
     before: Vec<usize>,
-    /// Whether no chain comes after.
+    /// Whether no chain depends on it.
     is_last: bool,
 }
 
-/// Where a node of the graph that was instantiated is found.
+/// Location of a node of the instantiated graph.
 #[derive(Clone)]
 pub(super) struct Located {
     step: usize,
-    /// The graph of the executable's own copy in which it is, and its handle there.
+    /// The graph, within the executable graph's copy, that contains the node, and the node's handle there.
     pub(super) graph: Arc<Graph>,
     pub(super) node: u64,
 }
 
-/// A plan. It can be launched any number of times; a launch keeps the plan as it was.
+/// A plan. It can be launched any number of times; each launch keeps the plan unchanged.
 #[derive(Clone)]
 pub(super) struct Plan {
     steps: Vec<Step>,
     chains: Arc<Vec<Chain>>,
-    /// By the handle in the graph that was instantiated.
+    /// By handle in the instantiated graph.
     index: Arc<HashMap<u64, Located>>,
-    /// Keeps what the graph keeps alive as long as a launch of the plan runs.
+    /// Keeps the graph's resources alive while a launch runs.
     _graph: Arc<Graph>,
 }
 
-/// The nodes of a graph with a cycle that are on it or behind it; the handle of one, in the graph that was instantiated.
+/// Reports a cycle by the handle of one of its nodes, or of a node behind it, in the instantiated graph.
 #[derive(Debug)]
 pub(super) struct Cycle(pub(super) u64);
 
-/// Nodes in an order in which each comes after what it depends on.
+/// Nodes in topological order.
 struct Flat {
     steps: Vec<Step>,
     before: Vec<Vec<usize>>,
@@ -79,8 +79,8 @@ impl Flat {
         self.steps.len() - 1
     }
 
-    /// Adds the nodes of `graph`, all after the step `start` if there is one; the steps after which nothing of it comes.
-    /// Recursion is as deep as graphs lie in one another, which is limited.
+    /// Adds the nodes of `graph`, all after the step `start` if given. Returns the steps without successors. The
+    /// recursion depth is limited by the nesting depth of graphs.
     fn add(&mut self, graph: &Arc<Graph>, start: Option<usize>) -> Result<Vec<usize>, Cycle> {
         let state = graph.lock();
         let mut missing: HashMap<u64, usize> = HashMap::new();
@@ -146,12 +146,12 @@ impl Flat {
         let mut chain_of = Vec::with_capacity(self.steps.len());
         for (i, step) in self.steps.iter().enumerate() {
             let sort = match &*step.payload {
-                Payload::EventRecord(_) => Sort::Record,
-                Payload::EventWait(_) => Sort::Wait,
-                Payload::Empty => Sort::Empty,
-                _ => Sort::Work,
+                Payload::EventRecord(_) => ChainKind::Record,
+                Payload::EventWait(_) => ChainKind::Wait,
+                Payload::Empty => ChainKind::Empty,
+                _ => ChainKind::Work,
             };
-            let is_event = |s: Sort| matches!(s, Sort::Record | Sort::Wait);
+            let is_event = |s: ChainKind| matches!(s, ChainKind::Record | ChainKind::Wait);
             if let [before] = self.before[i][..]
                 && successors[before] == 1
                 && !is_event(sort)
@@ -160,7 +160,7 @@ impl Flat {
                 let chain: &mut Chain = &mut chains[at];
                 if !is_event(chain.sort) {
                     chain.steps.push(i);
-                    if sort == Sort::Work {
+                    if sort == ChainKind::Work {
                         chain.sort = sort;
                     }
                     chain_of.push(at);
@@ -186,7 +186,7 @@ impl Flat {
 }
 
 impl Plan {
-    /// Takes a graph apart.
+    /// Flattens a graph.
     ///
     /// # Errors
     /// A node of a cycle.
@@ -206,7 +206,7 @@ impl Plan {
         })
     }
 
-    /// Where the node with that handle in the graph that was instantiated is.
+    /// Location of a node of the instantiated graph.
     pub(super) fn locate(&self, node: u64) -> Option<&Located> {
         self.index.get(&node)
     }
@@ -227,12 +227,12 @@ impl Plan {
         self.steps[at.step].enabled = enabled;
     }
 
-    /// All payloads, in an order in which each comes after what it depends on.
+    /// All payloads in topological order.
     pub(super) fn payloads(&self) -> impl Iterator<Item = &Payload> {
         self.steps.iter().map(|s| &*s.payload)
     }
 
-    /// Runs the steps of a chain one after the other, as long as nothing has failed.
+    /// Runs the steps of a chain in order until one fails.
     fn run(&self, chain: usize, context: &Arc<Context>) -> Res {
         for &step in &self.chains[chain].steps {
             let Step { payload, enabled } = &self.steps[step];
@@ -247,13 +247,15 @@ impl Plan {
         Ok(())
     }
 
-    /// Enters a launch into the stream, after `also`; the op with which it ends.
+    /// Enqueues a launch in the stream, after `also`; returns its final op.
     pub(super) fn launch(self: &Arc<Plan>, stream: &Arc<Stream>, also: &[Arc<Op>]) -> Arc<Op> {
         match &self.chains[..] {
             [] => return stream.mark(also),
-            [only] if only.sort == Sort::Work => {
+            [only] if only.sort == ChainKind::Work => {
                 let plan = self.clone();
-                return stream.enqueue(also, Place::Worker, move |context| plan.run(0, context));
+                return stream.enqueue(also, OpPlacement::Worker, move |context| {
+                    plan.run(0, context)
+                });
             }
             _ => {}
         }
@@ -261,7 +263,7 @@ impl Plan {
             let mut ops: Vec<Arc<Op>> = Vec::with_capacity(self.chains.len());
             for (i, chain) in self.chains.iter().enumerate() {
                 let op = Op::new(match chain.sort {
-                    Sort::Work => {
+                    ChainKind::Work => {
                         let (plan, context, leave) =
                             (self.clone(), stream.context.clone(), leave.clone());
                         let work: Work = Box::new(move || {
@@ -269,7 +271,8 @@ impl Plan {
                                 std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
                                     plan.run(i, &context)
                                 }));
-                            // A panic is a bug of ours; the program learns that its work was not done.
+                            // A panic is a bug in this crate; the context fails, so that the program learns that the
+                            // work was not done.
                             if let Err(code) = outcome.unwrap_or(Err(super::Code::UNKNOWN)) {
                                 context.fail(code);
                             }
@@ -277,7 +280,7 @@ impl Plan {
                         });
                         Some(work)
                     }
-                    Sort::Empty | Sort::Record | Sort::Wait => None,
+                    ChainKind::Empty | ChainKind::Record | ChainKind::Wait => None,
                 });
                 if chain.before.is_empty() {
                     op.after(first);
@@ -286,7 +289,7 @@ impl Plan {
                     op.after(&ops[before]);
                 }
                 match self.event(chain) {
-                    Some(e) if chain.sort == Sort::Record => e.event.set(op.clone()),
+                    Some(e) if chain.sort == ChainKind::Record => e.event.set(op.clone()),
                     Some(e) => {
                         if let Some(recorded) = e.event.latest() {
                             op.after(&recorded);
@@ -303,7 +306,7 @@ impl Plan {
         })
     }
 
-    /// The event of a chain that is an event node.
+    /// The event of a chain that consists of an event node.
     fn event(&self, chain: &Chain) -> Option<&EventNode> {
         match &*self.steps[*chain.steps.first()?].payload {
             Payload::EventRecord(e) | Payload::EventWait(e) => Some(e),

@@ -1,4 +1,4 @@
-//! Changing executable graphs: node by node, or all at once after another graph of the same shape.
+//! Updates of executable graphs: single nodes, or all nodes from another graph of the same structure.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -27,15 +27,15 @@ const UNSUPPORTED_FUNCTION_CHANGE: u32 =
 const ATTRIBUTES_CHANGED: u32 =
     sys::CUgraphExecUpdateResult::CU_GRAPH_EXEC_UPDATE_ERROR_ATTRIBUTES_CHANGED.0;
 
-/// Why an executable graph does not take a new payload for a node, as `CUgraphExecUpdateResult`.
-fn refuses(old: &Payload, new: &Payload) -> Option<u32> {
+/// Why a node of an executable graph rejects a new payload, as `CUgraphExecUpdateResult`.
+fn rejection(old: &Payload, new: &Payload) -> Option<u32> {
     match (old, new) {
         (Payload::Kernel(a), Payload::Kernel(b)) => {
             let (a, b) = (&a.launch, &b.launch);
             if a.function.context.id != b.function.context.id {
                 return Some(UNSUPPORTED_FUNCTION_CHANGE);
             }
-            (a.request.cooperative != b.request.cooperative).then_some(ATTRIBUTES_CHANGED)
+            (a.config.cooperative != b.config.cooperative).then_some(ATTRIBUTES_CHANGED)
         }
         (Payload::Memcpy(a), Payload::Memcpy(b)) => {
             let changed = a.words[..] != b.words[..] && !(a.is_linear() && b.is_linear());
@@ -59,7 +59,7 @@ fn refuses(old: &Payload, new: &Payload) -> Option<u32> {
     }
 }
 
-/// Gives a node of an executable graph a new payload, made of its present one.
+/// Replaces the payload of a node of an executable graph; `change` derives the new one from the old.
 fn set(exec: u64, node: u64, change: impl FnOnce(&Payload) -> Res<Payload>) -> Res {
     let exec = find_exec(exec)?;
     graph_of(node)?;
@@ -68,9 +68,9 @@ fn set(exec: u64, node: u64, change: impl FnOnce(&Payload) -> Res<Payload>) -> R
         let at = state.plan.locate(node).ok_or(Code::INVALID_VALUE)?;
         state.plan.payload(at).clone()
     };
-    // Not under the lock: what is read from the caller may fault.
+    // Outside the lock, because reading caller memory may fail.
     let new = change(&old)?;
-    if refuses(&old, &new).is_some() {
+    if rejection(&old, &new).is_some() {
         return Err(Code::INVALID_VALUE);
     }
     let mut state = exec.lock();
@@ -78,7 +78,7 @@ fn set(exec: u64, node: u64, change: impl FnOnce(&Payload) -> Res<Payload>) -> R
     Ok(())
 }
 
-/// Replaces a payload in the plan and in the executable's copy of the graph.
+/// Replaces a payload in the plan and in the executable graph's copy.
 fn apply(plan: &mut Plan, node: u64, new: Arc<Payload>) {
     let Some(at) = plan.locate(node).cloned() else {
         return;
@@ -89,39 +89,43 @@ fn apply(plan: &mut Plan, node: u64, new: Arc<Payload>) {
     plan.set_payload(&at, new);
 }
 
-/// Why a graph does not fit an executable one.
-struct Misfit {
+/// Why a graph does not match an executable graph.
+struct UpdateMismatch {
     result: u32,
-    /// The node in the new graph, and the one it depends on, if they are to blame.
+    /// The node at fault in the new graph, and its dependency, if any.
     node: u64,
     from: u64,
 }
 
-fn misfit<T>(result: u32, node: u64, from: u64) -> Result<T, Misfit> {
-    Err(Misfit { result, node, from })
+fn mismatch<T>(result: u32, node: u64, from: u64) -> Result<T, UpdateMismatch> {
+    Err(UpdateMismatch { result, node, from })
 }
 
-/// What each node of the executable's copy is given, by the handle in the graph that was instantiated.
+/// The new payload of each node, by handle in the instantiated graph.
 type Changes = Vec<(u64, Arc<Payload>)>;
 
-/// Pairs the nodes of two graphs, from the ends of both backwards along the dependencies in their order, and collects
-/// what changes. Recursion is as deep as graphs lie in one another, which is limited.
-fn compare(ours: &Arc<Graph>, theirs: &Arc<Graph>, changes: &mut Changes) -> Result<(), Misfit> {
+/// Pairs the nodes of two graphs, backwards from the nodes without dependents, in the order of their dependencies, and
+/// collects the changes. The recursion depth is limited by the nesting depth of graphs.
+fn compare(
+    ours: &Arc<Graph>,
+    theirs: &Arc<Graph>,
+    changes: &mut Changes,
+) -> Result<(), UpdateMismatch> {
     let ours = ours.lock();
     let theirs = theirs.lock();
     if ours.nodes.len() != theirs.nodes.len() {
-        return misfit(TOPOLOGY_CHANGED, 0, 0);
+        return mismatch(TOPOLOGY_CHANGED, 0, 0);
     }
-    let ends = |s: &super::State| -> Vec<u64> {
+    let ends = |s: &super::GraphState| -> Vec<u64> {
         let ends = s.nodes.iter().filter(|(_, n)| n.after.is_empty());
         ends.map(|(&h, _)| h).collect()
     };
     let (our_ends, their_ends) = (ends(&ours), ends(&theirs));
     if their_ends.len() != our_ends.len() {
         let extra = their_ends.get(our_ends.len()).copied().unwrap_or(0);
-        return misfit(TOPOLOGY_CHANGED, extra, 0);
+        return mismatch(TOPOLOGY_CHANGED, extra, 0);
     }
-    // Both ways, so that no node has two partners.
+    // Both directions, so that no node has two partners.
     let (mut partner, mut taken) = (HashMap::new(), HashMap::new());
     let mut open: Vec<(u64, u64)> = their_ends.into_iter().zip(our_ends).collect();
     for &(their, our) in &open {
@@ -131,10 +135,10 @@ fn compare(ours: &Arc<Graph>, theirs: &Arc<Graph>, changes: &mut Changes) -> Res
     while let Some((their, our)) = open.pop() {
         let (new, old) = (&theirs.nodes[&their], &ours.nodes[&our]);
         if new.before.len() != old.before.len() {
-            return misfit(TOPOLOGY_CHANGED, their, 0);
+            return mismatch(TOPOLOGY_CHANGED, their, 0);
         }
         if new.payload.kind() != old.payload.kind() {
-            return misfit(NODE_TYPE_CHANGED, their, 0);
+            return mismatch(NODE_TYPE_CHANGED, their, 0);
         }
         for (a, b) in new.before.iter().zip(&old.before) {
             match (partner.get(&a.node), taken.get(&b.node)) {
@@ -144,17 +148,17 @@ fn compare(ours: &Arc<Graph>, theirs: &Arc<Graph>, changes: &mut Changes) -> Res
                     open.push((a.node, b.node));
                 }
                 (Some(&our), Some(&their)) if our == b.node && their == a.node => {}
-                _ => return misfit(TOPOLOGY_CHANGED, their, a.node),
+                _ => return mismatch(TOPOLOGY_CHANGED, their, a.node),
             }
             if a.data != b.data {
-                return misfit(TOPOLOGY_CHANGED, their, a.node);
+                return mismatch(TOPOLOGY_CHANGED, their, a.node);
             }
         }
         match (old.payload.inner(), new.payload.inner()) {
             (Some(a), Some(b)) => compare(a, b, changes)?,
             _ => {
-                if let Some(result) = refuses(&old.payload, &new.payload) {
-                    return misfit(result, their, 0);
+                if let Some(result) = rejection(&old.payload, &new.payload) {
+                    return mismatch(result, their, 0);
                 }
                 changes.push((old.origin, new.payload.clone()));
             }
@@ -163,11 +167,11 @@ fn compare(ours: &Arc<Graph>, theirs: &Arc<Graph>, changes: &mut Changes) -> Res
     Ok(())
 }
 
-/// Gives all nodes of an executable graph, or of one within it, what the nodes of `graph` hold; says what does not fit.
+/// Updates the nodes of an executable graph, or of one embedded in it, from `graph`; returns the first mismatch.
 ///
 /// # Errors
-/// `INVALID_VALUE` if the node named is none of the executable graph, or has no graph within.
-fn update(exec: &Exec, within: Option<u64>, graph: &Arc<Graph>) -> Res<Result<(), Misfit>> {
+/// `INVALID_VALUE` if the node is not in the executable graph or embeds no graph.
+fn update(exec: &Exec, within: Option<u64>, graph: &Arc<Graph>) -> Res<Result<(), UpdateMismatch>> {
     let mut state = exec.lock();
     let ours = match within {
         None => state.graph.clone(),
@@ -187,7 +191,7 @@ fn update(exec: &Exec, within: Option<u64>, graph: &Arc<Graph>) -> Res<Result<()
     }
     let objects = graph.lock().objects.clone();
     let before = std::mem::replace(&mut ours.lock().objects, objects);
-    // Launches that still run may need them.
+    // Running launches may need them.
     state.retire(before);
     let plan = Arc::make_mut(&mut state.plan);
     for (node, payload) in changes {
@@ -196,7 +200,7 @@ fn update(exec: &Exec, within: Option<u64>, graph: &Arc<Graph>) -> Res<Result<()
     Ok(Ok(()))
 }
 
-/// Updates one graph within.
+/// Updates one embedded graph.
 fn update_child(exec: u64, node: u64, child: u64) -> Res {
     let (exec, child) = (find_exec(exec)?, find(child)?);
     graph_of(node)?;
@@ -204,12 +208,12 @@ fn update_child(exec: u64, node: u64, child: u64) -> Res {
     done.map_err(|_| Code::GRAPH_EXEC_UPDATE_FAILURE)
 }
 
-/// `cuGraphExecUpdate` in its two forms: what it tells, and what it answers.
-fn update_with(exec: u64, graph: u64) -> Res<Misfit> {
+/// `cuGraphExecUpdate` in its two versions: the result that both report.
+fn update_with(exec: u64, graph: u64) -> Res<UpdateMismatch> {
     let exec = find_exec(exec)?;
     let graph = find(graph)?;
     Ok(match update(&exec, None, &graph)? {
-        Ok(()) => Misfit {
+        Ok(()) => UpdateMismatch {
             result: SUCCESS,
             node: 0,
             from: 0,
@@ -230,7 +234,7 @@ entries! {
     fn exec_update "cuGraphExecUpdate_v2" (exec: u64, graph: u64, out: u64) {
         non_null(out)?;
         let told = update_with(exec, graph)?;
-        // CUgraphExecUpdateResultInfo: the result, the node, the node it depends on.
+        // `CUgraphExecUpdateResultInfo`: result, node, the node it depends on.
         put(out, [u64::from(told.result), told.node, told.from])?;
         answer(told.result)
     }

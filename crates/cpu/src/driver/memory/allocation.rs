@@ -1,6 +1,8 @@
-//! Allocating and freeing, and what can be asked about an address.
+//! Allocation, deallocation and registration of device and host memory.
 
 use std::sync::Arc;
+
+use cupyrite_sys::driver as sys;
 
 use crate::driver::context;
 use crate::driver::entry::Res;
@@ -12,7 +14,7 @@ use crate::driver::graph;
 use crate::driver::memory::ipc;
 use crate::driver::memory::managed;
 use crate::driver::memory::pool;
-use crate::memory::{AddressSpace, Kind, MemoryError, Reach, Region};
+use crate::memory::{AddressSpace, MemoryError, Reach, Region, RegionKind};
 
 pub(crate) fn space() -> &'static Arc<AddressSpace> {
     AddressSpace::global()
@@ -32,35 +34,37 @@ impl From<MemoryError> for Code {
     }
 }
 
-/// The code of an allocation that failed, and how much there was.
-pub(crate) fn short(code: Code, size: u64) -> Code {
+/// Records the size and the free memory of a failed allocation; returns `code`.
+pub(crate) fn out_of_memory(code: Code, size: u64) -> Code {
     because(code, || {
         let (free, all) = (space().available(), space().capacity());
         format!("an allocation of {size} bytes failed: {free} of the device's {all} bytes are free")
     })
 }
 
-/// Allocates for `context` and tells the caller where; undone if the caller cannot be told.
-fn allocate(out: u64, size: u64, kind: Kind) -> Res<Region> {
+/// Allocates for `context` and writes the address to the caller; frees the memory if that write fails.
+fn allocate(out: u64, size: u64, kind: RegionKind) -> Res<Region> {
     non_null(out)?;
     let context = context::current()?;
     graph::capture::reject_if_capturing()?;
     if size == 0 {
-        return refuse(Code::INVALID_VALUE, || "an allocation of 0 bytes".into());
+        return refuse(Code::INVALID_VALUE, || {
+            "bytesize=0: must be positive".into()
+        });
     }
     let reach = match kind {
-        Kind::Device => Reach::of(context.device).and_peers(),
+        RegionKind::Device => Reach::of(context.device).and_peers(),
         _ => Reach::ALL,
     };
     let region = pool::with_relief(|| space().alloc_owned(size, 512, kind, context.id, reach))
-        .map_err(|code| short(code, size))?;
+        .map_err(|code| out_of_memory(code, size))?;
     put(out, region.base).inspect_err(|_| {
         let _ = space().free(region.base);
     })?;
     Ok(region)
 }
 
-/// Frees after everything queued in the context is done, as `cuMemFree` promises.
+/// Frees after all work queued in the context, as `cuMemFree` promises.
 fn release(address: u64, accept: impl Fn(&Region) -> bool) -> Res {
     let context = context::current()?;
     if address == 0 {
@@ -87,17 +91,22 @@ fn release(address: u64, accept: impl Fn(&Region) -> bool) -> Res {
 }
 
 /// `cuMemHostAlloc` flags: portable, device-mapped, write-combined.
-const HOST_ALLOC_FLAGS: u32 = 0x07;
+const HOST_ALLOC_FLAGS: u32 = sys::CU_MEMHOSTALLOC_PORTABLE
+    | sys::CU_MEMHOSTALLOC_DEVICEMAP
+    | sys::CU_MEMHOSTALLOC_WRITECOMBINED;
 /// `cuMemHostRegister` flags: portable, device-mapped, I/O memory, read-only.
-const HOST_REGISTER_FLAGS: u32 = 0x0F;
-const REGISTER_IOMEMORY: u32 = 0x04;
-const REGISTER_READ_ONLY: u32 = 0x08;
-/// Rows of `cuMemAllocPitch` begin at multiples of this.
+const HOST_REGISTER_FLAGS: u32 = sys::CU_MEMHOSTREGISTER_PORTABLE
+    | sys::CU_MEMHOSTREGISTER_DEVICEMAP
+    | REGISTER_IOMEMORY
+    | REGISTER_READ_ONLY;
+const REGISTER_IOMEMORY: u32 = sys::CU_MEMHOSTREGISTER_IOMEMORY;
+const REGISTER_READ_ONLY: u32 = sys::CU_MEMHOSTREGISTER_READ_ONLY;
+/// Alignment of the rows of `cuMemAllocPitch`, in bytes.
 const PITCH: u64 = 512;
 
-/// Page-locked host memory, whoever allocated it.
+/// Whether the region is page-locked host memory, allocated or registered.
 fn is_pinned(region: &Region) -> bool {
-    matches!(region.kind, Kind::Host | Kind::Registered)
+    matches!(region.kind, RegionKind::Host | RegionKind::Registered)
 }
 
 entries! {
@@ -107,7 +116,7 @@ entries! {
         put_optional(total, space().capacity())
     }
     fn mem_alloc "cuMemAlloc_v2" (out: u64, size: u64) {
-        allocate(out, size, Kind::Device).map(|_| ())
+        allocate(out, size, RegionKind::Device).map(|_| ())
     }
     fn mem_alloc_pitch "cuMemAllocPitch_v2" (out: u64, pitch: u64, width: u64, height: u64, element: u32) {
         non_null(pitch)?;
@@ -116,34 +125,34 @@ entries! {
         }
         let row = width.checked_next_multiple_of(PITCH).ok_or(Code::INVALID_VALUE)?;
         let size = row.checked_mul(height).ok_or(Code::OUT_OF_MEMORY)?;
-        let region = allocate(out, size, Kind::Device)?;
+        let region = allocate(out, size, RegionKind::Device)?;
         put(pitch, row).inspect_err(|_| { let _ = space().free(region.base); })
     }
     fn mem_alloc_managed "cuMemAllocManaged" (out: u64, size: u64, flags: u32) {
         if !matches!(flags, 1 | 2) {
             return Err(Code::INVALID_VALUE);
         }
-        allocate(out, size, Kind::Managed).map(|_| ())
+        allocate(out, size, RegionKind::Managed).map(|_| ())
     }
     fn mem_alloc_host "cuMemAllocHost_v2" (out: u64, size: u64) {
-        allocate(out, size, Kind::Host).map(|_| ())
+        allocate(out, size, RegionKind::Host).map(|_| ())
     }
     fn mem_host_alloc "cuMemHostAlloc" (out: u64, size: u64, flags: u32) {
         if flags & !HOST_ALLOC_FLAGS != 0 {
             return Err(Code::INVALID_VALUE);
         }
-        let region = allocate(out, size, Kind::Host)?;
+        let region = allocate(out, size, RegionKind::Host)?;
         crate::driver::memory::pointer::remember_host_flags(region.id, flags);
         Ok(())
     }
     fn mem_free "cuMemFree_v2" (address: u64) {
-        release(address, |r| matches!(r.kind, Kind::Device | Kind::Managed) || pool::is_member(r))
+        release(address, |r| matches!(r.kind, RegionKind::Device | RegionKind::Managed) || pool::is_member(r))
     }
     fn mem_free_host "cuMemFreeHost" (address: u64) {
         if address == 0 {
             return Err(Code::INVALID_VALUE);
         }
-        release(address, |r| r.kind == Kind::Host)
+        release(address, |r| r.kind == RegionKind::Host)
     }
     fn mem_host_register "cuMemHostRegister_v2" (address: u64, size: u64, flags: u32) {
         if flags & !HOST_REGISTER_FLAGS != 0 || address == 0 || size == 0 {
@@ -155,7 +164,7 @@ entries! {
         let context = context::current()?;
         graph::capture::reject_if_capturing()?;
         let last = address.checked_add(size - 1).ok_or(Code::INVALID_VALUE)?;
-        let allocated = |at| space().find(at).is_some_and(|r| r.kind != Kind::Registered);
+        let allocated = |at| space().find(at).is_some_and(|r| r.kind != RegionKind::Registered);
         if allocated(address) || allocated(last) {
             return Err(Code::INVALID_VALUE);
         }
@@ -169,10 +178,10 @@ entries! {
         }
         let context = context::current()?;
         graph::capture::reject_if_capturing()?;
-        let ours = |r: &Region| r.kind == Kind::Registered;
+        let ours = |r: &Region| r.kind == RegionKind::Registered;
         match space().find(address) {
             Some(r) if r.base == address && ours(&r) => (),
-            // Known, and not the beginning of a registration.
+            // A known region, but not the start of a registration.
             Some(_) => return Err(Code::INVALID_VALUE),
             None => return Err(Code::HOST_MEMORY_NOT_REGISTERED),
         }
@@ -195,14 +204,14 @@ entries! {
     fn mem_host_get_flags "cuMemHostGetFlags" (out: u64, address: u64) {
         non_null(out)?;
         context::current()?;
-        let shared = |r: &Region| is_pinned(r) || r.kind == Kind::Managed;
+        let shared = |r: &Region| is_pinned(r) || r.kind == RegionKind::Managed;
         let region = space().find(address).filter(shared).ok_or(Code::INVALID_VALUE)?;
         put(out, crate::driver::memory::pointer::host_flags(&region))
     }
     fn mem_get_address_range "cuMemGetAddressRange_v2" (base: u64, size: u64, address: u64) {
         context::current()?;
         let (start, bytes) = match (space().find(address), space().reservation_of(address)) {
-            (Some(region), _) if region.kind != Kind::Virtual => (region.base, region.size),
+            (Some(region), _) if region.kind != RegionKind::Virtual => (region.base, region.size),
             (_, Some(reserved)) => reserved,
             _ => return Err(Code::NOT_FOUND),
         };

@@ -1,7 +1,7 @@
-//! Copies of ranges of bytes, between memory of the device and of the host; and what copies of all shapes share.
+//! One-dimensional copies between device and host memory, and what copies of all shapes share.
 //!
-//! An address is checked when the call is made (so that the caller gets `INVALID_VALUE`) and again when the copy runs
-//! (so that memory freed meanwhile is an error and not a crash).
+//! Addresses are checked when the call is made, so that the caller gets `INVALID_VALUE`, and again when the copy runs,
+//! so that memory freed in the meantime is an error and not a crash.
 
 use cupyrite_sys::driver as sys;
 use parking_lot::Mutex;
@@ -15,59 +15,59 @@ use crate::driver::entry::logs::refuse;
 use crate::driver::graph;
 use crate::driver::memory::allocation::space;
 use crate::driver::stream::queue;
-use crate::driver::stream::{self, Place, Stream};
-use crate::memory::{Access, Kind, checked};
+use crate::driver::stream::{self, OpPlacement, Stream};
+use crate::memory::{Access, RegionKind, checked};
 
-/// What a caller says an address is.
+/// What a caller declares an address to be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Expect {
-    /// It must lie in a region of the device.
+pub(crate) enum ExpectedMemory {
+    /// Device memory.
     Device,
-    /// The same, in a context that the caller names, whose rights count.
+    /// Device memory in a context that the caller names; that context's rights apply.
     Peer,
     /// Any memory of the process.
     Any,
 }
 
-/// Whether a range is known to the device, and whether copies to or from it are asynchronous.
+/// Whether a range is known to the device, and whether copies to and from it are asynchronous.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Found {
+pub(crate) enum RangeClass {
     Known,
     Pageable,
 }
 
-pub(crate) fn classify(address: u64, len: u64, expect: Expect) -> Res<Found> {
+pub(crate) fn classify(address: u64, len: u64, expect: ExpectedMemory) -> Res<RangeClass> {
     if space().find_range(address, len).is_some() {
-        return Ok(Found::Known);
+        return Ok(RangeClass::Known);
     }
     match space().find(address) {
-        // It begins in a region and runs out of it.
+        // The range starts in a region and exceeds it.
         Some(_) => Err(Code::INVALID_VALUE),
-        None if expect != Expect::Any || address == 0 => Err(Code::INVALID_VALUE),
-        // Reserved addresses are the device's, though nothing is mapped there or nobody may use it.
+        None if expect != ExpectedMemory::Any || address == 0 => Err(Code::INVALID_VALUE),
+        // Reserved addresses belong to the device even if they are unmapped or inaccessible.
         None if space().reservation_of(address).is_some() => Err(Code::INVALID_VALUE),
         None => {
             address.checked_add(len).ok_or(Code::INVALID_VALUE)?;
-            Ok(Found::Pageable)
+            Ok(RangeClass::Pageable)
         }
     }
 }
 
-/// Refuses copies within the devices where one side is memory of a pool or of a mapping to which the stream's device was given
-/// no right. What `cuMemAlloc` gave the driver moves between any two devices itself, and so it does with what goes to the host
-/// or comes from there.
+/// Refuses device-to-device copies if one side is pool memory or a mapping to which the stream's device has no access.
+/// The driver moves memory from `cuMemAlloc` between any two devices itself, and likewise memory copied to or from the
+/// host.
 ///
 /// # Errors
 /// `INVALID_VALUE`.
 fn check_rights(context: &Context, to: u64, from: u64, len: u64) -> Res {
-    // One device has rights to all that is there.
+    // A single device can access all memory.
     if device::all()?.len() < 2 {
         return Ok(());
     }
     let of_device = |address| {
         space()
             .find_range(address, len)
-            .filter(|region| matches!(region.kind, Kind::Device | Kind::Virtual))
+            .filter(|region| matches!(region.kind, RegionKind::Device | RegionKind::Virtual))
     };
     let (Some(target), Some(source)) = (of_device(to), of_device(from)) else {
         return Ok(());
@@ -92,24 +92,24 @@ fn check_rights(context: &Context, to: u64, from: u64, len: u64) -> Res {
     Ok(())
 }
 
-/// A range of bytes that may be accessed without further ado, or not.
+/// Whether a range can be accessed directly.
 fn direct(address: u64, len: u64, write: bool) -> bool {
     space()
         .find_range(address, len)
-        .is_some_and(|r| !(write && r.kind == Kind::Registered && r.read_only))
+        .is_some_and(|r| !(write && r.kind == RegionKind::Registered && r.read_only))
 }
 
 const BOUNCE: usize = 256 << 10;
 
-/// Where bytes are, and whether that is known to be memory of ours that stays.
+/// An address, and whether it is known to lie in memory that stays valid.
 #[derive(Clone, Copy)]
 pub(crate) struct End {
     pub(crate) address: u64,
-    /// It lies in an array that the copy keeps alive.
+    /// The address lies in an array that the copy keeps alive.
     pub(crate) proved: bool,
 }
 
-/// Copies `len` bytes; overlapping ranges come out as if copied through a buffer. The caller holds a pin.
+/// Copies `len` bytes; overlapping ranges are copied as if through a buffer. The caller holds a pin.
 pub(crate) fn move_bytes(to: u64, from: u64, len: u64) -> Res {
     let end = |address| End {
         address,
@@ -118,7 +118,7 @@ pub(crate) fn move_bytes(to: u64, from: u64, len: u64) -> Res {
     move_between(end(to), end(from), len)
 }
 
-/// [`move_bytes`] for ends of which one or both may lie in arrays.
+/// [`move_bytes`] for ends that may lie in arrays.
 pub(crate) fn move_between(target: End, source: End, len: u64) -> Res {
     let (to, from) = (target.address, source.address);
     if len == 0 {
@@ -130,7 +130,8 @@ pub(crate) fn move_between(target: End, source: End, len: u64) -> Res {
     );
     match known {
         (true, true) => {
-            // SAFETY: both ranges lie in live regions, which the caller's pin keeps mapped, or in arrays that are kept.
+            // SAFETY: both ranges lie in live regions that the caller's pin keeps mapped, or in arrays that the copy
+            // keeps alive.
             unsafe { std::ptr::copy(from as *const u8, to as *mut u8, len as usize) };
             Ok(())
         }
@@ -142,7 +143,7 @@ pub(crate) fn move_between(target: End, source: End, len: u64) -> Res {
             let mut buffer = vec![0u8; BOUNCE.min(len as usize)];
             let chunks = len.div_ceil(BOUNCE as u64);
             for i in 0..chunks {
-                // From the end if the ranges overlap that way.
+                // Copies backwards if the ranges overlap that way.
                 let i = if to > from { chunks - 1 - i } else { i };
                 let at = i * BOUNCE as u64;
                 let n = (len - at).min(BOUNCE as u64) as usize;
@@ -154,64 +155,67 @@ pub(crate) fn move_between(target: End, source: End, len: u64) -> Res {
     }
 }
 
-/// How a call behaves towards its caller.
+/// When a call returns to its caller.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Mode {
-    /// Returns when the copy is done.
+pub(crate) enum CopyMode {
+    /// After the copy.
     Sync,
-    /// Returns when the caller's pageable memory is no longer needed.
+    /// When the caller's pageable memory is no longer needed.
     Async,
 }
 
-/// Copies up to this size are done at once by the caller if the stream is idle, and staged if it is not.
+/// Up to this size, the caller performs the copy immediately if the stream is idle; otherwise the source is staged.
 const SMALL: u64 = 64 << 10;
 
 fn linear(
     to: u64,
     from: u64,
     len: u64,
-    expect: (Expect, Expect),
+    expect: (ExpectedMemory, ExpectedMemory),
     stream: &std::sync::Arc<Stream>,
-    mode: Mode,
+    mode: CopyMode,
 ) -> Res {
     if len == 0 {
         return Ok(());
     }
     let target = classify(to, len, expect.0)?;
     let source = classify(from, len, expect.1)?;
-    if expect != PEER && (target, source) == (Found::Known, Found::Known) {
+    if expect != PEER && (target, source) == (RangeClass::Known, RangeClass::Known) {
         check_rights(&stream.context, to, from, len)?;
     }
-    if mode == Mode::Async && source == Found::Pageable && target == Found::Known && len <= SMALL {
-        // Staged: the caller may change its memory as soon as the call returns.
+    if mode == CopyMode::Async
+        && source == RangeClass::Pageable
+        && target == RangeClass::Known
+        && len <= SMALL
+    {
+        // Staged, because the caller may modify its memory after the call returns.
         let mut staged = vec![0u8; len as usize];
         checked::read_bytes(from, &mut staged)?;
-        stream.enqueue(&[], Place::HereIfIdle, move |_| {
+        stream.enqueue(&[], OpPlacement::CallerIfIdle, move |_| {
             let _pin = space().pin();
             move_bytes(to, staged.as_ptr() as u64, len).map_err(|_| Code::ILLEGAL_ADDRESS)
         });
         return Ok(());
     }
-    let pageable = target == Found::Pageable || source == Found::Pageable;
+    let pageable = target == RangeClass::Pageable || source == RangeClass::Pageable;
     perform(stream, mode, pageable, len, move || {
         move_bytes(to, from, len)
     })
 }
 
-/// Enters the copy into the stream; waits if it has to, in which case a bad address is the caller's error and not the
-/// context's.
+/// Enqueues the copy. If the call waits for it, an invalid address becomes the caller's error instead of the context's.
 pub(crate) fn perform(
     stream: &std::sync::Arc<Stream>,
-    mode: Mode,
+    mode: CopyMode,
     pageable: bool,
     bytes: u64,
     copy: impl FnOnce() -> Res + Send + 'static,
 ) -> Res {
-    if mode == Mode::Async && !pageable {
+    if mode == CopyMode::Async && !pageable {
         let place = if bytes <= SMALL {
-            Place::HereIfIdle
+            OpPlacement::CallerIfIdle
         } else {
-            Place::Worker
+            OpPlacement::Worker
         };
         stream.enqueue(&[], place, move |_| {
             let _pin = space().pin();
@@ -221,36 +225,42 @@ pub(crate) fn perform(
     }
     let outcome = std::sync::Arc::new(Mutex::new(Ok(())));
     let report = outcome.clone();
-    let op = stream.enqueue(&[], Place::HereIfIdle, move |_| {
+    let op = stream.enqueue(&[], OpPlacement::CallerIfIdle, move |_| {
         let _pin = space().pin();
         *report.lock() = copy();
         Ok(())
     });
     queue::wait(&op, &stream.context)?;
-    if mode == Mode::Sync {
+    if mode == CopyMode::Sync {
         stream.context.printf.flush();
     }
     stream.context.check()?;
     *outcome.lock()
 }
 
-const DD: (Expect, Expect) = (Expect::Device, Expect::Device);
-const PEER: (Expect, Expect) = (Expect::Peer, Expect::Peer);
-const HTOD: (Expect, Expect) = (Expect::Device, Expect::Any);
-const DTOH: (Expect, Expect) = (Expect::Any, Expect::Device);
-const ANY: (Expect, Expect) = (Expect::Any, Expect::Any);
+const DD: (ExpectedMemory, ExpectedMemory) = (ExpectedMemory::Device, ExpectedMemory::Device);
+const PEER: (ExpectedMemory, ExpectedMemory) = (ExpectedMemory::Peer, ExpectedMemory::Peer);
+const HTOD: (ExpectedMemory, ExpectedMemory) = (ExpectedMemory::Device, ExpectedMemory::Any);
+const DTOH: (ExpectedMemory, ExpectedMemory) = (ExpectedMemory::Any, ExpectedMemory::Device);
+const ANY: (ExpectedMemory, ExpectedMemory) = (ExpectedMemory::Any, ExpectedMemory::Any);
 
 /// `CUmemorytype`.
 const HOST: u32 = sys::CUmemorytype::CU_MEMORYTYPE_HOST.0;
 const DEVICE: u32 = sys::CUmemorytype::CU_MEMORYTYPE_DEVICE.0;
 const UNIFIED: u32 = sys::CUmemorytype::CU_MEMORYTYPE_UNIFIED.0;
 
-fn sync(to: u64, from: u64, len: u64, expect: (Expect, Expect), per_thread: bool) -> Res {
-    // Copies within the device do not wait for the host, even in the blocking calls.
+fn sync(
+    to: u64,
+    from: u64,
+    len: u64,
+    expect: (ExpectedMemory, ExpectedMemory),
+    per_thread: bool,
+) -> Res {
+    // Device-to-device copies do not block the host, even in the blocking calls.
     let mode = if matches!(expect, DD | PEER) {
-        Mode::Async
+        CopyMode::Async
     } else {
-        Mode::Sync
+        CopyMode::Sync
     };
     linear(
         to,
@@ -266,7 +276,7 @@ fn async_(
     to: u64,
     from: u64,
     len: u64,
-    expect: (Expect, Expect),
+    expect: (ExpectedMemory, ExpectedMemory),
     stream: u64,
     per_thread: bool,
 ) -> Res {
@@ -285,7 +295,7 @@ fn async_(
         let node = graph::Memcpy::linear((kinds.0, to), (kinds.1, from), len, context)?;
         return graph::capture::record(&stream, graph::Payload::Memcpy(node));
     }
-    linear(to, from, len, expect, &stream, Mode::Async)
+    linear(to, from, len, expect, &stream, CopyMode::Async)
 }
 
 fn peers(to: u64, from: u64) -> Res {

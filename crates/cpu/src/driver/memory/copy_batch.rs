@@ -1,8 +1,7 @@
-//! Copies with attributes, one at a time and many at once: `cuMemcpyBatchAsync`, `cuMemcpy3DBatchAsync` and their
-//! relatives.
+//! Copies with attributes, single and batched: `cuMemcpyBatchAsync`, `cuMemcpy3DBatchAsync` and related functions.
 //!
-//! All copies of a batch are checked before the first one is entered. The manual promises no order among them; here they
-//! run in the order given.
+//! All copies of a batch are checked before the first one is enqueued. CUDA promises no order among them; here they run
+//! in the given order.
 
 use std::sync::Arc;
 
@@ -13,44 +12,44 @@ use crate::driver::entry::Res;
 use crate::driver::entry::caller_memory::{get, get_array, non_null, put_optional};
 use crate::driver::entry::entries;
 use crate::driver::entry::errors::Code;
-use crate::driver::memory::copy::{self, Expect, Mode};
+use crate::driver::memory::copy::{self, CopyMode, ExpectedMemory};
 use crate::driver::memory::copy_nd::{Job, Words3};
 use crate::driver::memory::managed::{batch_stream, spread};
 use crate::driver::stream::{self, Stream};
 
 /// `CUmemcpyAttributes`: order of access to the source, two location hints {type, id}, flags.
-type Attributes = [u32; 6];
+type AttributeWords = [u32; 6];
 
 /// `CUDA_MEMCPY3D_BATCH_OP` as 64-bit words: two operands (type, then four words), extent, order and flags.
-type Operation = [u64; 14];
+type OperationWords = [u64; 14];
 
-const ANY: (Expect, Expect) = (Expect::Any, Expect::Any);
+const ANY: (ExpectedMemory, ExpectedMemory) = (ExpectedMemory::Any, ExpectedMemory::Any);
 
-/// When the source is read, which is how a call behaves towards its caller.
-fn mode(order: u32, flags: u32) -> Res<Mode> {
-    /// `CU_MEMCPY_FLAG_PREFER_OVERLAP_WITH_COMPUTE`: a hint.
+/// The copy mode for an order of access to the source.
+fn mode(order: u32, flags: u32) -> Res<CopyMode> {
+    /// A hint, without effect here.
     const HINT: u32 = sys::CUmemcpyFlags::CU_MEMCPY_FLAG_PREFER_OVERLAP_WITH_COMPUTE.0;
     if flags & !HINT != 0 {
         return Err(Code::INVALID_VALUE);
     }
     use sys::CUmemcpySrcAccessOrder as Order;
     match Order(order) {
-        // In the stream's order, or whenever it suits.
+        // At the copy's position in the stream, or at any time.
         Order::CU_MEMCPY_SRC_ACCESS_ORDER_STREAM | Order::CU_MEMCPY_SRC_ACCESS_ORDER_ANY => {
-            Ok(Mode::Async)
+            Ok(CopyMode::Async)
         }
         // Before the call returns.
-        Order::CU_MEMCPY_SRC_ACCESS_ORDER_DURING_API_CALL => Ok(Mode::Sync),
+        Order::CU_MEMCPY_SRC_ACCESS_ORDER_DURING_API_CALL => Ok(CopyMode::Sync),
         _ => Err(Code::INVALID_VALUE),
     }
 }
 
-fn mode_of(attributes: &Attributes) -> Res<Mode> {
+fn mode_of(attributes: &AttributeWords) -> Res<CopyMode> {
     mode(attributes[0], attributes[5])
 }
 
-/// Enters copies that have been checked.
-fn enter(jobs: Vec<(Job, Mode)>, stream: &Arc<Stream>) -> Res {
+/// Enqueues checked copies.
+fn enter(jobs: Vec<(Job, CopyMode)>, stream: &Arc<Stream>) -> Res {
     for (job, mode) in jobs {
         if !job.is_empty() {
             let (pageable, bytes) = (job.is_pageable()?, job.bytes());
@@ -60,12 +59,12 @@ fn enter(jobs: Vec<(Job, Mode)>, stream: &Arc<Stream>) -> Res {
     Ok(())
 }
 
-/// The copies that `check` makes of the numbers below `count`; on failure `failed` is told which one it was.
+/// Runs `check` for each index below `count`; on failure passes the index to `failed`.
 fn collect(
     count: usize,
     failed: u64,
-    check: impl Fn(usize) -> Res<(Job, Mode)>,
-) -> Res<Vec<(Job, Mode)>> {
+    check: impl Fn(usize) -> Res<(Job, CopyMode)>,
+) -> Res<Vec<(Job, CopyMode)>> {
     let mut jobs = Vec::with_capacity(count);
     for i in 0..count {
         match check(i) {
@@ -79,7 +78,7 @@ fn collect(
     Ok(jobs)
 }
 
-/// Batches have at most this many copies; a larger number is a mistake.
+/// Maximum number of copies in a batch; a larger count is treated as an error.
 const MOST: u64 = 1 << 24;
 
 fn size(count: u64) -> Res<usize> {
@@ -89,10 +88,10 @@ fn size(count: u64) -> Res<usize> {
     Ok(count as usize)
 }
 
-/// Nothing in particular has failed.
+/// No particular copy failed.
 const NONE: u64 = u64::MAX;
 
-/// Arrays of targets, sources and sizes, and their number.
+/// Addresses of the destination, source and size lists, and their length.
 struct Lists(u64, u64, u64, u64);
 
 fn copy_batch(
@@ -115,7 +114,7 @@ fn copy_batch(
     let from = get_array::<u64>(from, count)?;
     let sizes = get_array::<u64>(sizes, count)?;
     let spread = spread(indices, entries, count)?;
-    let attributes = get_array::<Attributes>(attributes, entries as usize)?;
+    let attributes = get_array::<AttributeWords>(attributes, entries as usize)?;
     let jobs = collect(count, failed, |i| {
         let job = Job::linear(to[i], from[i], sizes[i], ANY)?;
         Ok((job, mode_of(&attributes[spread[i]])?))
@@ -123,7 +122,7 @@ fn copy_batch(
     enter(jobs, &stream)
 }
 
-/// Bytes of an element of the array an operand names, if it names one.
+/// Bytes per element of the operand's array, if it names one.
 fn element(operand: &[u64]) -> Res<Option<u64>> {
     const POINTER: u32 = sys::CUmemcpy3DOperandType::CU_MEMCPY_OPERAND_TYPE_POINTER.0;
     const ARRAY: u32 = sys::CUmemcpy3DOperandType::CU_MEMCPY_OPERAND_TYPE_ARRAY.0;
@@ -132,7 +131,7 @@ fn element(operand: &[u64]) -> Res<Option<u64>> {
         ARRAY => {
             let array = array::find(operand[1]).ok_or(Code::INVALID_VALUE)?;
             let format = array.storage().format();
-            // Offsets within blocks of compressed elements are nothing that could be copied.
+            // Block-compressed arrays cannot be copied at element offsets.
             if format.block() > 1 {
                 return Err(Code::NOT_SUPPORTED);
             }
@@ -142,7 +141,7 @@ fn element(operand: &[u64]) -> Res<Option<u64>> {
     }
 }
 
-/// One side of a `CUDA_MEMCPY3D`: its eleven words. Lengths of the operand are in elements of `bytes` bytes.
+/// One side of a `CUDA_MEMCPY3D`: its eleven words. The operand's lengths are in elements of `bytes` bytes.
 fn side(operand: &[u64], is_array: bool, bytes: u64) -> Res<[u64; 11]> {
     const ARRAY: u64 = sys::CUmemorytype::CU_MEMORYTYPE_ARRAY.0 as u64;
     const UNIFIED: u64 = sys::CUmemorytype::CU_MEMORYTYPE_UNIFIED.0 as u64;
@@ -152,25 +151,25 @@ fn side(operand: &[u64], is_array: bool, bytes: u64) -> Res<[u64; 11]> {
     };
     let mut side = [0; 11];
     if is_array {
-        // x, y, z; then the kind and the array.
+        // x, y, z; then the memory type and the array.
         (side[0], side[1], side[2]) = (scaled(second)?, third, fourth);
         (side[4], side[7]) = (ARRAY, address);
     } else {
-        // The kind and the address; bytes of a row, rows of a layer.
+        // The memory type and the address; bytes a row, rows a layer.
         (side[4], side[6]) = (UNIFIED, address);
         (side[9], side[10]) = (scaled(second)?, third);
     }
     Ok(side)
 }
 
-/// What one operation of a three-dimensional batch copies.
-fn box_of(w: &Operation) -> Res<(Job, Mode)> {
+/// The copy described by one operation of a three-dimensional batch.
+fn box_of(w: &OperationWords) -> Res<(Job, CopyMode)> {
     let (source, target) = (&w[0..5], &w[5..10]);
     let elements = (element(source)?, element(target)?);
     let bytes = match elements {
         (Some(a), Some(b)) if a != b => return Err(Code::INVALID_VALUE),
         (Some(a), _) | (None, Some(a)) => a,
-        // Between addresses an element is a byte.
+        // Between addresses, an element is one byte.
         (None, None) => 1,
     };
     let mut words: Words3 = [0; 25];
@@ -196,7 +195,7 @@ fn box_batch(
     if flags != 0 {
         return Err(Code::INVALID_VALUE);
     }
-    let operations = get_array::<Operation>(operations, size(count)?)?;
+    let operations = get_array::<OperationWords>(operations, size(count)?)?;
     let jobs = collect(operations.len(), failed, |i| box_of(&operations[i]))?;
     enter(jobs, &stream)
 }

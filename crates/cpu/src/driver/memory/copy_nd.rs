@@ -1,7 +1,7 @@
-//! Copies of rows and slices: `cuMemcpy2D`, `cuMemcpy3D` and their variants, between memory and arrays.
+//! Copies of rows and slices between memory and arrays: `cuMemcpy2D`, `cuMemcpy3D` and their variants.
 //!
-//! A call's structure becomes a [`Job`], which has passed every check that needs no waiting; running it checks addresses
-//! once more, so that memory freed meanwhile is an error and not a crash.
+//! A call's structure becomes a [`Job`] that has passed every check that needs no waiting. Running it checks addresses
+//! again, so that memory freed in the meantime is an error and not a crash.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use crate::driver::entry::caller_memory::{Plain, get};
 use crate::driver::entry::entries;
 use crate::driver::entry::errors::Code;
 use crate::driver::graph;
-use crate::driver::memory::copy::{self, Expect, Found, Mode};
+use crate::driver::memory::copy::{self, CopyMode, ExpectedMemory, RangeClass};
 use crate::driver::stream;
 use crate::texture::Storage;
 
@@ -27,8 +27,8 @@ struct Side {
     pitch: u64,
     /// Bytes from one slice to the next.
     slice: u64,
-    expect: Expect,
-    /// The array it lies in, all of it: kept alive, so that its addresses need no further check.
+    expect: ExpectedMemory,
+    /// The array that contains this side. Kept alive, so that its addresses need no further check.
     storage: Option<Arc<Storage>>,
 }
 
@@ -36,8 +36,8 @@ struct Side {
 type Extent = [u64; 3];
 
 impl Side {
-    /// A range of bytes.
-    fn flat(start: u64, len: u64, expect: Expect) -> Self {
+    /// A contiguous range of bytes.
+    fn flat(start: u64, len: u64, expect: ExpectedMemory) -> Self {
         Self {
             start,
             pitch: len,
@@ -54,7 +54,7 @@ impl Side {
         }
     }
 
-    /// Bytes from the first to one past the last.
+    /// Bytes from the first byte to one past the last.
     fn span(&self, extent: Extent) -> Res<u64> {
         let [width, height, depth] = extent;
         let rows = self
@@ -70,17 +70,17 @@ impl Side {
             .ok_or(Code::INVALID_VALUE)
     }
 
-    fn classify(&self, extent: Extent) -> Res<Found> {
+    fn classify(&self, extent: Extent) -> Res<RangeClass> {
         if self.storage.is_some() {
-            return Ok(Found::Known);
+            return Ok(RangeClass::Known);
         }
         copy::classify(self.start, self.span(extent)?, self.expect)
     }
 }
 
-/// Where `CUDA_MEMCPY2D`/`3D` say a side is.
+/// One side of a `CUDA_MEMCPY2D` or `CUDA_MEMCPY3D`.
 #[derive(Clone, Copy, Default)]
-struct Place {
+struct CopyOperand {
     x: u64,
     y: u64,
     z: u64,
@@ -97,25 +97,25 @@ const HOST: u32 = sys::CUmemorytype::CU_MEMORYTYPE_HOST.0;
 const DEVICE: u32 = sys::CUmemorytype::CU_MEMORYTYPE_DEVICE.0;
 const ARRAY: u32 = sys::CUmemorytype::CU_MEMORYTYPE_ARRAY.0;
 const UNIFIED: u32 = sys::CUmemorytype::CU_MEMORYTYPE_UNIFIED.0;
-/// What attribute `MAX_PITCH` says.
+/// The value of `CU_DEVICE_ATTRIBUTE_MAX_PITCH`.
 const MAX_PITCH: u64 = i32::MAX as u64;
 
-fn side(p: &Place, extent: Extent) -> Res<Side> {
+fn side(p: &CopyOperand, extent: Extent) -> Res<Side> {
     let [width, height, _] = extent;
     let (base, expect) = match p.kind {
-        HOST => (p.host, Expect::Any),
-        DEVICE => (p.device, Expect::Device),
-        UNIFIED => (p.device, Expect::Any),
+        HOST => (p.host, ExpectedMemory::Any),
+        DEVICE => (p.device, ExpectedMemory::Device),
+        UNIFIED => (p.device, ExpectedMemory::Any),
         ARRAY => {
             let array = array::find(p.array).ok_or(Code::INVALID_VALUE)?;
             return in_array(&array, [p.x, p.y, p.z], extent);
         }
         _ => return Err(Code::INVALID_VALUE),
     };
-    // A pitch of zero means rows without gaps.
+    // A pitch of zero means contiguous rows.
     let row = p.x.checked_add(width).ok_or(Code::INVALID_VALUE)?;
     let pitch = if p.pitch == 0 { row } else { p.pitch };
-    if pitch < row || (expect == Expect::Device && pitch > MAX_PITCH) {
+    if pitch < row || (expect == ExpectedMemory::Device && pitch > MAX_PITCH) {
         return Err(Code::INVALID_VALUE);
     }
     let rows = p.y.checked_add(height).ok_or(Code::INVALID_VALUE)?;
@@ -141,10 +141,10 @@ fn side(p: &Place, extent: Extent) -> Res<Side> {
     })
 }
 
-/// The side that begins at byte `x` of row `y` of slice (layer, face) `z` of an array. Of a block-compressed array, rows
-/// are rows of blocks.
+/// The side that starts at byte `x` of row `y` of slice (layer, face) `z` of an array. The rows of a block-compressed
+/// array are rows of blocks.
 ///
-/// The manual wants whole elements; hardware copies any bytes, and so does this.
+/// CUDA documents whole elements; hardware copies any bytes, and so does this.
 fn in_array(array: &Array, [x, y, z]: [u64; 3], extent: Extent) -> Res<Side> {
     let level = array.level()?;
     let [width, height, depth] = extent;
@@ -160,12 +160,12 @@ fn in_array(array: &Array, [x, y, z]: [u64; 3], extent: Extent) -> Res<Side> {
         start: level.base + z * level.slice_pitch + y * level.row_pitch + x,
         pitch: level.row_pitch,
         slice: level.slice_pitch,
-        expect: Expect::Device,
+        expect: ExpectedMemory::Device,
         storage: Some(array.storage().clone()),
     })
 }
 
-/// A copy that has been checked and can be run, once or many times, now or later.
+/// A checked copy that can run any number of times, now or later.
 #[derive(Clone, Debug)]
 pub(crate) struct Job {
     to: Side,
@@ -180,8 +180,8 @@ pub(crate) type Words3 = [u64; 25];
 
 impl Job {
     fn new(
-        to: &Place,
-        from: &Place,
+        to: &CopyOperand,
+        from: &CopyOperand,
         extent: Extent,
         accept: impl Fn(u64, u64) -> bool,
     ) -> Res<Job> {
@@ -201,9 +201,9 @@ impl Job {
         Ok(job)
     }
 
-    /// The copy of no bytes.
+    /// An empty copy.
     fn nothing() -> Job {
-        let side = Side::flat(0, 0, Expect::Any);
+        let side = Side::flat(0, 0, ExpectedMemory::Any);
         Job {
             to: side.clone(),
             from: side,
@@ -214,8 +214,13 @@ impl Job {
     /// A copy of `len` bytes between addresses.
     ///
     /// # Errors
-    /// `INVALID_VALUE` for a range that is not what is expected of it.
-    pub(crate) fn linear(to: u64, from: u64, len: u64, expect: (Expect, Expect)) -> Res<Job> {
+    /// `INVALID_VALUE` if a range does not meet its expectation.
+    pub(crate) fn linear(
+        to: u64,
+        from: u64,
+        len: u64,
+        expect: (ExpectedMemory, ExpectedMemory),
+    ) -> Res<Job> {
         if len == 0 {
             return Ok(Job::nothing());
         }
@@ -228,17 +233,17 @@ impl Job {
         Ok(job)
     }
 
-    /// The copy that a `CUDA_MEMCPY3D` or, with `peer`, a `CUDA_MEMCPY3D_PEER` describes.
+    /// The copy described by a `CUDA_MEMCPY3D` or, with `peer`, by a `CUDA_MEMCPY3D_PEER`.
     ///
     /// # Errors
-    /// `INVALID_VALUE` for a memory type that does not exist, a pitch below the row or above the device's greatest, a
-    /// range that is not the device's where it should be, or that ends beyond its allocation; for reserved words and levels
-    /// of detail that are not zero, and slices lower than the rows copied. The error of a context that does not exist.
+    /// `INVALID_VALUE` for an unknown memory type, a pitch smaller than the row or larger than the device's maximum, a
+    /// range that is not device memory where it must be or exceeds its allocation, non-zero reserved words or levels of
+    /// detail, and slices lower than the rows copied. An invalid context handle returns that handle's error.
     pub(crate) fn from_3d(w: &Words3, peer: bool) -> Res<Job> {
         Job::read_3d(w, peer, |_, _| false)
     }
 
-    /// [`Job::from_3d`] for a copy that a graph will run: `accept` knows ranges that will be memory by then.
+    /// [`Job::from_3d`] for a copy that a graph runs later. `accept` recognises ranges that will be allocated by then.
     ///
     /// # Errors
     /// As [`Job::from_3d`].
@@ -255,11 +260,11 @@ impl Job {
             // Reserved.
             return Err(Code::INVALID_VALUE);
         }
-        // Levels of detail must be zero, and are looked at where there could be some.
+        // Levels of detail must be zero where the operand is an array.
         if w[3] != 0 && w[4] as u32 == ARRAY || w[14] != 0 && w[15] as u32 == ARRAY {
             return Err(Code::INVALID_VALUE);
         }
-        let place = |o: usize| Place {
+        let place = |o: usize| CopyOperand {
             x: w[o],
             y: w[o + 1],
             z: w[o + 2],
@@ -273,15 +278,15 @@ impl Job {
         Job::new(&place(11), &place(0), [w[22], w[23], w[24]], accept)
     }
 
-    /// Whether there is nothing to copy.
+    /// Whether the copy is empty.
     pub(crate) fn is_empty(&self) -> bool {
         self.extent.contains(&0)
     }
 
-    /// Whether it touches memory that CUDA does not know of.
+    /// Whether the copy touches memory unknown to CUDA.
     ///
     /// # Errors
-    /// `INVALID_VALUE` if an address is (no longer) what the copy's description says.
+    /// `INVALID_VALUE` if an address no longer matches the copy's description.
     pub(crate) fn is_pageable(&self) -> Res<bool> {
         if self.is_empty() {
             return Ok(false);
@@ -290,23 +295,23 @@ impl Job {
             self.to.classify(self.extent)?,
             self.from.classify(self.extent)?,
         );
-        Ok(to == Found::Pageable || from == Found::Pageable)
+        Ok(to == RangeClass::Pageable || from == RangeClass::Pageable)
     }
 
-    /// Whether it stays within the device, so that even the blocking calls do not wait for it.
+    /// Whether both sides are device memory, so that even the blocking calls do not wait.
     fn is_internal(&self) -> bool {
-        self.to.expect == Expect::Device && self.from.expect == Expect::Device
+        self.to.expect == ExpectedMemory::Device && self.from.expect == ExpectedMemory::Device
     }
 
-    /// Bytes copied.
+    /// Number of bytes copied.
     pub(crate) fn bytes(&self) -> u64 {
         self.extent.iter().fold(1u64, |n, &e| n.saturating_mul(e))
     }
 
-    /// Does the copy on this thread.
+    /// Performs the copy on this thread.
     ///
     /// # Errors
-    /// `INVALID_VALUE` for memory that cannot be accessed any more.
+    /// `INVALID_VALUE` for memory that is no longer accessible.
     pub(crate) fn run(&self) -> Res {
         if self.is_empty() {
             return Ok(());
@@ -332,18 +337,18 @@ impl Job {
     }
 }
 
-/// Enters a copy into a stream, or into the graph that the stream captures.
-fn enter(words: &Words3, peer: bool, stream: u64, per_thread: bool, mode: Mode) -> Res {
+/// Enqueues a copy, or adds it to the graph that the stream captures.
+fn enter(words: &Words3, peer: bool, stream: u64, per_thread: bool, mode: CopyMode) -> Res {
     let stream = match mode {
-        Mode::Sync => stream::resolve(stream, per_thread)?,
-        Mode::Async => stream::resolve_for_capture(stream, per_thread)?,
+        CopyMode::Sync => stream::resolve(stream, per_thread)?,
+        CopyMode::Async => stream::resolve_for_capture(stream, per_thread)?,
     };
     if graph::capture::is_capturing(&stream)? {
         if words[22..].contains(&0) {
             return Ok(());
         }
         let mut words = *words;
-        // A node knows no contexts of the sides: there is one memory.
+        // Nodes ignore the contexts of the sides, because all memory is in one address space.
         (words[8], words[19]) = (0, 0);
         let node = graph::Memcpy::prepare(words, stream.context.clone())?;
         return graph::capture::record(&stream, graph::Payload::Memcpy(node));
@@ -353,14 +358,14 @@ fn enter(words: &Words3, peer: bool, stream: u64, per_thread: bool, mode: Mode) 
         return Ok(());
     }
     let mode = match mode {
-        Mode::Sync if job.is_internal() => Mode::Async,
+        CopyMode::Sync if job.is_internal() => CopyMode::Async,
         other => other,
     };
     let (pageable, bytes) = (job.is_pageable()?, job.bytes());
     copy::perform(&stream, mode, pageable, bytes, move || job.run())
 }
 
-/// A copy of rows as a copy of one slice of rows.
+/// Expresses a two-dimensional copy as a copy of one slice.
 fn as_3d(w: &Words2) -> Words3 {
     let mut out = [0; 25];
     for (from, to) in [(0, 0), (7, 11)] {
@@ -372,36 +377,36 @@ fn as_3d(w: &Words2) -> Words3 {
     out
 }
 
-fn copy_2d(params: u64, stream: u64, per_thread: bool, mode: Mode) -> Res {
+fn copy_2d(params: u64, stream: u64, per_thread: bool, mode: CopyMode) -> Res {
     enter(&as_3d(&read(params)?), false, stream, per_thread, mode)
 }
 
-fn copy_3d(params: u64, stream: u64, per_thread: bool, mode: Mode, peer: bool) -> Res {
+fn copy_3d(params: u64, stream: u64, per_thread: bool, mode: CopyMode, peer: bool) -> Res {
     enter(&read(params)?, peer, stream, per_thread, mode)
 }
 
 /// One end of a one-dimensional copy.
 #[derive(Clone, Copy)]
 enum Flat {
-    Address(u64, Expect),
+    Address(u64, ExpectedMemory),
     /// An array and an offset in bytes.
     Array(u64, u64),
 }
 
-fn copy_flat(to: Flat, from: Flat, len: u64, stream: u64, per_thread: bool, mode: Mode) -> Res {
+fn copy_flat(to: Flat, from: Flat, len: u64, stream: u64, per_thread: bool, mode: CopyMode) -> Res {
     context::current()?;
     let mut words = [0; 25];
     for (at, end) in [(0, from), (11, to)] {
         match end {
-            Flat::Address(start, Expect::Device | Expect::Peer) => {
+            Flat::Address(start, ExpectedMemory::Device | ExpectedMemory::Peer) => {
                 (words[at + 4], words[at + 6]) = (DEVICE.into(), start);
             }
-            Flat::Address(start, Expect::Any) => {
+            Flat::Address(start, ExpectedMemory::Any) => {
                 (words[at + 4], words[at + 5]) = (HOST.into(), start);
             }
             Flat::Array(handle, offset) => {
                 array::find(handle).ok_or(Code::INVALID_VALUE)?;
-                // One-dimensional: such copies reach the first row alone.
+                // A one-dimensional copy reaches only the first row.
                 (words[at], words[at + 4], words[at + 7]) = (offset, ARRAY.into(), handle);
             }
         }
@@ -411,11 +416,11 @@ fn copy_flat(to: Flat, from: Flat, len: u64, stream: u64, per_thread: bool, mode
 }
 
 const fn host(address: u64) -> Flat {
-    Flat::Address(address, Expect::Any)
+    Flat::Address(address, ExpectedMemory::Any)
 }
 
 const fn device(address: u64) -> Flat {
-    Flat::Address(address, Expect::Device)
+    Flat::Address(address, ExpectedMemory::Device)
 }
 
 fn read<T: Plain>(address: u64) -> Res<T> {
@@ -425,48 +430,48 @@ fn read<T: Plain>(address: u64) -> Res<T> {
 
 entries! {
     fn copy_dtoa "cuMemcpyDtoA_v2" | "cuMemcpyDtoA_v2_ptds" (to: u64, offset: u64, from: u64, len: u64) {
-        copy_flat(Flat::Array(to, offset), device(from), len, 0, PER_THREAD, Mode::Sync)
+        copy_flat(Flat::Array(to, offset), device(from), len, 0, PER_THREAD, CopyMode::Sync)
     }
     fn copy_atod "cuMemcpyAtoD_v2" | "cuMemcpyAtoD_v2_ptds" (to: u64, from: u64, offset: u64, len: u64) {
-        copy_flat(device(to), Flat::Array(from, offset), len, 0, PER_THREAD, Mode::Sync)
+        copy_flat(device(to), Flat::Array(from, offset), len, 0, PER_THREAD, CopyMode::Sync)
     }
     fn copy_htoa "cuMemcpyHtoA_v2" | "cuMemcpyHtoA_v2_ptds" (to: u64, offset: u64, from: u64, len: u64) {
-        copy_flat(Flat::Array(to, offset), host(from), len, 0, PER_THREAD, Mode::Sync)
+        copy_flat(Flat::Array(to, offset), host(from), len, 0, PER_THREAD, CopyMode::Sync)
     }
     fn copy_atoh "cuMemcpyAtoH_v2" | "cuMemcpyAtoH_v2_ptds" (to: u64, from: u64, offset: u64, len: u64) {
-        copy_flat(host(to), Flat::Array(from, offset), len, 0, PER_THREAD, Mode::Sync)
+        copy_flat(host(to), Flat::Array(from, offset), len, 0, PER_THREAD, CopyMode::Sync)
     }
     fn copy_atoa "cuMemcpyAtoA_v2" | "cuMemcpyAtoA_v2_ptds"
         (to: u64, to_offset: u64, from: u64, from_offset: u64, len: u64) {
-        copy_flat(Flat::Array(to, to_offset), Flat::Array(from, from_offset), len, 0, PER_THREAD, Mode::Sync)
+        copy_flat(Flat::Array(to, to_offset), Flat::Array(from, from_offset), len, 0, PER_THREAD, CopyMode::Sync)
     }
     fn copy_htoa_async "cuMemcpyHtoAAsync_v2" | "cuMemcpyHtoAAsync_v2_ptsz"
         (to: u64, offset: u64, from: u64, len: u64, stream: u64) {
-        copy_flat(Flat::Array(to, offset), host(from), len, stream, PER_THREAD, Mode::Async)
+        copy_flat(Flat::Array(to, offset), host(from), len, stream, PER_THREAD, CopyMode::Async)
     }
     fn copy_atoh_async "cuMemcpyAtoHAsync_v2" | "cuMemcpyAtoHAsync_v2_ptsz"
         (to: u64, from: u64, offset: u64, len: u64, stream: u64) {
-        copy_flat(host(to), Flat::Array(from, offset), len, stream, PER_THREAD, Mode::Async)
+        copy_flat(host(to), Flat::Array(from, offset), len, stream, PER_THREAD, CopyMode::Async)
     }
     fn copy2d "cuMemcpy2D_v2" | "cuMemcpy2D_v2_ptds" (params: u64) {
-        copy_2d(params, 0, PER_THREAD, Mode::Sync)
+        copy_2d(params, 0, PER_THREAD, CopyMode::Sync)
     }
     fn copy2d_unaligned "cuMemcpy2DUnaligned_v2" | "cuMemcpy2DUnaligned_v2_ptds" (params: u64) {
-        copy_2d(params, 0, PER_THREAD, Mode::Sync)
+        copy_2d(params, 0, PER_THREAD, CopyMode::Sync)
     }
     fn copy2d_async "cuMemcpy2DAsync_v2" | "cuMemcpy2DAsync_v2_ptsz" (params: u64, stream: u64) {
-        copy_2d(params, stream, PER_THREAD, Mode::Async)
+        copy_2d(params, stream, PER_THREAD, CopyMode::Async)
     }
     fn copy3d "cuMemcpy3D_v2" | "cuMemcpy3D_v2_ptds" (params: u64) {
-        copy_3d(params, 0, PER_THREAD, Mode::Sync, false)
+        copy_3d(params, 0, PER_THREAD, CopyMode::Sync, false)
     }
     fn copy3d_async "cuMemcpy3DAsync_v2" | "cuMemcpy3DAsync_v2_ptsz" (params: u64, stream: u64) {
-        copy_3d(params, stream, PER_THREAD, Mode::Async, false)
+        copy_3d(params, stream, PER_THREAD, CopyMode::Async, false)
     }
     fn copy3d_peer "cuMemcpy3DPeer" | "cuMemcpy3DPeer_ptds" (params: u64) {
-        copy_3d(params, 0, PER_THREAD, Mode::Sync, true)
+        copy_3d(params, 0, PER_THREAD, CopyMode::Sync, true)
     }
     fn copy3d_peer_async "cuMemcpy3DPeerAsync" | "cuMemcpy3DPeerAsync_ptsz" (params: u64, stream: u64) {
-        copy_3d(params, stream, PER_THREAD, Mode::Async, true)
+        copy_3d(params, stream, PER_THREAD, CopyMode::Async, true)
     }
 }

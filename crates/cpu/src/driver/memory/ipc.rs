@@ -1,10 +1,10 @@
-//! Memory between processes: pools that others import, their allocations, and the older handles of `cuMemAlloc`'s memory
+//! Interprocess memory: imported and exported pools, their allocations, and the older handles for `cuMemAlloc` memory
 //! (CUDA driver API, "Stream Ordered Memory Allocator" and `cuIpc*` of "Memory Management").
 //!
-//! A shareable pool lives in an anonymous file of the system whose descriptor is the pool's shareable handle. Its head
-//! says who made it and which allocations have been exported, so that another process can tell what has been freed.
-//! `cuMemAlloc`'s memory becomes a file's when a handle is asked for. A handle is bytes, not a descriptor: it names a
-//! descriptor of the process that made it, and is good as long as that process lives and the memory is not freed.
+//! A shareable pool lives in an anonymous file; its file descriptor is the pool's shareable handle. The file's header
+//! names the exporting process and lists the exported allocations, so that an importer detects freed ones. `cuMemAlloc`
+//! memory moves to a file when a handle is requested. A memory handle is bytes, not a descriptor: it names a descriptor
+//! of the exporting process and is valid as long as that process lives and the memory is allocated.
 
 use std::collections::HashMap;
 use std::os::fd::{AsRawFd, IntoRawFd, OwnedFd};
@@ -23,41 +23,40 @@ use crate::driver::entry::errors::Code;
 use crate::driver::entry::logs::refuse;
 use crate::driver::graph;
 use crate::driver::memory::allocation::space;
-use crate::driver::memory::pool::{self, Pool, Sort};
+use crate::driver::memory::pool::{self, Pool, PoolKind};
 use crate::memory::files::{self, Process};
-use crate::memory::{Access, Arena, Kind, Reach, Region, SharedRange};
+use crate::memory::{Access, Arena, Reach, Region, RegionKind, SharedRange};
 
-/// `CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR`.
+/// The only supported handle type.
 pub(crate) const DESCRIPTOR: u32 =
     sys::CUmemAllocationHandleType::CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR.0;
-/// What the names of the files of pools begin with.
+/// Prefix of the names of pool files.
 const POOL: &str = "cupyrite-pool-";
-/// What the names of the files begin with that describe memory of a handle.
+/// Prefix of the names of files that describe the memory of a handle.
 const TOKEN: &str = "cupyrite-handle-";
-/// First words of the head of a pool's file, of an exported pointer, of a memory handle and of what that names.
+/// First words of a pool file's header, an exported pointer, a memory handle, and the file it names.
 const POOL_MAGIC: u64 = u64::from_le_bytes(*b"cprpool1");
 const POINTER_MAGIC: u64 = u64::from_le_bytes(*b"cprptr_1");
 const HANDLE_MAGIC: u64 = u64::from_le_bytes(*b"cpripcm1");
 const TOKEN_MAGIC: u64 = u64::from_le_bytes(*b"cprtokn1");
 
-/// Where the list of exported allocations begins in a pool's file, and where it ends. The file takes memory only for the
-/// part that is used.
+/// Start and end of the list of exported allocations in a pool file. Only the used part of the file occupies memory.
 const SLOTS: u64 = 4096;
 const HEAD: u64 = 64 << 20;
-/// Bytes of an entry of the list: ticket, offset, size, and a word that is not used.
+/// Bytes of a list entry: ticket, offset, size, unused word.
 const SLOT: u64 = 32;
 
-/// Sixty-four bytes that travel between processes, as words. The last one is made from the others, so that bytes which
-/// never were ours are found out.
+/// Sixty-four bytes that travel between processes, as words. The last word is a checksum of the others and detects
+/// foreign bytes.
 pub(crate) type Message = [u64; 8];
 
-/// Fills in the last word.
+/// Fills in the checksum.
 pub(crate) fn seal(mut words: Message) -> Message {
     words[7] = sum(&words);
     words
 }
 
-/// Whether the bytes are a message that begins with that word.
+/// Whether the checksum matches and the first word is `magic`.
 pub(crate) fn is_sealed(words: &Message, magic: u64) -> bool {
     words[0] == magic && words[7] == sum(words)
 }
@@ -70,7 +69,7 @@ fn sum(words: &Message) -> u64 {
     })
 }
 
-/// The file of a pool that this process made.
+/// The file of a pool that this process exports.
 pub(crate) struct Shareable {
     arena: Arc<Arena>,
     id: [u64; 2],
@@ -84,7 +83,7 @@ struct Slots {
     ticket: u64,
 }
 
-/// A pool of another process.
+/// A pool imported from another process.
 pub(crate) struct Imported {
     file: OwnedFd,
     size: u64,
@@ -92,34 +91,34 @@ pub(crate) struct Imported {
     maker: Process,
 }
 
-/// How a pool stands to other processes.
+/// A pool's relation to other processes.
 #[derive(Clone)]
 pub(crate) enum Sharing {
-    /// It is this process's alone.
+    /// Private to this process.
     No,
-    /// Others may import it.
+    /// Other processes may import it.
     Made(Arc<Shareable>),
-    /// Another process made it.
+    /// Imported from another process.
     Imported(Arc<Imported>),
 }
 
 impl Sharing {
-    /// What a new pool of that sort needs for these `CUmemAllocationHandleType`s.
+    /// Creates the sharing state of a new pool for a set of `CUmemAllocationHandleType`s.
     ///
     /// # Errors
-    /// `NOT_SUPPORTED` for handle types that this device has not and for managed memory, `INVALID_VALUE` for others,
-    /// `OUT_OF_MEMORY` if the system has no file left.
-    pub(crate) fn of(handle_types: u32, sort: Sort) -> Res<Sharing> {
+    /// `NOT_SUPPORTED` for handle types that this device lacks and for managed memory, `INVALID_VALUE` for unknown
+    /// handle types, `OUT_OF_MEMORY` if no file can be created.
+    pub(crate) fn of(handle_types: u32, kind: PoolKind) -> Res<Sharing> {
         const KNOWN: u32 = 0xF;
         match handle_types {
             0 => Ok(Sharing::No),
-            DESCRIPTOR if sort.1 != Kind::Managed => Ok(Sharing::Made(Shareable::new(sort)?)),
+            DESCRIPTOR if kind.1 != RegionKind::Managed => Ok(Sharing::Made(Shareable::new(kind)?)),
             _ if handle_types & !KNOWN == 0 => Err(Code::NOT_SUPPORTED),
             _ => Err(Code::INVALID_VALUE),
         }
     }
 
-    /// The handle types the pool can be exported as.
+    /// The handle types as which the pool can be exported.
     pub(crate) fn handle_types(&self) -> u32 {
         match self {
             Sharing::No => 0,
@@ -127,12 +126,12 @@ impl Sharing {
         }
     }
 
-    /// Whether another process made it.
+    /// Whether the pool was imported from another process.
     pub(crate) fn is_imported(&self) -> bool {
         matches!(self, Sharing::Imported(_))
     }
 
-    /// The file to allocate in.
+    /// The file that allocations come from.
     pub(crate) fn arena(&self) -> Option<&Arc<Arena>> {
         match self {
             Sharing::Made(made) => Some(&made.arena),
@@ -142,12 +141,12 @@ impl Sharing {
 }
 
 impl Shareable {
-    fn new(sort: Sort) -> Res<Arc<Shareable>> {
+    fn new(kind: PoolKind) -> Res<Arc<Shareable>> {
         let id = files::nonce();
         let name = format!("{POOL}{:016x}{:016x}", id[0], id[1]);
         let arena = Arena::create(space(), &name, HEAD).map_err(|_| Code::OUT_OF_MEMORY)?;
         let maker = Process::own();
-        let [place, kind] = pool::words_of(sort);
+        let [place, kind] = pool::words_of(kind);
         let head = seal([
             POOL_MAGIC,
             id[0],
@@ -168,7 +167,7 @@ impl Shareable {
         }))
     }
 
-    /// Enters an allocation into the list of the file.
+    /// Adds an allocation to the file's list.
     fn export(self: &Arc<Self>, region: &Region) -> Res<Exported> {
         let offset = space()
             .offset_in(&self.arena, region.base)
@@ -191,7 +190,7 @@ impl Shareable {
         };
         drop(slots);
         let at = SLOTS + slot * SLOT;
-        // The ticket comes last: who reads it finds the rest.
+        // The ticket is written last: a reader that sees it sees the whole entry.
         if at + SLOT > HEAD
             || !files::write_words(self.arena.file(), at + 8, &[offset, region.size])
             || !files::write_words(self.arena.file(), at, &[exported.ticket])
@@ -202,7 +201,7 @@ impl Shareable {
     }
 }
 
-/// An allocation that other processes may import, until this is dropped.
+/// An allocation that other processes may import as long as this value lives.
 pub(crate) struct Exported {
     pool: Arc<Shareable>,
     slot: u64,
@@ -235,18 +234,18 @@ impl Drop for Exported {
     }
 }
 
-/// What a shareable handle describes.
-fn import_pool(descriptor: i32) -> Res<(Imported, Sort)> {
+/// Opens the pool of a shareable handle.
+fn import_pool(descriptor: i32) -> Res<(Imported, PoolKind)> {
     let Some(known) = files::recognise(descriptor, POOL) else {
         return refuse(Code::INVALID_VALUE, || {
             let what = files::describe(descriptor);
-            format!("{what} is no memory pool of a CPU device")
+            format!("{what} is not a memory pool of a CPU device")
         });
     };
     let head = files::read_words::<8>(&known.file, 0).ok_or(Code::INVALID_VALUE)?;
     if !is_sealed(&head, POOL_MAGIC) || known.size < HEAD {
         return refuse(Code::INVALID_VALUE, || {
-            "the pool was exported by a CPU device of another version".into()
+            "the memory pool was exported by an incompatible version of the CPU device".into()
         });
     }
     let maker = Process {
@@ -256,32 +255,32 @@ fn import_pool(descriptor: i32) -> Res<(Imported, Sort)> {
     if !maker.is_alive() {
         return refuse(Code::INVALID_VALUE, || {
             format!(
-                "the process {} that made the memory pool has ended",
+                "process {}, which exported the memory pool, has exited",
                 maker.id
             )
         });
     }
-    let sort = pool::sort_of_words([head[5], head[6]])?;
+    let kind = pool::kind_from_words([head[5], head[6]])?;
     let imported = Imported {
         file: known.file,
         size: known.size,
         id: [head[1], head[2]],
         maker,
     };
-    Ok((imported, sort))
+    Ok((imported, kind))
 }
 
 /// Maps an allocation of another process's pool.
 fn import_pointer(pool: &Arc<Pool>, message: &Message) -> Res<Region> {
     let Sharing::Imported(imported) = &pool.sharing else {
         return refuse(Code::INVALID_VALUE, || {
-            "pointers are imported into pools that were imported themselves".into()
+            "a pointer can only be imported into an imported memory pool".into()
         });
     };
     let [_, a, b, slot, ticket, offset, size, _] = *message;
     if !is_sealed(message, POINTER_MAGIC) {
         return refuse(Code::INVALID_VALUE, || {
-            "the bytes are no exported pointer of a CPU device".into()
+            "the data is not a pointer exported by a CPU device".into()
         });
     }
     if imported.id != [a, b] {
@@ -297,13 +296,13 @@ fn import_pointer(pool: &Arc<Pool>, message: &Message) -> Res<Region> {
     let listed = files::read_words::<3>(&imported.file, at);
     if listed != Some([ticket, offset, size]) || ticket == 0 {
         return refuse(Code::INVALID_VALUE, || {
-            "the allocation has been freed by the process that exported it".into()
+            "the exporting process has freed the allocation".into()
         });
     }
     if !imported.maker.is_alive() {
         return refuse(Code::INVALID_VALUE, || {
             format!(
-                "the process {} that exported the allocation has ended",
+                "process {}, which exported the allocation, has exited",
                 imported.maker.id
             )
         });
@@ -317,7 +316,7 @@ fn import_pointer(pool: &Arc<Pool>, message: &Message) -> Res<Region> {
     })
 }
 
-/// What a memory handle of this process names: a file that describes the memory, and the memory's own.
+/// The descriptors that a memory handle of this process names: of a file that describes the memory, and of the memory.
 struct Token {
     file: OwnedFd,
     _memory: SharedRange,
@@ -326,7 +325,7 @@ struct Token {
 
 /// By region id.
 static TOKENS: Mutex<Option<HashMap<u64, Token>>> = Mutex::new(None);
-/// How many there are: when there are none, freeing need not look.
+/// Number of entries; freeing skips the lookup if it is zero.
 static KNOWN: AtomicU64 = AtomicU64::new(0);
 
 /// Memory of another process that a context has opened.
@@ -341,7 +340,7 @@ struct Opened {
 /// By region id.
 static OPENED: Mutex<Option<HashMap<u64, Opened>>> = Mutex::new(None);
 
-/// Drops what is remembered of a freed region: handles of it are void.
+/// Invalidates the handles of a freed region.
 pub(crate) fn forget(region: &Region) {
     if KNOWN.load(Ordering::Relaxed) == 0 {
         return;
@@ -353,7 +352,7 @@ pub(crate) fn forget(region: &Region) {
     }
 }
 
-/// Whether the region was opened by a handle: only `cuIpcCloseMemHandle` lets go of it.
+/// Whether the region was opened by a handle. Only `cuIpcCloseMemHandle` unmaps it.
 pub(crate) fn is_opened(region: &Region) -> bool {
     KNOWN.load(Ordering::Relaxed) != 0
         && OPENED
@@ -362,7 +361,7 @@ pub(crate) fn is_opened(region: &Region) -> bool {
             .contains_key(&region.id)
 }
 
-/// The device of memory that was opened by a handle.
+/// The device of memory opened by a handle.
 pub(crate) fn device_of(region: &Region) -> Option<i32> {
     if KNOWN.load(Ordering::Relaxed) == 0 {
         return None;
@@ -371,9 +370,9 @@ pub(crate) fn device_of(region: &Region) -> Option<i32> {
     Some(opened.as_ref()?.get(&region.id)?.ordinal)
 }
 
-/// Whether `cuIpcGetMemHandle` makes a handle for the region: memory of `cuMemAlloc`, of this process.
+/// Whether `cuIpcGetMemHandle` accepts the region: `cuMemAlloc` memory of this process.
 pub(crate) fn has_handle(region: &Region) -> bool {
-    region.kind == Kind::Device && !pool::is_member(region) && !is_opened(region)
+    region.kind == RegionKind::Device && !pool::is_member(region) && !is_opened(region)
 }
 
 fn get_handle(address: u64) -> Res<Message> {
@@ -403,7 +402,7 @@ fn get_handle(address: u64) -> Res<Message> {
     let memory = match space().share(address) {
         Err(crate::memory::MemoryError::Busy) => {
             return refuse(Code::MAP_FAILED, || {
-                "memory is shared when the device does nothing; its kernels and copies have run for ten seconds".into()
+                "memory can only be shared while the device is idle; kernels or copies have been running for ten seconds".into()
             });
         }
         other => other?,
@@ -427,7 +426,7 @@ fn get_handle(address: u64) -> Res<Message> {
     }
     let mut tokens = TOKENS.lock();
     let tokens = tokens.get_or_insert_default();
-    // Another thread may have been first: then that one stays.
+    // Keeps the token of another thread that was faster.
     let token = tokens.entry(region.id).or_insert_with(|| {
         KNOWN.fetch_add(1, Ordering::Relaxed);
         Token {
@@ -437,7 +436,7 @@ fn get_handle(address: u64) -> Res<Message> {
         }
     });
     let message = message(token);
-    // Freed meanwhile: nobody would forget it.
+    // Removes the token if the region was freed in the meantime.
     if space().find(address).is_none_or(|r| r.id != region.id) {
         tokens.remove(&region.id);
         KNOWN.fetch_sub(1, Ordering::Relaxed);
@@ -452,7 +451,7 @@ fn open_handle(handle: &Message, lazy_peers: bool) -> Res<u64> {
     let [_, process, start, descriptor, a, b, ..] = *handle;
     if !is_sealed(handle, HANDLE_MAGIC) {
         return refuse(Code::INVALID_HANDLE, || {
-            "the bytes are no memory handle of a CPU device".into()
+            "the data is not a memory handle of a CPU device".into()
         });
     }
     let maker = Process {
@@ -461,7 +460,7 @@ fn open_handle(handle: &Message, lazy_peers: bool) -> Res<u64> {
     };
     if maker == Process::own() {
         return refuse(Code::INVALID_CONTEXT, || {
-            "a memory handle is opened by another process than the one that made it".into()
+            "a memory handle cannot be opened by the process that created it".into()
         });
     }
     let mut opened = OPENED.lock();
@@ -493,7 +492,7 @@ fn map_handle(
 ) -> Res<(Region, i32)> {
     let void = || {
         format!(
-            "the process {} that made the memory handle has ended, or has freed the memory",
+            "process {}, which created the memory handle, has exited or has freed the memory",
             maker.id
         )
     };
@@ -516,7 +515,7 @@ fn map_handle(
     if size > memory.size || offset > memory.size - size {
         return Err(Code::INVALID_HANDLE);
     }
-    // The other process may have more devices than this one.
+    // The exporting process may have more devices than this one.
     let ordinal = device::by_ordinal(ordinal as i32)
         .map_err(|_| Code::INVALID_HANDLE)?
         .ordinal;
@@ -525,7 +524,14 @@ fn map_handle(
         reach = reach.with(context.device, Access::ReadWrite);
     }
     let region = space()
-        .map_foreign(&memory.file, offset, size, Kind::Device, context.id, reach)
+        .map_foreign(
+            &memory.file,
+            offset,
+            size,
+            RegionKind::Device,
+            context.id,
+            reach,
+        )
         .map_err(|_| Code::MAP_FAILED)?;
     Ok((region, ordinal))
 }
@@ -578,12 +584,12 @@ entries! {
         }
         let Sharing::Made(made) = &pool.sharing else {
             return refuse(Code::INVALID_VALUE, || {
-                "the memory pool was not made to be exported, or was imported".into()
+                "the memory pool is not exportable or was imported".into()
             });
         };
         let descriptor = made.arena.file().try_clone().map_err(|_| Code::OUT_OF_MEMORY)?;
         put(out, descriptor.as_raw_fd())?;
-        // It is the caller's from now on.
+        // The caller owns the descriptor.
         let _ = descriptor.into_raw_fd();
         Ok(())
     }
@@ -592,10 +598,10 @@ entries! {
         if flags != 0 || kind != DESCRIPTOR {
             return Err(Code::INVALID_VALUE);
         }
-        // The descriptor itself, as a pointer.
+        // The descriptor is passed as a pointer.
         let descriptor = i32::try_from(descriptor).map_err(|_| Code::INVALID_VALUE)?;
-        let (imported, sort) = import_pool(descriptor)?;
-        pool::install(out, sort, 0, Sharing::Imported(Arc::new(imported)))
+        let (imported, kind) = import_pool(descriptor)?;
+        pool::install(out, kind, 0, Sharing::Imported(Arc::new(imported)))
     }
     fn pool_export_pointer "cuMemPoolExportPointer" (out: u64, address: u64) {
         non_null(out)?;
@@ -614,8 +620,8 @@ entries! {
         put(out, get_handle(address)?)
     }
     fn ipc_open_memory "cuIpcOpenMemHandle_v2" (out: u64, handle: Handle, flags: u32) {
-        /// `CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS`.
-        const LAZY_PEERS: u32 = 1;
+        /// Accepted without effect.
+        const LAZY_PEERS: u32 = sys::CUipcMem_flags::CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS.0;
         non_null(out)?;
         if flags & !LAZY_PEERS != 0 {
             return Err(Code::INVALID_VALUE);
@@ -639,7 +645,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn messages_that_were_changed_are_found_out() {
+    fn modified_messages_are_detected() {
         let words = seal([POINTER_MAGIC, 1, 2, 3, 4, 5, 6, 0]);
         assert!(is_sealed(&words, POINTER_MAGIC));
         assert!(!is_sealed(&words, HANDLE_MAGIC));

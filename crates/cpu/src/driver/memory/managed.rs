@@ -1,8 +1,8 @@
-//! Managed memory: advice, prefetching, what is remembered of both, discarding, attachment to streams (CUDA driver API,
-//! "Unified Addressing"; CUDA C++ Programming Guide, "Unified Memory").
+//! Managed memory: advice, prefetch, discard, and attachment to streams (CUDA driver API, "Unified Addressing"; CUDA
+//! C++ Programming Guide, "Unified Memory").
 //!
-//! There is one memory, so everything always is where it should be. What a program says about a range is remembered
-//! page by page, because `cuMemRangeGetAttribute` tells it back.
+//! Memory never migrates, because all of it is host memory. Advice and prefetches are recorded per page, because
+//! `cuMemRangeGetAttribute` reports them.
 
 use std::collections::BTreeMap;
 
@@ -18,7 +18,7 @@ use crate::driver::entry::errors::Code;
 use crate::driver::memory::allocation::space;
 use crate::driver::memory::pool;
 use crate::driver::stream::{self, Stream};
-use crate::memory::{Kind, Region};
+use crate::memory::{Region, RegionKind};
 
 /// `CU_MEM_LOCATION_TYPE_*`.
 const DEVICE: u32 = sys::CUmemLocationType::CU_MEM_LOCATION_TYPE_DEVICE.0;
@@ -42,7 +42,7 @@ impl Location {
         id: INVALID,
     };
 
-    /// The location, if it is one; `nowhere` is the answer for a device or a node that does not exist.
+    /// Validates the location; `nowhere` is the error for a device or node that does not exist.
     fn check(self, nowhere: Code) -> Res<Location> {
         match self.kind {
             DEVICE => device::by_ordinal(self.id)
@@ -58,7 +58,7 @@ impl Location {
         }
     }
 
-    /// A `CUmemLocation` that was passed by value: eight bytes, type first.
+    /// A `CUmemLocation` passed by value: eight bytes, type first.
     fn of_word(word: u64) -> Location {
         Location {
             kind: word as u32,
@@ -66,7 +66,7 @@ impl Location {
         }
     }
 
-    /// What the entry points before locations took: a device, or [`CPU`].
+    /// The location argument of the older entry points: a device ordinal or [`CPU`].
     fn of_device(ordinal: i32) -> Location {
         if ordinal == CPU {
             Location { kind: HOST, id: 0 }
@@ -78,7 +78,7 @@ impl Location {
         }
     }
 
-    /// The same the other way.
+    /// The location as a device ordinal, [`CPU`] or [`INVALID`].
     fn as_device(self) -> i32 {
         match self.kind {
             DEVICE => self.id,
@@ -88,9 +88,9 @@ impl Location {
     }
 }
 
-/// What a program has said about a page.
+/// Advice and prefetch location of a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Said {
+struct Advice {
     read_mostly: bool,
     preferred: Location,
     /// A bit for each device, and [`HOST_BIT`].
@@ -99,20 +99,20 @@ struct Said {
 }
 
 const HOST_BIT: u64 = 1 << 63;
-const NOTHING: Said = Said {
+const NOTHING: Advice = Advice {
     read_mostly: false,
     preferred: Location::NONE,
     accessed_by: 0,
     prefetched: Location::NONE,
 };
 
-/// Ranges with what was said about them: start to (end, said). They do not overlap; nothing was said about the rest.
-struct Ranges(BTreeMap<u64, (u64, Said)>);
+/// Recorded advice: start to (end, advice). Ranges do not overlap; memory outside them has none.
+struct Ranges(BTreeMap<u64, (u64, Advice)>);
 
-static SAID: Mutex<Ranges> = Mutex::new(Ranges(BTreeMap::new()));
+static ADVICE: Mutex<Ranges> = Mutex::new(Ranges(BTreeMap::new()));
 
 impl Ranges {
-    /// Makes a border at `at`.
+    /// Splits the range that contains `at`.
     fn split(&mut self, at: u64) {
         if let Some((_, range)) = self.0.range_mut(..at).next_back()
             && range.0 > at
@@ -123,8 +123,8 @@ impl Ranges {
         }
     }
 
-    /// Changes what was said about `[start, end)`.
-    fn change(&mut self, start: u64, end: u64, change: impl Fn(&mut Said)) {
+    /// Changes the advice of `[start, end)`.
+    fn change(&mut self, start: u64, end: u64, change: impl Fn(&mut Advice)) {
         self.split(start);
         self.split(end);
         let mut at = start;
@@ -140,13 +140,13 @@ impl Ranges {
             new.push((at, end));
         }
         for (from, to) in new {
-            let mut said = NOTHING;
-            change(&mut said);
-            self.0.insert(from, (to, said));
+            let mut advice = NOTHING;
+            change(&mut advice);
+            self.0.insert(from, (to, advice));
         }
     }
 
-    /// Forgets `[start, end)`.
+    /// Removes the advice of `[start, end)`.
     fn forget(&mut self, start: u64, end: u64) {
         self.split(start);
         self.split(end);
@@ -156,17 +156,17 @@ impl Ranges {
         }
     }
 
-    /// All that was said about parts of `[start, end)`.
-    fn within(&self, start: u64, end: u64) -> Vec<Said> {
+    /// The advice of all parts of `[start, end)`.
+    fn within(&self, start: u64, end: u64) -> Vec<Advice> {
         let mut found = Vec::new();
         let mut at = start;
         let below = self.0.range(..start).next_back();
         let below = below.filter(|(_, r)| r.0 > start);
-        for (&from, &(to, said)) in below.into_iter().chain(self.0.range(start..end)) {
+        for (&from, &(to, advice)) in below.into_iter().chain(self.0.range(start..end)) {
             if at < from {
                 found.push(NOTHING);
             }
-            found.push(said);
+            found.push(advice);
             at = to;
         }
         if at < end {
@@ -176,28 +176,28 @@ impl Ranges {
     }
 }
 
-/// Forgets what was said about memory that is freed.
+/// Removes the advice of freed memory.
 pub(crate) fn forget(region: &Region) {
-    if region.kind == Kind::Managed {
-        SAID.lock().forget(region.base, region.end());
+    if region.kind == RegionKind::Managed {
+        ADVICE.lock().forget(region.base, region.end());
     }
 }
 
-/// Whether `cuStreamAttachMemAsync` may name that range: managed memory, whole if a length is given.
+/// Checks the range of `cuStreamAttachMemAsync`: managed memory, and a whole allocation if a length is given.
 pub(crate) fn check_attachable(address: u64, length: u64) -> Res {
     let region = space().find(address).ok_or(Code::INVALID_VALUE)?;
-    if region.kind != Kind::Managed || (length != 0 && length != region.size) {
+    if region.kind != RegionKind::Managed || (length != 0 && length != region.size) {
         return Err(Code::INVALID_VALUE);
     }
     Ok(())
 }
 
-/// The pages of a managed range: what is said about a byte holds for its page, as far as the allocation goes.
+/// The pages of a managed range. Advice applies to whole pages, limited by the allocation.
 fn pages(address: u64, size: u64) -> Res<(u64, u64)> {
     const PAGE: u64 = 4096;
     let region = space()
         .find_range(address, size)
-        .filter(|r| size > 0 && matches!(r.kind, Kind::Managed | Kind::Global))
+        .filter(|r| size > 0 && matches!(r.kind, RegionKind::Managed | RegionKind::Global))
         .ok_or(Code::INVALID_VALUE)?;
     let start = (address & !(PAGE - 1)).max(region.base);
     let end = (address + size).next_multiple_of(PAGE).min(region.end());
@@ -212,9 +212,9 @@ fn advise(address: u64, size: u64, advice: u32, location: Location) -> Res {
     const SET_ACCESSED_BY: u32 = sys::CUmem_advise::CU_MEM_ADVISE_SET_ACCESSED_BY.0;
     const UNSET_ACCESSED_BY: u32 = sys::CUmem_advise::CU_MEM_ADVISE_UNSET_ACCESSED_BY.0;
     context::current()?;
-    // Only some advices look at the location; all want it to be of a kind there is.
+    // Only some kinds of advice use the location; all require a valid location type.
     let location = match advice {
-        // The real driver calls a device that does not exist a wrong value here, though not when it prefetches.
+        // NVIDIA's driver returns this error for an unknown device here, and a different one when it prefetches.
         SET_PREFERRED | SET_ACCESSED_BY | UNSET_ACCESSED_BY => {
             location.check(Code::INVALID_VALUE)?
         }
@@ -233,13 +233,13 @@ fn advise(address: u64, size: u64, advice: u32, location: Location) -> Res {
         return Err(Code::INVALID_VALUE);
     }
     let (start, end) = pages(address, size)?;
-    SAID.lock().change(start, end, |said| match advice {
-        SET_READ_MOSTLY => said.read_mostly = true,
-        UNSET_READ_MOSTLY => said.read_mostly = false,
-        SET_PREFERRED => said.preferred = location,
-        UNSET_PREFERRED => said.preferred = Location::NONE,
-        SET_ACCESSED_BY => said.accessed_by |= bit,
-        _ => said.accessed_by &= !bit,
+    ADVICE.lock().change(start, end, |page| match advice {
+        SET_READ_MOSTLY => page.read_mostly = true,
+        UNSET_READ_MOSTLY => page.read_mostly = false,
+        SET_PREFERRED => page.preferred = location,
+        UNSET_PREFERRED => page.preferred = Location::NONE,
+        SET_ACCESSED_BY => page.accessed_by |= bit,
+        _ => page.accessed_by &= !bit,
     });
     Ok(())
 }
@@ -249,24 +249,25 @@ fn prefetch(address: u64, size: u64, location: Location, stream: u64, per_thread
     non_null(address)?;
     let location = location.check(Code::INVALID_DEVICE)?;
     let (start, end) = pages(address, size)?;
-    SAID.lock()
-        .change(start, end, |said| said.prefetched = location);
+    ADVICE
+        .lock()
+        .change(start, end, |page| page.prefetched = location);
     stream.mark(&[]);
     Ok(())
 }
 
-/// The value all parts of a range agree on.
-fn common<T: PartialEq + Copy>(parts: &[Said], value: impl Fn(&Said) -> T, none: T) -> T {
+/// The value on which all parts of a range agree, or `none`.
+fn common<T: PartialEq + Copy>(parts: &[Advice], value: impl Fn(&Advice) -> T, none: T) -> T {
     let first = parts.first().map_or(none, &value);
-    if parts.iter().all(|said| value(said) == first) {
+    if parts.iter().all(|advice| value(advice) == first) {
         first
     } else {
         none
     }
 }
 
-/// What `cuMemRangeGetAttribute` writes: `size` bytes.
-fn attribute(id: u32, size: u64, parts: &[Said]) -> Res<Vec<u8>> {
+/// The value of a `CUmem_range_attribute`, as `size` bytes.
+fn attribute(id: u32, size: u64, parts: &[Advice]) -> Res<Vec<u8>> {
     use sys::CUmem_range_attribute as Attribute;
     let preferred = common(parts, |s| s.preferred, Location::NONE);
     let prefetched = common(parts, |s| s.prefetched, Location::NONE);
@@ -301,13 +302,13 @@ fn attribute(id: u32, size: u64, parts: &[Said]) -> Res<Vec<u8>> {
     Ok(value.to_ne_bytes().to_vec())
 }
 
-fn said_of(address: u64, size: u64) -> Res<Vec<Said>> {
+fn advice_of(address: u64, size: u64) -> Res<Vec<Advice>> {
     context::current()?;
     let (start, end) = pages(address, size)?;
-    Ok(SAID.lock().within(start, end))
+    Ok(ADVICE.lock().within(start, end))
 }
 
-/// The stream of a call about several ranges, which may not be the legacy default stream.
+/// The stream of a call on several ranges; the legacy default stream is not allowed.
 pub(crate) fn batch_stream(handle: u64, per_thread: bool) -> Res<std::sync::Arc<Stream>> {
     const LEGACY_HANDLE: u64 = 1;
     if handle == LEGACY_HANDLE || (handle == 0 && !per_thread) {
@@ -316,7 +317,7 @@ pub(crate) fn batch_stream(handle: u64, per_thread: bool) -> Res<std::sync::Arc<
     stream::resolve(handle, per_thread)
 }
 
-/// Arrays of addresses and sizes.
+/// Reads arrays of addresses and sizes.
 fn ranges(addresses: u64, sizes: u64, count: u64) -> Res<Vec<(u64, u64)>> {
     non_null(addresses)?;
     non_null(sizes)?;
@@ -329,8 +330,8 @@ fn ranges(addresses: u64, sizes: u64, count: u64) -> Res<Vec<(u64, u64)>> {
     Ok(addresses.into_iter().zip(sizes).collect())
 }
 
-/// For each of `count` operations the number of the entry that holds for it: entry `i` holds from operation
-/// `indices[i]` on, which begin at zero and increase.
+/// The index of the entry that applies to each of `count` operations. Entry `i` applies from operation `indices[i]` on;
+/// the indices start at zero and increase.
 pub(crate) fn spread(indices: u64, entries: u64, count: usize) -> Res<Vec<usize>> {
     non_null(indices)?;
     let entries = usize::try_from(entries).map_err(|_| Code::INVALID_VALUE)?;
@@ -351,7 +352,7 @@ pub(crate) fn spread(indices: u64, entries: u64, count: usize) -> Res<Vec<usize>
     Ok(spread)
 }
 
-/// Discards, prefetches or both, for several ranges.
+/// Discards or prefetches several ranges, or both.
 #[allow(clippy::too_many_arguments)]
 fn batch(
     addresses: u64,
@@ -384,14 +385,14 @@ fn batch(
     for (i, &(address, size)) in ranges.iter().enumerate() {
         todo.push((pages(address, size)?, places.as_ref().map(|p| p[i])));
     }
-    let mut said = SAID.lock();
+    let mut advice = ADVICE.lock();
     for ((start, end), location) in todo {
         if let Some(location) = location {
-            said.change(start, end, |said| said.prefetched = location);
+            advice.change(start, end, |page| page.prefetched = location);
         }
     }
-    drop(said);
-    // What a range holds after it was discarded is not defined; keeping it is one of the possibilities.
+    drop(advice);
+    // The contents of a discarded range are undefined, so they may stay as they are.
     stream.mark(&[]);
     Ok(())
 }
@@ -416,7 +417,7 @@ entries! {
     }
     fn mem_range_attribute "cuMemRangeGetAttribute" (data: u64, size: u64, id: u32, address: u64, count: u64) {
         non_null(data)?;
-        let value = attribute(id, size, &said_of(address, count)?)?;
+        let value = attribute(id, size, &advice_of(address, count)?)?;
         put_bytes(data, &value)
     }
     fn mem_range_attributes "cuMemRangeGetAttributes"
@@ -425,7 +426,7 @@ entries! {
         non_null(sizes)?;
         non_null(ids)?;
         let number = usize::try_from(number).ok().filter(|&n| n > 0).ok_or(Code::INVALID_VALUE)?;
-        let parts = said_of(address, count)?;
+        let parts = advice_of(address, count)?;
         let outs = get_array::<u64>(data, number)?;
         let sizes = get_array::<u64>(sizes, number)?;
         for ((out, size), id) in outs.into_iter().zip(sizes).zip(get_array::<u32>(ids, number)?) {
@@ -453,7 +454,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_said_about_parts_is_remembered_apart() {
+    fn parts_of_a_range_keep_their_own_advice() {
         let mut r = Ranges(BTreeMap::new());
         r.change(100, 200, |s| s.read_mostly = true);
         r.change(150, 300, |s| s.accessed_by |= 2);

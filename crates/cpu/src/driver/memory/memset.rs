@@ -1,27 +1,27 @@
-//! Setting memory: bytes, half words and words, in one and two dimensions.
+//! Memory fills with 8-, 16- and 32-bit values, in one and two dimensions.
 
 use crate::driver::entry::Res;
 use crate::driver::entry::entries;
 use crate::driver::entry::errors::Code;
 use crate::driver::graph;
 use crate::driver::memory::allocation::space;
-use crate::driver::stream::{self, Place};
+use crate::driver::stream::{self, OpPlacement};
 
-/// What a set does.
+/// A fill operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Fill {
     pub(crate) to: u64,
-    /// Bytes from row to row.
+    /// Distance between rows in bytes.
     pub(crate) pitch: u64,
     pub(crate) value: u32,
     /// Size of an element in bytes: 1, 2 or 4.
     pub(crate) unit: u64,
-    /// Elements a row.
+    /// Elements per row.
     pub(crate) width: u64,
     pub(crate) height: u64,
 }
 
-/// Sets up to this many bytes are done at once if the stream is idle.
+/// Up to this size in bytes, a fill runs immediately if the stream is idle.
 const SMALL: u64 = 256 << 10;
 
 impl Fill {
@@ -29,7 +29,7 @@ impl Fill {
         self.width.checked_mul(self.unit).ok_or(Code::INVALID_VALUE)
     }
 
-    /// Bytes from the first to one past the last.
+    /// Bytes from the first byte to one past the last.
     fn span(&self) -> Res<u64> {
         let row = self.row_bytes()?;
         if self.height > 1 && self.pitch < row {
@@ -41,16 +41,16 @@ impl Fill {
             .ok_or(Code::INVALID_VALUE)
     }
 
-    /// Whether there is nothing to set.
+    /// Whether the fill is empty.
     pub(crate) fn is_empty(&self) -> bool {
         self.width == 0 || self.height == 0
     }
 
-    /// Checks alignment and that all of it lies in one live region, or in one that `accept` knows; returns the bytes from
-    /// first to last.
+    /// Checks the alignment, and that the span lies in one live region or in one that `accept` recognises. Returns the
+    /// length of the span in bytes.
     ///
     /// # Errors
-    /// `INVALID_VALUE` if not so.
+    /// `INVALID_VALUE` if a check fails.
     pub(crate) fn check(&self, accept: impl FnOnce(u64, u64) -> bool) -> Res<u64> {
         if !matches!(self.unit, 1 | 2 | 4)
             || !self.to.is_multiple_of(self.unit)
@@ -68,10 +68,10 @@ impl Fill {
         Ok(span)
     }
 
-    /// Sets the memory on this thread.
+    /// Performs the fill on this thread.
     ///
     /// # Errors
-    /// `ILLEGAL_ADDRESS` if it is no longer there.
+    /// `ILLEGAL_ADDRESS` if the memory has been freed.
     pub(crate) fn run(&self) -> Res {
         let _pin = space().pin();
         if self
@@ -86,12 +86,12 @@ impl Fill {
     }
 
     /// # Safety
-    /// The span must be mapped and stay so.
+    /// The span is mapped and stays mapped.
     unsafe fn perform(&self) {
         for y in 0..self.height {
             let row = self.to + y * self.pitch;
             let n = self.width as usize;
-            // SAFETY: the row lies within the span; the address is a multiple of the unit (checked on entry).
+            // SAFETY: the row lies within the span; the address is a multiple of the unit, checked on entry.
             unsafe {
                 match self.unit {
                     1 => std::ptr::write_bytes(row as *mut u8, self.value as u8, n),
@@ -117,22 +117,22 @@ fn set(fill: Fill, stream: u64, per_thread: bool) -> Res {
         return Ok(());
     }
     let place = if span <= SMALL {
-        Place::HereIfIdle
+        OpPlacement::CallerIfIdle
     } else {
-        Place::Worker
+        OpPlacement::Worker
     };
     stream.enqueue(&[], place, move |_| fill.run());
     Ok(())
 }
 
-/// A set by a call without a stream, which the calls with one share all else with.
+/// A fill by a call without a stream argument.
 fn set_now(fill: Fill, per_thread: bool) -> Res {
-    // Not for a stream that captures: a call without a stream is no part of a graph.
+    // Fails while the stream is capturing: a call without a stream cannot become part of a graph.
     stream::resolve(0, per_thread)?;
     set(fill, 0, per_thread)
 }
 
-/// One row of elements.
+/// A single row of elements.
 fn row(to: u64, value: u32, unit: u64, count: u64) -> Fill {
     Fill {
         to,

@@ -1,4 +1,4 @@
-//! What a pointer points to: `cuPointerGetAttribute` and its relatives.
+//! Pointer attributes: `cuPointerGetAttribute` and related functions.
 
 use std::collections::HashMap;
 
@@ -16,7 +16,7 @@ use crate::driver::memory::allocation::space;
 use crate::driver::memory::ipc;
 use crate::driver::memory::pool;
 use crate::driver::memory::virtual_memory;
-use crate::memory::{Access, Kind, Region};
+use crate::memory::{Access, Region, RegionKind};
 
 /// Flags given to `cuMemHostAlloc`/`cuMemHostRegister`, by region id.
 static HOST_FLAGS: Mutex<Option<HashMap<u64, u32>>> = Mutex::new(None);
@@ -25,22 +25,22 @@ pub(crate) fn remember_host_flags(id: u64, flags: u32) {
     HOST_FLAGS.lock().get_or_insert_default().insert(id, flags);
 }
 
-/// Drops what is remembered of a freed region.
+/// Removes the records of a freed region.
 pub(crate) fn forget(region: &Region) {
     HOST_FLAGS.lock().get_or_insert_default().remove(&region.id);
     ipc::forget(region);
 }
 
-/// What `cuMemHostGetFlags` says. Under unified addressing host memory is always mapped for the device.
+/// The value of `cuMemHostGetFlags`. Under unified addressing, host memory is always mapped for the device.
 pub(crate) fn host_flags(region: &Region) -> u32 {
-    const MAPPED: u32 = 2;
+    const MAPPED: u32 = sys::CU_MEMHOSTALLOC_DEVICEMAP;
     let given = HOST_FLAGS
         .lock()
         .get_or_insert_default()
         .get(&region.id)
         .copied()
         .unwrap_or(0);
-    if matches!(region.kind, Kind::Host | Kind::Managed) {
+    if matches!(region.kind, RegionKind::Host | RegionKind::Managed) {
         given | MAPPED
     } else {
         given
@@ -50,7 +50,7 @@ pub(crate) fn host_flags(region: &Region) -> u32 {
 const MEMORYTYPE_HOST: u32 = sys::CUmemorytype::CU_MEMORYTYPE_HOST.0;
 const MEMORYTYPE_DEVICE: u32 = sys::CUmemorytype::CU_MEMORYTYPE_DEVICE.0;
 
-/// A value as the caller's type has it: four or eight bytes.
+/// An attribute value of four or eight bytes, or a pair.
 enum Value {
     Word(u32),
     Long(u64),
@@ -67,14 +67,14 @@ impl Value {
     }
 }
 
-/// The region of an address; for virtual memory also if no device may use it.
+/// The region that contains an address. Includes virtual memory that no device may access.
 fn region_of(address: u64) -> Option<Region> {
     space()
         .find(address)
         .or_else(|| virtual_memory::region_at(address))
 }
 
-/// The device whose memory a region is: that of its physical memory, its pool or its context.
+/// The device that owns a region, by its physical memory, its pool or its context.
 pub(crate) fn device_of(region: &Region) -> i32 {
     let owner = || CONTEXTS.find(handle_of(HandleKind::Context, region.owner));
     virtual_memory::device_of(region)
@@ -84,12 +84,12 @@ pub(crate) fn device_of(region: &Region) -> i32 {
         .unwrap_or(0)
 }
 
-/// What kernels of the context may do with a region, as `CU_POINTER_ATTRIBUTE_ACCESS_FLAGS` says it.
+/// The context's access to a region, as `CU_POINTER_ATTRIBUTE_ACCESS_FLAGS`.
 fn access_flags(context: &Context, region: &Region) -> u32 {
     match peers::viewer(context).access(region) {
         Access::None => 0,
         Access::Read => 1,
-        Access::ReadWrite if region.read_only && region.kind == Kind::Registered => 1,
+        Access::ReadWrite if region.read_only && region.kind == RegionKind::Registered => 1,
         Access::ReadWrite => 3,
     }
 }
@@ -102,12 +102,12 @@ fn query(
     region: Option<&Region>,
 ) -> Res<Value> {
     use Value::{Long, Word};
-    // What a reservation is can be asked whether or not anything is mapped.
+    // A reservation can be queried whether or not anything is mapped.
     if matches!(
         attribute,
         Attribute::CU_POINTER_ATTRIBUTE_RANGE_START_ADDR
             | Attribute::CU_POINTER_ATTRIBUTE_RANGE_SIZE
-    ) && region.is_none_or(|r| r.kind == Kind::Virtual)
+    ) && region.is_none_or(|r| r.kind == RegionKind::Virtual)
         && let Some((base, size)) = space().reservation_of(address)
     {
         return Ok(Long(
@@ -126,8 +126,8 @@ fn query(
             _ => Err(Code::INVALID_VALUE),
         };
     };
-    let host =
-        matches!(region.kind, Kind::Host | Kind::Registered) || virtual_memory::is_host(region);
+    let host = matches!(region.kind, RegionKind::Host | RegionKind::Registered)
+        || virtual_memory::is_host(region);
     Ok(match attribute {
         Attribute::CU_POINTER_ATTRIBUTE_CONTEXT => Long(if region.owner == 0 {
             0
@@ -140,8 +140,10 @@ fn query(
             MEMORYTYPE_DEVICE
         }),
         Attribute::CU_POINTER_ATTRIBUTE_DEVICE_POINTER => Long(address),
-        // Device memory proper is not the host's to touch, as on a GPU.
-        Attribute::CU_POINTER_ATTRIBUTE_HOST_POINTER if host || region.kind == Kind::Managed => {
+        // Device memory is not accessible to the host, as on a GPU.
+        Attribute::CU_POINTER_ATTRIBUTE_HOST_POINTER
+            if host || region.kind == RegionKind::Managed =>
+        {
             Long(address)
         }
         Attribute::CU_POINTER_ATTRIBUTE_HOST_POINTER => return Err(Code::INVALID_VALUE),
@@ -149,7 +151,9 @@ fn query(
         Attribute::CU_POINTER_ATTRIBUTE_SYNC_MEMOPS => Word(0),
         Attribute::CU_POINTER_ATTRIBUTE_BUFFER_ID
         | Attribute::CU_POINTER_ATTRIBUTE_MEMORY_BLOCK_ID => Long(region.id),
-        Attribute::CU_POINTER_ATTRIBUTE_IS_MANAGED => Word(u32::from(region.kind == Kind::Managed)),
+        Attribute::CU_POINTER_ATTRIBUTE_IS_MANAGED => {
+            Word(u32::from(region.kind == RegionKind::Managed))
+        }
         Attribute::CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL => Word(device_of(region) as u32),
         Attribute::CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE => {
             Word(ipc::has_handle(region).into())
@@ -171,7 +175,7 @@ fn query(
     })
 }
 
-/// What `cuPointerGetAttributes` writes for an address of no region.
+/// The value that `cuPointerGetAttributes` reports for an unknown address.
 fn unknown(attribute: u32) -> Res<Value> {
     Ok(match Attribute(attribute) {
         Attribute::CU_POINTER_ATTRIBUTE_MEMORY_TYPE
@@ -224,10 +228,10 @@ entries! {
     fn pointer_set_attribute "cuPointerSetAttribute" (value: u64, attribute: u32, address: u64) {
         non_null(value)?;
         context::current()?;
-        // Only CU_POINTER_ATTRIBUTE_SYNC_MEMOPS can be set, and only for device memory. Copies here are synchronised
-        // with the regions they touch anyway.
+        // Only `CU_POINTER_ATTRIBUTE_SYNC_MEMOPS` can be set, and only for device memory. It has no effect: copies
+        // always synchronise with the regions they access.
         let region = space().find(address).ok_or(Code::INVALID_VALUE)?;
-        if attribute != 6 || region.kind != Kind::Device {
+        if attribute != 6 || region.kind != RegionKind::Device {
             return Err(Code::INVALID_VALUE);
         }
         get::<u32>(value).map(|_| ())

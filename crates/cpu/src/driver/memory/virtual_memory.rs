@@ -1,5 +1,5 @@
-//! Virtual memory management: reserving addresses, creating memory, mapping one at the other, access, and handing
-//! memory to other processes (CUDA driver API, "Virtual Memory Management").
+//! Virtual memory management: address reservations, physical memory, mappings, access rights, and export to other
+//! processes (CUDA driver API, "Virtual Memory Management").
 
 use std::collections::HashMap;
 use std::os::fd::{AsRawFd, IntoRawFd};
@@ -17,9 +17,9 @@ use crate::driver::entry::handles::{HandleKind, fresh_id, handle_of};
 use crate::driver::memory::allocation::space;
 use crate::driver::memory::pool;
 use crate::driver::memory::pool::access_of;
-use crate::memory::{Access, Kind, MemoryError, Physical, Region};
+use crate::memory::{Access, MemoryError, Physical, Region, RegionKind};
 
-/// Sizes, offsets and addresses are multiples of this, as on GPUs.
+/// Granularity of sizes, offsets and addresses in bytes, as on GPUs.
 const GRANULARITY: u64 = 2 << 20;
 /// `CU_MEM_ALLOCATION_TYPE_PINNED`.
 const PINNED: u32 = sys::CUmemAllocationType::CU_MEM_ALLOCATION_TYPE_PINNED.0;
@@ -29,7 +29,7 @@ const DEVICE: u32 = sys::CUmemLocationType::CU_MEM_LOCATION_TYPE_DEVICE.0;
 const HOST: u32 = sys::CUmemLocationType::CU_MEM_LOCATION_TYPE_HOST.0;
 const HOST_NUMA: u32 = sys::CUmemLocationType::CU_MEM_LOCATION_TYPE_HOST_NUMA.0;
 const LAST_HOST: u32 = sys::CUmemLocationType::CU_MEM_LOCATION_TYPE_HOST_NUMA_CURRENT.0;
-/// What memory of the host is called where that of a device has the device's number.
+/// Stands in for the device ordinal in the tag of host memory.
 const OF_THE_HOST: &str = "host";
 /// `CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR`.
 const DESCRIPTOR: u32 = sys::CUmemAllocationHandleType::CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR.0;
@@ -38,16 +38,16 @@ const DESCRIPTOR: u32 = sys::CUmemAllocationHandleType::CU_MEM_HANDLE_TYPE_POSIX
 /// words), then compression (8 bits), RDMA (8 bits) and usage (16 bits), and a reserved word.
 type Properties = [u32; 8];
 
-/// Memory that has been created.
+/// Physical memory created by `cuMemCreate` or imported.
 struct Allocation {
-    /// Gone with its last handle and mapping.
+    /// Dropped with its last handle and mapping.
     memory: Weak<Physical>,
     properties: Properties,
-    /// Keeps the memory while handles are held, and how many are.
+    /// Keeps the memory alive while handles exist, and the number of handles.
     held: Option<(Arc<Physical>, u64)>,
 }
 
-/// By the number that is in the handle and in the memory's tag.
+/// By the id in the handle and in the memory's tag.
 static ALLOCATIONS: Mutex<Option<HashMap<u64, Allocation>>> = Mutex::new(None);
 
 fn with_allocation<T>(handle: u64, f: impl FnOnce(&mut Allocation) -> Res<T>) -> Res<T> {
@@ -78,7 +78,7 @@ fn remember(physical: Arc<Physical>, properties: Properties) -> u64 {
     handle_of(HandleKind::Memory, tag)
 }
 
-/// Gives one handle back.
+/// Releases one handle.
 fn release(handle: u64) -> Res {
     let gone = with_allocation(handle, |a| {
         if let Some((_, count)) = &mut a.held {
@@ -89,7 +89,7 @@ fn release(handle: u64) -> Res {
         }
         Ok(a.held.take())
     })?;
-    // The memory may go now, which must not happen under the lock.
+    // Dropped outside the lock.
     drop(gone);
     Ok(())
 }
@@ -100,34 +100,34 @@ fn properties_at(address: u64) -> Option<Properties> {
     Some(guard.get_or_insert_default().get(&tag)?.properties)
 }
 
-/// The device of a mapping's memory; `None` for regions that are no mapping, and for memory of the host.
+/// The device of a mapping's memory; `None` for host memory and for regions that are not mappings.
 pub(crate) fn device_of(region: &Region) -> Option<i32> {
-    (region.kind == Kind::Virtual)
+    (region.kind == RegionKind::Virtual)
         .then(|| properties_at(region.base))?
         .filter(|p| p[2] == DEVICE)
         .map(|p| p[3] as i32)
 }
 
-/// Whether it is a mapping of memory of the host.
+/// Whether the region is a mapping of host memory.
 pub(crate) fn is_host(region: &Region) -> bool {
-    region.kind == Kind::Virtual && properties_at(region.base).is_some_and(|p| p[2] != DEVICE)
+    region.kind == RegionKind::Virtual && properties_at(region.base).is_some_and(|p| p[2] != DEVICE)
 }
 
-/// The handle types a mapping's memory can be exported as; zero for regions that are no mapping.
+/// The handle types as which a mapping's memory can be exported; zero for regions that are not mappings.
 pub(crate) fn handle_types(region: &Region) -> u64 {
-    if region.kind != Kind::Virtual {
+    if region.kind != RegionKind::Virtual {
         return 0;
     }
     properties_at(region.base).map_or(0, |p| p[1].into())
 }
 
-/// The mapping that holds `address` as a region, whether or not any device may use it.
+/// The mapping that contains `address`, including one that no device may access.
 pub(crate) fn region_at(address: u64) -> Option<Region> {
     let m = space().mapping_at(address)?;
     Some(Region {
         base: m.base,
         size: m.size,
-        kind: Kind::Virtual,
+        kind: RegionKind::Virtual,
         id: m.id,
         read_only: false,
         owner: 0,
@@ -135,7 +135,7 @@ pub(crate) fn region_at(address: u64) -> Option<Region> {
     })
 }
 
-/// What this device can make of properties: the ordinal of the device, or [`OF_THE_HOST`].
+/// Validates properties; returns the device ordinal or [`OF_THE_HOST`].
 fn check(p: &Properties) -> Res<String> {
     const TILE_POOL: u32 = 1;
     match p[0] {
@@ -149,7 +149,7 @@ fn check(p: &Properties) -> Res<String> {
     match p[2] {
         DEVICE => device::by_ordinal(p[3] as i32).map(|d| d.ordinal.to_string()),
         HOST_NUMA => pool::node(p[3], Code::INVALID_VALUE).map(|_| OF_THE_HOST.to_owned()),
-        // All nodes are the same memory, so that of the calling thread is too.
+        // All NUMA nodes share one memory.
         HOST | LAST_HOST => Ok(OF_THE_HOST.to_owned()),
         _ => Err(Code::INVALID_VALUE),
     }
@@ -183,7 +183,7 @@ fn set_access(address: u64, size: u64, descriptions: u64, count: u64) -> Res {
         let access = access_of(flags)?;
         match location {
             DEVICE => changes.push((device::by_ordinal(id as i32)?.ordinal, access)),
-            // The host may use memory of its own, and no other; that does not change.
+            // The host always has access to host memory and to no other.
             HOST..=LAST_HOST if properties_at(address).is_some_and(|p| p[2] != DEVICE) => {}
             HOST..=LAST_HOST => return Err(Code::NOT_SUPPORTED),
             _ => return Err(Code::INVALID_VALUE),
@@ -286,7 +286,7 @@ entries! {
             return Err(Code::INVALID_VALUE);
         }
         let memory = with_allocation(handle, |a| {
-            // Only as what it was made for.
+            // Only as the handle type that it was created for.
             if kind != DESCRIPTOR || a.properties[1] & kind == 0 {
                 return Err(Code::INVALID_VALUE);
             }
@@ -294,7 +294,7 @@ entries! {
         })?;
         let descriptor = memory.export().map_err(code)?;
         put(out, descriptor.as_raw_fd())?;
-        // It is the caller's from now on.
+        // The caller owns the descriptor.
         let _ = descriptor.into_raw_fd();
         Ok(())
     }
@@ -303,7 +303,7 @@ entries! {
         if kind != DESCRIPTOR {
             return Err(if kind.count_ones() == 1 { Code::NOT_SUPPORTED } else { Code::INVALID_VALUE });
         }
-        // The descriptor itself, as a pointer.
+        // The descriptor is passed as a pointer.
         let descriptor = i32::try_from(descriptor).map_err(|_| Code::INVALID_VALUE)?;
         let (memory, label) = space().import_physical(descriptor, fresh_id()).map_err(code)?;
         let (kind, id) = if label == OF_THE_HOST {

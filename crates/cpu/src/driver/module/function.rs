@@ -22,10 +22,10 @@ use crate::engine::{Image, Kernel};
 
 pub(crate) static FUNCTIONS: Table<Function> = Table::new(HandleKind::Function);
 
-/// What a caller may set on a function.
+/// A function's settable attributes.
 #[derive(Clone, Copy)]
 pub(crate) struct Settings {
-    /// Most bytes of dynamic shared memory a launch may ask for.
+    /// Maximum dynamic shared memory of a launch, in bytes.
     pub(crate) max_dynamic_shared: i32,
     /// Percentage, -1 for the default.
     carveout: i32,
@@ -39,7 +39,7 @@ pub(crate) struct Settings {
 /// Settings shared between a library's kernel and its functions in each context.
 pub(crate) type Shared = Arc<Mutex<Settings>>;
 
-/// The settings a kernel begins with.
+/// A kernel's initial settings.
 pub(crate) fn default_settings(kernel: &Kernel) -> Shared {
     Arc::new(Mutex::new(Settings {
         max_dynamic_shared: SHARED_PER_BLOCK.saturating_sub(kernel.static_shared) as i32,
@@ -104,12 +104,12 @@ pub(crate) fn forget_module(module: u64) {
     FUNCTIONS.remove_where(|f| f.module == module);
 }
 
-/// The function a handle names. A library's kernel stands for its function in the current context, as CUDA allows.
+/// The function of a handle. A library's kernel stands for its function in the current context, as in CUDA.
 pub(crate) fn find(handle: u64) -> Res<Arc<Function>> {
     find_for(handle, context::current)
 }
 
-/// [`find`] with the context in which a library's kernel is meant.
+/// [`find`] with the context in which a library's kernel is resolved.
 pub(crate) fn find_for(
     handle: u64,
     context: impl FnOnce() -> Res<Arc<Context>>,
@@ -122,7 +122,7 @@ pub(crate) fn find_for(
     library::function_in(&kernel, &context()?)
 }
 
-/// A name as C wants it, kept for good: a caller may hold on to it after the function is gone.
+/// A NUL-terminated copy of a name, leaked because callers may keep the pointer after the function is unloaded.
 pub(crate) fn intern(name: &str) -> &'static CStr {
     static NAMES: Mutex<Option<HashSet<&'static CStr>>> = Mutex::new(None);
     let name = CString::new(name).unwrap_or_default();
@@ -152,7 +152,7 @@ pub(crate) fn attribute(
         Attribute::CU_FUNC_ATTRIBUTE_CONST_SIZE_BYTES => kernel.const_bytes as i32,
         Attribute::CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES => kernel.local_bytes as i32,
         Attribute::CU_FUNC_ATTRIBUTE_NUM_REGS => kernel.num_regs as i32,
-        // Major version times ten plus minor version, of the virtual architecture here.
+        // Major version times ten plus minor version of the virtual architecture.
         Attribute::CU_FUNC_ATTRIBUTE_PTX_VERSION => kernel.ptx_target as i32,
         Attribute::CU_FUNC_ATTRIBUTE_BINARY_VERSION => major * 10 + minor,
         Attribute::CU_FUNC_ATTRIBUTE_CACHE_MODE_CA => 0,
@@ -172,7 +172,7 @@ pub(crate) fn attribute(
     })
 }
 
-/// Sets a `CUfunction_attribute`; those that describe the code cannot be set.
+/// Sets a `CUfunction_attribute`; attributes of the code are read-only.
 pub(crate) fn set_attribute(
     kernel: &Kernel,
     settings: &mut Settings,
@@ -196,7 +196,7 @@ pub(crate) fn set_attribute(
         {
             settings.carveout = value
         }
-        // Clusters do not exist on this device: a size of one is the only one.
+        // The device has no clusters: the only valid size is one.
         Attribute::CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH if matches!(value, 0 | 1) => {
             settings.cluster[0] = value
         }
@@ -232,8 +232,8 @@ pub(crate) fn set_cache_config(settings: &Shared, config: u32) -> Res {
     Ok(())
 }
 
-/// Offset and size of a parameter, each told if wanted.
-pub(crate) fn tell_param(kernel: &Kernel, index: u64, offset: u64, size: u64) -> Res {
+/// Writes a parameter's offset and, if requested, its size.
+pub(crate) fn put_param(kernel: &Kernel, index: u64, offset: u64, size: u64) -> Res {
     non_null(offset)?;
     let param = usize::try_from(index)
         .ok()
@@ -269,7 +269,7 @@ entries! {
         put(out, intern(&find(handle)?.kernel.name).as_ptr() as u64)
     }
     fn func_get_param_info "cuFuncGetParamInfo" (handle: u64, index: u64, offset: u64, size: u64) {
-        tell_param(&find(handle)?.kernel, index, offset, size)
+        put_param(&find(handle)?.kernel, index, offset, size)
     }
     fn func_get_param_count "cuFuncGetParamCount" (handle: u64, out: u64) {
         non_null(out)?;

@@ -1,11 +1,11 @@
-//! Code on its way in: the options of loading and linking, and what is said where it cannot be used.
+//! Loading and linking of code: JIT options and error logs.
 
 use std::sync::Arc;
 use std::time::Instant;
 
 use cupyrite_sys::driver::CUjit_option as JitOption;
 
-use crate::code::{self, Problem, Unit};
+use crate::code::{self, CodeError, Unit};
 use crate::driver::entry::Res;
 use crate::driver::entry::caller_memory::{get_array, non_null, put, put_bytes};
 use crate::driver::entry::errors::Code;
@@ -13,17 +13,17 @@ use crate::driver::entry::logs;
 use crate::driver::memory::allocation::space;
 use crate::engine::{Image, LoadError, LoadErrorKind};
 
-/// A text buffer of the caller's (`CU_JIT_INFO_LOG_BUFFER` and the like).
+/// A log buffer of the caller (`CU_JIT_INFO_LOG_BUFFER`, `CU_JIT_ERROR_LOG_BUFFER`).
 #[derive(Default)]
 pub(crate) struct Log {
     buffer: u64,
     size: u32,
-    /// Where the number of bytes used is to be written.
+    /// Address for the number of bytes used.
     used: u64,
 }
 
 impl Log {
-    /// Writes as much of the text as there is room for, and how much that was.
+    /// Writes the text, truncated to the buffer, and its length.
     pub(crate) fn write(&self, text: &str) -> Res {
         let mut used = 0;
         if self.buffer != 0 && self.size > 0 {
@@ -41,24 +41,24 @@ impl Log {
     }
 }
 
-/// The options of a load that mean something here.
+/// The JIT options that have an effect.
 #[derive(Default)]
 pub(crate) struct JitOptions {
     pub(crate) info: Log,
     pub(crate) error: Log,
-    /// Where the time taken is to be written, as a `float` of milliseconds.
+    /// Address for the elapsed time, a `float` in milliseconds.
     wall_time: u64,
     pub(crate) verbose: bool,
     /// `CU_JIT_TARGET`: the compute capability times ten.
     pub(crate) target: Option<u32>,
-    /// `CU_JIT_FTZ`, `CU_JIT_PREC_DIV`, `CU_JIT_PREC_SQRT`, `CU_JIT_FMA`: for LTO IR, which is compiled.
+    /// `CU_JIT_FTZ`, `CU_JIT_PREC_DIV`, `CU_JIT_PREC_SQRT`, `CU_JIT_FMA`: used when LTO IR is compiled.
     pub(crate) arithmetic: [Option<bool>; 4],
 }
 
 const OPTION_COUNT: u32 = JitOption::CU_JIT_NUM_OPTIONS.0;
 
 impl JitOptions {
-    /// Reads `count` options and their values; a value is as wide as a pointer and holds numbers in its low half.
+    /// Reads `count` options and their values. Values are pointer-sized; numbers are in the low half.
     pub(crate) fn read(count: u32, options: u64, values: u64) -> Res<JitOptions> {
         let mut jit = JitOptions::default();
         if count == 0 {
@@ -87,9 +87,9 @@ impl JitOptions {
                     (jit.error.size, jit.error.used) = (value as u32, slot)
                 }
                 JitOption::CU_JIT_LOG_VERBOSE => jit.verbose = value as u32 != 0,
-                // Architectures for one chip or one family have numbers of their own above.
+                // Architecture-specific and family-specific targets set higher bits.
                 JitOption::CU_JIT_TARGET => jit.target = Some(value as u32 & 0xFFFF),
-                // CU_JIT_GLOBAL_SYMBOL_*: an image is complete in itself here.
+                // Unsupported: an image cannot refer to external symbols.
                 JitOption::CU_JIT_GLOBAL_SYMBOL_NAMES
                 | JitOption::CU_JIT_GLOBAL_SYMBOL_ADDRESSES
                 | JitOption::CU_JIT_GLOBAL_SYMBOL_COUNT => return Err(Code::NOT_SUPPORTED),
@@ -97,7 +97,7 @@ impl JitOptions {
                 JitOption::CU_JIT_PREC_DIV => jit.arithmetic[1] = Some(value as u32 != 0),
                 JitOption::CU_JIT_PREC_SQRT => jit.arithmetic[2] = Some(value as u32 != 0),
                 JitOption::CU_JIT_FMA => jit.arithmetic[3] = Some(value as u32 != 0),
-                // Everything about optimisation and targets has nothing to act on.
+                // Optimisation and target options have no effect.
                 _ if id < OPTION_COUNT => {}
                 _ => return Err(Code::INVALID_VALUE),
             }
@@ -105,7 +105,7 @@ impl JitOptions {
         Ok(jit)
     }
 
-    /// Loads the PTX that `find` comes up with and writes the caller's logs.
+    /// Loads the PTX that `find` returns and writes the caller's logs.
     pub(crate) fn load(
         &self,
         find: impl FnOnce() -> Result<Vec<Unit>, Rejected>,
@@ -135,9 +135,12 @@ impl JitOptions {
     }
 }
 
-/// What a verbose load reports.
+/// The report of a verbose load.
 fn summary(image: &Image) -> String {
-    let mut text = String::from("CPU device: nothing compiled, PTX decoded\n");
+    let mut text = String::from(
+        "CPU device: PTX decoded, no machine code generated
+",
+    );
     for k in image.kernels() {
         text += &format!(
             "{}: {} registers, {} bytes shared, {} bytes local, {} bytes constant\n",
@@ -147,19 +150,19 @@ fn summary(image: &Image) -> String {
     text
 }
 
-/// Code that cannot be used, and what to write into the caller's error log.
+/// Code that cannot be loaded, and the text for the caller's error log.
 #[derive(Debug)]
 pub(crate) struct Rejected {
     pub(crate) code: Code,
     pub(crate) log: String,
 }
 
-impl From<Problem> for Rejected {
-    fn from(problem: Problem) -> Rejected {
+impl From<CodeError> for Rejected {
+    fn from(problem: CodeError) -> Rejected {
         let code = match problem {
-            Problem::Unreadable => Code::INVALID_VALUE,
-            Problem::Invalid(_) => Code::INVALID_IMAGE,
-            Problem::NoPtx(_) => Code::NO_BINARY_FOR_GPU,
+            CodeError::Unreadable => Code::INVALID_VALUE,
+            CodeError::Invalid(_) => Code::INVALID_IMAGE,
+            CodeError::NoPtx(_) => Code::NO_BINARY_FOR_GPU,
         };
         Rejected {
             code,
@@ -198,7 +201,7 @@ impl From<LoadError> for Rejected {
     }
 }
 
-/// Loads modules that belong together.
+/// Links and loads PTX modules.
 pub(crate) fn load(units: &[Unit]) -> Result<Arc<Image>, Rejected> {
     Ok(Arc::new(Image::load_units(units, space())?))
 }

@@ -1,4 +1,4 @@
-//! Launches: validation, argument packing, and the op that runs the grid.
+//! Kernel launches: validation, argument packing, and the op that runs the grid.
 
 use std::sync::{Arc, OnceLock};
 
@@ -19,22 +19,22 @@ use crate::driver::memory::allocation::space;
 use crate::driver::module::function::{self, Function};
 use crate::driver::module::occupancy;
 use crate::driver::stream::event;
-use crate::driver::stream::{self, Place};
+use crate::driver::stream::{self, OpPlacement};
 use crate::engine::{self, FaultKind, Kernel, LaunchSpec};
 
-/// What a launch asks for.
+/// The dimensions and attributes of a launch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Request {
+pub(crate) struct LaunchConfig {
     pub(crate) grid: [u32; 3],
     pub(crate) block: [u32; 3],
     pub(crate) dynamic_shared: u32,
     pub(crate) cooperative: bool,
 }
 
-/// The arguments of a launch, by value, and where each begins: what a kernel node tells of its parameters.
+/// Copies of a launch's arguments and their addresses, as reported by a kernel node.
 pub(crate) struct Arguments {
     bytes: Box<[u8]>,
-    /// Addresses within `bytes`, which does not move.
+    /// Addresses within `bytes`, whose allocation does not move.
     pointers: Box<[u64]>,
 }
 
@@ -48,7 +48,7 @@ impl Arguments {
         }
     }
 
-    /// Address of the array of pointers to the arguments, zero if there are none. Good as long as `self` is.
+    /// Address of the array of pointers to the arguments, zero if there are none. Valid as long as `self` lives.
     pub(crate) fn pointers(&self) -> u64 {
         if self.pointers.is_empty() {
             0
@@ -62,13 +62,13 @@ impl Arguments {
     }
 }
 
-/// A launch that has been validated: all it needs to run, any number of times.
+/// A validated launch that can run any number of times.
 #[derive(Clone)]
 pub(crate) struct Launch {
-    /// The function, or the library's kernel, that the caller named.
+    /// The function or library kernel that the caller named.
     pub(crate) handle: u64,
     pub(crate) function: Arc<Function>,
-    pub(crate) request: Request,
+    pub(crate) config: LaunchConfig,
     pub(crate) arguments: Arc<Arguments>,
 }
 
@@ -76,12 +76,12 @@ impl Launch {
     /// Validates a launch of `handle` in `context` and copies the arguments.
     ///
     /// # Errors
-    /// `INVALID_HANDLE` for a handle of nothing or of another context, `INVALID_VALUE` for arguments that cannot be read
-    /// and for a shape the device or the function does not allow.
+    /// `INVALID_HANDLE` for an invalid handle or one of another context, `INVALID_VALUE` for unreadable arguments and
+    /// for dimensions that the device or the function does not allow.
     pub(crate) fn prepare(
         handle: u64,
         context: &Arc<Context>,
-        request: Request,
+        config: LaunchConfig,
         pointers: u64,
         extra: u64,
     ) -> Res<Launch> {
@@ -89,38 +89,38 @@ impl Launch {
         if context.id != function.context.id {
             return Err(Code::INVALID_HANDLE);
         }
-        check(&function, &request)?;
+        check(&function, &config)?;
         let bytes = arguments(&function.kernel, pointers, extra)?;
         let arguments = Arc::new(Arguments::new(&function.kernel, bytes));
         Ok(Launch {
             handle,
             function,
-            request,
+            config,
             arguments,
         })
     }
 
-    /// The same launch with another request, validated anew.
-    pub(crate) fn with_request(&self, request: Request) -> Res<Launch> {
-        check(&self.function, &request)?;
+    /// The same launch with other dimensions, validated again.
+    pub(crate) fn with_config(&self, config: LaunchConfig) -> Res<Launch> {
+        check(&self.function, &config)?;
         Ok(Launch {
-            request,
+            config,
             ..self.clone()
         })
     }
 
-    /// Runs the grid on this thread; what a fault has to tell goes to standard error.
+    /// Runs the grid on this thread. Fault reports go to standard error.
     pub(crate) fn run(&self) -> Res {
         let context = &self.function.context;
         let _pin = space().pin();
         let _running = RunningKernel::on(context.device);
         let outcome = engine::launch(&LaunchSpec {
             kernel: &self.function.kernel,
-            grid: self.request.grid,
-            block: self.request.block,
-            dynamic_shared: self.request.dynamic_shared,
+            grid: self.config.grid,
+            block: self.config.block,
+            dynamic_shared: self.config.dynamic_shared,
             params: self.arguments.bytes(),
-            cooperative: self.request.cooperative,
+            cooperative: self.config.cooperative,
             cancel: &context.cancel,
             printf: &context.printf,
             local_limit: context.stack_limit(),
@@ -138,20 +138,20 @@ impl Launch {
     }
 }
 
-/// Checks a launch against the device's limits and the function's.
-fn check(f: &Function, request: &Request) -> Res {
-    let Request {
+/// Checks a launch against the limits of the device and the function.
+fn check(f: &Function, config: &LaunchConfig) -> Res {
+    let LaunchConfig {
         grid,
         block,
         dynamic_shared,
         cooperative,
-    } = *request;
+    } = *config;
     let name = &f.kernel.name;
     for (what, dims, most) in [("grid", grid, MAX_GRID), ("block", block, MAX_BLOCK)] {
         if dims.iter().zip(most).any(|(&d, m)| !(1..=m).contains(&d)) {
             return refuse(Code::INVALID_VALUE, || {
                 format!(
-                    "launch of '{name}': the {what} is {}; each size is at least 1, and they are at most {}",
+                    "launch of '{name}': the {what} is {}; valid sizes are 1 to {}",
                     shape(dims),
                     shape(most)
                 )
@@ -224,14 +224,14 @@ fn shape(dims: [u32; 3]) -> String {
     format!("{x} x {y} x {z}")
 }
 
-/// Collects the arguments that an array of pointers points to.
+/// Reads the arguments through an array of pointers.
 fn by_pointers(kernel: &Kernel, pointers: u64) -> Res<Box<[u8]>> {
     let mut bytes = vec![0u8; kernel.param_bytes as usize].into_boxed_slice();
     let count = kernel.params.len();
     let unreadable = |_| {
         because(Code::INVALID_VALUE, || {
             format!(
-                "launch of '{}': kernelParams does not hold {count} pointers to readable arguments",
+                "launch of '{}': kernelParams must hold {count} pointers to readable arguments",
                 kernel.name
             )
         })
@@ -247,14 +247,14 @@ fn by_pointers(kernel: &Kernel, pointers: u64) -> Res<Box<[u8]>> {
     Ok(bytes)
 }
 
-/// Reads the arguments from the one buffer that `extra` describes.
+/// Reads the arguments from the buffer that `extra` describes.
 fn by_buffer(kernel: &Kernel, extra: u64) -> Res<Box<[u8]>> {
     const END: u64 = 0;
     const BUFFER_POINTER: u64 = 1;
     const BUFFER_SIZE: u64 = 2;
     let (mut buffer, mut size) = (0, None);
     for i in 0.. {
-        // Each of the two keys once at most, then the end.
+        // Each of the two keys at most once, then the end marker.
         if i > 2 {
             return Err(Code::INVALID_VALUE);
         }
@@ -268,11 +268,11 @@ fn by_buffer(kernel: &Kernel, extra: u64) -> Res<Box<[u8]>> {
     }
     let needed = u64::from(kernel.param_bytes);
     let size = size.ok_or(Code::INVALID_VALUE)?;
-    // A C structure may be padded at its end; it may not be shorter than the parameters.
+    // The buffer may include the trailing padding of a C structure, but may not be smaller than the parameters.
     if size < needed || size > needed.next_multiple_of(16) + 16 {
         return refuse(Code::INVALID_VALUE, || {
             format!(
-                "launch of '{}': the buffer of arguments has {size} bytes; the parameters take {needed}",
+                "launch of '{}': the argument buffer has {size} bytes; the parameters need {needed}",
                 kernel.name
             )
         });
@@ -285,19 +285,19 @@ fn by_buffer(kernel: &Kernel, extra: u64) -> Res<Box<[u8]>> {
 fn arguments(kernel: &Kernel, pointers: u64, extra: u64) -> Res<Box<[u8]>> {
     match (pointers, extra) {
         (_, _) if pointers != 0 && extra != 0 => refuse(Code::INVALID_VALUE, || {
-            "kernelParams and extra are both given".into()
+            "kernelParams and extra are mutually exclusive".into()
         }),
         _ if kernel.params.is_empty() => Ok(Box::default()),
         (0, 0) => refuse(Code::INVALID_VALUE, || {
             let (name, count) = (&kernel.name, kernel.params.len());
-            format!("launch of '{name}': no arguments are given; the kernel has {count} parameters")
+            format!("launch of '{name}': missing arguments; the kernel has {count} parameters")
         }),
         (0, extra) => by_buffer(kernel, extra),
         (pointers, _) => by_pointers(kernel, pointers),
     }
 }
 
-/// The code a fault becomes.
+/// The result code of a fault.
 fn code_of(kind: &FaultKind) -> Code {
     match kind {
         FaultKind::IllegalAddress => Code::ILLEGAL_ADDRESS,
@@ -313,7 +313,7 @@ fn code_of(kind: &FaultKind) -> Code {
     }
 }
 
-/// Whether `CUDA_LAUNCH_BLOCKING` makes every launch wait.
+/// Whether `CUDA_LAUNCH_BLOCKING` makes launches synchronous.
 fn blocking() -> bool {
     static BLOCKING: OnceLock<bool> = OnceLock::new();
     *BLOCKING.get_or_init(|| std::env::var("CUDA_LAUNCH_BLOCKING").is_ok_and(|v| v == "1"))
@@ -321,7 +321,7 @@ fn blocking() -> bool {
 
 fn launch(
     handle: u64,
-    request: Request,
+    config: LaunchConfig,
     stream: u64,
     per_thread: bool,
     pointers: u64,
@@ -329,15 +329,15 @@ fn launch(
     attributes: &[RawAttribute],
 ) -> Res<Arc<stream::Stream>> {
     let stream = stream::resolve_for_capture(stream, per_thread)?;
-    let launch = Launch::prepare(handle, &stream.context, request, pointers, extra);
-    // A launch that fails is missing in the graph.
+    let launch = Launch::prepare(handle, &stream.context, config, pointers, extra);
+    // A failed launch would be missing from the graph.
     let launch = launch.inspect_err(|_| graph::capture::invalidate(&stream))?;
     if graph::capture::is_capturing(&stream)? {
         let node = graph::Kernel::captured(launch, attributes);
         graph::capture::record(&stream, graph::Payload::Kernel(node))?;
         return Ok(stream);
     }
-    stream.enqueue(&[], Place::Worker, move |_| launch.run());
+    stream.enqueue(&[], OpPlacement::Worker, move |_| launch.run());
     if blocking() {
         stream.synchronize()?;
     }
@@ -347,13 +347,13 @@ fn launch(
 /// `CUlaunchAttribute`: the id (and padding), then 64 bytes of value.
 pub(crate) type RawAttribute = [u64; 9];
 
-/// A launch's attributes that change something.
+/// The launch attributes that have an effect.
 #[derive(Default)]
 struct Attributes {
     cooperative: bool,
-    /// Events to record when the grid is done; CUDA allows that to be later than the moment they ask for.
+    /// Events to record when the grid is done; CUDA allows recording later than the requested moment.
     events: Vec<u64>,
-    /// All of them, for the node of a launch that is captured.
+    /// All attributes, for the kernel node of a captured launch.
     raw: Vec<RawAttribute>,
 }
 
@@ -396,11 +396,11 @@ fn attributes(address: u64, count: u32) -> Res<Attributes> {
             | Attribute::CU_LAUNCH_ATTRIBUTE_LAUNCH_COMPLETION_EVENT => {
                 return Err(Code::INVALID_HANDLE);
             }
-            // A node that is updated from the device.
+            // Nodes updated from the device.
             Attribute::CU_LAUNCH_ATTRIBUTE_DEVICE_UPDATABLE_KERNEL_NODE => {
                 return Err(Code::NOT_SUPPORTED);
             }
-            // Hints: access windows, policies, priorities, domains, carve-outs, overlap.
+            // Hints: access policy windows, priorities, memory domains, carve-outs, overlap.
             Attribute::CU_LAUNCH_ATTRIBUTE_IGNORE
             | Attribute::CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW
             | Attribute::CU_LAUNCH_ATTRIBUTE_SYNCHRONIZATION_POLICY
@@ -422,22 +422,22 @@ fn attributes(address: u64, count: u32) -> Res<Attributes> {
 entries! {
     fn launch_kernel "cuLaunchKernel" | "cuLaunchKernel_ptsz"
         (f: u64, gx: u32, gy: u32, gz: u32, bx: u32, by: u32, bz: u32, shared: u32, stream: u64, params: u64, extra: u64) {
-        let request =
-            Request { grid: [gx, gy, gz], block: [bx, by, bz], dynamic_shared: shared, cooperative: false };
-        launch(f, request, stream, PER_THREAD, params, extra, &[]).map(|_| ())
+        let config =
+            LaunchConfig { grid: [gx, gy, gz], block: [bx, by, bz], dynamic_shared: shared, cooperative: false };
+        launch(f, config, stream, PER_THREAD, params, extra, &[]).map(|_| ())
     }
     fn launch_cooperative "cuLaunchCooperativeKernel" | "cuLaunchCooperativeKernel_ptsz"
         (f: u64, gx: u32, gy: u32, gz: u32, bx: u32, by: u32, bz: u32, shared: u32, stream: u64, params: u64) {
-        let request = Request { grid: [gx, gy, gz], block: [bx, by, bz], dynamic_shared: shared, cooperative: true };
-        launch(f, request, stream, PER_THREAD, params, 0, &[]).map(|_| ())
+        let config = LaunchConfig { grid: [gx, gy, gz], block: [bx, by, bz], dynamic_shared: shared, cooperative: true };
+        launch(f, config, stream, PER_THREAD, params, 0, &[]).map(|_| ())
     }
     fn launch_kernel_ex "cuLaunchKernelEx" | "cuLaunchKernelEx_ptsz" (config: u64, f: u64, params: u64, extra: u64) {
         non_null(config)?;
-        // CUlaunchConfig: grid, block and shared bytes as 32-bit words, then stream, attributes and their number.
+        // `CUlaunchConfig`: grid, block and shared bytes as 32-bit words, then stream, attributes and attribute count.
         let words = get::<[u32; 14]>(config)?;
         let long = |i: usize| u64::from(words[i]) | u64::from(words[i + 1]) << 32;
         let found = attributes(long(10), words[12])?;
-        let request = Request {
+        let config = LaunchConfig {
             grid: [words[0], words[1], words[2]],
             block: [words[3], words[4], words[5]],
             dynamic_shared: words[6],
@@ -446,7 +446,7 @@ entries! {
         for event in &found.events {
             event::check(*event)?;
         }
-        let stream = launch(f, request, long(8), PER_THREAD, params, extra, &found.raw)?;
+        let stream = launch(f, config, long(8), PER_THREAD, params, extra, &found.raw)?;
         for event in found.events {
             event::record_in(event, &stream)?;
         }

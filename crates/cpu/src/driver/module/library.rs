@@ -20,35 +20,35 @@ use crate::driver::module::jit::{self, JitOptions, Rejected};
 use crate::driver::module::{self, Module};
 use crate::engine::{Image, Kernel};
 
-static LIBRARIES: Table<Library> = Table::new(HandleKind::Library);
+static LIBRARIES: Table<LoadedLibrary> = Table::new(HandleKind::Library);
 pub(crate) static KERNELS: Table<LibraryKernel> = Table::new(HandleKind::Kernel);
 
-struct Library {
+struct LoadedLibrary {
     id: u64,
-    /// For the contexts that come later.
+    /// Reloaded in contexts after the first.
     units: Arc<[Unit]>,
-    /// The image loaded to check the code; the first context takes it.
+    /// The image loaded to validate the code; the first context uses it.
     first: Arc<Image>,
     first_taken: Mutex<bool>,
-    /// The module of each context that has used the library.
+    /// The library's module in each context.
     modules: Mutex<HashMap<u64, Arc<Module>>>,
     kernels: Mutex<HashMap<String, Arc<LibraryKernel>>>,
 }
 
-/// A kernel of a library, not bound to a context.
+/// A kernel of a library, independent of a context.
 pub(crate) struct LibraryKernel {
     id: u64,
-    library: Weak<Library>,
+    library: Weak<LoadedLibrary>,
     kernel: Arc<Kernel>,
     settings: Shared,
 }
 
-impl Library {
+impl LoadedLibrary {
     fn handle(&self) -> u64 {
         handle_of(HandleKind::Library, self.id)
     }
 
-    /// The library's module in a context; loaded there on first use.
+    /// The library's module in a context, loaded on first use.
     fn module_in(&self, context: &Arc<Context>) -> Res<Arc<Module>> {
         let mut modules = self.modules.lock();
         if let Some(m) = modules.get(&context.id) {
@@ -100,7 +100,7 @@ impl LibraryKernel {
     }
 }
 
-/// The function that a library's kernel is in a context.
+/// The function of a library's kernel in a context.
 pub(crate) fn function_in(kernel: &LibraryKernel, context: &Arc<Context>) -> Res<Arc<Function>> {
     let library = kernel.library.upgrade().ok_or(Code::INVALID_HANDLE)?;
     library
@@ -108,9 +108,9 @@ pub(crate) fn function_in(kernel: &LibraryKernel, context: &Arc<Context>) -> Res
         .function(&kernel.kernel.name, Some(&kernel.settings))
 }
 
-/// Forgets a context's modules. The next context that comes may not have the first image: its variables have been used.
+/// Removes a context's modules. Later contexts cannot use the first image, because its variables have been modified.
 pub(crate) fn forget_context(context: u64) {
-    // Nothing is removed from the table; `remove_where` is the way to visit every library.
+    // Removes no library; `remove_where` serves to visit all of them.
     LIBRARIES.remove_where(|l| {
         l.modules.lock().remove(&context);
         false
@@ -120,7 +120,7 @@ pub(crate) fn forget_context(context: u64) {
 fn load(out: u64, jit: &JitOptions, find: impl FnOnce() -> Result<Vec<Unit>, Rejected>) -> Res {
     non_null(out)?;
     let (first, units) = jit.load(find)?;
-    let library = Arc::new(Library {
+    let library = Arc::new(LoadedLibrary {
         id: fresh_id(),
         units,
         first,
@@ -132,7 +132,7 @@ fn load(out: u64, jit: &JitOptions, find: impl FnOnce() -> Result<Vec<Unit>, Rej
     put(out, library.handle()).inspect_err(|_| library.unload())
 }
 
-/// Reads the options of a load; of the library options none changes anything, but they must exist.
+/// Reads the options of a load. LoadedLibrary options have no effect but must be valid.
 fn options(jit: (u64, u64, u32), library: (u64, u64, u32)) -> Res<JitOptions> {
     let (ids, values, count) = library;
     if count > 0 {
@@ -154,7 +154,7 @@ fn options(jit: (u64, u64, u32), library: (u64, u64, u32)) -> Res<JitOptions> {
     JitOptions::read(jit.2, jit.0, jit.1)
 }
 
-/// Reads the image from a file, like `cuModuleLoad`.
+/// Reads the image from a file, as `cuModuleLoad` does.
 fn load_file(out: u64, path: u64, jit: &JitOptions) -> Res {
     non_null(path)?;
     let bytes = module::read_file(path)?;
@@ -204,12 +204,12 @@ entries! {
     fn library_get_global "cuLibraryGetGlobal" (address: u64, size: u64, handle: u64, name: u64) {
         non_null(name)?;
         let library = LIBRARIES.get(handle)?;
-        module::tell_global(&library.module_in(&context::current()?)?.image, name, address, size, false)
+        module::put_global(&library.module_in(&context::current()?)?.image, name, address, size, false)
     }
     fn library_get_managed "cuLibraryGetManaged" (address: u64, size: u64, handle: u64, name: u64) {
         non_null(name)?;
-        // One variable for all contexts: that of the first image.
-        module::tell_global(&LIBRARIES.get(handle)?.first, name, address, size, true)
+        // Managed variables are shared by all contexts: those of the first image.
+        module::put_global(&LIBRARIES.get(handle)?.first, name, address, size, true)
     }
     fn kernel_get_function "cuKernelGetFunction" (out: u64, handle: u64) {
         non_null(out)?;
@@ -226,7 +226,7 @@ entries! {
         put(out, function::intern(&KERNELS.get(handle)?.kernel.name).as_ptr() as u64)
     }
     fn kernel_get_param_info "cuKernelGetParamInfo" (handle: u64, index: u64, offset: u64, size: u64) {
-        function::tell_param(&KERNELS.get(handle)?.kernel, index, offset, size)
+        function::put_param(&KERNELS.get(handle)?.kernel, index, offset, size)
     }
     fn kernel_get_param_count "cuKernelGetParamCount" (handle: u64, out: u64) {
         non_null(out)?;

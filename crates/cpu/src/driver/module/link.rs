@@ -1,8 +1,8 @@
-//! The driver's linker: PTX modules, and machine code that carries its PTX, to one image (CUDA driver API, "Module
+//! The driver's linker: links PTX modules, and machine code that embeds its PTX, to one image (CUDA driver API, "Module
 //! Management", `cuLink*`).
 //!
-//! Nothing is compiled: the image is a cubin that holds the PTX modules side by side; they are linked, hence checked, when
-//! it is completed, and once more when it is loaded. LTO IR needs nvJitLink, as everywhere.
+//! Nothing is compiled: the image is a cubin that contains the PTX modules. They are linked, and thereby checked, on
+//! completion and again when the image is loaded. LTO IR requires nvJitLink.
 
 use std::ffi::CString;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use std::sync::Arc;
 use cupyrite_sys::driver as sys;
 use parking_lot::Mutex;
 
-use crate::code::{self, Content, Data, Unit};
+use crate::code::{self, CodeSource, Content, Unit};
 use crate::driver::context;
 use crate::driver::device;
 use crate::driver::entry::Res;
@@ -27,7 +27,7 @@ use crate::toolchain::{Lto, lto_to_ptx};
 
 static LINKERS: Table<Linker> = Table::new(HandleKind::Linker);
 
-/// `CUjitInputType`
+/// Values of `CUjitInputType`.
 const CUBIN: u32 = sys::CUjitInputType::CU_JIT_INPUT_CUBIN.0;
 const PTX: u32 = sys::CUjitInputType::CU_JIT_INPUT_PTX.0;
 const LAST_KIND: u32 = sys::CUjitInputType::CU_JIT_INPUT_NVVM.0;
@@ -43,25 +43,25 @@ const KINDS: [&str; 6] = [
 struct Linker {
     id: u64,
     options: JitOptions,
-    /// What LTO IR is compiled for.
+    /// Target architecture of LTO IR.
     arch: u32,
-    state: Mutex<State>,
+    state: Mutex<LinkState>,
 }
 
 #[derive(Default)]
-struct State {
+struct LinkState {
     units: Vec<Unit>,
     lto: Vec<Lto>,
-    /// How many inputs there were, for the names of those that have none.
+    /// Number of inputs, used to name unnamed ones.
     inputs: usize,
     info: String,
     error: String,
-    /// The image, which callers may read until the linker is destroyed.
+    /// The image, readable by callers until the linker is destroyed.
     image: Option<Arc<[u8]>>,
 }
 
 impl Linker {
-    /// Options that nvJitLink is given with LTO IR.
+    /// nvJitLink's options for LTO IR.
     fn nvjitlink_options(&self) -> Vec<CString> {
         let names = ["ftz", "prec-div", "prec-sqrt", "fma"];
         let arithmetic = names.iter().zip(self.options.arithmetic);
@@ -73,8 +73,8 @@ impl Linker {
             .collect()
     }
 
-    /// Writes the logs, into the buffers of this input if it has some of its own.
-    fn tell(&self, state: &State, own: &JitOptions) -> Res {
+    /// Writes the logs, into the buffers of this input if it has its own.
+    fn tell(&self, state: &LinkState, own: &JitOptions) -> Res {
         for options in [&self.options, own] {
             options.info.write(&state.info)?;
             options.error.write(&state.error)?;
@@ -82,8 +82,8 @@ impl Linker {
         Ok(())
     }
 
-    /// Notes a failure in the log.
-    fn fail<T>(&self, state: &mut State, own: &JitOptions, rejected: Rejected) -> Res<T> {
+    /// Records a failure in the log.
+    fn fail<T>(&self, state: &mut LinkState, own: &JitOptions, rejected: Rejected) -> Res<T> {
         let Rejected { code, log } = rejected;
         state.error += log.trim_end();
         state.error.push('\n');
@@ -95,7 +95,7 @@ impl Linker {
         let mut state = self.state.lock();
         if state.image.is_some() {
             return refuse(Code::INVALID_VALUE, || {
-                "the link is complete: nothing can be added".into()
+                "the link is complete; no input can be added".into()
             });
         }
         state.inputs += 1;
@@ -148,9 +148,9 @@ impl Linker {
     }
 }
 
-/// The contents of an input, which has to be of the kind that was said, and valid.
+/// Reads an input of the declared type.
 fn read(kind: u32, bytes: &[u8], name: &str) -> Result<Content, Rejected> {
-    let content = code::content(Data::Slice(bytes), name).map_err(|problem| {
+    let content = code::content(CodeSource::Slice(bytes), name).map_err(|problem| {
         let mut rejected = Rejected::from(problem);
         rejected.log = format!("'{name}': {}", rejected.log);
         rejected
@@ -167,7 +167,7 @@ fn read(kind: u32, bytes: &[u8], name: &str) -> Result<Content, Rejected> {
         });
     }
     if let Content::Ptx(units) = &content {
-        // A driver compiles here, and tells of errors here.
+        // A GPU driver compiles, and reports errors, at this point.
         for unit in units {
             engine::check_unit(unit)?;
         }
@@ -195,14 +195,14 @@ entries! {
         (state: u64, kind: u32, data: u64, size: u64, name: u64, count: u32, options: u64, values: u64) {
         let linker = LINKERS.get(state)?;
         if kind > LAST_KIND {
-            return refuse(Code::INVALID_VALUE, || format!("type: {kind} is no kind of input"));
+            return refuse(Code::INVALID_VALUE, || format!("type={kind}: not a valid input type"));
         }
         if data == 0 || size == 0 || size > code::LARGEST {
-            return refuse(Code::INVALID_VALUE, || format!("data: {size} bytes at {data:#x} cannot be an input"));
+            return refuse(Code::INVALID_VALUE, || format!("data={data:#x}, size={size}: not a valid input"));
         }
         let own = JitOptions::read(count, options, values)?;
         let name = if name == 0 { String::new() } else { get_name(name)? };
-        // Proved before memory is set aside for it.
+        // Checks the end of the range before allocating.
         checked::read_bytes(data.checked_add(size - 1).ok_or(Code::INVALID_VALUE)?, &mut [0])?;
         let mut bytes = vec![0u8; size as usize];
         checked::read_bytes(data, &mut bytes)?;
@@ -211,13 +211,13 @@ entries! {
     fn link_add_file "cuLinkAddFile_v2" (state: u64, kind: u32, path: u64, count: u32, options: u64, values: u64) {
         let linker = LINKERS.get(state)?;
         if kind > LAST_KIND {
-            return refuse(Code::INVALID_VALUE, || format!("type: {kind} is no kind of input"));
+            return refuse(Code::INVALID_VALUE, || format!("type={kind}: not a valid input type"));
         }
         non_null(path)?;
         let own = JitOptions::read(count, options, values)?;
         let name = get_name(path)?;
-        let bytes = module::read_file(path).map_err(|code| because(code, || format!("path: '{name}' cannot be read")))?;
-        // Without the padding behind its contents.
+        let bytes = module::read_file(path).map_err(|code| because(code, || format!("path='{name}': cannot be read")))?;
+        // Without the padding that `read_file` appends.
         linker.add(kind, &bytes[..bytes.len() - module::PADDING], &name, &own)
     }
     fn link_complete "cuLinkComplete" (state: u64, cubin: u64, size: u64) {

@@ -42,14 +42,14 @@ pub(crate) fn entry_points() -> impl Iterator<Item = &'static Entry> {
 
 pub(crate) static MODULES: Table<Module> = Table::new(HandleKind::Module);
 
-/// A module. The image lives as long as anything that can still run its code.
+/// A module. Its image lives as long as anything can run its code.
 pub(crate) struct Module {
     pub(crate) id: u64,
     pub(crate) context: Arc<Context>,
     pub(crate) image: Arc<Image>,
-    /// Functions handed out, by name.
+    /// Functions returned so far, by name.
     functions: Mutex<HashMap<String, Arc<Function>>>,
-    /// Part of a library: ends with it, not by `cuModuleUnload`.
+    /// Unloaded with its library, not by `cuModuleUnload`.
     of_library: bool,
 }
 
@@ -72,7 +72,7 @@ impl Module {
         handle_of(HandleKind::Module, self.id)
     }
 
-    /// The function of that name; the same one each time.
+    /// The function of that name; the same one on every call.
     pub(crate) fn function(
         &self,
         name: &str,
@@ -88,7 +88,7 @@ impl Module {
         Ok(made)
     }
 
-    /// Invalidates the module's handle and those of its functions. Launches on their way keep what they need.
+    /// Invalidates the handles of the module and its functions. Pending launches keep what they need.
     pub(crate) fn unload(&self) {
         let _ = MODULES.remove(self.handle());
         function::forget_module(self.id);
@@ -97,7 +97,7 @@ impl Module {
     }
 }
 
-/// Ends the modules of a context that ends.
+/// Unloads the modules of a destroyed context.
 pub(crate) fn forget_context(context: u64) {
     let mut ids = Vec::new();
     MODULES.remove_where(|m| {
@@ -113,16 +113,16 @@ pub(crate) fn forget_context(context: u64) {
     }
 }
 
-/// Bytes that [`read_file`] puts behind a file's contents.
+/// Bytes that [`read_file`] appends to a file's contents.
 pub(crate) const PADDING: usize = 64;
 
-/// The contents of a file that holds an image, with NULs after it.
+/// The contents of an image file, followed by NULs.
 pub(crate) fn read_file(path: u64) -> Res<Vec<u8>> {
     let path = checked::read_c_string(path, 1 << 16)?;
     let path = std::path::PathBuf::from(
         <std::ffi::OsString as std::os::unix::ffi::OsStringExt>::from_vec(path),
     );
-    // Ordinary files only: a device or a pipe may never end.
+    // Regular files only: reading a device or a pipe may never return.
     if !std::fs::metadata(&path).is_ok_and(|m| m.is_file() && m.len() <= code::LARGEST) {
         return Err(Code::FILE_NOT_FOUND);
     }
@@ -130,12 +130,12 @@ pub(crate) fn read_file(path: u64) -> Res<Vec<u8>> {
         std::io::ErrorKind::OutOfMemory => Code::OUT_OF_MEMORY,
         _ => Code::FILE_NOT_FOUND,
     })?;
-    // Enough for the fixed headers of the binary kinds to be looked at without running over the end.
+    // Lets the image readers read fixed-size headers without bounds checks of the file's end.
     bytes.extend_from_slice(&[0; PADDING]);
     Ok(bytes)
 }
 
-/// Loads a module and tells the caller its handle.
+/// Loads a module and writes its handle to the caller.
 fn load_module(
     out: u64,
     jit: &JitOptions,
@@ -155,8 +155,8 @@ fn find(handle: u64) -> Res<Arc<Module>> {
     Ok(module)
 }
 
-/// Address and size of a variable, each told if wanted.
-pub(crate) fn tell_global(image: &Image, name: u64, address: u64, size: u64, managed: bool) -> Res {
+/// Writes the address and size of a variable, each if requested.
+pub(crate) fn put_global(image: &Image, name: u64, address: u64, size: u64, managed: bool) -> Res {
     let name = get_name(name)?;
     let global = image
         .global(&name)
@@ -203,7 +203,7 @@ entries! {
     }
     fn module_get_global "cuModuleGetGlobal_v2" (address: u64, size: u64, handle: u64, name: u64) {
         non_null(name)?;
-        tell_global(&find(handle)?.image, name, address, size, false)
+        put_global(&find(handle)?.image, name, address, size, false)
     }
     fn module_function_count "cuModuleGetFunctionCount" (out: u64, handle: u64) {
         non_null(out)?;

@@ -1,7 +1,8 @@
-//! Occupancy: how many blocks of a function a multiprocessor of the presented kind holds at a time.
+//! Occupancy: the number of a function's blocks that fit on a multiprocessor.
 //!
-//! The model is the one of the CUDA occupancy calculator: threads, blocks, registers and shared memory, each with its
-//! allocation unit. It says what a GPU of that compute capability would; the processor underneath has no such limits.
+//! The model is that of the CUDA occupancy calculator: threads, blocks, registers and shared memory, each with its
+//! allocation granularity. It reports the occupancy on a GPU of the presented compute capability; the host processor
+//! has no such limits.
 
 use crate::driver::device::attributes::{
     MAX_REGISTERS_PER_THREAD, MAX_THREADS_PER_BLOCK, REGISTERS_PER_SM, RESERVED_SHARED, WARP,
@@ -12,11 +13,11 @@ use crate::driver::entry::entries;
 use crate::driver::entry::errors::Code;
 use crate::driver::module::function::{self, Function};
 
-/// Registers are given out to warps in units of this many.
+/// Allocation granularity of registers, per warp.
 const REGISTER_UNIT: u32 = 256;
 const SHARED_UNIT: u64 = 128;
 
-/// Blocks of `threads` threads with `dynamic` bytes of shared memory that one multiprocessor holds; zero if not one fits.
+/// Number of blocks of `threads` threads with `dynamic` bytes of shared memory that fit on one multiprocessor.
 pub(crate) fn blocks_per_sm(f: &Function, threads: u32, dynamic: u64) -> Res<u32> {
     let sm = f.device()?.multiprocessor();
     if threads > f.kernel.max_threads_per_block.min(MAX_THREADS_PER_BLOCK) {
@@ -26,7 +27,7 @@ pub(crate) fn blocks_per_sm(f: &Function, threads: u32, dynamic: u64) -> Res<u32
     let by_threads = sm.threads / WARP / warps;
     let registers = f.kernel.num_regs.clamp(1, MAX_REGISTERS_PER_THREAD);
     let per_warp = (registers * WARP).next_multiple_of(REGISTER_UNIT);
-    // The number of registers is an estimate: it may say how many blocks share a multiprocessor, not that none fits.
+    // The register count is an estimate: it may limit the number of blocks, but not to zero.
     let by_registers = (REGISTERS_PER_SM / per_warp / warps).max(1);
     let shared = u64::from(f.kernel.static_shared).saturating_add(dynamic);
     if shared > u64::from(sm.shared_optin) {
@@ -70,12 +71,12 @@ fn best_block(
     };
     let (mut best, mut best_blocks, mut best_threads) = (0, 0, 0);
     let mut threads = most;
-    // From the largest downwards in steps of a warp; the first with the highest number of resident threads wins.
+    // From the largest size downwards in steps of a warp; the first with the most resident threads wins.
     while threads > 0 {
         let dynamic = if callback == 0 {
             dynamic
         } else {
-            // SAFETY: the caller promises that the address, which is executable, is a function of this type.
+            // SAFETY: the caller passed the address, which is executable, as a function of this type.
             unsafe { std::mem::transmute::<u64, SharedOfBlock>(callback)(threads as i32) as u64 }
         };
         let blocks = blocks_per_sm(&f, threads, dynamic)?;
@@ -129,7 +130,7 @@ entries! {
         non_null(out)?;
         non_null(config)?;
         function::find(handle)?;
-        // Clusters came with compute capability 9.0; here a block is always alone.
+        // Clusters require compute capability 9.0.
         Err(Code::NOT_SUPPORTED)
     }
     fn occupancy_active_clusters "cuOccupancyMaxActiveClusters" (out: u64, handle: u64, config: u64) {

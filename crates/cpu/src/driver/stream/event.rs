@@ -1,4 +1,4 @@
-//! Events: markers in streams, with the time at which they were passed.
+//! Events: markers in streams, with the time at which the stream passed them.
 
 use std::sync::Arc;
 
@@ -21,8 +21,8 @@ use crate::driver::stream::{self, Stream};
 
 static EVENTS: Table<Event> = Table::new(HandleKind::Event);
 
-/// Flag of `cuEventRecordWithFlags` and `cuStreamWaitEvent`: in a capture, a node that records or waits when the graph
-/// runs, where the plain call only says what depends on what.
+/// Flag of `cuEventRecordWithFlags` and `cuStreamWaitEvent`. In a capture it creates a node that records or waits when
+/// the graph runs; without it, the call only adds dependencies.
 const EXTERNAL: u32 = sys::CUevent_record_flags::CU_EVENT_RECORD_EXTERNAL.0;
 
 const DISABLE_TIMING: u32 = sys::CUevent_flags::CU_EVENT_DISABLE_TIMING.0;
@@ -34,26 +34,26 @@ pub(crate) struct Event {
     pub(crate) context: Arc<Context>,
     flags: u32,
     recorded: Mutex<Recorded>,
-    /// What other processes see of it, if they can open it.
+    /// The state shared with other processes, for interprocess events.
     shared: Option<Arc<SharedEvent>>,
 }
 
-/// What the latest record of an event left.
+/// The latest record of an event.
 #[derive(Clone, Default)]
 enum Recorded {
     #[default]
     Never,
-    /// The op it entered; whoever waits waits for that one even if the event is recorded again meanwhile.
+    /// The recorded op. A waiter waits for this op even if the event is recorded again in the meantime.
     Op(Arc<Op>),
-    /// The same of an event that others may have recorded since: which record it was.
+    /// The op of an event that other processes may have recorded since, and the number of the record.
     Numbered(Arc<Op>, u64),
-    /// The place in a capture.
+    /// A position in a capture.
     Captured(graph::capture::Moment),
 }
 
 impl Event {
-    /// The op of the latest record, if it was outside a capture. For a record of another process it is a new one, done
-    /// when that record is.
+    /// The op of the latest record, if it was outside a capture. A record of another process yields a new op that
+    /// completes with that record.
     pub(crate) fn latest(&self) -> Option<Arc<Op>> {
         let recorded = self.recorded.lock().clone();
         match (recorded, &self.shared) {
@@ -71,7 +71,7 @@ impl Event {
         }
     }
 
-    /// Whether everything before the latest record is done.
+    /// Whether all work before the latest record is done.
     fn is_done(&self) -> bool {
         if let Some(shared) = &self.shared {
             let number = shared.latest();
@@ -82,7 +82,7 @@ impl Event {
         self.latest().is_none_or(|op| op.is_done())
     }
 
-    /// Records the event at `op`, as a graph's node does.
+    /// Records the event at `op`, as a graph node does.
     pub(crate) fn set(&self, op: Arc<Op>) {
         let recorded = match &self.shared {
             Some(shared) => Recorded::Numbered(op.clone(), shared.record(&op)),
@@ -91,7 +91,7 @@ impl Event {
         *self.recorded.lock() = recorded;
     }
 
-    /// The place in a capture that the latest record marked.
+    /// The position in a capture that the latest record marked.
     fn moment(&self) -> Option<graph::capture::Moment> {
         match &*self.recorded.lock() {
             Recorded::Captured(moment) => Some(moment.clone()),
@@ -99,23 +99,23 @@ impl Event {
         }
     }
 
-    /// Refuses calls that ask about an event that was last recorded in a capture; with `spoil` that makes it invalid.
-    fn refuse_captured(&self, spoil: bool) -> Res {
+    /// Refuses queries of an event that was last recorded in a capture; with `invalidate_capture` this invalidates the capture.
+    fn refuse_captured(&self, invalidate_capture: bool) -> Res {
         match self.moment() {
-            Some(moment) => Err(graph::capture::asked(&moment, spoil)),
+            Some(moment) => Err(graph::capture::asked(&moment, invalidate_capture)),
             None => Ok(()),
         }
     }
 }
 
-/// The event a handle names, of a sound context.
+/// The event of a handle, in a context without a sticky error.
 pub(crate) fn find(handle: u64) -> Res<Arc<Event>> {
     let event = EVENTS.get(handle)?;
     event.context.check()?;
     Ok(event)
 }
 
-/// Whether the handle names an event of a sound context.
+/// Validates an event handle and its context.
 pub(crate) fn check(event: u64) -> Res {
     find(event).map(|_| ())
 }
@@ -133,7 +133,7 @@ fn record(event: u64, stream: u64, per_thread: bool, flags: u32) -> Res {
     record_in(event, &stream)
 }
 
-/// Records the event after everything that was entered into the stream.
+/// Records the event after all work enqueued in the stream.
 pub(crate) fn record_in(event: u64, stream: &Arc<Stream>) -> Res {
     let event = find(event)?;
     if event.context.id != stream.context.id {
@@ -146,7 +146,7 @@ pub(crate) fn record_in(event: u64, stream: &Arc<Stream>) -> Res {
     Ok(())
 }
 
-/// `cuCtxRecordEvent`: everything entered into the context's streams so far.
+/// `cuCtxRecordEvent`: records after all work enqueued in the context's streams.
 pub(crate) fn record_context(context: &Arc<Context>, event: u64) -> Res {
     let event = find(event)?;
     if event.context.id != context.id {
@@ -166,7 +166,7 @@ pub(crate) fn record_context(context: &Arc<Context>, event: u64) -> Res {
     Ok(())
 }
 
-/// `cuCtxWaitEvent`: everything entered into the context's streams from now on.
+/// `cuCtxWaitEvent`: all work enqueued later in the context's streams waits.
 pub(crate) fn make_context_wait(context: &Arc<Context>, event: u64) -> Res {
     let event = find(event)?;
     event.refuse_captured(true)?;
@@ -178,7 +178,7 @@ pub(crate) fn make_context_wait(context: &Arc<Context>, event: u64) -> Res {
     Ok(())
 }
 
-/// `cuStreamWaitEvent`: an event that was never recorded holds nothing back.
+/// `cuStreamWaitEvent`. An event that was never recorded blocks nothing.
 pub(crate) fn make_stream_wait(stream: &Arc<Stream>, event: u64, flags: u32) -> Res {
     let found = find(event)?;
     let recorded = found.recorded.lock().clone();
@@ -186,7 +186,7 @@ pub(crate) fn make_stream_wait(stream: &Arc<Stream>, event: u64, flags: u32) -> 
         if flags & EXTERNAL != 0 {
             return Err(Code::ILLEGAL_STATE);
         }
-        // The stream joins the capture, or waits within it.
+        // The stream joins the capture, or adds a dependency within it.
         return graph::capture::wait(stream, moment);
     }
     if graph::capture::is_capturing(stream)? {
@@ -208,12 +208,12 @@ pub(crate) fn make_stream_wait(stream: &Arc<Stream>, event: u64, flags: u32) -> 
     Ok(())
 }
 
-/// Invalidates the event handles of a context that ends.
+/// Invalidates the event handles of a destroyed context.
 pub(crate) fn forget_context(context: u64) {
     EVENTS.remove_where(|e| e.context.id == context);
 }
 
-/// Makes an event and tells the caller its handle.
+/// Creates an event and writes its handle to the caller.
 fn install(out: u64, context: Arc<Context>, flags: u32, shared: Option<Arc<SharedEvent>>) -> Res {
     let event = Event {
         context,
@@ -300,7 +300,7 @@ entries! {
         non_null(out)?;
         let Some(shared) = &find(event)?.shared else {
             return refuse(Code::INVALID_HANDLE, || {
-                "the event was not made for other processes (CU_EVENT_INTERPROCESS)".into()
+                "the event was created without CU_EVENT_INTERPROCESS".into()
             });
         };
         put(out, shared.handle())

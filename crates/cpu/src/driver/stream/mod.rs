@@ -1,4 +1,4 @@
-//! Streams: their order, the default streams, callbacks, attributes.
+//! Streams: ordering, default streams, callbacks, attributes.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -38,7 +38,7 @@ pub(crate) fn entry_points() -> impl Iterator<Item = &'static Entry> {
 
 pub(crate) static STREAMS: Table<Stream> = Table::new(HandleKind::Stream);
 
-/// Priorities run from 0 to -5, the more negative the more urgent; here they are remembered, not acted on.
+/// Priorities range from 0 to -5; lower is more urgent. They are stored without effect.
 pub(crate) const LEAST_PRIORITY: i32 = 0;
 pub(crate) const GREATEST_PRIORITY: i32 = -5;
 
@@ -49,12 +49,12 @@ const PER_THREAD_HANDLE: u64 = 2;
 /// `CU_STREAM_NON_BLOCKING`.
 const NON_BLOCKING: u32 = sys::CUstream_flags::CU_STREAM_NON_BLOCKING.0;
 
-/// How a stream stands to the legacy default stream.
+/// A stream's relation to the legacy default stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Sort {
-    /// The legacy default stream: waits for all blocking streams, and they for it.
+pub(crate) enum StreamKind {
+    /// The legacy default stream, which synchronises with all blocking streams.
     Legacy,
-    /// A thread's default stream; blocking.
+    /// A per-thread default stream; blocking.
     PerThread,
     Blocking,
     NonBlocking,
@@ -64,18 +64,19 @@ pub(crate) enum Sort {
 pub(crate) struct Stream {
     pub(crate) id: u64,
     pub(crate) context: Arc<Context>,
-    sort: Sort,
+    sort: StreamKind,
     priority: i32,
-    /// The last op entered, unless it is known to be done.
+    /// The last enqueued op, unless it is known to be done.
     tail: Mutex<Option<Arc<Op>>>,
-    /// Ops entered and not yet done.
+    /// Enqueued ops that are not done.
     pending: Arc<Backlog>,
-    /// Destroyed (or its thread has ended): goes when its work is done.
+    /// Set when the stream, or the thread of a per-thread stream, is destroyed. The stream is dropped when its work is
+    /// done.
     abandoned: AtomicBool,
     attributes: Mutex<HashMap<u32, [u8; 64]>>,
 }
 
-/// Counts a stream's unfinished ops; a caller that enters them faster than they run is made to wait.
+/// Counts a stream's unfinished ops. Callers that enqueue faster than the stream executes block.
 #[derive(Default)]
 struct Backlog {
     count: Mutex<usize>,
@@ -96,8 +97,8 @@ impl Backlog {
             self.shrunk.notify_all();
         }
     }
-    /// Waits while too much is pending. Gives up after a while rather than deadlock with a callback that waits for the
-    /// caller.
+    /// Blocks while too many ops are pending. Gives up after five seconds, so that it cannot deadlock with a callback
+    /// that waits for the caller.
     fn wait_for_room(&self) {
         let mut count = self.count.lock();
         for _ in 0..100 {
@@ -109,17 +110,17 @@ impl Backlog {
     }
 }
 
-/// Where an op may run.
+/// The thread that may run an op.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Place {
-    /// On a worker thread.
+pub(crate) enum OpPlacement {
+    /// A worker thread.
     Worker,
-    /// On the calling thread, at once, if nothing stands before it in the stream; else on a worker.
-    HereIfIdle,
+    /// The calling thread if no earlier work is pending in the stream, otherwise a worker.
+    CallerIfIdle,
 }
 
 impl Stream {
-    fn new(context: &Arc<Context>, sort: Sort, priority: i32) -> Arc<Stream> {
+    fn new(context: &Arc<Context>, sort: StreamKind, priority: i32) -> Arc<Stream> {
         let id = fresh_id();
         let stream = Arc::new(Stream {
             id,
@@ -136,8 +137,8 @@ impl Stream {
         stream
     }
 
-    /// A default stream of `context`.
-    pub(crate) fn default_of(context: &Arc<Context>, sort: Sort) -> Arc<Stream> {
+    /// Creates a default stream of `context`.
+    pub(crate) fn default_of(context: &Arc<Context>, sort: StreamKind) -> Arc<Stream> {
         Self::new(context, sort, 0)
     }
 
@@ -154,12 +155,12 @@ impl Stream {
         tail.clone()
     }
 
-    /// Enters an op: it runs after everything the rules of streams say, and after `also`. Work that fails makes the
-    /// context fail; work of a failed context is skipped.
+    /// Enqueues an op that runs after all ops it must follow in stream order, and after `also`. Work that fails makes
+    /// the context fail; work of a failed context is skipped.
     pub(crate) fn enqueue(
         self: &Arc<Self>,
         also: &[Arc<Op>],
-        place: Place,
+        place: OpPlacement,
         work: impl FnOnce(&Arc<Context>) -> Res + Send + 'static,
     ) -> Arc<Op> {
         let context = self.context.clone();
@@ -170,7 +171,8 @@ impl Stream {
                 if context.has_failed() {
                     return;
                 }
-                // A panic is a bug of ours; the program learns that its work was not done.
+                // A panic is a bug in this crate; the context fails, so that the program learns that the work was not
+                // done.
                 let outcome = catch_unwind(AssertUnwindSafe(|| work(&context)));
                 if let Err(code) = outcome.unwrap_or(Err(Code::UNKNOWN)) {
                     context.fail(code);
@@ -179,18 +181,23 @@ impl Stream {
         )
     }
 
-    /// Enters an op without work: done when everything before it is.
+    /// Enqueues an op without work; it completes when all ops before it are done.
     pub(crate) fn mark(self: &Arc<Self>, also: &[Arc<Op>]) -> Arc<Op> {
-        self.enter(also, Place::HereIfIdle, None)
+        self.enter(also, OpPlacement::CallerIfIdle, None)
     }
 
-    /// Enters an op that runs whether or not the context has failed.
-    fn enter(self: &Arc<Self>, also: &[Arc<Op>], place: Place, work: Option<Work>) -> Arc<Op> {
+    /// Enqueues an op that runs whether or not the context has failed.
+    fn enter(
+        self: &Arc<Self>,
+        also: &[Arc<Op>],
+        place: OpPlacement,
+        work: Option<Work>,
+    ) -> Arc<Op> {
         let counted = work.is_some();
         let work: Option<Work> = work.map(|work| -> Work {
             self.pending.wait_for_room();
             self.pending.add(1);
-            let guard = Leave(self.pending.clone(), 1);
+            let guard = BacklogGuard(self.pending.clone(), 1);
             Box::new(move || {
                 work();
                 drop(guard);
@@ -199,7 +206,7 @@ impl Stream {
         let op = Op::new(work);
         self.line_up(&op, &op, also);
         if counted
-            && place == Place::HereIfIdle
+            && place == OpPlacement::CallerIfIdle
             && op.is_unblocked()
             && let Some(work) = op.take_work()
         {
@@ -209,29 +216,29 @@ impl Stream {
         op
     }
 
-    /// Takes a place in the stream: `first` comes after everything the rules of streams say and after `also`, and what
-    /// is entered later comes after `last`.
+    /// Inserts ops into the stream order: `first` follows all ops it must follow and `also`; ops enqueued later follow
+    /// `last`.
     fn line_up(self: &Arc<Self>, first: &Arc<Op>, last: &Arc<Op>, also: &[Arc<Op>]) {
         let _order = self.context.order.lock();
         if let Some(before) = self.tail() {
             first.after(&before);
         }
         match self.sort {
-            Sort::Legacy => {
+            StreamKind::Legacy => {
                 for other in self.context.streams.lock().iter() {
-                    if matches!(other.sort, Sort::Blocking | Sort::PerThread)
+                    if matches!(other.sort, StreamKind::Blocking | StreamKind::PerThread)
                         && let Some(before) = other.tail()
                     {
                         first.after(&before);
                     }
                 }
             }
-            Sort::Blocking | Sort::PerThread => {
+            StreamKind::Blocking | StreamKind::PerThread => {
                 if let Some(before) = self.context.legacy_stream().tail() {
                     first.after(&before);
                 }
             }
-            Sort::NonBlocking => {}
+            StreamKind::NonBlocking => {}
         }
         for before in also {
             first.after(before);
@@ -239,18 +246,17 @@ impl Stream {
         *self.tail.lock() = Some(last.clone());
     }
 
-    /// Enters `count` ops as one piece of work. `build` gets the op that ends the wait for what stands before in the
-    /// stream and the one that ends the whole, neither released, places its own in between, and lets each of them keep
-    /// the third until it is done. Returns the last.
+    /// Enqueues `count` ops as one unit. `build` receives two unreleased ops, which start and end the unit, inserts its
+    /// own ops between them, and lets each of them keep the third argument until it is done. Returns the last op.
     pub(crate) fn enter_many(
         self: &Arc<Self>,
         count: usize,
         also: &[Arc<Op>],
-        build: impl FnOnce(&Arc<Op>, &Arc<Op>, Arc<Leave>),
+        build: impl FnOnce(&Arc<Op>, &Arc<Op>, Arc<BacklogGuard>),
     ) -> Arc<Op> {
         self.pending.wait_for_room();
         self.pending.add(count);
-        let leave = Arc::new(Leave(self.pending.clone(), count));
+        let leave = Arc::new(BacklogGuard(self.pending.clone(), count));
         let first = Op::new(None);
         let last = Op::new(None);
         self.line_up(&first, &last, also);
@@ -260,19 +266,19 @@ impl Stream {
         last
     }
 
-    /// Whether it is the default stream that waits for the others.
+    /// Whether this is the legacy default stream.
     pub(crate) fn is_legacy(&self) -> bool {
-        self.sort == Sort::Legacy
+        self.sort == StreamKind::Legacy
     }
 
-    /// Whether the legacy stream waits for it.
+    /// Whether the stream synchronises with the legacy default stream.
     pub(crate) fn is_blocking(&self) -> bool {
-        matches!(self.sort, Sort::Blocking | Sort::PerThread)
+        matches!(self.sort, StreamKind::Blocking | StreamKind::PerThread)
     }
 
-    /// Waits for everything entered so far.
+    /// Waits for all ops enqueued so far.
     pub(crate) fn synchronize(self: &Arc<Self>) -> Res {
-        let last = if self.sort == Sort::Legacy {
+        let last = if self.sort == StreamKind::Legacy {
             Some(self.mark(&[]))
         } else {
             self.tail()
@@ -289,30 +295,27 @@ impl Stream {
         if self.tail().is_some() {
             return false;
         }
-        self.sort != Sort::Legacy
-            || !self
-                .context
-                .streams
-                .lock()
-                .iter()
-                .any(|s| matches!(s.sort, Sort::Blocking | Sort::PerThread) && s.tail().is_some())
+        self.sort != StreamKind::Legacy
+            || !self.context.streams.lock().iter().any(|s| {
+                matches!(s.sort, StreamKind::Blocking | StreamKind::PerThread) && s.tail().is_some()
+            })
     }
 
-    /// Marks the stream as gone once its work is done.
+    /// Marks the stream for removal once its work is done.
     pub(crate) fn abandon(&self) {
         self.abandoned.store(true, Ordering::Release);
     }
 }
 
-/// Takes ops off their stream's backlog, even if the work panicked.
-pub(crate) struct Leave(Arc<Backlog>, usize);
-impl Drop for Leave {
+/// Removes ops from their stream's backlog when dropped, even if the work panicked.
+pub(crate) struct BacklogGuard(Arc<Backlog>, usize);
+impl Drop for BacklogGuard {
     fn drop(&mut self) {
         self.0.remove(self.1);
     }
 }
 
-/// A thread's own default streams, one a context.
+/// A thread's default streams, one per context.
 struct ThreadStreams(Vec<Arc<Stream>>);
 impl Drop for ThreadStreams {
     fn drop(&mut self) {
@@ -337,41 +340,41 @@ fn per_thread_stream(context: &Arc<Context>) -> Res<Arc<Stream>> {
             if let Some(s) = streams.0.iter().find(|s| s.context.id == context.id) {
                 return s.clone();
             }
-            let made = Stream::default_of(context, Sort::PerThread);
+            let made = Stream::default_of(context, StreamKind::PerThread);
             streams.0.push(made.clone());
             made
         })
         .map_err(|_| Code::DEINITIALIZED)
 }
 
-/// The stream a handle names, for work that cannot be captured and for waiting: what a capturing stream refuses.
-/// `per_thread` says which default stream a null handle is.
+/// Resolves a stream handle for work that cannot be captured, and for waits. `per_thread` selects the default stream of
+/// a null handle.
 ///
 /// # Errors
-/// Those of [`look_up`]; `STREAM_CAPTURE_UNSUPPORTED` for a stream that is capturing and `STREAM_CAPTURE_IMPLICIT` for
-/// the legacy stream while a stream it waits for is capturing. Either invalidates the capture.
+/// Those of [`look_up`]; `STREAM_CAPTURE_UNSUPPORTED` for a capturing stream, `STREAM_CAPTURE_IMPLICIT` for the legacy
+/// stream while a stream that it synchronises with is capturing. Both invalidate the capture.
 pub(crate) fn resolve(handle: u64, per_thread: bool) -> Res<Arc<Stream>> {
     let stream = look_up(handle, per_thread)?;
     graph::capture::refuse(&stream)?;
     Ok(stream)
 }
 
-/// The stream a handle names, for work that can be captured: the caller looks whether it is to be
-/// ([`graph::capture::is_capturing`]).
+/// Resolves a stream handle for work that can be captured; the caller checks [`graph::capture::is_capturing`].
 ///
 /// # Errors
-/// Those of [`look_up`]; `STREAM_CAPTURE_IMPLICIT` for the legacy stream while a stream it waits for is capturing.
+/// Those of [`look_up`]; `STREAM_CAPTURE_IMPLICIT` for the legacy stream while a stream that it synchronises with is
+/// capturing.
 pub(crate) fn resolve_for_capture(handle: u64, per_thread: bool) -> Res<Arc<Stream>> {
     let stream = look_up(handle, per_thread)?;
     graph::capture::refuse_implicit(&stream)?;
     Ok(stream)
 }
 
-/// The stream a handle names, to ask about the stream itself. `per_thread` says which default stream a null handle is.
+/// Resolves a stream handle for queries of the stream itself. `per_thread` selects the default stream of a null handle.
 ///
 /// # Errors
-/// `INVALID_HANDLE` for a handle of nothing, `INVALID_CONTEXT` for a default stream without a current context, the
-/// context's own error if it has failed.
+/// `INVALID_HANDLE` for an invalid handle, `INVALID_CONTEXT` for a default stream without a current context, the sticky
+/// error of a failed context.
 pub(crate) fn look_up(handle: u64, per_thread: bool) -> Res<Arc<Stream>> {
     match handle {
         0 if per_thread => per_thread_stream(&context::current()?),
@@ -385,7 +388,7 @@ pub(crate) fn look_up(handle: u64, per_thread: bool) -> Res<Arc<Stream>> {
     }
 }
 
-/// Invalidates the stream handles of a context that ends.
+/// Invalidates the stream handles of a destroyed context.
 pub(crate) fn forget_context(context: u64) {
     STREAMS.remove_where(|s| {
         let gone = s.context.id == context;
@@ -404,9 +407,9 @@ fn create(out: u64, flags: u32, priority: i32) -> Res {
     }
     let context = context::current()?;
     let sort = if flags & NON_BLOCKING != 0 {
-        Sort::NonBlocking
+        StreamKind::NonBlocking
     } else {
-        Sort::Blocking
+        StreamKind::Blocking
     };
     let stream = Stream::new(
         &context,
@@ -420,7 +423,7 @@ fn create(out: u64, flags: u32, priority: i32) -> Res {
     })
 }
 
-/// The address of a caller's function, checked to lie in executable memory.
+/// Validates that a function address lies in executable memory.
 fn code(address: u64) -> Res<u64> {
     if is_executable_address(address) {
         Ok(address)
@@ -429,18 +432,18 @@ fn code(address: u64) -> Res<u64> {
     }
 }
 
-/// A host function and what it is called with.
+/// A host function and its argument.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct HostCall {
     function: u64,
     pub(crate) data: u64,
-    /// `CUhostTaskSyncMode`: blocking or spinning, which is the same here.
+    /// `CUhostTaskSyncMode`: blocking or spinning, without a difference here.
     pub(crate) mode: u32,
 }
 
 impl HostCall {
     /// # Errors
-    /// `INVALID_VALUE` if there is no code at that address, or for a mode that does not exist.
+    /// `INVALID_VALUE` if the address is not executable, or for an unknown mode.
     pub(crate) fn prepare(function: u64, data: u64, mode: u32) -> Res<HostCall> {
         if mode > 1 {
             return Err(Code::INVALID_VALUE);
@@ -458,7 +461,7 @@ impl HostCall {
     }
 
     pub(crate) fn run(&self) {
-        // SAFETY: the caller promised that the address, which is executable, is a function of this type.
+        // SAFETY: the caller passed the address, which is executable, as a function of this type.
         unsafe { host_call::run(self.function, self.data) };
     }
 }
@@ -469,14 +472,15 @@ fn host_function(stream: u64, per_thread: bool, function: u64, data: u64, mode: 
     if graph::capture::is_capturing(&stream)? {
         return graph::capture::record(&stream, graph::Payload::Host(call));
     }
-    stream.enqueue(&[], Place::Worker, move |_| {
+    stream.enqueue(&[], OpPlacement::Worker, move |_| {
         call.run();
         Ok(())
     });
     Ok(())
 }
 
-/// Attributes of `CUstreamAttrID` a stream may have: access window, synchronisation policy, priority, memory domains.
+/// Validates a `CUstreamAttrID`: access policy window, synchronisation policy, priority, memory synchronisation
+/// domains.
 fn attribute_id(id: u32) -> Res<u32> {
     if matches!(id, 1 | 3 | 8 | 9 | 10) {
         Ok(id)
@@ -494,7 +498,7 @@ entries! {
         create(out, flags, priority)
     }
     fn stream_destroy "cuStreamDestroy_v2" (handle: u64) {
-        // The default streams cannot be destroyed: their handles are not in the table.
+        // Default streams cannot be destroyed: their handles are not in the table.
         let stream = STREAMS.remove(handle)?;
         graph::capture::stream_ends(&stream);
         stream.abandon();
@@ -525,10 +529,10 @@ entries! {
         let callback = code(callback)?;
         let stream = resolve(handle, PER_THREAD)?;
         let context = stream.context.clone();
-        // Unlike a host function it is told of failures, so it runs even then.
-        stream.enter(&[], Place::Worker, Some(Box::new(move || {
+        // Unlike a host function, a callback receives the status and runs even after a failure.
+        stream.enter(&[], OpPlacement::Worker, Some(Box::new(move || {
             let status = context.check().err().map_or(0, |c| c.0);
-            // SAFETY: the caller promises that the address, which is executable, is a function of this type.
+            // SAFETY: the caller passed the address, which is executable, as a function of this type.
             unsafe { host_call::call_back(callback, handle, status, data) };
         })));
         Ok(())
@@ -543,7 +547,7 @@ entries! {
     fn stream_get_flags "cuStreamGetFlags" | "cuStreamGetFlags_ptsz" (handle: u64, out: u64) {
         non_null(out)?;
         let stream = resolve(handle, PER_THREAD)?;
-        put(out, u32::from(stream.sort == Sort::NonBlocking))
+        put(out, u32::from(stream.sort == StreamKind::NonBlocking))
     }
     fn stream_get_priority "cuStreamGetPriority" | "cuStreamGetPriority_ptsz" (handle: u64, out: u64) {
         non_null(out)?;

@@ -1,8 +1,8 @@
-//! Asynchronous work: operations with dependencies, the threads that run them, and waiting for them.
+//! Asynchronous work: ops with dependencies, the worker threads that run them, and waiting.
 //!
-//! An [`Op`] runs when every op it depends on is done. A stream is nothing but the habit of making each op depend on the
-//! one before it; events and the default stream's rules are further dependencies. Threads are started as needed and
-//! never joined: a process may exit while kernels run.
+//! An [`Op`] runs when every op it depends on is done. A stream makes each of its ops depend on the previous one;
+//! events and the default stream's rules add dependencies. Worker threads start on demand and are never joined: a
+//! process may exit while kernels run.
 
 use std::cell::Cell;
 use std::collections::VecDeque;
@@ -17,15 +17,15 @@ use crate::driver::context::Context;
 use crate::driver::entry::Res;
 use crate::driver::entry::errors::Code;
 
-/// What an op does when its turn comes.
+/// The work of an op.
 pub(crate) type Work = Box<dyn FnOnce() + Send>;
 
-/// A piece of work in a stream.
+/// A unit of work in a stream.
 pub(crate) struct Op {
-    /// Ops still to be waited for, plus one while it is being set up.
+    /// Number of unfinished dependencies, plus one until the op is released.
     waiting: AtomicUsize,
     done: AtomicBool,
-    /// When it was finished, in nanoseconds since [`now`]'s origin.
+    /// Completion time, in nanoseconds since the origin of [`now`].
     finished: AtomicU64,
     inner: Mutex<Inner>,
     changed: Condvar,
@@ -45,7 +45,7 @@ pub(crate) fn now() -> u64 {
 }
 
 impl Op {
-    /// An op that waits for `dependencies`; nothing happens until [`Op::release`].
+    /// Creates an op; it does not run before [`Op::release`].
     pub(crate) fn new(work: Option<Work>) -> Arc<Op> {
         Arc::new(Op {
             waiting: AtomicUsize::new(1),
@@ -63,12 +63,12 @@ impl Op {
         self.done.load(Ordering::Acquire)
     }
 
-    /// When it was finished; meaningful once it is.
+    /// The completion time; valid once the op is done.
     pub(crate) fn finished_at(&self) -> u64 {
         self.finished.load(Ordering::Acquire)
     }
 
-    /// Makes `self` wait for `other`.
+    /// Adds a dependency on `other`.
     pub(crate) fn after(self: &Arc<Self>, other: &Arc<Op>) {
         let mut inner = other.inner.lock();
         if !other.is_done() {
@@ -77,24 +77,24 @@ impl Op {
         }
     }
 
-    /// Whether nothing but its own set-up holds it back.
+    /// Whether the op has no unfinished dependencies, apart from its release.
     pub(crate) fn is_unblocked(&self) -> bool {
         self.waiting.load(Ordering::Acquire) == 1
     }
 
-    /// Takes the work out of an op that is not yet released, to be done by the caller.
+    /// Takes the work of an unreleased op, to be run by the caller.
     pub(crate) fn take_work(&self) -> Option<Work> {
         self.inner.lock().work.take()
     }
 
-    /// Ends the set-up: the op runs as soon as its dependencies are done.
+    /// Releases the op: it runs as soon as its dependencies are done.
     pub(crate) fn release(self: Arc<Self>) {
         if self.waiting.fetch_sub(1, Ordering::AcqRel) == 1 {
             Self::start(self);
         }
     }
 
-    /// Starts an op that waits for nothing any more, and everything that becomes free by ops without work.
+    /// Runs an op without unfinished dependencies; ops without work complete immediately and start their dependents.
     fn start(op: Arc<Op>) {
         let mut ready = vec![op];
         while let Some(op) = ready.pop() {
@@ -106,7 +106,7 @@ impl Op {
         }
     }
 
-    /// Marks the op done; returns the ops that this set free.
+    /// Marks the op done; returns the dependents that are ready to run.
     fn finish(&self) -> Vec<Arc<Op>> {
         self.finished.store(now(), Ordering::Release);
         let mut inner = self.inner.lock();
@@ -122,13 +122,13 @@ impl Op {
             .collect()
     }
 
-    /// Does the work on this thread and marks the op done, then goes on with one that this set free; others go to other
-    /// threads.
+    /// Runs the work on this thread, marks the op done, and continues with one ready dependent; the others go to other
+    /// workers.
     fn run(self: Arc<Self>) {
         let mut current = Some(self);
         while let Some(op) = current.take() {
             if let Some(work) = op.take_work() {
-                // The work reports its own failures to its context; a panic is a bug that must not take the thread along.
+                // The work reports failures to its context. A panic is a bug and must not terminate the thread.
                 let _ = catch_unwind(AssertUnwindSafe(work));
             }
             let mut ready = op.finish();
@@ -155,9 +155,9 @@ static WORKERS: Mutex<Workers> = Mutex::new(Workers {
     total: 0,
 });
 static ARRIVED: Condvar = Condvar::new();
-/// Streams beyond this many busy ones take turns.
+/// Maximum number of workers; further busy streams take turns.
 const MOST_WORKERS: usize = 256;
-/// How long a worker without work stays.
+/// How long an idle worker waits for work before it exits.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 fn hand_over(op: Arc<Op>) {
@@ -179,7 +179,7 @@ fn hand_over(op: Arc<Op>) {
     if spawned.is_err() {
         let mut workers = WORKERS.lock();
         workers.total -= 1;
-        // No thread to be had at all: do the work here, as slow as it may be.
+        // If no thread can be created, the work runs here.
         if workers.total == 0
             && let Some(op) = workers.queue.pop_front()
         {
@@ -190,7 +190,7 @@ fn hand_over(op: Arc<Op>) {
 }
 
 thread_local! {
-    /// Whether this is one of the threads that run streams.
+    /// Whether the current thread is a worker.
     static IS_WORKER: Cell<bool> = const { Cell::new(false) };
 }
 
@@ -217,9 +217,9 @@ fn worker() {
 type Hook = fn() -> bool;
 static HOOK: Mutex<Option<Hook>> = Mutex::new(None);
 
-/// Has `hook` called about every 50 ms by a thread that waits for the device. When it answers true, the running kernels of
-/// the context are cancelled, the context fails with `CUDA_ERROR_LAUNCH_TIMEOUT` and the wait ends. No lock of the driver
-/// is held during the call.
+/// Sets a hook that a waiting thread calls about every 50 ms. If it returns true, the context's running kernels are
+/// cancelled, the context fails with `CUDA_ERROR_LAUNCH_TIMEOUT` and the wait returns. The driver holds no lock during
+/// the call.
 pub fn set_interrupt_hook(hook: fn() -> bool) {
     *HOOK.lock() = Some(hook);
 }
@@ -231,12 +231,13 @@ const SPIN: Duration = Duration::from_micros(15);
 /// Waits until `op` is done.
 ///
 /// # Errors
-/// `LAUNCH_TIMEOUT` if the interrupt hook asked for it; `op` may then still be running. `NOT_PERMITTED` to a callback.
+/// `LAUNCH_TIMEOUT` if the interrupt hook returned true (`op` may still be running), `NOT_PERMITTED` on a worker
+/// thread.
 pub(crate) fn wait(op: &Op, context: &Context) -> Res {
     if op.is_done() {
         return Ok(());
     }
-    // A stream's callback that waits for a stream would wait for itself.
+    // A callback that waits for a stream would deadlock.
     if IS_WORKER.get() {
         return Err(Code::NOT_PERMITTED);
     }

@@ -1,7 +1,7 @@
-//! What several processes see of an event: an anonymous file of the system that each of them maps.
+//! Interprocess state of an event: an anonymous file that each process maps.
 //!
-//! Every record has a number. The process that records says so in the file, and again when everything before the record
-//! is done. A record of a process that has ended counts as done: nobody would ever say so.
+//! Records are numbered. The recording process stores each number in the file, and stores it again when all work before
+//! the record is done. A record of a process that has exited counts as done.
 
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::Arc;
@@ -16,16 +16,16 @@ use crate::driver::memory::ipc::{Message, is_sealed, seal};
 use crate::driver::stream::queue::Op;
 use crate::memory::files::{self, Process, Words};
 
-/// What the names of the files begin with.
+/// Prefix of the file names.
 const NAME: &str = "cupyrite-event-";
 /// First word of a handle and of the file.
 const MAGIC: u64 = u64::from_le_bytes(*b"cprevnt1");
 
-/// Where in the file the number of the latest record is, and the count of what has changed, which sleepers watch.
+/// Word offsets of the latest record's number and of the change counter, which waiters watch.
 const LATEST: usize = 8;
 const CHANGES: usize = 16;
-/// Where the list of records begins, how many it has room for, and the words of each: the newest number that is done
-/// here, the number that was recorded here last, and the process that did it.
+/// Word offset of the record ring, its capacity, and the words of an entry: number of the last completed record in this
+/// slot, number of the last record in this slot, recording process and its start time.
 const RECORDS: usize = 24;
 const ROOM: u64 = 4096;
 const DONE: usize = 0;
@@ -33,22 +33,22 @@ const NUMBER: usize = 1;
 const PROCESS: usize = 2;
 const START: usize = 3;
 const WORDS: usize = RECORDS + 4 * ROOM as usize;
-/// How long a sleeper trusts that nothing has happened: a process that ends wakes nobody.
+/// Maximum sleep of a waiter; a process that exits wakes no waiter.
 const NAP: Duration = Duration::from_millis(50);
 
-/// See the module.
+/// See the module documentation.
 pub(crate) struct SharedEvent {
     words: Words,
     handle: Message,
-    /// In the process that made it: what the handle names.
+    /// The file that the handle names; present in the creating process.
     _file: Option<OwnedFd>,
 }
 
 impl SharedEvent {
-    /// Makes one.
+    /// Creates the shared state.
     ///
     /// # Errors
-    /// `OUT_OF_MEMORY` if the system refuses.
+    /// `OUT_OF_MEMORY` if the file cannot be created.
     pub(crate) fn new() -> Res<Arc<SharedEvent>> {
         let [a, b] = files::nonce();
         let made = files::create(&format!("{NAME}{a:016x}{b:016x}"), 8 * WORDS as u64)
@@ -67,15 +67,15 @@ impl SharedEvent {
         }))
     }
 
-    /// Opens one of another process.
+    /// Opens the shared state of another process's event.
     ///
     /// # Errors
-    /// `INVALID_HANDLE` for what is no handle, or no longer one, `INVALID_CONTEXT` in the process that made it.
+    /// `INVALID_HANDLE` for an invalid or stale handle, `INVALID_CONTEXT` in the creating process.
     pub(crate) fn open(handle: &Message) -> Res<Arc<SharedEvent>> {
         let [_, process, start, descriptor, a, b, ..] = *handle;
         if !is_sealed(handle, MAGIC) {
             return refuse(Code::INVALID_HANDLE, || {
-                "the bytes are no event handle of a CPU device".into()
+                "the data is not an event handle of a CPU device".into()
             });
         }
         let maker = Process {
@@ -84,7 +84,7 @@ impl SharedEvent {
         };
         if maker == Process::own() {
             return refuse(Code::INVALID_CONTEXT, || {
-                "an event handle is opened by another process than the one that made it".into()
+                "an event handle cannot be opened by the process that created it".into()
             });
         }
         let label = format!("{NAME}{a:016x}{b:016x}");
@@ -97,7 +97,7 @@ impl SharedEvent {
         let Some(words) = words else {
             return refuse(Code::INVALID_HANDLE, || {
                 format!(
-                    "the process {} that made the event has ended, or has destroyed it",
+                    "process {}, which created the event, has exited or has destroyed it",
                     maker.id
                 )
             });
@@ -109,22 +109,22 @@ impl SharedEvent {
         }))
     }
 
-    /// What another process opens it with.
+    /// The handle by which another process opens this event.
     pub(crate) fn handle(&self) -> Message {
         self.handle
     }
 
-    /// Where the record with that number is in the list.
+    /// Word offset of a record's slot.
     fn place(number: u64) -> usize {
         RECORDS + 4 * (number % ROOM) as usize
     }
 
-    /// The number of the latest record of any process; zero if there is none.
+    /// Number of the latest record of any process; zero if there is none.
     pub(crate) fn latest(&self) -> u64 {
         self.words.word(LATEST).load(Ordering::SeqCst)
     }
 
-    /// Records the event: it is done when `op` is. The number of the record.
+    /// Records the event, to be completed with `op`. Returns the number of the record.
     pub(crate) fn record(self: &Arc<Self>, op: &Arc<Op>) -> u64 {
         let number = self.words.word(LATEST).fetch_add(1, Ordering::SeqCst) + 1;
         let (at, own) = (Self::place(number), Process::own());
@@ -153,14 +153,14 @@ impl SharedEvent {
         self.words.wake(CHANGES);
     }
 
-    /// Whether everything before the record with that number is done.
+    /// Whether all work before a record is done.
     pub(crate) fn is_done(&self, number: u64) -> bool {
         let at = Self::place(number);
         let word = |i: usize| self.words.word(at + i).load(Ordering::SeqCst);
         if number == 0 || word(DONE) >= number {
             return true;
         }
-        // The number comes last: before it is there the process is that of an older record.
+        // The number is stored last; until then the entry describes an older record.
         if word(NUMBER) != number {
             return word(NUMBER) > number;
         }
@@ -171,7 +171,7 @@ impl SharedEvent {
         !recorder.is_alive() || word(NUMBER) > number
     }
 
-    /// An op that is done when the record with that number is, or the context has failed.
+    /// An op that completes with a record, or when the context has failed.
     pub(crate) fn op(self: &Arc<Self>, number: u64, context: &Arc<Context>) -> Arc<Op> {
         let (event, context) = (self.clone(), context.clone());
         let op = Op::new(Some(Box::new(move || {
@@ -193,7 +193,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn records_are_done_in_any_order() {
+    fn records_complete_in_any_order() {
         let event = SharedEvent::new().unwrap();
         assert_eq!(event.latest(), 0);
         assert!(event.is_done(0));
@@ -208,13 +208,13 @@ mod tests {
             std::thread::sleep(Duration::from_millis(1));
         }
         assert!(event.is_done(2) && !event.is_done(1));
-        // A process that has ended.
+        // A process that has exited.
         event
             .words
             .word(SharedEvent::place(1) + START)
             .store(1, Ordering::SeqCst);
         assert!(event.is_done(1));
-        // Its own process does not open it, and garbage is found out.
+        // The creating process cannot open the handle, and invalid data is detected.
         assert_eq!(
             SharedEvent::open(&event.handle()).err(),
             Some(Code::INVALID_CONTEXT)

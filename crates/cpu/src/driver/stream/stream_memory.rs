@@ -1,4 +1,4 @@
-//! Stream memory operations: a stream that waits for a value in memory or writes one (CUDA driver API, "Stream Memory
+//! Stream memory operations: a stream waits for a value in memory or writes one (CUDA driver API, "Stream Memory
 //! Operations").
 
 use std::sync::Arc;
@@ -14,27 +14,27 @@ use crate::driver::entry::entries;
 use crate::driver::entry::errors::Code;
 use crate::driver::graph;
 use crate::driver::memory::allocation::space;
-use crate::driver::stream::{self, Place};
+use crate::driver::stream::{self, OpPlacement};
 
-/// How a value in memory is compared with the one given (`CUstreamWaitValue_flags`).
+/// The comparison of a value in memory with the operand (`CUstreamWaitValue_flags`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Test {
-    /// Their difference, as a signed number, is not negative.
+pub(crate) enum WaitCondition {
+    /// The signed difference is not negative.
     NotBefore,
     Equal,
-    /// They have a bit in common.
+    /// The values have a common set bit.
     And,
-    /// There is a bit that neither has.
+    /// Some bit is clear in both values.
     Nor,
 }
 
 /// One operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Operation {
+pub(crate) enum MemoryOperation {
     Wait {
         address: u64,
         value: u64,
-        test: Test,
+        test: WaitCondition,
         wide: bool,
     },
     Write {
@@ -45,18 +45,18 @@ pub(crate) enum Operation {
     Barrier,
 }
 
-/// Operations a batch may have.
+/// Maximum number of operations in a batch.
 const MOST: u32 = 256;
 
-impl Test {
-    fn of(flags: u32) -> Res<Test> {
-        /// Needs `CU_DEVICE_ATTRIBUTE_CAN_FLUSH_REMOTE_WRITES`, which this device has not.
+impl WaitCondition {
+    fn of(flags: u32) -> Res<WaitCondition> {
+        /// Requires `CU_DEVICE_ATTRIBUTE_CAN_FLUSH_REMOTE_WRITES`, which this device lacks.
         const FLUSH: u32 = Flags::CU_STREAM_WAIT_VALUE_FLUSH.0;
         match Flags(flags) {
-            Flags::CU_STREAM_WAIT_VALUE_GEQ => Ok(Test::NotBefore),
-            Flags::CU_STREAM_WAIT_VALUE_EQ => Ok(Test::Equal),
-            Flags::CU_STREAM_WAIT_VALUE_AND => Ok(Test::And),
-            Flags::CU_STREAM_WAIT_VALUE_NOR => Ok(Test::Nor),
+            Flags::CU_STREAM_WAIT_VALUE_GEQ => Ok(WaitCondition::NotBefore),
+            Flags::CU_STREAM_WAIT_VALUE_EQ => Ok(WaitCondition::Equal),
+            Flags::CU_STREAM_WAIT_VALUE_AND => Ok(WaitCondition::And),
+            Flags::CU_STREAM_WAIT_VALUE_NOR => Ok(WaitCondition::Nor),
             _ if flags & FLUSH != 0 && flags & !FLUSH <= Flags::CU_STREAM_WAIT_VALUE_NOR.0 => {
                 Err(Code::NOT_SUPPORTED)
             }
@@ -66,12 +66,12 @@ impl Test {
 
     fn holds(self, now: u64, value: u64, wide: bool) -> bool {
         match self {
-            Test::NotBefore if wide => (now as i64).wrapping_sub(value as i64) >= 0,
-            Test::NotBefore => (now as i32).wrapping_sub(value as i32) >= 0,
-            Test::Equal => now == value,
-            Test::And => now & value != 0,
-            Test::Nor if wide => !(now | value) != 0,
-            Test::Nor => !(now as u32 | value as u32) != 0,
+            WaitCondition::NotBefore if wide => (now as i64).wrapping_sub(value as i64) >= 0,
+            WaitCondition::NotBefore => (now as i32).wrapping_sub(value as i32) >= 0,
+            WaitCondition::Equal => now == value,
+            WaitCondition::And => now & value != 0,
+            WaitCondition::Nor if wide => !(now | value) != 0,
+            WaitCondition::Nor => !(now as u32 | value as u32) != 0,
         }
     }
 }
@@ -86,12 +86,12 @@ fn check(address: u64, wide: bool, write: bool) -> Res {
     Ok(())
 }
 
-impl Operation {
-    fn wait(address: u64, value: u64, flags: u32, wide: bool) -> Res<Operation> {
-        let test = Test::of(flags)?;
+impl MemoryOperation {
+    fn wait(address: u64, value: u64, flags: u32, wide: bool) -> Res<MemoryOperation> {
+        let test = WaitCondition::of(flags)?;
         check(address, wide, false)?;
         let value = if wide { value } else { value & 0xFFFF_FFFF };
-        Ok(Operation::Wait {
+        Ok(MemoryOperation::Wait {
             address,
             value,
             test,
@@ -99,22 +99,22 @@ impl Operation {
         })
     }
 
-    fn write(address: u64, value: u64, flags: u32, wide: bool) -> Res<Operation> {
-        /// `CU_STREAM_WRITE_VALUE_NO_MEMORY_BARRIER`: here a write always comes after what stands before it.
+    fn write(address: u64, value: u64, flags: u32, wide: bool) -> Res<MemoryOperation> {
+        /// No effect: a write always follows the work before it.
         const NO_BARRIER: u32 = 1;
         if flags & !NO_BARRIER != 0 {
             return Err(Code::INVALID_VALUE);
         }
         check(address, wide, true)?;
-        Ok(Operation::Write {
+        Ok(MemoryOperation::Write {
             address,
             value,
             wide,
         })
     }
 
-    /// An element of `CUstreamBatchMemOpParams`: 48 bytes.
-    fn parse(words: [u64; 6]) -> Res<Operation> {
+    /// Parses an element of `CUstreamBatchMemOpParams` (48 bytes).
+    fn parse(words: [u64; 6]) -> Res<MemoryOperation> {
         let [kind, address, value, flags, ..] = words;
         let flags = flags as u32;
         match OpType(kind as u32) {
@@ -124,23 +124,23 @@ impl Operation {
             }
             OpType::CU_STREAM_MEM_OP_WAIT_VALUE_64 => Self::wait(address, value, flags, true),
             OpType::CU_STREAM_MEM_OP_WRITE_VALUE_64 => Self::write(address, value, flags, true),
-            // CU_STREAM_MEMORY_BARRIER_TYPE_SYS or GPU, in the word's upper half.
-            OpType::CU_STREAM_MEM_OP_BARRIER if kind >> 32 <= 1 => Ok(Operation::Barrier),
+            // The upper half holds `CU_STREAM_MEMORY_BARRIER_TYPE_SYS` or `GPU`.
+            OpType::CU_STREAM_MEM_OP_BARRIER if kind >> 32 <= 1 => Ok(MemoryOperation::Barrier),
             OpType::CU_STREAM_MEM_OP_BARRIER => Err(Code::INVALID_VALUE),
-            // Flushing remote writes and reductions: the attributes say that they cannot be done.
+            // Remote-write flushes and atomic reductions, which the device's attributes exclude.
             OpType::CU_STREAM_MEM_OP_FLUSH_REMOTE_WRITES
             | OpType::CU_STREAM_MEM_OP_ATOMIC_REDUCTION => Err(Code::NOT_SUPPORTED),
             _ => Err(Code::INVALID_VALUE),
         }
     }
 
-    /// Does it: a wait returns when its value is there, or when the context has failed.
+    /// Executes the operation. A wait returns when its condition holds or the context has failed.
     ///
     /// # Errors
-    /// `ILLEGAL_ADDRESS` if the memory is gone.
+    /// `ILLEGAL_ADDRESS` if the memory has been freed.
     pub(crate) fn run(&self, context: &Arc<Context>) -> Res {
         match *self {
-            Operation::Wait {
+            MemoryOperation::Wait {
                 address,
                 value,
                 test,
@@ -158,12 +158,12 @@ impl Operation {
                     }
                 }
             }
-            Operation::Write {
+            MemoryOperation::Write {
                 address,
                 value,
                 wide,
             } => store(address, value, wide),
-            Operation::Barrier => {
+            MemoryOperation::Barrier => {
                 fence(Ordering::SeqCst);
                 Ok(())
             }
@@ -171,7 +171,7 @@ impl Operation {
     }
 }
 
-/// Reads a value that others may be writing.
+/// Reads a value that other threads may be writing.
 fn load(address: u64, wide: bool) -> Res<u64> {
     let _pin = space().pin();
     check(address, wide, false).map_err(|_| Code::ILLEGAL_ADDRESS)?;
@@ -204,19 +204,20 @@ fn store(address: u64, value: u64, wide: bool) -> Res {
 /// An element of `CUstreamBatchMemOpParams`, as 64-bit words.
 type Raw = [u64; 6];
 
-/// Operations that are done one after the other.
+/// Operations executed in order.
 #[derive(Clone, Debug)]
 pub(crate) struct Batch {
-    /// As the caller gave them.
+    /// The caller's description.
     raw: Box<[Raw]>,
-    operations: Box<[Operation]>,
+    operations: Box<[MemoryOperation]>,
 }
 
 impl Batch {
-    /// The operations of a batch.
+    /// Reads the operations of a batch.
     ///
     /// # Errors
-    /// `INVALID_VALUE` for one that is wrong or too many of them, `NOT_SUPPORTED` for what the device's attributes exclude.
+    /// `INVALID_VALUE` for an invalid operation or too many of them, `NOT_SUPPORTED` for what the device's attributes
+    /// exclude.
     pub(crate) fn read(array: u64, count: u32, flags: u32) -> Res<Batch> {
         if count > MOST || flags != 0 {
             return Err(Code::INVALID_VALUE);
@@ -229,14 +230,14 @@ impl Batch {
     }
 
     fn of(raw: Vec<Raw>) -> Res<Batch> {
-        let operations = raw.iter().map(|&r| Operation::parse(r));
+        let operations = raw.iter().map(|&r| MemoryOperation::parse(r));
         Ok(Batch {
             operations: operations.collect::<Res<_>>()?,
             raw: raw.into(),
         })
     }
 
-    /// One operation of that `CUstreamBatchMemOpType`.
+    /// A batch of one operation.
     fn one(kind: u64, address: u64, value: u64, flags: u32) -> Res<Batch> {
         Self::of(vec![[kind, address, value, flags.into(), 0, 0]])
     }
@@ -245,15 +246,15 @@ impl Batch {
         self.raw.len()
     }
 
-    /// Where the operations are described as the caller gave them. Good as long as `self` is.
+    /// Address of the caller's description, valid as long as `self` lives.
     pub(crate) fn address(&self) -> u64 {
         self.raw.as_ptr() as u64
     }
 
-    /// Does them all.
+    /// Executes the operations in order.
     ///
     /// # Errors
-    /// `ILLEGAL_ADDRESS` if memory is gone.
+    /// `ILLEGAL_ADDRESS` if memory has been freed.
     pub(crate) fn run(&self, context: &Arc<Context>) -> Res {
         self.operations.iter().try_for_each(|o| o.run(context))
     }
@@ -270,11 +271,11 @@ fn enter(stream: u64, per_thread: bool, batch: Batch) -> Res {
         return graph::capture::record(&stream, graph::Payload::MemOps(node));
     }
     let mut operations = batch.operations.iter();
-    // The caller never waits itself: the value may be its own to write.
-    let place = if operations.any(|o| matches!(o, Operation::Wait { .. })) {
-        Place::Worker
+    // The caller's thread never waits: it may be the one that writes the value.
+    let place = if operations.any(|o| matches!(o, MemoryOperation::Wait { .. })) {
+        OpPlacement::Worker
     } else {
-        Place::HereIfIdle
+        OpPlacement::CallerIfIdle
     };
     stream.enqueue(&[], place, move |context| batch.run(context));
     Ok(())
@@ -314,8 +315,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn tests_compare_as_documented() {
-        use Test::{And, Equal, Nor, NotBefore};
+    fn wait_conditions_compare_as_documented() {
+        use WaitCondition::{And, Equal, Nor, NotBefore};
         for (test, now, value, narrow, wide) in [
             (NotBefore, 5, 5, true, true),
             (NotBefore, 4, 5, false, false),
@@ -334,7 +335,7 @@ mod tests {
             assert_eq!(test.holds(now, value, false), narrow, "{test:?} {now:#x}");
             assert_eq!(test.holds(now, value, true), wide, "{test:?} {now:#x}");
         }
-        assert_eq!(Test::of(4), Err(Code::INVALID_VALUE));
-        assert_eq!(Test::of(1 << 30), Err(Code::NOT_SUPPORTED));
+        assert_eq!(WaitCondition::of(4), Err(Code::INVALID_VALUE));
+        assert_eq!(WaitCondition::of(1 << 30), Err(Code::NOT_SUPPORTED));
     }
 }

@@ -1,4 +1,4 @@
-//! Arrays, mipmapped arrays, texture and surface objects: their lives, and handles that name nothing.
+//! Arrays, mipmapped arrays, texture and surface objects: lifetimes and invalid handles.
 
 use super::super::Code;
 use super::copies::copy2d;
@@ -28,7 +28,7 @@ fn resource(kind: u64, handle: u64) -> [u64; 18] {
 }
 
 #[test]
-fn what_an_array_says_of_itself() {
+fn arrays_report_their_descriptors() {
     let _s = Session::new();
     let a = array([8, 4, 3], LAYERED);
     let mut d = [0u64; 5];
@@ -47,7 +47,7 @@ fn what_an_array_says_of_itself() {
 }
 
 #[test]
-fn memory_comes_back() {
+fn destroyed_arrays_free_their_memory() {
     let _s = Session::new();
     let free = || {
         let mut bytes = 0u64;
@@ -68,7 +68,7 @@ fn memory_comes_back() {
 }
 
 #[test]
-fn levels_and_their_end() {
+fn levels_are_invalidated_with_their_array() {
     let _s = Session::new();
     let mut m = 0u64;
     ok!(
@@ -103,7 +103,7 @@ fn levels_and_their_end() {
 }
 
 #[test]
-fn objects_outlive_what_they_are_made_of() {
+fn objects_outlive_their_arrays() {
     let _s = Session::new();
     let a = array([8, 4, 0], 2);
     let words = resource(0, a);
@@ -124,7 +124,7 @@ fn objects_outlive_what_they_are_made_of() {
     let mut view = [7u64; 14];
     ok!("cuTexObjectGetResourceViewDesc", &mut view, t);
     assert_eq!(view, [0; 14]);
-    // Gone as a source, and neither is the other.
+    // Invalid as a resource, and a texture handle is not a surface handle.
     assert_eq!(
         cu!("cuTexObjectCreate", &mut t, &words, &linear, 0u64),
         INVALID_VALUE
@@ -137,7 +137,7 @@ fn objects_outlive_what_they_are_made_of() {
 }
 
 #[test]
-fn a_context_takes_its_arrays_along() {
+fn context_destruction_destroys_arrays() {
     let s = Session::new();
     let a = array([8, 4, 0], 0);
     let mut t = 0u64;
@@ -152,7 +152,7 @@ fn a_context_takes_its_arrays_along() {
 }
 
 #[test]
-fn garbage() {
+fn invalid_arguments_are_refused() {
     let s = Session::new();
     let a = array([8, 4, 0], 0);
     let data = [0u8; 256];
@@ -179,7 +179,7 @@ fn garbage() {
         assert_eq!(cu!("cuMemcpyHtoA_v2", bad, 0u64, &data, 4), INVALID_VALUE);
         assert_eq!(cu!("cuMemcpyAtoA_v2", a, 0u64, bad, 0u64, 4), INVALID_VALUE);
     }
-    // Addresses of nothing, where structures should be.
+    // Invalid addresses in place of structures.
     for bad in [0u64, 1, 0xdead_beef, u64::MAX - 8] {
         assert_eq!(cu!("cuArray3DCreate_v2", &mut out, bad), INVALID_VALUE);
         assert_eq!(
@@ -201,7 +201,7 @@ fn garbage() {
         assert_eq!(cu!("cuMemcpyAtoH_v2", bad, a, 0u64, 4), INVALID_VALUE);
         assert_eq!(cu!("cuMemcpyDtoA_v2", a, 0u64, bad, 4), INVALID_VALUE);
     }
-    // Ranges that leave the array, overflow included.
+    // Ranges that exceed the array, including by overflow.
     let host = [0, 0, 1, Word::word(&data), 0, 0, 0];
     let at = |x, y| [x, y, 3, 0, 0, a, 0];
     for (x, y, width, height) in [

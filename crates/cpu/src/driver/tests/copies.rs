@@ -1,4 +1,4 @@
-//! Copies and sets: every direction and dimension, and what may go wrong.
+//! Copies and fills: every direction and dimension, and errors.
 
 use super::super::Code;
 use super::{Session, Word, cu, ok};
@@ -17,7 +17,7 @@ fn one_dimension() {
     ok!("cuMemcpyDtoH_v2", h, b, n);
     ok!("cuMemcpy", &mut back[0], h, n);
     assert_eq!(back, source);
-    // Host to host works under unified addressing too.
+    // Host-to-host copies work with unified addressing.
     back.fill(0);
     ok!("cuMemcpy", &mut back[0], &source[0], n);
     assert_eq!(back, source);
@@ -69,16 +69,16 @@ fn bad_ranges() {
         assert_eq!(cu!("cuMemcpy2D_v2", bad), INVALID_VALUE);
         assert_eq!(cu!("cuMemcpy3D_v2", bad), INVALID_VALUE);
     }
-    // Memory that can only be read.
+    // Read-only memory.
     static FIXED: [u8; 64] = [7; 64];
     ok!("cuMemcpyHtoD_v2", d, &FIXED, 64);
     assert_eq!(cu!("cuMemcpyDtoH_v2", &FIXED, d, 64), INVALID_VALUE);
-    // None of it harms the context.
+    // The context remains usable.
     ok!("cuCtxSynchronize");
 }
 
 #[test]
-fn sets() {
+fn fills() {
     let s = Session::new();
     let d = s.alloc(4096);
     let mut back = [0u32; 1024];
@@ -102,7 +102,7 @@ fn sets() {
     ok!("cuMemsetD32_v2", d, 0, 0u64);
 }
 
-/// `CUDA_MEMCPY2D` between two places, as words: x, y, type, host, device, array, pitch each.
+/// `CUDA_MEMCPY2D` between two operands as words: x, y, type, host, device, array, pitch each.
 pub(super) fn copy2d(from: [u64; 7], to: [u64; 7], width: u64, height: u64) -> [u64; 16] {
     let mut w = [0; 16];
     w[..7].copy_from_slice(&from);
@@ -126,7 +126,7 @@ fn two_and_three_dimensions() {
     ok!("cuMemcpy2D_v2", &copy2d(device, host(&back), 100, 10));
     assert_eq!(back, source);
     back.fill(0);
-    // A window of it.
+    // A sub-rectangle.
     let window = copy2d(
         [10, 2, 2, 0, d, 0, pitch],
         [1, 1, 1, Word::word(&mut back[0]), 0, 0, 100],
@@ -151,10 +151,10 @@ fn two_and_three_dimensions() {
         assert_eq!(cu!("cuMemcpy2D_v2", b), INVALID_VALUE);
         assert_eq!(cu!("cuMemcpy2DAsync_v2", b, 0u64), INVALID_VALUE);
     }
-    // An array that is none.
+    // An invalid array handle.
     let no_array = copy2d([0, 0, 3, 0, 0, 5, 0], device, 4, 4);
     assert_eq!(cu!("cuMemcpy2D_v2", &no_array), INVALID_VALUE);
-    // Three dimensions: 4 x 3 x 2 bytes out of a 10 x 5 x 4 box, at (1, 1, 1).
+    // Three dimensions: 4 x 3 x 2 bytes of a 10 x 5 x 4 volume, at (1, 1, 1).
     let box_ = s.alloc(200);
     ok!("cuMemcpyHtoD_v2", box_, &source[0], 200);
     let mut w = [0u64; 25];

@@ -1,10 +1,10 @@
-//! Arguments that are nothing: no call may crash, whatever it is given.
+//! Invalid arguments: no call may crash.
 
 use super::super::implemented;
 use super::kernels::{PTX, function, module};
 use super::{Session, call, ok};
 
-/// A small generator of numbers (xorshift64*).
+/// Pseudo-random numbers (xorshift64*).
 struct Numbers(u64);
 impl Numbers {
     fn next(&mut self) -> u64 {
@@ -15,10 +15,10 @@ impl Numbers {
     }
 }
 
-/// Memory of the test's own with nothing mapped behind it, so that a copy of any length does no harm.
+/// Memory followed by unmapped addresses, so that a copy of any length is harmless.
 fn playground() -> u64 {
     let len = 1 << 20;
-    // SAFETY: a fresh mapping of which the first half is opened.
+    // SAFETY: a new mapping, of which the first half is made accessible.
     unsafe {
         let p = libc::mmap(
             std::ptr::null_mut(),
@@ -37,8 +37,8 @@ fn playground() -> u64 {
     }
 }
 
-/// Handles of every kind in a context: live ones and freed ones, and device memory.
-fn things(s: &Session) -> Vec<u64> {
+/// Live and destroyed handles of every type in a context, and device memory.
+fn handles(s: &Session) -> Vec<u64> {
     let (stream, event, memory) = (s.stream(0), s.event(), s.alloc(4096));
     let (gone_stream, gone_event, gone_memory) = (s.stream(1), s.event(), s.alloc(64));
     ok!("cuStreamDestroy_v2", gone_stream);
@@ -89,11 +89,11 @@ fn things(s: &Session) -> Vec<u64> {
     ]
 }
 
-/// Text that a name may be.
+/// A name that may be valid.
 static NAME: &std::ffi::CStr = c"count";
 
-/// Captures begin in relaxed mode: in any other one, a capture that happens to begin forbids allocations to the tests of
-/// the other threads, or to what follows here.
+/// Makes captures begin in relaxed mode: any other mode would prohibit allocations to concurrent tests and to the rest
+/// of this one.
 fn relax(name: &str, args: &mut [u64; 12]) {
     const RELAXED: u64 = 2;
     if name.starts_with("cuStreamBeginCapture") {
@@ -104,26 +104,26 @@ fn relax(name: &str, args: &mut [u64; 12]) {
 }
 
 #[test]
-fn nothing_crashes() {
+fn random_arguments_never_crash() {
     let mut names: Vec<&str> = implemented().collect();
     names.sort_unstable();
     let ground = playground();
     let mut numbers = Numbers(0x9E37_79B9_7F4A_7C15);
     let mut session = Session::new();
-    let mut live = things(&session);
+    let mut live = handles(&session);
     for round in 0..60 {
-        // Some call may have taken it off the stack.
+        // A previous call may have popped it.
         call("cuCtxSetCurrent", &[session.0]);
         for &name in &names {
-            // These end what other tests stand on.
+            // These would destroy state of other tests.
             if name.starts_with("cuDevicePrimaryCtx") {
                 continue;
             }
-            // Writes a file called like a kernel if the other arguments happen to be right.
+            // Would write a file named like a kernel if the other arguments are valid.
             if name == "cuLogsDumpToFile" {
                 continue;
             }
-            // With a stream and an address that happen to be right, this waits for a value that nobody writes.
+            // With a valid stream and address, this waits for a value that is never written.
             if name.starts_with("cuStreamWaitValue") || name.starts_with("cuStreamBatchMemOp") {
                 continue;
             }
@@ -142,11 +142,11 @@ fn nothing_crashes() {
             relax(name, &mut args);
             call(name, &args);
         }
-        // Whatever was destroyed, start over with everything alive.
+        // Recreates everything after objects may have been destroyed.
         if round % 4 == 3 {
             drop(session);
             session = Session::new();
-            live = things(&session);
+            live = handles(&session);
         }
     }
     ok!("cuCtxSynchronize");
@@ -172,7 +172,7 @@ fn nulls_small_numbers_and_wild_addresses() {
             call(name, &args);
         }
     }
-    // A context may have been popped or destroyed on the way, but the driver lives.
+    // The context may have been popped or destroyed, but the driver remains usable.
     let s = Session::new();
     let d = s.alloc(16);
     ok!("cuMemFree_v2", d);

@@ -92,7 +92,7 @@ fn read(p: u64) -> u32 {
 }
 
 #[test]
-fn a_graph_runs_in_order_as_often_as_wanted() {
+fn graphs_run_in_order_any_number_of_times() {
     let s = Session::new();
     let (f, stream, p) = (function(), s.stream(1), s.alloc(64));
     let g = graph();
@@ -109,7 +109,7 @@ fn a_graph_runs_in_order_as_often_as_wanted() {
     }
     ok!("cuStreamSynchronize", stream);
     assert_eq!(read(p), 7 + 55);
-    // Parameters of the executable change; the graph's own do not.
+    // Updates change the executable graph but not the graph.
     let (target, three) = (p + 4, 3u32);
     let arguments = [&target as *const u64 as u64, &three as *const u32 as u64];
     let words = [
@@ -128,7 +128,7 @@ fn a_graph_runs_in_order_as_often_as_wanted() {
     ok!("cuGraphLaunch", e, stream);
     ok!("cuStreamSynchronize", stream);
     assert_eq!((read(p), read(p + 4)), (7 + 45, 7 + 3));
-    // Off, and on again.
+    // Disabled, and enabled again.
     ok!("cuGraphNodeSetEnabled", e, set, 0u32);
     let mut on = 9u32;
     ok!("cuGraphNodeGetEnabled", e, set, &mut on);
@@ -155,7 +155,7 @@ unsafe extern "C" fn note(n: *mut c_void) {
 }
 
 #[test]
-fn branches_meet_and_children_are_part_of_the_order() {
+fn branches_and_child_graphs_run_in_order() {
     let s = Session::new();
     let stream = s.stream(0);
     let host = |g: u64, before: &[u64], n: u64| {
@@ -189,7 +189,7 @@ fn branches_meet_and_children_are_part_of_the_order() {
         child
     );
     host(g, &[inner], 4);
-    // What happens to the child afterwards is none of the parent's business.
+    // Later changes of the child graph do not affect the parent.
     host(child, &[], 99);
     ok!("cuGraphDestroy", child);
     let mut embedded = 0u64;
@@ -210,7 +210,7 @@ fn branches_meet_and_children_are_part_of_the_order() {
 }
 
 #[test]
-fn wrong_shapes_are_refused() {
+fn invalid_structures_are_refused() {
     let _s = Session::new();
     let (g, other) = (graph(), graph());
     let (a, b, x) = (empty(g, &[]), empty(g, &[]), empty(other, &[]));
@@ -221,7 +221,7 @@ fn wrong_shapes_are_refused() {
     assert_eq!(add(a, x), INVALID);
     assert_eq!(add(x, a), INVALID);
     assert_eq!(add(0, a), INVALID);
-    // A cycle can be drawn, not instantiated; the node to blame is told.
+    // A cycle can be created but not instantiated; the node at fault is reported.
     assert_eq!(add(b, a), 0);
     let mut e = 0u64;
     let mut params = [0u64; 4];
@@ -243,10 +243,10 @@ fn wrong_shapes_are_refused() {
     assert_eq!(cu!("cuGraphAddEmptyNode", &mut n, g, &x, 1u64), INVALID);
     assert_eq!(cu!("cuGraphAddEmptyNode", &mut n, g, 0u64, 1u64), INVALID);
     assert_eq!(cu!("cuGraphAddEmptyNode", &mut n, g, &a, u64::MAX), INVALID);
-    // A graph in itself is a copy of what it was.
+    // A graph embedded in itself is a copy of its earlier state.
     ok!("cuGraphAddChildGraphNode", &mut n, g, 0u64, 0u64, g);
     assert_eq!(count(g), 3);
-    // Edges that carry something lie between kernels.
+    // Programmatic edges connect kernels.
     let data = [1u8, 0, 1, 0, 0, 0, 0, 0];
     assert_eq!(
         cu!("cuGraphAddDependencies_v2", g, &n, &a, &data, 1u64),
@@ -256,7 +256,7 @@ fn wrong_shapes_are_refused() {
     let mut left = 7u64;
     ok!("cuGraphNodeGetDependencies", b, 0u64, &mut left);
     assert_eq!(left, 0);
-    // The list is as long as there is room for, the rest zeros.
+    // The list is limited to the given room; the rest is zeroed.
     let (mut list, mut room) = ([9u64; 4], 4u64);
     ok!("cuGraphGetNodes", g, &mut list, &mut room);
     assert_eq!((room, list[0], list[2], list[3]), (2, b, 0, 0));
@@ -289,7 +289,7 @@ fn many_nodes_and_deep_chains() {
         ok!("cuGraphExecDestroy", e);
     }
     ok!("cuStreamSynchronize", stream);
-    // Graphs within graphs are as deep as is good for them.
+    // The nesting depth of graphs is limited.
     let mut inner = graph();
     empty(inner, &[]);
     let mut depth = 0;
@@ -310,7 +310,7 @@ fn many_nodes_and_deep_chains() {
 }
 
 #[test]
-fn executable_graphs_take_updates_that_fit() {
+fn matching_updates_are_applied() {
     let s = Session::new();
     let (f, p, stream) = (function(), s.alloc(64), s.stream(0));
     let build = |n: u32, kernels: usize| {
@@ -340,7 +340,7 @@ fn executable_graphs_take_updates_that_fit() {
     kernel(d, &[second], f, p, 1);
     assert_eq!(cu!("cuGraphExecUpdate_v2", e, d, &mut info), failure);
     assert_eq!(info, [3, second, 0]);
-    // Nothing of a refused update sticks.
+    // A refused update changes nothing.
     ok!("cuGraphLaunch", e, stream);
     ok!("cuStreamSynchronize", stream);
     assert_eq!(read(p), 40);
@@ -362,7 +362,7 @@ fn wait_for(value: u64) {
 }
 
 #[test]
-fn user_objects_live_as_long_as_somebody_holds_them() {
+fn user_objects_live_until_the_last_release() {
     let s = Session::new();
     let mut object = 0u64;
     let function = destroyed as *const () as u64;
@@ -397,7 +397,7 @@ fn user_objects_live_as_long_as_somebody_holds_them() {
     ok!("cuGraphDestroy", g);
     ok!("cuGraphDestroy", clone);
     let stream = s.stream(0);
-    // Nothing behind this runs before the value is there.
+    // Nothing after this runs before the value is written.
     let gate = s.pinned(4);
     ok!("cuMemsetD32_v2", gate, 0u32, 1u64);
     ok!("cuStreamWaitValue32_v2", stream, gate, 1u32, 1u32);
@@ -409,7 +409,7 @@ fn user_objects_live_as_long_as_somebody_holds_them() {
     assert_eq!(
         DESTROYED.load(Ordering::SeqCst),
         0,
-        "a launch still needs it"
+        "destroyed while a launch needs it"
     );
     let open = s.stream(1);
     ok!("cuMemsetD32Async", gate, 1u32, 1u64, open);
@@ -419,7 +419,7 @@ fn user_objects_live_as_long_as_somebody_holds_them() {
 }
 
 #[test]
-fn memory_lives_between_the_nodes_that_allocate_and_free_it() {
+fn graph_memory_is_live_between_allocation_and_free() {
     let s = Session::new();
     let (f, stream) = (function(), s.stream(0));
     let g = graph();
@@ -471,7 +471,7 @@ fn memory_lives_between_the_nodes_that_allocate_and_free_it() {
     assert_eq!(cu!("cuMemFreeAsync", p, stream), INVALID);
     ok!("cuGraphLaunch", e, stream);
     ok!("cuStreamSynchronize", stream);
-    // What lives outlives its graph.
+    // Live memory outlives its graph.
     ok!("cuGraphExecDestroy", e);
     ok!("cuGraphDestroy", g);
     assert_eq!(read(p), 6);
@@ -480,7 +480,7 @@ fn memory_lives_between_the_nodes_that_allocate_and_free_it() {
 }
 
 #[test]
-fn a_captured_stream_becomes_a_graph() {
+fn capture_creates_a_graph() {
     let s = Session::new();
     let (f, p) = (function(), s.alloc(64));
     let (a, b, e1, e2) = (s.stream(1), s.stream(1), s.event(), s.event());
@@ -531,7 +531,7 @@ fn a_captured_stream_becomes_a_graph() {
     assert_eq!(ended, 0);
     assert_eq!(cu!("cuGraphDestroy", g), INVALID);
     assert_eq!(read(p), 0);
-    // Once more, without a mistake.
+    // Again, without an error.
     ok!("cuStreamBeginCapture_v2", a, 1u32);
     ok!("cuMemsetD32Async", p, 1u32, 2u64, a);
     ok!("cuEventRecord", e1, a);
@@ -547,7 +547,7 @@ fn a_captured_stream_becomes_a_graph() {
     ok!("cuGraphLaunch", e, a);
     ok!("cuStreamSynchronize", a);
     assert_eq!((read(p), read(p + 4)), (111, 21));
-    // Graphs are not launched in captures, as on hardware.
+    // Graph launches cannot be captured, as on hardware.
     ok!("cuStreamBeginCapture_v2", b, 2u32);
     assert_eq!(
         cu!("cuGraphLaunch", e, b),
@@ -560,7 +560,7 @@ fn a_captured_stream_becomes_a_graph() {
 }
 
 #[test]
-fn captures_keep_to_themselves() {
+fn captures_are_isolated() {
     let s = Session::new();
     let (a, b, blocking, e) = (s.stream(1), s.stream(1), s.stream(0), s.event());
     let (mut g, mut status) = (0u64, 0u32);
@@ -589,7 +589,7 @@ fn captures_keep_to_themselves() {
         code(Code::STREAM_CAPTURE_UNJOINED)
     );
     ok!("cuStreamQuery", b);
-    // Ended elsewhere, and by another thread.
+    // Ended in another stream, and by another thread.
     ok!("cuStreamBeginCapture_v2", a, 1u32);
     ok!("cuEventRecord", e, a);
     ok!("cuStreamWaitEvent", b, e, 0u32);
@@ -614,7 +614,7 @@ fn captures_keep_to_themselves() {
     .join()
     .unwrap();
     assert_ne!(cu!("cuStreamEndCapture", a, &mut g), 0);
-    // Two captures do not merge, and nothing outside is waited for.
+    // Captures cannot merge, and cannot depend on outside work.
     ok!("cuStreamBeginCapture_v2", a, 2u32);
     ok!("cuStreamBeginCapture_v2", b, 2u32);
     ok!("cuEventRecord", e, a);
@@ -631,7 +631,7 @@ fn captures_keep_to_themselves() {
         code(Code::STREAM_CAPTURE_ISOLATION)
     );
     assert_ne!(cu!("cuStreamEndCapture", b, &mut g), 0);
-    // The legacy stream would wait for a blocking stream.
+    // The legacy stream synchronises with the blocking stream.
     ok!("cuStreamBeginCapture_v2", blocking, 2u32);
     assert_eq!(
         cu!("cuStreamIsCapturing", 0u64, &mut status),
@@ -650,14 +650,14 @@ fn captures_keep_to_themselves() {
         code(Code::STREAM_CAPTURE_INVALIDATED)
     );
     ok!("cuStreamSynchronize", 0u64);
-    // A stream that goes takes its capture along.
+    // Destroying the stream ends its capture.
     ok!("cuStreamBeginCapture_v2", a, 2u32);
     ok!("cuStreamDestroy_v2", a);
     ok!("cuCtxSynchronize");
 }
 
 #[test]
-fn what_a_capture_refuses_is_as_it_was() {
+fn calls_refused_during_capture_change_nothing() {
     let s = Session::new();
     let (a, b) = (s.stream(1), s.stream(1));
     // PINNED on device 0, as words of 32 bits.
@@ -698,13 +698,13 @@ fn what_a_capture_refuses_is_as_it_was() {
         );
     }
     drop(calls);
-    assert_eq!(made, 7, "nobody was told of a pool");
+    assert_eq!(made, 7, "a pool handle was written");
     let mut value = 1u64;
     ok!("cuMemPoolGetAttribute", pool, 4u32, &mut value);
-    assert_eq!(value, 0, "the threshold is the one it was");
+    assert_eq!(value, 0, "the threshold changed");
     ok!("cuMemsetD8_v2", p, 1u8, 64u64);
     ok!("cuGraphLaunch", e, b);
-    // All of it is still there to be ended, in a capture too if the thread asks for that.
+    // Everything can still be destroyed, also during a capture in relaxed mode.
     let mut mode = 2u32;
     ok!("cuThreadExchangeStreamCaptureMode", &mut mode);
     ok!("cuStreamBeginCapture_v2", a, 1u32);
@@ -722,7 +722,7 @@ fn what_a_capture_refuses_is_as_it_was() {
 }
 
 #[test]
-fn values_are_written_and_waited_for() {
+fn memory_operations_write_and_wait() {
     let s = Session::new();
     let (a, b, p) = (s.stream(1), s.stream(1), s.alloc(64));
     ok!("cuMemsetD32_v2", p, 0u32, 16u64);

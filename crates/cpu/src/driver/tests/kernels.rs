@@ -1,4 +1,4 @@
-//! Modules, libraries, launches, and what happens when a kernel goes wrong.
+//! Modules, libraries, launches, and faults in kernels.
 
 use std::ffi::CString;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -115,7 +115,7 @@ pub(super) fn launch(f: u64, grid: u32, block: u32, stream: u64, args: &[u64]) -
 }
 
 #[test]
-fn saxpy_in_every_form_of_arguments() {
+fn saxpy_with_every_argument_form() {
     let s = Session::new();
     let n = 10_000usize;
     let (x, y) = (s.alloc(n * 4), s.alloc(n * 4));
@@ -133,7 +133,7 @@ fn saxpy_in_every_form_of_arguments() {
         Word::word(&count),
     ];
     assert_eq!(launch(f, 40, 256, stream, &args), 0);
-    // One buffer, with the padding C would give it.
+    // One buffer, padded as in C.
     #[repr(C)]
     struct Packed(f32, u64, u64, u32);
     let (packed, size) = (Packed(1.0, x, y, count), 32u64);
@@ -269,7 +269,7 @@ fn launches_are_validated() {
         cu!("cuFuncGetAttribute", &mut v, 18, bounded),
         Code::INVALID_VALUE.0
     );
-    // Cooperative launches must fit.
+    // Cooperative launches must be resident at once.
     let cooperative = |blocks: u32| {
         cu!(
             "cuLaunchCooperativeKernel",
@@ -319,7 +319,7 @@ fn launches_are_validated() {
     let e = s.event();
     assert_eq!(attribute(12, [e, 0]), 0);
     ok!("cuEventSynchronize", e);
-    // Another context's stream.
+    // A stream of another context.
     let other = Session::new();
     let stream = other.stream(0);
     assert_eq!(launch(f, 1, 1, stream, &[]), Code::INVALID_HANDLE.0);
@@ -368,7 +368,7 @@ fn module_contents() {
     let (mut name, mut owner, mut count) = (0u64, 0u64, 0u64);
     let saxpy = function(m, "saxpy");
     ok!("cuFuncGetName", &mut name, saxpy);
-    // SAFETY: the driver keeps names for good.
+    // SAFETY: the driver never frees names.
     let name = unsafe { std::ffi::CStr::from_ptr(name as *const _) };
     assert_eq!(name, c"saxpy");
     ok!("cuFuncGetModule", &mut owner, saxpy);
@@ -486,7 +486,7 @@ fn bad_images_and_their_logs() {
         "{log}"
     );
     assert_eq!((error[used - 1], info[0], values[1]), (0, 0, 0));
-    // A log that does not fit is cut.
+    // A log that does not fit is truncated.
     let mut values = [Word::word(&mut info), 64, Word::word(&mut error), 8, 0];
     assert_eq!(
         cu!("cuModuleLoadDataEx", &mut m, text, 5, &ids, &mut values),
@@ -512,7 +512,7 @@ fn bad_images_and_their_logs() {
         cu!("cuModuleLoadDataEx", &mut m, text, 1, 7u64, &mut values),
         Code::INVALID_VALUE.0
     );
-    // Machine code that came with its PTX.
+    // Machine code with embedded PTX.
     let bare = code::wrap(&[]);
     let sass = code::attach_reason(&bare, "foreign").unwrap();
     assert_eq!(
@@ -614,7 +614,7 @@ fn occupancy() {
 }
 
 #[test]
-fn a_fault_sticks_to_its_context() {
+fn faults_are_sticky_per_context() {
     let s = Session::new();
     let m = module(PTX);
     let d = s.alloc(4);
@@ -634,7 +634,7 @@ fn a_fault_sticks_to_its_context() {
         Code::ILLEGAL_ADDRESS.0
     );
     assert_eq!(cu!("cuModuleUnload", m), Code::ILLEGAL_ADDRESS.0);
-    // Another context does not mind.
+    // Other contexts are unaffected.
     let other = Session::new();
     let d = other.alloc(64);
     let f = function(module(PTX), "store");
@@ -648,7 +648,7 @@ fn a_fault_sticks_to_its_context() {
 }
 
 #[test]
-fn a_trap_is_a_failed_launch() {
+fn trap_fails_the_launch() {
     let _s = Session::new();
     let f = function(module(PTX), "trapped");
     assert_eq!(launch(f, 1, 32, 0, &[]), 0);
@@ -656,12 +656,12 @@ fn a_trap_is_a_failed_launch() {
 }
 
 #[test]
-fn a_kernel_that_never_ends_can_be_interrupted() {
+fn endless_kernels_can_be_interrupted() {
     static ASKED: AtomicBool = AtomicBool::new(false);
     thread_local! {
         static ARMED: std::cell::Cell<bool> = const { std::cell::Cell::new(false) };
     }
-    // Other tests wait on other threads: only this one is interrupted.
+    // Other tests wait on other threads; only this one is interrupted.
     set_interrupt_hook(|| {
         ARMED.get() && {
             ASKED.store(true, Ordering::Relaxed);

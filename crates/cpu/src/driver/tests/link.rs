@@ -64,7 +64,7 @@ impl Linker {
         }
     }
 
-    /// The status of adding PTX.
+    /// Adds PTX and returns the status.
     fn add(&self, name: &str, body: &str) -> Code {
         let text = format!("{HEAD}{body}\0");
         let name = std::ffi::CString::new(name).unwrap();
@@ -92,7 +92,7 @@ impl Linker {
         }
     }
 
-    /// The error log, whose length the driver told.
+    /// The error log, of the length that the driver reported.
     fn error(&self) -> String {
         let used = self.values[3] as usize;
         let end = self.error.iter().position(|&b| b == 0).unwrap();
@@ -137,7 +137,7 @@ fn run(image: &[u8], s: &Session) {
 }
 
 #[test]
-fn modules_become_one() {
+fn modules_are_linked() {
     let s = Session::new();
     for order in [
         [("main", MAIN), ("helper", HELPER)],
@@ -150,7 +150,7 @@ fn modules_become_one() {
         let image = linker.complete().unwrap();
         assert_eq!(linker.error(), "");
         run(image, &s);
-        // Once more gives the same; nothing can be added any more.
+        // Completing again returns the same image; no input can be added.
         assert_eq!(linker.complete().unwrap().as_ptr(), image.as_ptr());
         assert_eq!(linker.add("late", HELPER), Code::INVALID_VALUE);
         // The image of one link is an input of the next.
@@ -171,7 +171,7 @@ fn modules_become_one() {
 }
 
 #[test]
-fn files_and_carried_ptx() {
+fn files_and_embedded_ptx() {
     let s = Session::new();
     let linker = Linker::new();
     let folder = std::env::temp_dir().join(format!("cupyrite-link-{}", std::process::id()));
@@ -218,7 +218,7 @@ fn files_and_carried_ptx() {
 }
 
 #[test]
-fn what_cannot_be_linked_is_named() {
+fn link_errors_name_the_symbols() {
     let _s = Session::new();
     let linker = Linker::new();
     assert_eq!(linker.add("main", MAIN), Code::SUCCESS);
@@ -236,7 +236,7 @@ fn what_cannot_be_linked_is_named() {
         log.contains("'twice'") && log.contains("'one'") && log.contains("'two'"),
         "{log}"
     );
-    // What does not parse is found when it is added.
+    // Syntax errors are detected when the input is added.
     let linker = Linker::new();
     assert_eq!(
         linker.add("wrong", ".visible .entry k() { nonsense; }"),
@@ -246,7 +246,7 @@ fn what_cannot_be_linked_is_named() {
 }
 
 #[test]
-fn inputs_that_are_none() {
+fn invalid_inputs_are_refused() {
     let _s = Session::new();
     let linker = Linker::new();
     let text = format!("{HEAD}{HELPER}");
@@ -309,7 +309,7 @@ fn inputs_that_are_none() {
         cu!("cuLinkCreate_v2", 1, &99u32, &mut none, &mut none),
         Code::INVALID_VALUE.0
     );
-    // No inputs make an image with nothing in it.
+    // Without inputs, the image is empty.
     let empty = Linker::new();
     let mut module = 0u64;
     ok!(

@@ -1,4 +1,4 @@
-//! What went wrong, in words.
+//! Error log messages.
 
 use std::ffi::{c_char, c_void};
 
@@ -7,13 +7,13 @@ use parking_lot::Mutex;
 use super::super::Code;
 use super::{Session, cu, ok};
 
-/// What the calling thread has been told since `iterator`.
+/// The calling thread's messages since `iterator`.
 fn since(iterator: &mut u32) -> String {
     let mut buffer = vec![0u8; 25600];
     let mut size = buffer.len() as u64;
     ok!("cuLogsDumpToMemory", iterator, &mut buffer[0], &mut size, 0);
     assert_eq!(buffer[size as usize], 0);
-    // SAFETY: takes nothing and cannot fail.
+    // SAFETY: `gettid` takes no arguments and cannot fail.
     let mine = format!("[{}]", unsafe { libc::gettid() });
     let text = String::from_utf8(buffer[..size as usize].to_vec()).unwrap();
     text.lines()
@@ -28,7 +28,7 @@ fn now() -> u32 {
 }
 
 #[test]
-fn a_refused_launch_says_which_limit() {
+fn refused_launches_name_the_limit() {
     let _s = Session::new();
     let (mut m, mut f) = (0u64, 0u64);
     let text = c".version 8.0\n.target sm_89\n.address_size 64\n.visible .entry k(.param .u32 n) .maxntid 64 { ret; }";
@@ -79,7 +79,7 @@ fn a_refused_launch_says_which_limit() {
 }
 
 #[test]
-fn what_succeeds_or_is_an_answer_says_nothing() {
+fn success_and_query_results_log_nothing() {
     let s = Session::new();
     let mut at = now();
     let stream = s.stream(0);
@@ -98,19 +98,19 @@ fn what_succeeds_or_is_an_answer_says_nothing() {
 static HEARD: Mutex<Vec<(u64, u32, String)>> = Mutex::new(Vec::new());
 
 unsafe extern "C" fn hear(data: *mut c_void, level: u32, message: *mut c_char, length: usize) {
-    // SAFETY: the driver hands over a text that ends in NUL.
+    // SAFETY: the driver passes a NUL-terminated string.
     let text = unsafe { std::ffi::CStr::from_ptr(message) }
         .to_str()
         .unwrap()
         .to_owned();
     assert_eq!(text.len(), length);
-    // What a callback does wrong itself is not told again.
+    // Errors of the callback itself are not delivered to callbacks.
     assert_ne!(cu!("cuCtxSynchronize_v2", 77u64), 0);
     HEARD.lock().push((data as u64, level, text));
 }
 
 #[test]
-fn callbacks_hear_of_it() {
+fn callbacks_receive_messages() {
     let _s = Session::new();
     let mut handle = 0u64;
     ok!(

@@ -1,6 +1,6 @@
-//! Tests through the C entry points, as a program would call them.
+//! Calls the C entry points as a program would.
 
-// A reference stands for its address here and a number for itself: the borrow is the point.
+// References stand for their address and numbers for themselves, so the borrows are intentional.
 #![allow(clippy::needless_borrows_for_generic_args)]
 
 mod arrays;
@@ -18,7 +18,7 @@ use std::ffi::{CString, c_void};
 
 use super::{Code, get_proc};
 
-/// An entry point seen as taking words only: narrower arguments use the low part of theirs, missing ones are ignored.
+/// An entry point called with words only: narrower parameters use the low part, surplus arguments are ignored.
 type Words =
     unsafe extern "C" fn(u64, u64, u64, u64, u64, u64, u64, u64, u64, u64, u64, u64) -> u32;
 
@@ -31,7 +31,7 @@ pub(super) fn address(name: &str) -> *const c_void {
 pub(super) fn call(name: &str, args: &[u64]) -> u32 {
     let mut a = [0u64; 12];
     a[..args.len()].copy_from_slice(args);
-    // SAFETY: all entry points are C functions of at most twelve integer arguments, which both ABIs pass in words.
+    // SAFETY: all entry points are C functions of at most twelve integer arguments, which both ABIs pass as words.
     unsafe {
         let f = std::mem::transmute::<*const c_void, Words>(address(name));
         f(
@@ -40,7 +40,7 @@ pub(super) fn call(name: &str, args: &[u64]) -> u32 {
     }
 }
 
-/// Calls an entry point; arguments are anything that is or points to something.
+/// Calls an entry point; arguments are integers or references.
 macro_rules! cu {
     ($name:literal $(, $arg:expr)* $(,)?) => {
         $crate::driver::tests::call($name, &[$($crate::driver::tests::Word::word($arg)),*])
@@ -54,7 +54,7 @@ macro_rules! ok {
 }
 pub(super) use {cu, ok};
 
-/// What a test may pass as an argument.
+/// An argument of a tested entry point.
 pub(super) trait Word {
     fn word(self) -> u64;
 }
@@ -78,7 +78,7 @@ impl Word for &std::ffi::CStr {
     }
 }
 
-/// A context of its own, current on this thread; destroyed at the end.
+/// A context, current on this thread, destroyed on drop.
 pub(super) struct Session(pub(super) u64);
 
 impl Session {
@@ -116,7 +116,7 @@ impl Drop for Session {
     }
 }
 
-/// A host function that sleeps as many milliseconds as its argument says.
+/// A host function that sleeps for its argument in milliseconds.
 pub(super) unsafe extern "C" fn sleep_ms(ms: *mut c_void) {
     std::thread::sleep(std::time::Duration::from_millis(ms as u64));
 }

@@ -1,7 +1,7 @@
-//! What only shows in a process of its own: output, exit while kernels run, the environment variables.
+//! Behaviour that needs a process of its own: output, exit while kernels run, environment variables.
 //!
-//! Each test runs this test program again with one of the `child` tests selected; without the variable that names the
-//! task, a child test does nothing.
+//! Each test runs this test program again with one of the `child` tests selected. Without the environment variable that
+//! names the task, a child test does nothing.
 
 use std::process::{Command, Output};
 use std::time::{Duration, Instant};
@@ -83,7 +83,7 @@ const PRINTING: &str = r#"
 }
 "#;
 
-/// Not a test of its own: what the children do.
+/// Not a test of its own: the tasks of the child processes.
 #[test]
 fn the_child() {
     let Ok(task) = std::env::var(TASK) else {
@@ -96,7 +96,7 @@ fn the_child() {
             for n in [1u32, 2] {
                 assert_eq!(launch(f, 1, 1, stream, &[std::ptr::from_ref(&n) as u64]), 0);
             }
-            // Nothing comes out before something synchronises.
+            // Nothing is written before a synchronisation.
             while cu!("cuStreamQuery", stream) == NOT_READY {}
             println!("before");
             ok!("cuStreamSynchronize", stream);
@@ -170,7 +170,7 @@ fn text(bytes: &[u8]) -> String {
 }
 
 #[test]
-fn printf_comes_out_when_something_synchronises() {
+fn printf_output_is_written_on_synchronisation() {
     let out = child("print", &[]);
     let stdout = text(&out.stdout);
     assert!(out.status.success(), "{stdout}{}", text(&out.stderr));
@@ -197,7 +197,7 @@ fn faults_and_assertions_are_reported_once() {
 }
 
 #[test]
-fn a_process_may_exit_while_kernels_run() {
+fn processes_may_exit_while_kernels_run() {
     let start = Instant::now();
     let out = child("exit", &[]);
     assert_eq!(out.status.code(), Some(7), "{}", text(&out.stderr));
@@ -205,7 +205,7 @@ fn a_process_may_exit_while_kernels_run() {
 }
 
 #[test]
-fn the_environment_says_what_devices_there_are() {
+fn environment_variables_configure_devices() {
     let settings = [
         ("CUPYRITE_CPU_DEVICES", "3"),
         ("CUPYRITE_CPU_COMPUTE_CAPABILITY", "7.5"),
@@ -235,7 +235,7 @@ fn the_environment_says_what_devices_there_are() {
 }
 
 #[test]
-fn nothing_works_before_cu_init() {
+fn calls_before_cu_init_fail() {
     let out = child("uninitialised", &[]);
     assert!(
         out.status.success(),

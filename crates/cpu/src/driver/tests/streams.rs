@@ -1,4 +1,4 @@
-//! Order and asynchrony: streams, the default streams, events, callbacks.
+//! Ordering and asynchrony: streams, default streams, events, callbacks.
 
 use std::ffi::c_void;
 use std::time::Instant;
@@ -46,13 +46,13 @@ fn async_copies_overlap_with_the_host() {
     ok!("cuStreamQuery", stream);
     ok!("cuEventElapsedTime_v2", &mut ms, before, after);
     assert!((55.0..500.0).contains(&ms), "{ms}");
-    // SAFETY: the host allocation has `n` bytes and nothing is pending.
+    // SAFETY: the host allocation has `n` bytes and no operation is pending.
     let bytes = unsafe { std::slice::from_raw_parts(h as *const u8, n) };
     assert_eq!((bytes[0], bytes[n / 2 - 1]), (3, 3));
 }
 
 #[test]
-fn pageable_memory_may_change_when_the_call_returns() {
+fn pageable_memory_may_be_modified_after_the_call() {
     let s = Session::new();
     let stream = s.stream(0);
     let d = s.alloc(1000);
@@ -66,7 +66,7 @@ fn pageable_memory_may_change_when_the_call_returns() {
 }
 
 #[test]
-fn the_legacy_stream_waits_for_blocking_streams_and_they_for_it() {
+fn legacy_stream_synchronises_with_blocking_streams() {
     let s = Session::new();
     let (blocking, free) = (s.stream(0), s.stream(1));
     let e = s.event();
@@ -78,13 +78,13 @@ fn the_legacy_stream_waits_for_blocking_streams_and_they_for_it() {
     ok!("cuStreamQuery", free);
     ok!("cuStreamSynchronize", 0u64);
     ok!("cuStreamQuery", blocking);
-    // The other way round.
+    // In the opposite direction.
     busy(0, 60);
     ok!("cuEventRecord", e, blocking);
     assert_eq!(cu!("cuEventQuery", e), NOT_READY);
     ok!("cuEventRecord", e, free);
     ok!("cuEventQuery", e);
-    // A thread's own stream is a blocking stream too.
+    // The per-thread default stream is a blocking stream, too.
     ok!("cuEventRecord_ptsz", e, 0u64);
     assert_eq!(cu!("cuEventQuery", e), NOT_READY);
     ok!("cuCtxSynchronize");
@@ -92,7 +92,7 @@ fn the_legacy_stream_waits_for_blocking_streams_and_they_for_it() {
     assert_eq!(cu!("cuStreamQuery_ptsz", 0u64), NOT_READY);
     assert_eq!(cu!("cuStreamQuery", 0u64), NOT_READY);
     ok!("cuStreamQuery", free);
-    // A non-blocking stream keeps out of it.
+    // A non-blocking stream does not synchronise with it.
     ok!("cuCtxSynchronize");
     busy(free, 60);
     ok!("cuStreamQuery", 0u64);
@@ -101,7 +101,7 @@ fn the_legacy_stream_waits_for_blocking_streams_and_they_for_it() {
 }
 
 #[test]
-fn threads_have_their_own_default_streams() {
+fn threads_have_separate_default_streams() {
     let s = Session::new();
     let context = s.0;
     busy(2, 80);
@@ -125,7 +125,7 @@ fn events_order_streams() {
     busy(a, 50);
     ok!("cuEventRecord", e, a);
     ok!("cuStreamWaitEvent", b, e, 0);
-    // The wait holds even if the event is destroyed.
+    // The dependency remains after the event is destroyed.
     ok!("cuEventDestroy_v2", e);
     assert_eq!(cu!("cuEventQuery", e), Code::INVALID_HANDLE.0);
     assert_eq!(cu!("cuStreamQuery", b), NOT_READY);
@@ -197,7 +197,7 @@ fn callbacks_run_in_order() {
 }
 
 #[test]
-fn a_destroyed_stream_finishes_its_work() {
+fn destroyed_streams_finish_their_work() {
     let s = Session::new();
     let (stream, d) = (s.stream(0), s.alloc(16));
     ok!("cuMemsetD8_v2", d, 0u8, 16);
@@ -291,7 +291,7 @@ fn many_threads_and_streams() {
 }
 
 #[test]
-fn a_backlog_makes_the_caller_wait_and_loses_nothing() {
+fn full_backlog_blocks_the_caller() {
     let s = Session::new();
     let (stream, d) = (s.stream(0), s.alloc(4));
     busy(stream, 20);
@@ -305,7 +305,7 @@ fn a_backlog_makes_the_caller_wait_and_loses_nothing() {
 }
 
 #[test]
-fn a_callback_may_not_wait() {
+fn callbacks_may_not_wait() {
     static ANSWER: std::sync::atomic::AtomicU32 = std::sync::atomic::AtomicU32::new(0);
     unsafe extern "C" fn waits(stream: *mut c_void) {
         ANSWER.store(

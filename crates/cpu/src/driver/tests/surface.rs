@@ -1,11 +1,11 @@
-//! What the driver says about itself: initialisation, devices, contexts, names, addresses, memory.
+//! Queries of the driver: initialisation, devices, contexts, names, addresses, memory.
 
 use super::super::entry::init;
 use super::super::{Code, get_proc, implemented};
 use super::{Session, Word, cu, ok};
 
 fn text(pointer: u64) -> String {
-    // SAFETY: the tests pass addresses of NUL-terminated text.
+    // SAFETY: the tests pass addresses of NUL-terminated strings.
     unsafe { std::ffi::CStr::from_ptr(pointer as *const _) }
         .to_str()
         .unwrap()
@@ -261,7 +261,7 @@ fn the_context_stack() {
         let mut flags = 0u32;
         ok!("cuCtxGetFlags", &mut flags);
         assert_eq!(flags, 8);
-        // Destroyed while current elsewhere.
+        // Destroyed while current on another thread.
         std::thread::spawn(move || {
             ok!("cuCtxSetCurrent", b);
             std::thread::spawn(move || ok!("cuCtxDestroy_v2", b))
@@ -443,7 +443,7 @@ fn the_primary_context() {
     ok!("cuDevicePrimaryCtxRelease_v2", 0);
     ok!("cuMemsetD8_v2", p, 1u8, 64u64);
     ok!("cuDevicePrimaryCtxReset_v2", 0);
-    // Everything is gone, the context is not.
+    // The contents are destroyed, the context is not.
     assert_eq!(cu!("cuMemFree_v2", p), Code::INVALID_VALUE.0);
     ok!("cuDevicePrimaryCtxRelease_v2", 0);
     assert_eq!(
@@ -457,7 +457,7 @@ fn the_primary_context() {
     ok!("cuDevicePrimaryCtxRetain", &mut b, 0);
     assert_eq!(a, b);
     ok!("cuMemAlloc_v2", &mut p, 64u64);
-    // A thread's default stream survives a reset of its context as a new stream.
+    // After a reset, a thread's default stream is a new stream.
     super::busy(2, 1);
     ok!("cuDevicePrimaryCtxReset_v2", 0);
     super::busy(2, 40);
@@ -505,7 +505,7 @@ fn pools() {
 #[test]
 fn a_forked_child_is_not_initialised() {
     ok!("cuInit", 0);
-    // SAFETY: the child makes only calls that answer at once, then ends without running destructors.
+    // SAFETY: the child only makes calls that return immediately, and exits without running destructors.
     unsafe {
         let pid = libc::fork();
         if pid == 0 {

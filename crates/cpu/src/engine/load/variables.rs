@@ -6,7 +6,7 @@ use cupyrite_ptx::ir::{InitElem, Module, Space, VarId, Variable};
 
 use super::error::{LoadError, LoadErrorKind, unresolved};
 use crate::engine::address_windows::function_address;
-use crate::memory::{AddressSpace, Kind, MemoryError};
+use crate::memory::{AddressSpace, MemoryError, RegionKind};
 
 /// Memory of a module's variables. The image and its kernels share it; the last one frees it.
 pub struct VariableMemory {
@@ -41,9 +41,9 @@ impl Placer<'_> {
     /// Allocates a variable and zeroes it.
     pub fn allocate(&mut self, v: &Variable) -> Result<u64, LoadError> {
         let kind = match v.space {
-            Space::Const => Kind::Const,
-            _ if v.managed => Kind::Managed,
-            _ => Kind::Global,
+            Space::Const => RegionKind::Const,
+            _ if v.managed => RegionKind::Managed,
+            _ => RegionKind::Global,
         };
         let size = v.size().max(1);
         let base = self
@@ -65,7 +65,7 @@ impl Placer<'_> {
                 }
             })?;
         self.memory.bases.push(base);
-        if kind == Kind::Const {
+        if kind == RegionKind::Const {
             self.const_ranges.push((base, size));
         }
         // Large allocations consist of new pages, which are zero; writing them would only commit memory.

@@ -12,7 +12,7 @@ use super::memory::{
 use super::warp::Warp;
 use crate::engine::fault_report::{FaultKind, LaneFault};
 use crate::engine::program::{BuiltinArg, BuiltinKind, BuiltinOp, Inst, MemSpace, fixed};
-use crate::memory::{Kind, Reach};
+use crate::memory::{Reach, RegionKind};
 
 /// Owner number of device-side heap blocks.
 pub const HEAP_OWNER: u64 = u64::MAX;
@@ -59,11 +59,9 @@ pub unsafe fn builtin(
             BuiltinKind::Free => {
                 let at = arg(cx, w, 0);
                 if at != 0 {
-                    match cx
-                        .launch
-                        .space
-                        .free_if(at, |r| r.kind == Kind::Internal && r.owner == HEAP_OWNER)
-                    {
+                    match cx.launch.space.free_if(at, |r| {
+                        r.kind == RegionKind::Internal && r.owner == HEAP_OWNER
+                    }) {
                         Ok(r) => {
                             HEAP_USED.fetch_sub(r.size, Ordering::Relaxed);
                         }
@@ -142,7 +140,7 @@ fn malloc(cx: &Context<'_>, size: u64) -> u64 {
     match cx
         .launch
         .space
-        .alloc_owned(size, 16, Kind::Internal, HEAP_OWNER, Reach::ALL)
+        .alloc_owned(size, 16, RegionKind::Internal, HEAP_OWNER, Reach::ALL)
     {
         Ok(r) => r.base,
         Err(_) => {

@@ -18,7 +18,7 @@ use crate::engine::limits::{MAX_LOCAL, MAX_SHARED, MAX_THREADS};
 use crate::engine::load::Kernel;
 use crate::engine::ops::Slot;
 use crate::engine::program::{Program, fixed};
-use crate::memory::{AddressSpace, Kind, Viewer};
+use crate::memory::{AddressSpace, RegionKind, Viewer};
 
 /// A kernel launch.
 pub struct LaunchSpec<'a> {
@@ -270,7 +270,7 @@ pub fn launch(spec: &LaunchSpec<'_>) -> Result<(), Fault> {
     let mut owned = Vec::new();
     let mut allocate = |bytes: u64| -> Result<u64, Fault> {
         let base = space
-            .alloc(bytes, 256, Kind::Internal)
+            .alloc(bytes, 256, RegionKind::Internal)
             .map_err(|e| refuse(format!("cannot allocate memory for the launch: {e}")))?;
         owned.push(ScopedAllocation { space, base });
         Ok(base)

@@ -13,7 +13,8 @@ use crate::engine::program::{Inst, TexDetail, TexKind, TexOp};
 use crate::memory::{Access, AddressSpace, Viewer};
 use crate::texture::objects::Object;
 use crate::texture::{
-    Coordinates, Detail, Fetch, Places, Row, Rows, Surface, Texture, read_element, write_element,
+    Coordinates, Detail, Fetch, Row, Rows, Surface, SurfaceAccess, Texture, read_element,
+    write_element,
 };
 
 /// Whether `[address, address + len)` lies in adjacent regions that `viewer` may read.
@@ -267,7 +268,7 @@ unsafe fn access(s: &Surface, regs: *mut u8, op: &TexOp, active: u32) -> ExecRes
     let bytes = width * op.values.len() as u32;
     // SAFETY: the operands lie in the register file.
     let places = unsafe {
-        Places {
+        SurfaceAccess {
             view: op.view,
             coordinates: op.coordinates.map(|at| row(regs, at)),
             layer: row(regs, op.layer),

@@ -14,12 +14,12 @@ fn put(addr: u64, value: u64) {
 }
 
 fn get(addr: u64) -> u64 {
-    // SAFETY: any eight bytes are a number.
+    // SAFETY: any eight bytes are a valid integer.
     unsafe { checked::read(addr) }.unwrap()
 }
 
 #[test]
-fn memory_appears_where_it_is_mapped() {
+fn mappings_show_physical_memory() {
     let s = space();
     let base = s.reserve(4 * UNIT, UNIT, 0).unwrap();
     assert_eq!(base % UNIT, 0);
@@ -32,7 +32,7 @@ fn memory_appears_where_it_is_mapped() {
     s.map(base, UNIT, &a, 0).unwrap();
     s.map(base + UNIT, UNIT, &b, 0).unwrap();
     s.map(base + 3 * UNIT, UNIT, &a, 0).unwrap();
-    // Not before a device may use it.
+    // Not before a device has access.
     assert!(s.find(base).is_none());
     assert!(s.mapping_at(base).unwrap().reach.is_none());
     for at in [base, base + UNIT, base + 3 * UNIT] {
@@ -63,7 +63,7 @@ fn memory_appears_where_it_is_mapped() {
 }
 
 #[test]
-fn wrong_requests_are_refused() {
+fn invalid_requests_are_refused() {
     let s = space();
     let bad = Err(MemoryError::InvalidRequest);
     assert_eq!(s.reserve(0, UNIT, 0), bad);
@@ -73,7 +73,7 @@ fn wrong_requests_are_refused() {
     assert!(s.create_physical(0, "", 0).is_err());
     assert!(s.create_physical(1 << 40, "", 0).is_err());
     let base = s.reserve(2 * UNIT, UNIT, 0).unwrap();
-    // A wish for a taken address is only a wish.
+    // A requested address that is in use is ignored.
     let other = s.reserve(UNIT, UNIT, base).unwrap();
     assert_ne!(other, base);
     s.unreserve(other, UNIT).unwrap();
@@ -101,7 +101,7 @@ fn wrong_requests_are_refused() {
         Err(MemoryError::NotMapped)
     );
     s.unmap(base, 2 * UNIT).unwrap();
-    // Nothing is left to be unmapped, in all of it or in part.
+    // Nothing remains to be unmapped, in whole or in part.
     s.unmap(base, 2 * UNIT).unwrap();
     s.unmap(base + UNIT, UNIT).unwrap();
     assert_eq!(s.unmap(base + UNIT, 2 * UNIT), Err(MemoryError::NotMapped));
@@ -113,7 +113,7 @@ fn wrong_requests_are_refused() {
 }
 
 #[test]
-fn a_pin_holds_an_unmapped_window_until_another_replaces_it() {
+fn pins_keep_unmapped_windows_until_they_are_replaced() {
     let s = space();
     let base = s.reserve(2 * UNIT, UNIT, 0).unwrap();
     let p = s.create_physical(2 * UNIT, "", 0).unwrap();
@@ -141,7 +141,7 @@ fn a_pin_holds_an_unmapped_window_until_another_replaces_it() {
 }
 
 #[test]
-fn a_descriptor_carries_memory_over() {
+fn descriptors_share_memory() {
     let (s, t) = (space(), space());
     let p = s.create_physical(UNIT, "label", 0).unwrap();
     let fd = p.export().unwrap().into_raw_fd();
@@ -156,10 +156,10 @@ fn a_descriptor_carries_memory_over() {
     t.map(b, UNIT, &q, 0).unwrap();
     put(a + 8, 99);
     assert_eq!(get(b + 8), 99);
-    // Its size is fixed: nobody can pull the memory away from under the other.
+    // The size is sealed, so no process can truncate the file.
     // SAFETY: the descriptor is open, and the call fails.
     assert_ne!(unsafe { libc::ftruncate(fd, 0) }, 0);
-    // SAFETY: closes a descriptor that `export` gave to this test.
+    // SAFETY: closes a descriptor that `export` returned to this test.
     unsafe { libc::close(fd) };
     for bad in [-1, fd, 0, i32::MAX] {
         assert!(t.import_physical(bad, 0).is_err());

@@ -10,7 +10,7 @@ use pyo3::ffi;
 
 use crate::bindings::descriptor::{Element, Int};
 use crate::bindings::errors;
-use crate::bindings::errors::{Kind, Site};
+use crate::bindings::errors::{ExceptionKind, Site};
 use crate::cpython::{Buffer, Obj, Owned, R, Raised};
 use crate::types;
 
@@ -392,7 +392,7 @@ fn no_nul(bytes: &[u8], site: Site) -> R<()> {
                 "{} has a nul character at position {at}, where C would end it",
                 site.prefix()
             );
-            Err(errors::raise(Kind::Value, &message))
+            Err(errors::raise(ExceptionKind::Value, &message))
         }
     }
 }
@@ -425,7 +425,7 @@ pub fn text_list(obj: Obj<'_>, count: Option<u64>, site: Site, keep: &mut Keep) 
             site.prefix(),
             items.len()
         );
-        return Err(errors::raise(Kind::Value, &message));
+        return Err(errors::raise(ExceptionKind::Value, &message));
     }
     let array = keep.array(items.len() * 8)?.cast::<u64>();
     for index in 0..items.len() {
@@ -443,7 +443,7 @@ pub fn text_list(obj: Obj<'_>, count: Option<u64>, site: Site, keep: &mut Keep) 
                 site.prefix(),
                 item.type_name()
             );
-            return Err(errors::raise(Kind::Type, &message));
+            return Err(errors::raise(ExceptionKind::Type, &message));
         };
         // SAFETY: the array has a word for each item.
         unsafe { array.add(index).write(text) };
@@ -468,7 +468,7 @@ fn check_texts(at: u64, count: u64, site: Site) -> R<()> {
                 "{}: there is no string number {index} at the address {at:#x}",
                 site.prefix()
             );
-            return Err(errors::raise(Kind::Value, &message));
+            return Err(errors::raise(ExceptionKind::Value, &message));
         }
     }
     Ok(())
@@ -519,7 +519,7 @@ pub fn buffer_in(obj: Obj<'_>, size: Option<(u64, &str)>, site: Site, keep: &mut
             site.prefix(),
             view.len()
         );
-        return Err(errors::raise(Kind::Value, &message));
+        return Err(errors::raise(ExceptionKind::Value, &message));
     }
     let at = view.address();
     keep.buffers.push(view);
@@ -571,7 +571,7 @@ fn no_buffer(obj: Obj<'_>, site: Site, wanted: &str) -> Raised {
         site.prefix(),
         obj.type_name()
     );
-    errors::raise(Kind::Value, &message)
+    errors::raise(ExceptionKind::Value, &message)
 }
 
 /// Refuses an address where there are not `size` readable bytes. Zero is a null pointer, which the library judges.
@@ -596,7 +596,7 @@ pub fn no_memory_at(at: u64, size: u64, site: Site) -> Raised {
         "{}: there is no memory of {size} bytes at the address {at:#x}",
         site.prefix()
     );
-    errors::raise(Kind::Value, &message)
+    errors::raise(ExceptionKind::Value, &message)
 }
 
 /// What `obj.getPtr()` says, if there is such a method.
@@ -751,7 +751,7 @@ fn element_type(of: Element, item: Obj<'_>, site: Site) -> Raised {
         site.prefix(),
         item.type_name()
     );
-    errors::raise(Kind::Type, &message)
+    errors::raise(ExceptionKind::Type, &message)
 }
 
 /// `bytes` from a nul-terminated string of C, `None` from null.

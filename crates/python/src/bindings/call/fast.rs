@@ -33,7 +33,7 @@ const WORDS: usize = 11;
 /// Where a C argument comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
-pub(super) enum From {
+pub(super) enum WordSource {
     /// Zero.
     Nothing,
     /// The address of the result with this index.
@@ -56,7 +56,7 @@ pub(super) enum From {
 /// One C argument.
 #[derive(Clone, Copy)]
 pub(super) struct Step {
-    pub(super) from: From,
+    pub(super) from: WordSource,
     /// Index of the Python argument or of the result.
     pub(super) index: u8,
     /// The handle's class, the enum, or the integer's bits.
@@ -118,7 +118,7 @@ impl Plan {
             last_word: 0,
             last: std::ptr::null_mut(),
             steps: [Step {
-                from: From::Nothing,
+                from: WordSource::Nothing,
                 index: 0,
                 id: 0,
             }; WORDS],
@@ -143,19 +143,19 @@ impl Plan {
         let mut seen = 0u32;
         for (step, word) in self.steps.iter_mut().zip(f.words) {
             let (from, index, id) = match *word {
-                Word::Null => (From::Nothing, 0, 0),
-                Word::Result(result) => (From::Result, result, 0),
+                Word::Null => (WordSource::Nothing, 0, 0),
+                Word::Result(result) => (WordSource::Result, result, 0),
                 Word::Arg(arg) => {
                     seen |= 1 << arg;
                     let (from, id) = match f.params[arg as usize].conv {
-                        Conv::Handle(ClassId(id), Int::U64) => (From::Handle, id),
-                        Conv::Handle(ClassId(id), Int::I32) => (From::Handle32, id),
-                        Conv::Enum(EnumId(id)) => (From::Enum, id),
+                        Conv::Handle(ClassId(id), Int::U64) => (WordSource::Handle, id),
+                        Conv::Handle(ClassId(id), Int::I32) => (WordSource::Handle32, id),
+                        Conv::Enum(EnumId(id)) => (WordSource::Enum, id),
                         Conv::Int(kind) | Conv::IntOrNone(kind) => integer(kind),
-                        Conv::VoidPtr(_) | Conv::VoidPtrPtr => (From::Address, 0),
+                        Conv::VoidPtr(_) | Conv::VoidPtrPtr => (WordSource::Address, 0),
                         Conv::KernelParams if !self.launches => {
                             self.launches = true;
-                            (From::Kernel, 0)
+                            (WordSource::Kernel, 0)
                         }
                         _ => return None,
                     };
@@ -256,7 +256,7 @@ impl Plan {
             // Last: it may run code of the program's, which must not run twice.
             let steps = (*this).steps.iter().take((*this).words as usize);
             for (step, word) in steps.zip(&mut words) {
-                if step.from == From::Kernel {
+                if step.from == WordSource::Kernel {
                     let site = Site {
                         func: f.name,
                         param: f.params[step.index as usize].name,
@@ -291,8 +291,8 @@ impl Plan {
                 let step = *self.steps.get_unchecked(at);
                 let index = step.index as usize;
                 match step.from {
-                    From::Nothing | From::Kernel => 0,
-                    From::Result => outs.add(index).addr() as u64,
+                    WordSource::Nothing | WordSource::Kernel => 0,
+                    WordSource::Result => outs.add(index).addr() as u64,
                     from => match value(Obj::new(*args.add(index)), from, step.id) {
                         Some(value) => value,
                         None => return false,
@@ -352,7 +352,7 @@ impl Plan {
             if answer == Answer::Nothing {
                 let last = (*this).last;
                 if status == 0 && !last.is_null() {
-                    return Ok(Obj::new(last).again());
+                    return Ok(Obj::new(last).owned());
                 }
                 return Plan::status(this, status);
             }
@@ -394,7 +394,7 @@ impl Plan {
                 && reference_count::is_unshared(last)
                 && types::renew_own_handle((*this).last_word as *mut ffi::PyObject, word)
             {
-                return Ok(Obj::new(last).again());
+                return Ok(Obj::new(last).owned());
             }
             Plan::new_handle(this, id, word)
         }
@@ -441,7 +441,7 @@ impl Plan {
         unsafe {
             let last = (*this).last;
             if !last.is_null() && (*this).last_word == word {
-                return Ok(Obj::new(last).again());
+                return Ok(Obj::new(last).owned());
             }
         }
         // SAFETY: as above.
@@ -458,14 +458,14 @@ impl Plan {
 
 /// An argument that needs no more than a glance.
 #[inline(always)]
-pub(super) fn value(obj: Obj<'_>, from: From, id: u16) -> Option<u64> {
+pub(super) fn value(obj: Obj<'_>, from: WordSource, id: u16) -> Option<u64> {
     match from {
-        From::Handle => {
+        WordSource::Handle => {
             if let Some(value) = types::own_handle(obj.ptr(), ClassId(id)) {
                 return Some(value);
             }
         }
-        From::Handle32 => {
+        WordSource::Handle32 => {
             if let Some(value) = types::own_handle32(obj.ptr(), ClassId(id)) {
                 return Some(i64::from(value).cast_unsigned());
             }
@@ -474,30 +474,30 @@ pub(super) fn value(obj: Obj<'_>, from: From, id: u16) -> Option<u64> {
     }
     if obj.is_exact_int() {
         return match from {
-            From::Unsigned => unsigned(obj, id),
-            From::Signed => signed(obj, id),
-            From::Handle32 | From::Enum => signed(obj, 32),
+            WordSource::Unsigned => unsigned(obj, id),
+            WordSource::Signed => signed(obj, id),
+            WordSource::Handle32 | WordSource::Enum => signed(obj, 32),
             _ => unsigned(obj, 64),
         };
     }
     match from {
-        From::Enum if types::is_member(obj.ptr(), EnumId(id)) => signed(obj, 32),
-        From::Handle | From::Handle32 | From::Address if obj.is_none() => Some(0),
+        WordSource::Enum if types::is_member(obj.ptr(), EnumId(id)) => signed(obj, 32),
+        WordSource::Handle | WordSource::Handle32 | WordSource::Address if obj.is_none() => Some(0),
         _ => None,
     }
 }
 
 /// How an integer of a type is taken.
-fn integer(kind: Int) -> (From, u16) {
+fn integer(kind: Int) -> (WordSource, u16) {
     match kind {
-        Int::U8 => (From::Unsigned, 8),
-        Int::U16 => (From::Unsigned, 16),
-        Int::U32 => (From::Unsigned, 32),
-        Int::U64 => (From::Unsigned, 64),
-        Int::I8 => (From::Signed, 8),
-        Int::I16 => (From::Signed, 16),
-        Int::I32 => (From::Signed, 32),
-        Int::I64 => (From::Signed, 64),
+        Int::U8 => (WordSource::Unsigned, 8),
+        Int::U16 => (WordSource::Unsigned, 16),
+        Int::U32 => (WordSource::Unsigned, 32),
+        Int::U64 => (WordSource::Unsigned, 64),
+        Int::I8 => (WordSource::Signed, 8),
+        Int::I16 => (WordSource::Signed, 16),
+        Int::I32 => (WordSource::Signed, 32),
+        Int::I64 => (WordSource::Signed, 64),
     }
 }
 

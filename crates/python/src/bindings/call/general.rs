@@ -17,7 +17,7 @@ use crate::bindings::descriptor::{
     Conv, Function, Int, Len, MAX_PARAMS, MAX_RESULTS, MAX_WORDS, Out, PLAIN_RESULTS, Word,
 };
 use crate::bindings::errors;
-use crate::bindings::errors::{Kind, Site};
+use crate::bindings::errors::{ExceptionKind, Site};
 use crate::bindings::kernel_arguments::Packer;
 use crate::bindings::{custom, symbols};
 use crate::cpython;
@@ -26,14 +26,14 @@ use crate::types;
 
 /// The arguments of a call, one for each parameter.
 #[derive(Clone, Copy)]
-pub struct Bound<'a> {
+pub struct Arguments<'a> {
     /// The function.
     pub f: &'static Function,
     args: *const *mut ffi::PyObject,
     life: std::marker::PhantomData<&'a ffi::PyObject>,
 }
 
-impl<'a> Bound<'a> {
+impl<'a> Arguments<'a> {
     /// The argument for parameter `index`; `None` if it was left to its default.
     #[inline(always)]
     pub fn get(self, index: usize) -> Option<Obj<'a>> {
@@ -90,14 +90,14 @@ impl Frame {
     ///
     /// The first argument that does not convert.
     #[inline]
-    pub fn convert(&mut self, bound: Bound<'_>) -> R<()> {
+    pub fn convert(&mut self, arguments: Arguments<'_>) -> R<()> {
         let mut later = 0u32;
-        for (index, param) in bound.f.params.iter().enumerate() {
-            let Some(obj) = bound.get(index) else {
+        for (index, param) in arguments.f.params.iter().enumerate() {
+            let Some(obj) = arguments.get(index) else {
                 self.vals[index] = param.default.unwrap_or(0).cast_unsigned();
                 continue;
             };
-            let site = bound.site(index);
+            let site = arguments.site(index);
             self.vals[index] = match param.conv {
                 Conv::Int(kind) => convert::int(obj, kind, site)?,
                 Conv::Handle(id, kind) => handle(obj, id, kind, site)?,
@@ -137,22 +137,22 @@ impl Frame {
         while later != 0 {
             let index = later.trailing_zeros() as usize;
             later &= later - 1;
-            self.convert_late(bound, index)?;
+            self.convert_late(arguments, index)?;
         }
         Ok(())
     }
 
     /// Converts what depends on other arguments.
-    fn convert_late(&mut self, bound: Bound<'_>, index: usize) -> R<()> {
-        let Some(obj) = bound.get(index) else {
+    fn convert_late(&mut self, arguments: Arguments<'_>, index: usize) -> R<()> {
+        let Some(obj) = arguments.get(index) else {
             return Ok(());
         };
-        let site = bound.site(index);
-        let param = &bound.f.params[index];
+        let site = arguments.site(index);
+        let param = &arguments.f.params[index];
         self.vals[index] = match param.conv {
             Conv::VoidPtr(Some(size)) => {
                 let (address, len) = convert::void_ptr(obj, site, &mut self.keep)?;
-                let name = bound.f.params[size as usize].name;
+                let name = arguments.f.params[size as usize].name;
                 check_room(len, self.vals[size as usize], site, name)?;
                 if param.name == "dstHost" && obj.is_bytes() {
                     convert::bytes_out(obj, site, &mut self.keep)?.0
@@ -169,7 +169,7 @@ impl Frame {
             Conv::BytesOut(size) => {
                 let (address, len) = convert::bytes_out(obj, site, &mut self.keep)?;
                 if let Some(size) = size {
-                    let name = bound.f.params[size as usize].name;
+                    let name = arguments.f.params[size as usize].name;
                     check_room(Some(len), self.vals[size as usize], site, name)?;
                 }
                 address
@@ -177,17 +177,19 @@ impl Frame {
             // C takes an array where Python can give one element: a larger count would read past it.
             Conv::HandleArray(_, kind, count) => {
                 let value = convert::handle(obj, kind, site)?;
-                self.check_single(bound, obj, count, site)?;
+                self.check_single(arguments, obj, count, site)?;
                 value
             }
             Conv::StructArray(id, count) => {
                 let value = convert::structure(obj, id, true, site)?;
-                self.check_single(bound, obj, count, site)?;
+                self.check_single(arguments, obj, count, site)?;
                 value
             }
             Conv::List(of, count) => {
-                let least =
-                    count.map(|c| self.count(bound, c.param).saturating_sub(u64::from(c.less)));
+                let least = count.map(|c| {
+                    self.count(arguments, c.param)
+                        .saturating_sub(u64::from(c.less))
+                });
                 let optional = count.is_some_and(|c| c.optional);
                 convert::list(obj, of, least, optional, site, &mut self.keep)?
             }
@@ -196,18 +198,18 @@ impl Frame {
                 tagged_values::attribute_in(selector, by, obj, site, &mut self.keep)?
             }
             Conv::Options(selector, by, count) => {
-                let options = bound.get(by as usize);
-                let count = self.count(bound, count);
+                let options = arguments.get(by as usize);
+                let count = self.count(arguments, count);
                 tagged_values::options(selector, options, count, obj, site, &mut self.keep)?
             }
             Conv::StrList(count) => {
-                let count = count.map(|count| self.count(bound, count));
+                let count = count.map(|count| self.count(arguments, count));
                 convert::text_list(obj, count, site, &mut self.keep)?
             }
             Conv::Buffer(size) => {
                 let size = size.map(|size| {
-                    let name = bound.f.params[size as usize].name;
-                    (self.count(bound, size), name)
+                    let name = arguments.f.params[size as usize].name;
+                    (self.count(arguments, size), name)
                 });
                 convert::buffer_in(obj, size, site, &mut self.keep)?
             }
@@ -216,17 +218,17 @@ impl Frame {
         Ok(())
     }
 
-    fn check_single(&self, bound: Bound<'_>, obj: Obj<'_>, count: u8, site: Site) -> R<()> {
-        match self.count(bound, count) {
+    fn check_single(&self, arguments: Arguments<'_>, obj: Obj<'_>, count: u8, site: Site) -> R<()> {
+        match self.count(arguments, count) {
             want if want > 1 && !obj.is_none() => Err(errors::too_few(site, 1, want)),
             _ => Ok(()),
         }
     }
 
     /// The value of a count parameter; negative counts are as good as 0 here (C refuses them).
-    fn count(&self, bound: Bound<'_>, index: u8) -> u64 {
+    fn count(&self, arguments: Arguments<'_>, index: u8) -> u64 {
         let value = self.vals[index as usize];
-        match bound.f.params[index as usize].conv {
+        match arguments.f.params[index as usize].conv {
             Conv::Int(Int::I32 | Int::I64) => value.cast_signed().max(0).cast_unsigned(),
             _ => value,
         }
@@ -238,8 +240,8 @@ impl Frame {
     ///
     /// Memory.
     #[inline]
-    pub fn provide(&mut self, bound: Bound<'_>) -> R<()> {
-        for (index, result) in bound.f.results.iter().enumerate() {
+    pub fn provide(&mut self, arguments: Arguments<'_>) -> R<()> {
+        for (index, result) in arguments.f.results.iter().enumerate() {
             self.outs[index] = match result.kind {
                 Out::Struct(id) => {
                     let Some((object, address)) = types::new_struct(id) else {
@@ -250,8 +252,8 @@ impl Frame {
                 }
                 Out::Bytes(len, _) => {
                     let given = len;
-                    let len =
-                        usize::try_from(self.len(bound, len)).map_err(|_| errors::no_memory())?;
+                    let len = usize::try_from(self.len(arguments, len))
+                        .map_err(|_| errors::no_memory())?;
                     let Ok(len) = ffi::Py_ssize_t::try_from(len) else {
                         return Err(errors::no_memory());
                     };
@@ -279,7 +281,7 @@ impl Frame {
                     }
                 }
                 Out::List(of, len) => {
-                    let len = self.len(bound, len);
+                    let len = self.len(arguments, len);
                     let bytes = usize::try_from(len)
                         .ok()
                         .and_then(|len| len.checked_mul(of.size()))
@@ -288,7 +290,7 @@ impl Frame {
                 }
                 Out::Attribute(selector, by) => {
                     let by = self.vals[by as usize];
-                    let site = result_site(bound, index);
+                    let site = result_site(arguments, index);
                     tagged_values::attribute_storage(selector, by, site, &mut self.keep)?
                 }
                 _ => continue,
@@ -298,9 +300,9 @@ impl Frame {
     }
 
     /// A number of elements known before the call.
-    pub fn len(&self, bound: Bound<'_>, len: Len) -> u64 {
+    pub fn len(&self, arguments: Arguments<'_>, len: Len) -> u64 {
         match len {
-            Len::Arg(index) => self.count(bound, index),
+            Len::Arg(index) => self.count(arguments, index),
             Len::Const(n) => u64::from(n),
             // Known only after the first call (`raising`).
             Len::Counted => 0,
@@ -309,24 +311,24 @@ impl Frame {
 
     /// Fills in C's arguments.
     #[inline]
-    pub fn words(&mut self, bound: Bound<'_>) -> [u64; MAX_WORDS] {
+    pub fn words(&mut self, arguments: Arguments<'_>) -> [u64; MAX_WORDS] {
         let mut words = [0u64; MAX_WORDS];
         let vals = self.vals.as_mut_ptr();
         let outs = self.outs.as_mut_ptr();
-        for (word, from) in words.iter_mut().zip(bound.f.words) {
+        for (word, from) in words.iter_mut().zip(arguments.f.words) {
             // SAFETY: all indices lead into their tables (`desc::verify`, when this is compiled).
             *word = unsafe {
                 match *from {
                     Word::Arg(arg) => *vals.add(arg as usize),
-                    Word::ArgAddress(arg) => self.address_of(bound, arg),
-                    Word::Result(result) => match bound.f.results[result as usize].kind {
+                    Word::ArgAddress(arg) => self.address_of(arguments, arg),
+                    Word::Result(result) => match arguments.f.results[result as usize].kind {
                         Out::Struct(_) | Out::Bytes(..) | Out::List(..) | Out::Attribute(..) => {
                             *outs.add(result as usize)
                         }
                         _ => outs.add(result as usize).addr() as u64,
                     },
                     Word::InOut(arg, result) => {
-                        if bound.get(arg as usize).is_some_and(Obj::is_none) {
+                        if arguments.get(arg as usize).is_some_and(Obj::is_none) {
                             self.absent |= 1 << result;
                             0
                         } else {
@@ -344,9 +346,9 @@ impl Frame {
     }
 
     /// The address C gets for an argument that it takes by pointer.
-    unsafe fn address_of(&mut self, bound: Bound<'_>, arg: u8) -> u64 {
-        let param = &bound.f.params[arg as usize];
-        let obj = bound.get(arg as usize);
+    unsafe fn address_of(&mut self, arguments: Arguments<'_>, arg: u8) -> u64 {
+        let param = &arguments.f.params[arg as usize];
+        let obj = arguments.get(arg as usize);
         if obj.is_some_and(Obj::is_none) {
             return 0;
         }
@@ -370,9 +372,9 @@ impl Frame {
     ///
     /// Memory.
     #[inline]
-    pub fn result(&mut self, bound: Bound<'_>, index: usize) -> R<Owned> {
+    pub fn result(&mut self, arguments: Arguments<'_>, index: usize) -> R<Owned> {
         let word = self.outs[index];
-        match bound.f.results[index].kind {
+        match arguments.f.results[index].kind {
             Out::Struct(_) => {
                 let object = self.object(index)?;
                 types::sync_out(object.ptr());
@@ -391,12 +393,13 @@ impl Frame {
                 Ok(object)
             }
             Out::List(of, len) => {
-                let len = usize::try_from(self.len(bound, len)).map_err(|_| errors::no_memory())?;
+                let len =
+                    usize::try_from(self.len(arguments, len)).map_err(|_| errors::no_memory())?;
                 tagged_values::list_from(std::ptr::with_exposed_provenance(address(word)), len, of)
             }
             Out::Attribute(selector, by) => {
                 let by = self.vals[by as usize];
-                tagged_values::attribute_out(selector, by, word, result_site(bound, index))
+                tagged_values::attribute_out(selector, by, word, result_site(arguments, index))
             }
             kind => word_result(kind, word),
         }
@@ -410,7 +413,10 @@ impl Frame {
     pub fn object(&mut self, index: usize) -> R<Owned> {
         match self.objects.iter().position(|(at, _)| *at == index) {
             Some(at) => Ok(self.objects.swap_remove(at).1),
-            None => Err(errors::raise(Kind::System, "a result has no storage")),
+            None => Err(errors::raise(
+                ExceptionKind::System,
+                "a result has no storage",
+            )),
         }
     }
 }
@@ -422,10 +428,10 @@ pub fn address(word: u64) -> usize {
     word as usize
 }
 
-fn result_site(bound: Bound<'_>, index: usize) -> Site {
+fn result_site(arguments: Arguments<'_>, index: usize) -> Site {
     Site {
-        func: bound.f.name,
-        param: bound.f.results[index].name,
+        func: arguments.f.name,
+        param: arguments.f.results[index].name,
     }
 }
 
@@ -476,7 +482,7 @@ pub fn check_room(len: Option<usize>, needed: u64, site: Site, size: &str) -> R<
                 "{}: the buffer has {len} bytes, but {size} is {needed}",
                 site.prefix()
             );
-            Err(errors::raise(Kind::Value, &message))
+            Err(errors::raise(ExceptionKind::Value, &message))
         }
         _ => Ok(()),
     }
@@ -502,7 +508,7 @@ fn check_rows(len: Option<usize>, pitch: u64, width: u64, rows: u64, site: Site)
             "{}: the buffer has {len} bytes, but {rows} rows of {width} bytes, {pitch} apart, are more",
             site.prefix()
         );
-        return Err(errors::raise(Kind::Value, &message));
+        return Err(errors::raise(ExceptionKind::Value, &message));
     }
     Ok(())
 }
@@ -573,16 +579,16 @@ pub fn answer(
 ///
 /// Anything the steps raise.
 #[inline]
-pub fn plain(bound: Bound<'_>) -> R<Owned> {
-    let f = bound.f;
+pub fn plain(arguments: Arguments<'_>) -> R<Owned> {
+    let f = arguments.f;
     let mut outs = [0u64; PLAIN_RESULTS];
     let out = outs.as_mut_ptr();
     let mut words = [const { MaybeUninit::<u64>::uninit() }; MAX_WORDS];
     for (word, from) in words.iter_mut().zip(f.words) {
         word.write(match *from {
-            Word::Arg(arg) => match plain_word(bound, arg as usize)? {
+            Word::Arg(arg) => match plain_word(arguments, arg as usize)? {
                 Some(word) => word,
-                None => return general(bound),
+                None => return general(arguments),
             },
             // SAFETY: a plain function has at most `PLAIN_RESULTS` results.
             Word::Result(result) => unsafe { out.add(result as usize).addr() as u64 },
@@ -612,12 +618,12 @@ fn handle(obj: Obj<'_>, id: types::ClassId, kind: Int, site: Site) -> R<u64> {
 /// The word for an argument of a plain function; `None` for memory that must be kept while C works, which the general
 /// engine does.
 #[inline]
-fn plain_word(bound: Bound<'_>, index: usize) -> R<Option<u64>> {
-    let param = &bound.f.params[index];
-    let Some(obj) = bound.get(index) else {
+fn plain_word(arguments: Arguments<'_>, index: usize) -> R<Option<u64>> {
+    let param = &arguments.f.params[index];
+    let Some(obj) = arguments.get(index) else {
         return Ok(Some(param.default.unwrap_or(0).cast_unsigned()));
     };
-    let site = bound.site(index);
+    let site = arguments.site(index);
     match param.conv {
         Conv::Handle(id, kind) => handle(obj, id, kind, site),
         Conv::Enum(_) => convert::enumerator(obj, site),
@@ -657,18 +663,18 @@ pub fn word_result(kind: Out, word: u64) -> R<Owned> {
 ///
 /// Anything the five steps raise.
 #[inline]
-pub fn general(bound: Bound<'_>) -> R<Owned> {
-    let f = bound.f;
+pub fn general(arguments: Arguments<'_>) -> R<Owned> {
+    let f = arguments.f;
     let mut frame = Frame::new();
-    frame.convert(bound)?;
-    frame.provide(bound)?;
-    let words = frame.words(bound);
+    frame.convert(arguments)?;
+    frame.provide(arguments)?;
+    let words = frame.words(arguments);
     let status = invoke(f, &words)?;
     answer(f.library, status, f.results.len(), |index| {
         if frame.absent & 1 << index != 0 {
             return Ok(cpython::none());
         }
-        frame.result(bound, index)
+        frame.result(arguments, index)
     })
 }
 
@@ -690,17 +696,17 @@ pub unsafe fn vectorcall(
     kwnames: *mut ffi::PyObject,
 ) -> R<Owned> {
     if kwnames.is_null() && nargs == f.params.len() {
-        let bound = Bound {
+        let arguments = Arguments {
             f,
             args,
             life: std::marker::PhantomData,
         };
-        return custom::dispatch(bound);
+        return custom::dispatch(arguments);
     }
     let mut room = [std::ptr::null_mut(); MAX_PARAMS];
     // SAFETY: as promised by the caller.
     unsafe { bind(f, args, nargs, kwnames, &mut room)? };
-    custom::dispatch(Bound {
+    custom::dispatch(Arguments {
         f,
         args: room.as_ptr(),
         life: std::marker::PhantomData,
@@ -745,11 +751,11 @@ unsafe fn bind(
             Some(at) if room[at].is_null() => room[at] = value,
             Some(_) => {
                 let message = format!("{}() got multiple values for argument '{name}'", f.name);
-                return Err(errors::raise(Kind::Type, &message));
+                return Err(errors::raise(ExceptionKind::Type, &message));
             }
             None => {
                 let message = format!("{}() got an unexpected keyword argument '{name}'", f.name);
-                return Err(errors::raise(Kind::Type, &message));
+                return Err(errors::raise(ExceptionKind::Type, &message));
             }
         }
     }
@@ -759,7 +765,7 @@ unsafe fn bind(
                 return Err(wrong_count(f, nargs));
             }
             let message = format!("{}() missing required argument: '{}'", f.name, param.name);
-            return Err(errors::raise(Kind::Type, &message));
+            return Err(errors::raise(ExceptionKind::Type, &message));
         }
     }
     Ok(())
@@ -794,5 +800,5 @@ fn wrong_count(f: &'static Function, given: usize) -> Raised {
             if least == most { "exactly" } else { "at most" },
         )
     };
-    errors::raise(Kind::Type, &message)
+    errors::raise(ExceptionKind::Type, &message)
 }

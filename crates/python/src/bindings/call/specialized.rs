@@ -8,7 +8,7 @@ use std::sync::atomic::Ordering;
 
 use pyo3::ffi;
 
-use crate::bindings::call::fast::{Answer, From, Plan, value};
+use crate::bindings::call::fast::{Answer, Plan, WordSource, value};
 use crate::bindings::descriptor::PLAIN_RESULTS;
 use crate::bindings::function;
 use crate::bindings::function::VectorCall;
@@ -17,10 +17,10 @@ use crate::cpython;
 use crate::cpython::{Obj, Owned, R, Raised};
 
 /// Where a C argument comes from and what C takes.
-trait Kind {
+trait WordKind {
     /// As C has it. Signed and unsigned are passed alike.
     type C;
-    const FROM: From;
+    const FROM: WordSource;
     /// Of an integer; 0 for everything else.
     const BITS: u16;
 
@@ -38,9 +38,9 @@ macro_rules! kinds {
         $(#[$doc])*
         struct $name;
 
-        impl Kind for $name {
+        impl WordKind for $name {
             type C = $c;
-            const FROM: From = From::$from;
+            const FROM: WordSource = WordSource::$from;
             const BITS: u16 = $bits;
 
             #[inline(always)]
@@ -51,7 +51,7 @@ macro_rules! kinds {
                     let obj = Obj::new(**args);
                     *args = args.add(1);
                     // `value` says which words fit.
-                    value(obj, From::$from, id).map(|word| word as $c)
+                    value(obj, WordSource::$from, id).map(|word| word as $c)
                 }
             }
         }
@@ -76,9 +76,9 @@ kinds! {
 /// The place of the result.
 struct Out;
 
-impl Kind for Out {
+impl WordKind for Out {
     type C = *mut u64;
-    const FROM: From = From::Result;
+    const FROM: WordSource = WordSource::Result;
     const BITS: u16 = 0;
 
     #[inline(always)]
@@ -132,7 +132,7 @@ impl Finish for Nothing {
         unsafe {
             let last = (*plan).last;
             if status == 0 && !last.is_null() {
-                return Ok(Obj::new(last).again());
+                return Ok(Obj::new(last).owned());
             }
             Plan::status(plan, i64::from(status))
         }
@@ -155,7 +155,7 @@ impl Finish for Value {
         unsafe {
             let last = (*plan).last;
             if status == 0 && !last.is_null() && (*plan).last_word == out {
-                return Ok(Obj::new(last).again());
+                return Ok(Obj::new(last).owned());
             }
             other(plan, callable, status, out)
         }
@@ -197,13 +197,13 @@ unsafe fn other(plan: *mut Plan, callable: *mut ffi::PyObject, status: i32, out:
 /// The vectorcall of functions with so many C parameters.
 macro_rules! with_words {
     ($name:ident: $($kind:ident $word:ident $index:literal)*) => {
-        unsafe extern "C" fn $name<A: Finish, $($kind: Kind),*>(
+        unsafe extern "C" fn $name<A: Finish, $($kind: WordKind),*>(
             callable: *mut ffi::PyObject,
             args: *const *mut ffi::PyObject,
             nargsf: usize,
             kwnames: *mut ffi::PyObject,
         ) -> *mut ffi::PyObject {
-            let expected = const { 0 $(+ ($kind::FROM as usize != From::Result as usize) as usize)* };
+            let expected = const { 0 $(+ ($kind::FROM as usize != WordSource::Result as usize) as usize)* };
             // SAFETY: the protocol gives a function object and as many arguments as it says, on an attached thread.
             // Function objects with this vectorcall have a plan of this shape, whose symbol is a function of this C
             // signature that returns a status: `Plan::new` and `of` have seen to that. What C writes to lies in this frame.
@@ -261,7 +261,7 @@ with_words!(with5: A0 a0 0 A1 a1 1 A2 a2 2 A3 a3 3 A4 a4 4);
 
 /// A shape and its vectorcall.
 struct Shape {
-    words: &'static [(From, u16)],
+    words: &'static [(WordSource, u16)],
     answer: fn(Answer) -> bool,
     call: VectorCall,
 }
@@ -321,8 +321,8 @@ impl Shape {
         let mut arguments = 0;
         let every = self.words.len() == steps.len()
             && self.words.iter().zip(steps).all(|(&(from, bits), step)| {
-                let integer = matches!(from, From::Unsigned | From::Signed);
-                let index = if from == From::Result {
+                let integer = matches!(from, WordSource::Unsigned | WordSource::Signed);
+                let index = if from == WordSource::Result {
                     0
                 } else {
                     arguments += 1;

@@ -1,11 +1,11 @@
 //! What functions of cuDLA do beside the tables.
 
 use crate::bindings::call::convert;
-use crate::bindings::call::general::{Bound, address};
+use crate::bindings::call::general::{Arguments, address};
 use crate::bindings::custom::nvml::required;
 use crate::bindings::descriptor::{Int, Special};
 use crate::bindings::errors;
-use crate::bindings::errors::Kind;
+use crate::bindings::errors::ExceptionKind;
 use crate::bindings::raising;
 use crate::cpython;
 use crate::cpython::{Owned, R, Raised};
@@ -18,11 +18,11 @@ use crate::types::exceptions;
 /// # Errors
 ///
 /// Anything.
-pub fn by_hand(bound: Bound<'_>) -> Option<R<Owned>> {
-    Some(match bound.f.special {
-        Special::CudlaCreateDevice => create_device(bound),
-        Special::CudlaModuleAttributes => module_attributes(bound),
-        Special::CudlaSubmitTask => submit_task(bound),
+pub fn by_hand(arguments: Arguments<'_>) -> Option<R<Owned>> {
+    Some(match arguments.f.special {
+        Special::CudlaCreateDevice => create_device(arguments),
+        Special::CudlaModuleAttributes => module_attributes(arguments),
+        Special::CudlaSubmitTask => submit_task(arguments),
         _ => return None,
     })
 }
@@ -33,29 +33,29 @@ const STANDALONE: u64 = 1;
 const UNSUPPORTED: i64 = 13;
 
 /// `(device, flags)`
-fn create_device(bound: Bound<'_>) -> R<Owned> {
-    let (obj, site) = required(bound, 1)?;
+fn create_device(arguments: Arguments<'_>) -> R<Owned> {
+    let (obj, site) = required(arguments, 1)?;
     if convert::int(obj, Int::U32, site)? == STANDALONE {
         return Err(exceptions::raise_status(
-            bound.f.library,
+            arguments.f.library,
             UNSUPPORTED,
             None,
             None,
             Some("standalone mode is not available from Python"),
         ));
     }
-    raising::call(bound)
+    raising::call(arguments)
 }
 
 /// `(h_module, attr_type)`: a number, or a list of descriptors.
-fn module_attributes(bound: Bound<'_>) -> R<Owned> {
-    let (obj, site) = required(bound, 0)?;
+fn module_attributes(arguments: Arguments<'_>) -> R<Owned> {
+    let (obj, site) = required(arguments, 0)?;
     let module = convert::address(obj, site)?;
-    let (obj, site) = required(bound, 1)?;
+    let (obj, site) = required(arguments, 1)?;
     let which = convert::int(obj, Int::I32, site)?;
     let ask = |which: u64, value: &mut u64| {
         let at = std::ptr::from_mut(value);
-        raising::by_words(bound.f, &[module, which, at.addr() as u64])
+        raising::by_words(arguments.f, &[module, which, at.addr() as u64])
     };
     let mut value = 0u64;
     match which {
@@ -84,7 +84,7 @@ fn module_attributes(bound: Bound<'_>) -> R<Owned> {
             }))
         }
         _ => Err(errors::raise(
-            Kind::Value,
+            ExceptionKind::Value,
             &format!(
                 "{} must be 0 to 4, not {}",
                 site.prefix(),
@@ -101,18 +101,18 @@ fn read(value: &u64) -> u64 {
 }
 
 /// `(dev_handle, ptr_to_tasks, num_tasks, stream, flags)`: one `Task`, or the address of an array of them.
-fn submit_task(bound: Bound<'_>) -> R<Owned> {
+fn submit_task(arguments: Arguments<'_>) -> R<Owned> {
     let int = |index: usize, kind| {
-        let (obj, site) = required(bound, index)?;
+        let (obj, site) = required(arguments, index)?;
         convert::int(obj, kind, site)
     };
     let handle = |index: usize| {
-        let (obj, site) = required(bound, index)?;
+        let (obj, site) = required(arguments, index)?;
         convert::address(obj, site)
     };
     let device = handle(0)?;
     let count = int(2, Int::U32)?;
-    let (obj, site) = required(bound, 1)?;
+    let (obj, site) = required(arguments, 1)?;
     let tasks = match types::pod_ptr(obj.ptr(), Some(class::Task)) {
         Some(at) => {
             if !types::prepare_struct(obj.ptr()) {
@@ -124,7 +124,7 @@ fn submit_task(bound: Bound<'_>) -> R<Owned> {
                     "{} has {have} tasks, but num_tasks is {count}",
                     site.prefix()
                 );
-                return Err(errors::raise(Kind::Value, &message));
+                return Err(errors::raise(ExceptionKind::Value, &message));
             }
             at.addr() as u64
         }
@@ -137,6 +137,6 @@ fn submit_task(bound: Bound<'_>) -> R<Owned> {
         None => return Err(errors::wrong_type(site, "Task or an address", obj)),
     };
     let (stream, flags) = (handle(3)?, int(4, Int::U32)?);
-    raising::by_words(bound.f, &[device, tasks, count, stream, flags])?;
+    raising::by_words(arguments.f, &[device, tasks, count, stream, flags])?;
     Ok(cpython::none())
 }

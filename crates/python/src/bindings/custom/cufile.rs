@@ -2,10 +2,10 @@
 //! some, which are NVIDIA's.
 
 use crate::bindings::call::convert;
-use crate::bindings::call::general::Bound;
+use crate::bindings::call::general::Arguments;
 use crate::bindings::descriptor::{Int, Special};
 use crate::bindings::errors;
-use crate::bindings::errors::Kind;
+use crate::bindings::errors::ExceptionKind;
 use crate::cpython;
 use crate::cpython::{Owned, R};
 
@@ -14,19 +14,22 @@ use crate::cpython::{Owned, R};
 /// # Errors
 ///
 /// Anything.
-pub fn by_hand(bound: Bound<'_>) -> Option<R<Owned>> {
-    match bound.f.special {
-        Special::OpStatusError => Some(op_status_error(bound)),
+pub fn by_hand(arguments: Arguments<'_>) -> Option<R<Owned>> {
+    match arguments.f.special {
+        Special::OpStatusError => Some(op_status_error(arguments)),
         _ => None,
     }
 }
 
 /// `op_status_error(status)`: what a status means.
-fn op_status_error(bound: Bound<'_>) -> R<Owned> {
-    let Some(obj) = bound.get(0) else {
-        return Err(errors::raise(Kind::System, "a parameter without a value"));
+fn op_status_error(arguments: Arguments<'_>) -> R<Owned> {
+    let Some(obj) = arguments.get(0) else {
+        return Err(errors::raise(
+            ExceptionKind::System,
+            "a parameter without a value",
+        ));
     };
-    let status = convert::int(obj, Int::I32, bound.site(0))?;
+    let status = convert::int(obj, Int::I32, arguments.site(0))?;
     cpython::from_str(match words(status.cast_signed()) {
         "" => "unknown status of cuFile",
         words => words,

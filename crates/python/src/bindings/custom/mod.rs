@@ -15,10 +15,10 @@ use cupyrite_sys::loader::{self, CudaLibrary};
 use crate::bindings::call::convert;
 use crate::bindings::call::convert::Keep;
 use crate::bindings::call::general;
-use crate::bindings::call::general::{Bound, Frame, address};
+use crate::bindings::call::general::{Arguments, Frame, address};
 use crate::bindings::descriptor::{Element, Function, Int, MAX_WORDS, Special};
 use crate::bindings::errors;
-use crate::bindings::errors::Kind;
+use crate::bindings::errors::ExceptionKind;
 use crate::bindings::{raising, symbols};
 use crate::cpython;
 use crate::cpython::{Obj, Owned, R};
@@ -32,51 +32,51 @@ use crate::types;
 ///
 /// Anything.
 #[inline]
-pub fn dispatch(bound: Bound<'_>) -> R<Owned> {
-    if bound.f.plain {
-        return general::plain(bound);
+pub fn dispatch(arguments: Arguments<'_>) -> R<Owned> {
+    if arguments.f.plain {
+        return general::plain(arguments);
     }
-    match bound.f.special {
-        Special::None => general::general(bound),
-        Special::Raising => raising::call(bound),
-        _ => by_hand(bound),
+    match arguments.f.special {
+        Special::None => general::general(arguments),
+        Special::Raising => raising::call(arguments),
+        _ => by_hand(arguments),
     }
 }
 
 #[inline(never)]
-fn by_hand(bound: Bound<'_>) -> R<Owned> {
-    match bound.f.special {
-        Special::None => general::general(bound),
-        Special::CtxCreate => ctx_create(bound),
-        Special::CoredumpGet => coredump_get(bound),
-        Special::CoredumpSet => coredump_set(bound),
-        Special::PointerGetAttributes => pointer_get_attributes(bound),
-        Special::RangeGetAttribute => range_get_attribute(bound),
-        Special::RangeGetAttributes => range_get_attributes(bound),
-        Special::CaptureInfo => capture_info(bound),
-        Special::LinkCreate => link_create(bound),
-        Special::LinkDestroy => link_destroy(bound),
-        Special::NvrtcGet => nvrtc_get(bound),
-        Special::NvrtcArchs => nvrtc_archs(bound),
-        Special::ErrorText => error_text(bound),
-        Special::Sizeof => sizeof(bound),
-        Special::Raising => raising::call(bound),
-        _ => runtime::by_hand(bound)
-            .or_else(|| nvml::by_hand(bound))
-            .or_else(|| cufile::by_hand(bound))
-            .or_else(|| cudla::by_hand(bound))
-            .unwrap_or_else(|| raising::call(bound)),
+fn by_hand(arguments: Arguments<'_>) -> R<Owned> {
+    match arguments.f.special {
+        Special::None => general::general(arguments),
+        Special::CtxCreate => ctx_create(arguments),
+        Special::CoredumpGet => coredump_get(arguments),
+        Special::CoredumpSet => coredump_set(arguments),
+        Special::PointerGetAttributes => pointer_get_attributes(arguments),
+        Special::RangeGetAttribute => range_get_attribute(arguments),
+        Special::RangeGetAttributes => range_get_attributes(arguments),
+        Special::CaptureInfo => capture_info(arguments),
+        Special::LinkCreate => link_create(arguments),
+        Special::LinkDestroy => link_destroy(arguments),
+        Special::NvrtcGet => nvrtc_get(arguments),
+        Special::NvrtcArchs => nvrtc_archs(arguments),
+        Special::ErrorText => error_text(arguments),
+        Special::Sizeof => sizeof(arguments),
+        Special::Raising => raising::call(arguments),
+        _ => runtime::by_hand(arguments)
+            .or_else(|| nvml::by_hand(arguments))
+            .or_else(|| cufile::by_hand(arguments))
+            .or_else(|| cudla::by_hand(arguments))
+            .unwrap_or_else(|| raising::call(arguments)),
     }
 }
 
 /// The argument for parameter `index`, which has no default.
-pub fn required<'a>(bound: Bound<'a>, index: usize) -> R<Obj<'a>> {
-    bound.get(index).ok_or_else(|| {
+pub fn required<'a>(arguments: Arguments<'a>, index: usize) -> R<Obj<'a>> {
+    arguments.get(index).ok_or_else(|| {
         let message = format!(
             "{}() missing required argument: '{}'",
-            bound.f.name, bound.f.params[index].name
+            arguments.f.name, arguments.f.params[index].name
         );
-        errors::raise(Kind::Type, &message)
+        errors::raise(ExceptionKind::Type, &message)
     })
 }
 
@@ -87,11 +87,11 @@ pub fn skipped_parameters(f: &Function, positional: usize, keywords: usize) -> u
 
 /// `cuCtxCreate`. Drivers before CUDA 12.5 lack the form with a parameter block; without one the older form does
 /// the same.
-fn ctx_create(bound: Bound<'_>) -> R<Owned> {
-    let f = bound.f;
+fn ctx_create(arguments: Arguments<'_>) -> R<Owned> {
+    let f = arguments.f;
     let mut frame = Frame::new();
-    frame.convert(bound)?;
-    let words = frame.words(bound);
+    frame.convert(arguments)?;
+    let words = frame.words(arguments);
     let status = if frame.vals[0] == 0 && older_driver(f)? {
         let older = Symbol::cuCtxCreate_cuda12 as usize;
         let symbol = symbols::symbol_at(f.library, older, f.name)?;
@@ -108,7 +108,7 @@ fn ctx_create(bound: Bound<'_>) -> R<Owned> {
     } else {
         general::invoke(f, &words)?
     };
-    general::answer(f.library, status, 1, |_| frame.result(bound, 0))
+    general::answer(f.library, status, 1, |_| frame.result(arguments, 0))
 }
 
 /// Whether the driver was found not to have this function's newest form.
@@ -136,7 +136,7 @@ enum Setting {
     Flags,
 }
 
-fn setting(bound: Bound<'_>, which: u64) -> R<Setting> {
+fn setting(arguments: Arguments<'_>, which: u64) -> R<Setting> {
     match which {
         1..=4 => Ok(Setting::Bool),
         5 | 6 => Ok(Setting::Text),
@@ -144,7 +144,7 @@ fn setting(bound: Bound<'_>, which: u64) -> R<Setting> {
         _ => Err(tagged_values::unsupported(
             enums::CUcoredumpSettings,
             which,
-            bound.site(0),
+            arguments.site(0),
         )),
     }
 }
@@ -152,10 +152,10 @@ fn setting(bound: Bound<'_>, which: u64) -> R<Setting> {
 /// Bytes offered for a file name, as documented.
 const SETTING_ROOM: usize = 1024;
 
-fn coredump_get(bound: Bound<'_>) -> R<Owned> {
-    let f = bound.f;
-    let which = convert::enumerator(required(bound, 0)?, bound.site(0))?;
-    let kind = setting(bound, which)?;
+fn coredump_get(arguments: Arguments<'_>) -> R<Owned> {
+    let f = arguments.f;
+    let which = convert::enumerator(required(arguments, 0)?, arguments.site(0))?;
+    let kind = setting(arguments, which)?;
     let mut keep = Keep::default();
     let value = keep.array(SETTING_ROOM + 8)?;
     let mut size: usize = match kind {
@@ -184,13 +184,13 @@ fn coredump_get(bound: Bound<'_>) -> R<Owned> {
     })
 }
 
-fn coredump_set(bound: Bound<'_>) -> R<Owned> {
-    let f = bound.f;
-    let which = convert::enumerator(required(bound, 0)?, bound.site(0))?;
-    let (obj, site) = (required(bound, 1)?, bound.site(1));
+fn coredump_set(arguments: Arguments<'_>) -> R<Owned> {
+    let f = arguments.f;
+    let which = convert::enumerator(required(arguments, 0)?, arguments.site(0))?;
+    let (obj, site) = (required(arguments, 1)?, arguments.site(1));
     let mut keep = Keep::default();
     let mut number: u64 = 0;
-    let (at, mut size) = match setting(bound, which)? {
+    let (at, mut size) = match setting(arguments, which)? {
         Setting::Bool => {
             number = convert::truth(obj)?;
             (0, 1)
@@ -238,12 +238,12 @@ fn storage_for(
 }
 
 /// `(numAttributes, attributes, ptr)` for C's `(unsigned, CUpointer_attribute *, void **data, CUdeviceptr)`.
-fn pointer_get_attributes(bound: Bound<'_>) -> R<Owned> {
-    let f = bound.f;
+fn pointer_get_attributes(arguments: Arguments<'_>) -> R<Owned> {
+    let f = arguments.f;
     let mut keep = Keep::default();
-    let count = convert::int(required(bound, 0)?, Int::U32, bound.site(0))?;
-    let pointer = convert::handle(required(bound, 2)?, Int::U64, bound.site(2))?;
-    let (obj, site) = (required(bound, 1)?, bound.site(1));
+    let count = convert::int(required(arguments, 0)?, Int::U32, arguments.site(0))?;
+    let pointer = convert::handle(required(arguments, 2)?, Int::U64, arguments.site(2))?;
+    let (obj, site) = (required(arguments, 1)?, arguments.site(1));
     let (list, which) = selectors(obj, enums::CUpointer_attribute, count, site, &mut keep)?;
     let selector = enums::CUpointer_attribute;
     let (array, at) = storage_for(
@@ -313,13 +313,13 @@ fn range_value(which: u64, size: usize, at: u64) -> R<Owned> {
 }
 
 /// `(dataSize, attribute, devPtr, count)` for C's `(void *data, size_t, CUmem_range_attribute, CUdeviceptr, size_t)`.
-fn range_get_attribute(bound: Bound<'_>) -> R<Owned> {
-    let f = bound.f;
-    let size = convert::int(required(bound, 0)?, Int::U64, bound.site(0))?;
-    let which = convert::enumerator(required(bound, 1)?, bound.site(1))?;
+fn range_get_attribute(arguments: Arguments<'_>) -> R<Owned> {
+    let f = arguments.f;
+    let size = convert::int(required(arguments, 0)?, Int::U64, arguments.site(0))?;
+    let which = convert::enumerator(required(arguments, 1)?, arguments.site(1))?;
     let mut keep = Keep::default();
-    let pointer = range_start(bound, 2, &mut keep)?;
-    let count = convert::int(required(bound, 3)?, Int::U64, bound.site(3))?;
+    let pointer = range_start(arguments, 2, &mut keep)?;
+    let count = convert::int(required(arguments, 3)?, Int::U64, arguments.site(3))?;
     let room = room_for(size)?;
     let at = keep.array(room)?.addr() as u64;
     let mut words = [0u64; MAX_WORDS];
@@ -331,9 +331,9 @@ fn range_get_attribute(bound: Bound<'_>) -> R<Owned> {
 }
 
 /// The start of a range: a device pointer of the driver's, any pointer of the runtime's.
-fn range_start(bound: Bound<'_>, index: usize, keep: &mut Keep) -> R<u64> {
-    let (obj, site) = (required(bound, index)?, bound.site(index));
-    match bound.f.library {
+fn range_start(arguments: Arguments<'_>, index: usize, keep: &mut Keep) -> R<u64> {
+    let (obj, site) = (required(arguments, index)?, arguments.site(index));
+    match arguments.f.library {
         CudaLibrary::Runtime => convert::void_ptr(obj, site, keep).map(|(address, _)| address),
         _ => convert::handle(obj, Int::U64, site),
     }
@@ -350,26 +350,26 @@ fn room_for(size: u64) -> R<usize> {
 
 /// `(dataSizes, attributes, numAttributes, devPtr, count)` for C's
 /// `(void **data, size_t *dataSizes, CUmem_range_attribute *, size_t, CUdeviceptr, size_t)`.
-fn range_get_attributes(bound: Bound<'_>) -> R<Owned> {
-    let f = bound.f;
+fn range_get_attributes(arguments: Arguments<'_>) -> R<Owned> {
+    let f = arguments.f;
     let mut keep = Keep::default();
-    let number = convert::int(required(bound, 2)?, Int::U64, bound.site(2))?;
-    let pointer = range_start(bound, 3, &mut keep)?;
-    let count = convert::int(required(bound, 4)?, Int::U64, bound.site(4))?;
-    let (obj, site) = (required(bound, 1)?, bound.site(1));
+    let number = convert::int(required(arguments, 2)?, Int::U64, arguments.site(2))?;
+    let pointer = range_start(arguments, 3, &mut keep)?;
+    let count = convert::int(required(arguments, 4)?, Int::U64, arguments.site(4))?;
+    let (obj, site) = (required(arguments, 1)?, arguments.site(1));
     let selector = match f.library {
         CudaLibrary::Runtime => runtime_enums::cudaMemRangeAttribute,
         _ => enums::CUmem_range_attribute,
     };
     let (list, which) = selectors(obj, selector, number, site, &mut keep)?;
     let mut sizes = Vec::new();
-    if let Some(items) = convert::items(required(bound, 0)?, bound.site(0))? {
+    if let Some(items) = convert::items(required(arguments, 0)?, arguments.site(0))? {
         for index in 0..items.len() {
-            sizes.push(convert::int(items.get(index), Int::U64, bound.site(0))?);
+            sizes.push(convert::int(items.get(index), Int::U64, arguments.site(0))?);
         }
     }
-    convert::check_count(sizes.len(), Some(number), bound.site(0))?;
-    convert::check_count(sizes.len(), Some(which.len() as u64), bound.site(0))?;
+    convert::check_count(sizes.len(), Some(number), arguments.site(0))?;
+    convert::check_count(sizes.len(), Some(which.len() as u64), arguments.site(0))?;
     sizes.truncate(which.len());
     let (array, at) = storage_for(&mut keep, sizes.iter().map(|&size| room_for(size)))?;
     let mut words = [0u64; MAX_WORDS];
@@ -387,9 +387,9 @@ fn range_get_attributes(bound: Bound<'_>) -> R<Owned> {
 }
 
 /// `cuStreamGetCaptureInfo`, `cudaStreamGetCaptureInfo`: the lists are the driver's own memory, copied before anything else can change it.
-fn capture_info(bound: Bound<'_>) -> R<Owned> {
-    let f = bound.f;
-    let stream = convert::handle(required(bound, 0)?, Int::U64, bound.site(0))?;
+fn capture_info(arguments: Arguments<'_>) -> R<Owned> {
+    let f = arguments.f;
+    let stream = convert::handle(required(arguments, 0)?, Int::U64, arguments.site(0))?;
     // status, id, graph, dependencies, edges, count
     let mut out = [0u64; 6];
     let base = out.as_mut_ptr();
@@ -455,11 +455,11 @@ fn linkers<T>(f: impl FnOnce(&mut HashMap<u64, Linked>) -> T) -> T {
 }
 
 /// `cuLinkCreate`: the driver writes into log buffers until the linker is destroyed, so they live that long.
-fn link_create(bound: Bound<'_>) -> R<Owned> {
-    let f = bound.f;
+fn link_create(arguments: Arguments<'_>) -> R<Owned> {
+    let f = arguments.f;
     let mut frame = Frame::new();
-    frame.convert(bound)?;
-    let words = frame.words(bound);
+    frame.convert(arguments)?;
+    let words = frame.words(arguments);
     let status = general::invoke(f, &words)?;
     if status == 0 {
         let keep = std::mem::take(&mut frame.keep);
@@ -467,17 +467,17 @@ fn link_create(bound: Bound<'_>) -> R<Owned> {
         // Outside of the lock: letting go of objects can run any code.
         drop(old);
     }
-    general::answer(f.library, status, 1, |_| frame.result(bound, 0))
+    general::answer(f.library, status, 1, |_| frame.result(arguments, 0))
 }
 
-fn link_destroy(bound: Bound<'_>) -> R<Owned> {
-    let f = bound.f;
+fn link_destroy(arguments: Arguments<'_>) -> R<Owned> {
+    let f = arguments.f;
     let mut frame = Frame::new();
-    frame.convert(bound)?;
+    frame.convert(arguments)?;
     let state = frame.vals[0];
     // Taken out first: another linker may get the same handle as soon as this one is gone.
     let kept = linkers(|linkers| linkers.remove(&state));
-    let words = frame.words(bound);
+    let words = frame.words(arguments);
     let status = general::invoke(f, &words);
     match (&status, kept) {
         (Ok(0), kept) => drop(kept),
@@ -491,7 +491,7 @@ fn link_destroy(bound: Bound<'_>) -> R<Owned> {
 fn nvrtc_call(name: &str, arguments: &[u64]) -> R<i64> {
     let Some(f) = crate::bindings::function::descriptor(CudaLibrary::Nvrtc, name) else {
         let message = format!("the table of NVRTC lacks {name}");
-        return Err(errors::raise(Kind::System, &message));
+        return Err(errors::raise(ExceptionKind::System, &message));
     };
     let mut words = [0u64; MAX_WORDS];
     words[..arguments.len()].copy_from_slice(arguments);
@@ -500,11 +500,11 @@ fn nvrtc_call(name: &str, arguments: &[u64]) -> R<i64> {
 
 /// `nvrtcGetPTX` and its like write as many bytes as another function says into a buffer of the caller's, which is
 /// checked first.
-fn nvrtc_get(bound: Bound<'_>) -> R<Owned> {
-    let f = bound.f;
+fn nvrtc_get(arguments: Arguments<'_>) -> R<Owned> {
+    let f = arguments.f;
     let mut keep = Keep::default();
-    let program = convert::handle(required(bound, 0)?, Int::U64, bound.site(0))?;
-    let (buffer, len) = convert::bytes_out(required(bound, 1)?, bound.site(1), &mut keep)?;
+    let program = convert::handle(required(arguments, 0)?, Int::U64, arguments.site(0))?;
+    let (buffer, len) = convert::bytes_out(required(arguments, 1)?, arguments.site(1), &mut keep)?;
     let mut size: usize = 0;
     let size_at = (&raw mut size).addr() as u64;
     let status = nvrtc_call(&format!("{}Size", f.name), &[program, size_at])?;
@@ -516,10 +516,10 @@ fn nvrtc_get(bound: Bound<'_>) -> R<Owned> {
     if len < size {
         let message = format!(
             "{}: the buffer has {len} bytes, but {size} are needed (see {}Size)",
-            bound.site(1).prefix(),
+            arguments.site(1).prefix(),
             f.name
         );
-        return Err(errors::raise(Kind::Value, &message));
+        return Err(errors::raise(ExceptionKind::Value, &message));
     }
     let mut words = [0u64; MAX_WORDS];
     words[..2].copy_from_slice(&[program, buffer]);
@@ -527,8 +527,8 @@ fn nvrtc_get(bound: Bound<'_>) -> R<Owned> {
     symbols::status_tuple(f.library, status)
 }
 
-fn nvrtc_archs(bound: Bound<'_>) -> R<Owned> {
-    let f = bound.f;
+fn nvrtc_archs(arguments: Arguments<'_>) -> R<Owned> {
+    let f = arguments.f;
     let mut count: i32 = 0;
     let status = nvrtc_call(
         "nvrtcGetNumSupportedArchs",
@@ -550,10 +550,10 @@ fn nvrtc_archs(bound: Bound<'_>) -> R<Owned> {
 }
 
 /// `nvrtcGetErrorString` and its like return the text itself.
-fn error_text(bound: Bound<'_>) -> R<Owned> {
-    let f = bound.f;
+fn error_text(arguments: Arguments<'_>) -> R<Owned> {
+    let f = arguments.f;
     let mut words = [0u64; MAX_WORDS];
-    words[0] = convert::enumerator(required(bound, 0)?, bound.site(0))?;
+    words[0] = convert::enumerator(required(arguments, 0)?, arguments.site(0))?;
     let text = general::invoke(f, &words)?.cast_unsigned();
     general::answer(f.library, 0, 1, |_| {
         // SAFETY: the library returns null or the address of a constant string.
@@ -561,8 +561,8 @@ fn error_text(bound: Bound<'_>) -> R<Owned> {
     })
 }
 
-fn sizeof(bound: Bound<'_>) -> R<Owned> {
-    match types::sizeof(required(bound, 0)?.ptr()) {
+fn sizeof(arguments: Arguments<'_>) -> R<Owned> {
+    match types::sizeof(required(arguments, 0)?.ptr()) {
         Some(size) => cpython::from_u64(size),
         None => Err(cpython::Raised),
     }

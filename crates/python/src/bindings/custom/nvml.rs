@@ -5,10 +5,10 @@ use cupyrite_sys::loader::{self, Backend, CudaLibrary};
 use pyo3::ffi;
 
 use crate::bindings::call::convert;
-use crate::bindings::call::general::{Bound, address};
+use crate::bindings::call::general::{Arguments, address};
 use crate::bindings::descriptor::{Conv, Function, Int, Slice, Special};
 use crate::bindings::errors;
-use crate::bindings::errors::{Kind, Site};
+use crate::bindings::errors::{ExceptionKind, Site};
 use crate::bindings::raising;
 use crate::bindings::raising::TOO_SMALL;
 use crate::cpython;
@@ -22,20 +22,20 @@ use crate::types::{ClassId, exceptions};
 /// # Errors
 ///
 /// Anything.
-pub fn by_hand(bound: Bound<'_>) -> Option<R<Owned>> {
-    Some(match bound.f.special {
-        Special::CheckStatus(returns) => check_status(bound, returns, false),
-        Special::CheckStatusSize => check_status(bound, true, true),
-        Special::FieldValues => field_values(bound),
-        Special::HandleByUuid => handle_by_uuid(bound),
-        Special::Instances => instances(bound),
-        Special::ContextData => context_data(bound),
-        Special::ReadWritePrm => read_write_prm(bound),
-        Special::PrmCounters => prm_counters(bound),
-        Special::SetHostname => set_hostname(bound),
-        Special::PerformanceStates => performance_states(bound),
-        Special::AttestationReport => attestation_report(bound),
-        Special::SystemEventSetWait => system_event_set_wait(bound),
+pub fn by_hand(arguments: Arguments<'_>) -> Option<R<Owned>> {
+    Some(match arguments.f.special {
+        Special::CheckStatus(returns) => check_status(arguments, returns, false),
+        Special::CheckStatusSize => check_status(arguments, true, true),
+        Special::FieldValues => field_values(arguments),
+        Special::HandleByUuid => handle_by_uuid(arguments),
+        Special::Instances => instances(arguments),
+        Special::ContextData => context_data(arguments),
+        Special::ReadWritePrm => read_write_prm(arguments),
+        Special::PrmCounters => prm_counters(arguments),
+        Special::SetHostname => set_hostname(arguments),
+        Special::PerformanceStates => performance_states(arguments),
+        Special::AttestationReport => attestation_report(arguments),
+        Special::SystemEventSetWait => system_event_set_wait(arguments),
         _ => return None,
     })
 }
@@ -48,10 +48,10 @@ const FOLLOW: &[&str] = &["device_get_device_handle_from_mig_device_handle"];
 /// # Errors
 ///
 /// `InvalidArgumentError`.
-pub fn check_handle(bound: Bound<'_>, handle: u64) -> R<()> {
+pub fn check_handle(arguments: Arguments<'_>, handle: u64) -> R<()> {
     /// `NVML_ERROR_INVALID_ARGUMENT`
     const INVALID: i64 = 2;
-    if !FOLLOW.contains(&bound.f.name) || matches!(loader::nvml_backend(), Ok(Backend::Cpu)) {
+    if !FOLLOW.contains(&arguments.f.name) || matches!(loader::nvml_backend(), Ok(Backend::Cpu)) {
         return Ok(());
     }
     let at = address(handle);
@@ -60,7 +60,7 @@ pub fn check_handle(bound: Bound<'_>, handle: u64) -> R<()> {
     }
     let note = format!("{at:#x} is no handle of a device");
     Err(exceptions::raise_status(
-        bound.f.library,
+        arguments.f.library,
         INVALID,
         None,
         None,
@@ -82,23 +82,26 @@ pub fn fills_what_fits(f: &Function) -> bool {
 /// # Errors
 ///
 /// There is none, which the binding of arguments rules out.
-pub fn required<'a>(bound: Bound<'a>, index: usize) -> R<(Obj<'a>, Site)> {
-    match bound.get(index) {
-        Some(obj) => Ok((obj, bound.site(index))),
-        None => Err(errors::raise(Kind::System, "a parameter without a value")),
+pub fn required<'a>(arguments: Arguments<'a>, index: usize) -> R<(Obj<'a>, Site)> {
+    match arguments.get(index) {
+        Some(obj) => Ok((obj, arguments.site(index))),
+        None => Err(errors::raise(
+            ExceptionKind::System,
+            "a parameter without a value",
+        )),
     }
 }
 
 /// An integer argument; of a handle that the engine keeps account of, one that is alive.
-fn number(bound: Bound<'_>, index: usize) -> R<u64> {
-    let (obj, site) = required(bound, index)?;
-    match bound.f.params[index].conv {
+fn number(arguments: Arguments<'_>, index: usize) -> R<u64> {
+    let (obj, site) = required(arguments, index)?;
+    match arguments.f.params[index].conv {
         Conv::Int(kind) => convert::int(obj, kind, site),
         Conv::Live(kind) => {
             let value = convert::address(obj, site)?;
             match raising::live_handles::find(kind, value) {
                 Some(_) => Ok(value),
-                None => Err(raising::dead(bound.f, kind, value)),
+                None => Err(raising::dead(arguments.f, kind, value)),
             }
         }
         _ => convert::address(obj, site),
@@ -150,18 +153,18 @@ fn fresh(id: ClassId, count: usize) -> R<(Owned, *mut u8)> {
 }
 
 fn value_error(site: Site, what: &str) -> Raised {
-    errors::raise(Kind::Value, &format!("{} {what}", site.prefix()))
+    errors::raise(ExceptionKind::Value, &format!("{} {what}", site.prefix()))
 }
 
 // ---------------------------------------------------------------------------------------------------------
 // Statuses
 
 /// `check_status(status)`: raises for a bad one.
-fn check_status(bound: Bound<'_>, returns: bool, size_is_fine: bool) -> R<Owned> {
-    let status = number(bound, 0)?.cast_signed();
+fn check_status(arguments: Arguments<'_>, returns: bool, size_is_fine: bool) -> R<Owned> {
+    let status = number(arguments, 0)?.cast_signed();
     if status != 0 && !(size_is_fine && status == TOO_SMALL) {
         return Err(exceptions::raise_status(
-            bound.f.library,
+            arguments.f.library,
             status,
             None,
             None,
@@ -182,9 +185,9 @@ fn check_status(bound: Bound<'_>, returns: bool, size_is_fine: bool) -> R<Owned>
 const FIELD_VALUE: usize = 40;
 
 /// `(device, values)`: `FieldValue`, or a list of fields and (field, scope) pairs.
-fn field_values(bound: Bound<'_>) -> R<Owned> {
-    let device = number(bound, 0)?;
-    let (obj, site) = required(bound, 1)?;
+fn field_values(arguments: Arguments<'_>) -> R<Owned> {
+    let device = number(arguments, 0)?;
+    let (obj, site) = required(arguments, 1)?;
     let (values, at, count) = match types::pod_ptr(obj.ptr(), Some(class::FieldValue)) {
         Some(at) => {
             if !types::prepare_struct(obj.ptr()) {
@@ -198,8 +201,8 @@ fn field_values(bound: Bound<'_>) -> R<Owned> {
     if count == 0 {
         return Ok(values);
     }
-    raising::by_words(bound.f, &[device, count as u64, at.addr() as u64])?;
-    if bound.f.results.is_empty() {
+    raising::by_words(arguments.f, &[device, count as u64, at.addr() as u64])?;
+    if arguments.f.results.is_empty() {
         Ok(cpython::none())
     } else {
         Ok(values)
@@ -254,9 +257,9 @@ fn fields(obj: Obj<'_>, site: Site) -> R<(Owned, *mut u8, usize)> {
 // Structs that Python gives as bytes
 
 /// `(type, uuid)`: text of 40 characters for type 1, 16 bytes for type 2.
-fn handle_by_uuid(bound: Bound<'_>) -> R<Owned> {
-    let kind = number(bound, 0)?;
-    let (obj, site) = required(bound, 1)?;
+fn handle_by_uuid(arguments: Arguments<'_>) -> R<Owned> {
+    let kind = number(arguments, 0)?;
+    let (obj, site) = required(arguments, 1)?;
     let uuid = match obj.text() {
         Some(text) if kind == 1 => text.into_bytes(),
         _ => content(obj, site)?,
@@ -274,7 +277,7 @@ fn handle_by_uuid(bound: Bound<'_>) -> R<Owned> {
         }
         _ => {
             let what = format!("must be 1 (text) or 2 (binary), not {kind}");
-            return Err(value_error(bound.site(0), &what));
+            return Err(value_error(arguments.site(0), &what));
         }
     }
     // `nvmlUUID_v1_t`: version, type, text or bytes.
@@ -284,7 +287,7 @@ fn handle_by_uuid(bound: Bound<'_>) -> R<Owned> {
     request.0[8..8 + uuid.len()].copy_from_slice(&uuid);
     let mut device = 0u64;
     let to = &raw mut device;
-    raising::by_words(bound.f, &[request.at(), to.addr() as u64])?;
+    raising::by_words(arguments.f, &[request.at(), to.addr() as u64])?;
     // SAFETY: C wrote a handle there.
     cpython::from_i64(unsafe { to.read_volatile() }.cast_signed())
 }
@@ -293,9 +296,9 @@ fn handle_by_uuid(bound: Bound<'_>) -> R<Owned> {
 const HOSTNAME: usize = 64;
 
 /// `(device, hostname)`
-fn set_hostname(bound: Bound<'_>) -> R<Owned> {
-    let device = number(bound, 0)?;
-    let (obj, site) = required(bound, 1)?;
+fn set_hostname(arguments: Arguments<'_>) -> R<Owned> {
+    let device = number(arguments, 0)?;
+    let (obj, site) = required(arguments, 1)?;
     convert::utf8(obj, site)?;
     let name = obj.text().unwrap_or_default();
     if name.len() >= HOSTNAME {
@@ -308,7 +311,7 @@ fn set_hostname(bound: Bound<'_>) -> R<Owned> {
     }
     let mut request = Bytes([0u8; HOSTNAME]);
     request.0[..name.len()].copy_from_slice(name.as_bytes());
-    raising::by_words(bound.f, &[device, request.at()])?;
+    raising::by_words(arguments.f, &[device, request.at()])?;
     Ok(cpython::none())
 }
 
@@ -316,9 +319,9 @@ fn set_hostname(bound: Bound<'_>) -> R<Owned> {
 const PRM: usize = 496;
 
 /// `(device, in_data)`: status and data.
-fn read_write_prm(bound: Bound<'_>) -> R<Owned> {
-    let device = number(bound, 0)?;
-    let (obj, site) = required(bound, 1)?;
+fn read_write_prm(arguments: Arguments<'_>) -> R<Owned> {
+    let device = number(arguments, 0)?;
+    let (obj, site) = required(arguments, 1)?;
     let data = content(obj, site)?;
     if data.len() > PRM {
         let what = format!("must have at most {PRM} bytes, not {}", data.len());
@@ -327,7 +330,7 @@ fn read_write_prm(bound: Bound<'_>) -> R<Owned> {
     let mut request = Bytes([0u8; 8 + PRM]);
     put(&mut request.0, 0, data.len() as u64);
     request.0[8..8 + data.len()].copy_from_slice(&data);
-    raising::by_words(bound.f, &[device, request.at()])?;
+    raising::by_words(arguments.f, &[device, request.at()])?;
     let len = (get(&request.0, 0) as usize).min(PRM);
     let status = cpython::from_u64(get(&request.0, 4).into())?;
     let data = cpython::from_bytes(&request.0[8..8 + len])?;
@@ -336,9 +339,9 @@ fn read_write_prm(bound: Bound<'_>) -> R<Owned> {
 }
 
 /// `(device, counters)`: the counters, filled.
-fn prm_counters(bound: Bound<'_>) -> R<Owned> {
-    let device = number(bound, 0)?;
-    let (obj, site) = required(bound, 1)?;
+fn prm_counters(arguments: Arguments<'_>) -> R<Owned> {
+    let device = number(arguments, 0)?;
+    let (obj, site) = required(arguments, 1)?;
     let Some(at) = types::pod_ptr(obj.ptr(), Some(class::PRMCounter_v1)) else {
         return Err(errors::wrong_type(site, "PRMCounter_v1", obj));
     };
@@ -349,7 +352,7 @@ fn prm_counters(bound: Bound<'_>) -> R<Owned> {
     let mut request = Bytes([0u8; 16]);
     put(&mut request.0, 0, types::pod_count(obj.ptr()) as u64);
     request.0[8..].copy_from_slice(&(at.addr() as u64).to_le_bytes());
-    raising::by_words(bound.f, &[device, request.at()])?;
+    raising::by_words(arguments.f, &[device, request.at()])?;
     Ok(obj.owned())
 }
 
@@ -357,15 +360,15 @@ fn prm_counters(bound: Bound<'_>) -> R<Owned> {
 const NONCE: (usize, usize) = (12, 32);
 
 /// `(device, nonce)`: a shorter nonce is filled up with zeros, a longer one cut.
-fn attestation_report(bound: Bound<'_>) -> R<Owned> {
-    let device = number(bound, 0)?;
-    let (obj, site) = required(bound, 1)?;
+fn attestation_report(arguments: Arguments<'_>) -> R<Owned> {
+    let device = number(arguments, 0)?;
+    let (obj, site) = required(arguments, 1)?;
     let nonce = content(obj, site)?;
     let (report, at) = fresh(class::ConfComputeGpuAttestationReport, 1)?;
     let len = nonce.len().min(NONCE.1);
     // SAFETY: the object has a whole struct.
     unsafe { std::ptr::copy_nonoverlapping(nonce.as_ptr(), at.add(NONCE.0), len) };
-    raising::by_words(bound.f, &[device, at.addr() as u64])?;
+    raising::by_words(arguments.f, &[device, at.addr() as u64])?;
     Ok(report)
 }
 
@@ -373,10 +376,10 @@ fn attestation_report(bound: Bound<'_>) -> R<Owned> {
 // Arrays
 
 /// `(device or GPU instance, profile)`: there may be as many instances as there are places for them.
-fn instances(bound: Bound<'_>) -> R<Owned> {
-    let parent = number(bound, 0)?;
-    let profile = number(bound, 1)?;
-    let places = match bound.f.name {
+fn instances(arguments: Arguments<'_>) -> R<Owned> {
+    let parent = number(arguments, 0)?;
+    let profile = number(arguments, 1)?;
+    let places = match arguments.f.name {
         "device_get_gpu_instances" => "device_get_gpu_instance_possible_placements_v2",
         _ => "gpu_instance_get_compute_instance_possible_placements",
     };
@@ -388,7 +391,7 @@ fn instances(bound: Bound<'_>) -> R<Owned> {
         &[parent, profile, 0, counter.addr() as u64],
     )?;
     if status != 0 {
-        let library = bound.f.library;
+        let library = arguments.f.library;
         return Err(exceptions::raise_status(library, status, None, None, None));
     }
     // SAFETY: C wrote a number there.
@@ -400,7 +403,7 @@ fn instances(bound: Bound<'_>) -> R<Owned> {
     let bytes = most as usize * 8;
     let array = keep.array(bytes)?;
     let words = [parent, profile, array.addr() as u64, counter.addr() as u64];
-    raising::by_words(bound.f, &words)?;
+    raising::by_words(arguments.f, &words)?;
     // SAFETY: C wrote a number there, and at most `most` handles into the array.
     let found = unsafe {
         let found = counter.read_volatile().min(most) as usize;
@@ -410,26 +413,26 @@ fn instances(bound: Bound<'_>) -> R<Owned> {
 }
 
 /// `(device)`: all performance states there are.
-fn performance_states(bound: Bound<'_>) -> R<Owned> {
+fn performance_states(arguments: Arguments<'_>) -> R<Owned> {
     const STATES: usize = 16;
-    let device = number(bound, 0)?;
+    let device = number(arguments, 0)?;
     let mut states = Bytes([0u8; STATES * 4]);
     let at = states.at();
-    raising::by_words(bound.f, &[device, at, (STATES * 4) as u64])?;
+    raising::by_words(arguments.f, &[device, at, (STATES * 4) as u64])?;
     Owned::take(types::new_array(Slice::U32, &states.0))
 }
 
 /// `(set, index)`: the data of an event's context.
-fn context_data(bound: Bound<'_>) -> R<Owned> {
-    let set = number(bound, 0)?;
-    let index = number(bound, 1)?;
+fn context_data(arguments: Arguments<'_>) -> R<Owned> {
+    let set = number(arguments, 0)?;
+    let index = number(arguments, 1)?;
     // `nvmlEventSetGetContextData_v1_t`: address, index, size.
     let mut request = Bytes([0u8; 16]);
     put(&mut request.0, 8, index);
     let at = request.at();
-    let status = raising::status_of(bound.f, &[set, at])?;
+    let status = raising::status_of(arguments.f, &[set, at])?;
     if status != 0 && status != TOO_SMALL {
-        let library = bound.f.library;
+        let library = arguments.f.library;
         return Err(exceptions::raise_status(library, status, None, None, None));
     }
     let size = get(&request.0, 12) as usize;
@@ -439,16 +442,16 @@ fn context_data(bound: Bound<'_>) -> R<Owned> {
     let mut data = vec![0u8; size];
     let to = data.as_mut_ptr().expose_provenance() as u64;
     request.0[..8].copy_from_slice(&to.to_le_bytes());
-    raising::by_words(bound.f, &[set, request.at()])?;
+    raising::by_words(arguments.f, &[set, request.at()])?;
     data.truncate(get(&request.0, 12) as usize);
     cpython::from_bytes(&data)
 }
 
 /// `(event_set, timeout_ms, buffer_size)`: as many events as there were, but no more than `buffer_size`.
-fn system_event_set_wait(bound: Bound<'_>) -> R<Owned> {
-    let set = number(bound, 0)?;
-    let timeout = number(bound, 1)?;
-    let most = number(bound, 2)?;
+fn system_event_set_wait(arguments: Arguments<'_>) -> R<Owned> {
+    let set = number(arguments, 0)?;
+    let timeout = number(arguments, 1)?;
+    let most = number(arguments, 2)?;
     let room = address(most);
     let (events, at) = fresh(class::SystemEventData_v1, room)?;
     // `nvmlSystemEventSetWaitRequest_v1_t`
@@ -459,7 +462,7 @@ fn system_event_set_wait(bound: Bound<'_>) -> R<Owned> {
     let data = if room == 0 { 0 } else { at.addr() as u64 };
     request.0[16..24].copy_from_slice(&data.to_le_bytes());
     put(&mut request.0, 24, most);
-    raising::by_words(bound.f, &[request.at()])?;
+    raising::by_words(arguments.f, &[request.at()])?;
     let found = (get(&request.0, 28) as usize).min(room);
     if found == room {
         return Ok(events);

@@ -6,11 +6,11 @@ use cupyrite_sys::runtime as c;
 use crate::bindings::call::convert;
 use crate::bindings::call::convert::Keep;
 use crate::bindings::call::general;
-use crate::bindings::call::general::Bound;
+use crate::bindings::call::general::Arguments;
 use crate::bindings::custom::required;
 use crate::bindings::descriptor::{Int, MAX_WORDS, Special};
 use crate::bindings::errors;
-use crate::bindings::errors::Kind;
+use crate::bindings::errors::ExceptionKind;
 use crate::bindings::symbols;
 use crate::cpython;
 use crate::cpython::{Owned, R, Raised};
@@ -20,14 +20,14 @@ use crate::types::ClassId;
 use crate::{pathfinder, site_packages};
 
 /// Makes a call that this file knows; `None` for the others.
-pub fn by_hand(bound: Bound<'_>) -> Option<R<Owned>> {
-    Some(match bound.f.special {
-        Special::DeviceProperties => device_properties(bound),
-        Special::CreateChannelDesc => create_channel_desc(bound),
-        Special::MakeExtent => make_extent(bound),
-        Special::MakePitchedPtr => make_pitched_ptr(bound),
-        Special::MakePos => make_pos(bound),
-        Special::LocalRuntimeVersion => local_runtime_version(bound),
+pub fn by_hand(arguments: Arguments<'_>) -> Option<R<Owned>> {
+    Some(match arguments.f.special {
+        Special::DeviceProperties => device_properties(arguments),
+        Special::CreateChannelDesc => create_channel_desc(arguments),
+        Special::MakeExtent => make_extent(arguments),
+        Special::MakePitchedPtr => make_pitched_ptr(arguments),
+        Special::MakePos => make_pos(arguments),
+        Special::LocalRuntimeVersion => local_runtime_version(arguments),
         _ => return None,
     })
 }
@@ -39,22 +39,26 @@ fn object<T: Copy>(id: ClassId, value: T) -> R<Owned> {
     };
     let object = Owned::take(object)?;
     if types::class_size(id) != size_of::<T>() {
-        return Err(errors::raise(Kind::System, "a class of another C type"));
+        return Err(errors::raise(
+            ExceptionKind::System,
+            "a class of another C type",
+        ));
     }
     // SAFETY: the object has room for its class's C type, which `T` is.
     unsafe { at.cast::<T>().write_unaligned(value) };
     Ok(object)
 }
 
-fn size(bound: Bound<'_>, index: usize) -> R<usize> {
-    convert::int(required(bound, index)?, Int::U64, bound.site(index)).map(general::address)
+fn size(arguments: Arguments<'_>, index: usize) -> R<usize> {
+    convert::int(required(arguments, index)?, Int::U64, arguments.site(index)).map(general::address)
 }
 
 /// C has these four as inline functions, or returns the struct by value: they only fill it in.
-fn create_channel_desc(bound: Bound<'_>) -> R<Owned> {
+fn create_channel_desc(arguments: Arguments<'_>) -> R<Owned> {
     #[allow(clippy::cast_possible_truncation)] // the values were checked to fit
     let bits = |index| {
-        convert::int(required(bound, index)?, Int::I32, bound.site(index)).map(|v| v as u32 as i32)
+        convert::int(required(arguments, index)?, Int::I32, arguments.site(index))
+            .map(|v| v as u32 as i32)
     };
     #[allow(clippy::cast_possible_truncation)] // enums are 32 bits
     let value = c::cudaChannelFormatDesc {
@@ -62,40 +66,42 @@ fn create_channel_desc(bound: Bound<'_>) -> R<Owned> {
         y: bits(1)?,
         z: bits(2)?,
         w: bits(3)?,
-        f: c::cudaChannelFormatKind(convert::enumerator(required(bound, 4)?, bound.site(4))? as u32),
+        f: c::cudaChannelFormatKind(
+            convert::enumerator(required(arguments, 4)?, arguments.site(4))? as u32,
+        ),
     };
-    general::answer(bound.f.library, 0, 1, |_| {
+    general::answer(arguments.f.library, 0, 1, |_| {
         object(class::cudaChannelFormatDesc, value)
     })
 }
 
-fn make_extent(bound: Bound<'_>) -> R<Owned> {
+fn make_extent(arguments: Arguments<'_>) -> R<Owned> {
     let value = c::cudaExtent {
-        width: size(bound, 0)?,
-        height: size(bound, 1)?,
-        depth: size(bound, 2)?,
+        width: size(arguments, 0)?,
+        height: size(arguments, 1)?,
+        depth: size(arguments, 2)?,
     };
     object(class::cudaExtent, value)
 }
 
-fn make_pos(bound: Bound<'_>) -> R<Owned> {
+fn make_pos(arguments: Arguments<'_>) -> R<Owned> {
     let value = c::cudaPos {
-        x: size(bound, 0)?,
-        y: size(bound, 1)?,
-        z: size(bound, 2)?,
+        x: size(arguments, 0)?,
+        y: size(arguments, 1)?,
+        z: size(arguments, 2)?,
     };
     object(class::cudaPos, value)
 }
 
 /// The struct holds an address only: what lies there is the caller's to keep, as with a pointer in C.
-fn make_pitched_ptr(bound: Bound<'_>) -> R<Owned> {
+fn make_pitched_ptr(arguments: Arguments<'_>) -> R<Owned> {
     let mut keep = Keep::default();
-    let (address, _) = convert::void_ptr(required(bound, 0)?, bound.site(0), &mut keep)?;
+    let (address, _) = convert::void_ptr(required(arguments, 0)?, arguments.site(0), &mut keep)?;
     let value = c::cudaPitchedPtr {
         ptr: std::ptr::with_exposed_provenance_mut(general::address(address)),
-        pitch: size(bound, 1)?,
-        xsize: size(bound, 2)?,
-        ysize: size(bound, 3)?,
+        pitch: size(arguments, 1)?,
+        xsize: size(arguments, 2)?,
+        ysize: size(arguments, 3)?,
     };
     object(class::cudaPitchedPtr, value)
 }
@@ -103,7 +109,7 @@ fn make_pitched_ptr(bound: Bound<'_>) -> R<Owned> {
 /// The version of the `libcudart` that is installed, whichever runtime is in use.
 ///
 /// Raises `DynamicLibNotFoundError` where there is none.
-fn local_runtime_version(bound: Bound<'_>) -> R<Owned> {
+fn local_runtime_version(arguments: Arguments<'_>) -> R<Owned> {
     // SAFETY: called on a thread that is attached to the interpreter.
     let py = unsafe { pyo3::Python::assume_attached() };
     site_packages::refresh(py);
@@ -129,7 +135,7 @@ fn local_runtime_version(bound: Bound<'_>) -> R<Owned> {
         Ok(None) => {
             let message =
                 "getLocalRuntimeVersion(): the installed libcudart lacks cudaRuntimeGetVersion";
-            return Err(errors::raise(Kind::Runtime, message));
+            return Err(errors::raise(ExceptionKind::Runtime, message));
         }
         Err(error) => {
             let error: cupyrite_pathfinder::LoadError = error;
@@ -137,16 +143,16 @@ fn local_runtime_version(bound: Bound<'_>) -> R<Owned> {
             return Err(pathfinder::raise(py, failed, error.to_string()));
         }
     };
-    general::answer(bound.f.library, status.into(), 1, |_| {
+    general::answer(arguments.f.library, status.into(), 1, |_| {
         cpython::from_i64(version.into())
     })
 }
 
 /// `cudaGetDeviceProperties`. CUDA 12's library fills in its own struct, which is turned into CUDA 13's: members that
 /// CUDA 12 does not have are 0.
-fn device_properties(bound: Bound<'_>) -> R<Owned> {
-    let f = bound.f;
-    let device = convert::int(required(bound, 0)?, Int::I32, bound.site(0))?;
+fn device_properties(arguments: Arguments<'_>) -> R<Owned> {
+    let f = arguments.f;
+    let device = convert::int(required(arguments, 0)?, Int::I32, arguments.site(0))?;
     let older = matches!(loader::chosen_runtime(), Some(RuntimeSource::Cudart(12)));
     let (status, properties) = if older || installed_is_older(f)? {
         let index = c::Symbol::cudaGetDeviceProperties_cuda12 as usize;

@@ -7,7 +7,7 @@ use crate::bindings::call::convert::Keep;
 use crate::bindings::call::general::{address, int_from, low_bytes};
 use crate::bindings::descriptor::{Element, Int};
 use crate::bindings::errors;
-use crate::bindings::errors::{Kind, Site};
+use crate::bindings::errors::{ExceptionKind, Site};
 use crate::cpython;
 use crate::cpython::{Obj, Owned, R, Raised};
 use crate::generated::ids::class::{driver as class, runtime as runtime_class};
@@ -89,7 +89,7 @@ pub fn unsupported(selector: EnumId, which: u64, site: Site) -> Raised {
         site.prefix(),
         types::enum_name(selector)
     );
-    errors::raise(Kind::Type, &message)
+    errors::raise(ExceptionKind::Type, &message)
 }
 
 /// Room for an attribute that C will write.
@@ -335,7 +335,7 @@ pub fn options(
                 "{}: a log buffer has {have} bytes, but the size given with it is {said}",
                 site.prefix()
             );
-            return Err(errors::raise(Kind::Value, &message));
+            return Err(errors::raise(ExceptionKind::Value, &message));
         }
     }
     keep.objects.push(values.into_owned());

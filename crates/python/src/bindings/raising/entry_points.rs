@@ -7,7 +7,7 @@ use cupyrite_sys::loader::CudaLibrary;
 use crate::bindings::call::general::address;
 use crate::bindings::descriptor::{Function, HandleKind, MAX_WORDS};
 use crate::bindings::errors;
-use crate::bindings::errors::Kind;
+use crate::bindings::errors::ExceptionKind;
 use crate::bindings::raising::exit_guard;
 use crate::bindings::{function, symbols};
 use crate::cpython;
@@ -72,7 +72,7 @@ pub fn check_null(f: &Function, param: &str) -> R<()> {
 pub fn call_named(library: CudaLibrary, name: &str, arguments: &[u64]) -> R<i64> {
     let Some(f) = function::descriptor(library, name) else {
         let message = format!("the table of {} lacks {name}", library.name());
-        return Err(errors::raise(Kind::System, &message));
+        return Err(errors::raise(ExceptionKind::System, &message));
     };
     let mut words = [0u64; MAX_WORDS];
     words[..arguments.len()].copy_from_slice(arguments);

@@ -13,10 +13,10 @@ use std::time::Duration;
 
 use pyo3::ffi;
 
-use crate::bindings::call::general::Bound;
+use crate::bindings::call::general::Arguments;
 use crate::bindings::descriptor::{Function, MAX_WORDS, Raising, Thunk};
 use crate::bindings::errors;
-use crate::bindings::errors::Kind;
+use crate::bindings::errors::ExceptionKind;
 use crate::bindings::raising::{Call, Returned};
 use crate::bindings::symbols;
 use crate::cpython;
@@ -109,7 +109,7 @@ fn start(job: &Arc<Job>) -> R<()> {
         Ok(_) => Ok(()),
         Err(error) => {
             let message = format!("no thread for the call: {error}");
-            Err(errors::raise(Kind::Runtime, &message))
+            Err(errors::raise(ExceptionKind::Runtime, &message))
         }
     }
 }
@@ -194,19 +194,19 @@ fn tidy() {
 /// # Errors
 ///
 /// As the call itself, or a signal handler raised meanwhile.
-pub fn call(bound: Bound<'_>, raising: &'static Raising) -> R<Owned> {
-    let f = bound.f;
+pub fn call(arguments: Arguments<'_>, raising: &'static Raising) -> R<Owned> {
+    let f = arguments.f;
     tidy();
     let mut call = Box::new(Call::new());
-    call.prepare(bound, raising)?;
+    call.prepare(arguments, raising)?;
     // The library is at it already: another call would wait for that one inside of C.
     if let Some(job) = same(f) {
         let returned = wait(f, &job)?;
-        call.check(bound, raising, returned, None)?;
-        return call.finish(bound, raising, returned);
+        call.check(arguments, raising, returned, None)?;
+        return call.finish(arguments, raising, returned);
     }
     let symbol = symbols::symbol(f)?;
-    let words = call.words(bound, &[]);
+    let words = call.words(arguments, &[]);
     let job = Arc::new(Job {
         thunk: f.thunk,
         symbol: symbol.expose_provenance(),
@@ -218,12 +218,12 @@ pub fn call(bound: Bound<'_>, raising: &'static Raising) -> R<Owned> {
     start(&job)?;
     match wait(f, &job) {
         Ok(returned) => {
-            call.check(bound, raising, returned, None)?;
-            call.finish(bound, raising, returned)
+            call.check(arguments, raising, returned, None)?;
+            call.finish(arguments, raising, returned)
         }
         Err(Raised) => {
             let args = (0..f.params.len())
-                .filter_map(|index| bound.get(index).map(Obj::owned))
+                .filter_map(|index| arguments.get(index).map(Obj::owned))
                 .collect();
             lock(&LEFT).push(Left { f, job, call, args });
             Err(Raised)

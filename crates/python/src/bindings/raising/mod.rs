@@ -17,14 +17,14 @@ use pyo3::ffi;
 
 use crate::bindings::call::convert;
 use crate::bindings::call::general;
-use crate::bindings::call::general::{Bound, Frame, address, int_from, low_bytes};
+use crate::bindings::call::general::{Arguments, Frame, address, int_from, low_bytes};
 use crate::bindings::custom::nvml;
 use crate::bindings::descriptor::{
     Conv, Function, HandleKind, Int, Len, MAX_REQUESTS, MAX_WORDS, Out, OutSize, Output, PodRule,
     Raising, Ret, Special, Store, Word,
 };
 use crate::bindings::errors;
-use crate::bindings::errors::Kind;
+use crate::bindings::errors::ExceptionKind;
 pub use crate::bindings::raising::entry_points::{
     by_words, call_named, dead, error_string, status_of,
 };
@@ -47,21 +47,21 @@ const TRIES: usize = 8;
 ///
 /// An argument does not convert, the library or the function is missing, or C reports an error.
 #[inline]
-pub fn call(bound: Bound<'_>) -> R<Owned> {
-    match bound.f.raising {
-        Some(raising) if raising.short => short::call(bound),
+pub fn call(arguments: Arguments<'_>) -> R<Owned> {
+    match arguments.f.raising {
+        Some(raising) if raising.short => short::call(arguments),
         Some(raising) if raising.interruptible && interruptible::applies() => {
-            interruptible::call(bound, raising)
+            interruptible::call(arguments, raising)
         }
-        Some(raising) => Call::new().run(bound, raising),
-        None => Err(no_descriptor(bound.f)),
+        Some(raising) => Call::new().run(arguments, raising),
+        None => Err(no_descriptor(arguments.f)),
     }
 }
 
 #[cold]
 fn no_descriptor(f: &Function) -> Raised {
     let message = format!("the table has no description of {}()", f.name);
-    errors::raise(Kind::System, &message)
+    errors::raise(ExceptionKind::System, &message)
 }
 
 /// `None`, one value or a tuple.
@@ -143,18 +143,18 @@ impl Call {
     }
 
     /// All of it, on this thread.
-    fn run(mut self, bound: Bound<'_>, raising: &'static Raising) -> R<Owned> {
-        let f = bound.f;
-        self.prepare(bound, raising)?;
+    fn run(mut self, arguments: Arguments<'_>, raising: &'static Raising) -> R<Owned> {
+        let f = arguments.f;
+        self.prepare(arguments, raising)?;
         let symbol = symbols::symbol(f)?;
         if f.library == CudaLibrary::Nvml {
-            nvml::check_handle(bound, self.frame.vals[0])?;
+            nvml::check_handle(arguments, self.frame.vals[0])?;
             if let [Output { kind, .. }] = f.results
                 && let Out::Slice(_, len @ Len::Arg(_)) = *kind
-                && self.frame.len(bound, len) == 0
+                && self.frame.len(arguments, len) == 0
             {
                 // Nothing is asked for: NVML calls that an error, NVIDIA's package an empty answer.
-                return self.result(bound, 0);
+                return self.result(arguments, 0);
             }
         }
         if let [
@@ -171,11 +171,11 @@ impl Call {
             }
         }
         if let Some(sizing) = &raising.sizing {
-            let status = self.twice(bound, raising, symbol, sizing.count, sizing.arrays)?;
-            self.check(bound, raising, status, None)?;
-            return self.finish(bound, raising, status);
+            let status = self.twice(arguments, raising, symbol, sizing.count, sizing.arrays)?;
+            self.check(arguments, raising, status, None)?;
+            return self.finish(arguments, raising, status);
         }
-        let words = self.words(bound, &[]);
+        let words = self.words(arguments, &[]);
         let Some(live) = self.live else {
             let mut returned = exit_guard::invoke(f, symbol, words.as_ptr());
             symbols::check_interrupt()?;
@@ -185,13 +185,13 @@ impl Call {
             if returned.value == TOO_SMALL && nvml::fills_what_fits(f) {
                 returned.value = 0;
             }
-            self.check(bound, raising, returned, None)?;
-            return self.finish(bound, raising, returned);
+            self.check(arguments, raising, returned, None)?;
+            return self.finish(arguments, raising, returned);
         };
-        let (returned, log) = self.with_handle(bound, live, symbol, &words)?;
+        let (returned, log) = self.with_handle(arguments, live, symbol, &words)?;
         symbols::check_interrupt()?;
-        self.check(bound, raising, returned, log.as_deref())?;
-        self.finish(bound, raising, returned)
+        self.check(arguments, raising, returned, log.as_deref())?;
+        self.finish(arguments, raising, returned)
     }
 
     /// Converts the arguments and makes room for the results.
@@ -199,9 +199,9 @@ impl Call {
     /// # Errors
     ///
     /// An argument does not convert, or memory.
-    pub fn prepare(&mut self, bound: Bound<'_>, raising: &'static Raising) -> R<()> {
-        self.frame.convert(bound)?;
-        for (index, param) in bound.f.params.iter().enumerate() {
+    pub fn prepare(&mut self, arguments: Arguments<'_>, raising: &'static Raising) -> R<()> {
+        self.frame.convert(arguments)?;
+        for (index, param) in arguments.f.params.iter().enumerate() {
             match param.conv {
                 Conv::Live(kind) | Conv::Ended(kind) => {
                     self.live = Some(Live {
@@ -210,10 +210,10 @@ impl Call {
                         ends: matches!(param.conv, Conv::Ended(_)),
                     });
                 }
-                Conv::BufferOut(size) => self.buffer_out(bound, index, size)?,
+                Conv::BufferOut(size) => self.buffer_out(arguments, index, size)?,
                 Conv::Pod(id, rule) => {
-                    if let Some(obj) = bound.get(index) {
-                        self.frame.vals[index] = pod(bound, index, obj, id, rule)?;
+                    if let Some(obj) = arguments.get(index) {
+                        self.frame.vals[index] = pod(arguments, index, obj, id, rule)?;
                     }
                 }
                 _ => {}
@@ -221,10 +221,10 @@ impl Call {
             if let Conv::Buffer(_) | Conv::BufferOut(_) = param.conv
                 && self.frame.vals[index] == 0
             {
-                entry_points::check_null(bound.f, param.name)?;
+                entry_points::check_null(arguments.f, param.name)?;
             }
         }
-        for (index, result) in bound.f.results.iter().enumerate() {
+        for (index, result) in arguments.f.results.iter().enumerate() {
             self.frame.outs[index] = match result.kind {
                 Out::Pod(id) => {
                     let (object, address) = types::new_pod(id, 1).ok_or(Raised)?;
@@ -234,7 +234,7 @@ impl Call {
                 Out::Str(len) | Out::Slice(_, len) | Out::Pods(_, len)
                     if !matches!(len, Len::Counted) && raising.ret != Ret::Text =>
                 {
-                    let len = self.frame.len(bound, len);
+                    let len = self.frame.len(arguments, len);
                     self.array(index, result.kind, len)?
                 }
                 _ => continue,
@@ -293,17 +293,17 @@ impl Call {
         })
     }
 
-    fn buffer_out(&mut self, bound: Bound<'_>, index: usize, size: OutSize) -> R<()> {
-        let Some(obj) = bound.get(index) else {
+    fn buffer_out(&mut self, arguments: Arguments<'_>, index: usize, size: OutSize) -> R<()> {
+        let Some(obj) = arguments.get(index) else {
             return Ok(());
         };
-        let site = bound.site(index);
+        let site = arguments.site(index);
         let (at, room) = convert::buffer_out(obj, site, &mut self.frame.keep)?;
         self.frame.vals[index] = at;
         let (needed, name) = match size {
             OutSize::Arg(arg) => (
                 self.frame.vals[arg as usize],
-                bound.f.params[arg as usize].name,
+                arguments.f.params[arg as usize].name,
             ),
             OutSize::Const(size) => (u64::from(size), "the size"),
             // Asked for when the handle is locked.
@@ -320,14 +320,14 @@ impl Call {
     }
 
     /// Fills in C's arguments; the results with these indexes are null.
-    pub fn words(&mut self, bound: Bound<'_>, without: &[u8]) -> [u64; MAX_WORDS] {
-        let mut words = self.frame.words(bound);
-        for (word, from) in words.iter_mut().zip(bound.f.words) {
+    pub fn words(&mut self, arguments: Arguments<'_>, without: &[u8]) -> [u64; MAX_WORDS] {
+        let mut words = self.frame.words(arguments);
+        for (word, from) in words.iter_mut().zip(arguments.f.words) {
             match *from {
                 Word::Count => *word = (&raw mut self.count).addr() as u64,
                 Word::Request(request) => *word = self.requests[request as usize],
                 Word::Elements(arg) => {
-                    let count = bound
+                    let count = arguments
                         .get(arg as usize)
                         .map(|obj| types::pod_count(obj.ptr()));
                     *word = count.unwrap_or(0) as u64;
@@ -335,7 +335,7 @@ impl Call {
                 Word::Result(result) if without.contains(&result) => *word = 0,
                 Word::Result(result) => {
                     if let Out::Str(_) | Out::Slice(..) | Out::Pod(_) | Out::Pods(..) =
-                        bound.f.results[result as usize].kind
+                        arguments.f.results[result as usize].kind
                     {
                         *word = self.frame.outs[result as usize];
                     }
@@ -349,12 +349,12 @@ impl Call {
     /// The call with a handle that must be alive, and the library's log if it failed.
     fn with_handle(
         &mut self,
-        bound: Bound<'_>,
+        arguments: Arguments<'_>,
         live: Live,
         symbol: *const c_void,
         words: &[u64; MAX_WORDS],
     ) -> R<(Returned, Option<Vec<u8>>)> {
-        let f = bound.f;
+        let f = arguments.f;
         let Live { kind, value, ends } = live;
         let Some(entry) = live_handles::find(kind, value) else {
             return Err(dead(f, kind, value));
@@ -394,14 +394,14 @@ impl Call {
                     };
                     if !fits {
                         drop(guard);
-                        let site = bound.site(param as usize);
+                        let site = arguments.site(param as usize);
                         return Err(match room {
                             Some(room) => {
                                 let message = format!(
                                     "{}: the buffer has {room} bytes, but {name}() says {size}",
                                     site.prefix()
                                 );
-                                errors::raise(Kind::Value, &message)
+                                errors::raise(ExceptionKind::Value, &message)
                             }
                             None => convert::no_memory_at(at, size as u64, site),
                         });
@@ -466,20 +466,20 @@ impl Call {
     /// A call that asks for the number of elements first.
     fn twice(
         &mut self,
-        bound: Bound<'_>,
+        arguments: Arguments<'_>,
         raising: &'static Raising,
         symbol: *const c_void,
         kind: Int,
         arrays: &[u8],
     ) -> R<Returned> {
-        let f = bound.f;
-        let words = self.words(bound, arrays);
+        let f = arguments.f;
+        let words = self.words(arguments, arrays);
         let mut returned = exit_guard::invoke(f, symbol, words.as_ptr());
         symbols::check_interrupt()?;
         if returned.value == TOO_SMALL {
             returned.value = 0;
         }
-        self.check(bound, raising, returned, None)?;
+        self.check(arguments, raising, returned, None)?;
         let mut count = low_bytes(self.count(), kind);
         for _ in 0..TRIES {
             for array in arrays {
@@ -490,7 +490,7 @@ impl Call {
                 break;
             }
             self.count = count;
-            let words = self.words(bound, &[]);
+            let words = self.words(arguments, &[]);
             returned = exit_guard::invoke(f, symbol, words.as_ptr());
             symbols::check_interrupt()?;
             let now = low_bytes(self.count(), kind);
@@ -500,7 +500,7 @@ impl Call {
                 continue;
             }
             if returned.value == 0 && now < count {
-                self.shrink(bound, arrays, now)?;
+                self.shrink(arguments, arrays, now)?;
             }
             self.count = now.min(count);
             break;
@@ -548,15 +548,15 @@ impl Call {
     }
 
     /// Replaces arrays of structs by shorter ones, for C filled fewer than it said.
-    fn shrink(&mut self, bound: Bound<'_>, arrays: &[u8], count: u64) -> R<()> {
+    fn shrink(&mut self, arguments: Arguments<'_>, arrays: &[u8], count: u64) -> R<()> {
         for array in arrays {
             let index = *array as usize;
-            let Out::Pods(id, _) = bound.f.results[index].kind else {
+            let Out::Pods(id, _) = arguments.f.results[index].kind else {
                 continue;
             };
             let from = self.frame.outs[index];
             let old = self.frame.object(index)?;
-            let to = self.array(index, bound.f.results[index].kind, count)?;
+            let to = self.array(index, arguments.f.results[index].kind, count)?;
             let bytes = address(count) * types::class_size(id);
             // SAFETY: both have at least `count` structs, and the old object is alive until the end of this turn.
             unsafe {
@@ -579,12 +579,12 @@ impl Call {
     /// It is one.
     pub fn check(
         &self,
-        bound: Bound<'_>,
+        arguments: Arguments<'_>,
         raising: &'static Raising,
         returned: Returned,
         log: Option<&[u8]>,
     ) -> R<()> {
-        let library = bound.f.library;
+        let library = arguments.f.library;
         match raising.ret {
             Ret::Status if returned.value != 0 => Err(exceptions::raise_status(
                 library,
@@ -621,11 +621,11 @@ impl Call {
     /// Memory, or text that is no UTF-8.
     pub fn finish(
         &mut self,
-        bound: Bound<'_>,
+        arguments: Arguments<'_>,
         raising: &'static Raising,
         returned: Returned,
     ) -> R<Owned> {
-        let results = bound.f.results;
+        let results = arguments.f.results;
         for (index, result) in results.iter().enumerate() {
             // First of all: nothing that follows may lose a handle's account.
             if let Out::Made(kind) = result.kind {
@@ -671,17 +671,17 @@ impl Call {
                     _ => {}
                 }
             }
-            self.result(bound, index)
+            self.result(arguments, index)
         })
     }
 
-    fn result(&mut self, bound: Bound<'_>, index: usize) -> R<Owned> {
+    fn result(&mut self, arguments: Arguments<'_>, index: usize) -> R<Owned> {
         let word = self.frame.outs[index];
-        let kind = bound.f.results[index].kind;
+        let kind = arguments.f.results[index].kind;
         let len = match kind {
             Out::Str(len) | Out::Slice(_, len) | Out::Pods(_, len) => match len {
                 Len::Counted => self.count,
-                len => self.frame.len(bound, len),
+                len => self.frame.len(arguments, len),
             },
             _ => 0,
         };
@@ -700,7 +700,7 @@ impl Call {
                 Owned::take(types::new_slice(of, bytes))
             }
             Out::Pod(_) | Out::Pods(..) => self.frame.object(index),
-            _ => self.frame.result(bound, index),
+            _ => self.frame.result(arguments, index),
         }
     }
 }
@@ -709,8 +709,14 @@ impl Call {
 const CUDA_DRIVER_ERROR: i64 = 5011;
 
 /// The address of a struct argument.
-fn pod(bound: Bound<'_>, index: usize, obj: Obj<'_>, id: types::ClassId, rule: PodRule) -> R<u64> {
-    let site = bound.site(index);
+fn pod(
+    arguments: Arguments<'_>,
+    index: usize,
+    obj: Obj<'_>,
+    id: types::ClassId,
+    rule: PodRule,
+) -> R<u64> {
+    let site = arguments.site(index);
     if rule != PodRule::Plain
         && let Some(address) = types::pod_ptr(obj.ptr(), Some(id))
     {
@@ -722,19 +728,19 @@ fn pod(bound: Bound<'_>, index: usize, obj: Obj<'_>, id: types::ClassId, rule: P
     let class = types::class_name(id);
     match rule {
         PodRule::Exact => Err(errors::wrong_type(site, class, obj)),
-        PodRule::Address if obj.is_none() && bound.f.library != CudaLibrary::Nvml => Ok(0),
+        PodRule::Address if obj.is_none() && arguments.f.library != CudaLibrary::Nvml => Ok(0),
         _ if obj.is_int() => {
             let at = convert::address(obj, site)?;
-            if at == 0 && bound.f.library == CudaLibrary::Nvml {
+            if at == 0 && arguments.f.library == CudaLibrary::Nvml {
                 // NVML looks at the struct before it looks whether there is one.
                 let message = format!("{} must be {class}, not a null address", site.prefix());
-                return Err(errors::raise(Kind::Value, &message));
+                return Err(errors::raise(ExceptionKind::Value, &message));
             }
             convert::check_memory(at, types::class_size(id) as u64, site)?;
             Ok(at)
         }
         PodRule::Address => {
-            let wanted = match bound.f.library {
+            let wanted = match arguments.f.library {
                 CudaLibrary::Nvml => format!("{class} or its address"),
                 _ => format!("{class}, its address or None"),
             };

@@ -5,7 +5,7 @@ use std::mem::MaybeUninit;
 use cupyrite_sys::loader::CudaLibrary;
 
 use crate::bindings::call::convert;
-use crate::bindings::call::general::{Bound, invoke_at};
+use crate::bindings::call::general::{Arguments, invoke_at};
 use crate::bindings::custom::nvml;
 use crate::bindings::descriptor::{Conv, MAX_WORDS, PLAIN_RESULTS, Word};
 use crate::bindings::raising::{answer, dead, entry_points, exit_guard, live_handles, word_result};
@@ -18,8 +18,8 @@ use crate::types::exceptions;
 /// # Errors
 ///
 /// As [`crate::bindings::raising::call`].
-pub fn call(bound: Bound<'_>) -> R<Owned> {
-    let f = bound.f;
+pub fn call(arguments: Arguments<'_>) -> R<Owned> {
+    let f = arguments.f;
     let mut outs = [0u64; PLAIN_RESULTS];
     let out = outs.as_mut_ptr();
     let mut words = [const { MaybeUninit::<u64>::uninit() }; MAX_WORDS];
@@ -27,7 +27,7 @@ pub fn call(bound: Bound<'_>) -> R<Owned> {
     for (word, from) in words.iter_mut().zip(f.words) {
         word.write(match *from {
             Word::Arg(arg) => {
-                let value = short_word(bound, arg as usize)?;
+                let value = short_word(arguments, arg as usize)?;
                 if let Conv::Live(kind) = f.params[arg as usize].conv {
                     live = Some((kind, value));
                 }
@@ -43,7 +43,7 @@ pub fn call(bound: Bound<'_>) -> R<Owned> {
     let words = words.as_ptr().cast::<u64>();
     if f.library == CudaLibrary::Nvml && !f.words.is_empty() {
         // SAFETY: there is a word for each parameter of C.
-        nvml::check_handle(bound, unsafe { words.read() })?;
+        nvml::check_handle(arguments, unsafe { words.read() })?;
     }
     let status = match live {
         None => {
@@ -95,12 +95,12 @@ pub fn call(bound: Bound<'_>) -> R<Owned> {
 }
 
 #[inline]
-fn short_word(bound: Bound<'_>, index: usize) -> R<u64> {
-    let param = &bound.f.params[index];
-    let Some(obj) = bound.get(index) else {
+fn short_word(arguments: Arguments<'_>, index: usize) -> R<u64> {
+    let param = &arguments.f.params[index];
+    let Some(obj) = arguments.get(index) else {
         return Ok(param.default.unwrap_or(0).cast_unsigned());
     };
-    let site = bound.site(index);
+    let site = arguments.site(index);
     match param.conv {
         Conv::Address | Conv::Live(_) => convert::address(obj, site),
         Conv::Int(kind) => convert::int(obj, kind, site),

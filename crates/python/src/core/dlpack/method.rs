@@ -8,13 +8,13 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyString, PyType};
 
-use crate::bindings::function::guard;
 use crate::core::dlpack;
 use crate::core::dlpack::ExportRequest;
 use crate::core::memory::buffer::PyBuffer;
 use crate::core::view::PyView;
 use crate::cpython;
 use crate::cpython::Owned;
+use crate::cpython::guard;
 
 /// Parameter names, in the order of [`Arguments`].
 const NAMES: [&str; 4] = ["stream", "max_version", "dl_device", "copy"];

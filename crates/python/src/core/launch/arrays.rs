@@ -11,7 +11,7 @@ use pyo3::ffi;
 use pyo3::prelude::*;
 
 use crate::bindings::errors;
-use crate::bindings::errors::Kind;
+use crate::bindings::errors::ExceptionKind;
 use crate::core::errors::to_python;
 use crate::core::launch::packing::full_name;
 use crate::cpython;
@@ -50,7 +50,7 @@ pub fn address(
 #[cold]
 fn broken(value: Obj<'_>, name: &impl Fn() -> String, problem: &str) -> Raised {
     let message = format!("{} has the type {}, {problem}", name(), full_name(value));
-    errors::raise(Kind::Value, &message)
+    errors::raise(ExceptionKind::Value, &message)
 }
 
 fn item(dict: &Owned, key: &CStr) -> Option<Obj<'static>> {
@@ -174,7 +174,7 @@ fn dlpack(
             name(),
             full_name(value)
         );
-        return Err(errors::raise(Kind::Type, &message));
+        return Err(errors::raise(ExceptionKind::Type, &message));
     }
     let Some(method) = value.attribute(c"__dlpack__")? else {
         return Err(broken(value, name, "which has no __dlpack__"));

@@ -15,8 +15,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
 use crate::bindings::errors;
-use crate::bindings::errors::Kind;
-use crate::bindings::function::guard;
+use crate::bindings::errors::ExceptionKind;
 use crate::bindings::symbols;
 use crate::core::errors::to_python;
 pub use crate::core::launch::config::PyLaunchConfig;
@@ -25,6 +24,7 @@ use crate::core::module::kernel;
 use crate::core::stream;
 use crate::core::stream::PyStream;
 use crate::cpython;
+use crate::cpython::guard;
 use crate::cpython::{Obj, Owned, R, Raised};
 
 /// Names of the leading parameters.
@@ -80,11 +80,11 @@ unsafe fn named(
             let name = keywords.get(index).text().unwrap_or_default();
             let Some(which) = NAMES.iter().position(|known| *known == name) else {
                 let message = format!("launch() got an unexpected keyword argument '{name}'");
-                return Err(errors::raise(Kind::Type, &message));
+                return Err(errors::raise(ExceptionKind::Type, &message));
             };
             if !found[which].is_null() {
                 let message = format!("launch() got multiple values for argument '{name}'");
-                return Err(errors::raise(Kind::Type, &message));
+                return Err(errors::raise(ExceptionKind::Type, &message));
             }
             // SAFETY: there is a value for each name.
             found[which] = unsafe { *values.add(index) };
@@ -95,7 +95,7 @@ unsafe fn named(
             "launch() missing 1 required argument: '{}'; expected launch(stream, config, kernel, *kernel_args)",
             NAMES[missing]
         );
-        return Err(errors::raise(Kind::Type, &message));
+        return Err(errors::raise(ExceptionKind::Type, &message));
     }
     Ok(found)
 }

@@ -17,7 +17,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
 use crate::bindings::errors;
-use crate::bindings::errors::Kind as Exc;
+use crate::bindings::errors::ExceptionKind;
 use crate::bindings::parameter_arena::{INLINE, ParameterArena};
 use crate::core::launch::arrays;
 use crate::core::memory::buffer::PyBuffer;
@@ -394,7 +394,7 @@ impl Packer {
                 place.name(),
                 full_name(value)
             );
-            return Err(errors::raise(Exc::Type, &message));
+            return Err(errors::raise(ExceptionKind::Type, &message));
         }
         let Some(method) = value.attribute(c"tobytes")? else {
             return Ok(None);
@@ -439,7 +439,7 @@ impl Packer {
                 place.name(),
                 full_name(value)
             );
-            return Err(errors::raise(Exc::Type, &message));
+            return Err(errors::raise(ExceptionKind::Type, &message));
         }
         let Some(view) = Buffer::get(value)? else {
             return Ok(None);
@@ -579,7 +579,7 @@ fn integer_slow(value: Obj<'_>, number: i64, overflow: i32, place: Place<'_>) ->
             described(value),
             place.parameter()
         );
-        return Err(errors::raise(Exc::Type, &message));
+        return Err(errors::raise(ExceptionKind::Type, &message));
     }
     let bits = 8 * size as u32;
     // Signed or unsigned: the driver does not report the parameter's type.
@@ -603,7 +603,7 @@ fn too_large(value: Obj<'_>, place: Place<'_>) -> Raised {
             place.parameter()
         }
     );
-    errors::raise(Exc::Overflow, &message)
+    errors::raise(ExceptionKind::Overflow, &message)
 }
 
 /// Text of an integer; large integers are abbreviated.
@@ -644,7 +644,7 @@ fn wrong_count(given: usize, params: &[ParamInfo], target: &Target<'_>) -> Raise
         target.kernel.map_or("?", cupyrite::Kernel::name),
         if given == 1 { "was" } else { "were" }
     );
-    errors::raise(Exc::Type, &message)
+    errors::raise(ExceptionKind::Type, &message)
 }
 
 #[cold]
@@ -673,13 +673,13 @@ fn wrong_size(value: Obj<'_>, size: usize, wanted: usize, place: Place<'_>) -> R
         full_name(value),
         place.parameter()
     );
-    errors::raise(Exc::Type, &message)
+    errors::raise(ExceptionKind::Type, &message)
 }
 
 #[cold]
 fn closed(place: Place<'_>) -> Raised {
     let message = format!("{} is a closed Buffer", place.name());
-    errors::raise(Exc::Runtime, &message)
+    errors::raise(ExceptionKind::Runtime, &message)
 }
 
 #[cold]
@@ -694,7 +694,7 @@ fn refuse(value: Obj<'_>, place: Place<'_>) -> Raised {
             full_name(value)
         )
     };
-    errors::raise(Exc::Type, &message)
+    errors::raise(ExceptionKind::Type, &message)
 }
 
 /// Qualified type name, as in `numpy.float64`.

@@ -279,7 +279,7 @@ impl PyLegacyPinnedMemoryResource {
     ) -> PyResult<Py<PyBuffer>> {
         let py = slf.py();
         let size = size_argument(size, "allocate")?;
-        let stream = stream::accept_or_default(stream, "allocate")?;
+        let stream = stream::accept_or_default(py, stream, "allocate")?;
         let memory = py
             .detach(|| DeviceBuffer::from_resource(Arc::new(HostMemoryResource), size, &stream))
             .or_raise(py)?;
@@ -314,7 +314,7 @@ impl PyLegacyPinnedMemoryResource {
     ) -> PyResult<()> {
         let address = address_argument(ptr, "deallocate")?;
         let size = size_argument(size, "deallocate")?;
-        let stream = stream::accept_or_default(stream, "deallocate")?;
+        let stream = stream::accept_or_default(py, stream, "deallocate")?;
         if address == 0 {
             return Ok(());
         }

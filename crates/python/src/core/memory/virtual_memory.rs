@@ -281,7 +281,7 @@ impl PyVirtualMemoryResource {
     ) -> PyResult<Py<PyBuffer>> {
         let py = slf.py();
         let size = size_argument(size, "allocate")?;
-        let stream = stream::accept_or_default(stream, "allocate")?;
+        let stream = stream::accept_or_default(py, stream, "allocate")?;
         let resource = slf.get().memory()?;
         let memory = py
             .detach(|| DeviceBuffer::from_resource(resource, size, &stream))
@@ -311,7 +311,7 @@ impl PyVirtualMemoryResource {
     ) -> PyResult<()> {
         let address = address_argument(ptr, "deallocate")?;
         let size = size_argument(size, "deallocate")?;
-        let stream = stream::accept_or_default(stream, "deallocate")?;
+        let stream = stream::accept_or_default(ptr.py(), stream, "deallocate")?;
         let memory = self.memory()?;
         // SAFETY: the caller guarantees that the memory is no longer used; the resource rejects addresses that it did
         // not allocate.

@@ -7,12 +7,12 @@ use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::PyType;
 
-use crate::bindings::function::guard;
 use crate::core::view;
 use crate::core::view::PyView;
 use crate::core::view::import;
 use crate::cpython;
 use crate::cpython::Owned;
+use crate::cpython::guard;
 
 const TEXT: &std::ffi::CStr = c"from_any_interface($cls, obj, stream_ptr=None)
 --

@@ -5,8 +5,7 @@
 //!
 //! | trick | what is assumed | checked on | elsewhere |
 //! |---|---|---|---|
-//! | `reference-counts` ([`reference_count`]) | an object begins with its count; 32 bits, or 64 before 3.12 | 3.11 to 3.14 with a GIL | `Py_IncRef` is called |
-//! | `reuse` ([`reference_count::is_unshared`]) | a tuple or handle with one reference may be changed; tuples keep no hash | 3.11 to 3.13 with a GIL | every result is a new object |
+//! | `reuse` ([`reference_count`]) | an object begins with its reference count; a tuple or handle with one reference may be changed, as tuples keep no hash | 3.11 to 3.13 with a GIL | every result is a new object |
 //! | `tuples` ([`tuple`]) | the items follow `tp_basicsize`; the length follows the head | 3.11 to 3.14 with a GIL | `PyTuple_GetItem` is called |
 //! | `freelist` ([`freelist`]) | PyO3's object layout; `tp_dealloc` is the seventh word of a type | 3.11 to 3.14 with a GIL | PyO3 makes and frees each object |
 //! | `dicts` ([`split_dict`]) | offsets of the keys and values in a dictionary | 3.11 to 3.13 with a GIL | `PyDict_GetItem` is called |
@@ -16,6 +15,11 @@
 //! [`init`] checks each assumption when the module is imported (those about other packages are checked when a value of
 //! theirs is first used) and turns off the tricks whose assumption fails. `CUPYRITE_STRICT_ABI=1` turns all of them off; a
 //! comma-separated list of the names above turns off single ones.
+//!
+//! Measured gains (release build, CPU device, Python 3.11): `reuse` 38 ns of 175 in `cuEventCreate`, 28 ns of 340 in
+//! `cuMemAlloc`; `tuples` 1.5 µs of 5.7 in `cuLaunchKernel` with 512 arguments; `freelist` 40 ns of 350 in
+//! `Device.create_event`, 100 ns of 1200 in `Device.allocate` with `close`; `scalars` 1.5 to 50 µs in a launch with 32 NumPy
+//! or ctypes arguments. Incrementing reference counts in place gained 2 to 5 ns of 145 and was removed.
 
 pub mod freelist;
 pub mod reference_count;
@@ -37,8 +41,6 @@ const VARIABLE: &str = "CUPYRITE_STRICT_ABI";
 /// A use of a private layout; a row of the table above.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Trick {
-    /// Reference counts are read and incremented in place.
-    ReferenceCounts,
     /// Results that only the extension refers to are used again.
     Reuse,
     /// Items and lengths of tuples are read in place.
@@ -68,13 +70,7 @@ struct Row {
     check: fn(Python<'_>) -> bool,
 }
 
-const ROWS: [Row; 7] = [
-    Row {
-        trick: Trick::ReferenceCounts,
-        name: "reference-counts",
-        versions: 0..UNCHECKED,
-        check: reference_count::check,
-    },
+const ROWS: [Row; 6] = [
     Row {
         trick: Trick::Reuse,
         name: "reuse",

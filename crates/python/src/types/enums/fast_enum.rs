@@ -12,7 +12,9 @@ use pyo3::ffi;
 
 use crate::cpython;
 use crate::types::enums::{Owned, owned, set_text, string};
-use crate::types::errors::{Exc, guard, name_of_type, raise, to_string, type_name, utf8};
+use crate::types::errors::{
+    ExceptionKind, guard_or, name_of_type, raise, to_string, type_name, utf8,
+};
 use crate::types::object::slot;
 
 /// Where the enum base lives for pickles and `repr`.
@@ -259,7 +261,7 @@ unsafe fn singletons(class: *mut ffi::PyObject) -> Option<Owned> {
         }
         let dict = owned(ffi::PyObject_GetAttr(class, key))?;
         if ffi::PyDict_Check(dict.0) == 0 {
-            raise(Exc::Type, "__singletons__ must be a dict");
+            raise(ExceptionKind::Type, "__singletons__ must be a dict");
             return None;
         }
         Some(dict)
@@ -271,12 +273,12 @@ unsafe extern "C" fn meta_init(
     args: *mut ffi::PyObject,
     _kwargs: *mut ffi::PyObject,
 ) -> c_int {
-    guard(-1, || {
+    guard_or(-1, || {
         // SAFETY: called on a new class with the arguments of `type`.
         unsafe {
             if ffi::PyTuple_Size(args) != 3 {
                 raise(
-                    Exc::Type,
+                    ExceptionKind::Type,
                     "FastEnumMetaclass takes a name, bases and a namespace",
                 );
                 return -1;
@@ -310,7 +312,7 @@ unsafe fn collect(class: *mut ffi::PyObject, space: *mut ffi::PyObject) -> Optio
             {
                 if ffi::PyTuple_Size(value) != 2 {
                     raise(
-                        Exc::Value,
+                        ExceptionKind::Value,
                         &format!("{text}: a member is a value or a (value, doc) pair"),
                     );
                     return None;
@@ -387,7 +389,7 @@ unsafe fn find(class: *mut ffi::PyObject, value: *mut ffi::PyObject) -> *mut ffi
         }
         if ffi::PyErr_Occurred().is_null() {
             raise(
-                Exc::Value,
+                ExceptionKind::Value,
                 &format!(
                     "{} is not a valid {}",
                     to_string(value),
@@ -424,7 +426,7 @@ unsafe fn the_value(
             }
         }
         raise(
-            Exc::Type,
+            ExceptionKind::Type,
             &format!(
                 "{}() takes exactly one argument, value",
                 name_of_type(class.cast())
@@ -439,7 +441,7 @@ unsafe extern "C" fn meta_call(
     args: *mut ffi::PyObject,
     kwargs: *mut ffi::PyObject,
 ) -> *mut ffi::PyObject {
-    guard(null_mut(), || {
+    guard_or(null_mut(), || {
         // SAFETY: called with an enum class.
         unsafe {
             let value = the_value(class, args, kwargs, 0);
@@ -452,7 +454,7 @@ unsafe extern "C" fn meta_call(
 }
 
 unsafe extern "C" fn meta_repr(class: *mut ffi::PyObject) -> *mut ffi::PyObject {
-    guard(null_mut(), || {
+    guard_or(null_mut(), || {
         // SAFETY: called with an enum class.
         unsafe {
             let text = format!("<enum '{}'>", name_of_type(class.cast()));
@@ -499,7 +501,7 @@ unsafe extern "C" fn meta_setattro(
     name: *mut ffi::PyObject,
     value: *mut ffi::PyObject,
 ) -> c_int {
-    guard(-1, || {
+    guard_or(-1, || {
         // SAFETY: called with an enum class.
         unsafe {
             let members = ffi::PyObject_GetAttrString(class, c"__members__".as_ptr());
@@ -513,7 +515,7 @@ unsafe extern "C" fn meta_setattro(
                 }
                 if is_member > 0 {
                     raise(
-                        Exc::Attribute,
+                        ExceptionKind::Attribute,
                         &format!(
                             "{}.{} is a member of the enum and cannot be changed",
                             name_of_type(class.cast()),
@@ -538,7 +540,7 @@ unsafe extern "C" fn enum_new(
     args: *mut ffi::PyObject,
     kwargs: *mut ffi::PyObject,
 ) -> *mut ffi::PyObject {
-    guard(null_mut(), || {
+    guard_or(null_mut(), || {
         // SAFETY: called with a tuple and a dict or null.
         unsafe {
             let base = BASE.load(Ordering::Acquire);
@@ -553,7 +555,7 @@ unsafe extern "C" fn enum_new(
                 || ffi::PyType_IsSubtype(class.cast(), base.cast()) == 0
             {
                 raise(
-                    Exc::Type,
+                    ExceptionKind::Type,
                     "FastEnum.__new__(cls, value): cls must be an enum",
                 );
                 return null_mut();
@@ -592,7 +594,7 @@ unsafe extern "C" fn enum_repr(
     obj: *mut ffi::PyObject,
     _: *mut ffi::PyObject,
 ) -> *mut ffi::PyObject {
-    guard(null_mut(), || {
+    guard_or(null_mut(), || {
         // SAFETY: called with an instance.
         unsafe {
             let Some(value) = owned(enum_value(obj, null_mut())) else {
@@ -643,7 +645,7 @@ unsafe extern "C" fn enum_setattr(
     obj: *mut ffi::PyObject,
     args: *mut ffi::PyObject,
 ) -> *mut ffi::PyObject {
-    guard(null_mut(), || {
+    guard_or(null_mut(), || {
         // SAFETY: called with an instance and a tuple.
         unsafe {
             let name = if ffi::PyTuple_Size(args) > 0 {
@@ -652,7 +654,7 @@ unsafe extern "C" fn enum_setattr(
                 String::new()
             };
             raise(
-                Exc::Attribute,
+                ExceptionKind::Attribute,
                 &format!(
                     "members of {} are constants: cannot change {name}",
                     type_name(obj)

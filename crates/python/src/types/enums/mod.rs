@@ -9,7 +9,7 @@ use std::ptr::null_mut;
 use pyo3::ffi;
 
 pub use crate::types::enums::fast_enum::{base, metaclass};
-use crate::types::errors::{Exc, raise};
+use crate::types::errors::{ExceptionKind, raise};
 use crate::types::table;
 use crate::types::table::{Enum, EnumBase, EnumId, Library};
 
@@ -56,7 +56,10 @@ pub unsafe fn read(id: EnumId, raw: u32) -> *mut ffi::PyObject {
             }
         }
         let name = table::enumeration(id).1.name;
-        raise(Exc::Value, &format!("{raw} is not a valid {name}"));
+        raise(
+            ExceptionKind::Value,
+            &format!("{raw} is not a valid {name}"),
+        );
         null_mut()
     }
 }

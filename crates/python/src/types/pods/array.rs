@@ -7,7 +7,7 @@ use pyo3::ffi;
 
 use crate::cpython::{Buffer, Obj, Owned, R, Raised};
 use crate::types::convert::Site;
-use crate::types::errors::{Exc, guard, raise, type_name};
+use crate::types::errors::{ExceptionKind, guard_or, raise, type_name};
 use crate::types::numpy;
 use crate::types::numpy::Item;
 use crate::types::object::slot;
@@ -32,7 +32,7 @@ pub fn slots() -> Vec<ffi::PyType_Slot> {
 /// `_data`: the structs as a record array.
 pub fn attribute_data() -> ffi::PyGetSetDef {
     unsafe extern "C" fn get(obj: *mut ffi::PyObject, _: *mut c_void) -> *mut ffi::PyObject {
-        guard(null_mut(), || {
+        guard_or(null_mut(), || {
             // SAFETY: called with an instance.
             answer(unsafe { records(obj.cast()) })
         })
@@ -70,7 +70,7 @@ unsafe fn element(this: *mut Pod, i: isize) -> R<*mut Pod> {
     // SAFETY: the element lies in the memory of `this`.
     unsafe {
         if i < 0 || i as usize >= (*this).count {
-            raise(Exc::Index, "index is out of bounds");
+            raise(ExceptionKind::Index, "index is out of bounds");
             return Err(Raised);
         }
         pods::view((*this).id(), this, (*this).at(i as usize), 1)
@@ -78,7 +78,7 @@ unsafe fn element(this: *mut Pod, i: isize) -> R<*mut Pod> {
 }
 
 unsafe extern "C" fn item(obj: *mut ffi::PyObject, i: isize) -> *mut ffi::PyObject {
-    guard(null_mut(), || {
+    guard_or(null_mut(), || {
         // SAFETY: called with an instance; the interpreter has added the length to a negative index already.
         unsafe { element(obj.cast(), i) }.map_or(null_mut(), <*mut Pod>::cast)
     })
@@ -107,7 +107,7 @@ unsafe fn key(this: *mut Pod, key: Obj<'_>) -> R<Key> {
                 Some(field) => Ok(Key::Field(field)),
                 None => {
                     let text = format!("{} has no member {name}", class.name());
-                    raise(Exc::Value, &text);
+                    raise(ExceptionKind::Value, &text);
                     Err(Raised)
                 }
             };
@@ -133,7 +133,7 @@ unsafe extern "C" fn subscript(
     obj: *mut ffi::PyObject,
     at: *mut ffi::PyObject,
 ) -> *mut ffi::PyObject {
-    guard(null_mut(), || {
+    guard_or(null_mut(), || {
         // SAFETY: called with an instance and a key.
         answer(unsafe { get(obj.cast(), Obj::new(at)) })
     })
@@ -174,12 +174,12 @@ unsafe extern "C" fn assign(
     at: *mut ffi::PyObject,
     value: *mut ffi::PyObject,
 ) -> c_int {
-    guard(-1, || {
+    guard_or(-1, || {
         // SAFETY: called with an instance and a key; null stands for `del`.
         unsafe {
             if value.is_null() {
                 let text = format!("elements of a {} cannot be deleted", type_name(obj));
-                raise(Exc::Type, &text);
+                raise(ExceptionKind::Type, &text);
                 return -1;
             }
             done(set(obj.cast(), Obj::new(at), Obj::new(value)))
@@ -243,7 +243,7 @@ unsafe fn copy_all(target: *mut Pod, from: *mut Pod, site: &Site) -> R<()> {
         let (n, given) = ((*target).count, (*from).count);
         if given != n && given != 1 {
             let text = format!("could not broadcast {given} structs to {n}");
-            site.fail(Exc::Value, &text);
+            site.fail(ExceptionKind::Value, &text);
             return Err(Raised);
         }
         let copy = pods::copy_of(from)?;
@@ -267,12 +267,12 @@ pub unsafe extern "C" fn assign_single(
     at: *mut ffi::PyObject,
     value: *mut ffi::PyObject,
 ) -> c_int {
-    guard(-1, || {
+    guard_or(-1, || {
         // SAFETY: called with an instance and a key; null stands for `del`.
         unsafe {
             if value.is_null() {
                 let text = format!("members of a {} cannot be deleted", type_name(obj));
-                raise(Exc::Type, &text);
+                raise(ExceptionKind::Type, &text);
                 return -1;
             }
             done(set_single(obj.cast(), Obj::new(at), Obj::new(value)))
@@ -292,7 +292,7 @@ unsafe fn set_single(this: *mut Pod, at: Obj<'_>, value: Obj<'_>) -> R<()> {
         let name = || type_name(this.cast());
         if ffi::PyIndex_Check(at.ptr()) == 0 {
             let text = format!("{} indices are 0 or names, not {}", name(), at.type_name());
-            raise(Exc::Type, &text);
+            raise(ExceptionKind::Type, &text);
             return Err(Raised);
         }
         let i = ffi::PyNumber_AsSsize_t(at.ptr(), ffi::PyExc_IndexError);
@@ -301,7 +301,7 @@ unsafe fn set_single(this: *mut Pod, at: Obj<'_>, value: Obj<'_>) -> R<()> {
         }
         if i != 0 {
             raise(
-                Exc::Index,
+                ExceptionKind::Index,
                 &format!("{} is one struct: its index is 0, not {i}", name()),
             );
             return Err(Raised);
@@ -316,14 +316,14 @@ unsafe fn set_single(this: *mut Pod, at: Obj<'_>, value: Obj<'_>) -> R<()> {
                 "a bytes-like object is required, not '{}'",
                 value.type_name()
             );
-            raise(Exc::Type, &text);
+            raise(ExceptionKind::Type, &text);
             return Err(Raised);
         }
         let buffer = Buffer::get(value)?.ok_or(Raised)?;
         let size = (*this).size();
         if buffer.len() != size {
             let text = format!("buffer length must be {size} bytes, is {}", buffer.len());
-            raise(Exc::Value, &text);
+            raise(ExceptionKind::Value, &text);
             return Err(Raised);
         }
         let bytes = std::slice::from_raw_parts(buffer.address() as *const u8, size).to_vec();

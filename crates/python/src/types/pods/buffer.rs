@@ -12,7 +12,7 @@ use pyo3::ffi;
 
 use crate::cpython::Raised;
 use crate::generated::ids::CLASS_COUNT;
-use crate::types::errors::{guard, type_name};
+use crate::types::errors::{guard_or, type_name};
 use crate::types::handles::c_string;
 use crate::types::pods;
 use crate::types::pods::Pod;
@@ -52,7 +52,7 @@ pub unsafe extern "C" fn get(
     buffer: *mut ffi::Py_buffer,
     flags: c_int,
 ) -> c_int {
-    guard(-1, || {
+    guard_or(-1, || {
         // SAFETY: called with an instance and a buffer to fill.
         unsafe { fill(obj.cast(), buffer, flags) }
     })

@@ -7,7 +7,7 @@ use pyo3::ffi;
 use crate::cpython;
 use crate::cpython::{Obj, Owned, R, Raised};
 use crate::types::convert::Site;
-use crate::types::errors::{Exc, prefix, raise};
+use crate::types::errors::{ExceptionKind, prefix, raise};
 use crate::types::numpy;
 use crate::types::numpy::Item;
 use crate::types::pods;
@@ -133,7 +133,7 @@ pub unsafe fn set(this: *mut Pod, field: &'static Field, value: Obj<'_>, site: &
             FieldKind::Records(id, n) => set_records(this, field, id, n as usize, value, site),
             kind => {
                 let text = format!("{kind:?} cannot be assigned in a class for any number");
-                raise(Exc::Runtime, &text);
+                raise(ExceptionKind::Runtime, &text);
                 Err(Raised)
             }
         }
@@ -203,7 +203,7 @@ fn fits(given: usize, wanted: usize, site: &Site) -> R<()> {
         return Ok(());
     }
     site.fail(
-        Exc::Value,
+        ExceptionKind::Value,
         &format!("could not broadcast {given} values to {wanted}"),
     );
     Err(Raised)

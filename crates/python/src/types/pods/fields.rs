@@ -10,7 +10,7 @@ use pyo3::ffi;
 use crate::cpython::{Obj, Owned, R, Raised};
 use crate::types::convert;
 use crate::types::convert::Site;
-use crate::types::errors::{Exc, guard, raise};
+use crate::types::errors::{ExceptionKind, guard_or, raise};
 use crate::types::numpy;
 use crate::types::numpy::Item;
 use crate::types::object;
@@ -33,7 +33,7 @@ pub fn getset(field: &'static Field) -> ffi::PyGetSetDef {
 }
 
 unsafe extern "C" fn getter(obj: *mut ffi::PyObject, closure: *mut c_void) -> *mut ffi::PyObject {
-    guard(std::ptr::null_mut(), || {
+    guard_or(std::ptr::null_mut(), || {
         // SAFETY: the descriptor checked that `obj` is an instance; the closure is the field.
         answer(unsafe { get(obj.cast(), &*closure.cast::<Field>()) })
     })
@@ -44,7 +44,7 @@ unsafe extern "C" fn setter(
     value: *mut ffi::PyObject,
     closure: *mut c_void,
 ) -> c_int {
-    guard(-1, || {
+    guard_or(-1, || {
         // SAFETY: the descriptor checked that `obj` is an instance; the closure is the field.
         unsafe {
             let field = &*closure.cast::<Field>();
@@ -53,7 +53,10 @@ unsafe extern "C" fn setter(
                 attr: table::text(field.name),
             };
             if value.is_null() {
-                site.fail(Exc::Attribute, "a C struct's attribute cannot be deleted");
+                site.fail(
+                    ExceptionKind::Attribute,
+                    "a C struct's attribute cannot be deleted",
+                );
                 return -1;
             }
             done(set(obj.cast(), field, Obj::new(value), &site))
@@ -271,7 +274,7 @@ pub unsafe fn set(this: *mut Pod, field: &'static Field, value: Obj<'_>, site: &
                 let (n, given) = (n as usize, values.len() / p.size());
                 if given != n {
                     let text = format!("Expected length {n} for field {}, got {given}", site.attr);
-                    raise(Exc::Value, &text);
+                    raise(ExceptionKind::Value, &text);
                     return Err(Raised);
                 }
                 poke(this, at, &values)
@@ -284,7 +287,7 @@ pub unsafe fn set(this: *mut Pod, field: &'static Field, value: Obj<'_>, site: &
                         "Too many elements for field {}, max is {max}, got {given}",
                         site.attr
                     );
-                    raise(Exc::Value, &text);
+                    raise(ExceptionKind::Value, &text);
                     return Err(Raised);
                 }
                 poke(this, at, &values)?;
@@ -298,7 +301,7 @@ pub unsafe fn set(this: *mut Pod, field: &'static Field, value: Obj<'_>, site: &
                         site.attr,
                         (*from).count
                     );
-                    raise(Exc::Value, &text);
+                    raise(ExceptionKind::Value, &text);
                     return Err(Raised);
                 }
                 pods::copy_struct(this, at, from, (*from).base.data)
@@ -336,7 +339,7 @@ unsafe fn set_text(this: *mut Pod, at: *mut u8, room: usize, value: Obj<'_>, sit
             site.attr,
             room - 1
         );
-        raise(Exc::Value, &text);
+        raise(ExceptionKind::Value, &text);
         return Err(Raised);
     }
     let mut padded = bytes;
@@ -363,7 +366,10 @@ pub fn encoded(value: Obj<'_>, site: &Site) -> R<Vec<u8>> {
         }
         let bytes = std::slice::from_raw_parts(data.cast::<u8>(), len as usize);
         if bytes.contains(&0) {
-            site.fail(Exc::Value, "C text ends at a NUL; this str has one inside");
+            site.fail(
+                ExceptionKind::Value,
+                "C text ends at a NUL; this str has one inside",
+            );
             return Err(Raised);
         }
         Ok(bytes.to_vec())
@@ -444,7 +450,7 @@ unsafe fn set_structs(
             _ => String::new(),
         };
         if !text.is_empty() {
-            raise(Exc::Value, &text);
+            raise(ExceptionKind::Value, &text);
             return Err(Raised);
         }
         let size = table::class(id).1.size as usize;

@@ -8,7 +8,7 @@ use pyo3::ffi;
 use crate::cpython::{Obj, Owned, R, Raised};
 use crate::types::convert;
 use crate::types::convert::Site;
-use crate::types::errors::{Exc, guard, name_of_type, raise};
+use crate::types::errors::{ExceptionKind, guard_or, name_of_type, raise};
 use crate::types::numpy;
 use crate::types::numpy::attribute;
 use crate::types::pods;
@@ -78,7 +78,7 @@ unsafe fn given<const N: usize>(
                 "{what}() needs the argument '{}'",
                 names[0].to_string_lossy()
             );
-            raise(Exc::Type, &text);
+            raise(ExceptionKind::Type, &text);
             return Err(Raised);
         }
         Ok((id, values))
@@ -90,7 +90,7 @@ fn is_array(id: ClassId) -> bool {
 }
 
 fn value_error(text: &str) -> Raised {
-    raise(Exc::Value, text);
+    raise(ExceptionKind::Value, text);
     Raised
 }
 
@@ -101,7 +101,7 @@ unsafe extern "C" fn from_data(
     args: *mut ffi::PyObject,
     kwargs: *mut ffi::PyObject,
 ) -> *mut ffi::PyObject {
-    guard(null_mut(), || {
+    guard_or(null_mut(), || {
         // SAFETY: called with a type of ours, a tuple and a dict or null.
         answer(unsafe {
             given(ty, args, kwargs, "from_data", [c"data"])
@@ -124,7 +124,7 @@ unsafe fn at_array(id: ClassId, data: Obj<'_>) -> R<Owned> {
         if !is_array_object {
             ffi::PyErr_Clear();
             raise(
-                Exc::Type,
+                ExceptionKind::Type,
                 &format!(
                     "data argument must be a NumPy ndarray, not {}",
                     data.type_name()
@@ -234,7 +234,7 @@ unsafe extern "C" fn from_buffer(
     args: *mut ffi::PyObject,
     kwargs: *mut ffi::PyObject,
 ) -> *mut ffi::PyObject {
-    guard(null_mut(), || {
+    guard_or(null_mut(), || {
         // SAFETY: called with a type of ours, a tuple and a dict or null.
         answer(unsafe {
             given(ty, args, kwargs, "from_buffer", [c"buffer"])
@@ -251,7 +251,7 @@ unsafe fn at_buffer(id: ClassId, buffer: Obj<'_>) -> R<Owned> {
                 "a bytes-like object is required, not '{}'",
                 buffer.type_name()
             );
-            raise(Exc::Type, &text);
+            raise(ExceptionKind::Type, &text);
             return Err(Raised);
         }
         let pod = pods::bare(pods::type_of(id)?, id, 1)?;
@@ -296,7 +296,7 @@ unsafe extern "C" fn from_ptr(
     args: *mut ffi::PyObject,
     kwargs: *mut ffi::PyObject,
 ) -> *mut ffi::PyObject {
-    guard(null_mut(), || {
+    guard_or(null_mut(), || {
         // SAFETY: called with a type of ours, a tuple and a dict or null.
         answer(unsafe { at_address(ty, args, kwargs) })
     })

@@ -20,7 +20,7 @@ use pyo3::ffi;
 
 use crate::cpython;
 use crate::cpython::{Owned, R, Raised};
-use crate::types::errors::{Exc, guard, name_of_type, raise, type_name};
+use crate::types::errors::{ExceptionKind, guard_or, name_of_type, raise, type_name};
 use crate::types::object;
 use crate::types::object::{Instance, slot};
 use crate::types::table;
@@ -220,11 +220,11 @@ pub unsafe fn copy_of(from: *mut Pod) -> R<*mut Pod> {
     // SAFETY: the copy has room for as many structs.
     unsafe {
         let new = fresh((*from).id(), (*from).count)?;
-        let guard = Owned::take(new.cast())?;
+        let object = Owned::take(new.cast())?;
         for i in 0..(*from).count {
             copy_struct(new, (*new).at(i), from, (*from).at(i))?;
         }
-        guard.into_ptr();
+        object.into_ptr();
         Ok(new)
     }
 }
@@ -311,7 +311,7 @@ unsafe fn gone(this: *mut Pod, address: usize, what: &str) -> R<()> {
     // SAFETY: `this` is live.
     let name = unsafe { type_name(this.cast()) };
     raise(
-        Exc::Value,
+        ExceptionKind::Value,
         &format!("{name}: the memory at {address:#x} given to from_ptr() cannot be {what}"),
     );
     Err(Raised)
@@ -330,7 +330,10 @@ pub unsafe fn writable(this: *mut Pod) -> R<()> {
     unsafe {
         if (*this).readonly {
             let name = table::class((*this).id()).1.name();
-            raise(Exc::Value, &format!("This {name} instance is read-only"));
+            raise(
+                ExceptionKind::Value,
+                &format!("This {name} instance is read-only"),
+            );
             return Err(Raised);
         }
     }
@@ -495,7 +498,7 @@ unsafe extern "C" fn new(
     args: *mut ffi::PyObject,
     kwargs: *mut ffi::PyObject,
 ) -> *mut ffi::PyObject {
-    guard(null_mut(), || {
+    guard_or(null_mut(), || {
         // SAFETY: the interpreter calls with a type derived from ours.
         unsafe {
             let Some(id) = structs::class_of_type(ty) else {
@@ -556,7 +559,7 @@ pub unsafe fn count_of(obj: *mut ffi::PyObject, what: &dyn Fn() -> String) -> R<
     unsafe {
         if ffi::PyIndex_Check(obj) == 0 {
             raise(
-                Exc::Type,
+                ExceptionKind::Type,
                 &format!("{} must be an integer, not {}", what(), type_name(obj)),
             );
             return Err(Raised);
@@ -566,7 +569,10 @@ pub unsafe fn count_of(obj: *mut ffi::PyObject, what: &dyn Fn() -> String) -> R<
             return Err(Raised);
         }
         if n < 0 {
-            raise(Exc::Value, &format!("{} must not be negative: {n}", what()));
+            raise(
+                ExceptionKind::Value,
+                &format!("{} must not be negative: {n}", what()),
+            );
             return Err(Raised);
         }
         Ok(n as usize)
@@ -580,7 +586,7 @@ unsafe extern "C" fn compare(
     b: *mut ffi::PyObject,
     op: c_int,
 ) -> *mut ffi::PyObject {
-    guard(null_mut(), || {
+    guard_or(null_mut(), || {
         // SAFETY: called with an instance first.
         unsafe {
             if op != ffi::Py_EQ && op != ffi::Py_NE {
@@ -651,7 +657,7 @@ fn structs_method_reduce(array: bool) -> ffi::PyMethodDef {
 }
 
 unsafe extern "C" fn reduce(obj: *mut ffi::PyObject, _: *mut ffi::PyObject) -> *mut ffi::PyObject {
-    guard(null_mut(), || {
+    guard_or(null_mut(), || {
         // SAFETY: called with an instance.
         answer(unsafe { reduced(obj.cast()) })
     })
@@ -701,7 +707,7 @@ unsafe extern "C" fn set_state(
     obj: *mut ffi::PyObject,
     state: *mut ffi::PyObject,
 ) -> *mut ffi::PyObject {
-    guard(null_mut(), || {
+    guard_or(null_mut(), || {
         // SAFETY: called with an instance and one argument.
         answer(unsafe { put_state(obj.cast(), state) })
     })
@@ -718,7 +724,7 @@ unsafe fn put_state(this: *mut Pod, state: *mut ffi::PyObject) -> R<Owned> {
                 "{name}.__setstate__(): {} bytes are required: this pickle was made for another layout",
                 size * (*this).count
             );
-            raise(Exc::Value, &text);
+            raise(ExceptionKind::Value, &text);
             return Err(Raised);
         }
         for i in 0..(*this).count {

@@ -7,7 +7,7 @@ use crate::bindings::descriptor::Slice;
 use crate::cpython;
 use crate::cpython::{Obj, Owned, R, Raised};
 use crate::types::convert::Site;
-use crate::types::errors::{Exc, raise};
+use crate::types::errors::{ExceptionKind, raise};
 use crate::types::numpy;
 use crate::types::numpy::Item;
 use crate::types::object;
@@ -73,7 +73,7 @@ pub unsafe fn get(this: *mut Pod, field: &'static Field) -> R<Owned> {
             FieldKind::PointerWords(count) => get_words(this, at, held, count, field),
             kind => {
                 let text = format!("{kind:?} is no kind of a single struct's attribute");
-                raise(Exc::Runtime, &text);
+                raise(ExceptionKind::Runtime, &text);
                 Err(Raised)
             }
         }
@@ -82,7 +82,7 @@ pub unsafe fn get(this: *mut Pod, field: &'static Field) -> R<Owned> {
 
 fn unreadable(field: &Field, at: usize, bytes: usize) -> Raised {
     raise(
-        Exc::Value,
+        ExceptionKind::Value,
         &format!(
             "{}: the {bytes} bytes at {at:#x}, where it points, are not readable memory",
             table::text(field.name)
@@ -314,7 +314,7 @@ pub unsafe fn set(this: *mut Pod, field: &'static Field, value: Obj<'_>, site: &
             }
             kind => {
                 let text = format!("{kind:?} is no kind of a single struct's attribute");
-                raise(Exc::Runtime, &text);
+                raise(ExceptionKind::Runtime, &text);
                 Err(Raised)
             }
         }
@@ -388,7 +388,7 @@ pub unsafe fn check(this: *mut Pod, field: &'static Field) -> R<()> {
                 "{name}: the count says {n} elements, but {} has {len}",
                 table::text(field.name)
             );
-            raise(Exc::Value, &text);
+            raise(ExceptionKind::Value, &text);
             return Err(Raised);
         }
     }
@@ -429,7 +429,7 @@ pub unsafe fn provide(this: *mut Pod) -> R<bool> {
             else {
                 let name = table::text(field.name);
                 raise(
-                    Exc::Value,
+                    ExceptionKind::Value,
                     &format!("{name}: the library asks for {n} elements"),
                 );
                 return Err(Raised);

@@ -8,7 +8,7 @@ use pyo3::ffi;
 
 use crate::cpython;
 use crate::cpython::{Owned, R, Raised};
-use crate::types::errors::{guard, to_string, type_name};
+use crate::types::errors::{guard_or, to_string, type_name};
 use crate::types::memory;
 use crate::types::pods::fields::text;
 use crate::types::pods::{Pod, answer, peek};
@@ -23,7 +23,7 @@ const SHOWN: usize = 8;
 /// # Safety
 /// Called by the interpreter.
 pub unsafe extern "C" fn repr(obj: *mut ffi::PyObject) -> *mut ffi::PyObject {
-    guard(null_mut(), || {
+    guard_or(null_mut(), || {
         // SAFETY: called with an instance.
         answer(unsafe { described(obj.cast()).and_then(|text| cpython::from_str(&text)) })
     })

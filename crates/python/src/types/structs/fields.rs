@@ -7,7 +7,7 @@ use pyo3::ffi;
 
 use crate::types::convert;
 use crate::types::convert::Site;
-use crate::types::errors::{Exc, guard};
+use crate::types::errors::{ExceptionKind, guard_or};
 use crate::types::object;
 use crate::types::object::Instance;
 use crate::types::structs::lists;
@@ -27,7 +27,7 @@ pub fn getset(field: &'static Field) -> ffi::PyGetSetDef {
 }
 
 unsafe extern "C" fn getter(obj: *mut ffi::PyObject, closure: *mut c_void) -> *mut ffi::PyObject {
-    guard(null_mut(), || {
+    guard_or(null_mut(), || {
         // SAFETY: the descriptor checked that `obj` is an instance; the closure is the field.
         unsafe { get(obj.cast(), &*closure.cast::<Field>()) }
     })
@@ -38,7 +38,7 @@ unsafe extern "C" fn setter(
     value: *mut ffi::PyObject,
     closure: *mut c_void,
 ) -> c_int {
-    guard(-1, || {
+    guard_or(-1, || {
         // SAFETY: the descriptor checked that `obj` is an instance; the closure is the field.
         unsafe {
             let field = &*closure.cast::<Field>();
@@ -47,7 +47,10 @@ unsafe extern "C" fn setter(
                 attr: table::text(field.name),
             };
             if value.is_null() {
-                site.fail(Exc::Attribute, "a C struct's attribute cannot be deleted");
+                site.fail(
+                    ExceptionKind::Attribute,
+                    "a C struct's attribute cannot be deleted",
+                );
                 return -1;
             }
             match set(obj.cast(), field, value, &site) {
@@ -202,7 +205,7 @@ pub unsafe fn get(obj: *mut Instance, field: &'static Field) -> *mut ffi::PyObje
 /// The tables give the other kinds to `Kind::Pod` classes only.
 fn misplaced(field: &Field) -> *mut ffi::PyObject {
     let text = format!("{:?} is no kind of a record's attribute", field.kind);
-    crate::types::errors::raise(Exc::Runtime, &text);
+    crate::types::errors::raise(ExceptionKind::Runtime, &text);
     null_mut()
 }
 
@@ -325,7 +328,7 @@ pub unsafe fn set(
                 let data = convert::with_bytes(value, site, <[u8]>::to_vec)?;
                 if data.len() != len as usize {
                     site.fail(
-                        Exc::Value,
+                        ExceptionKind::Value,
                         &format!("length must be {len}, is {}", data.len()),
                     );
                     return None;
@@ -336,7 +339,7 @@ pub unsafe fn set(
                 let mut data = convert::with_bytes(value, site, <[u8]>::to_vec)?;
                 if data.len() > len as usize {
                     site.fail(
-                        Exc::Value,
+                        ExceptionKind::Value,
                         &format!("at most {len} bytes fit, not {}", data.len()),
                     );
                     return None;
@@ -359,7 +362,7 @@ pub unsafe fn set(
             }
             FieldKind::PairedList(..) => {
                 site.fail(
-                    Exc::Attribute,
+                    ExceptionKind::Attribute,
                     "shares its count with another list and cannot be assigned alone; use set_dsts_srcs(dsts, srcs)",
                 );
                 None
@@ -473,7 +476,10 @@ unsafe fn set_array(
         let given = ffi::PyTuple_Size(items) as usize;
         if given != len {
             ffi::Py_DECREF(items);
-            site.fail(Exc::Index, &format!("{len} values are needed, not {given}"));
+            site.fail(
+                ExceptionKind::Index,
+                &format!("{len} values are needed, not {given}"),
+            );
             return None;
         }
         let mut fine = true;

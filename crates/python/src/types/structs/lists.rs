@@ -10,7 +10,7 @@ use pyo3::ffi;
 
 use crate::types::convert;
 use crate::types::convert::Site;
-use crate::types::errors::{Exc, guard, raise};
+use crate::types::errors::{ExceptionKind, guard_or, raise};
 use crate::types::object;
 use crate::types::object::Instance;
 use crate::types::structs::fields::{element, element_size, list_of, point};
@@ -305,7 +305,7 @@ pub unsafe fn check_counts(obj: *mut Instance) -> bool {
             if n > len {
                 let class = table::class(ClassId((*obj).id)).1.name();
                 raise(
-                    Exc::Value,
+                    ExceptionKind::Value,
                     &format!(
                         "{class}: the count says {n} elements, but {} has {len}",
                         table::text(field.name)
@@ -336,7 +336,7 @@ unsafe extern "C" fn set_dsts_srcs(
     args: *mut ffi::PyObject,
     kwargs: *mut ffi::PyObject,
 ) -> *mut ffi::PyObject {
-    guard(null_mut(), || {
+    guard_or(null_mut(), || {
         // SAFETY: called with an instance, a tuple and a dict or null.
         unsafe {
             match assign_pair(obj, args, kwargs) {
@@ -374,7 +374,10 @@ unsafe fn assign_pair(
             let (elem, count) = shape(field.kind)?;
             targets[i] = (field.offset as usize, count);
             if given[i].is_null() || given[i] == ffi::Py_None() {
-                site.fail(Exc::Type, &format!("{} must be a list or tuple", names[i]));
+                site.fail(
+                    ExceptionKind::Type,
+                    &format!("{} must be a list or tuple", names[i]),
+                );
             } else if let Some(storage) = array(elem, false, given[i], &site) {
                 made[i] = storage;
                 continue;
@@ -388,7 +391,7 @@ unsafe fn assign_pair(
             ffi::Py_XDECREF(made[0].cast());
             ffi::Py_XDECREF(made[1].cast());
             raise(
-                Exc::Value,
+                ExceptionKind::Value,
                 &format!("dsts and srcs must have the same length, not {a} and {b}"),
             );
             return None;

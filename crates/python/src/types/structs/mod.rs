@@ -11,7 +11,7 @@ use pyo3::ffi;
 
 use crate::types::convert;
 use crate::types::convert::Site;
-use crate::types::errors::{Exc, guard, name_of_type, raise, to_string, type_name};
+use crate::types::errors::{ExceptionKind, guard_or, name_of_type, raise, to_string, type_name};
 use crate::types::handles::c_string;
 use crate::types::object;
 use crate::types::object::{Instance, slot};
@@ -80,11 +80,11 @@ unsafe extern "C" fn get_ptr(obj: *mut ffi::PyObject, _: *mut ffi::PyObject) -> 
 }
 
 unsafe extern "C" fn reduce(obj: *mut ffi::PyObject, _: *mut ffi::PyObject) -> *mut ffi::PyObject {
-    guard(null_mut(), || {
+    guard_or(null_mut(), || {
         // SAFETY: `obj` is live.
         let name = unsafe { type_name(obj) };
         raise(
-            Exc::Type,
+            ExceptionKind::Type,
             &format!("cannot pickle or copy a {name}: it holds addresses of this process"),
         );
         null_mut()
@@ -273,7 +273,7 @@ pub unsafe fn class_of_type(ty: *mut ffi::PyTypeObject) -> Option<ClassId> {
             at = ffi::PyType_GetSlot(at, ffi::Py_tp_base).cast();
         }
         raise(
-            Exc::Type,
+            ExceptionKind::Type,
             &format!("{} is not one of the CUDA classes", name_of_type(ty)),
         );
     }
@@ -315,7 +315,7 @@ pub unsafe fn arguments_of<const N: usize>(
         let given = ffi::PyTuple_Size(args);
         if given as usize > N {
             raise(
-                Exc::Type,
+                ExceptionKind::Type,
                 &format!(
                     "{what}() takes at most {N} argument{} ({given} given)",
                     if N == 1 { "" } else { "s" }
@@ -338,7 +338,7 @@ pub unsafe fn arguments_of<const N: usize>(
                 Some(i) if out[i].is_null() => out[i] = value,
                 Some(i) => {
                     raise(
-                        Exc::Type,
+                        ExceptionKind::Type,
                         &format!(
                             "{}() got multiple values for argument '{}'",
                             what,
@@ -349,7 +349,7 @@ pub unsafe fn arguments_of<const N: usize>(
                 }
                 None => {
                     raise(
-                        Exc::Type,
+                        ExceptionKind::Type,
                         &format!(
                             "{}() got an unexpected keyword argument '{}'",
                             what,
@@ -369,7 +369,7 @@ unsafe extern "C" fn new(
     args: *mut ffi::PyObject,
     kwargs: *mut ffi::PyObject,
 ) -> *mut ffi::PyObject {
-    guard(null_mut(), || {
+    guard_or(null_mut(), || {
         // SAFETY: the interpreter calls with a type derived from ours.
         unsafe {
             let Some(id) = class_of_type(ty) else {
@@ -388,7 +388,7 @@ unsafe extern "C" fn new(
                 }
             } else if class.flags & NEEDS_POINTER != 0 {
                 raise(
-                    Exc::Type,
+                    ExceptionKind::Type,
                     &format!(
                         "{}() needs _ptr: it is a part of another struct; read it as that struct's attribute",
                         class.name()
@@ -406,7 +406,7 @@ unsafe extern "C" fn new(
 }
 
 unsafe extern "C" fn repr(obj: *mut ffi::PyObject) -> *mut ffi::PyObject {
-    guard(null_mut(), || {
+    guard_or(null_mut(), || {
         // SAFETY: called with an instance.
         unsafe {
             let this = obj.cast::<Instance>();

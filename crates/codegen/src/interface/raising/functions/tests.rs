@@ -103,7 +103,7 @@ fn overlay(tables: &str) -> Overlay {
     toml::from_str(&text).unwrap()
 }
 
-/// What becomes of one function.
+/// Derives one function.
 fn made(f: Function, tables: &str) -> Result<(PyFunction, Vec<Role>), String> {
     let mut lib = library(vec![f]);
     lib.python.style = Style::Raises;
@@ -114,7 +114,7 @@ fn made(f: Function, tables: &str) -> Result<(PyFunction, Vec<Role>), String> {
 }
 
 #[test]
-fn a_struct_is_taken_apart() {
+fn request_structs_expand_to_fields() {
     let params = [
         ("device", named("xDevice_t")),
         ("fan", out(named("xFan_t"))),
@@ -138,7 +138,7 @@ fn a_struct_is_taken_apart() {
 }
 
 #[test]
-fn the_number_of_elements_is_asked_for() {
+fn two_step_calls_query_the_count() {
     let params = [
         ("device", named("xDevice_t")),
         ("count", out(builtin(Builtin::UInt))),
@@ -160,7 +160,7 @@ fn the_number_of_elements_is_asked_for() {
             len: Len::Counted
         }
     ));
-    // Without the overlay both are numbers that come out.
+    // Without the overlay, both are integer outputs.
     let (python, _) = made(f(), "").unwrap();
     assert_eq!(python.results.len(), 2);
     let typo = made(f(), "[functions.xGetPids]\npids = { count = \"cuont\" }");
@@ -197,7 +197,7 @@ fn texts_and_buffers() {
 }
 
 #[test]
-fn handles_are_accounted_for() {
+fn handles_are_tracked() {
     let f = c_function("xCreate", &[("device", out(named("xDevice_t")))]);
     let (python, _) = made(f, "").unwrap();
     assert!(
@@ -216,7 +216,7 @@ fn handles_are_accounted_for() {
 }
 
 #[test]
-fn entries_for_nothing_are_errors() {
+fn unused_overlay_entries_are_errors() {
     let f = || c_function("xSet", &[("speed", builtin(Builtin::UInt))]);
     for (tables, want) in [
         ("[functions.xGone]\nspecial = \"Y\"", "xGone"),

@@ -1,17 +1,17 @@
-//! What a pool tells of itself, and which devices it lets in.
+//! Attributes and access rights of memory pools.
 
 use std::sync::Arc;
 
 use cupyrite_sys::driver::{self as sys, CUmemPool_attribute as Attribute};
 
-use super::{DEVICE, HOST, HOST_NUMA, MANAGED, MEMBERS, NOWHERE, PINNED, Place, Pool};
+use super::{DEVICE, HOST, HOST_NUMA, MANAGED, MEMBERS, NOWHERE, PINNED, Pool, PoolLocation};
 use crate::driver::device;
 use crate::driver::entry::Res;
 use crate::driver::entry::caller_memory::{get, get_array, put};
 use crate::driver::entry::errors::Code;
 use crate::driver::entry::logs::refuse;
 use crate::driver::memory::allocation::space;
-use crate::memory::{Access, Kind};
+use crate::memory::{Access, RegionKind};
 
 pub(super) fn access_flags(access: Access) -> u32 {
     match access {
@@ -21,10 +21,10 @@ pub(super) fn access_flags(access: Access) -> u32 {
     }
 }
 
-/// What `CUmemAccess_flags` says.
+/// Converts `CUmemAccess_flags`.
 ///
 /// # Errors
-/// `INVALID_VALUE` for flags there are not.
+/// `INVALID_VALUE` for unknown flags.
 pub(crate) fn access_of(flags: u32) -> Res<Access> {
     match sys::CUmemAccess_flags(flags) {
         sys::CUmemAccess_flags::CU_MEM_ACCESS_FLAGS_PROT_NONE => Ok(Access::None),
@@ -34,25 +34,25 @@ pub(crate) fn access_of(flags: u32) -> Res<Access> {
     }
 }
 
-/// Pools of other processes have no attributes here: so answers NVIDIA's driver, too.
-fn made_here(pool: &Pool) -> Res {
+/// Refuses the attributes of imported pools, as NVIDIA's driver does.
+fn reject_imported(pool: &Pool) -> Res {
     if pool.sharing.is_imported() {
         return refuse(Code::INVALID_VALUE, || {
-            "attributes are those of memory pools that this process made".into()
+            "an imported memory pool has no attributes".into()
         });
     }
     Ok(())
 }
 
-/// Index in [`State::reuse`](super::State) of one of the three `CU_MEMPOOL_ATTR_REUSE_*` attributes.
+/// Index in [`PoolState::reuse`](super::PoolState) of one of the three `CU_MEMPOOL_ATTR_REUSE_*` attributes.
 fn reuse_index(attribute: Attribute) -> usize {
     (attribute.0 - Attribute::CU_MEMPOOL_ATTR_REUSE_FOLLOW_EVENT_DEPENDENCIES.0) as usize
 }
 
 pub(super) fn attribute(pool: &Pool, attribute: Attribute, out: u64) -> Res {
-    made_here(pool)?;
+    reject_imported(pool)?;
     let state = pool.state.lock();
-    let (place, kind) = pool.sort;
+    let (place, kind) = pool.kind;
     let word = |v: u32| put(out, v);
     let long = |v: u64| put(out, v);
     match attribute {
@@ -66,29 +66,29 @@ pub(super) fn attribute(pool: &Pool, attribute: Attribute, out: u64) -> Res {
         Attribute::CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH => long(state.reserved_high),
         Attribute::CU_MEMPOOL_ATTR_USED_MEM_CURRENT => long(state.used),
         Attribute::CU_MEMPOOL_ATTR_USED_MEM_HIGH => long(state.used_high),
-        Attribute::CU_MEMPOOL_ATTR_ALLOCATION_TYPE => word(if kind == Kind::Managed {
+        Attribute::CU_MEMPOOL_ATTR_ALLOCATION_TYPE => word(if kind == RegionKind::Managed {
             MANAGED
         } else {
             PINNED
         }),
-        // Handle types, location id and type.
+        // Handle types, location id and location type.
         Attribute::CU_MEMPOOL_ATTR_EXPORT_HANDLE_TYPES => word(pool.sharing.handle_types()),
         Attribute::CU_MEMPOOL_ATTR_LOCATION_ID => word(match place {
-            Place::Device(id) | Place::Node(id) => id as u32,
-            Place::Host | Place::Anywhere => 0,
+            PoolLocation::Device(id) | PoolLocation::Node(id) => id as u32,
+            PoolLocation::Host | PoolLocation::Anywhere => 0,
         }),
         Attribute::CU_MEMPOOL_ATTR_LOCATION_TYPE => word(match place {
-            Place::Device(_) => DEVICE,
-            Place::Host => HOST,
-            Place::Node(_) => HOST_NUMA,
-            Place::Anywhere => NOWHERE,
+            PoolLocation::Device(_) => DEVICE,
+            PoolLocation::Host => HOST,
+            PoolLocation::Node(_) => HOST_NUMA,
+            PoolLocation::Anywhere => NOWHERE,
         }),
         Attribute::CU_MEMPOOL_ATTR_MAX_POOL_SIZE => long(if pool.most == 0 {
             space().capacity()
         } else {
             pool.most
         }),
-        // Decompression by hardware.
+        // Hardware decompression.
         Attribute::CU_MEMPOOL_ATTR_HW_DECOMPRESS_ENABLED => word(0),
         Attribute::CU_MEMPOOL_ATTR_LOCALITY_DOMAIN_ID => Err(Code::NOT_SUPPORTED),
         _ => Err(Code::INVALID_VALUE),
@@ -96,7 +96,7 @@ pub(super) fn attribute(pool: &Pool, attribute: Attribute, out: u64) -> Res {
 }
 
 pub(super) fn set_attribute(pool: &Pool, attribute: Attribute, value: u64) -> Res {
-    made_here(pool)?;
+    reject_imported(pool)?;
     match attribute {
         Attribute::CU_MEMPOOL_ATTR_REUSE_FOLLOW_EVENT_DEPENDENCIES
         | Attribute::CU_MEMPOOL_ATTR_REUSE_ALLOW_OPPORTUNISTIC
@@ -108,7 +108,7 @@ pub(super) fn set_attribute(pool: &Pool, attribute: Attribute, value: u64) -> Re
             let value = get::<u64>(value)?;
             pool.state.lock().release_threshold = value;
         }
-        // The high-water marks can only be reset.
+        // The high-water marks can only be reset to the current value.
         Attribute::CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH | Attribute::CU_MEMPOOL_ATTR_USED_MEM_HIGH => {
             if get::<u64>(value)? != 0 {
                 return Err(Code::INVALID_VALUE);
@@ -140,16 +140,18 @@ pub(super) fn set_access(pool: &Arc<Pool>, map: u64, count: u64) -> Res {
         }
         let device = device::by_ordinal(id as i32)?.ordinal;
         let access = access_of(flags)?;
-        // A device never loses its own memory.
-        if pool.sort == (Place::Device(device), Kind::Device) && access != Access::ReadWrite {
+        // A device always keeps access to its own memory.
+        if pool.kind == (PoolLocation::Device(device), RegionKind::Device)
+            && access != Access::ReadWrite
+        {
             return Err(Code::INVALID_DEVICE);
         }
         changes.push((device, access));
     }
-    // The allocations first, then the pool: see `allocate`.
+    // Lock order: the allocations, then the pool, as in `allocate`.
     let members = MEMBERS.lock();
     let mut state = pool.state.lock();
-    if pool.sort.1 != Kind::Device {
+    if pool.kind.1 != RegionKind::Device {
         return Ok(());
     }
     for (device, access) in changes {

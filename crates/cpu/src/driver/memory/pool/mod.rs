@@ -1,9 +1,9 @@
-//! Memory pools: the default one of each place and those callers make (CUDA driver API, "Stream Ordered Memory
-//! Allocator" and CUDA C++ Programming Guide of the same name).
+//! Memory pools: the default pool of each location, and pools created by the program (CUDA driver API, "Stream Ordered
+//! Memory Allocator"; CUDA C++ Programming Guide, same title).
 //!
-//! A pool keeps what is freed and hands it out again; beyond its release threshold it gives memory back when somebody
-//! synchronises. An allocation is made when the call is, which is earlier than promised; a free takes effect in the
-//! stream's order, and only what a stream has really freed is used again. All pools stand on one heap.
+//! A pool keeps freed blocks for reuse and returns those beyond its release threshold to the system at the next
+//! synchronisation. Allocations take effect immediately, earlier than required. Frees are stream-ordered: a block is
+//! reused only after the stream has reached its free. All pools share one heap.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -21,10 +21,10 @@ use crate::driver::entry::errors::Code;
 use crate::driver::entry::handles::{HandleKind, Table, fresh_id, handle_of};
 use crate::driver::entry::logs::{because, refuse};
 use crate::driver::graph;
-use crate::driver::memory::allocation::{short, space};
+use crate::driver::memory::allocation::{out_of_memory, space};
 use crate::driver::memory::ipc::{self, Exported, Shareable, Sharing};
-use crate::driver::stream::{self, Place as Where, Stream};
-use crate::memory::{Access, Kind, MemoryError, Parked, Reach, Region};
+use crate::driver::stream::{self, OpPlacement, Stream};
+use crate::memory::{Access, MemoryError, Parked, Reach, Region, RegionKind};
 
 mod attributes;
 
@@ -43,53 +43,53 @@ const DEVICE: u32 = sys::CUmemLocationType::CU_MEM_LOCATION_TYPE_DEVICE.0;
 const HOST: u32 = sys::CUmemLocationType::CU_MEM_LOCATION_TYPE_HOST.0;
 const HOST_NUMA: u32 = sys::CUmemLocationType::CU_MEM_LOCATION_TYPE_HOST_NUMA.0;
 
-/// Where a pool's memory lies.
+/// Location of a pool's memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) enum Place {
+pub(crate) enum PoolLocation {
     Device(i32),
     Host,
-    /// A NUMA node of the host. What is asked of it is remembered; the memory is the same as all of the host's.
+    /// A NUMA node of the host. The node is recorded; all host memory is the same.
     Node(i32),
-    /// Managed memory without a preferred place.
+    /// Managed memory without a preferred location.
     Anywhere,
 }
 
-/// What a pool is made of.
-pub(crate) type Sort = (Place, Kind);
+/// A pool's location and memory kind.
+pub(crate) type PoolKind = (PoolLocation, RegionKind);
 
 /// A pool.
 pub(crate) struct Pool {
     id: u64,
-    sort: Sort,
+    kind: PoolKind,
     is_default: bool,
-    /// Most bytes of live allocations, or zero.
+    /// Maximum bytes of live allocations, or zero for no limit.
     most: u64,
     pub(crate) sharing: Sharing,
-    state: Mutex<State>,
+    state: Mutex<PoolState>,
 }
 
-/// What changes about a pool.
-struct State {
-    /// REUSE_FOLLOW_EVENT_DEPENDENCIES, ALLOW_OPPORTUNISTIC, ALLOW_INTERNAL_DEPENDENCIES.
+/// Mutable state of a pool.
+struct PoolState {
+    /// `CU_MEMPOOL_ATTR_REUSE_*`: follow event dependencies, allow opportunistic, allow internal dependencies.
     reuse: [u32; 3],
     release_threshold: u64,
     reach: Reach,
-    /// Bytes of live allocations, and the most there have been since the caller reset the mark.
+    /// Bytes of live allocations, and their high-water mark since the last reset.
     used: u64,
     used_high: u64,
-    /// The same with what is kept for reuse.
+    /// Bytes of live allocations and cached blocks, and the high-water mark.
     reserved: u64,
     reserved_high: u64,
-    /// Freed and kept, oldest first.
+    /// Cached free blocks, oldest first.
     kept: Vec<Kept>,
-    /// Destroyed: what is freed goes back to the system.
+    /// Destroyed pools return freed memory to the system.
     destroyed: bool,
 }
 
 /// A freed block.
 struct Kept {
     memory: Parked,
-    /// Id of the stream that freed it.
+    /// Id of the stream that freed the block.
     stream: u64,
 }
 
@@ -97,27 +97,27 @@ struct Kept {
 struct Member {
     pool: Arc<Pool>,
     base: u64,
-    /// Bytes its memory was allocated with.
+    /// Size of the underlying block in bytes.
     capacity: u64,
-    /// A stream has been told to free it.
+    /// A free is queued in a stream.
     doomed: bool,
-    /// Other processes may import it.
+    /// Present if other processes may import the allocation.
     exported: Option<Exported>,
 }
 
 /// Live allocations of all pools, by region id.
 static MEMBERS: Mutex<Option<HashMap<u64, Member>>> = Mutex::new(None);
-/// Handles of the pools of each sort: the default one, and the current one if it was set.
-static CHOSEN: Mutex<Option<HashMap<Sort, (u64, u64)>>> = Mutex::new(None);
-/// Blocks kept by all pools: when there are none, a synchronisation need not look.
+/// Handles of the default pool of each location and kind, and of the current one if set.
+static CHOSEN: Mutex<Option<HashMap<PoolKind, (u64, u64)>>> = Mutex::new(None);
+/// Number of cached blocks of all pools. A synchronisation skips the pools if it is zero.
 static KEPT: AtomicUsize = AtomicUsize::new(0);
 
-/// What a block costs a pool.
+/// Bytes that a block accounts for in its pool.
 fn cost(bytes: u64) -> u64 {
     bytes.next_multiple_of(512)
 }
 
-impl State {
+impl PoolState {
     fn grow(&mut self, used: u64, reserved: u64) {
         self.used += used;
         self.used_high = self.used_high.max(self.used);
@@ -125,7 +125,7 @@ impl State {
         self.reserved_high = self.reserved_high.max(self.reserved);
     }
 
-    /// The kept block that fits best: big enough, not much too big, and allowed to that stream.
+    /// The best-fitting cached block: large enough, not much too large, and usable by the stream.
     fn take(&mut self, size: u64, stream: u64) -> Option<Parked> {
         let opportunistic = self.reuse[1] != 0;
         let fits = |k: &Kept| {
@@ -145,7 +145,7 @@ impl State {
         Some(self.kept.remove(best).memory)
     }
 
-    /// Gives kept blocks back, the oldest first, until no more than `keep` bytes are reserved.
+    /// Releases cached blocks, oldest first, until at most `keep` bytes are reserved.
     fn trim(&mut self, keep: u64) {
         let mut gone = 0;
         while gone < self.kept.len() && self.reserved > keep {
@@ -160,17 +160,17 @@ impl State {
 }
 
 impl Pool {
-    fn new(id: u64, sort: Sort, is_default: bool, most: u64, sharing: Sharing) -> Arc<Pool> {
-        let reach = match sort {
-            (Place::Device(device), Kind::Device) => Reach::of(device),
+    fn new(id: u64, kind: PoolKind, is_default: bool, most: u64, sharing: Sharing) -> Arc<Pool> {
+        let reach = match kind {
+            (PoolLocation::Device(device), RegionKind::Device) => Reach::of(device),
             _ => Reach::ALL,
         };
         Arc::new(Pool {
             id,
-            sort,
+            kind,
             is_default,
             most,
-            state: Mutex::new(State {
+            state: Mutex::new(PoolState {
                 reuse: [1; 3],
                 release_threshold: 0,
                 reach,
@@ -179,7 +179,7 @@ impl Pool {
                 reserved: 0,
                 reserved_high: 0,
                 kept: Vec::new(),
-                // What another process made is not kept for reuse.
+                // Memory imported from another process is not cached.
                 destroyed: sharing.is_imported(),
             }),
             sharing,
@@ -195,16 +195,16 @@ pub(crate) fn find(handle: u64) -> Res<Arc<Pool>> {
     POOLS.find(handle).ok_or(Code::INVALID_VALUE)
 }
 
-/// Handles of the default and the current pool of a sort; the former is made when it is first asked for.
-fn chosen(sort: Sort) -> (u64, u64) {
+/// Handles of the default and the current pool of a location and kind. Creates the default pool on first use.
+fn chosen(kind: PoolKind) -> (u64, u64) {
     let mut guard = CHOSEN.lock();
     let (default, current) = guard
         .get_or_insert_default()
-        .entry(sort)
+        .entry(kind)
         .or_insert_with(|| {
             let id = fresh_id();
             (
-                POOLS.insert(id, Pool::new(id, sort, true, 0, Sharing::No)),
+                POOLS.insert(id, Pool::new(id, kind, true, 0, Sharing::No)),
                 0,
             )
         });
@@ -214,30 +214,30 @@ fn chosen(sort: Sort) -> (u64, u64) {
     (*default, *current)
 }
 
-fn choose(sort: Sort, pool: u64) -> Res {
+fn choose(kind: PoolKind, pool: u64) -> Res {
     let found = find(pool)?;
-    if found.sort != sort || found.sharing.is_imported() {
+    if found.kind != kind || found.sharing.is_imported() {
         return Err(Code::INVALID_VALUE);
     }
-    chosen(sort);
-    if let Some(entry) = CHOSEN.lock().get_or_insert_default().get_mut(&sort) {
+    chosen(kind);
+    if let Some(entry) = CHOSEN.lock().get_or_insert_default().get_mut(&kind) {
         entry.1 = pool;
     }
     Ok(())
 }
 
-fn device_sort(ordinal: i32) -> Res<Sort> {
+fn device_kind(ordinal: i32) -> Res<PoolKind> {
     let ordinal = device::by_ordinal(ordinal)?.ordinal;
-    Ok((Place::Device(ordinal), Kind::Device))
+    Ok((PoolLocation::Device(ordinal), RegionKind::Device))
 }
 
-/// The pool `cuMemAllocAsync` uses on a device.
+/// The pool that `cuMemAllocAsync` uses on a device.
 pub(crate) fn current_of(ordinal: i32) -> Res<Arc<Pool>> {
-    find(chosen(device_sort(ordinal)?).1)
+    find(chosen(device_kind(ordinal)?).1)
 }
 
-/// A NUMA node that this machine has; the first one is there also where the system names none. `otherwise` is the answer for
-/// one that is not there.
+/// Validates a NUMA node. Node 0 exists even where the system reports no nodes. `otherwise` is the error for a missing
+/// node.
 pub(crate) fn node(id: u32, otherwise: Code) -> Res<i32> {
     let there = || std::path::Path::new(&format!("/sys/devices/system/node/node{id}")).exists();
     i32::try_from(id)
@@ -245,36 +245,45 @@ pub(crate) fn node(id: u32, otherwise: Code) -> Res<i32> {
         .filter(|&id| id == 0 || (id > 0 && there()))
         .ok_or_else(|| {
             because(otherwise, || {
-                format!("this machine has no NUMA node {}", id.cast_signed())
+                format!(
+                    "NUMA node {} does not exist on this machine",
+                    id.cast_signed()
+                )
             })
         })
 }
 
-/// What a pool of that allocation type at that location is made of.
-fn sort_of(kind: u32, location: u32, id: u32) -> Res<Sort> {
+/// The location and kind of a pool with that allocation type and location.
+fn pool_kind(kind: u32, location: u32, id: u32) -> Res<PoolKind> {
     let device = || {
         device::by_ordinal(id as i32)
-            .map(|d| Place::Device(d.ordinal))
+            .map(|d| PoolLocation::Device(d.ordinal))
             .map_err(|_| Code::INVALID_VALUE)
     };
     match (kind, location) {
-        (PINNED, DEVICE) => Ok((device()?, Kind::Device)),
-        (PINNED, HOST) => Ok((Place::Host, Kind::Host)),
-        (MANAGED, DEVICE) => Ok((device()?, Kind::Managed)),
-        (MANAGED, HOST) => Ok((Place::Host, Kind::Managed)),
-        (MANAGED, NOWHERE) => Ok((Place::Anywhere, Kind::Managed)),
-        (PINNED, HOST_NUMA) => Ok((Place::Node(node(id, Code::INVALID_VALUE)?), Kind::Host)),
-        (MANAGED, HOST_NUMA) => Ok((Place::Node(node(id, Code::INVALID_VALUE)?), Kind::Managed)),
+        (PINNED, DEVICE) => Ok((device()?, RegionKind::Device)),
+        (PINNED, HOST) => Ok((PoolLocation::Host, RegionKind::Host)),
+        (MANAGED, DEVICE) => Ok((device()?, RegionKind::Managed)),
+        (MANAGED, HOST) => Ok((PoolLocation::Host, RegionKind::Managed)),
+        (MANAGED, NOWHERE) => Ok((PoolLocation::Anywhere, RegionKind::Managed)),
+        (PINNED, HOST_NUMA) => Ok((
+            PoolLocation::Node(node(id, Code::INVALID_VALUE)?),
+            RegionKind::Host,
+        )),
+        (MANAGED, HOST_NUMA) => Ok((
+            PoolLocation::Node(node(id, Code::INVALID_VALUE)?),
+            RegionKind::Managed,
+        )),
         _ => Err(Code::INVALID_VALUE),
     }
 }
 
-fn sort_at(location: u64, kind: u32) -> Res<Sort> {
+fn pool_kind_at(location: u64, kind: u32) -> Res<PoolKind> {
     let [place, id] = get::<[u32; 2]>(location)?;
-    sort_of(kind, place, id)
+    pool_kind(kind, place, id)
 }
 
-/// Runs an allocation; if memory is short, once more after every pool has given back what it keeps.
+/// Runs an allocation; if memory is short, retries after all pools have released their cached blocks.
 pub(crate) fn with_relief<T>(allocate: impl Fn() -> Result<T, MemoryError>) -> Res<T> {
     match allocate() {
         Err(MemoryError::OutOfMemory) if KEPT.load(Ordering::Relaxed) > 0 => {
@@ -287,7 +296,7 @@ pub(crate) fn with_relief<T>(allocate: impl Fn() -> Result<T, MemoryError>) -> R
     }
 }
 
-/// Takes `size` bytes out of a pool for work in `stream`.
+/// Allocates `size` bytes from a pool for use in `stream`.
 ///
 /// # Errors
 /// `OUT_OF_MEMORY`.
@@ -299,7 +308,7 @@ pub(crate) fn allocate(pool: &Arc<Pool>, size: u64, stream: &Stream) -> Res<Regi
             let (used, most) = (state.used, pool.most);
             return refuse(Code::OUT_OF_MEMORY, || {
                 format!(
-                    "an allocation of {size} bytes failed: the pool was made for {most} bytes, {used} are in use"
+                    "an allocation of {size} bytes failed: the memory pool is limited to {most} bytes, of which {used} are in use"
                 )
             });
         }
@@ -315,16 +324,16 @@ pub(crate) fn allocate(pool: &Arc<Pool>, size: u64, stream: &Stream) -> Res<Regi
     let region = match again {
         Some(region) => region,
         None => with_relief(|| match pool.sharing.arena() {
-            Some(arena) => space().alloc_in(arena, size, pool.sort.1, owner, reach),
-            None => space().alloc_owned(size, 512, pool.sort.1, owner, reach),
+            Some(arena) => space().alloc_in(arena, size, pool.kind.1, owner, reach),
+            None => space().alloc_owned(size, 512, pool.kind.1, owner, reach),
         })
-        .map_err(|code| short(code, size))?,
+        .map_err(|code| out_of_memory(code, size))?,
     };
     enter(pool, &region, capacity, fresh, reach);
     Ok(region)
 }
 
-/// Puts a live allocation on a pool's account.
+/// Accounts a live allocation to a pool.
 fn enter(pool: &Arc<Pool>, region: &Region, capacity: u64, fresh: bool, reach: Reach) {
     let size = region.size;
     MEMBERS.lock().get_or_insert_default().insert(
@@ -339,30 +348,30 @@ fn enter(pool: &Arc<Pool>, region: &Region, capacity: u64, fresh: bool, reach: R
     );
     let mut state = pool.state.lock();
     state.grow(size, if fresh { cost(size) } else { 0 });
-    // Somebody may have changed the rights meanwhile.
+    // Another thread may have changed the access rights in the meantime.
     if state.reach != reach {
         space().set_reach(region.base, state.reach);
     }
 }
 
-/// Makes memory that another process allocated an allocation of an imported pool's: `map` maps it.
+/// Adds an allocation of another process to an imported pool; `map` maps it.
 ///
 /// # Errors
-/// What `map` says.
+/// The error of `map`.
 pub(crate) fn adopt(
     pool: &Arc<Pool>,
-    map: impl FnOnce(Kind, Reach) -> Result<Region, MemoryError>,
+    map: impl FnOnce(RegionKind, Reach) -> Result<Region, MemoryError>,
 ) -> Res<Region> {
     let reach = pool.state.lock().reach;
-    let region = map(pool.sort.1, reach)?;
+    let region = map(pool.kind.1, reach)?;
     enter(pool, &region, region.size, true, reach);
     Ok(region)
 }
 
-/// What `read` says of the exported allocation at `address`, which is `export`ed now if it was not before.
+/// Returns `read` of the export record of the allocation at `address`; `export` creates the record on first use.
 ///
 /// # Errors
-/// `INVALID_VALUE` if no allocation of a shareable pool begins there; what `export` says.
+/// `INVALID_VALUE` if no allocation of a shareable pool starts at `address`; the error of `export`.
 pub(crate) fn exported<T>(
     address: u64,
     export: impl FnOnce(&Arc<Shareable>, &Region) -> Res<Exported>,
@@ -380,7 +389,7 @@ pub(crate) fn exported<T>(
         .ok_or(Code::INVALID_VALUE)?;
     let Sharing::Made(made) = &member.pool.sharing else {
         return refuse(Code::INVALID_VALUE, || {
-            "the memory pool of the allocation was not made to be exported".into()
+            "the allocation's memory pool is not exportable".into()
         });
     };
     let exported = match member.exported.take() {
@@ -390,48 +399,51 @@ pub(crate) fn exported<T>(
     Ok(read(member.exported.insert(exported)))
 }
 
-/// A pool's sort as two words, for another process.
-pub(crate) fn words_of((place, kind): Sort) -> [u64; 2] {
+/// A pool's location and kind as two words for another process.
+pub(crate) fn words_of((place, kind): PoolKind) -> [u64; 2] {
     let place = match place {
-        Place::Device(number) | Place::Node(number) => 1 + u64::from(number as u32),
-        Place::Host | Place::Anywhere => 0,
+        PoolLocation::Device(number) | PoolLocation::Node(number) => 1 + u64::from(number as u32),
+        PoolLocation::Host | PoolLocation::Anywhere => 0,
     };
-    [place, u64::from(kind == Kind::Host)]
+    [place, u64::from(kind == RegionKind::Host)]
 }
 
-/// The reverse of [`words_of`].
+/// The inverse of [`words_of`].
 ///
 /// # Errors
-/// `INVALID_VALUE` for a device that this process has not.
-pub(crate) fn sort_of_words([place, kind]: [u64; 2]) -> Res<Sort> {
+/// `INVALID_VALUE` for a device that this process does not have.
+pub(crate) fn kind_from_words([place, kind]: [u64; 2]) -> Res<PoolKind> {
     match (place, kind) {
-        (0, 1) => Ok((Place::Host, Kind::Host)),
+        (0, 1) => Ok((PoolLocation::Host, RegionKind::Host)),
         (1.., 1) => {
             let number = u32::try_from(place - 1).map_err(|_| Code::INVALID_VALUE)?;
-            Ok((Place::Node(node(number, Code::INVALID_VALUE)?), Kind::Host))
+            Ok((
+                PoolLocation::Node(node(number, Code::INVALID_VALUE)?),
+                RegionKind::Host,
+            ))
         }
         (1.., 0) => {
             let ordinal = i32::try_from(place - 1).map_err(|_| Code::INVALID_VALUE)?;
             let device = device::by_ordinal(ordinal).map_err(|_| Code::INVALID_VALUE)?;
-            Ok((Place::Device(device.ordinal), Kind::Device))
+            Ok((PoolLocation::Device(device.ordinal), RegionKind::Device))
         }
         _ => Err(Code::INVALID_VALUE),
     }
 }
 
-/// Makes a pool and tells the caller its handle.
+/// Registers a pool and writes its handle to the caller.
 ///
 /// # Errors
-/// `INVALID_VALUE` if the caller cannot be told.
-pub(crate) fn install(out: u64, sort: Sort, most: u64, sharing: Sharing) -> Res {
+/// `INVALID_VALUE` if that write fails.
+pub(crate) fn install(out: u64, kind: PoolKind, most: u64, sharing: Sharing) -> Res {
     let id = fresh_id();
-    let handle = POOLS.insert(id, Pool::new(id, sort, false, most, sharing));
+    let handle = POOLS.insert(id, Pool::new(id, kind, false, most, sharing));
     put(out, handle).inspect_err(|_| {
         let _ = POOLS.remove(handle);
     })
 }
 
-/// Whether the region came from a pool.
+/// Whether the region was allocated from a pool.
 pub(crate) fn is_member(region: &Region) -> bool {
     MEMBERS
         .lock()
@@ -439,10 +451,10 @@ pub(crate) fn is_member(region: &Region) -> bool {
         .contains_key(&region.id)
 }
 
-/// Puts a live allocation back into its pool: `stream` (an id, or zero) may have it again at once.
+/// Returns a live allocation to its pool; `stream` (an id, or zero) may reuse it immediately.
 ///
 /// # Errors
-/// `INVALID_VALUE` if the region is not live or came from no pool.
+/// `INVALID_VALUE` if the region is not live or is not from a pool.
 pub(crate) fn give_back(region: &Region, stream: u64) -> Res {
     let member = MEMBERS
         .lock()
@@ -469,7 +481,7 @@ pub(crate) fn give_back(region: &Region, stream: u64) -> Res {
     Ok(())
 }
 
-/// Takes a region that was freed otherwise off its pool's account.
+/// Removes a region that was freed otherwise from its pool's accounting.
 pub(crate) fn leave(region: &Region) {
     let member = MEMBERS.lock().get_or_insert_default().remove(&region.id);
     if let Some(member) = member {
@@ -479,7 +491,7 @@ pub(crate) fn leave(region: &Region) {
     }
 }
 
-/// The pool handle of a region, zero if it came from none.
+/// The pool handle of a region; zero if it is not from a pool.
 pub(crate) fn pool_of(region: &Region) -> u64 {
     MEMBERS
         .lock()
@@ -488,7 +500,7 @@ pub(crate) fn pool_of(region: &Region) -> u64 {
         .map_or(0, |m| m.pool.handle())
 }
 
-/// The handle types a region's pool can be exported as; zero if it came from none.
+/// The handle types as which a region's pool can be exported; zero if it is not from a pool.
 pub(crate) fn handle_types(region: &Region) -> u64 {
     MEMBERS
         .lock()
@@ -497,22 +509,22 @@ pub(crate) fn handle_types(region: &Region) -> u64 {
         .map_or(0, |m| m.pool.sharing.handle_types().into())
 }
 
-/// The device of the pool a region came from.
+/// The device of the region's pool.
 pub(crate) fn device_of(region: &Region) -> Option<i32> {
     match MEMBERS
         .lock()
         .get_or_insert_default()
         .get(&region.id)?
         .pool
-        .sort
+        .kind
         .0
     {
-        Place::Device(ordinal) => Some(ordinal),
-        Place::Host | Place::Node(_) | Place::Anywhere => None,
+        PoolLocation::Device(ordinal) => Some(ordinal),
+        PoolLocation::Host | PoolLocation::Node(_) | PoolLocation::Anywhere => None,
     }
 }
 
-/// Somebody has synchronised: pools give back what they keep beyond their thresholds.
+/// Called after a synchronisation: pools release cached blocks beyond their thresholds.
 pub(crate) fn settle() {
     if KEPT.load(Ordering::Relaxed) == 0 {
         return;
@@ -524,56 +536,56 @@ pub(crate) fn settle() {
     }
 }
 
-/// Frees in a stream's order.
+/// Frees in stream order.
 ///
 /// # Errors
-/// `INVALID_VALUE` for an address that is not the first one of an allocation, `STREAM_CAPTURE_UNSUPPORTED` if the stream
-/// is not captured while another is that prohibits it.
+/// `INVALID_VALUE` if `address` is not the start of an allocation; `STREAM_CAPTURE_UNSUPPORTED` if the stream is not
+/// capturing while another capture prohibits the call.
 fn free_async(address: u64, stream: &Arc<Stream>) -> Res {
     if graph::capture::is_capturing(stream)? {
-        // A graph frees what graphs allocate.
+        // Memory allocated by a graph is freed by a graph node.
         let node = graph::memory::Free::read(address)?;
         return graph::capture::record(stream, graph::Payload::MemFree(node));
     }
     graph::capture::reject_if_capturing()?;
     if let Some(free) = graph::memory::free_later(address) {
         let free = free?;
-        stream.enqueue(&[], Where::HereIfIdle, move |_| {
+        stream.enqueue(&[], OpPlacement::CallerIfIdle, move |_| {
             free().map_err(|_| Code::ILLEGAL_ADDRESS)
         });
         return Ok(());
     }
     let region = freeable(address)?;
     if let Some(member) = MEMBERS.lock().get_or_insert_default().get_mut(&region.id) {
-        // Freed a second time before the stream came to the first.
+        // Freed twice before the stream reached the first free.
         if std::mem::replace(&mut member.doomed, true) {
             return Err(Code::INVALID_VALUE);
         }
     }
-    stream.enqueue(&[], Where::HereIfIdle, free_work(region, stream.id));
+    stream.enqueue(&[], OpPlacement::CallerIfIdle, free_work(region, stream.id));
     Ok(())
 }
 
-/// The allocation at `address`, if `cuMemFreeAsync` may free it.
+/// The allocation at `address`, if `cuMemFreeAsync` accepts it.
 ///
 /// # Errors
-/// `INVALID_VALUE` if it may not, `NOT_SUPPORTED` for managed memory that came from no pool.
+/// `INVALID_VALUE` if it does not, `NOT_SUPPORTED` for managed memory that is not from a pool.
 pub(crate) fn freeable(address: u64) -> Res<Region> {
     let region = space()
         .find(address)
         .filter(|r| r.base == address)
         .ok_or(Code::INVALID_VALUE)?;
     match region.kind {
-        // Memory that was opened by a handle is closed, not freed.
-        Kind::Device if ipc::is_opened(&region) => Err(Code::INVALID_VALUE),
-        Kind::Device => Ok(region),
+        // Memory opened by a handle must be closed, not freed.
+        RegionKind::Device if ipc::is_opened(&region) => Err(Code::INVALID_VALUE),
+        RegionKind::Device => Ok(region),
         _ if is_member(&region) => Ok(region),
-        Kind::Managed => Err(Code::NOT_SUPPORTED),
+        RegionKind::Managed => Err(Code::NOT_SUPPORTED),
         _ => Err(Code::INVALID_VALUE),
     }
 }
 
-/// What `cuMemFreeAsync` does when the stream reaches it.
+/// The work of `cuMemFreeAsync` when the stream reaches it.
 fn free_work(region: Region, stream: u64) -> impl FnOnce(&Arc<Context>) -> Res + Send + 'static {
     move |_| {
         if is_member(&region) {
@@ -585,19 +597,18 @@ fn free_work(region: Region, stream: u64) -> impl FnOnce(&Arc<Context>) -> Res +
     }
 }
 
-/// Allocates in a stream's order and tells the caller where. CUDA gives a null pointer for no bytes here.
+/// Allocates in stream order and writes the address to the caller; a size of zero yields a null pointer, as in CUDA.
 fn alloc_async(out: u64, size: u64, pool: &Arc<Pool>, stream: &Arc<Stream>) -> Res {
     if pool.sharing.is_imported() {
         return refuse(Code::INVALID_VALUE, || {
-            "a memory pool of another process hands out no memory here: import its allocations"
-                .into()
+            "cannot allocate from an imported memory pool; import its allocations instead".into()
         });
     }
     if size == 0 {
         return put(out, 0u64);
     }
     if graph::capture::is_capturing(stream)? {
-        let (Place::Device(ordinal), Kind::Device) = pool.sort else {
+        let (PoolLocation::Device(ordinal), RegionKind::Device) = pool.kind else {
             return Err(Code::NOT_SUPPORTED);
         };
         let node = graph::memory::Allocate::captured(size, ordinal, stream.context.id)?;
@@ -615,41 +626,41 @@ fn alloc_async(out: u64, size: u64, pool: &Arc<Pool>, stream: &Arc<Stream>) -> R
 entries! {
     fn device_default_pool "cuDeviceGetDefaultMemPool" (out: u64, device: i32) {
         non_null(out)?;
-        put(out, chosen(device_sort(device)?).0)
+        put(out, chosen(device_kind(device)?).0)
     }
     fn device_pool "cuDeviceGetMemPool" (out: u64, device: i32) {
         non_null(out)?;
-        put(out, chosen(device_sort(device)?).1)
+        put(out, chosen(device_kind(device)?).1)
     }
     fn device_set_pool "cuDeviceSetMemPool" (device: i32, pool: u64) {
-        choose(device_sort(device)?, pool)
+        choose(device_kind(device)?, pool)
     }
     fn mem_default_pool "cuMemGetDefaultMemPool" (out: u64, location: u64, kind: u32) {
         non_null(out)?;
-        put(out, chosen(sort_at(location, kind)?).0)
+        put(out, chosen(pool_kind_at(location, kind)?).0)
     }
     fn mem_pool "cuMemGetMemPool" (out: u64, location: u64, kind: u32) {
         non_null(out)?;
-        put(out, chosen(sort_at(location, kind)?).1)
+        put(out, chosen(pool_kind_at(location, kind)?).1)
     }
     fn mem_set_pool "cuMemSetMemPool" (location: u64, kind: u32, pool: u64) {
-        choose(sort_at(location, kind)?, pool)
+        choose(pool_kind_at(location, kind)?, pool)
     }
     fn pool_create "cuMemPoolCreate" (out: u64, props: u64) {
         non_null(out)?;
-        // CUmemPoolProps: allocation type, handle types, location {type, id}, security attributes, largest size.
+        // `CUmemPoolProps`: allocation type, handle types, location {type, id}, security attributes, maximum size.
         let words = get::<[u32; 8]>(props)?;
-        let sort = sort_of(words[0], words[2], words[3])?;
+        let kind = pool_kind(words[0], words[2], words[3])?;
         graph::capture::reject_if_capturing()?;
         let most = u64::from(words[6]) | u64::from(words[7]) << 32;
-        install(out, sort, most, Sharing::of(words[1], sort)?)
+        install(out, kind, most, Sharing::of(words[1], kind)?)
     }
     fn pool_destroy "cuMemPoolDestroy" (pool: u64) {
         if find(pool)?.is_default {
             return Err(Code::INVALID_VALUE);
         }
         graph::capture::reject_if_capturing()?;
-        // Allocations from it stay until they are freed.
+        // Its allocations stay valid until they are freed.
         let pool = POOLS.remove(pool).map_err(|_| Code::INVALID_VALUE)?;
         let mut state = pool.state.lock();
         state.destroyed = true;
@@ -676,7 +687,7 @@ entries! {
         let pool = find(pool)?;
         let access = match get::<[u32; 2]>(location)? {
             [DEVICE, id] => pool.state.lock().reach.access(device::by_ordinal(id as i32)?.ordinal),
-            [HOST, _] if pool.sort.1 != Kind::Device => Access::ReadWrite,
+            [HOST, _] if pool.kind.1 != RegionKind::Device => Access::ReadWrite,
             [HOST, _] => Access::None,
             _ => return Err(Code::INVALID_VALUE),
         };

@@ -71,7 +71,7 @@ impl PyBuffer {
                 "Buffer.from_handle() takes 'mr', which frees the memory, or 'owner', which owns it, not both",
             ));
         }
-        let accepted = stream::accept_or_default(stream, "Buffer.from_handle")?;
+        let accepted = stream::accept_or_default(resource.py(), stream, "Buffer.from_handle")?;
         let backing = Backing::Resource(ResourceDeallocation {
             object: stream.map(|given| given.clone().unbind()),
             users: StreamUsage::new(accepted),

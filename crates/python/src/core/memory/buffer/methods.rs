@@ -163,7 +163,7 @@ impl PyBuffer {
         mr: &Bound<'_, PyAny>,
         ipc_descriptor: &Bound<'_, PyAny>,
     ) -> PyResult<Py<PyBuffer>> {
-        import(py, mr, ipc_descriptor, &Stream::default_stream())
+        import(py, mr, ipc_descriptor, &stream::selected_default(py)?)
     }
 
     /// Descriptor with which another process imports the memory by :meth:`from_ipc_descriptor`: a picklable

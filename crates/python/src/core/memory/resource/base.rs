@@ -117,7 +117,7 @@ pub fn stream_or_default<'py>(
         return stream::accept_for_memory(given, function, "stream");
     }
     warn_of_default(py)?;
-    Ok(Stream::default_stream())
+    stream::selected_default(py)
 }
 
 #[cold]

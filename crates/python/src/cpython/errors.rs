@@ -1,0 +1,99 @@
+//! Raising exceptions, and keeping panics inside the extension.
+
+use std::ffi::CString;
+use std::panic::AssertUnwindSafe;
+
+use pyo3::ffi;
+
+use crate::cpython::{Owned, R, Raised};
+
+/// A built-in exception class.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub enum ExceptionKind {
+    Type,
+    Value,
+    Overflow,
+    Attribute,
+    Index,
+    Runtime,
+    Memory,
+    System,
+}
+
+impl ExceptionKind {
+    /// The class, borrowed and immortal.
+    pub fn class(self) -> *mut ffi::PyObject {
+        // SAFETY: constant pointers once the interpreter is initialised.
+        unsafe {
+            match self {
+                ExceptionKind::Type => ffi::PyExc_TypeError,
+                ExceptionKind::Value => ffi::PyExc_ValueError,
+                ExceptionKind::Overflow => ffi::PyExc_OverflowError,
+                ExceptionKind::Attribute => ffi::PyExc_AttributeError,
+                ExceptionKind::Index => ffi::PyExc_IndexError,
+                ExceptionKind::Runtime => ffi::PyExc_RuntimeError,
+                ExceptionKind::Memory => ffi::PyExc_MemoryError,
+                ExceptionKind::System => ffi::PyExc_SystemError,
+            }
+        }
+    }
+}
+
+/// Sets an exception. NUL characters in the message are escaped.
+pub fn raise(kind: ExceptionKind, message: &str) -> Raised {
+    // SAFETY: the class is immortal.
+    unsafe { raise_class(kind.class(), message) }
+}
+
+/// Sets an exception of any class. NUL characters in the message are escaped.
+///
+/// # Safety
+///
+/// `class` is a live exception class; the thread is attached.
+pub unsafe fn raise_class(class: *mut ffi::PyObject, message: &str) -> Raised {
+    let message = CString::new(message.replace('\0', "\\0")).unwrap_or_default();
+    // SAFETY: as promised by the caller; the message ends with a NUL.
+    unsafe { ffi::PyErr_SetString(class, message.as_ptr()) };
+    Raised
+}
+
+/// Runs `f` for C: an exception becomes null, a panic a `SystemError`.
+pub fn guard(f: impl FnOnce() -> R<Owned>) -> *mut ffi::PyObject {
+    guard_inline(f)
+}
+
+/// [`guard`], inlined into its caller.
+#[inline(always)]
+pub fn guard_inline(f: impl FnOnce() -> R<Owned>) -> *mut ffi::PyObject {
+    guard_or(std::ptr::null_mut(), || match f() {
+        Ok(value) => value.into_ptr(),
+        Err(Raised) => std::ptr::null_mut(),
+    })
+}
+
+/// Runs `f` for C: a panic becomes a `SystemError` and `failed`.
+#[inline(always)]
+pub fn guard_or<T>(failed: T, f: impl FnOnce() -> T) -> T {
+    match std::panic::catch_unwind(AssertUnwindSafe(f)) {
+        Ok(value) => value,
+        Err(payload) => {
+            raise_panic(payload);
+            failed
+        }
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn raise_panic(payload: Box<dyn std::any::Any + Send>) {
+    let what = payload
+        .downcast_ref::<&str>()
+        .map(|s| (*s).to_owned())
+        .or_else(|| payload.downcast_ref::<String>().cloned())
+        .unwrap_or_default();
+    raise(
+        ExceptionKind::System,
+        &format!("internal error of Cupyrite, please report it: {what}"),
+    );
+}
