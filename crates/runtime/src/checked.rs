@@ -97,10 +97,10 @@ pub(crate) fn put_bytes(addr: u64, bytes: &[u8]) -> Res {
 }
 
 /// Longest accepted name; mangled C++ names are long.
-const LONGEST_NAME: u64 = 1 << 20;
+const MAX_NAME_LENGTH: u64 = 1 << 20;
 
 /// Reads a NUL-terminated string.
 pub(crate) fn get_text(addr: u64) -> Res<std::ffi::CString> {
-    let bytes = checked::read_c_string(addr, LONGEST_NAME)?;
+    let bytes = checked::read_c_string(addr, MAX_NAME_LENGTH)?;
     std::ffi::CString::new(bytes).map_err(|_| Error::INVALID_VALUE)
 }

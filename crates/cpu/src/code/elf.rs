@@ -11,7 +11,7 @@ use object::elf::{
 use object::pod::{self, Pod};
 use object::{U16, U32, U64};
 
-use super::{CodeSource, LARGEST};
+use super::{CodeSource, MAX_SIZE};
 
 type FileHeader = FileHeader64<LE>;
 type SectionHeader = SectionHeader64<LE>;
@@ -69,7 +69,7 @@ fn size(data: CodeSource<'_>, file: &FileHeader, sections: &[SectionHeader]) -> 
     }
     // Rejects truncated files.
     data.read(end - 1, &mut [0])?;
-    (end <= LARGEST).then_some(end)
+    (end <= MAX_SIZE).then_some(end)
 }
 
 /// The sections with contents.

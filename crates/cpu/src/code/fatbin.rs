@@ -1,6 +1,6 @@
 //! Fat binaries: containers of code of several kinds and architectures.
 
-use super::{CodeError, CodeSource, Content, LARGEST, Unit, until_nul};
+use super::{CodeError, CodeSource, Content, MAX_SIZE, Unit, until_nul};
 
 pub(super) const MAGIC: u64 = 0xBA55_ED50;
 const PTX: u64 = 1;
@@ -30,7 +30,7 @@ pub(super) fn size(data: CodeSource<'_>) -> Option<u64> {
     let header = data.word::<2>(6)?;
     header
         .checked_add(data.word::<8>(8)?)
-        .filter(|&n| n <= LARGEST)
+        .filter(|&n| n <= MAX_SIZE)
 }
 
 fn entries(data: CodeSource<'_>) -> Option<Vec<Entry>> {

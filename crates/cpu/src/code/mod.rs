@@ -56,7 +56,7 @@ impl CodeError {
 }
 
 /// Maximum size of code, in bytes.
-pub(crate) const LARGEST: u64 = 1 << 30;
+pub(crate) const MAX_SIZE: u64 = 1 << 30;
 
 /// The location of code: an address without a length, or bytes.
 #[derive(Clone, Copy, Debug)]
@@ -88,7 +88,7 @@ impl<'a> CodeSource<'a> {
 
     /// Copies a range.
     fn bytes(self, at: u64, len: u64) -> Option<Vec<u8>> {
-        if len > LARGEST {
+        if len > MAX_SIZE {
             return None;
         }
         if let CodeSource::Slice(all) = self {
@@ -115,7 +115,7 @@ impl<'a> CodeSource<'a> {
     /// The text up to its NUL or the end of the data.
     fn text(self) -> Option<Vec<u8>> {
         match self {
-            CodeSource::Address(base) => checked::read_c_string(base, LARGEST).ok(),
+            CodeSource::Address(base) => checked::read_c_string(base, MAX_SIZE).ok(),
             CodeSource::Slice(bytes) => Some(until_nul(bytes).to_vec()),
         }
     }

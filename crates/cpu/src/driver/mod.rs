@@ -21,7 +21,7 @@ mod module;
 mod stream;
 
 pub(crate) use context::activity::busy_percent;
-pub(crate) use context::memory_in_contexts;
+pub(crate) use context::entries::memory_in_contexts;
 pub(crate) use device::{DeviceFacts, facts as device_facts};
 use entry::Entry;
 pub use entry::errors::Code;

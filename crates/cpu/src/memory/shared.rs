@@ -67,7 +67,7 @@ impl Arena {
         Some(offset)
     }
 
-    fn give_back(&self, mut offset: u64, mut len: u64) {
+    fn free_range(&self, mut offset: u64, mut len: u64) {
         files::punch(&self.file, offset, len);
         let mut free = self.free.lock();
         if let Some((&before, &room)) = free.range(..offset).next_back()
@@ -93,7 +93,7 @@ pub(super) struct Block {
 
 impl Drop for Block {
     fn drop(&mut self) {
-        self.arena.give_back(self.offset, self.len);
+        self.arena.free_range(self.offset, self.len);
     }
 }
 
@@ -109,7 +109,7 @@ pub struct SharedRange {
 /// Flag in [`AddressSpace::pins`]: no new access may begin.
 pub(super) const CLOSED: u64 = 1 << 63;
 /// Maximum time to wait until no access is in progress.
-const PATIENCE: Duration = Duration::from_secs(10);
+const SHARE_TIMEOUT: Duration = Duration::from_secs(10);
 
 impl AddressSpace {
     /// Allocates memory within a file.
@@ -295,7 +295,7 @@ impl AddressSpace {
             if closed.is_ok() {
                 return Ok(());
             }
-            if start.elapsed() > PATIENCE {
+            if start.elapsed() > SHARE_TIMEOUT {
                 return Err(MemoryError::Busy);
             }
             std::thread::sleep(Duration::from_micros(100));

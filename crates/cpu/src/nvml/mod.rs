@@ -105,11 +105,11 @@ fn put_text(addr: u64, length: u32, text: &str) -> Res {
 }
 
 /// Longest accepted text argument.
-const LONGEST_TEXT: u64 = 256;
+const MAX_TEXT_LENGTH: u64 = 256;
 
 /// Reads a NUL-terminated text.
 fn get_text(addr: u64) -> Res<String> {
-    let bytes = checked::read_c_string(addr, LONGEST_TEXT).map_err(bad)?;
+    let bytes = checked::read_c_string(addr, MAX_TEXT_LENGTH).map_err(bad)?;
     String::from_utf8(bytes).map_err(|_| nvmlReturn_t::NVML_ERROR_INVALID_ARGUMENT)
 }
 

@@ -16,7 +16,7 @@ use crate::driver::entry::errors::Code;
 use crate::driver::entry::handles::{HandleKind, Table, fresh_id};
 use crate::driver::entry::{Entry, Res};
 use crate::driver::graph;
-use crate::driver::memory::allocation::space;
+use crate::driver::memory::space::space;
 use crate::memory::Charge;
 use crate::memory::pages::available_memory;
 use crate::texture::{Format, Level, Storage, StorageError};
@@ -69,7 +69,7 @@ impl Description {
     }
 
     /// Number of levels until every dimension that halves is one.
-    fn most_levels(&self) -> u32 {
+    fn max_levels(&self) -> u32 {
         let stacked = self.flags & (sys::CUDA_ARRAY3D_LAYERED | sys::CUDA_ARRAY3D_CUBEMAP) != 0;
         let dimensions = if stacked { 2 } else { 3 };
         let largest = self.size.iter().take(dimensions).max().copied();
@@ -384,7 +384,7 @@ entries! {
         let context = context::current()?;
         let description = Description::read_3d(descriptor)?;
         // As on hardware: at least one level, at most as many as halving yields.
-        let levels = levels.clamp(1, description.most_levels());
+        let levels = levels.clamp(1, description.max_levels());
         let (storage, charge) = allocate(&context, &description, levels, true)?;
         let mipmapped = Arc::new(Mipmapped {
             context,

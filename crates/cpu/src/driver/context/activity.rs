@@ -2,7 +2,7 @@
 
 use parking_lot::Mutex;
 
-use crate::driver::stream::queue::now;
+use crate::driver::entry::clock::now;
 
 /// Length of one window slice, in nanoseconds, and the number of slices in the window.
 const PART: u64 = 100_000_000;

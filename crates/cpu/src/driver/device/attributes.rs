@@ -2,7 +2,7 @@
 //!
 //! The figures are those of the presented compute capability (CUDA C++ Programming Guide, "Compute Capabilities").
 
-use cupyrite_sys::driver::CUdevice_attribute as A;
+use cupyrite_sys::driver::{CUdevice_attribute as A, CUmemAllocationHandleType};
 
 use crate::driver::device::Device;
 use crate::driver::entry::Res;
@@ -201,7 +201,7 @@ pub(crate) fn get(device: &Device, attribute: A) -> Res<i32> {
         | A::CU_DEVICE_ATTRIBUTE_DEFERRED_MAPPING_CUDA_ARRAY_SUPPORTED => 0,
         // Memory pools are shared as file descriptors.
         A::CU_DEVICE_ATTRIBUTE_MEMPOOL_SUPPORTED_HANDLE_TYPES => {
-            crate::driver::memory::ipc::DESCRIPTOR as i32
+            CUmemAllocationHandleType::CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR.0 as i32
         }
         // Stream memory operations.
         A::CU_DEVICE_ATTRIBUTE_CAN_USE_64_BIT_STREAM_MEM_OPS

@@ -3,12 +3,10 @@
 //! `CUPYRITE_CPU_DEVICES` (1 to 16, default 1) sets the number of devices; they share the processor and its memory.
 //! `CUPYRITE_CPU_COMPUTE_CAPABILITY` (`major.minor`, default 8.9) sets the compute capability they present.
 
-use std::sync::{Arc, OnceLock};
+use std::sync::OnceLock;
 
 use cupyrite_sys::driver as sys;
-use parking_lot::Mutex;
 
-use crate::driver::context::Context;
 use crate::driver::entry::caller_memory::{get_name, non_null, put, put_bytes, put_text};
 use crate::driver::entry::entries;
 use crate::driver::entry::errors::Code;
@@ -31,14 +29,6 @@ pub(crate) struct Device {
     pub(crate) capability: (i32, i32),
     /// Hardware threads of the machine.
     pub(crate) threads: i32,
-    pub(crate) primary: Mutex<Primary>,
-}
-
-/// A device's primary context and its retain count.
-pub(crate) struct Primary {
-    pub(crate) context: Arc<Context>,
-    pub(crate) retained: u64,
-    pub(crate) flags: u32,
 }
 
 /// Maximum number of devices.
@@ -108,11 +98,6 @@ pub(crate) fn all() -> Res<&'static [Device]> {
                         name: format!("CPU: {model}"),
                         capability,
                         threads,
-                        primary: Mutex::new(Primary {
-                            context: Context::new_primary(ordinal),
-                            retained: 0,
-                            flags: 0,
-                        }),
                     })
                     .collect(),
             )

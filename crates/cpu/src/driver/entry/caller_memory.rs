@@ -102,11 +102,11 @@ pub(crate) fn put_text(addr: u64, size: u64, text: &[u8]) -> Res {
 }
 
 /// Longest accepted name; mangled C++ names are long.
-const LONGEST_NAME: u64 = 1 << 20;
+const MAX_NAME_LENGTH: u64 = 1 << 20;
 
 /// Reads a NUL-terminated name.
 pub(crate) fn get_name(addr: u64) -> Res<String> {
-    let bytes = checked::read_c_string(addr, LONGEST_NAME)?;
+    let bytes = checked::read_c_string(addr, MAX_NAME_LENGTH)?;
     String::from_utf8(bytes).map_err(|_| Code::INVALID_VALUE)
 }
 

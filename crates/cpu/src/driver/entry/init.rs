@@ -43,7 +43,7 @@ entries! { bare;
         }
         device::all()?;
         watch_forks();
-        crate::driver::stream::queue::now();
+        crate::driver::entry::clock::now();
         INITIALISED.store(true, Ordering::Release);
         Ok(())
     }

@@ -28,9 +28,9 @@ use crate::driver::stream::host_call;
 use crate::memory::checked;
 
 /// Maximum size of the message buffer, in bytes (the value in CUDA's documentation).
-const MOST: usize = 25600;
+const BUFFER_SIZE: usize = 25600;
 /// Longest message, so that one message cannot evict all others.
-const LONGEST: usize = 4096;
+const MAX_MESSAGE_LENGTH: usize = 4096;
 
 /// `CUlogLevel`
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,7 +53,7 @@ impl Buffer {
     fn push(&mut self, line: String) {
         self.bytes += line.len();
         self.lines.push_back(line);
-        while self.bytes > MOST {
+        while self.bytes > BUFFER_SIZE {
             let Some(gone) = self.lines.pop_front() else {
                 break;
             };
@@ -153,8 +153,10 @@ pub(crate) fn failed(call: &str, code: Code) {
 /// code.
 pub(crate) fn message(level: Level, text: &str) {
     let mut text = text.trim_end();
-    while text.len() > LONGEST {
-        let end = (0..=LONGEST).rev().find(|&n| text.is_char_boundary(n));
+    while text.len() > MAX_MESSAGE_LENGTH {
+        let end = (0..=MAX_MESSAGE_LENGTH)
+            .rev()
+            .find(|&n| text.is_char_boundary(n));
         text = &text[..end.unwrap_or(0)];
     }
     let line = line(level, text);
@@ -377,7 +379,7 @@ mod tests {
             buffer.push(format!("{n:099}\n"));
         }
         assert_eq!(buffer.end(), 1000);
-        assert_eq!(buffer.lines.len(), MOST / 100);
+        assert_eq!(buffer.lines.len(), BUFFER_SIZE / 100);
         let (lines, lost) = buffer.since(None);
         assert!(lost);
         assert!(lines.last().unwrap().ends_with("999\n"));

@@ -7,6 +7,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use self::errors::Code;
 
 pub(crate) mod caller_memory;
+pub(crate) mod clock;
 pub(crate) mod errors;
 pub(crate) mod handles;
 pub(crate) mod init;

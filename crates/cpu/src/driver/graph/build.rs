@@ -13,7 +13,7 @@ use crate::driver::entry::Res;
 use crate::driver::entry::caller_memory::{get, non_null, put};
 use crate::driver::entry::entries;
 use crate::driver::memory::copy_nd;
-use crate::driver::stream::HostCall;
+use crate::driver::stream::host_call::HostCall;
 
 /// Adds a node to a graph and writes its handle to the caller.
 fn add(

@@ -20,7 +20,8 @@ use crate::driver::entry::Res;
 use crate::driver::entry::caller_memory::{get, non_null, put, put_optional};
 use crate::driver::entry::entries;
 use crate::driver::entry::handles::fresh_id;
-use crate::driver::stream::{self, Stream};
+use crate::driver::stream::Stream;
+use crate::driver::stream::resolve;
 
 const GLOBAL: u32 = sys::CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_GLOBAL.0;
 const RELAXED: u32 = sys::CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_RELAXED.0;
@@ -539,45 +540,45 @@ fn change_dependencies(stream: &Stream, nodes: u64, data: u64, count: u64, flags
 
 entries! {
     fn begin_capture "cuStreamBeginCapture_v2" | "cuStreamBeginCapture_v2_ptsz" (stream: u64, mode: u32) {
-        begin(&stream::look_up(stream, PER_THREAD)?, mode, None)
+        begin(&resolve::look_up(stream, PER_THREAD)?, mode, None)
     }
     fn begin_capture_to "cuStreamBeginCaptureToGraph" | "cuStreamBeginCaptureToGraph_ptsz"
         (stream: u64, graph: u64, dependencies: u64, data: u64, count: u64, mode: u32) {
-        let stream = stream::look_up(stream, PER_THREAD)?;
+        let stream = resolve::look_up(stream, PER_THREAD)?;
         let graph = super::find(graph)?;
         let edges = edges::read(dependencies, data, count)?;
         begin(&stream, mode, Some((graph, edges)))
     }
     fn end_capture "cuStreamEndCapture" | "cuStreamEndCapture_ptsz" (stream: u64, out: u64) {
         non_null(out)?;
-        let ended = end(&*stream::look_up(stream, PER_THREAD)?);
+        let ended = end(&*resolve::look_up(stream, PER_THREAD)?);
         put(out, *ended.as_ref().unwrap_or(&0))?;
         ended.map(|_| ())
     }
     fn is_stream_capturing "cuStreamIsCapturing" | "cuStreamIsCapturing_ptsz" (stream: u64, status: u64) {
         non_null(status)?;
         let wanted = Wanted { status, id: 0, graph: 0, dependencies: 0, edges: 0, count: 0 };
-        info(&*stream::look_up(stream, PER_THREAD)?, &wanted)
+        info(&*resolve::look_up(stream, PER_THREAD)?, &wanted)
     }
     fn capture_info_v2 "cuStreamGetCaptureInfo_v2" | "cuStreamGetCaptureInfo_v2_ptsz"
         (stream: u64, status: u64, id: u64, graph: u64, dependencies: u64, count: u64) {
         non_null(status)?;
         let wanted = Wanted { status, id, graph, dependencies, edges: 0, count };
-        info(&*stream::look_up(stream, PER_THREAD)?, &wanted)
+        info(&*resolve::look_up(stream, PER_THREAD)?, &wanted)
     }
     fn capture_info_v3 "cuStreamGetCaptureInfo_v3" | "cuStreamGetCaptureInfo_v3_ptsz"
         (stream: u64, status: u64, id: u64, graph: u64, dependencies: u64, edges: u64, count: u64) {
         non_null(status)?;
         let wanted = Wanted { status, id, graph, dependencies, edges, count };
-        info(&*stream::look_up(stream, PER_THREAD)?, &wanted)
+        info(&*resolve::look_up(stream, PER_THREAD)?, &wanted)
     }
     fn update_dependencies "cuStreamUpdateCaptureDependencies" | "cuStreamUpdateCaptureDependencies_ptsz"
         (stream: u64, dependencies: u64, count: u64, flags: u32) {
-        change_dependencies(&*stream::look_up(stream, PER_THREAD)?, dependencies, 0, count, flags)
+        change_dependencies(&*resolve::look_up(stream, PER_THREAD)?, dependencies, 0, count, flags)
     }
     fn update_dependencies_v2 "cuStreamUpdateCaptureDependencies_v2" | "cuStreamUpdateCaptureDependencies_v2_ptsz"
         (stream: u64, dependencies: u64, data: u64, count: u64, flags: u32) {
-        change_dependencies(&*stream::look_up(stream, PER_THREAD)?, dependencies, data, count, flags)
+        change_dependencies(&*resolve::look_up(stream, PER_THREAD)?, dependencies, data, count, flags)
     }
     fn exchange_mode "cuThreadExchangeStreamCaptureMode" (mode: u64) {
         non_null(mode)?;

@@ -12,8 +12,8 @@ use crate::driver::entry::Res;
 use crate::driver::entry::caller_memory::{get, non_null, put, put_bytes, put_optional};
 use crate::driver::entry::entries;
 use crate::driver::entry::handles::{HandleKind, Table, fresh_id};
-use crate::driver::stream;
 use crate::driver::stream::queue::Op;
+use crate::driver::stream::resolve;
 
 static EXECS: Table<Exec> = Table::new(HandleKind::Exec);
 
@@ -153,7 +153,7 @@ fn instantiate_v1(out: u64, graph: u64, node: u64, text: u64, size: u64) -> Res 
 fn launch(exec: u64, stream: u64, per_thread: bool) -> Res {
     let exec = find_exec(exec)?;
     // NVIDIA's driver does not capture graph launches.
-    let stream = stream::resolve(stream, per_thread)?;
+    let stream = resolve::resolve(stream, per_thread)?;
     let mut state = exec.lock();
     memory::launch(&state.plan, exec.flags & AUTO_FREE_ON_LAUNCH != 0, &stream)?;
     let before: Vec<Arc<Op>> = state.last.take().into_iter().collect();
@@ -196,7 +196,7 @@ entries! {
         // `CUDA_GRAPH_INSTANTIATE_PARAMS`: flags, stream; outputs: the node at fault and the result.
         let [flags, upload, ..] = get::<[u64; 4]>(params)?;
         if flags & UPLOAD != 0 {
-            stream::resolve(upload, PER_THREAD)?;
+            resolve::resolve(upload, PER_THREAD)?;
         }
         let done = instantiate_to(out, graph, flags);
         let (node, result) = done.as_ref().err().map_or((0, RESULT_SUCCESS), |r| (r.node, r.result));
@@ -210,7 +210,7 @@ entries! {
     fn graph_upload "cuGraphUpload" | "cuGraphUpload_ptsz" (exec: u64, stream: u64) {
         find_exec(exec)?;
         // Uploading has nothing to transfer.
-        stream::resolve(stream, PER_THREAD)?.mark(&[]);
+        resolve::resolve(stream, PER_THREAD)?.mark(&[]);
         Ok(())
     }
     fn exec_destroy "cuGraphExecDestroy" (exec: u64) {

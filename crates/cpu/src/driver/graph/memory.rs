@@ -21,8 +21,8 @@ use crate::driver::device::{self, Device};
 use crate::driver::entry::Res;
 use crate::driver::entry::caller_memory::{get, get_array, non_null, put};
 use crate::driver::entry::entries;
-use crate::driver::memory::allocation::space;
 use crate::driver::memory::pool;
+use crate::driver::memory::space::space;
 use crate::driver::stream::{OpPlacement, Stream};
 use crate::memory::{Parked, Reach, RegionKind};
 
@@ -188,10 +188,10 @@ impl Allocate {
     pub(super) fn read(w: &AllocWords) -> Res<Allocate> {
         const PINNED: u32 = sys::CUmemAllocationType::CU_MEM_ALLOCATION_TYPE_PINNED.0;
         const DEVICE: u32 = sys::CUmemLocationType::CU_MEM_LOCATION_TYPE_DEVICE.0;
-        const MOST_ACCESS: u64 = 1024;
+        const MAX_ACCESS_DESCRIPTORS: u64 = 1024;
         let (kind, handles) = (w[0] as u32, (w[0] >> 32) as u32);
         let (location, ordinal) = (w[1] as u32, (w[1] >> 32) as i32);
-        if kind != PINNED || location != DEVICE || w[13] == 0 || w[12] > MOST_ACCESS {
+        if kind != PINNED || location != DEVICE || w[13] == 0 || w[12] > MAX_ACCESS_DESCRIPTORS {
             return Err(Code::INVALID_VALUE);
         }
         if handles != 0 {

@@ -59,9 +59,9 @@ pub(super) fn entry_points() -> impl Iterator<Item = &'static Entry> {
 }
 
 /// Maximum nesting depth of graphs.
-const MOST_LEVELS: usize = 128;
+const MAX_NESTING: usize = 128;
 /// Maximum number of nodes of a graph, including embedded graphs.
-const MOST_NODES: usize = 1 << 22;
+const MAX_NODES: usize = 1 << 22;
 
 /// `CUgraphEdgeData`: source port, destination port, type; the rest is zero.
 pub(super) type EdgeData = [u8; 8];
@@ -165,7 +165,7 @@ impl Graph {
         level: usize,
         with_memory: bool,
     ) -> Res<Arc<Graph>> {
-        if level >= MOST_LEVELS {
+        if level >= MAX_NESTING {
             return Err(Code::INVALID_VALUE);
         }
         let state = self.lock();
@@ -242,7 +242,7 @@ impl Graph {
     pub(super) fn level(&self) -> usize {
         let mut level = 0;
         let mut node = self.embedded_in();
-        while node != 0 && level < MOST_LEVELS {
+        while node != 0 && level < MAX_NESTING {
             level += 1;
             node = graph_of(node).map_or(0, |g| g.embedded_in());
         }
@@ -260,7 +260,7 @@ impl Graph {
             return true;
         }
         let mut node = self.embedded_in();
-        for _ in 0..MOST_LEVELS {
+        for _ in 0..MAX_NESTING {
             match graph_of(node) {
                 Ok(graph) if graph.id == other.id => return true,
                 Ok(graph) => node = graph.embedded_in(),
@@ -276,10 +276,10 @@ impl Graph {
     /// `INVALID_VALUE` if the nesting becomes too deep, `OUT_OF_MEMORY` for too many nodes, and those of
     /// [`Graph::add`].
     pub(super) fn embed(self: &Arc<Graph>, inner: Arc<Graph>, before: &[Edge]) -> Res<u64> {
-        if self.level() + 1 + inner.height() > MOST_LEVELS {
+        if self.level() + 1 + inner.height() > MAX_NESTING {
             return Err(Code::INVALID_VALUE);
         }
-        if self.size().saturating_add(inner.size()) > MOST_NODES {
+        if self.size().saturating_add(inner.size()) > MAX_NODES {
             return Err(Code::OUT_OF_MEMORY);
         }
         let node = self.add(Payload::Graph(inner.clone()), before)?;
@@ -344,7 +344,7 @@ impl GraphState {
     /// # Errors
     /// `INVALID_VALUE` if a check fails, `OUT_OF_MEMORY` if there are too many nodes.
     pub(super) fn check_dependencies(&self, edges: &[Edge], payload: &Payload) -> Res {
-        if self.nodes.len() >= MOST_NODES {
+        if self.nodes.len() >= MAX_NODES {
             return Err(Code::OUT_OF_MEMORY);
         }
         let mut seen = std::collections::HashSet::new();

@@ -15,8 +15,8 @@ use crate::driver::memory::copy_nd;
 use crate::driver::memory::memset::Fill;
 use crate::driver::module::function::FUNCTIONS;
 use crate::driver::module::launch_kernel::{Launch, LaunchConfig, RawAttribute};
-use crate::driver::stream::HostCall;
 use crate::driver::stream::event::{self, Event};
+use crate::driver::stream::host_call::HostCall;
 use crate::driver::stream::stream_memory::Batch;
 
 /// The work of a node.

@@ -21,7 +21,7 @@ const NO_DESTRUCTOR_SYNC: u32 = sys::CUuserObject_flags::CU_USER_OBJECT_NO_DESTR
 /// The graph takes over the caller's references.
 const MOVE: u32 = sys::CUuserObjectRetain_flags::CU_GRAPH_USER_OBJECT_MOVE.0;
 /// Maximum reference count.
-const MOST: u64 = i32::MAX as u64;
+const MAX_REFERENCES: u64 = i32::MAX as u64;
 
 /// A user object.
 struct Object {
@@ -35,7 +35,7 @@ impl Object {
     fn retain(&self, count: u64) -> Res {
         self.references
             .fetch_update(Ordering::AcqRel, Ordering::Acquire, |n| {
-                n.checked_add(count).filter(|&n| n <= MOST)
+                n.checked_add(count).filter(|&n| n <= MAX_REFERENCES)
             })
             .map(|_| ())
             .map_err(|_| Code::INVALID_VALUE)
@@ -134,7 +134,7 @@ fn get_object(handle: u64) -> Res<Arc<Object>> {
 
 /// Validates a reference count: a positive `int`.
 fn check_count(count: u32) -> Res<u64> {
-    if count == 0 || u64::from(count) > MOST {
+    if count == 0 || u64::from(count) > MAX_REFERENCES {
         return Err(Code::INVALID_VALUE);
     }
     Ok(count.into())

@@ -13,7 +13,7 @@ use crate::driver::entry::Res;
 use crate::driver::entry::caller_memory::{get, non_null, put};
 use crate::driver::entry::entries;
 use crate::driver::memory::copy_nd;
-use crate::driver::stream::HostCall;
+use crate::driver::stream::host_call::HostCall;
 
 /// `CUgraphNodeParams` as 64-bit words: the type and reserved words, 29 words for the type's parameters, one reserved.
 pub(super) type GenericWords = [u64; 32];
@@ -131,7 +131,7 @@ fn generic_words(payload: &Payload) -> GenericWords {
 }
 
 /// Error for a node of the wrong type.
-const WRONG: Code = Code::INVALID_VALUE;
+const WRONG_NODE_TYPE: Code = Code::INVALID_VALUE;
 
 /// Changes a node's parameters; `change` derives the new ones from the old.
 fn replace(node: u64, change: impl FnOnce(&Payload) -> Res<Payload>) -> Res {
@@ -148,7 +148,7 @@ fn replace(node: u64, change: impl FnOnce(&Payload) -> Res<Payload>) -> Res {
 /// A kernel node with new parameters; its attributes are kept.
 pub(super) fn new_kernel(old: &Payload, words: &KernelWords) -> Res<Payload> {
     let Payload::Kernel(old) = old else {
-        return Err(WRONG);
+        return Err(WRONG_NODE_TYPE);
     };
     let mut new = Kernel::read(words, old.launch.config.cooperative)?;
     new.attributes = old.attributes.clone();
@@ -158,7 +158,7 @@ pub(super) fn new_kernel(old: &Payload, words: &KernelWords) -> Res<Payload> {
 /// A copy node with new parameters; a null context keeps the old one.
 pub(super) fn new_memcpy(old: &Payload, words: copy_nd::Words3, context: u64) -> Res<Payload> {
     let Payload::Memcpy(old) = old else {
-        return Err(WRONG);
+        return Err(WRONG_NODE_TYPE);
     };
     let context = match context {
         0 => old.context.clone(),
@@ -170,7 +170,7 @@ pub(super) fn new_memcpy(old: &Payload, words: copy_nd::Words3, context: u64) ->
 /// A fill node with new parameters; a null context keeps the old one.
 pub(super) fn new_memset(old: &Payload, words: &MemsetWords, context: u64) -> Res<Payload> {
     let Payload::Memset(old) = old else {
-        return Err(WRONG);
+        return Err(WRONG_NODE_TYPE);
     };
     let context = match context {
         0 => old.context.clone(),
@@ -181,14 +181,14 @@ pub(super) fn new_memset(old: &Payload, words: &MemsetWords, context: u64) -> Re
 
 pub(super) fn new_host(old: &Payload, function: u64, data: u64, mode: u32) -> Res<Payload> {
     let Payload::Host(_) = old else {
-        return Err(WRONG);
+        return Err(WRONG_NODE_TYPE);
     };
     HostCall::prepare(function, data, mode).map(Payload::Host)
 }
 
 pub(super) fn new_mem_ops(old: &Payload, words: &MemOpsWords) -> Res<Payload> {
     let Payload::MemOps(_) = old else {
-        return Err(WRONG);
+        return Err(WRONG_NODE_TYPE);
     };
     MemOps::read(words).map(Payload::MemOps)
 }
@@ -198,7 +198,7 @@ pub(super) fn new_event(old: &Payload, record: bool, event: u64) -> Res<Payload>
     match old {
         Payload::EventRecord(_) if record => EventNode::find(event).map(Payload::EventRecord),
         Payload::EventWait(_) if !record => EventNode::find(event).map(Payload::EventWait),
-        _ => Err(WRONG),
+        _ => Err(WRONG_NODE_TYPE),
     }
 }
 
@@ -234,7 +234,7 @@ fn attribute_value(address: u64) -> Res<AttributeValue> {
 fn with_kernel<R>(node: u64, f: impl FnOnce(&Kernel) -> Res<R>) -> Res<R> {
     match &*payload_of(node)? {
         Payload::Kernel(k) => f(k),
-        _ => Err(WRONG),
+        _ => Err(WRONG_NODE_TYPE),
     }
 }
 
@@ -243,7 +243,7 @@ fn event_of(node: u64, record: bool) -> Res<u64> {
     match &*payload_of(node)? {
         Payload::EventRecord(e) if record => Ok(e.handle),
         Payload::EventWait(e) if !record => Ok(e.handle),
-        _ => Err(WRONG),
+        _ => Err(WRONG_NODE_TYPE),
     }
 }
 
@@ -276,21 +276,21 @@ entries! {
         let value = attribute_value(value)?;
         replace(node, |old| match old {
             Payload::Kernel(k) => k.with_attribute(id, value).map(Payload::Kernel),
-            _ => Err(WRONG),
+            _ => Err(WRONG_NODE_TYPE),
         })
     }
     fn kernel_copy_attributes "cuGraphKernelNodeCopyAttributes" (to: u64, from: u64) {
         let from = payload_of(from)?;
         replace(to, |old| match (old, &*from) {
             (Payload::Kernel(old), Payload::Kernel(from)) => old.with_attributes_of(from).map(Payload::Kernel),
-            _ => Err(WRONG),
+            _ => Err(WRONG_NODE_TYPE),
         })
     }
     fn memcpy_get "cuGraphMemcpyNodeGetParams" (node: u64, out: u64) {
         non_null(out)?;
         match &*payload_of(node)? {
             Payload::Memcpy(m) => put(out, m.words),
-            _ => Err(WRONG),
+            _ => Err(WRONG_NODE_TYPE),
         }
     }
     fn memcpy_set "cuGraphMemcpyNodeSetParams" (node: u64, params: u64) {
@@ -301,7 +301,7 @@ entries! {
         non_null(out)?;
         match &*payload_of(node)? {
             Payload::Memset(m) => put(out, m.words()),
-            _ => Err(WRONG),
+            _ => Err(WRONG_NODE_TYPE),
         }
     }
     fn memset_set "cuGraphMemsetNodeSetParams" (node: u64, params: u64) {
@@ -312,7 +312,7 @@ entries! {
         non_null(out)?;
         match &*payload_of(node)? {
             Payload::Host(call) => put(out, [call.address(), call.data]),
-            _ => Err(WRONG),
+            _ => Err(WRONG_NODE_TYPE),
         }
     }
     fn host_set "cuGraphHostNodeSetParams" (node: u64, params: u64) {
@@ -326,7 +326,7 @@ entries! {
         non_null(out)?;
         match &*payload_of(node)? {
             Payload::MemOps(m) => put(out, m.words()),
-            _ => Err(WRONG),
+            _ => Err(WRONG_NODE_TYPE),
         }
     }
     fn mem_ops_set "cuGraphBatchMemOpNodeSetParams" (node: u64, params: u64) {

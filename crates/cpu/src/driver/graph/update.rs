@@ -222,7 +222,7 @@ fn update_with(exec: u64, graph: u64) -> Res<UpdateMismatch> {
     })
 }
 
-fn answer(result: u32) -> Res {
+fn result_code(result: u32) -> Res {
     if result == SUCCESS {
         Ok(())
     } else {
@@ -236,14 +236,14 @@ entries! {
         let told = update_with(exec, graph)?;
         // `CUgraphExecUpdateResultInfo`: result, node, the node it depends on.
         put(out, [u64::from(told.result), told.node, told.from])?;
-        answer(told.result)
+        result_code(told.result)
     }
     fn exec_update_v1 "cuGraphExecUpdate" (exec: u64, graph: u64, node: u64, result: u64) {
         non_null(result)?;
         let told = update_with(exec, graph)?;
         put_optional(node, told.node)?;
         put(result, told.result)?;
-        answer(told.result)
+        result_code(told.result)
     }
     fn exec_kernel "cuGraphExecKernelNodeSetParams_v2" (exec: u64, node: u64, words: u64) {
         non_null(words)?;

@@ -1,7 +1,5 @@
 //! Allocation, deallocation and registration of device and host memory.
 
-use std::sync::Arc;
-
 use cupyrite_sys::driver as sys;
 
 use crate::driver::context;
@@ -9,38 +7,14 @@ use crate::driver::entry::Res;
 use crate::driver::entry::caller_memory::{non_null, put, put_optional};
 use crate::driver::entry::entries;
 use crate::driver::entry::errors::Code;
-use crate::driver::entry::logs::{because, refuse};
+use crate::driver::entry::logs::refuse;
 use crate::driver::graph;
+use crate::driver::memory::host_flags;
 use crate::driver::memory::ipc;
 use crate::driver::memory::managed;
 use crate::driver::memory::pool;
-use crate::memory::{AddressSpace, MemoryError, Reach, Region, RegionKind};
-
-pub(crate) fn space() -> &'static Arc<AddressSpace> {
-    AddressSpace::global()
-}
-
-impl From<MemoryError> for Code {
-    fn from(e: MemoryError) -> Self {
-        match e {
-            MemoryError::OutOfMemory => Code::OUT_OF_MEMORY,
-            MemoryError::Overlap => Code::HOST_MEMORY_ALREADY_REGISTERED,
-            MemoryError::System => Code::OPERATING_SYSTEM,
-            MemoryError::Busy => Code::MAP_FAILED,
-            MemoryError::InvalidRequest | MemoryError::NotAllocated | MemoryError::NotMapped => {
-                Code::INVALID_VALUE
-            }
-        }
-    }
-}
-
-/// Records the size and the free memory of a failed allocation; returns `code`.
-pub(crate) fn out_of_memory(code: Code, size: u64) -> Code {
-    because(code, || {
-        let (free, all) = (space().available(), space().capacity());
-        format!("an allocation of {size} bytes failed: {free} of the device's {all} bytes are free")
-    })
-}
+use crate::driver::memory::space::{out_of_memory, space};
+use crate::memory::{Reach, Region, RegionKind};
 
 /// Allocates for `context` and writes the address to the caller; frees the memory if that write fails.
 fn allocate(out: u64, size: u64, kind: RegionKind) -> Res<Region> {
@@ -81,11 +55,12 @@ fn release(address: u64, accept: impl Fn(&Region) -> bool) -> Res {
     let region = region.ok_or(Code::INVALID_VALUE)?;
     context.synchronize()?;
     if pool::is_member(&region) {
-        pool::give_back(&region, 0)?;
+        pool::return_block(&region, 0)?;
     } else {
         space().free_if(address, |r| r.id == region.id)?;
     }
-    crate::driver::memory::pointer::forget(&region);
+    host_flags::forget(&region);
+    ipc::forget(&region);
     managed::forget(&region);
     Ok(())
 }
@@ -142,7 +117,7 @@ entries! {
             return Err(Code::INVALID_VALUE);
         }
         let region = allocate(out, size, RegionKind::Host)?;
-        crate::driver::memory::pointer::remember_host_flags(region.id, flags);
+        host_flags::set_host_flags(region.id, flags);
         Ok(())
     }
     fn mem_free "cuMemFree_v2" (address: u64) {
@@ -169,7 +144,7 @@ entries! {
             return Err(Code::INVALID_VALUE);
         }
         let region = space().register(address, size, flags & REGISTER_READ_ONLY != 0, context.id)?;
-        crate::driver::memory::pointer::remember_host_flags(region.id, flags);
+        host_flags::set_host_flags(region.id, flags);
         Ok(())
     }
     fn mem_host_unregister "cuMemHostUnregister" (address: u64) {
@@ -187,7 +162,8 @@ entries! {
         }
         context.synchronize()?;
         let region = space().free_if(address, ours).map_err(|_| Code::HOST_MEMORY_NOT_REGISTERED)?;
-        crate::driver::memory::pointer::forget(&region);
+        host_flags::forget(&region);
+        ipc::forget(&region);
         Ok(())
     }
     fn mem_host_get_device_pointer "cuMemHostGetDevicePointer_v2" (out: u64, address: u64, flags: u32) {
@@ -206,7 +182,7 @@ entries! {
         context::current()?;
         let shared = |r: &Region| is_pinned(r) || r.kind == RegionKind::Managed;
         let region = space().find(address).filter(shared).ok_or(Code::INVALID_VALUE)?;
-        put(out, crate::driver::memory::pointer::host_flags(&region))
+        put(out, host_flags::host_flags(&region))
     }
     fn mem_get_address_range "cuMemGetAddressRange_v2" (base: u64, size: u64, address: u64) {
         context::current()?;

@@ -13,9 +13,10 @@ use crate::driver::entry::entries;
 use crate::driver::entry::errors::Code;
 use crate::driver::entry::logs::refuse;
 use crate::driver::graph;
-use crate::driver::memory::allocation::space;
+use crate::driver::memory::space::space;
 use crate::driver::stream::queue;
-use crate::driver::stream::{self, OpPlacement, Stream};
+use crate::driver::stream::resolve;
+use crate::driver::stream::{OpPlacement, Stream};
 use crate::memory::{Access, RegionKind, checked};
 
 /// What a caller declares an address to be.
@@ -267,7 +268,7 @@ fn sync(
         from,
         len,
         expect,
-        &stream::resolve(0, per_thread)?,
+        &resolve::resolve(0, per_thread)?,
         mode,
     )
 }
@@ -280,7 +281,7 @@ fn async_(
     stream: u64,
     per_thread: bool,
 ) -> Res {
-    let stream = stream::resolve_for_capture(stream, per_thread)?;
+    let stream = resolve::resolve_for_capture(stream, per_thread)?;
     if graph::capture::is_capturing(&stream)? {
         if len == 0 {
             return Ok(());

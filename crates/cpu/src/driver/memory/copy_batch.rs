@@ -14,8 +14,9 @@ use crate::driver::entry::entries;
 use crate::driver::entry::errors::Code;
 use crate::driver::memory::copy::{self, CopyMode, ExpectedMemory};
 use crate::driver::memory::copy_nd::{Job, Words3};
-use crate::driver::memory::managed::{batch_stream, spread};
-use crate::driver::stream::{self, Stream};
+use crate::driver::memory::managed::{batch_stream, entry_indices};
+use crate::driver::stream::Stream;
+use crate::driver::stream::resolve;
 
 /// `CUmemcpyAttributes`: order of access to the source, two location hints {type, id}, flags.
 type AttributeWords = [u32; 6];
@@ -79,10 +80,10 @@ fn collect(
 }
 
 /// Maximum number of copies in a batch; a larger count is treated as an error.
-const MOST: u64 = 1 << 24;
+const MAX_COPIES: u64 = 1 << 24;
 
 fn size(count: u64) -> Res<usize> {
-    if count == 0 || count > MOST {
+    if count == 0 || count > MAX_COPIES {
         return Err(Code::INVALID_VALUE);
     }
     Ok(count as usize)
@@ -113,11 +114,11 @@ fn copy_batch(
     let to = get_array::<u64>(to, count)?;
     let from = get_array::<u64>(from, count)?;
     let sizes = get_array::<u64>(sizes, count)?;
-    let spread = spread(indices, entries, count)?;
+    let entry_indices = entry_indices(indices, entries, count)?;
     let attributes = get_array::<AttributeWords>(attributes, entries as usize)?;
     let jobs = collect(count, failed, |i| {
         let job = Job::linear(to[i], from[i], sizes[i], ANY)?;
-        Ok((job, mode_of(&attributes[spread[i]])?))
+        Ok((job, mode_of(&attributes[entry_indices[i]])?))
     })?;
     enter(jobs, &stream)
 }
@@ -220,14 +221,14 @@ entries! {
     }
     fn copy_with_attributes "cuMemcpyWithAttributesAsync" | "cuMemcpyWithAttributesAsync_ptsz"
         (to: u64, from: u64, len: u64, attributes: u64, stream: u64) {
-        let stream = stream::resolve(stream, PER_THREAD)?;
+        let stream = resolve::resolve(stream, PER_THREAD)?;
         non_null(attributes)?;
         let mode = mode_of(&get(attributes)?)?;
         enter(vec![(Job::linear(to, from, len, ANY)?, mode)], &stream)
     }
     fn copy_3d_with_attributes "cuMemcpy3DWithAttributesAsync" | "cuMemcpy3DWithAttributesAsync_ptsz"
         (operation: u64, flags: u64, stream: u64) {
-        let stream = stream::resolve(stream, PER_THREAD)?;
+        let stream = resolve::resolve(stream, PER_THREAD)?;
         non_null(operation)?;
         if flags != 0 {
             return Err(Code::INVALID_VALUE);

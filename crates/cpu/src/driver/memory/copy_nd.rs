@@ -16,7 +16,7 @@ use crate::driver::entry::entries;
 use crate::driver::entry::errors::Code;
 use crate::driver::graph;
 use crate::driver::memory::copy::{self, CopyMode, ExpectedMemory, RangeClass};
-use crate::driver::stream;
+use crate::driver::stream::resolve;
 use crate::texture::Storage;
 
 /// One side of a copy.
@@ -316,7 +316,7 @@ impl Job {
         if self.is_empty() {
             return Ok(());
         }
-        let _pin = crate::driver::memory::allocation::space().pin();
+        let _pin = crate::driver::memory::space::space().pin();
         let Job { to, from, extent } = self;
         let [width, height, depth] = *extent;
         if width == to.pitch
@@ -340,8 +340,8 @@ impl Job {
 /// Enqueues a copy, or adds it to the graph that the stream captures.
 fn enter(words: &Words3, peer: bool, stream: u64, per_thread: bool, mode: CopyMode) -> Res {
     let stream = match mode {
-        CopyMode::Sync => stream::resolve(stream, per_thread)?,
-        CopyMode::Async => stream::resolve_for_capture(stream, per_thread)?,
+        CopyMode::Sync => resolve::resolve(stream, per_thread)?,
+        CopyMode::Async => resolve::resolve_for_capture(stream, per_thread)?,
     };
     if graph::capture::is_capturing(&stream)? {
         if words[22..].contains(&0) {

@@ -22,8 +22,10 @@ use crate::driver::entry::entries;
 use crate::driver::entry::errors::Code;
 use crate::driver::entry::logs::refuse;
 use crate::driver::graph;
-use crate::driver::memory::allocation::space;
+use crate::driver::memory::host_flags;
+use crate::driver::memory::ipc_message::{Message, is_sealed, seal, words};
 use crate::driver::memory::pool::{self, Pool, PoolKind};
+use crate::driver::memory::space::space;
 use crate::memory::files::{self, Process};
 use crate::memory::{Access, Arena, Reach, Region, RegionKind, SharedRange};
 
@@ -45,29 +47,6 @@ const SLOTS: u64 = 4096;
 const HEAD: u64 = 64 << 20;
 /// Bytes of a list entry: ticket, offset, size, unused word.
 const SLOT: u64 = 32;
-
-/// Sixty-four bytes that travel between processes, as words. The last word is a checksum of the others and detects
-/// foreign bytes.
-pub(crate) type Message = [u64; 8];
-
-/// Fills in the checksum.
-pub(crate) fn seal(mut words: Message) -> Message {
-    words[7] = sum(&words);
-    words
-}
-
-/// Whether the checksum matches and the first word is `magic`.
-pub(crate) fn is_sealed(words: &Message, magic: u64) -> bool {
-    words[0] == magic && words[7] == sum(words)
-}
-
-/// FNV-1a over the first seven words.
-fn sum(words: &Message) -> u64 {
-    let bytes = words[..7].iter().flat_map(|w| w.to_le_bytes());
-    bytes.fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
-        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
-    })
-}
 
 /// The file of a pool that this process exports.
 pub(crate) struct Shareable {
@@ -311,7 +290,7 @@ fn import_pointer(pool: &Arc<Pool>, message: &Message) -> Res<Region> {
     if !inside {
         return Err(Code::INVALID_VALUE);
     }
-    pool::adopt(pool, |kind, reach| {
+    pool::add_imported(pool, |kind, reach| {
         space().map_foreign(&imported.file, offset, size, kind, 0, reach)
     })
 }
@@ -410,7 +389,7 @@ fn get_handle(address: u64) -> Res<Message> {
     let nonce = files::nonce();
     let name = format!("{TOKEN}{:016x}{:016x}", nonce[0], nonce[1]);
     let file = files::create(&name, 4096).ok_or(Code::OUT_OF_MEMORY)?;
-    let ordinal = crate::driver::memory::pointer::device_of(&region);
+    let ordinal = context::device_of_owner(region.owner).unwrap_or(0);
     let words = seal([
         TOKEN_MAGIC,
         nonce[0],
@@ -556,7 +535,8 @@ fn close_handle(address: u64) -> Res {
     };
     if last {
         space().free_if(address, |r| r.id == region.id)?;
-        crate::driver::memory::pointer::forget(&region);
+        host_flags::forget(&region);
+        forget(&region);
     }
     Ok(())
 }
@@ -565,15 +545,6 @@ fn close_handle(address: u64) -> Res {
 #[derive(Clone, Copy)]
 #[repr(C)]
 struct Handle([u8; 64]);
-
-/// The words of sixty-four bytes.
-pub(crate) fn words(bytes: &[u8; 64]) -> Message {
-    std::array::from_fn(|i| {
-        let mut word = [0; 8];
-        word.copy_from_slice(&bytes[8 * i..8 * i + 8]);
-        u64::from_le_bytes(word)
-    })
-}
 
 entries! {
     fn pool_export "cuMemPoolExportToShareableHandle" (out: u64, pool: u64, kind: u32, flags: u64) {
@@ -613,7 +584,7 @@ entries! {
         non_null(data)?;
         let pool = pool::find(pool)?;
         let region = import_pointer(&pool, &get(data)?)?;
-        put(out, region.base).inspect_err(|_| { let _ = pool::give_back(&region, 0); })
+        put(out, region.base).inspect_err(|_| { let _ = pool::return_block(&region, 0); })
     }
     fn ipc_get_memory "cuIpcGetMemHandle" (out: u64, address: u64) {
         non_null(out)?;

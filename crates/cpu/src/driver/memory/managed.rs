@@ -15,9 +15,10 @@ use crate::driver::entry::Res;
 use crate::driver::entry::caller_memory::{get_array, non_null, put_bytes};
 use crate::driver::entry::entries;
 use crate::driver::entry::errors::Code;
-use crate::driver::memory::allocation::space;
 use crate::driver::memory::pool;
-use crate::driver::stream::{self, Stream};
+use crate::driver::memory::space::space;
+use crate::driver::stream::Stream;
+use crate::driver::stream::resolve;
 use crate::memory::{Region, RegionKind};
 
 /// `CU_MEM_LOCATION_TYPE_*`.
@@ -99,7 +100,7 @@ struct Advice {
 }
 
 const HOST_BIT: u64 = 1 << 63;
-const NOTHING: Advice = Advice {
+const NO_ADVICE: Advice = Advice {
     read_mostly: false,
     preferred: Location::NONE,
     accessed_by: 0,
@@ -140,7 +141,7 @@ impl Ranges {
             new.push((at, end));
         }
         for (from, to) in new {
-            let mut advice = NOTHING;
+            let mut advice = NO_ADVICE;
             change(&mut advice);
             self.0.insert(from, (to, advice));
         }
@@ -164,13 +165,13 @@ impl Ranges {
         let below = below.filter(|(_, r)| r.0 > start);
         for (&from, &(to, advice)) in below.into_iter().chain(self.0.range(start..end)) {
             if at < from {
-                found.push(NOTHING);
+                found.push(NO_ADVICE);
             }
             found.push(advice);
             at = to;
         }
         if at < end {
-            found.push(NOTHING);
+            found.push(NO_ADVICE);
         }
         found
     }
@@ -245,7 +246,7 @@ fn advise(address: u64, size: u64, advice: u32, location: Location) -> Res {
 }
 
 fn prefetch(address: u64, size: u64, location: Location, stream: u64, per_thread: bool) -> Res {
-    let stream = stream::resolve(stream, per_thread)?;
+    let stream = resolve::resolve(stream, per_thread)?;
     non_null(address)?;
     let location = location.check(Code::INVALID_DEVICE)?;
     let (start, end) = pages(address, size)?;
@@ -277,8 +278,8 @@ fn attribute(id: u32, size: u64, parts: &[Advice]) -> Res<Vec<u8>> {
         }
         Attribute::CU_MEM_RANGE_ATTRIBUTE_PREFERRED_LOCATION => preferred.as_device(),
         Attribute::CU_MEM_RANGE_ATTRIBUTE_ACCESSED_BY => {
-            const MOST: u64 = 1 << 16;
-            if size == 0 || !size.is_multiple_of(4) || size > MOST {
+            const MAX_SIZE: u64 = 1 << 16;
+            if size == 0 || !size.is_multiple_of(4) || size > MAX_SIZE {
                 return Err(Code::INVALID_VALUE);
             }
             let all = parts.iter().fold(u64::MAX, |all, s| all & s.accessed_by);
@@ -314,7 +315,7 @@ pub(crate) fn batch_stream(handle: u64, per_thread: bool) -> Res<std::sync::Arc<
     if handle == LEGACY_HANDLE || (handle == 0 && !per_thread) {
         return Err(Code::INVALID_VALUE);
     }
-    stream::resolve(handle, per_thread)
+    resolve::resolve(handle, per_thread)
 }
 
 /// Reads arrays of addresses and sizes.
@@ -332,7 +333,7 @@ fn ranges(addresses: u64, sizes: u64, count: u64) -> Res<Vec<(u64, u64)>> {
 
 /// The index of the entry that applies to each of `count` operations. Entry `i` applies from operation `indices[i]` on;
 /// the indices start at zero and increase.
-pub(crate) fn spread(indices: u64, entries: u64, count: usize) -> Res<Vec<usize>> {
+pub(crate) fn entry_indices(indices: u64, entries: u64, count: usize) -> Res<Vec<usize>> {
     non_null(indices)?;
     let entries = usize::try_from(entries).map_err(|_| Code::INVALID_VALUE)?;
     if entries == 0 || entries > count {
@@ -345,11 +346,11 @@ pub(crate) fn spread(indices: u64, entries: u64, count: usize) -> Res<Vec<usize>
     {
         return Err(Code::INVALID_VALUE);
     }
-    let mut spread = vec![0; count];
+    let mut entry_indices = vec![0; count];
     for (entry, &from) in indices.iter().enumerate() {
-        spread[from as usize..].fill(entry);
+        entry_indices[from as usize..].fill(entry);
     }
-    Ok(spread)
+    Ok(entry_indices)
 }
 
 /// Discards or prefetches several ranges, or both.
@@ -372,13 +373,18 @@ fn batch(
     let places = match places {
         Some([locations, indices, entries]) => {
             non_null(locations)?;
-            let spread = spread(indices, entries, ranges.len())?;
+            let entry_indices = entry_indices(indices, entries, ranges.len())?;
             let locations = get_array::<u64>(locations, entries as usize)?;
             let mut checked = Vec::new();
             for word in locations {
                 checked.push(Location::of_word(word).check(Code::INVALID_DEVICE)?);
             }
-            Some(spread.into_iter().map(|i| checked[i]).collect::<Vec<_>>())
+            Some(
+                entry_indices
+                    .into_iter()
+                    .map(|i| checked[i])
+                    .collect::<Vec<_>>(),
+            )
         }
         None => None,
     };
@@ -474,7 +480,7 @@ mod tests {
         assert_eq!(flags(299, 400), [(false, 2), (false, 0)]);
         r.forget(100, 250);
         assert_eq!(r.within(0, 1000).len(), 5);
-        assert_eq!(r.within(100, 250), [NOTHING]);
+        assert_eq!(r.within(100, 250), [NO_ADVICE]);
         r.forget(0, 1000);
         assert!(r.0.is_empty());
     }

@@ -4,8 +4,9 @@ use crate::driver::entry::Res;
 use crate::driver::entry::entries;
 use crate::driver::entry::errors::Code;
 use crate::driver::graph;
-use crate::driver::memory::allocation::space;
-use crate::driver::stream::{self, OpPlacement};
+use crate::driver::memory::space::space;
+use crate::driver::stream::OpPlacement;
+use crate::driver::stream::resolve;
 
 /// A fill operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -104,7 +105,7 @@ impl Fill {
 }
 
 fn set(fill: Fill, stream: u64, per_thread: bool) -> Res {
-    let stream = stream::resolve_for_capture(stream, per_thread)?;
+    let stream = resolve::resolve_for_capture(stream, per_thread)?;
     if graph::capture::is_capturing(&stream)? {
         if fill.is_empty() {
             return Ok(());
@@ -128,7 +129,7 @@ fn set(fill: Fill, stream: u64, per_thread: bool) -> Res {
 /// A fill by a call without a stream argument.
 fn set_now(fill: Fill, per_thread: bool) -> Res {
     // Fails while the stream is capturing: a call without a stream cannot become part of a graph.
-    stream::resolve(0, per_thread)?;
+    resolve::resolve(0, per_thread)?;
     set(fill, 0, per_thread)
 }
 

@@ -8,11 +8,14 @@ pub(crate) mod allocation;
 pub(crate) mod copy;
 pub(crate) mod copy_batch;
 pub(crate) mod copy_nd;
+pub(crate) mod host_flags;
 pub(crate) mod ipc;
+pub(crate) mod ipc_message;
 pub(crate) mod managed;
 pub(crate) mod memset;
 pub(crate) mod pointer;
 pub(crate) mod pool;
+pub(crate) mod space;
 pub(crate) mod virtual_memory;
 
 /// The entry points of this folder.

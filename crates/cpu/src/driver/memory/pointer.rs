@@ -1,51 +1,19 @@
 //! Pointer attributes: `cuPointerGetAttribute` and related functions.
 
-use std::collections::HashMap;
-
 use cupyrite_sys::driver::{self as sys, CUpointer_attribute as Attribute};
-use parking_lot::Mutex;
 
-use crate::driver::context::{self, CONTEXTS, Context};
+use crate::driver::context::{self, Context};
 use crate::driver::device::peers;
 use crate::driver::entry::Res;
 use crate::driver::entry::caller_memory::{get, get_array, non_null, put};
 use crate::driver::entry::entries;
 use crate::driver::entry::errors::Code;
 use crate::driver::entry::handles::{HandleKind, handle_of};
-use crate::driver::memory::allocation::space;
 use crate::driver::memory::ipc;
 use crate::driver::memory::pool;
+use crate::driver::memory::space::space;
 use crate::driver::memory::virtual_memory;
 use crate::memory::{Access, Region, RegionKind};
-
-/// Flags given to `cuMemHostAlloc`/`cuMemHostRegister`, by region id.
-static HOST_FLAGS: Mutex<Option<HashMap<u64, u32>>> = Mutex::new(None);
-
-pub(crate) fn remember_host_flags(id: u64, flags: u32) {
-    HOST_FLAGS.lock().get_or_insert_default().insert(id, flags);
-}
-
-/// Removes the records of a freed region.
-pub(crate) fn forget(region: &Region) {
-    HOST_FLAGS.lock().get_or_insert_default().remove(&region.id);
-    ipc::forget(region);
-}
-
-/// The value of `cuMemHostGetFlags`. Under unified addressing, host memory is always mapped for the device.
-pub(crate) fn host_flags(region: &Region) -> u32 {
-    const MAPPED: u32 = sys::CU_MEMHOSTALLOC_DEVICEMAP;
-    let given = HOST_FLAGS
-        .lock()
-        .get_or_insert_default()
-        .get(&region.id)
-        .copied()
-        .unwrap_or(0);
-    if matches!(region.kind, RegionKind::Host | RegionKind::Managed) {
-        given | MAPPED
-    } else {
-        given
-    }
-}
 
 const MEMORYTYPE_HOST: u32 = sys::CUmemorytype::CU_MEMORYTYPE_HOST.0;
 const MEMORYTYPE_DEVICE: u32 = sys::CUmemorytype::CU_MEMORYTYPE_DEVICE.0;
@@ -76,11 +44,10 @@ fn region_of(address: u64) -> Option<Region> {
 
 /// The device that owns a region, by its physical memory, its pool or its context.
 pub(crate) fn device_of(region: &Region) -> i32 {
-    let owner = || CONTEXTS.find(handle_of(HandleKind::Context, region.owner));
     virtual_memory::device_of(region)
         .or_else(|| pool::device_of(region))
         .or_else(|| ipc::device_of(region))
-        .or_else(|| owner().map(|c| c.device))
+        .or_else(|| context::device_of_owner(region.owner))
         .unwrap_or(0)
 }
 

@@ -14,9 +14,9 @@ use crate::driver::entry::caller_memory::{get, get_array, non_null, put};
 use crate::driver::entry::entries;
 use crate::driver::entry::errors::Code;
 use crate::driver::entry::handles::{HandleKind, fresh_id, handle_of};
-use crate::driver::memory::allocation::space;
 use crate::driver::memory::pool;
 use crate::driver::memory::pool::access_of;
+use crate::driver::memory::space::space;
 use crate::memory::{Access, MemoryError, Physical, Region, RegionKind};
 
 /// Granularity of sizes, offsets and addresses in bytes, as on GPUs.

@@ -10,7 +10,7 @@ use crate::driver::entry::Res;
 use crate::driver::entry::caller_memory::{get_array, non_null, put, put_bytes};
 use crate::driver::entry::errors::Code;
 use crate::driver::entry::logs;
-use crate::driver::memory::allocation::space;
+use crate::driver::memory::space::space;
 use crate::engine::{Image, LoadError, LoadErrorKind};
 
 /// A log buffer of the caller (`CU_JIT_INFO_LOG_BUFFER`, `CU_JIT_ERROR_LOG_BUFFER`).

@@ -15,10 +15,11 @@ use crate::driver::entry::errors::Code;
 use crate::driver::entry::handles::fresh_id;
 use crate::driver::entry::logs::{self, Level, because, refuse};
 use crate::driver::graph;
-use crate::driver::memory::allocation::space;
+use crate::driver::memory::space::space;
 use crate::driver::module::function::{self, Function};
 use crate::driver::module::occupancy;
 use crate::driver::stream::event;
+use crate::driver::stream::resolve;
 use crate::driver::stream::{self, OpPlacement};
 use crate::engine::{self, FaultKind, Kernel, LaunchSpec};
 
@@ -328,7 +329,7 @@ fn launch(
     extra: u64,
     attributes: &[RawAttribute],
 ) -> Res<Arc<stream::Stream>> {
-    let stream = stream::resolve_for_capture(stream, per_thread)?;
+    let stream = resolve::resolve_for_capture(stream, per_thread)?;
     let launch = Launch::prepare(handle, &stream.context, config, pointers, extra);
     // A failed launch would be missing from the graph.
     let launch = launch.inspect_err(|_| graph::capture::invalidate(&stream))?;

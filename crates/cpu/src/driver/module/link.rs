@@ -74,7 +74,7 @@ impl Linker {
     }
 
     /// Writes the logs, into the buffers of this input if it has its own.
-    fn tell(&self, state: &LinkState, own: &JitOptions) -> Res {
+    fn write_logs(&self, state: &LinkState, own: &JitOptions) -> Res {
         for options in [&self.options, own] {
             options.info.write(&state.info)?;
             options.error.write(&state.error)?;
@@ -87,7 +87,7 @@ impl Linker {
         let Rejected { code, log } = rejected;
         state.error += log.trim_end();
         state.error.push('\n');
-        self.tell(state, own)?;
+        self.write_logs(state, own)?;
         refuse(code, || log)
     }
 
@@ -108,7 +108,7 @@ impl Linker {
             Ok(Content::Lto(data)) => state.lto.push(Lto { name, data }),
             Err(rejected) => return self.fail(&mut state, own, rejected),
         }
-        self.tell(&state, own)
+        self.write_logs(&state, own)
     }
 
     fn complete(&self) -> Res<Arc<[u8]>> {
@@ -143,7 +143,7 @@ impl Linker {
         }
         let image: Arc<[u8]> = code::wrap(&state.units).into();
         state.image = Some(image.clone());
-        self.tell(&state, &own)?;
+        self.write_logs(&state, &own)?;
         Ok(image)
     }
 }
@@ -197,7 +197,7 @@ entries! {
         if kind > LAST_KIND {
             return refuse(Code::INVALID_VALUE, || format!("type={kind}: not a valid input type"));
         }
-        if data == 0 || size == 0 || size > code::LARGEST {
+        if data == 0 || size == 0 || size > code::MAX_SIZE {
             return refuse(Code::INVALID_VALUE, || format!("data={data:#x}, size={size}: not a valid input"));
         }
         let own = JitOptions::read(count, options, values)?;

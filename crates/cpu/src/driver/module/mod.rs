@@ -123,7 +123,7 @@ pub(crate) fn read_file(path: u64) -> Res<Vec<u8>> {
         <std::ffi::OsString as std::os::unix::ffi::OsStringExt>::from_vec(path),
     );
     // Regular files only: reading a device or a pipe may never return.
-    if !std::fs::metadata(&path).is_ok_and(|m| m.is_file() && m.len() <= code::LARGEST) {
+    if !std::fs::metadata(&path).is_ok_and(|m| m.is_file() && m.len() <= code::MAX_SIZE) {
         return Err(Code::FILE_NOT_FOUND);
     }
     let mut bytes = std::fs::read(path).map_err(|e| match e.kind() {

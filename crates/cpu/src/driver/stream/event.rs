@@ -13,11 +13,11 @@ use crate::driver::entry::errors::Code;
 use crate::driver::entry::handles::{HandleKind, Table, fresh_id};
 use crate::driver::entry::logs::refuse;
 use crate::driver::graph;
-use crate::driver::memory::ipc;
-use crate::driver::memory::pool;
+use crate::driver::memory::ipc_message;
+use crate::driver::stream::Stream;
 use crate::driver::stream::queue::{self, Op};
+use crate::driver::stream::resolve;
 use crate::driver::stream::shared_event::SharedEvent;
-use crate::driver::stream::{self, Stream};
 
 static EVENTS: Table<Event> = Table::new(HandleKind::Event);
 
@@ -122,7 +122,7 @@ pub(crate) fn check(event: u64) -> Res {
 
 fn record(event: u64, stream: u64, per_thread: bool, flags: u32) -> Res {
     let found = find(event)?;
-    let stream = stream::resolve_for_capture(stream, per_thread)?;
+    let stream = resolve::resolve_for_capture(stream, per_thread)?;
     if flags & EXTERNAL != 0 && graph::capture::is_capturing(&stream)? {
         let node = graph::EventNode {
             handle: event,
@@ -287,7 +287,7 @@ entries! {
             queue::wait(&op, &event.context)?;
         }
         event.context.printf.flush();
-        pool::settle();
+        context::notify_synchronized();
         event.context.check()
     }
     fn event_elapsed "cuEventElapsedTime" (out: u64, start: u64, end: u64) {
@@ -308,7 +308,7 @@ entries! {
     fn ipc_open_event "cuIpcOpenEventHandle" (out: u64, handle: IpcHandle) {
         non_null(out)?;
         let context = context::current()?;
-        let shared = SharedEvent::open(&ipc::words(&handle.0))?;
+        let shared = SharedEvent::open(&ipc_message::words(&handle.0))?;
         install(out, context, INTERPROCESS | DISABLE_TIMING, Some(shared))
     }
 }

@@ -3,6 +3,10 @@
 use std::ffi::c_void;
 use std::sync::OnceLock;
 
+use crate::driver::entry::Res;
+use crate::driver::entry::caller_memory::is_executable_address;
+use crate::driver::entry::errors::Code;
+
 /// `CUhostFn`
 type HostFunction = unsafe extern "C" fn(*mut c_void);
 /// `CUstreamCallback`
@@ -49,5 +53,48 @@ pub(crate) unsafe fn call_back(callback: u64, stream: u64, status: u32, data: u6
                 data as *mut c_void,
             );
         }
+    }
+}
+
+/// Validates that a function address lies in executable memory.
+pub(super) fn code(address: u64) -> Res<u64> {
+    if is_executable_address(address) {
+        Ok(address)
+    } else {
+        Err(Code::INVALID_VALUE)
+    }
+}
+
+/// A host function and its argument.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct HostCall {
+    function: u64,
+    pub(crate) data: u64,
+    /// `CUhostTaskSyncMode`: blocking or spinning, without a difference here.
+    pub(crate) mode: u32,
+}
+
+impl HostCall {
+    /// # Errors
+    /// `INVALID_VALUE` if the address is not executable, or for an unknown mode.
+    pub(crate) fn prepare(function: u64, data: u64, mode: u32) -> Res<HostCall> {
+        if mode > 1 {
+            return Err(Code::INVALID_VALUE);
+        }
+        Ok(HostCall {
+            function: code(function)?,
+            data,
+            mode,
+        })
+    }
+
+    /// Address of the function.
+    pub(crate) fn address(&self) -> u64 {
+        self.function
+    }
+
+    pub(crate) fn run(&self) {
+        // SAFETY: the caller passed the address, which is executable, as a function of this type.
+        unsafe { run(self.function, self.data) };
     }
 }

@@ -7,14 +7,15 @@
 use std::cell::Cell;
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use parking_lot::{Condvar, Mutex};
 
 use crate::driver::context::Context;
 use crate::driver::entry::Res;
+use crate::driver::entry::clock::now;
 use crate::driver::entry::errors::Code;
 
 /// The work of an op.
@@ -36,12 +37,6 @@ struct Inner {
     work: Option<Work>,
     dependents: Vec<Arc<Op>>,
     waiters: usize,
-}
-
-/// Nanoseconds since the first call.
-pub(crate) fn now() -> u64 {
-    static ORIGIN: OnceLock<Instant> = OnceLock::new();
-    ORIGIN.get_or_init(Instant::now).elapsed().as_nanos() as u64
 }
 
 impl Op {
@@ -156,9 +151,9 @@ static WORKERS: Mutex<Workers> = Mutex::new(Workers {
 });
 static ARRIVED: Condvar = Condvar::new();
 /// Maximum number of workers; further busy streams take turns.
-const MOST_WORKERS: usize = 256;
+const MAX_WORKERS: usize = 256;
 /// How long an idle worker waits for work before it exits.
-const PATIENCE: Duration = Duration::from_secs(10);
+const IDLE_TIMEOUT: Duration = Duration::from_secs(10);
 
 fn hand_over(op: Arc<Op>) {
     let mut workers = WORKERS.lock();
@@ -167,7 +162,7 @@ fn hand_over(op: Arc<Op>) {
         ARRIVED.notify_one();
         return;
     }
-    if workers.total >= MOST_WORKERS {
+    if workers.total >= MAX_WORKERS {
         return;
     }
     workers.total += 1;
@@ -205,7 +200,7 @@ fn worker() {
             continue;
         }
         workers.idle += 1;
-        let timeout = ARRIVED.wait_for(&mut workers, PATIENCE);
+        let timeout = ARRIVED.wait_for(&mut workers, IDLE_TIMEOUT);
         workers.idle -= 1;
         if timeout.timed_out() && workers.queue.is_empty() {
             workers.total -= 1;

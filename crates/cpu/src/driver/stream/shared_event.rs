@@ -12,7 +12,7 @@ use crate::driver::context::Context;
 use crate::driver::entry::Res;
 use crate::driver::entry::errors::Code;
 use crate::driver::entry::logs::refuse;
-use crate::driver::memory::ipc::{Message, is_sealed, seal};
+use crate::driver::memory::ipc_message::{Message, is_sealed, seal};
 use crate::driver::stream::queue::Op;
 use crate::memory::files::{self, Process, Words};
 

@@ -13,8 +13,9 @@ use crate::driver::entry::caller_memory::{get_array, non_null};
 use crate::driver::entry::entries;
 use crate::driver::entry::errors::Code;
 use crate::driver::graph;
-use crate::driver::memory::allocation::space;
-use crate::driver::stream::{self, OpPlacement};
+use crate::driver::memory::space::space;
+use crate::driver::stream::OpPlacement;
+use crate::driver::stream::resolve;
 
 /// The comparison of a value in memory with the operand (`CUstreamWaitValue_flags`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,7 +47,7 @@ pub(crate) enum MemoryOperation {
 }
 
 /// Maximum number of operations in a batch.
-const MOST: u32 = 256;
+const MAX_OPERATIONS: u32 = 256;
 
 impl WaitCondition {
     fn of(flags: u32) -> Res<WaitCondition> {
@@ -219,7 +220,7 @@ impl Batch {
     /// `INVALID_VALUE` for an invalid operation or too many of them, `NOT_SUPPORTED` for what the device's attributes
     /// exclude.
     pub(crate) fn read(array: u64, count: u32, flags: u32) -> Res<Batch> {
-        if count > MOST || flags != 0 {
+        if count > MAX_OPERATIONS || flags != 0 {
             return Err(Code::INVALID_VALUE);
         }
         if count == 0 {
@@ -261,7 +262,7 @@ impl Batch {
 }
 
 fn enter(stream: u64, per_thread: bool, batch: Batch) -> Res {
-    let stream = stream::resolve_for_capture(stream, per_thread)?;
+    let stream = resolve::resolve_for_capture(stream, per_thread)?;
     let capturing = graph::capture::is_capturing(&stream)?;
     if batch.operations.is_empty() {
         return Ok(());

@@ -4,13 +4,13 @@ use std::sync::Arc;
 
 use cupyrite_sys::driver::{self as sys, CUmemPool_attribute as Attribute};
 
-use super::{DEVICE, HOST, HOST_NUMA, MANAGED, MEMBERS, NOWHERE, PINNED, Pool, PoolLocation};
+use super::{DEVICE, HOST, HOST_NUMA, MANAGED, MEMBERS, NO_LOCATION, PINNED, Pool, PoolLocation};
 use crate::driver::device;
 use crate::driver::entry::Res;
 use crate::driver::entry::caller_memory::{get, get_array, put};
 use crate::driver::entry::errors::Code;
 use crate::driver::entry::logs::refuse;
-use crate::driver::memory::allocation::space;
+use crate::driver::memory::space::space;
 use crate::memory::{Access, RegionKind};
 
 pub(super) fn access_flags(access: Access) -> u32 {
@@ -81,7 +81,7 @@ pub(super) fn attribute(pool: &Pool, attribute: Attribute, out: u64) -> Res {
             PoolLocation::Device(_) => DEVICE,
             PoolLocation::Host => HOST,
             PoolLocation::Node(_) => HOST_NUMA,
-            PoolLocation::Anywhere => NOWHERE,
+            PoolLocation::Anywhere => NO_LOCATION,
         }),
         Attribute::CU_MEMPOOL_ATTR_MAX_POOL_SIZE => long(if pool.most == 0 {
             space().capacity()

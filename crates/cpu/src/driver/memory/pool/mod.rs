@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use cupyrite_sys::driver as sys;
 use parking_lot::Mutex;
 
-use crate::driver::context::Context;
+use crate::driver::context::{self, Context};
 use crate::driver::device;
 use crate::driver::entry::Res;
 use crate::driver::entry::caller_memory::{get, non_null, put};
@@ -21,9 +21,11 @@ use crate::driver::entry::errors::Code;
 use crate::driver::entry::handles::{HandleKind, Table, fresh_id, handle_of};
 use crate::driver::entry::logs::{because, refuse};
 use crate::driver::graph;
-use crate::driver::memory::allocation::{out_of_memory, space};
+use crate::driver::memory::host_flags;
 use crate::driver::memory::ipc::{self, Exported, Shareable, Sharing};
-use crate::driver::stream::{self, OpPlacement, Stream};
+use crate::driver::memory::space::{out_of_memory, space};
+use crate::driver::stream::resolve;
+use crate::driver::stream::{OpPlacement, Stream};
 use crate::memory::{Access, MemoryError, Parked, Reach, Region, RegionKind};
 
 mod attributes;
@@ -38,7 +40,7 @@ const PINNED: u32 = sys::CUmemAllocationType::CU_MEM_ALLOCATION_TYPE_PINNED.0;
 /// `CU_MEM_ALLOCATION_TYPE_MANAGED`.
 const MANAGED: u32 = sys::CUmemAllocationType::CU_MEM_ALLOCATION_TYPE_MANAGED.0;
 /// `CU_MEM_LOCATION_TYPE_*`.
-const NOWHERE: u32 = sys::CUmemLocationType::CU_MEM_LOCATION_TYPE_NONE.0;
+const NO_LOCATION: u32 = sys::CUmemLocationType::CU_MEM_LOCATION_TYPE_NONE.0;
 const DEVICE: u32 = sys::CUmemLocationType::CU_MEM_LOCATION_TYPE_DEVICE.0;
 const HOST: u32 = sys::CUmemLocationType::CU_MEM_LOCATION_TYPE_HOST.0;
 const HOST_NUMA: u32 = sys::CUmemLocationType::CU_MEM_LOCATION_TYPE_HOST_NUMA.0;
@@ -161,6 +163,7 @@ impl PoolState {
 
 impl Pool {
     fn new(id: u64, kind: PoolKind, is_default: bool, most: u64, sharing: Sharing) -> Arc<Pool> {
+        context::on_synchronize(trim_all);
         let reach = match kind {
             (PoolLocation::Device(device), RegionKind::Device) => Reach::of(device),
             _ => Reach::ALL,
@@ -265,7 +268,7 @@ fn pool_kind(kind: u32, location: u32, id: u32) -> Res<PoolKind> {
         (PINNED, HOST) => Ok((PoolLocation::Host, RegionKind::Host)),
         (MANAGED, DEVICE) => Ok((device()?, RegionKind::Managed)),
         (MANAGED, HOST) => Ok((PoolLocation::Host, RegionKind::Managed)),
-        (MANAGED, NOWHERE) => Ok((PoolLocation::Anywhere, RegionKind::Managed)),
+        (MANAGED, NO_LOCATION) => Ok((PoolLocation::Anywhere, RegionKind::Managed)),
         (PINNED, HOST_NUMA) => Ok((
             PoolLocation::Node(node(id, Code::INVALID_VALUE)?),
             RegionKind::Host,
@@ -358,7 +361,7 @@ fn enter(pool: &Arc<Pool>, region: &Region, capacity: u64, fresh: bool, reach: R
 ///
 /// # Errors
 /// The error of `map`.
-pub(crate) fn adopt(
+pub(crate) fn add_imported(
     pool: &Arc<Pool>,
     map: impl FnOnce(RegionKind, Reach) -> Result<Region, MemoryError>,
 ) -> Res<Region> {
@@ -455,7 +458,7 @@ pub(crate) fn is_member(region: &Region) -> bool {
 ///
 /// # Errors
 /// `INVALID_VALUE` if the region is not live or is not from a pool.
-pub(crate) fn give_back(region: &Region, stream: u64) -> Res {
+pub(crate) fn return_block(region: &Region, stream: u64) -> Res {
     let member = MEMBERS
         .lock()
         .get_or_insert_default()
@@ -482,7 +485,7 @@ pub(crate) fn give_back(region: &Region, stream: u64) -> Res {
 }
 
 /// Removes a region that was freed otherwise from its pool's accounting.
-pub(crate) fn leave(region: &Region) {
+pub(crate) fn remove_member(region: &Region) {
     let member = MEMBERS.lock().get_or_insert_default().remove(&region.id);
     if let Some(member) = member {
         let mut state = member.pool.state.lock();
@@ -525,7 +528,7 @@ pub(crate) fn device_of(region: &Region) -> Option<i32> {
 }
 
 /// Called after a synchronisation: pools release cached blocks beyond their thresholds.
-pub(crate) fn settle() {
+pub(crate) fn trim_all() {
     if KEPT.load(Ordering::Relaxed) == 0 {
         return;
     }
@@ -589,10 +592,11 @@ pub(crate) fn freeable(address: u64) -> Res<Region> {
 fn free_work(region: Region, stream: u64) -> impl FnOnce(&Arc<Context>) -> Res + Send + 'static {
     move |_| {
         if is_member(&region) {
-            return give_back(&region, stream);
+            return return_block(&region, stream);
         }
         let gone = space().free_if(region.base, |r| r.id == region.id)?;
-        crate::driver::memory::pointer::forget(&gone);
+        host_flags::forget(&gone);
+        ipc::forget(&gone);
         Ok(())
     }
 }
@@ -619,7 +623,7 @@ fn alloc_async(out: u64, size: u64, pool: &Arc<Pool>, stream: &Arc<Stream>) -> R
     graph::capture::reject_if_capturing()?;
     let region = allocate(pool, size, stream)?;
     put(out, region.base).inspect_err(|_| {
-        let _ = give_back(&region, stream.id);
+        let _ = return_block(&region, stream.id);
     })
 }
 
@@ -700,15 +704,15 @@ entries! {
         (out: u64, size: u64, pool: u64, stream: u64) {
         non_null(out)?;
         let pool = find(pool)?;
-        alloc_async(out, size, &pool, &stream::resolve_for_capture(stream, PER_THREAD)?)
+        alloc_async(out, size, &pool, &resolve::resolve_for_capture(stream, PER_THREAD)?)
     }
     fn alloc_from_current "cuMemAllocAsync" | "cuMemAllocAsync_ptsz" (out: u64, size: u64, stream: u64) {
         non_null(out)?;
-        let stream = stream::resolve_for_capture(stream, PER_THREAD)?;
+        let stream = resolve::resolve_for_capture(stream, PER_THREAD)?;
         alloc_async(out, size, &current_of(stream.context.device)?, &stream)
     }
     fn mem_free_async "cuMemFreeAsync" | "cuMemFreeAsync_ptsz" (address: u64, stream: u64) {
-        let stream = stream::resolve_for_capture(stream, PER_THREAD)?;
+        let stream = resolve::resolve_for_capture(stream, PER_THREAD)?;
         free_async(address, &stream)
     }
 }

@@ -1,0 +1,386 @@
+//! The entry points of contexts, and the destruction of what a context owns.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use cupyrite_sys::driver::{self as sys, CUlimit as Limit};
+
+use super::{
+    API_VERSION, CONTEXTS, Context, by_handle, by_handle_or_current, current, current_any, primary,
+    with_stack,
+};
+use crate::driver::array;
+use crate::driver::array::texture;
+use crate::driver::device;
+use crate::driver::device::peers;
+use crate::driver::entry::Res;
+use crate::driver::entry::caller_memory::{get, non_null, put, put_optional};
+use crate::driver::entry::entries;
+use crate::driver::entry::errors::Code;
+use crate::driver::entry::init;
+use crate::driver::graph;
+use crate::driver::memory::host_flags;
+use crate::driver::memory::ipc;
+use crate::driver::memory::managed;
+use crate::driver::memory::pool;
+use crate::driver::module;
+use crate::driver::module::library;
+use crate::driver::stream;
+use crate::driver::stream::event;
+use crate::driver::stream::resolve;
+use crate::memory::AddressSpace;
+
+/// Bytes owned by the active contexts of a device. `None` if there is no active context, and in a forked child.
+pub(crate) fn memory_in_contexts(ordinal: i32) -> Option<u64> {
+    if !crate::driver::entry::init::initialised() || crate::driver::entry::init::forked() {
+        return None;
+    }
+    let contexts = CONTEXTS.pick(|c| c.device == ordinal && c.is_active());
+    let ids: Vec<u64> = contexts.iter().map(|c| c.id).collect();
+    let space = crate::memory::AddressSpace::global();
+    (!ids.is_empty()).then(|| space.used_by(|owner| ids.contains(&owner)) + array::bytes_in(&ids))
+}
+
+/// Waits for the context's work, frees what it owns and invalidates its handles. A primary context can be activated
+/// again.
+fn tear_down(context: &Arc<Context>) {
+    if !context.active.swap(false, Ordering::SeqCst) {
+        return;
+    }
+    // The hook interrupts a kernel that never finishes, so the wait returns.
+    if context.synchronize() == Err(Code::LAUNCH_TIMEOUT) {
+        for s in context.streams.lock().clone() {
+            for _ in 0..100 {
+                if s.tail().is_none() {
+                    break;
+                }
+                std::thread::sleep(std::time::Duration::from_millis(20));
+            }
+        }
+    }
+    context.printf.flush();
+    resolve::forget_context(context.id);
+    event::forget_context(context.id);
+    module::forget_context(context.id);
+    library::forget_context(context.id);
+    texture::forget_context(context.id);
+    array::forget_context(context.id);
+    peers::forget_context(context.id);
+    let streams = std::mem::take(&mut *context.streams.lock());
+    // Threads may still refer to their default streams of this context. These become unusable; an unfinished
+    // capture would restrict the whole process permanently.
+    for stream in &streams {
+        graph::capture::stream_ends(stream);
+        stream.abandon();
+    }
+    *context.legacy.lock() = None;
+    drop(streams);
+    for region in AddressSpace::global().free_owned(context.id) {
+        host_flags::forget(&region);
+        ipc::forget(&region);
+        pool::remove_member(&region);
+        managed::forget(&region);
+    }
+}
+
+/// Accepts one scheduling flag and otherwise only known flags.
+fn check_flags(flags: u32) -> Res {
+    const SCHEDULING: u32 = sys::CUctx_flags::CU_CTX_SCHED_MASK.0;
+    const ALL: u32 = sys::CUctx_flags::CU_CTX_FLAGS_MASK.0;
+    if flags & !ALL != 0
+        || !matches!(
+            sys::CUctx_flags(flags & SCHEDULING),
+            sys::CUctx_flags::CU_CTX_SCHED_AUTO
+                | sys::CUctx_flags::CU_CTX_SCHED_SPIN
+                | sys::CUctx_flags::CU_CTX_SCHED_YIELD
+                | sys::CUctx_flags::CU_CTX_SCHED_BLOCKING_SYNC
+        )
+    {
+        return Err(Code::INVALID_VALUE);
+    }
+    Ok(())
+}
+
+fn create(out: u64, flags: u32, ordinal: i32, api_version: u32) -> Res {
+    non_null(out)?;
+    check_flags(flags)?;
+    device::by_ordinal(ordinal)?;
+    let context = Context::new(ordinal, false, flags, api_version);
+    let pushed = put(out, context.handle).and_then(|()| with_stack(|s| s.push(context.clone())));
+    if pushed.is_err() {
+        let _ = CONTEXTS.remove(context.handle);
+    }
+    pushed
+}
+
+/// Activates `device`'s primary context and returns it.
+pub(crate) fn retain_primary(ordinal: i32) -> Res<Arc<Context>> {
+    let device = device::by_ordinal(ordinal)?;
+    let mut primary = primary::of(device.ordinal)?.lock();
+    primary.retained += 1;
+    primary
+        .context
+        .flags
+        .store(primary.flags, Ordering::Relaxed);
+    primary.context.revive();
+    Ok(primary.context.clone())
+}
+
+fn known_limit(limit: u32, readable: bool) -> Res<usize> {
+    // The device runtime's limits apply to dynamic parallelism, which is absent; so are CIG contexts.
+    match Limit(limit) {
+        Limit::CU_LIMIT_STACK_SIZE
+        | Limit::CU_LIMIT_PRINTF_FIFO_SIZE
+        | Limit::CU_LIMIT_MALLOC_HEAP_SIZE
+        | Limit::CU_LIMIT_DEV_RUNTIME_SYNC_DEPTH
+        | Limit::CU_LIMIT_DEV_RUNTIME_PENDING_LAUNCH_COUNT
+        | Limit::CU_LIMIT_MAX_L2_FETCH_GRANULARITY
+        | Limit::CU_LIMIT_PERSISTING_L2_CACHE_SIZE => Ok(limit as usize),
+        Limit::CU_LIMIT_SHMEM_SIZE
+        | Limit::CU_LIMIT_CIG_ENABLED
+        | Limit::CU_LIMIT_CIG_SHMEM_FALLBACK_ENABLED
+            if readable =>
+        {
+            Ok(limit as usize)
+        }
+        Limit::CU_LIMIT_SHMEM_SIZE
+        | Limit::CU_LIMIT_CIG_ENABLED
+        | Limit::CU_LIMIT_CIG_SHMEM_FALLBACK_ENABLED
+        | Limit::CU_LIMIT_PER_BLOCK_MEMORY_SIZE => Err(Code::UNSUPPORTED_LIMIT),
+        _ => Err(Code::INVALID_VALUE),
+    }
+}
+
+entries! {
+    fn ctx_create_v2 "cuCtxCreate_v2" (out: u64, flags: u32, device: i32) {
+        create(out, flags, device, API_VERSION)
+    }
+    fn ctx_create_v3 "cuCtxCreate_v3" (out: u64, affinity: u64, count: i32, flags: u32, device: i32) {
+        match count {
+            0 => create(out, flags, device, API_VERSION),
+            _ if count < 0 || affinity == 0 => Err(Code::INVALID_VALUE),
+            _ => Err(Code::UNSUPPORTED_EXEC_AFFINITY),
+        }
+    }
+    fn ctx_create_v4 "cuCtxCreate_v4" (out: u64, params: u64, flags: u32, device: i32) {
+        if params != 0 {
+            // struct { CUexecAffinityParam *, int count, CUctxCigParam * }
+            let [affinity, count, cig] = get::<[u64; 3]>(params)?;
+            if affinity != 0 || count as u32 != 0 {
+                return Err(Code::UNSUPPORTED_EXEC_AFFINITY);
+            }
+            if cig != 0 {
+                return Err(Code::NOT_SUPPORTED);
+            }
+        }
+        create(out, flags, device, API_VERSION)
+    }
+    fn ctx_destroy "cuCtxDestroy_v2" (handle: u64) {
+        let context = CONTEXTS.find(handle).ok_or(Code::INVALID_CONTEXT)?;
+        if context.primary {
+            // A primary context is owned by its device; it is released or reset there.
+            return Err(Code::INVALID_CONTEXT);
+        }
+        CONTEXTS.remove(handle).map_err(|_| Code::INVALID_CONTEXT)?;
+        tear_down(&context);
+        with_stack(|s| {
+            if s.last().is_some_and(|c| c.id == context.id) {
+                s.pop();
+            }
+        })
+    }
+    fn ctx_push "cuCtxPushCurrent_v2" (handle: u64) {
+        let context = by_handle(handle)?;
+        with_stack(|s| s.push(context))
+    }
+    fn ctx_pop "cuCtxPopCurrent_v2" (out: u64) {
+        let top = with_stack(|s| s.pop())?.ok_or(Code::INVALID_CONTEXT)?;
+        put_optional(out, top.handle)
+    }
+    fn ctx_set_current "cuCtxSetCurrent" (handle: u64) {
+        if handle == 0 {
+            return with_stack(|s| { s.pop(); });
+        }
+        let context = by_handle(handle)?;
+        with_stack(|s| {
+            s.pop();
+            s.push(context);
+        })
+    }
+    fn ctx_get_current "cuCtxGetCurrent" (out: u64) {
+        put(out, current_any()?.map_or(0, |c| c.handle))
+    }
+    fn ctx_get_device "cuCtxGetDevice" (out: u64) {
+        put(out, current_any()?.ok_or(Code::INVALID_CONTEXT)?.device)
+    }
+    fn ctx_get_device_v2 "cuCtxGetDevice_v2" (out: u64, handle: u64) {
+        non_null(out)?;
+        if handle == 0 {
+            return put(out, current_any()?.ok_or(Code::INVALID_CONTEXT)?.device);
+        }
+        put(out, by_handle(handle)?.device)
+    }
+    fn ctx_get_flags "cuCtxGetFlags" (out: u64) {
+        non_null(out)?;
+        put(out, current()?.flags.load(Ordering::Relaxed))
+    }
+    fn ctx_set_flags "cuCtxSetFlags" (flags: u32) {
+        check_flags(flags)?;
+        current()?.flags.store(flags, Ordering::Relaxed);
+        Ok(())
+    }
+    fn ctx_get_id "cuCtxGetId" (handle: u64, out: u64) {
+        non_null(out)?;
+        put(out, by_handle_or_current(handle)?.id)
+    }
+    fn ctx_get_api_version "cuCtxGetApiVersion" (handle: u64, out: u64) {
+        non_null(out)?;
+        put(out, by_handle_or_current(handle)?.api_version)
+    }
+    fn ctx_synchronize "cuCtxSynchronize" () {
+        let context = current()?;
+        graph::capture::refuse_context(context.id)?;
+        context.synchronize()
+    }
+    fn ctx_synchronize_v2 "cuCtxSynchronize_v2" (handle: u64) {
+        let context = by_handle_or_current(handle)?;
+        graph::capture::refuse_context(context.id)?;
+        context.synchronize()
+    }
+    fn ctx_get_limit "cuCtxGetLimit" (out: u64, limit: u32) {
+        non_null(out)?;
+        let index = known_limit(limit, true)?;
+        put(out, current()?.limits[index].load(Ordering::Relaxed))
+    }
+    fn ctx_set_limit "cuCtxSetLimit" (limit: u32, value: u64) {
+        let index = known_limit(limit, false)?;
+        let context = current()?;
+        graph::capture::reject_if_capturing()?;
+        // Rounds and caps as hardware does: at most 512 KiB of stack a thread, L2 fetch granularity up to 128 bytes.
+        let value = match Limit(limit) {
+            Limit::CU_LIMIT_STACK_SIZE => value.checked_next_multiple_of(16).filter(|&v| v <= 512 << 10).ok_or(Code::INVALID_VALUE)?,
+            Limit::CU_LIMIT_PRINTF_FIFO_SIZE | Limit::CU_LIMIT_MALLOC_HEAP_SIZE if value > AddressSpace::global().capacity() => return Err(Code::OUT_OF_MEMORY),
+            Limit::CU_LIMIT_MAX_L2_FETCH_GRANULARITY => value.min(128),
+            Limit::CU_LIMIT_PERSISTING_L2_CACHE_SIZE => 0,
+            _ => value,
+        };
+        context.limits[index].store(value, Ordering::Relaxed);
+        Ok(())
+    }
+    fn ctx_get_cache_config "cuCtxGetCacheConfig" (out: u64) {
+        non_null(out)?;
+        put(out, current()?.cache_config.load(Ordering::Relaxed))
+    }
+    fn ctx_set_cache_config "cuCtxSetCacheConfig" (config: u32) {
+        if config > sys::CUfunc_cache::CU_FUNC_CACHE_PREFER_EQUAL.0 {
+            return Err(Code::INVALID_VALUE);
+        }
+        current()?.cache_config.store(config, Ordering::Relaxed);
+        Ok(())
+    }
+    fn ctx_get_shared_config "cuCtxGetSharedMemConfig" (out: u64) {
+        non_null(out)?;
+        put(out, current()?.shared_config.load(Ordering::Relaxed))
+    }
+    fn ctx_set_shared_config "cuCtxSetSharedMemConfig" (config: u32) {
+        if config > sys::CUsharedconfig::CU_SHARED_MEM_CONFIG_EIGHT_BYTE_BANK_SIZE.0 {
+            return Err(Code::INVALID_VALUE);
+        }
+        // Devices after Kepler have a fixed bank size of four bytes: accepted without effect.
+        current()?;
+        Ok(())
+    }
+    fn ctx_get_priority_range "cuCtxGetStreamPriorityRange" (least: u64, greatest: u64) {
+        current()?;
+        put_optional(least, stream::LEAST_PRIORITY)?;
+        put_optional(greatest, stream::GREATEST_PRIORITY)
+    }
+    fn ctx_get_exec_affinity "cuCtxGetExecAffinity" (out: u64, _kind: u32) {
+        non_null(out)?;
+        current()?;
+        Err(Code::UNSUPPORTED_EXEC_AFFINITY)
+    }
+    fn ctx_reset_persisting_l2 "cuCtxResetPersistingL2Cache" () {
+        current().map(|_| ())
+    }
+    fn ctx_record_event "cuCtxRecordEvent" (handle: u64, event: u64) {
+        event::record_context(&by_handle_or_current(handle)?, event)
+    }
+    fn ctx_wait_event "cuCtxWaitEvent" (handle: u64, event: u64) {
+        event::make_context_wait(&by_handle_or_current(handle)?, event)
+    }
+    fn ctx_enable_peer "cuCtxEnablePeerAccess" (peer: u64, flags: u32) {
+        if flags != 0 {
+            return Err(Code::INVALID_VALUE);
+        }
+        let mine = current()?;
+        let peer = by_handle(peer)?;
+        if peer.device == mine.device { Err(Code::PEER_ACCESS_UNSUPPORTED) } else { peers::enable(mine.id, peer.id) }
+    }
+    fn ctx_disable_peer "cuCtxDisablePeerAccess" (peer: u64) {
+        let mine = current()?;
+        peers::disable(mine.id, by_handle(peer)?.id)
+    }
+    fn primary_retain "cuDevicePrimaryCtxRetain" (out: u64, device: i32) {
+        non_null(out)?;
+        let context = retain_primary(device)?;
+        put(out, context.handle).inspect_err(|_| { let _ = release_primary(device); })
+    }
+    fn primary_release "cuDevicePrimaryCtxRelease_v2" (device: i32) {
+        release_primary(device)
+    }
+    fn primary_reset "cuDevicePrimaryCtxReset_v2" (device: i32) {
+        let device = device::by_ordinal(device)?;
+        let context = primary::of(device.ordinal)?.lock().context.clone();
+        tear_down(&context);
+        // A retained context stays valid and returns to its initial state.
+        if primary::of(device.ordinal)?.lock().retained > 0 {
+            context.revive();
+        }
+        Ok(())
+    }
+    fn primary_state "cuDevicePrimaryCtxGetState" (device: i32, flags: u64, active: u64) {
+        non_null(flags)?;
+        non_null(active)?;
+        let device = device::by_ordinal(device)?;
+        let primary = primary::of(device.ordinal)?.lock();
+        let (f, a) = (primary.flags, i32::from(primary.context.is_active()));
+        drop(primary);
+        put(flags, f)?;
+        put(active, a)
+    }
+    fn primary_set_flags "cuDevicePrimaryCtxSetFlags_v2" (device: i32, flags: u32) {
+        check_flags(flags)?;
+        let device = device::by_ordinal(device)?;
+        let mut primary = primary::of(device.ordinal)?.lock();
+        primary.flags = flags;
+        primary.context.flags.store(flags, Ordering::Relaxed);
+        Ok(())
+    }
+    fn profiler_start "cuProfilerStart" () {
+        init::initialised().then_some(()).ok_or(Code::NOT_INITIALIZED)
+    }
+    fn profiler_stop "cuProfilerStop" () {
+        init::initialised().then_some(()).ok_or(Code::NOT_INITIALIZED)
+    }
+}
+
+fn release_primary(ordinal: i32) -> Res {
+    let device = device::by_ordinal(ordinal)?;
+    let mut primary = primary::of(device.ordinal)?.lock();
+    if primary.retained == 0 {
+        return Err(Code::INVALID_CONTEXT);
+    }
+    primary.retained -= 1;
+    if primary.retained == 0 {
+        // Released before the wait, because running work may call back into the driver.
+        let context = primary.context.clone();
+        drop(primary);
+        tear_down(&context);
+        // Another thread may have retained it in the meantime.
+        if primary::of(device.ordinal)?.lock().retained > 0 {
+            context.revive();
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,99 @@
+//! Resolution of stream handles, including the default streams, and the per-thread default streams.
+
+use std::cell::RefCell;
+use std::sync::Arc;
+
+use super::{STREAMS, Stream, StreamKind};
+use crate::driver::context::{self, Context};
+use crate::driver::entry::Res;
+use crate::driver::entry::errors::Code;
+use crate::driver::graph;
+
+/// `CU_STREAM_LEGACY`.
+const LEGACY_HANDLE: u64 = 1;
+/// `CU_STREAM_PER_THREAD`.
+const PER_THREAD_HANDLE: u64 = 2;
+/// A thread's default streams, one per context.
+struct ThreadStreams(Vec<Arc<Stream>>);
+impl Drop for ThreadStreams {
+    fn drop(&mut self) {
+        for stream in &self.0 {
+            graph::capture::stream_ends(stream);
+            stream.abandon();
+        }
+    }
+}
+
+thread_local! {
+    static PER_THREAD: RefCell<ThreadStreams> = const { RefCell::new(ThreadStreams(Vec::new())) };
+}
+
+fn per_thread_stream(context: &Arc<Context>) -> Res<Arc<Stream>> {
+    PER_THREAD
+        .try_with(|streams| {
+            let mut streams = streams.borrow_mut();
+            streams
+                .0
+                .retain(|s| s.context.is_active() && !s.is_abandoned());
+            if let Some(s) = streams.0.iter().find(|s| s.context.id == context.id) {
+                return s.clone();
+            }
+            let made = Stream::default_of(context, StreamKind::PerThread);
+            streams.0.push(made.clone());
+            made
+        })
+        .map_err(|_| Code::DEINITIALIZED)
+}
+
+/// Resolves a stream handle for work that cannot be captured, and for waits. `per_thread` selects the default stream of
+/// a null handle.
+///
+/// # Errors
+/// Those of [`look_up`]; `STREAM_CAPTURE_UNSUPPORTED` for a capturing stream, `STREAM_CAPTURE_IMPLICIT` for the legacy
+/// stream while a stream that it synchronises with is capturing. Both invalidate the capture.
+pub(crate) fn resolve(handle: u64, per_thread: bool) -> Res<Arc<Stream>> {
+    let stream = look_up(handle, per_thread)?;
+    graph::capture::refuse(&stream)?;
+    Ok(stream)
+}
+
+/// Resolves a stream handle for work that can be captured; the caller checks [`graph::capture::is_capturing`].
+///
+/// # Errors
+/// Those of [`look_up`]; `STREAM_CAPTURE_IMPLICIT` for the legacy stream while a stream that it synchronises with is
+/// capturing.
+pub(crate) fn resolve_for_capture(handle: u64, per_thread: bool) -> Res<Arc<Stream>> {
+    let stream = look_up(handle, per_thread)?;
+    graph::capture::refuse_implicit(&stream)?;
+    Ok(stream)
+}
+
+/// Resolves a stream handle for queries of the stream itself. `per_thread` selects the default stream of a null handle.
+///
+/// # Errors
+/// `INVALID_HANDLE` for an invalid handle, `INVALID_CONTEXT` for a default stream without a current context, the sticky
+/// error of a failed context.
+pub(crate) fn look_up(handle: u64, per_thread: bool) -> Res<Arc<Stream>> {
+    match handle {
+        0 if per_thread => per_thread_stream(&context::current()?),
+        0 | LEGACY_HANDLE => Ok(context::current()?.legacy_stream()),
+        PER_THREAD_HANDLE => per_thread_stream(&context::current()?),
+        _ => {
+            let stream = STREAMS.get(handle)?;
+            stream.context.check()?;
+            Ok(stream)
+        }
+    }
+}
+
+/// Invalidates the stream handles of a destroyed context.
+pub(crate) fn forget_context(context: u64) {
+    STREAMS.remove_where(|s| {
+        let gone = s.context.id == context;
+        if gone {
+            graph::capture::stream_ends(s);
+            s.abandon();
+        }
+        gone
+    });
+}
