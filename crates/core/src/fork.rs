@@ -27,7 +27,7 @@ const INHERITED: u8 = 2;
 
 unsafe extern "C" fn after_fork_in_child() {
     PROCESS.generation.fetch_add(1, Ordering::Relaxed);
-    PROCESS.change(USED, INHERITED);
+    PROCESS.transition(USED, INHERITED);
 }
 
 /// Records that this process has initialised the driver, so that its forks cannot use it.
@@ -35,7 +35,7 @@ pub fn mark_driver_used() {
     // Both come first: a thread that reads `USED` relies on them.
     ForkGeneration::current();
     crate::init_software_driver();
-    PROCESS.change(UNUSED, USED);
+    PROCESS.transition(UNUSED, USED);
 }
 
 /// Whether this process has initialised the driver. Calls need no preparation then.
@@ -54,7 +54,7 @@ pub fn is_forked_child() -> bool {
 }
 
 impl Process {
-    fn change(&self, from: u8, to: u8) {
+    fn transition(&self, from: u8, to: u8) {
         let _ = self
             .driver
             .compare_exchange(from, to, Ordering::AcqRel, Ordering::Relaxed);
@@ -62,7 +62,7 @@ impl Process {
 }
 
 #[cold]
-fn watch() {
+fn install_fork_handler() {
     // SAFETY: the handler only updates atomics, which is allowed in the child of a multithreaded process.
     let status = unsafe { libc::pthread_atfork(None, None, Some(after_fork_in_child)) };
     if status != 0 {
@@ -80,9 +80,9 @@ impl ForkGeneration {
     /// The generation of this process.
     #[inline]
     pub fn current() -> ForkGeneration {
-        static WATCH: Once = Once::new();
+        static INSTALL: Once = Once::new();
         if PROCESS.driver.load(Ordering::Acquire) == UNUSED {
-            WATCH.call_once(watch);
+            INSTALL.call_once(install_fork_handler);
         }
         ForkGeneration(PROCESS.generation.load(Ordering::Relaxed))
     }
@@ -99,7 +99,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_child_is_somewhere_else() {
+    fn a_forked_child_has_another_generation() {
         let generation = ForkGeneration::current();
         assert!(generation.is_current());
         // SAFETY: the child only reads an atomic and exits.

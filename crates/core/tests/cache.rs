@@ -1,4 +1,4 @@
-//! Program caches and keys, as a Rust program uses them.
+//! Program caches and keys.
 
 use std::num::NonZeroU64;
 use std::path::PathBuf;
@@ -59,7 +59,7 @@ fn keeps(cache: &dyn ProgramCache) {
 }
 
 #[test]
-fn caches_keep_what_fits() {
+fn caches_evict_beyond_their_limit() {
     let folder = Folder::new("keep");
     let limit = NonZeroU64::new(10);
     keeps(&MemoryCache::new(limit));

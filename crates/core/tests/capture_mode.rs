@@ -1,4 +1,4 @@
-//! What ends while a graph is captured. Alone in its process: a capture is any thread's business.
+//! Destruction during captures. One test binary: a global capture affects all threads of a process.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
@@ -164,7 +164,7 @@ fn virtual_memory() {
 }
 
 #[test]
-fn memory_of_a_resource_of_somebody_else() {
+fn memory_of_a_custom_resource() {
     Place::new().ends_of(Arc::new(Plain));
 }
 
@@ -195,7 +195,7 @@ fn memory_by_its_address() {
 }
 
 #[test]
-fn copies_that_borrow_are_waited_for_whoever_captures() {
+fn scoped_copies_are_waited_for_during_captures() {
     let place = Place::new();
     let (data, there) = (vec![1u8; 64], place.device.buffer::<u8>(64).unwrap());
     begin(&place.captured);
@@ -206,7 +206,7 @@ fn copies_that_borrow_are_waited_for_whoever_captures() {
 }
 
 #[test]
-fn what_a_program_asks_for_stays_refused() {
+fn explicit_requests_are_refused_during_captures() {
     let Place {
         captured, device, ..
     } = &Place::new();

@@ -1,4 +1,4 @@
-//! Pools that end while their memory is still to be freed. One after the other: what is kept aside is counted.
+//! Deferred destruction of pools. The tests run one after the other: they count deferred pools.
 
 use std::ffi::c_void;
 use std::os::fd::AsFd;
@@ -63,7 +63,7 @@ fn captured(stream: &Stream, body: impl FnOnce()) {
 }
 
 #[test]
-fn pools_end_when_their_memory_is_free() {
+fn pools_are_destroyed_when_their_memory_is_free() {
     let _alone = alone();
     let device = Device::new(0).unwrap();
     let (first, second, other) = (
@@ -218,7 +218,7 @@ impl Shared {
 }
 
 #[test]
-fn imported_pools_end_when_their_memory_is_free() {
+fn imported_pools_are_destroyed_when_their_memory_is_free() {
     let _alone = alone();
     let device = Device::new(0).unwrap();
     let (first, second, other) = (

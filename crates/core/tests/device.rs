@@ -1,4 +1,4 @@
-//! The safe crate on whatever device there is; `cargo xtask test` runs it on the CPU device.
+//! The crate on the device of this process; `cargo xtask test` uses the CPU device.
 //!
 //! Tests that compile need NVRTC. Where there is none they say so and pass: the library is a prerequisite, not the
 //! thing under test.
@@ -55,13 +55,13 @@ fn devices_describe_themselves() {
 }
 
 #[test]
-fn a_device_that_is_not_there_is_named() {
+fn a_missing_device_is_named() {
     let e = Device::new(1000).unwrap_err().to_string();
     assert!(e.contains("`ordinal`") && e.contains("1000"), "{e}");
 }
 
 #[test]
-fn buffers_go_there_and_back() {
+fn buffers_round_trip() {
     let device = device();
     let data: Vec<f64> = (0..1000).map(f64::from).collect();
     let a = device.buffer_from(&data).unwrap();
@@ -100,7 +100,7 @@ fn lengths_are_checked() {
 }
 
 #[test]
-fn ptx_runs() {
+fn ptx_text_runs() {
     let device = device();
     let module = Library::load(PTX.as_bytes()).unwrap();
     let kernel = module.kernel("store").unwrap();
@@ -167,7 +167,7 @@ fn broken_ptx_shows_the_loaders_log() {
 }
 
 #[test]
-fn what_is_not_in_the_code_is_named() {
+fn missing_names_are_reported() {
     let module = Library::load(PTX.as_bytes()).unwrap();
     let e = module.kernel("missing").unwrap_err().to_string();
     assert!(e.contains("missing"), "{e}");
@@ -182,7 +182,7 @@ fn what_is_not_in_the_code_is_named() {
 }
 
 #[test]
-fn a_kernel_keeps_its_module_and_everything_outlives_its_maker() {
+fn a_kernel_keeps_its_library_loaded() {
     let device = device();
     let kernel = {
         let module = Library::load(PTX.as_bytes()).unwrap();

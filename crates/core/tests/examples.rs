@@ -67,7 +67,7 @@ fn histogram_counts() {
 }
 
 #[test]
-fn staging_overlaps_and_is_right() {
+fn staging_overlaps() {
     if let Some(wrong) = needs_compiler(staging::run(1000)) {
         assert_eq!(wrong, 0);
     }

@@ -60,7 +60,7 @@ fn second_process(told: &str) {
 }
 
 #[test]
-fn a_pool_goes_to_another_process() {
+fn a_pool_is_shared_with_another_process() {
     if let Ok(told) = std::env::var(TOLD) {
         return second_process(&told);
     }
@@ -86,7 +86,11 @@ fn a_pool_goes_to_another_process() {
         hex(&event.ipc_handle().unwrap().bytes)
     );
     let done = Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", "a_pool_goes_to_another_process", "--nocapture"])
+        .args([
+            "--exact",
+            "a_pool_is_shared_with_another_process",
+            "--nocapture",
+        ])
         .env(TOLD, told)
         .stdin(Stdio::from(pool.export().unwrap()))
         .output()
@@ -99,7 +103,7 @@ fn a_pool_goes_to_another_process() {
 }
 
 #[test]
-fn what_is_not_shareable_is_refused() {
+fn unshareable_pools_are_refused() {
     let device = Device::new(0).unwrap();
     let stream = device.create_stream().unwrap();
     let pool = MemoryPool::new(&device, &PoolOptions::default()).unwrap();
@@ -111,7 +115,7 @@ fn what_is_not_shareable_is_refused() {
 }
 
 #[test]
-fn memory_of_the_host_goes_to_another_process() {
+fn host_memory_is_shared_with_another_process() {
     if let Ok(told) = std::env::var(TOLD) {
         let (bytes, size) = (unhex(&told), 64);
         let device = Device::new(0).unwrap();
@@ -148,7 +152,7 @@ fn memory_of_the_host_goes_to_another_process() {
     let own = pool.import_buffer(&descriptor, &stream).unwrap_err();
     assert_eq!(own.status(), Some(CUresult::CUDA_ERROR_INVALID_VALUE));
     let done = Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", "memory_of_the_host_goes_to_another_process"])
+        .args(["--exact", "host_memory_is_shared_with_another_process"])
         .env(TOLD, hex(&descriptor.bytes))
         .stdin(Stdio::from(pool.export().unwrap()))
         .output()

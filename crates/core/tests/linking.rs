@@ -1,4 +1,4 @@
-//! Object codes, kernels and linking on whatever device there is.
+//! Object codes, kernels and linking, on the device of this process.
 //!
 //! Tests that compile or link need NVRTC and nvJitLink. Where there is none they say so and pass: the library is a
 //! prerequisite, not the thing under test.
@@ -106,7 +106,7 @@ fn parts() -> [ObjectCode; 2] {
 }
 
 #[test]
-fn an_object_code_is_what_it_was_made_of() {
+fn an_object_code_returns_its_parts() {
     let code = ObjectCode::new(CodeKind::Ptx, SHARED)
         .named("shared")
         .with_symbols(vec![("add<int>".into(), "sum".into())])
@@ -130,7 +130,7 @@ fn an_object_code_is_what_it_was_made_of() {
 }
 
 #[test]
-fn it_loads_once_for_all_threads_and_its_kernels_keep_it() {
+fn code_is_loaded_once_by_all_threads() {
     device();
     let code = ObjectCode::new(CodeKind::Ptx, SHARED)
         .with_symbols(vec![("add<int>".into(), "sum".into())]);
@@ -157,7 +157,7 @@ fn it_loads_once_for_all_threads_and_its_kernels_keep_it() {
 }
 
 #[test]
-fn names_that_are_not_there_are_answered_with_those_that_are() {
+fn unknown_names_list_the_existing_ones() {
     device();
     let code = ObjectCode::new(CodeKind::Ptx, SHARED)
         .with_symbols(vec![("add<int>".into(), "sum".into())]);
@@ -181,7 +181,7 @@ fn names_that_are_not_there_are_answered_with_those_that_are() {
 }
 
 #[test]
-fn attributes_are_of_a_device() {
+fn attributes_are_queried_per_device() {
     let device = device();
     let kernel = shared_kernel();
     let attribute = FunctionAttribute::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
@@ -218,7 +218,7 @@ fn occupancy_needs_no_current_context() {
 }
 
 #[test]
-fn a_panic_in_a_question_comes_through_the_driver() {
+fn a_panic_in_an_occupancy_callback_is_propagated() {
     let device = device();
     let kernel = shared_kernel();
     let caught = std::panic::catch_unwind(|| {
@@ -260,7 +260,7 @@ fn two_modules_are_linked_and_run() {
 }
 
 #[test]
-fn what_cannot_be_linked_says_why() {
+fn unlinkable_inputs_are_explained() {
     device();
     let none: [ObjectCode; 0] = [];
     assert!(matches!(

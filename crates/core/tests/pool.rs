@@ -1,4 +1,4 @@
-//! Memory pools and stream-ordered buffers, on whatever device there is.
+//! Memory pools and stream-ordered buffers, on the device of this process.
 
 use std::thread;
 
@@ -21,7 +21,7 @@ fn used(pool: &MemoryPool) -> u64 {
 }
 
 #[test]
-fn what_is_written_is_read() {
+fn written_data_is_read_back() {
     let device = device();
     let stream = device.create_stream().unwrap();
     let pool = pool(&device);
@@ -80,7 +80,7 @@ fn sizes_must_match() {
 }
 
 #[test]
-fn nothing_needs_no_memory() {
+fn zero_sizes_need_no_memory() {
     let device = device();
     let stream = device.create_stream().unwrap();
     let buffer = pool(&device).allocate(0, &stream).unwrap();
@@ -91,7 +91,7 @@ fn nothing_needs_no_memory() {
 }
 
 #[test]
-fn a_buffer_outlives_everything_it_was_made_with() {
+fn a_buffer_outlives_its_pool_stream_and_device() {
     let device = device();
     let stream = device.create_stream().unwrap();
     let other = device.create_stream().unwrap();
@@ -222,7 +222,7 @@ fn threads_share_a_pool() {
 }
 
 #[test]
-fn memory_is_simple_while_one_stream_of_this_crate_has_it() {
+fn memory_with_one_owned_stream_is_simple() {
     let device = device();
     let stream = device.create_stream().unwrap();
     let pool = pool(&device);

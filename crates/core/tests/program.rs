@@ -46,7 +46,7 @@ fn text(code: &ObjectCode) -> String {
 }
 
 #[test]
-fn options_are_spelled_in_the_order_of_the_fields() {
+fn options_follow_the_order_of_the_fields() {
     let all = ProgramOptions {
         debug: Some(true),
         lineinfo: Some(false),
@@ -101,7 +101,7 @@ fn options_are_spelled_in_the_order_of_the_fields() {
 }
 
 #[test]
-fn one_program_compiles_again_and_again() {
+fn one_program_compiles_repeatedly() {
     let program = Program::new(TEMPLATE).with_options(options("sm_80"));
     let Some(compiler) = installed(program.clone().compiler()) else {
         return;
@@ -150,7 +150,7 @@ fn threads_compile_one_program() {
 }
 
 #[test]
-fn what_nvrtc_does_not_make_is_an_error() {
+fn unsupported_targets_are_errors() {
     let build = |options, kind| installed(Program::new(KERNEL).with_options(options).build(kind));
     let Some(made) = build(options("sm_80"), CodeKind::LtoIr) else {
         return;
@@ -206,7 +206,7 @@ fn errors_have_the_name_and_the_log() {
 }
 
 #[test]
-fn a_precompiled_header_is_made_and_used() {
+fn a_precompiled_header_is_created_and_used() {
     let directory = std::env::temp_dir().join(format!("cupyrite-pch-{}", std::process::id()));
     std::fs::create_dir_all(&directory).unwrap();
     std::fs::write(

@@ -1,4 +1,4 @@
-//! Memory of other resources than a device's pool, on whatever device there is.
+//! Memory of resources other than device pools, on the device of this process.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -63,7 +63,7 @@ unsafe impl MemoryResource for Counting {
 }
 
 #[test]
-fn anybody_can_make_a_resource() {
+fn a_custom_resource_can_be_used() {
     let device = device();
     let (stream, other) = (
         device.create_stream().unwrap(),
@@ -123,7 +123,7 @@ fn the_host_sees_page_locked_memory() {
 }
 
 #[test]
-fn advice_on_managed_memory_is_told_back() {
+fn advice_on_managed_memory_is_readable() {
     let device = device();
     let stream = device.create_stream().unwrap();
     let kind = PoolKind::Managed(None);
@@ -180,7 +180,7 @@ fn advice_on_managed_memory_is_told_back() {
 }
 
 #[test]
-fn several_copies_are_one_call() {
+fn a_batch_of_copies_is_one_call() {
     let device = device();
     let stream = device.create_stream().unwrap();
     let pool = MemoryPool::new(&device, &PoolOptions::default()).unwrap();

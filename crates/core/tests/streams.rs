@@ -1,4 +1,4 @@
-//! Devices, contexts, streams and events as a Rust program meets them; on whichever device serves the process.
+//! Devices, contexts, streams and events, on the device of this process.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -24,7 +24,7 @@ fn argument_of(error: &Error) -> &str {
 }
 
 #[test]
-fn types_go_where_threads_go() {
+fn types_are_send_and_sync() {
     fn shared<T: Send + Sync + 'static>() {}
     shared::<Device>();
     shared::<Context>();
@@ -33,7 +33,7 @@ fn types_go_where_threads_go() {
 }
 
 #[test]
-fn nothing_stays_current() {
+fn the_current_context_is_restored() {
     thread::spawn(|| {
         let device = device();
         assert_eq!(Context::current().unwrap(), None);
@@ -151,7 +151,7 @@ fn a_foreign_stream_keeps_its_owner() {
 }
 
 #[test]
-fn what_cannot_be_timed_says_why() {
+fn events_that_cannot_be_timed_are_explained() {
     let device = device();
     let stream = device.create_stream().unwrap();
     let (start, end) = (
@@ -194,7 +194,7 @@ fn errors_begin_with_the_status() {
 }
 
 #[test]
-fn thousands_come_and_go() {
+fn thousands_of_streams_are_created_and_destroyed() {
     let device = device();
     let stream = device.create_stream().unwrap();
     let threads: Vec<_> = (0..4)
@@ -218,7 +218,7 @@ fn thousands_come_and_go() {
 }
 
 #[test]
-fn a_default_stream_can_be_said_to_be_a_devices() {
+fn a_default_stream_can_be_bound_to_a_device() {
     thread::spawn(|| {
         let device = device();
         let own = device.create_stream().unwrap();
@@ -249,7 +249,7 @@ fn a_default_stream_can_be_said_to_be_a_devices() {
 }
 
 #[test]
-fn the_last_clone_is_one() {
+fn exactly_one_clone_is_the_last() {
     let device = device();
     for _ in 0..50 {
         let stream = device.create_stream().unwrap();

@@ -16,7 +16,8 @@
 //! ```
 //! match cupyrite_pathfinder::load("nvrtc") {
 //!     Ok(library) => println!("{} ({})", library.path.display(), library.found_via),
-//! Err(error) => println!("{error}"), // every searched location, and what to install }
+//!     Err(error) => println!("{error}"), // every searched location, and what to install
+//! }
 //! ```
 
 pub mod environment;

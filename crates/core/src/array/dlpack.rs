@@ -1,39 +1,39 @@
-//! The C structures of DLPack (`dlpack.h`, version 1.3), by which array libraries hand memory to each other.
+//! The C structures of DLPack (`dlpack.h`, version 1.3), with which array libraries exchange memory.
 //!
-//! They are plain data of a foreign interface: who fills or reads them keeps DLPack's rules. Of a
-//! [`ManagedTensorVersioned`] of another major version only `version`, `context` and `deleter` mean anything.
+//! They are plain data of a foreign interface: producers and consumers follow DLPack's rules. Only `version`,
+//! `context` and `deleter` of a [`ManagedTensorVersioned`] of another major version may be read.
 
 use std::ffi::{c_char, c_int, c_void};
 
-/// The version that these structures are of; they are the same in all of version 1.
+/// The version of these structures, which are the same in all of version 1.
 pub const VERSION: Version = Version { major: 1, minor: 3 };
 
 /// `DLPackVersion`.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Version {
-    /// Another one means another layout of the structures.
+    /// Changes with the layout of the structures.
     pub major: u32,
-    /// Another one means more kinds of devices and types.
+    /// Changes with new kinds of devices and types.
     pub minor: u32,
 }
 
-/// `DLDeviceType`, as a number: others may know more kinds.
+/// `DLDeviceType`, as a number: other libraries may know more kinds.
 #[repr(transparent)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DeviceType(pub i32);
 
 impl DeviceType {
-    /// Memory of the host.
+    /// Host memory.
     pub const CPU: DeviceType = DeviceType(1);
-    /// Memory of a CUDA device.
+    /// CUDA device memory.
     pub const CUDA: DeviceType = DeviceType(2);
-    /// Page-locked memory of the host.
+    /// Page-locked host memory.
     pub const CUDA_HOST: DeviceType = DeviceType(3);
     /// Managed memory.
     pub const CUDA_MANAGED: DeviceType = DeviceType(13);
 
-    /// Whether a CUDA device can use the memory.
+    /// Whether a CUDA device can access the memory.
     pub fn is_device_accessible(self) -> bool {
         matches!(
             self,
@@ -41,7 +41,7 @@ impl DeviceType {
         )
     }
 
-    /// Whether the host can use the memory.
+    /// Whether the host can access the memory.
     pub fn is_host_accessible(self) -> bool {
         matches!(
             self,
@@ -54,13 +54,13 @@ impl DeviceType {
 #[repr(C)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DlDevice {
-    /// What kind of memory.
+    /// The kind of memory.
     pub kind: DeviceType,
-    /// Which device; 0 for memory that is of none.
+    /// The device number; 0 for memory of no device.
     pub number: i32,
 }
 
-/// `DLDataType`: elements in the byte order of the machine.
+/// `DLDataType`: elements in native byte order.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct DataType {
@@ -68,7 +68,7 @@ pub struct DataType {
     pub code: u8,
     /// Bits of one lane.
     pub bits: u8,
-    /// How many values make an element; 1 but for vector types.
+    /// Lanes per element; 1 except for vector types.
     pub lanes: u16,
 }
 
@@ -83,7 +83,7 @@ impl DataType {
     pub const BFLOAT: u8 = 4;
     /// Complex numbers: two floats of half the bits.
     pub const COMPLEX: u8 = 5;
-    /// Truth values.
+    /// Booleans.
     pub const BOOL: u8 = 6;
 
     /// A type of one lane.
@@ -95,7 +95,7 @@ impl DataType {
         }
     }
 
-    /// Bytes of an element; `None` where it does not end with a byte.
+    /// Bytes per element; `None` if that is not a whole number.
     pub fn bytes(self) -> Option<usize> {
         let bits = usize::from(self.bits) * usize::from(self.lanes);
         (bits != 0 && bits.is_multiple_of(8)).then_some(bits / 8)
@@ -108,17 +108,17 @@ impl DataType {
 pub struct Tensor {
     /// The address, `byte_offset` bytes before the first element.
     pub data: *mut c_void,
-    /// Where that is.
+    /// The device of the memory.
     pub device: DlDevice,
     /// The number of dimensions.
     pub ndim: i32,
-    /// What the elements are.
+    /// The element type.
     pub dtype: DataType,
     /// `ndim` extents.
     pub shape: *mut i64,
     /// `ndim` strides, in elements; before version 1.2 null for C order.
     pub strides: *mut i64,
-    /// Where the first element is.
+    /// Offset of the first element in bytes.
     pub byte_offset: u64,
 }
 
@@ -128,9 +128,9 @@ pub struct Tensor {
 pub struct ManagedTensor {
     /// The array.
     pub tensor: Tensor,
-    /// The exporter's.
+    /// The producer's context.
     pub context: *mut c_void,
-    /// What the consumer calls, once, when it is done.
+    /// The consumer calls it once, when it is done.
     pub deleter: Option<unsafe extern "C" fn(*mut ManagedTensor)>,
 }
 
@@ -138,11 +138,11 @@ pub struct ManagedTensor {
 #[repr(C)]
 #[derive(Debug)]
 pub struct ManagedTensorVersioned {
-    /// What the exporter speaks.
+    /// The producer's version.
     pub version: Version,
-    /// The exporter's.
+    /// The producer's context.
     pub context: *mut c_void,
-    /// What the consumer calls, once, when it is done.
+    /// The consumer calls it once, when it is done.
     pub deleter: Option<unsafe extern "C" fn(*mut ManagedTensorVersioned)>,
     /// [`READ_ONLY`] and others.
     pub flags: u64,
@@ -157,23 +157,23 @@ pub const READ_ONLY: u64 = 1;
 #[repr(C)]
 #[derive(Debug)]
 pub struct ExchangeApiHeader {
-    /// What the functions speak.
+    /// The version of the functions.
     pub version: Version,
     /// The functions of an older version; null for none.
     pub previous: *mut ExchangeApiHeader,
 }
 
-/// What [`ExchangeApi::allocate`] reports errors to: its first argument, the name of an exception, a message.
+/// The error callback of [`ExchangeApi::allocate`]: its first argument, the name of an exception, a message.
 pub type SetError = unsafe extern "C" fn(*mut c_void, *const c_char, *const c_char);
 
-/// `DLPackExchangeAPI`: the functions that a class of arrays offers to C, in a capsule that is its attribute
-/// `__dlpack_c_exchange_api__`. All return 0, or -1 with a Python exception set. None of them waits for a stream.
+/// `DLPackExchangeAPI`: the C functions of an array class, in a capsule in its attribute `__dlpack_c_exchange_api__`.
+/// All return 0, or -1 with a Python exception set. None waits for a stream.
 #[repr(C)]
 #[derive(Debug)]
 pub struct ExchangeApi {
     /// The version.
     pub header: ExchangeApiHeader,
-    /// Makes an array like a prototype.
+    /// Allocates an array like a prototype.
     pub allocate: Option<
         unsafe extern "C" fn(
             *mut Tensor,
@@ -182,15 +182,15 @@ pub struct ExchangeApi {
             Option<SetError>,
         ) -> c_int,
     >,
-    /// Exports an array, which stays until the deleter is called.
+    /// Exports an array, which lives until the deleter is called.
     pub export:
         Option<unsafe extern "C" fn(*mut c_void, *mut *mut ManagedTensorVersioned) -> c_int>,
-    /// Makes a Python object of an export and owns that from then on.
+    /// Converts an export to a Python object, which then owns it.
     pub import:
         Option<unsafe extern "C" fn(*mut ManagedTensorVersioned, *mut *mut c_void) -> c_int>,
-    /// Describes an array, for as long as the caller keeps it. May be null.
+    /// Describes an array while the caller keeps it. May be null.
     pub describe: Option<unsafe extern "C" fn(*mut c_void, *mut Tensor) -> c_int>,
-    /// The stream that the library works on, of a device.
+    /// The library's current stream on a device.
     pub current_stream: Option<unsafe extern "C" fn(DeviceType, i32, *mut *mut c_void) -> c_int>,
 }
 
@@ -204,7 +204,7 @@ mod tests {
 
     /// Sizes and offsets as a C compiler has them for `dlpack.h` on a 64-bit machine.
     #[test]
-    fn structures_are_those_of_c() {
+    fn structures_match_the_c_header() {
         assert_eq!(
             (
                 size_of::<Tensor>(),

@@ -275,7 +275,7 @@ mod tests {
     fn is_send_and_sync<T: Send + Sync>(_: &T) {}
 
     #[test]
-    fn a_value_pinned_on_its_thread() {
+    fn a_value_stays_on_its_thread() {
         let drops = Arc::new(AtomicUsize::new(0));
         let mut own = Pinned::start(&drops);
         is_send_and_sync(&own);

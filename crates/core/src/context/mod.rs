@@ -154,14 +154,18 @@ impl Context {
     pub(crate) fn call<T>(&self, body: impl Fn() -> Result<T>) -> Result<T> {
         match body() {
             Ok(done) => Ok(done),
-            Err(error) => self.call_again(error, &body),
+            Err(error) => self.retry_with_context(error, &body),
         }
     }
 
     /// The slow path of [`Context::call`], after `body` has failed once.
     #[cold]
     #[inline(never)]
-    pub(crate) fn call_again<T>(&self, error: Error, body: &dyn Fn() -> Result<T>) -> Result<T> {
+    pub(crate) fn retry_with_context<T>(
+        &self,
+        error: Error,
+        body: &dyn Fn() -> Result<T>,
+    ) -> Result<T> {
         match error {
             Error::Driver {
                 status: CUresult::CUDA_ERROR_INVALID_CONTEXT,
@@ -176,7 +180,7 @@ impl Context {
 
     /// Whether the context belongs to this process, and not to its parent before a fork.
     #[inline]
-    pub(crate) fn is_here(&self) -> bool {
+    pub(crate) fn is_current_process(&self) -> bool {
         self.inner.generation.is_current()
     }
 
@@ -205,7 +209,7 @@ impl Context {
     /// object belongs to the parent.
     #[inline]
     pub(crate) fn release(&self, body: impl Fn() -> Result<()>) {
-        if self.is_here()
+        if self.is_current_process()
             && let Err(error) = self.call(body)
         {
             report(Err(error));

@@ -1,4 +1,4 @@
-//! What lies on this machine: every library, set of headers and tool of the tables. Nothing is loaded.
+//! Searches for every library, set of headers and tool in the tables. Loads nothing.
 
 use std::path::Path;
 
@@ -11,7 +11,7 @@ use cupyrite_pathfinder::{
 use super::machine;
 use super::report::{Item, State, Version};
 
-/// A library that was looked for, and what the search would do about what is wrong with it.
+/// A library, and the search's advice if there is a problem with it.
 pub(crate) struct Looked {
     pub(crate) item: Item,
     pub(crate) advice: Vec<String>,
@@ -43,7 +43,7 @@ pub(crate) fn library(finder: &Finder<'_>, name: &str) -> Looked {
                 item.reason = Some(why_broken(&error));
                 advice = error.advice();
             }
-            // The variable that is wrong is a problem of its own.
+            // An invalid variable is reported separately.
             LoadErrorKind::InvalidSetting => item.reason = Some(why_broken(&error)),
             _ => {}
         },
@@ -51,7 +51,7 @@ pub(crate) fn library(finder: &Finder<'_>, name: &str) -> Looked {
     Looked { item, advice }
 }
 
-/// Libraries that are installed for both CUDA majors: that of 12 and that of 13.
+/// Libraries that are installed for both CUDA majors: 12 and 13.
 pub(crate) fn of_both_majors(finder: &Finder<'_>) -> Vec<[Item; 2]> {
     let of = |major| {
         let mut environment = finder.environment.clone();
@@ -73,7 +73,7 @@ pub(crate) fn of_both_majors(finder: &Finder<'_>) -> Vec<[Item; 2]> {
         .collect()
 }
 
-/// What the search said about the file that it refused: its last word.
+/// The search's last message about a rejected file.
 fn why_broken(error: &LoadError) -> String {
     match error.searched.last() {
         Some(looked) => looked.outcome.to_string(),
@@ -93,7 +93,7 @@ fn missing(name: &str) -> Item {
     }
 }
 
-/// Every set of headers. Those of the CUDA runtime tell their version.
+/// Every set of headers; those of the CUDA runtime state their version.
 pub(crate) fn headers(finder: &Finder<'_>) -> Vec<Item> {
     HEADERS
         .iter()

@@ -1,8 +1,8 @@
-//! Running the probe so that neither a driver that hangs nor a library that crashes takes the doctor with it.
+//! Runs the probe in isolation, so that a driver that hangs or a library that crashes does not stop the doctor.
 //!
-//! A process with one thread runs it in a child made by `fork`: a hanging one can be left behind, a crash is seen
-//! from outside, and nothing that the probe loads stays. A process with more threads, or one that uses the driver
-//! already, runs it in a thread of its own: after `fork` such a process may do next to nothing in the child.
+//! A single-threaded process runs it in a child made by `fork`: a hang can be abandoned, a crash is observed from
+//! outside, and nothing stays loaded. A process with more threads, or one that has used the driver, runs it in a
+//! separate thread: after `fork` its child could do almost nothing.
 
 use std::time::{Duration, Instant};
 
@@ -11,24 +11,24 @@ use super::probe::{self, Message, Probe, Stage};
 /// How the probe ended.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum End {
-    /// It came to its end, whatever it found.
+    /// It finished, with or without problems.
     Finished,
-    /// No answer within the deadline.
+    /// It did not answer within the deadline.
     Hung,
-    /// The child was killed by a signal, or left by itself.
+    /// The child was killed by a signal, or exited early.
     Crashed {
         /// Such as `SIGSEGV`, or `exit status 1`.
         how: String,
-        /// What it had written to standard output and standard error, the end of it.
+        /// The end of its standard output and standard error.
         said: String,
     },
 }
 
-/// What the probe found, and how it ended.
+/// The findings of the probe, and how it ended.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Outcome {
     pub(crate) probe: Probe,
-    /// The step that had begun last.
+    /// The last step that was started.
     pub(crate) stage: Stage,
     pub(crate) end: End,
     pub(crate) milliseconds: f64,
@@ -55,7 +55,7 @@ impl Outcome {
     }
 }
 
-/// Runs the probe. `in_process` rules the child out.
+/// Runs the probe; `in_process` forbids a child.
 pub(crate) fn run(deadline: Duration, in_process: bool) -> Outcome {
     let start = Instant::now();
     let mut outcome = None;
@@ -68,7 +68,7 @@ pub(crate) fn run(deadline: Duration, in_process: bool) -> Outcome {
     outcome
 }
 
-/// In a thread, which is left behind where it hangs.
+/// In a thread, which is abandoned if it hangs.
 fn in_thread(deadline: Duration) -> Outcome {
     use std::sync::mpsc;
 
@@ -77,7 +77,7 @@ fn in_thread(deadline: Duration) -> Outcome {
     let thread = std::thread::Builder::new()
         .name("cupyrite-doctor".to_owned())
         .spawn(move || {
-            // Nobody listens any more after the deadline.
+            // The receiver is gone after the deadline.
             probe::run(&mut |message| drop(send.send(message)));
         });
     if let Err(error) = thread {
@@ -114,18 +114,18 @@ mod child {
     use super::{End, Outcome};
     use crate::doctor::probe::{self, Message};
 
-    /// Bytes kept of what the child writes.
+    /// Bytes kept of the child's output.
     const SAID: u64 = 2000;
-    /// How long a killed child may take to be gone: one that the kernel holds on to is left behind.
+    /// How long to wait for a killed child; one stuck in the kernel is abandoned.
     const GRACE: Duration = Duration::from_millis(500);
 
-    /// Whether `fork` leaves a child that can work: one thread, and no driver whose state it would inherit.
+    /// Whether a child made by `fork` can work: there is one thread, and no driver state to inherit.
     pub(super) fn is_safe() -> bool {
         let threads = std::fs::read_dir("/proc/self/task").map_or(0, Iterator::count);
         threads == 1 && loader::chosen_backend().is_none()
     }
 
-    /// Runs the probe in a child; `None` if there can be none.
+    /// Runs the probe in a child; `None` if that is not possible.
     pub(super) fn run(deadline: Duration) -> Option<Outcome> {
         let (read, write) = pipe()?;
         let said = memory_file()?;
@@ -188,7 +188,7 @@ mod child {
             probe::run(&mut |message| {
                 if let Ok(mut line) = serde_json::to_vec(&message) {
                     line.push(b'\n');
-                    // The parent has stopped listening; there is nobody to tell.
+                    // The parent has closed the pipe.
                     let _ = pipe.write_all(&line);
                 }
             });
@@ -197,7 +197,7 @@ mod child {
         unsafe { libc::_exit(if work.is_ok() { 0 } else { 101 }) }
     }
 
-    /// Hears what the child tells until it is done; whether that was within the deadline.
+    /// Reads the child's messages until it is done; returns whether it met the deadline.
     fn listen(read: OwnedFd, deadline: Duration, outcome: &mut Outcome) -> bool {
         let end = Instant::now() + deadline;
         let mut pipe = File::from(read);
@@ -233,7 +233,7 @@ mod child {
         }
     }
 
-    /// The child's status, or `None` if it is not gone within that time.
+    /// The child's status; `None` if it does not exit in time.
     fn wait(child: libc::pid_t, longest: Duration) -> Option<c_int> {
         let end = Instant::now() + longest;
         loop {
@@ -244,7 +244,7 @@ mod child {
                 0 => return None,
                 -1 if std::io::Error::last_os_error().kind() == std::io::ErrorKind::Interrupted => {
                 }
-                // Somebody else's handler of SIGCHLD has taken it: what it told was all.
+                // A SIGCHLD handler of the program has reaped it: only its messages are known.
                 -1 => return Some(0),
                 _ => return Some(status),
             }
@@ -288,7 +288,7 @@ mod child {
         Some(String::from_utf8_lossy(&bytes).trim().to_owned())
     }
 
-    /// A pipe whose ends are not 0, 1 or 2, which the child redirects and which may be closed here.
+    /// A pipe whose ends are not 0, 1 or 2: the child redirects those, and they may be closed here.
     fn pipe() -> Option<(OwnedFd, OwnedFd)> {
         let mut ends = [0; 2];
         // SAFETY: room for two descriptors.
@@ -302,7 +302,7 @@ mod child {
         Some((high(&read)?, high(&write)?))
     }
 
-    /// A file that exists in memory only.
+    /// An in-memory file.
     fn memory_file() -> Option<OwnedFd> {
         // SAFETY: the name ends with a nul.
         let fd = unsafe { libc::memfd_create(c"cupyrite-doctor".as_ptr(), 0) };

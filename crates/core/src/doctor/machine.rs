@@ -1,4 +1,4 @@
-//! The machine as its files describe it: GPUs on the bus, device files, the kernel module, WSL, containers.
+//! The machine, as described by files: GPUs on the PCI bus, device files, the kernel module, WSL, containers.
 
 use std::path::Path;
 
@@ -7,15 +7,15 @@ use cupyrite_pathfinder::files::{FileEntry, FileSystem};
 
 use super::report::Machine;
 
-/// NVIDIA's number on the PCI bus.
+/// NVIDIA's PCI vendor ID.
 const NVIDIA: &str = "0x10de";
-/// Classes of display controllers begin with this; audio functions of the same card do not.
+/// PCI class prefix of display controllers; excludes the audio functions of the same card.
 const DISPLAY: &str = "0x03";
 
-/// A small text file; what is not UTF-8 in it is replaced.
+/// Reads a small text file; invalid UTF-8 is replaced.
 pub(crate) fn text(files: &dyn FileSystem, path: impl AsRef<Path>) -> Option<String> {
     let path = path.as_ref();
-    // Files below /proc and /sys say that they have no length.
+    // Files below /proc and /sys report a length of 0.
     if !matches!(files.entry(path), FileEntry::File(_)) {
         return None;
     }
@@ -23,7 +23,7 @@ pub(crate) fn text(files: &dyn FileSystem, path: impl AsRef<Path>) -> Option<Str
     Some(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-/// Looks at the machine; nothing is opened that could block.
+/// Examines the machine; opens nothing that could block.
 pub(crate) fn look(platform: Platform, files: &dyn FileSystem) -> Machine {
     let there = |path: &str| files.entry(Path::new(path)) != FileEntry::Absent;
     let kernel = text(files, "/proc/version").unwrap_or_default();

@@ -1,5 +1,4 @@
-//! Things that do not fit each other: driver and toolkit, two toolkits, headers and compiler, two packages that
-//! write the same files.
+//! Mismatches: driver and toolkit, two toolkits, headers and compiler, packages that write the same files.
 
 use std::path::Path;
 
@@ -13,7 +12,7 @@ use super::python::{OURS, PEERS};
 use super::report::{Fix, Item, ModuleOrigin, Package, Problem, Severity, State, Version};
 use super::{show, variables};
 
-/// All of them.
+/// All rules.
 pub(crate) fn all(evidence: &Evidence<'_>) -> Vec<Problem> {
     let mut found = Vec::new();
     found.extend(old_driver(evidence));
@@ -26,14 +25,14 @@ pub(crate) fn all(evidence: &Evidence<'_>) -> Vec<Problem> {
 // ---------------------------------------------------------------------------------------------------------
 // Driver and toolkit
 
-/// Driver and NVRTC, where the driver is the older one.
+/// The driver is older than NVRTC.
 fn older(evidence: &Evidence<'_>) -> Option<(Version, Version)> {
     let probe = &evidence.outcome.probe;
     let (driver, nvrtc) = (probe.driver_version?, probe.nvrtc_version?);
     (evidence.on_gpu() && driver < nvrtc).then_some((driver, nvrtc))
 }
 
-/// A kernel that the driver refused because it is older than NVRTC.
+/// The driver rejected a kernel because it is older than NVRTC.
 pub(crate) fn driver_too_old(evidence: &Evidence<'_>, failure: &Failure) -> Option<Problem> {
     let (driver, nvrtc) = older(evidence)?;
     let refused = [
@@ -107,7 +106,7 @@ fn fitting_nvrtc(evidence: &Evidence<'_>, driver: Version, nvrtc: Version) -> Ve
     fix
 }
 
-/// A driver of an older CUDA major than NVRTC, where nothing has failed because of it yet.
+/// The driver's CUDA major is older than NVRTC's, without a failure so far.
 fn old_driver(evidence: &Evidence<'_>) -> Option<Problem> {
     let (driver, nvrtc) = older(evidence)?;
     let failures = &evidence.outcome.probe.failures;
@@ -279,7 +278,7 @@ fn version_mixed(evidence: &Evidence<'_>) -> Option<Problem> {
     })
 }
 
-/// A `cuda/__init__` file, which ends the namespace that packages share.
+/// A `cuda/__init__` file, which breaks the namespace that packages share.
 fn shadowed_by_cuda(evidence: &Evidence<'_>) -> Option<Problem> {
     let init = evidence.python.cuda_init.as_deref()?;
     Some(Problem {
@@ -300,7 +299,7 @@ fn shadowed_by_cuda(evidence: &Evidence<'_>) -> Option<Problem> {
     })
 }
 
-/// Commands that leave one of the two.
+/// Commands that uninstall one of the two.
 fn keep_one(evidence: &Evidence<'_>) -> Vec<Fix> {
     let pip = evidence.pip();
     let installed: Vec<&Package> = evidence
@@ -354,7 +353,7 @@ fn list<'a>(modules: impl Iterator<Item = &'a ModuleOrigin>) -> String {
     )
 }
 
-/// Modules of Cupyrite's for which Python takes another file.
+/// Modules of Cupyrite that another file shadows.
 fn foreign_modules(evidence: &Evidence<'_>) -> Vec<Problem> {
     let python = evidence.python;
     if python.cuda_init.is_some() {
@@ -421,7 +420,7 @@ fn foreign_modules(evidence: &Evidence<'_>) -> Vec<Problem> {
         });
     }
     let unknown: Vec<&ModuleOrigin> = foreign.iter().filter(|m| !is_peer(m)).copied().collect();
-    // Files that Cupyrite installed and somebody changed are told by `damaged`.
+    // Modified files of Cupyrite are reported by `damaged`.
     let changed = &python.changed;
     let unknown: Vec<&ModuleOrigin> = unknown
         .into_iter()
@@ -464,7 +463,7 @@ fn peers_of(evidence: &Evidence<'_>, modules: &[&ModuleOrigin]) -> String {
     names.join(", ")
 }
 
-/// Files of Cupyrite that are gone, or hold something else.
+/// Files of Cupyrite that are missing or modified.
 fn damaged(evidence: &Evidence<'_>) -> Option<Problem> {
     let python = evidence.python;
     let (gone, changed) = (&python.missing, &python.changed);
@@ -493,7 +492,7 @@ fn damaged(evidence: &Evidence<'_>) -> Option<Problem> {
     })
 }
 
-/// NVIDIA's packages are installed too, and Cupyrite's modules win.
+/// NVIDIA's packages are installed too, and Cupyrite's modules take precedence.
 fn peers(evidence: &Evidence<'_>) -> Option<Problem> {
     let python = evidence.python;
     if python.cuda_init.is_some()

@@ -1,4 +1,4 @@
-//! The doctor: what is here, whether kernels can be compiled and run, and what would fix it if they cannot.
+//! The doctor: reports what is installed, whether kernels can be compiled and run, and how to fix problems.
 //!
 //! ```no_run
 //! use cupyrite::doctor::{Facts, examine};
@@ -10,12 +10,12 @@
 //! # Ok::<(), std::io::Error>(())
 //! ```
 //!
-//! Everything is read from files, except what the main job needs: the driver and NVRTC are loaded and a small kernel
-//! is compiled, launched and checked. That happens in a child process if this process has only one thread, so that
-//! a driver that hangs or a library that crashes becomes a line of the report; see [`Facts::in_process`].
+//! Everything is read from files, except for the main test: it loads the driver and NVRTC, and compiles, launches and
+//! checks a small kernel. This happens in a child process if this process has only one thread, so that a driver that
+//! hangs or a library that crashes becomes a line of the report; see [`Facts::in_process`].
 //!
-//! Belongs here: looking, judging, rendering. Does not belong here: how things are found (`cupyrite-pathfinder`),
-//! anything that asks a Python interpreter: its facts are handed in.
+//! This module searches, judges and renders. How things are found belongs to `cupyrite-pathfinder`; facts about a
+//! Python interpreter are passed in.
 
 mod find;
 mod isolate;
@@ -41,33 +41,32 @@ pub use report::{
     ModuleOrigin, Package, Problem, Proof, Report, Severity, State, Step, Variable, Version,
 };
 
-/// What the doctor cannot know by itself.
+/// Facts that the caller provides.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Facts {
-    /// The Python interpreter; `None` in a Rust program, and then nothing below that is Python's is looked at.
+    /// The Python interpreter; `None` in a Rust program, where the fields of Python below are not used.
     pub interpreter: Option<Interpreter>,
     /// The folder of the running `cupyrite` package.
     pub package: Option<PathBuf>,
-    /// The version that the running `cupyrite` package gives itself.
+    /// The version of the running `cupyrite` package.
     pub package_version: Option<String>,
     /// `sys.path`, made absolute.
     pub path: Vec<PathBuf>,
-    /// The endings of module files in the order in which Python tries them: `.cpython-312-x86_64-linux-gnu.so`,
+    /// The suffixes of module files, in the order in which Python tries them: `.cpython-312-x86_64-linux-gnu.so`,
     /// `.abi3.so`, `.so`, `.py`, `.pyc`.
     pub suffixes: Vec<String>,
-    /// Whether the demo runs afterwards, which needs NumPy.
+    /// Whether the demo follows, which needs NumPy.
     pub demo: bool,
-    /// How long the driver, NVRTC and the kernel may take together.
+    /// The deadline for the driver, NVRTC and the kernel together.
     pub deadline: Duration,
-    /// Whether they run in this process even where a child could be made. They do in any case if this process has
-    /// several threads or uses the driver already. What hangs here stays ([`Proof::hung_at`]), and what crashes
-    /// takes this process with it.
+    /// Whether they run in this process even if a child is possible. They always do if this process has several
+    /// threads or has used the driver. A hang then stays ([`Proof::hung_at`]), and a crash terminates this process.
     pub in_process: bool,
 }
 
 impl Default for Facts {
-    /// Those of a Rust program, with a deadline of 60 seconds: a machine with eight GPUs may take twenty for the
-    /// first initialisation after it was started.
+    /// Facts of a Rust program, with a deadline of 60 seconds: a machine with eight GPUs may take twenty for the first
+    /// initialisation after booting.
     fn default() -> Facts {
         Facts {
             interpreter: None,
@@ -82,9 +81,9 @@ impl Default for Facts {
     }
 }
 
-/// Examines this machine and this process. It raises nothing: what is wrong is in [`Report::problems`].
+/// Examines this machine and this process. Never fails: problems are in [`Report::problems`].
 pub fn examine(facts: &Facts) -> Report {
-    // First, while nothing else has been done in this process.
+    // First, before this process does anything else.
     let outcome = isolate::run(facts.deadline, facts.in_process);
     let environment = Environment::current();
     let finder = Finder::new(&environment);
@@ -92,7 +91,7 @@ pub fn examine(facts: &Facts) -> Report {
     judge(facts, &finder, &variables, outcome)
 }
 
-/// The report on what was found; everything it depends on can be made up.
+/// Builds the report; a pure function of its arguments.
 fn judge(
     facts: &Facts,
     finder: &Finder<'_>,
@@ -124,7 +123,7 @@ fn judge(
         python: &python,
     };
     let mut problems = problems::all(&evidence);
-    // The order of the rules says what comes first among equals.
+    // Problems of equal severity keep the order of the rules.
     problems.sort_by_key(|problem| problem.severity);
 
     let problems::Evidence {
@@ -134,7 +133,7 @@ fn judge(
     } = evidence;
     let mut libraries: Vec<Item> = looked.into_iter().map(|looked| looked.item).collect();
     let probe = outcome.probe;
-    // What NVRTC says itself is more than what its files say.
+    // NVRTC's own answer is more reliable than its files.
     if let (Some(version), Some(item)) = (
         probe.nvrtc_version,
         libraries.iter_mut().find(|item| item.name == "nvrtc"),
@@ -202,7 +201,7 @@ fn stopped_at(failures: &[probe::Failure], last: probe::Stage) -> &'static str {
         .words()
 }
 
-/// A path for the eye and for commands.
+/// A path for display and for commands.
 fn show(path: &Path) -> String {
     path.display().to_string()
 }

@@ -1,7 +1,7 @@
-//! The proof: what has to be loaded and run to know whether kernels can be compiled and run.
+//! The probe: loads and runs what is needed to tell whether kernels can be compiled and run.
 //!
-//! It tells each step before it begins and what is known after it, so that whoever waits knows where it stopped
-//! even if it never comes back.
+//! It reports each step before starting it and the findings after it, so that the reader knows where it stopped even
+//! if it never returns.
 
 use std::time::Instant;
 
@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use super::report::{Backend, DeviceInfo, Step, Version};
 use crate::{Device, Error, Kernel, LaunchConfig, ObjectCode, Program};
 
-/// What is known so far.
+/// The findings so far.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Probe {
     pub(crate) backend: Option<Backend>,
@@ -25,9 +25,9 @@ pub(crate) struct Probe {
     pub(crate) nvrtc_found_via: Option<String>,
     pub(crate) nvrtc_version: Option<Version>,
     pub(crate) steps: Vec<Step>,
-    /// A kernel ran and its result was right.
+    /// A kernel ran with the correct result.
     pub(crate) ran: bool,
-    /// What went wrong; the driver and NVRTC are tried independently of each other.
+    /// Failures; the driver and NVRTC are tried independently.
     pub(crate) failures: Vec<Failure>,
 }
 
@@ -36,32 +36,32 @@ pub(crate) struct Probe {
 pub(crate) struct Failure {
     pub(crate) step: Stage,
     pub(crate) kind: FailureKind,
-    /// The error's own words.
+    /// The error message.
     pub(crate) message: String,
     /// The driver's status, if it gave one.
     pub(crate) status: Option<u32>,
-    /// What the search for the library advises.
+    /// The advice of the search for the library.
     pub(crate) advice: Vec<String>,
-    /// The file that was refused.
+    /// The rejected file.
     pub(crate) file: Option<String>,
 }
 
-/// What kind of failure.
+/// The kind of failure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum FailureKind {
-    /// A library is not there.
+    /// A library is missing.
     NotFound,
-    /// A library is there and does not load.
+    /// A library exists but does not load.
     Broken,
-    /// An environment variable asks for what cannot be.
+    /// An environment variable has an invalid value.
     Setting,
     /// A function is missing from a library.
     Symbol,
-    /// A call of the driver gave a status.
+    /// A driver call returned an error status.
     Driver,
-    /// A call of NVRTC gave a status.
+    /// An NVRTC call returned an error status.
     Nvrtc,
-    /// The kernel ran, its result is wrong.
+    /// The kernel ran with a wrong result.
     Wrong,
     /// Anything else.
     Other,
@@ -82,7 +82,7 @@ pub(crate) enum Stage {
 }
 
 impl Stage {
-    /// In words.
+    /// A description.
     pub(crate) const fn words(self) -> &'static str {
         match self {
             Stage::Choose => "choose the device",
@@ -98,16 +98,16 @@ impl Stage {
     }
 }
 
-/// What the probe tells while it runs.
+/// A message of the running probe.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) enum Message {
-    /// A step begins.
+    /// A step starts.
     Begin(Stage),
-    /// What is known after a step.
+    /// The findings after a step.
     Known(Box<Probe>),
 }
 
-/// The kernel: each thread writes a number that only it can know.
+/// The kernel: each thread writes a value that depends on its index.
 const SOURCE: &str = r#"
 extern "C" __global__ void cupyrite_doctor(unsigned *out, unsigned seed, unsigned n)
 {
@@ -156,7 +156,7 @@ impl Runner<'_> {
         self.known.reason = loader::backend_reason().ok();
         self.known.driver_path = path_of(CudaLibrary::Driver);
         self.known.driver_found_via = loader::library_found_via(CudaLibrary::Driver);
-        // The driver tells its version without being initialised.
+        // The driver reports its version without initialisation.
         let mut version = 0;
         // SAFETY: the place is valid for one integer.
         let told = unsafe { cupyrite_sys::driver::cuDriverGetVersion(&mut version) };
@@ -240,7 +240,7 @@ impl Runner<'_> {
     }
 }
 
-/// The kernel, loaded on the device: the driver would otherwise put that off until it is launched.
+/// Loads the kernel on the device now: the driver would otherwise defer that to the launch.
 fn load(device: &Device, code: &ObjectCode) -> Result<Kernel, Error> {
     let kernel = code.kernel(NAME)?;
     device
@@ -249,7 +249,7 @@ fn load(device: &Device, code: &ObjectCode) -> Result<Kernel, Error> {
     Ok(kernel)
 }
 
-/// Loads the driver and NVRTC, and runs a kernel. `tell` hears of each step before it begins.
+/// Loads the driver and NVRTC, and runs a kernel. Calls `tell` before each step.
 pub(crate) fn run(tell: &mut dyn FnMut(Message)) -> Probe {
     let mut runner = Runner {
         known: Probe::default(),
@@ -268,7 +268,7 @@ fn path_of(library: CudaLibrary) -> Option<String> {
     loader::library_path(library).map(|path| path.to_string_lossy().into_owned())
 }
 
-/// A device's properties; its context is not opened.
+/// A device's properties, without creating a context.
 fn describe(ordinal: usize) -> Result<DeviceInfo, Error> {
     use cupyrite_sys::driver::CUdevice_attribute as Attribute;
     use std::ffi::{CStr, c_char, c_int};

@@ -1,4 +1,4 @@
-//! What is wrong with the main job: the driver, NVRTC, and the kernel that was to run.
+//! Problems of the main test: the driver, NVRTC, and the kernel.
 
 use cupyrite_pathfinder::files::FileSystem;
 use cupyrite_pathfinder::table;
@@ -14,7 +14,7 @@ use super::report::{Backend, Fix, Item, Machine, Problem, Severity, State};
 use super::variables::{self, Variables};
 use super::{Facts, show};
 
-/// Everything that a judgement may need.
+/// The evidence that the rules judge.
 pub(crate) struct Evidence<'a> {
     pub(crate) facts: &'a Facts,
     pub(crate) variables: &'a Variables,
@@ -29,14 +29,14 @@ pub(crate) struct Evidence<'a> {
 }
 
 impl Evidence<'_> {
-    /// How packages are installed for the interpreter that was examined.
+    /// The command that installs packages for the examined interpreter.
     pub(crate) fn pip(&self) -> String {
         let Some(python) = &self.facts.interpreter else {
             return "pip".to_owned();
         };
         let active = variables::value(self.variables, "VIRTUAL_ENV");
         match (&python.executable, &python.prefix) {
-            // The environment is active: its own programs come first on PATH.
+            // The environment is active: its programs come first on PATH.
             (_, Some(prefix)) if active == Some(prefix.as_os_str()) => "python -m pip".to_owned(),
             (Some(executable), _) => format!("{} -m pip", quoted(&show(executable))),
             (None, _) => "python -m pip".to_owned(),
@@ -52,7 +52,7 @@ impl Evidence<'_> {
         items.find(|item| item.name == name)
     }
 
-    /// Whether something shows that there is an NVIDIA GPU.
+    /// Whether there is evidence of an NVIDIA GPU.
     fn has_gpu(&self) -> bool {
         let machine = self.machine;
         !machine.pci_gpus.is_empty()
@@ -62,7 +62,7 @@ impl Evidence<'_> {
                 .any(|name| is_gpu_file(name.as_str()))
     }
 
-    /// What shows that there is an NVIDIA GPU, in words.
+    /// A description of the evidence of an NVIDIA GPU.
     fn gpu_signs(&self) -> String {
         let machine = self.machine;
         let mut signs = Vec::new();
@@ -88,7 +88,7 @@ fn is_gpu_file(name: &str) -> bool {
         .is_some_and(|number| !number.is_empty() && number.bytes().all(|b| b.is_ascii_digit()))
 }
 
-/// A word for a POSIX shell.
+/// Quotes a word for a POSIX shell.
 pub(crate) fn quoted(word: &str) -> String {
     let plain = |c: char| c.is_alphanumeric() || "_-./=+:,@%".contains(c);
     if !word.is_empty() && word.chars().all(plain) {
@@ -97,7 +97,7 @@ pub(crate) fn quoted(word: &str) -> String {
     format!("'{}'", word.replace('\'', r"'\''"))
 }
 
-/// Everything that is wrong, in the order in which the rules are asked.
+/// All problems, in the order of the rules.
 pub(crate) fn all(evidence: &Evidence<'_>) -> Vec<Problem> {
     let mut found = Vec::new();
     found.extend(ended(evidence));
@@ -127,7 +127,7 @@ fn problem(
     }
 }
 
-/// Going without the GPU.
+/// The fix that uses the CPU device instead.
 fn on_the_cpu() -> Fix {
     Fix::advice_with_command(
         "or work on the CPU device meanwhile",
@@ -237,7 +237,7 @@ fn failed(evidence: &Evidence<'_>, failure: &Failure) -> Option<Problem> {
     })
 }
 
-/// Lines of an error after its first one, which is in the problem's own words.
+/// The lines of an error after the first one, which the problem states itself.
 fn rest_of(message: &str) -> String {
     let end = message.find("\nTo fix it:").unwrap_or(message.len());
     let mut lines = message[..end].lines().map(str::trim);
@@ -348,7 +348,7 @@ fn driver_missing_fix(evidence: &Evidence<'_>) -> Vec<Fix> {
     fix
 }
 
-/// The CPU device serves, though there is a GPU.
+/// The CPU device is used although there is a GPU.
 fn gpu_without_driver(evidence: &Evidence<'_>) -> Option<Problem> {
     let asked = variables::value(evidence.variables, "CUPYRITE_DEVICE")
         .is_some_and(|value| value.to_string_lossy().trim().eq_ignore_ascii_case("cpu"));
@@ -372,7 +372,7 @@ fn gpu_without_driver(evidence: &Evidence<'_>) -> Option<Problem> {
     ))
 }
 
-/// What a status of the driver's initialisation means, and what helps.
+/// The meaning of an initialisation status, and its remedy.
 fn driver_failed(evidence: &Evidence<'_>, failure: &Failure) -> Problem {
     let first = failure.message.lines().next().unwrap_or("").to_owned();
     if !evidence.on_gpu() {
@@ -516,7 +516,7 @@ fn meaning(evidence: &Evidence<'_>, status: CUresult) -> (String, Vec<Fix>) {
     }
 }
 
-/// The package of a row for the CUDA major that the driver can take.
+/// The package for the CUDA major that the driver supports.
 fn nvrtc_packages(evidence: &Evidence<'_>) -> (&'static str, Option<u32>) {
     let row = table::find_library("nvrtc");
     let asked = variables::value(evidence.variables, "CUPYRITE_CUDA_MAJOR")
@@ -705,7 +705,7 @@ fn ptx_failed(evidence: &Evidence<'_>, failure: &Failure) -> Problem {
     )
 }
 
-/// Files that are there and cannot be loaded, besides those that are told already.
+/// Files that exist but cannot be loaded, except those reported already.
 fn broken_libraries(evidence: &Evidence<'_>, told: &[Problem]) -> Vec<Problem> {
     let told = |code: &str| told.iter().any(|problem| problem.code == code);
     evidence
@@ -731,7 +731,7 @@ fn broken_libraries(evidence: &Evidence<'_>, told: &[Problem]) -> Vec<Problem> {
         .collect()
 }
 
-/// The advice of a search, which has commands and words in lines of text.
+/// The advice of a search: commands and text in lines.
 fn advised(lines: &[String]) -> Vec<Fix> {
     let mut fix = Vec::new();
     for line in lines {

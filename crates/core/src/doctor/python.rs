@@ -1,5 +1,5 @@
-//! What Python would import, read from the file system: the rules of its path finder, the lists of files that
-//! installers leave behind, and what becomes of them where two packages write into the same folder.
+//! What Python would import, read from the file system: its path finder's rules, the installers' file lists, and
+//! conflicts between packages that write into the same folder.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -19,14 +19,14 @@ pub(crate) const PEERS: &[&str] = &[
 /// Cupyrite's own package.
 pub(crate) const OURS: &str = "cupyrite";
 
-/// A list of installed files longer than this is not read.
+/// Larger lists of installed files are not read.
 const LONGEST_LIST: usize = 16 << 20;
-/// A file longer than this is told by its size alone.
+/// Larger files are compared by size only.
 const LONGEST_FILE: u64 = 64 << 20;
-/// How deep modules lie below `cuda/`.
+/// The depth of modules below `cuda/`.
 const DEEPEST: usize = 6;
 
-/// Python's path finder, as far as files go: import hooks and zip archives are not asked.
+/// Python's path finder for files: import hooks and zip archives are ignored.
 pub(crate) struct Imports<'a> {
     /// `sys.path`.
     pub(crate) path: &'a [PathBuf],
@@ -35,13 +35,13 @@ pub(crate) struct Imports<'a> {
     pub(crate) files: &'a dyn FileSystem,
 }
 
-/// What a name is in one folder.
+/// What a name refers to in one folder.
 enum In {
     /// A package: its folder and its `__init__` file.
     Package(PathBuf, PathBuf),
     /// A module.
     Module(PathBuf),
-    /// A folder without `__init__`: a part of a namespace package.
+    /// A folder without `__init__`: a portion of a namespace package.
     Portion(PathBuf),
     Nothing,
 }
@@ -105,7 +105,7 @@ impl Imports<'_> {
         None
     }
 
-    /// Every file on the path that calls itself this top-level package or module, the first one first.
+    /// Every file on the path for this top-level package or module, in search order.
     pub(crate) fn all(&self, name: &str) -> Vec<PathBuf> {
         let mut found: Vec<PathBuf> = Vec::new();
         for folder in self.path {
@@ -118,7 +118,7 @@ impl Imports<'_> {
         found
     }
 
-    /// The module that a file below a path entry is, such as `cuda.bindings.driver`.
+    /// The module name of a file below a path entry, such as `cuda.bindings.driver`.
     fn module_of(&self, relative: &str) -> Option<String> {
         let stem = self
             .suffixes
@@ -133,7 +133,7 @@ impl Imports<'_> {
         name.split('.').all(good).then_some(name)
     }
 
-    /// The modules that lie below `folder/top`, where no list tells.
+    /// The modules below `folder/top`, without an installer's list.
     fn modules_below(&self, folder: &Path, top: &str) -> Vec<String> {
         let mut found = Vec::new();
         let mut left = vec![(top.to_owned(), 0)];
@@ -161,37 +161,37 @@ impl Imports<'_> {
     }
 }
 
-/// An installed package, by the folder that its installer left behind.
+/// An installed package, known from its `.dist-info` folder.
 #[derive(Debug)]
 pub(crate) struct Installed {
     pub(crate) name: String,
     pub(crate) version: String,
-    /// The path entry that it lies in.
+    /// Its path entry.
     pub(crate) root: PathBuf,
-    /// Its files, by their path below `root`; `None` where the list cannot be read.
+    /// Its files, by path below `root`; `None` if the list cannot be read.
     pub(crate) files: Option<BTreeMap<String, Listed>>,
 }
 
-/// What a list says about a file.
+/// A file's entry in a list.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Listed {
     sha256: Option<String>,
     size: Option<u64>,
 }
 
-/// What lies where a package put a file.
+/// The current state of an installed file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Fate {
     /// The same file.
     Kept,
-    /// Nothing.
+    /// Missing.
     Gone,
-    /// Something else.
+    /// Different content.
     Changed,
 }
 
 impl Installed {
-    /// The installed packages of these names, and where they lie. Names are as pip writes them.
+    /// The installed packages with these names, in pip's spelling, and their locations.
     pub(crate) fn all(path: &[PathBuf], names: &[&str], files: &dyn FileSystem) -> Vec<Installed> {
         let mut found: Vec<Installed> = Vec::new();
         let mut seen: Vec<PathBuf> = Vec::new();
@@ -226,8 +226,8 @@ impl Installed {
         found
     }
 
-    /// What became of one of its files. Only files that several packages claim are read, the others are told by
-    /// their size.
+    /// The current state of one of its files. Only files that several packages claim are read, others are compared by
+    /// size.
     pub(crate) fn fate(&self, relative: &str, contested: bool, files: &dyn FileSystem) -> Fate {
         let Some(listed) = self.files.as_ref().and_then(|list| list.get(relative)) else {
             return Fate::Changed;
@@ -267,8 +267,8 @@ fn normal(name: &str) -> String {
     out
 }
 
-/// Reads a `RECORD`: lines of path, `sha256=digest`, size (Python Packaging User Guide, "Recording installed
-/// projects"). Lines that are something else are passed over.
+/// Parses a `RECORD`: lines of path, `sha256=digest`, size (Python Packaging User Guide, "Recording installed
+/// projects"). Other lines are skipped.
 fn read_list(path: &Path, files: &dyn FileSystem) -> Option<BTreeMap<String, Listed>> {
     if !matches!(files.entry(path), FileEntry::File(size) if size <= LONGEST_LIST as u64) {
         return None;
@@ -296,7 +296,7 @@ fn read_list(path: &Path, files: &dyn FileSystem) -> Option<BTreeMap<String, Lis
     Some(list)
 }
 
-/// Base64 for URLs without padding, as lists of installed files have it.
+/// URL-safe base64 without padding, as in lists of installed files.
 pub(crate) fn base64(bytes: &[u8]) -> String {
     const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
     let mut out = String::new();
@@ -313,7 +313,7 @@ pub(crate) fn base64(bytes: &[u8]) -> String {
     out
 }
 
-/// Whether two paths lead to the same place, links followed.
+/// Whether two paths are equal after resolving links.
 fn same_file(a: &Path, b: &Path, files: &dyn FileSystem) -> bool {
     a == b
         || files
@@ -321,26 +321,26 @@ fn same_file(a: &Path, b: &Path, files: &dyn FileSystem) -> bool {
             .is_some_and(|end| files.resolve(b) == Some(end))
 }
 
-/// What was found out about packages and modules.
+/// Findings about packages and modules.
 #[derive(Debug, Default)]
 pub(crate) struct Python {
     pub(crate) packages: Vec<Package>,
     pub(crate) modules: Vec<ModuleOrigin>,
-    /// Files of Cupyrite that are not there.
+    /// Missing files of Cupyrite.
     pub(crate) missing: Vec<PathBuf>,
-    /// Files of Cupyrite that hold something else, which no package's list tells.
+    /// Files of Cupyrite with content that no package's list contains.
     pub(crate) changed: Vec<PathBuf>,
-    /// Files of a peer that hold what Cupyrite wrote, or are gone: how many of each.
+    /// Numbers of a peer's files that Cupyrite has overwritten, or that are missing.
     pub(crate) peers_damaged: Vec<(String, usize)>,
     /// Every `cupyrite` on the path.
     pub(crate) copies: Vec<PathBuf>,
-    /// A `cuda/__init__` file: then Python looks into no other `cuda` folder.
+    /// A `cuda/__init__` file: Python then ignores all other `cuda` folders.
     pub(crate) cuda_init: Option<PathBuf>,
     /// Where NumPy would come from.
     pub(crate) numpy: Option<PathBuf>,
 }
 
-/// Looks at the packages that matter. `package` is the folder of the running `cupyrite`.
+/// Examines the relevant packages. `package` is the folder of the running `cupyrite`.
 pub(crate) fn look(imports: &Imports<'_>, package: Option<&Path>) -> Python {
     let files = imports.files;
     let names: Vec<&str> = [OURS].into_iter().chain(PEERS.iter().copied()).collect();
@@ -351,7 +351,7 @@ pub(crate) fn look(imports: &Imports<'_>, package: Option<&Path>) -> Python {
     let ours = installed
         .iter()
         .find(|p| p.name == OURS && root.is_some_and(|root| same(root, &p.root)));
-    // Who else claims a file of the same path in the same folder.
+    // The other package that claims the same file.
     let contested = |root: &Path, relative: &str| {
         let claims = |p: &&Installed| {
             let list = p.files.as_ref();
@@ -399,7 +399,7 @@ pub(crate) fn look(imports: &Imports<'_>, package: Option<&Path>) -> Python {
                 }
             }
         }
-        // Not installed by an installer: a source tree, or a folder that the wheel was unpacked into.
+        // Not installed: a source tree, or an unpacked wheel.
         None => {
             for top in ["cupyrite", "cuda/bindings", "cuda/core", "cuda/pathfinder"] {
                 for module in imports.modules_below(root, top) {
@@ -436,7 +436,7 @@ pub(crate) fn look(imports: &Imports<'_>, package: Option<&Path>) -> Python {
         }
         found.modules.push(ModuleOrigin {
             ours: here && fate != Some(Fate::Changed),
-            // A tree without a list is Cupyrite's as long as nobody else claims the file.
+            // A tree without a list belongs to Cupyrite if no other package claims the file.
             package: owner.or_else(|| (here && fate.is_none()).then(|| OURS.to_owned())),
             module,
             file,
@@ -458,7 +458,7 @@ fn owner(
         };
         package.fate(relative, contested(&package.root, relative), files) == Fate::Kept
     };
-    // Two packages may have the very same file; then it is nobody's loss.
+    // Two packages may contain identical files: no conflict.
     installed
         .iter()
         .filter(of)
@@ -466,7 +466,7 @@ fn owner(
         .map(|package| package.name.clone())
 }
 
-/// Files that two packages could fight over: modules below `cuda/`, and Cupyrite's own.
+/// Files that several packages may write: modules below `cuda/`, and Cupyrite's own.
 fn is_module_of_interest(relative: &str) -> bool {
     let below = ["cuda/", "cupyrite/", "numpy/__init__"];
     below.iter().any(|top| relative.starts_with(top)) && !relative.contains("__pycache__")

@@ -1,16 +1,16 @@
-//! The report for the eye: at most as wide as asked for, control characters made visible, colours only if asked for.
+//! Renders the report as text: of limited width, with control characters escaped, and colours on request.
 
 use std::fmt::{self, Write};
 use std::path::Path;
 
 use super::report::{Backend, Fix, Item, Problem, Report, Severity, State};
 
-/// How a report is written.
+/// The style of a rendered report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Style {
-    /// Columns; what is below 40 counts as 40, what is above 100 as 100.
+    /// Columns, clamped to 40 to 100.
     pub width: usize,
-    /// Whether to colour what stands out, with ANSI sequences.
+    /// Whether to use colours (ANSI sequences).
     pub colours: bool,
 }
 
@@ -24,11 +24,11 @@ impl Default for Style {
     }
 }
 
-/// Lines of a reason that are shown; a search of everything can have dozens.
+/// Lines of a reason to show; a search can produce dozens.
 const LINES: usize = 12;
 const NARROWEST: usize = 40;
 const WIDEST: usize = 100;
-/// Where the second column begins, on wide screens and on narrow ones.
+/// The start of the second column, on wide and on narrow screens.
 const LABEL: usize = 15;
 const NARROW_LABEL: usize = 4;
 
@@ -44,7 +44,7 @@ impl fmt::Display for Report {
 }
 
 impl Report {
-    /// The screen, ending with a newline.
+    /// The text, ending with a newline.
     pub fn render(&self, style: Style) -> String {
         let mut page = Page::new(style);
         page.title(&format!("Cupyrite {}", self.cupyrite.version), BOLD);
@@ -240,7 +240,7 @@ fn bytes(count: u64) -> String {
     }
 }
 
-/// Text with control characters made visible, so that a path or a variable cannot drive the terminal.
+/// Text with control characters escaped, so that a path or a variable cannot control the terminal.
 fn visible(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
@@ -253,12 +253,12 @@ fn visible(text: &str) -> String {
     out
 }
 
-/// Characters that turn the direction of the text around them.
+/// Characters that change the text direction.
 fn is_bidi(c: char) -> bool {
     matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
-/// Cuts text into lines of at most `width` characters: at spaces, else after a slash, else anywhere.
+/// Wraps text into lines of at most `width` characters: at spaces, else after a slash, else anywhere.
 pub(crate) fn wrap(text: &str, first: usize, rest: usize) -> Vec<String> {
     let mut lines = Vec::new();
     let mut line: Vec<char> = Vec::new();
@@ -279,7 +279,7 @@ pub(crate) fn wrap(text: &str, first: usize, rest: usize) -> Vec<String> {
             line = word;
             continue;
         }
-        // A word longer than a line: what fits goes on this one, if that is worth it.
+        // A word longer than a line: starts on this line if enough of it fits.
         if line.len() + 9 > room {
             lines.push(line.drain(..).collect());
             room = rest;
@@ -304,7 +304,7 @@ pub(crate) fn wrap(text: &str, first: usize, rest: usize) -> Vec<String> {
     lines
 }
 
-/// A path in at most `room` characters: its end is what tells.
+/// Shortens a path to `room` characters; its end is the most informative part.
 pub(crate) fn shortened(path: &Path, room: usize) -> String {
     let text = visible(&path.to_string_lossy());
     let length = text.chars().count();
@@ -358,7 +358,7 @@ impl Page {
         self.paragraph(text, 0, 2, Some(colour));
     }
 
-    /// A line below a title, wrapped with an indent.
+    /// A paragraph below a title, wrapped and indented.
     fn entry(&mut self, text: &str) {
         self.paragraph(text, 2, 6, None);
     }
@@ -381,7 +381,7 @@ impl Page {
     fn line(&mut self, label: &str, text: &str) {
         let label = visible(label);
         if label.chars().count() + 3 > self.label {
-            // A narrow screen has no room for two columns.
+            // A narrow screen has one column.
             self.paragraph(&format!("{label}: {text}"), 2, 6, None);
             return;
         }
@@ -394,7 +394,7 @@ impl Page {
         }
     }
 
-    /// Name, version, origin and path of what was found, one line each.
+    /// Name, version, origin and path of each finding, one per line.
     fn table(&mut self, rows: &[&Item]) {
         let widest = |cells: &mut dyn Iterator<Item = usize>| cells.max().unwrap_or(0);
         let name = widest(&mut rows.iter().map(|item| item.name.chars().count()))
@@ -457,8 +457,7 @@ impl Page {
         }
     }
 
-    /// One step of a fix. A command too long for its line is cut so that it can still be copied: a shell goes on
-    /// after a backslash.
+    /// One step of a fix. A long command is wrapped after backslashes, so that it can be copied.
     fn fix(&mut self, label: &str, fix: &Fix) {
         let indent = 5 + label.chars().count();
         let room = self.style.width - indent;

@@ -1,19 +1,19 @@
-//! What an examination found, as data. The names of the fields are those of the JSON, and stay.
+//! The report as data. The field names are those of the JSON, and stable.
 
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize, Serializer};
 
-/// The version of the JSON's fields: raised when one is taken away or changes its meaning, not when one is added.
+/// The version of the JSON format: raised when a field is removed or changes its meaning, not when one is added.
 pub const FORMAT: u32 = 1;
 
-/// Everything an examination found. `Display` is the screen, [`Report::to_json`] the same for programs.
+/// The result of an examination. `Display` renders it as text, [`Report::to_json`] as JSON.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Report {
     /// [`FORMAT`].
     pub format: u32,
-    /// Whether the main job can run: a kernel was compiled, loaded and launched, its result was right, and no
-    /// problem of severity [`Severity::Error`] was found.
+    /// Whether kernels run: one was compiled, loaded and launched with the correct result, and there is no problem of
+    /// severity [`Severity::Error`].
     pub ok: bool,
     /// Cupyrite itself.
     pub cupyrite: Cupyrite,
@@ -21,11 +21,11 @@ pub struct Report {
     pub interpreter: Option<Interpreter>,
     /// The machine.
     pub platform: Machine,
-    /// Where driver calls go.
+    /// The driver that serves this process.
     pub device: Choice,
     /// The NVIDIA driver.
     pub driver: Driver,
-    /// The devices, in the order of their ordinals; the first one is used for the proof.
+    /// The devices, by ordinal; the probe uses the first one.
     pub devices: Vec<DeviceInfo>,
     /// Whether a kernel could be run.
     pub proof: Proof,
@@ -35,24 +35,24 @@ pub struct Report {
     pub headers: Vec<Item>,
     /// Every command-line tool in the table.
     pub tools: Vec<Item>,
-    /// Environment variables that matter and are set, by name.
+    /// Relevant environment variables that are set, by name.
     pub variables: Vec<Variable>,
-    /// Installed packages that matter, in the order of the module path.
+    /// Relevant installed packages, in the order of the module path.
     pub packages: Vec<Package>,
-    /// Which file Python takes for each module of Cupyrite; empty in a Rust program.
+    /// The file that Python imports for each module of Cupyrite; empty in a Rust program.
     pub modules: Vec<ModuleOrigin>,
-    /// What is wrong, the worst first.
+    /// The problems, the most severe first.
     pub problems: Vec<Problem>,
 }
 
 impl Report {
-    /// The report as JSON on several lines. Paths and values that are not UTF-8 have U+FFFD in them.
+    /// The report as indented JSON. Invalid UTF-8 in paths and values is replaced by U+FFFD.
     pub fn to_json(&self) -> String {
         // Cannot fail: every key is a string and every path is written lossily.
         serde_json::to_string_pretty(self).unwrap_or_default()
     }
 
-    /// The problem with this code, if it was found.
+    /// The problem with this code, if there is one.
     pub fn problem(&self, code: &str) -> Option<&Problem> {
         self.problems.iter().find(|problem| problem.code == code)
     }
@@ -75,10 +75,10 @@ pub struct Interpreter {
     pub implementation: String,
     /// Such as `3.12.3`.
     pub version: String,
-    /// The program; `None` where an embedding program does not say.
+    /// The executable; `None` if an embedding program does not set it.
     #[serde(serialize_with = "optional_path")]
     pub executable: Option<PathBuf>,
-    /// The root of the environment that it serves.
+    /// The root of its environment.
     #[serde(serialize_with = "optional_path")]
     pub prefix: Option<PathBuf>,
 }
@@ -90,7 +90,7 @@ pub struct Machine {
     pub name: String,
     /// Windows Subsystem for Linux.
     pub wsl: bool,
-    /// Whether this looks like the inside of a container.
+    /// Whether this seems to be a container.
     pub container: bool,
     /// NVIDIA's display controllers on the PCI bus, such as `0000:01:00.0`. A container sees those of its host.
     pub pci_gpus: Vec<String>,
@@ -98,16 +98,16 @@ pub struct Machine {
     pub device_files: Vec<String>,
 }
 
-/// Where driver calls go.
+/// The driver that serves this process.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Choice {
-    /// `gpu` or `cpu`; `None` where nothing could be chosen.
+    /// `gpu` or `cpu`; `None` if neither could be selected.
     pub backend: Option<Backend>,
-    /// Why, as a sentence without its full stop.
+    /// The reason, a sentence without a full stop.
     pub reason: Option<String>,
 }
 
-/// Who serves driver calls.
+/// The backend of driver calls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Backend {
@@ -120,12 +120,13 @@ pub enum Backend {
 /// The NVIDIA driver.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Driver {
-    /// Its library, where it was loaded; else where it would be found.
+    /// The path of its library: as loaded, else as found.
     #[serde(serialize_with = "optional_path")]
     pub path: Option<PathBuf>,
     /// The step of the search that found it, in the words of `cuda.pathfinder`.
     pub found_via: Option<String>,
-    /// The newest CUDA version that it speaks, from `cuDriverGetVersion`. That of the CPU device where it serves.
+    /// The newest CUDA version that it supports, from `cuDriverGetVersion`. With the CPU device, that device's
+    /// version.
     pub cuda: Option<Version>,
     /// The kernel module's own version, from `/proc/driver/nvidia/version`.
     pub kernel_module: Option<String>,
@@ -187,9 +188,9 @@ impl TryFrom<String> for Version {
 /// A device.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DeviceInfo {
-    /// Counted from 0.
+    /// The ordinal, counted from 0.
     pub ordinal: usize,
-    /// That of the CPU device begins with `CPU`.
+    /// The name; that of the CPU device begins with `CPU`.
     pub name: String,
     /// Such as `9.0`.
     pub compute_capability: Version,
@@ -197,64 +198,64 @@ pub struct DeviceInfo {
     pub memory: u64,
 }
 
-/// Whether a kernel could be compiled, loaded and launched, and what that took.
+/// Whether a kernel could be compiled, loaded and launched, and how long it took.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Proof {
-    /// Whether it could, with the right result.
+    /// Whether it succeeded with the correct result.
     pub ok: bool,
-    /// All of it together, from the choice of the device on.
+    /// Total duration, from the selection of the device on.
     pub milliseconds: f64,
-    /// What was done, in order.
+    /// The steps, in order.
     pub steps: Vec<Step>,
-    /// The step that kept the kernel from running, in words.
+    /// The step that failed, described.
     pub stopped_at: Option<String>,
     /// NVRTC's version, from `nvrtcVersion`.
     pub nvrtc: Option<Version>,
-    /// The step at which the driver, NVRTC or the kernel gave no answer within the deadline.
+    /// The step at which the deadline expired.
     pub hung_at: Option<String>,
-    /// Whether it ran in this process and not in a child ([`super::Facts::in_process`]). What hangs there cannot be
-    /// stopped: a program should then leave through `_exit`.
+    /// Whether it ran in this process and not in a child ([`super::Facts::in_process`]). A hang there cannot be
+    /// stopped: a program should then exit through `_exit`.
     pub in_process: bool,
 }
 
-/// One step of the proof.
+/// One step of the probe.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Step {
-    /// What was done, in words.
+    /// A description.
     pub name: String,
-    /// What it took.
+    /// Its duration.
     pub milliseconds: f64,
 }
 
-/// One thing of the tables that was looked for.
+/// A library, a set of headers or a tool.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Item {
     /// Its name: `nvrtc`, `nvcc`.
     pub name: String,
-    /// Whether it is there.
+    /// Whether it was found.
     pub state: State,
-    /// Where: a library's or a tool's file, the headers' folder.
+    /// Its path: the file of a library or tool, the folder of headers.
     #[serde(serialize_with = "optional_path")]
     pub path: Option<PathBuf>,
     /// The step of the search that found it, in the words of `cuda.pathfinder`.
     pub found_via: Option<String>,
-    /// Its version, as far as the files tell.
+    /// Its version, if the files contain it.
     pub version: Option<String>,
-    /// The CUDA major that it belongs to, where its name tells.
+    /// Its CUDA major, if the name contains it.
     pub major: Option<u32>,
-    /// For [`State::Broken`]: what is wrong with it.
+    /// For [`State::Broken`]: the problem.
     pub reason: Option<String>,
 }
 
-/// Whether something is there.
+/// Whether an item was found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum State {
-    /// It is.
+    /// Found.
     Found,
-    /// It lies in none of the places that are searched.
+    /// Not found in any searched location.
     Missing,
-    /// It is there and cannot be used.
+    /// Found, but unusable.
     Broken,
     /// NVIDIA does not make it for this platform.
     Unavailable,
@@ -279,11 +280,11 @@ pub struct Package {
     /// The folder that it is installed in.
     #[serde(serialize_with = "path")]
     pub location: PathBuf,
-    /// How many of its files are not there, or hold what another package wrote. `None` without a readable list.
+    /// Number of its files that are missing or overwritten by another package; `None` without a readable list.
     pub damaged: Option<usize>,
 }
 
-/// Which file Python takes for a module.
+/// The file that Python imports for a module.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ModuleOrigin {
     /// Its full name: `cuda.bindings.driver`.
@@ -291,56 +292,56 @@ pub struct ModuleOrigin {
     /// The file that would be imported; `None` if there is none.
     #[serde(serialize_with = "optional_path")]
     pub file: Option<PathBuf>,
-    /// The package that the file belongs to by its contents: `cupyrite`, `cuda-bindings`, ...; `None` if no
-    /// package's list tells.
+    /// The package that the file belongs to by its content: `cupyrite`, `cuda-bindings`, ...; `None` if no package's
+    /// list contains it.
     pub package: Option<String>,
-    /// Whether that is Cupyrite's own file, as it was installed.
+    /// Whether it is Cupyrite's own file, unmodified.
     pub ours: bool,
 }
 
-/// How bad a problem is.
+/// The severity of a problem.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Severity {
-    /// The main job cannot run, or what runs is not Cupyrite.
+    /// Kernels cannot run, or another package's modules are imported.
     Error,
-    /// The main job can run; something else cannot, or will surprise.
+    /// Kernels run; something else does not, or may surprise.
     Warning,
-    /// Worth knowing.
+    /// For information.
     Note,
 }
 
-/// Something wrong, with what to do about it.
+/// A problem and its fix.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Problem {
     /// A stable name: `nvrtc-missing`. All of them are in docs/doctor.md.
     pub code: &'static str,
-    /// How bad it is.
+    /// Its severity.
     pub severity: Severity,
-    /// What is wrong, in a sentence without its full stop.
+    /// The problem, a sentence without a full stop.
     pub what: String,
-    /// What shows it and what follows from it.
+    /// The evidence and the consequences.
     pub why: String,
-    /// What would fix it: the way to take first. What follows belongs to it, or its words begin with "or".
+    /// The fix, in steps. A step belongs to the preceding one, unless its text begins with "or".
     pub fix: Vec<Fix>,
 }
 
-/// One step of a fix: words, a command for the shell, or both.
+/// One step of a fix: text, a shell command, or both.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Fix {
-    /// What to do, or what the command is for; may be empty where there is a command.
+    /// What to do, or the purpose of the command; may be empty if there is a command.
     pub words: String,
-    /// For the shell.
+    /// The shell command.
     pub command: Option<String>,
 }
 
 impl Fix {
-    /// A command that needs no words.
+    /// A command without text.
     pub fn command(command: impl Into<String>) -> Fix {
         Fix::advice_with_command("", command)
     }
 
-    /// Words without a command.
+    /// Text without a command.
     pub fn advice(words: impl Into<String>) -> Fix {
         Fix {
             words: words.into(),
@@ -348,7 +349,7 @@ impl Fix {
         }
     }
 
-    /// A command and what it is for.
+    /// A command and its purpose.
     pub fn advice_with_command(words: impl Into<String>, command: impl Into<String>) -> Fix {
         Fix {
             words: words.into(),

@@ -1,4 +1,4 @@
-//! Environment variables: which matter, and which cannot be right.
+//! Environment variables: the relevant ones, and invalid values.
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
@@ -9,7 +9,7 @@ use cupyrite_pathfinder::table;
 
 use super::report::{Fix, Problem, Severity, Variable};
 
-/// The process's variables, or a made-up set.
+/// The process's variables, or a test's.
 pub(crate) type Variables = BTreeMap<OsString, OsString>;
 
 /// Cupyrite's own variables (docs/environment.md), without `CUPYRITE_LIB_<NAME>`.
@@ -29,7 +29,7 @@ const OWN: &[&str] = &[
 ];
 const LIB: &str = "CUPYRITE_LIB_";
 
-/// Others that change what is found or how the driver behaves.
+/// Others that affect the search or the driver.
 const OTHERS: &[&str] = &[
     "CONDA_PREFIX",
     "CUDA_CACHE_DISABLE",
@@ -53,10 +53,10 @@ const OTHERS: &[&str] = &[
     "VIRTUAL_ENV",
 ];
 
-/// Those that name the root of a toolkit, in the order in which they count.
+/// Those that name the root of a toolkit, by precedence.
 const TOOLKITS: [&str; 2] = ["CUDA_PATH", "CUDA_HOME"];
 
-/// What is set of those that matter, by name.
+/// The relevant variables that are set, by name.
 pub(crate) fn that_matter(variables: &Variables) -> Vec<Variable> {
     let products = product_variables();
     variables
@@ -89,7 +89,7 @@ pub(crate) fn value<'a>(variables: &'a Variables, name: &str) -> Option<&'a OsSt
         .filter(|value| !value.is_empty())
 }
 
-/// What cannot be right.
+/// Invalid values.
 pub(crate) fn problems(variables: &Variables, files: &dyn FileSystem) -> Vec<Problem> {
     let mut found = Vec::new();
     for (name, given) in variables {
@@ -153,7 +153,7 @@ fn unknown(name: &str) -> Problem {
     }
 }
 
-/// A path that leads nowhere.
+/// A path that does not exist.
 fn path_problem(
     name: &str,
     path: &Path,
@@ -204,7 +204,7 @@ fn path_problem(
     })
 }
 
-/// Variables that hold a number, or one of a few words.
+/// Variables with a number or one of a few words.
 fn numbers(variables: &Variables) -> Vec<Problem> {
     let mut found = Vec::new();
     let mut invalid = |name: &str, given: &OsStr, right: &str| {
@@ -264,7 +264,7 @@ fn closest(given: &str, candidates: impl Iterator<Item = String>) -> String {
         .unwrap_or_default()
 }
 
-/// Levenshtein's distance.
+/// Levenshtein distance.
 fn distance(a: &str, b: &str) -> usize {
     let b: Vec<char> = b.chars().collect();
     let mut row: Vec<usize> = (0..=b.len()).collect();

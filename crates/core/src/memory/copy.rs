@@ -84,7 +84,7 @@ pub unsafe fn copy_async(
     stream.call(|| {
         if *options != CopyOptions::default() {
             // SAFETY: the caller's contract.
-            let done = unsafe { copy_attributed(destination, source, bytes, stream, options) };
+            let done = unsafe { copy_with_attributes(destination, source, bytes, stream, options) };
             if let Some(result) = done {
                 return result;
             }
@@ -104,14 +104,14 @@ pub unsafe fn copy_async(
 /// # Safety
 ///
 /// Same as [`copy_async`].
-unsafe fn copy_attributed(
+unsafe fn copy_with_attributes(
     mut destination: CUdeviceptr,
     mut source: CUdeviceptr,
     mut bytes: usize,
     stream: &Stream,
     options: &CopyOptions,
 ) -> Option<Result<()>> {
-    if is_a_default(stream) {
+    if has_default_handle(stream) {
         return None;
     }
     let mut attributes = options.attributes();
@@ -126,9 +126,9 @@ unsafe fn copy_attributed(
             &mut attributes,
             handle
         ));
-        available(one)
+        if_supported(one)
             .or_else(|| {
-                available(driver!(cuMemcpyBatchAsync(
+                if_supported(driver!(cuMemcpyBatchAsync(
                     &mut destination,
                     &mut source,
                     &mut bytes,
@@ -141,7 +141,7 @@ unsafe fn copy_attributed(
             })
             .or_else(|| {
                 let mut failed = usize::MAX;
-                available(driver!(cuMemcpyBatchAsync_cuda12(
+                if_supported(driver!(cuMemcpyBatchAsync_cuda12(
                     &mut destination,
                     &mut source,
                     &mut bytes,
@@ -158,7 +158,7 @@ unsafe fn copy_attributed(
 
 /// Whether the handle is that of a default stream: 0 or 1 for the legacy one, 2 for the per-thread one
 /// (`CU_STREAM_LEGACY`, `CU_STREAM_PER_THREAD`).
-fn is_a_default(stream: &Stream) -> bool {
+fn has_default_handle(stream: &Stream) -> bool {
     const LAST_DEFAULT: usize = 2;
     stream.handle().addr() <= LAST_DEFAULT
 }
@@ -203,9 +203,9 @@ pub unsafe fn copy_batch_async(
     if copies.is_empty() {
         return Ok(());
     }
-    if !is_a_default(stream) && !is_capturing(stream)? {
+    if !has_default_handle(stream) && !is_capturing(stream)? {
         // SAFETY: the caller's contract.
-        let done = stream.call(|| match unsafe { copy_together(&copies, stream) } {
+        let done = stream.call(|| match unsafe { copy_batch(&copies, stream) } {
             Some(result) => result.map(|()| true),
             None => Ok(false),
         })?;
@@ -225,10 +225,7 @@ pub unsafe fn copy_batch_async(
 /// # Safety
 ///
 /// Same as [`copy_batch_async`].
-unsafe fn copy_together(
-    copies: &[(CopyRange, CopyOptions)],
-    stream: &Stream,
-) -> Option<Result<()>> {
+unsafe fn copy_batch(copies: &[(CopyRange, CopyOptions)], stream: &Stream) -> Option<Result<()>> {
     let count = copies.len();
     let mut destinations: Vec<CUdeviceptr> = copies.iter().map(|copy| copy.0.0).collect();
     let mut sources: Vec<CUdeviceptr> = copies.iter().map(|copy| copy.0.1).collect();
@@ -253,9 +250,9 @@ unsafe fn copy_together(
             attributes.len(),
             stream.handle()
         ));
-        available(done).or_else(|| {
+        if_supported(done).or_else(|| {
             let mut failed = usize::MAX;
-            available(driver!(cuMemcpyBatchAsync_cuda12(
+            if_supported(driver!(cuMemcpyBatchAsync_cuda12(
                 destinations.as_mut_ptr(),
                 sources.as_mut_ptr(),
                 sizes.as_mut_ptr(),
@@ -271,7 +268,7 @@ unsafe fn copy_together(
 }
 
 /// `None` for errors that mean that the driver lacks the call.
-pub(crate) fn available(result: Result<()>) -> Option<Result<()>> {
+pub(crate) fn if_supported(result: Result<()>) -> Option<Result<()>> {
     match result {
         Err(
             Error::Load(_)
@@ -422,13 +419,13 @@ pub struct PointerInfo {
 ///
 /// The driver's error; an unknown address is not an error.
 pub fn pointer_info(address: CUdeviceptr) -> Result<PointerInfo> {
-    let (kind, managed, ordinal) = match ask(address) {
+    let (kind, managed, ordinal) = match query_pointer(address) {
         Err(Error::Driver {
             status: CUresult::CUDA_ERROR_INVALID_CONTEXT | CUresult::CUDA_ERROR_NOT_INITIALIZED,
             ..
         }) => match Device::retained().next() {
             // Addresses are the same in all contexts of a process, so any of them will do.
-            Some(context) => context.with_current(|| ask(address))?,
+            Some(context) => context.with_current(|| query_pointer(address))?,
             // A driver that was not used knows no memory.
             None => (0, 0, -1),
         },
@@ -450,7 +447,7 @@ pub fn pointer_info(address: CUdeviceptr) -> Result<PointerInfo> {
 }
 
 /// Memory type, managed flag and device ordinal, as integers.
-fn ask(address: CUdeviceptr) -> Result<(c_uint, c_uint, c_int)> {
+fn query_pointer(address: CUdeviceptr) -> Result<(c_uint, c_uint, c_int)> {
     type A = CUpointer_attribute;
     let (mut kind, mut managed, mut ordinal): (c_uint, c_uint, c_int) = (0, 0, -1);
     let mut attributes = [

@@ -190,7 +190,7 @@ impl Stream {
             fn wait(&self) -> Result<()> {
                 // The borrows end now, also while another thread captures.
                 let _relaxed = RelaxedCapture::enter();
-                within(self.1, || self.0.synchronize())
+                with_optional_context(self.1, || self.0.synchronize())
             }
         }
         impl Drop for Finish<'_> {
@@ -229,7 +229,7 @@ impl<'scope, 'env> StreamScope<'scope, 'env> {
     ///
     /// [`Error::InvalidArgument`] if the lengths differ or the stream is being captured; otherwise the driver's error.
     pub fn upload<T: DeviceCopy>(&self, data: &'env [T], to: &'env Buffer<T>) -> Result<()> {
-        same("StreamScope::upload", "data", data.len(), to.len())?;
+        check_length("StreamScope::upload", "data", data.len(), to.len())?;
         self.copy(to.address(), data.as_ptr() as u64, size_of_val(data))
     }
 
@@ -239,13 +239,13 @@ impl<'scope, 'env> StreamScope<'scope, 'env> {
     ///
     /// Same as [`StreamScope::upload`].
     pub fn download<T: DeviceCopy>(&self, from: &'env Buffer<T>, out: &'env mut [T]) -> Result<()> {
-        same("StreamScope::download", "out", out.len(), from.len())?;
+        check_length("StreamScope::download", "out", out.len(), from.len())?;
         let bytes = size_of_val(out);
         self.copy(out.as_mut_ptr() as u64, from.address(), bytes)
     }
 
     fn copy(&self, destination: CUdeviceptr, source: CUdeviceptr, bytes: usize) -> Result<()> {
-        within(self.context, || {
+        with_optional_context(self.context, || {
             if is_capturing(self.stream)? {
                 // The copy would run when the graph is launched, after the borrow.
                 let problem = "is being captured; a graph borrows nothing";
@@ -260,14 +260,17 @@ impl<'scope, 'env> StreamScope<'scope, 'env> {
 }
 
 /// Runs `body`, with a context current if one is given.
-fn within<R>(context: Option<&Context>, body: impl FnOnce() -> Result<R>) -> Result<R> {
+fn with_optional_context<R>(
+    context: Option<&Context>,
+    body: impl FnOnce() -> Result<R>,
+) -> Result<R> {
     match context {
         Some(context) => context.with_current(body),
         None => body(),
     }
 }
 
-fn same(function: &'static str, parameter: &str, given: usize, len: usize) -> Result<()> {
+fn check_length(function: &'static str, parameter: &str, given: usize, len: usize) -> Result<()> {
     if given == len {
         return Ok(());
     }

@@ -10,7 +10,7 @@ use cupyrite_sys::driver::{
 
 use crate::context::device::Device;
 use crate::error::{Error, Result, driver};
-use crate::memory::copy::available;
+use crate::memory::copy::if_supported;
 use crate::memory::location::MemoryLocation;
 use crate::stream::Stream;
 
@@ -30,7 +30,7 @@ pub enum Advice {
 pub type MemoryRange = (CUdeviceptr, usize);
 
 /// Runs a call that needs any current context: the current one, else one of the first device.
-fn in_a_context<T>(body: impl Fn() -> Result<T>) -> Result<T> {
+fn with_any_context<T>(body: impl Fn() -> Result<T>) -> Result<T> {
     match body() {
         Err(Error::Driver {
             status: CUresult::CUDA_ERROR_INVALID_CONTEXT | CUresult::CUDA_ERROR_NOT_INITIALIZED,
@@ -63,18 +63,20 @@ pub fn advise(range: MemoryRange, advice: Advice) -> Result<()> {
     };
     // Advice without a location needs a valid one nevertheless.
     let location = location.unwrap_or(MemoryLocation::Host);
-    in_a_context(|| {
+    with_any_context(|| {
         // SAFETY: advice changes no contents; the driver rejects ranges that are not managed memory.
         let done = unsafe { driver!(cuMemAdvise(range.0, range.1, what, location.to_raw())) };
-        available(done).unwrap_or_else(|| {
-            let device = location.as_device().ok_or_else(|| no_nodes("advise"))?;
+        if_supported(done).unwrap_or_else(|| {
+            let device = location
+                .as_device()
+                .ok_or_else(|| numa_unsupported("advise"))?;
             // SAFETY: as above.
             unsafe { driver!(cuMemAdvise_cuda12(range.0, range.1, what, device)) }
         })
     })
 }
 
-fn no_nodes(function: &'static str) -> Error {
+fn numa_unsupported(function: &'static str) -> Error {
     Error::Unsupported {
         function,
         problem: "this driver is older than CUDA 12.2 and knows no NUMA nodes of the host"
@@ -83,8 +85,8 @@ fn no_nodes(function: &'static str) -> Error {
 }
 
 /// An integer attribute of a range.
-fn number(range: MemoryRange, attribute: CUmem_range_attribute) -> Result<c_int> {
-    in_a_context(|| {
+fn range_attribute(range: MemoryRange, attribute: CUmem_range_attribute) -> Result<c_int> {
+    with_any_context(|| {
         let mut value: c_int = 0;
         let place = (&raw mut value).cast::<c_void>();
         // SAFETY: `place` has the four bytes that are passed as its size.
@@ -108,23 +110,23 @@ fn number(range: MemoryRange, attribute: CUmem_range_attribute) -> Result<c_int>
 /// The driver's error: `CUDA_ERROR_INVALID_VALUE` for memory that is not managed. Source: `cuMemRangeGetAttribute`.
 pub fn is_read_mostly(range: MemoryRange) -> Result<bool> {
     let attribute = CUmem_range_attribute::CU_MEM_RANGE_ATTRIBUTE_READ_MOSTLY;
-    Ok(number(range, attribute)? != 0)
+    Ok(range_attribute(range, attribute)? != 0)
 }
 
 /// A location attribute: type and id, or the device only before CUDA 12.2.
-fn place(
+fn range_location(
     range: MemoryRange,
     kind: CUmem_range_attribute,
     id: CUmem_range_attribute,
     device: CUmem_range_attribute,
 ) -> Result<Option<MemoryLocation>> {
     const CPU: c_int = -1;
-    match number(range, kind) {
+    match range_attribute(range, kind) {
         Ok(kind) => {
             let kind = CUmemLocationType(kind.cast_unsigned());
-            Ok(MemoryLocation::from_raw(kind, number(range, id)?))
+            Ok(MemoryLocation::from_raw(kind, range_attribute(range, id)?))
         }
-        Err(_) => Ok(match number(range, device)? {
+        Err(_) => Ok(match range_attribute(range, device)? {
             CPU => Some(MemoryLocation::Host),
             ordinal => usize::try_from(ordinal).ok().map(MemoryLocation::Device),
         }),
@@ -138,7 +140,7 @@ fn place(
 /// Same as [`is_read_mostly`].
 pub fn preferred_location(range: MemoryRange) -> Result<Option<MemoryLocation>> {
     type A = CUmem_range_attribute;
-    place(
+    range_location(
         range,
         A::CU_MEM_RANGE_ATTRIBUTE_PREFERRED_LOCATION_TYPE,
         A::CU_MEM_RANGE_ATTRIBUTE_PREFERRED_LOCATION_ID,
@@ -153,7 +155,7 @@ pub fn preferred_location(range: MemoryRange) -> Result<Option<MemoryLocation>> 
 /// Same as [`is_read_mostly`].
 pub fn last_prefetch_location(range: MemoryRange) -> Result<Option<MemoryLocation>> {
     type A = CUmem_range_attribute;
-    place(
+    range_location(
         range,
         A::CU_MEM_RANGE_ATTRIBUTE_LAST_PREFETCH_LOCATION_TYPE,
         A::CU_MEM_RANGE_ATTRIBUTE_LAST_PREFETCH_LOCATION_ID,
@@ -172,7 +174,7 @@ pub fn accessed_by(range: MemoryRange) -> Result<Vec<MemoryLocation>> {
     // Room for every device and the host.
     let mut found = vec![NOBODY; Device::count()? + 1];
     let (place, bytes) = (found.as_mut_ptr(), size_of_val(found.as_slice()));
-    in_a_context(|| {
+    with_any_context(|| {
         let attribute = CUmem_range_attribute::CU_MEM_RANGE_ATTRIBUTE_ACCESSED_BY;
         // SAFETY: `place` has `bytes` bytes.
         unsafe {
@@ -234,7 +236,7 @@ impl Batch {
 }
 
 /// Checks that there is one location for each range, or one for all.
-fn check_places(function: &'static str, ranges: usize, places: &[MemoryLocation]) -> Result<()> {
+fn check_locations(function: &'static str, ranges: usize, places: &[MemoryLocation]) -> Result<()> {
     if places.len() == 1 || places.len() == ranges {
         return Ok(());
     }
@@ -258,10 +260,10 @@ fn prefetch_one(range: MemoryRange, place: MemoryLocation, stream: &Stream) -> R
             stream.handle()
         ))
     };
-    available(done).unwrap_or_else(|| {
+    if_supported(done).unwrap_or_else(|| {
         let device = place
             .as_device()
-            .ok_or_else(|| no_nodes("prefetch_async"))?;
+            .ok_or_else(|| numa_unsupported("prefetch_async"))?;
         // SAFETY: as above.
         unsafe {
             driver!(cuMemPrefetchAsync_cuda12(
@@ -285,7 +287,7 @@ pub fn prefetch_async(
     places: &[MemoryLocation],
     stream: &Stream,
 ) -> Result<()> {
-    check_places("prefetch_async", ranges.len(), places)?;
+    check_locations("prefetch_async", ranges.len(), places)?;
     let batch = Batch::of(ranges, places);
     stream.call(|| {
         // The batched call rejects default streams; the single one accepts them.
@@ -303,7 +305,7 @@ pub fn prefetch_async(
                     stream.handle()
                 ))
             };
-            if let Some(done) = available(done) {
+            if let Some(done) = if_supported(done) {
                 return done;
             }
         }
@@ -349,7 +351,7 @@ pub unsafe fn discard_async(ranges: &[MemoryRange], stream: &Stream) -> Result<(
                 stream.handle()
             ))
         };
-        available(done).unwrap_or_else(|| Err(cannot_discard("discard_async")))
+        if_supported(done).unwrap_or_else(|| Err(cannot_discard("discard_async")))
     })
 }
 
@@ -368,7 +370,7 @@ pub unsafe fn discard_and_prefetch_async(
     places: &[MemoryLocation],
     stream: &Stream,
 ) -> Result<()> {
-    check_places("discard_and_prefetch_async", ranges.len(), places)?;
+    check_locations("discard_and_prefetch_async", ranges.len(), places)?;
     let batch = Batch::of(ranges, places);
     if batch.addresses.is_empty() {
         return Ok(());
@@ -387,6 +389,6 @@ pub unsafe fn discard_and_prefetch_async(
                 stream.handle()
             ))
         };
-        available(done).unwrap_or_else(|| Err(cannot_discard("discard_and_prefetch_async")))
+        if_supported(done).unwrap_or_else(|| Err(cannot_discard("discard_and_prefetch_async")))
     })
 }

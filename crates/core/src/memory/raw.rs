@@ -22,7 +22,7 @@ use crate::stream::usage::StreamUsage;
 
 /// The origin of an allocation. A pool, the common case, needs no second pointer.
 #[derive(Clone, Debug)]
-pub(crate) enum Source {
+pub(crate) enum AllocationSource {
     Pool(MemoryPool),
     Resource(Arc<dyn MemoryResource>),
 }
@@ -41,7 +41,7 @@ pub struct DeviceBuffer {
     usage: StreamUsage,
     /// The context of the deallocation stream, if the stream alone does not imply it.
     context: Option<Context>,
-    source: Source,
+    source: AllocationSource,
     /// The device to which default streams belong.
     home: Device,
     generation: ForkGeneration,
@@ -128,7 +128,7 @@ impl SimpleAllocation {
             Err(error) => {
                 crate::hint::cold_path();
                 // SAFETY: as above; the driver refused the call for lack of a context.
-                let again = stream.call_again(error, &|| unsafe {
+                let again = stream.retry_with_context(error, &|| unsafe {
                     driver!(cuMemFreeAsync(address, stream.handle()))
                 });
                 // Boxed: errors are large, and rare.
@@ -160,22 +160,27 @@ impl DeviceBuffer {
         } else {
             resource.rounded(bytes)?
         };
-        Self::from_source(Source::Resource(resource), home, bytes, stream.clone())
+        Self::from_source(
+            AllocationSource::Resource(resource),
+            home,
+            bytes,
+            stream.clone(),
+        )
     }
 
     fn from_source(
-        source: Source,
+        source: AllocationSource,
         home: Device,
         bytes: usize,
         stream: Stream,
     ) -> Result<DeviceBuffer> {
         let (mut address, mut context) = (0, None);
         if bytes != 0 {
-            let (known, _entered) = home_of(&stream, home)?;
+            let (known, _entered) = enter_allocation_context(&stream, home)?;
             context = known;
             address = match &source {
-                Source::Pool(pool) => pool.take(bytes, &stream)?,
-                Source::Resource(resource) => resource.allocate(bytes, &stream)?,
+                AllocationSource::Pool(pool) => pool.take(bytes, &stream)?,
+                AllocationSource::Resource(resource) => resource.allocate(bytes, &stream)?,
             };
         }
         let taken = RawAllocation {
@@ -183,13 +188,15 @@ impl DeviceBuffer {
             context,
             home,
         };
-        Ok(DeviceBuffer::of(source, taken, bytes, stream))
+        Ok(DeviceBuffer::from_raw_allocation(
+            source, taken, bytes, stream,
+        ))
     }
 
     /// The owner of memory that was just allocated from `source` for work of `stream`.
     #[inline(always)]
-    pub(crate) fn of(
-        source: Source,
+    pub(crate) fn from_raw_allocation(
+        source: AllocationSource,
         taken: RawAllocation,
         bytes: usize,
         stream: Stream,
@@ -208,8 +215,8 @@ impl DeviceBuffer {
     }
 
     /// Owns existing memory, freed in stream order on `stream`; freed also if this returns an error.
-    pub(crate) fn adopted(
-        source: Source,
+    pub(crate) fn from_existing(
+        source: AllocationSource,
         home: Device,
         address: CUdeviceptr,
         size: usize,
@@ -224,7 +231,7 @@ impl DeviceBuffer {
             home,
             generation: ForkGeneration::current(),
         };
-        buffer.context = home_of(stream, home)?.0;
+        buffer.context = enter_allocation_context(stream, home)?.0;
         Ok(buffer)
     }
 
@@ -235,7 +242,7 @@ impl DeviceBuffer {
         self.address != 0
             && self.generation.is_current()
             && self.context.is_none()
-            && matches!(&self.source, Source::Pool(pool) if pool.imports().is_none())
+            && matches!(&self.source, AllocationSource::Pool(pool) if pool.imports().is_none())
             && self.usage.is_single_owned_stream()
     }
 
@@ -261,7 +268,7 @@ impl DeviceBuffer {
     #[doc(hidden)]
     #[inline(always)]
     pub unsafe fn read_simple(&self) -> SimpleAllocation {
-        let Source::Pool(pool) = &self.source else {
+        let AllocationSource::Pool(pool) = &self.source else {
             // SAFETY: the caller's contract.
             unsafe { std::hint::unreachable_unchecked() }
         };
@@ -297,12 +304,12 @@ impl DeviceBuffer {
             report(wait_before_free(stream, &others));
         }
         match &self.source {
-            Source::Pool(pool) => match pool.imports() {
+            AllocationSource::Pool(pool) => match pool.imports() {
                 Some(imports) => imports.release(address, stream),
                 // SAFETY: the pool allocated the address; it is freed once: `free` took it out.
                 None => unsafe { free_async(address, stream) },
             },
-            Source::Resource(resource) => {
+            AllocationSource::Resource(resource) => {
                 let _relaxed = RelaxedCapture::enter();
                 // SAFETY: the resource allocated the address; it is freed once: `free` took it out.
                 unsafe { resource.deallocate(address, self.size, stream) }
@@ -334,7 +341,7 @@ impl DeviceBuffer {
     ///
     /// The driver's error if it cannot tell the context of a stream; nothing is changed then.
     pub fn set_deallocation_stream(&mut self, stream: &Stream) -> Result<()> {
-        let (context, _entered) = home_of(stream, self.home)?;
+        let (context, _entered) = enter_allocation_context(stream, self.home)?;
         if stream.handle() != self.stream().handle() {
             self.context = context;
         }
@@ -354,7 +361,8 @@ impl DeviceBuffer {
     /// default streams are known to use it.
     #[inline]
     pub fn has_no_foreign_owner(&mut self) -> bool {
-        matches!(self.source, Source::Pool(_)) && self.usage.is_exclusive_and_not_foreign()
+        matches!(self.source, AllocationSource::Pool(_))
+            && self.usage.is_exclusive_and_not_foreign()
     }
 
     /// The streams known to use the memory.
@@ -383,16 +391,16 @@ impl DeviceBuffer {
     /// The pool of the memory; `None` for another resource.
     pub fn pool(&self) -> Option<&MemoryPool> {
         match &self.source {
-            Source::Pool(pool) => Some(pool),
-            Source::Resource(_) => None,
+            AllocationSource::Pool(pool) => Some(pool),
+            AllocationSource::Resource(_) => None,
         }
     }
 
     /// The device of the memory; `None` if it belongs to no particular device.
     pub fn device(&self) -> Option<Device> {
         match &self.source {
-            Source::Pool(pool) => pool.device(),
-            Source::Resource(resource) => resource.device(),
+            AllocationSource::Pool(pool) => pool.device(),
+            AllocationSource::Resource(resource) => resource.device(),
         }
     }
 
@@ -524,19 +532,19 @@ impl DeviceBuffer {
 /// A default stream belongs to the current context, which has to be one of the memory's device. The context of a
 /// borrowed stream is queried while its owner certainly keeps it.
 #[inline]
-pub(crate) fn home_of(
+pub(crate) fn enter_allocation_context(
     stream: &Stream,
     device: Device,
 ) -> Result<(Option<Context>, Option<ContextGuard>)> {
     if stream.is_owned() {
         Ok((None, None))
     } else {
-        home_of_others(stream, device)
+        enter_allocation_context_slow(stream, device)
     }
 }
 
 #[inline(never)]
-fn home_of_others(
+fn enter_allocation_context_slow(
     stream: &Stream,
     device: Device,
 ) -> Result<(Option<Context>, Option<ContextGuard>)> {

@@ -23,7 +23,7 @@ const MAX_PITCH: i64 = i32::MAX as i64;
 
 /// Two layouts simplified for 2D copies: rows of `width` bytes, a number of rows per call, and loops around the calls.
 #[derive(Debug, PartialEq, Eq)]
-struct Plan {
+struct CopyPlan {
     width: usize,
     /// The number of rows per call, and their pitches: destination, source.
     rows: (i64, i64, i64),
@@ -33,9 +33,9 @@ struct Plan {
     start: (i64, i64),
 }
 
-impl Plan {
+impl CopyPlan {
     /// Both layouts have the same shape and element size, and at least one element.
-    fn of(destination: &StridedLayout, source: &StridedLayout) -> Plan {
+    fn new(destination: &StridedLayout, source: &StridedLayout) -> CopyPlan {
         let item = destination.item_size() as i64;
         let mut start = (destination.offset_in_bytes(), source.offset_in_bytes());
         let mut axes: Vec<(i64, i64, i64)> = destination
@@ -81,7 +81,7 @@ impl Plan {
             .max_by_key(|(_, (extent, ..))| *extent)
             .map(|(axis, _)| axis);
         let rows = best.map_or((1, width, width), |axis| merged.remove(axis));
-        Plan {
+        CopyPlan {
             width: width.unsigned_abs() as usize,
             rows,
             loops: merged,
@@ -145,7 +145,7 @@ pub unsafe fn copy_strided(
             ),
         ));
     }
-    let plan = Plan::of(to, from);
+    let plan = CopyPlan::new(to, from);
     let mut indices = vec![0; plan.loops.len()];
     loop {
         let (mut to, mut from) = plan.start;
@@ -187,7 +187,7 @@ pub unsafe fn copy_strided(
 ///
 /// Same as [`copy_strided`].
 unsafe fn copy_rows(
-    plan: &Plan,
+    plan: &CopyPlan,
     (to, to_host): (CUdeviceptr, bool),
     (from, from_host): (CUdeviceptr, bool),
     stream: &Stream,
@@ -233,31 +233,31 @@ mod tests {
     }
 
     #[test]
-    fn plans_take_few_calls() {
+    fn plans_minimise_calls() {
         let dense = layout(&[2, 3, 4], None);
-        let whole = Plan::of(&dense, &dense);
+        let whole = CopyPlan::new(&dense, &dense);
         assert_eq!((whole.width, whole.rows.0, whole.loops.len()), (96, 1, 0));
         // Rows of a larger array.
-        let rows = Plan::of(&dense, &layout(&[2, 3, 4], Some(&[30, 10, 1])));
+        let rows = CopyPlan::new(&dense, &layout(&[2, 3, 4], Some(&[30, 10, 1])));
         assert_eq!(
             (rows.width, rows.rows, rows.loops.len()),
             (16, (6, 16, 40), 0)
         );
         // Backwards on both sides.
         let back = layout(&[2, 3, 4], Some(&[-12, -4, -1]));
-        let plan = Plan::of(&back, &back);
+        let plan = CopyPlan::new(&back, &back);
         assert_eq!(
             (plan.width, plan.start, plan.loops.len()),
             (96, (-92, -92), 0)
         );
         // A transposition: single elements, in lots.
-        let plan = Plan::of(&layout(&[30, 40], None), &layout(&[30, 40], Some(&[1, 30])));
+        let plan = CopyPlan::new(&layout(&[30, 40], None), &layout(&[30, 40], Some(&[1, 30])));
         assert_eq!(
             (plan.width, plan.rows, &plan.loops[..]),
             (4, (40, 4, 120), &[(30, 160, 4)][..])
         );
         // A row that is repeated has no pitch.
-        let plan = Plan::of(&layout(&[5, 4], None), &layout(&[5, 4], Some(&[0, 1])));
+        let plan = CopyPlan::new(&layout(&[5, 4], None), &layout(&[5, 4], Some(&[0, 1])));
         assert_eq!(
             (plan.width, plan.rows.0, &plan.loops[..]),
             (16, 1, &[(5, 16, 0)][..])

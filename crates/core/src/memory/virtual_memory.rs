@@ -27,7 +27,7 @@ use crate::stream::Stream;
 use crate::stream::capture::synchronize_unless_capturing;
 
 /// The error for an address that the resource did not allocate.
-fn not_mine(call: &'static str, address: CUdeviceptr) -> Error {
+fn unknown_address(call: &'static str, address: CUdeviceptr) -> Error {
     Error::Driver {
         call,
         status: CUresult::CUDA_ERROR_INVALID_VALUE,
@@ -337,7 +337,7 @@ impl VirtualMemoryResource {
         Ok(device.enter()?.0)
     }
 
-    fn make(&self, bytes: usize) -> Result<(CUdeviceptr, Block)> {
+    fn create_block(&self, bytes: usize) -> Result<(CUdeviceptr, Block)> {
         let options = &*self.options();
         let physical = vec![PhysicalMemory::new(bytes, options)?];
         let reserved = AddressReservation::new(bytes, options.alignment, options.address_hint)?;
@@ -374,7 +374,7 @@ impl VirtualMemoryResource {
         let total = own.rounded(bytes)?.max(options.rounded(bytes)?);
         let address = buffer.address;
         let Some(mut block) = self.lock().remove(&address) else {
-            return Err(not_mine("cuMemMap", address));
+            return Err(unknown_address("cuMemMap", address));
         };
         if total <= block.bytes {
             self.lock().insert(address, block);
@@ -457,14 +457,14 @@ impl VirtualMemoryResource {
 unsafe impl MemoryResource for VirtualMemoryResource {
     fn allocate(&self, bytes: usize, _: &Stream) -> Result<CUdeviceptr> {
         let _entered = self.enter()?;
-        let (address, block) = self.make(self.rounded(bytes)?)?;
+        let (address, block) = self.create_block(self.rounded(bytes)?)?;
         self.lock().insert(address, block);
         Ok(address)
     }
 
     unsafe fn deallocate(&self, address: CUdeviceptr, _: usize, stream: &Stream) -> Result<()> {
         let Some(block) = self.lock().remove(&address) else {
-            return Err(not_mine("cuMemUnmap", address));
+            return Err(unknown_address("cuMemUnmap", address));
         };
         let _relaxed = RelaxedCapture::enter();
         synchronize_unless_capturing(stream);

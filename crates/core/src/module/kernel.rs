@@ -71,7 +71,7 @@ impl Kernel {
             let problem = "is null; expected the handle of a kernel";
             return Err(Error::argument("Kernel::from_handle", "handle", problem));
         }
-        let library = library::of_kernel(handle).or(library);
+        let library = library::library_of_kernel(handle).or(library);
         Ok(Kernel {
             inner: Arc::new(Inner {
                 handle,

@@ -346,7 +346,7 @@ impl Kernel {
             return error;
         };
         if status == CUresult::CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE
-            && let Ok(most) = self.most_resident_blocks(stream, config)
+            && let Ok(most) = self.max_resident_blocks(stream, config)
         {
             let problem = format!(
                 "a cooperative launch of {} blocks of kernel `{}`, but no more than {most} of {} threads fit on the \
@@ -364,7 +364,8 @@ impl Kernel {
             CUresult::CUDA_ERROR_NOT_SUPPORTED,
         ];
         let found = if shape.contains(&status) {
-            self.what_is_wrong(stream, config).unwrap_or_default()
+            self.describe_invalid_config(stream, config)
+                .unwrap_or_default()
         } else {
             String::new()
         };
@@ -377,7 +378,7 @@ impl Kernel {
     }
 
     /// The number of blocks of a configuration that fit on the device at once.
-    fn most_resident_blocks(&self, stream: &Stream, config: &LaunchConfig) -> Result<u64> {
+    fn max_resident_blocks(&self, stream: &Stream, config: &LaunchConfig) -> Result<u64> {
         let threads: u64 = config.block.iter().map(|&n| u64::from(n)).product();
         let mut blocks: c_int = 0;
         stream.with_current(|| {
@@ -397,7 +398,7 @@ impl Kernel {
     }
 
     /// Describes why a configuration cannot be launched; empty if no reason is found.
-    fn what_is_wrong(&self, stream: &Stream, config: &LaunchConfig) -> Result<String> {
+    fn describe_invalid_config(&self, stream: &Stream, config: &LaunchConfig) -> Result<String> {
         use CUdevice_attribute as Limit;
         let mut text = String::new();
         let mut say = |sentence: std::fmt::Arguments<'_>| {

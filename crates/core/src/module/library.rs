@@ -58,7 +58,7 @@ impl Inner {
 impl Drop for Inner {
     fn drop(&mut self) {
         if !self.generation.is_current() {
-            // In a forked child nothing is called, and the lock may be somebody's who is not there.
+            // A forked child makes no driver calls, and a thread that it does not have may hold the lock.
             return;
         }
         let mut owners = owners();
@@ -87,7 +87,7 @@ fn owners() -> MutexGuard<'static, HashMap<usize, Weak<Inner>>> {
 }
 
 /// The library of a kernel handle, if it came from this crate and is loaded.
-pub(crate) fn of_kernel(kernel: CUkernel) -> Option<Library> {
+pub(crate) fn library_of_kernel(kernel: CUkernel) -> Option<Library> {
     let found = owners().get(&(kernel as usize)).cloned();
     let inner = found?.upgrade()?;
     // The driver reuses the handles of unloaded kernels.
@@ -95,13 +95,13 @@ pub(crate) fn of_kernel(kernel: CUkernel) -> Option<Library> {
 }
 
 /// The source of the code.
-enum Source<'a> {
+enum LoadSource<'a> {
     /// In memory, NUL-terminated.
     Memory(&'a [u8]),
     File(&'a CStr),
 }
 
-impl Source<'_> {
+impl LoadSource<'_> {
     fn load(&self, handle: &mut CUlibrary, log: Option<&mut [u8]>) -> Result<()> {
         let mut options = [
             CUjit_option::CU_JIT_ERROR_LOG_BUFFER,
@@ -118,7 +118,7 @@ impl Source<'_> {
         // NUL-terminated; the arrays have the length passed, and the log buffer its own.
         unsafe {
             match self {
-                Source::Memory(code) => driver!(cuLibraryLoadData(
+                LoadSource::Memory(code) => driver!(cuLibraryLoadData(
                     handle,
                     code.as_ptr().cast(),
                     options.as_mut_ptr(),
@@ -128,7 +128,7 @@ impl Source<'_> {
                     none.cast(),
                     0,
                 )),
-                Source::File(name) => driver!(cuLibraryLoadFromFile(
+                LoadSource::File(name) => driver!(cuLibraryLoadFromFile(
                     handle,
                     name.as_ptr(),
                     options.as_mut_ptr(),
@@ -162,7 +162,7 @@ impl Library {
         let mut owned = Vec::with_capacity(code.len() + 1);
         owned.extend_from_slice(code);
         owned.push(0);
-        Self::load_from(&Source::Memory(&owned))
+        Self::load_from(&LoadSource::Memory(&owned))
     }
 
     /// Loads a file with PTX text, a cubin or a fat binary.
@@ -183,10 +183,10 @@ impl Library {
                 log: format!("there is no file {}", path.display()),
             });
         }
-        Self::load_from(&Source::File(&name))
+        Self::load_from(&LoadSource::File(&name))
     }
 
-    fn load_from(source: &Source<'_>) -> Result<Library> {
+    fn load_from(source: &LoadSource<'_>) -> Result<Library> {
         // SAFETY: takes an integer; initialising twice does nothing.
         unsafe { driver!(cuInit(0))? };
         crate::fork::mark_driver_used();
@@ -253,16 +253,16 @@ impl Library {
         found.map_err(|e| match e.status() {
             Some(CUresult::CUDA_ERROR_NOT_FOUND) => {
                 let names = self.kernel_names().unwrap_or_default();
-                e.with_log(&missing(name, &names, "kernel", "the code"))
+                e.with_log(&describe_missing_name(name, &names, "kernel", "the code"))
             }
             _ => e,
         })?;
-        self.adopt(handle);
+        self.register_kernel(handle);
         Ok(Kernel::from_library(handle, name, self.clone()))
     }
 
     /// Registers a kernel handle of this library.
-    fn adopt(&self, kernel: CUkernel) {
+    fn register_kernel(&self, kernel: CUkernel) {
         let mut owners = owners();
         let weak = Arc::downgrade(&self.inner);
         let former = owners.insert(kernel as usize, weak);
@@ -409,7 +409,12 @@ fn text_of(log: &[u8]) -> String {
 }
 
 /// Describes a missing name: the most similar name, and the existing ones.
-pub(crate) fn missing(name: &str, names: &[String], what: &str, whose: &str) -> String {
+pub(crate) fn describe_missing_name(
+    name: &str,
+    names: &[String],
+    what: &str,
+    whose: &str,
+) -> String {
     const SHOWN: usize = 20;
     let mut text = format!("{whose} has no {what} `{name}`");
     if names.is_empty() {
@@ -460,17 +465,21 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_missing_name_gets_a_hint() {
+    fn a_missing_name_suggests_a_similar_one() {
         let names = ["saxpy", "daxpy", "copy"].map(String::from);
-        let text = missing("saxpi", &names, "kernel", "the code");
+        let text = describe_missing_name("saxpi", &names, "kernel", "the code");
         assert!(text.contains("did you mean `saxpy`?"), "{text}");
         assert!(text.contains("copy, daxpy, saxpy"), "{text}");
-        let text = missing("something_else", &names, "kernel", "the code");
+        let text = describe_missing_name("something_else", &names, "kernel", "the code");
         assert!(!text.contains("did you mean"), "{text}");
         let many: Vec<String> = (0..30).map(|i| format!("k{i:02}")).collect();
-        assert!(missing("q", &many, "kernel", "the code").ends_with("k19, and 10 more"));
+        assert!(
+            describe_missing_name("q", &many, "kernel", "the code").ends_with("k19, and 10 more")
+        );
         let mangled = ["_Z5scaleIfEvPT_".to_owned()];
-        assert!(missing("scale", &mangled, "kernel", "the code").contains("did you mean"));
+        assert!(
+            describe_missing_name("scale", &mangled, "kernel", "the code").contains("did you mean")
+        );
     }
 
     #[test]

@@ -271,7 +271,7 @@ impl ObjectCode {
         {
             return e;
         }
-        e.with_log(&library::missing(
+        e.with_log(&library::describe_missing_name(
             name,
             &expressions,
             "name",

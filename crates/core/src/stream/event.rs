@@ -113,7 +113,7 @@ impl UniqueEvent {
     #[inline(always)]
     pub(crate) fn create_here(context: Context, options: &EventOptions) -> Result<UniqueEvent> {
         if options.ipc && options.timing {
-            return Err(timed_and_shared());
+            return Err(timed_ipc_error());
         }
         let flags = options.flags();
         let mut handle: CUevent = std::ptr::null_mut();
@@ -135,7 +135,7 @@ impl UniqueEvent {
         let inner = ManuallyDrop::new(self.inner);
         // SAFETY: read once; `inner` is not used or dropped again, and its other fields own nothing.
         let context = unsafe { std::ptr::read(&raw const inner.context) };
-        end(inner.handle, inner.created, &context);
+        destroy_event(inner.handle, inner.created, &context);
     }
 
     /// Converts to an event that can be cloned.
@@ -159,7 +159,7 @@ impl UniqueEvent {
 }
 
 #[cold]
-fn timed_and_shared() -> Error {
+fn timed_ipc_error() -> Error {
     Error::argument(
         "Event::new",
         "options",
@@ -175,21 +175,23 @@ unsafe impl Sync for Inner {}
 impl Drop for Inner {
     #[inline]
     fn drop(&mut self) {
-        end(self.handle, self.created, &self.context);
+        destroy_event(self.handle, self.created, &self.context);
     }
 }
 
 /// Destroys an event.
 #[inline(always)]
-fn end(handle: CUevent, created: u32, context: &Context) {
-    if !context.is_here() || OwnedKind::Event.is_destroyed(handle, context.handle(), created) {
+fn destroy_event(handle: CUevent, created: u32, context: &Context) {
+    if !context.is_current_process()
+        || OwnedKind::Event.is_destroyed(handle, context.handle(), created)
+    {
         return;
     }
     // SAFETY: `UniqueEvent::create` or `Event::open` created the handle; it is destroyed once, here.
     if let Err(error) = unsafe { driver!(owned cuEventDestroy(handle)) } {
         // SAFETY: as above; runs only if the driver refused the call for lack of a context.
         let again = || unsafe { driver!(owned cuEventDestroy(handle)) };
-        report(context.call_again(error, &again));
+        report(context.retry_with_context(error, &again));
     }
 }
 

@@ -56,10 +56,10 @@ struct Inner {
     handle: CUstream,
     /// [`OwnedKind::epoch`] when it was created.
     created: u32,
-    kind: Kind,
+    origin: StreamOrigin,
 }
 
-enum Kind {
+enum StreamOrigin {
     /// Created by this crate, in this context.
     Owned(Context),
     /// A default stream of the thread's current context.
@@ -93,7 +93,7 @@ impl Inner {
 
 impl Drop for Inner {
     fn drop(&mut self) {
-        if let Kind::Owned(context) = &self.kind {
+        if let StreamOrigin::Owned(context) = &self.origin {
             if self.is_destroyed(context) {
                 return;
             }
@@ -134,7 +134,7 @@ impl Stream {
             None => unsafe { driver!(cuStreamCreate(&mut handle, flags))? },
             Some(priority) => {
                 // The driver would silently clamp it.
-                let (least, greatest) = Self::range_of_current()?;
+                let (least, greatest) = Self::current_priority_range()?;
                 if !(greatest..=least).contains(&priority) {
                     return Err(Error::argument(
                         "Stream::new",
@@ -148,15 +148,15 @@ impl Stream {
                 unsafe { driver!(cuStreamCreateWithPriority(&mut handle, flags, priority))? }
             }
         }
-        Ok(Stream::from_inner(handle, Kind::Owned(context)))
+        Ok(Stream::from_inner(handle, StreamOrigin::Owned(context)))
     }
 
-    fn from_inner(handle: CUstream, kind: Kind) -> Stream {
+    fn from_inner(handle: CUstream, origin: StreamOrigin) -> Stream {
         Stream {
             inner: Arc::new(Inner {
                 handle,
                 created: OwnedKind::Stream.epoch(),
-                kind,
+                origin,
             }),
         }
     }
@@ -167,7 +167,10 @@ impl Stream {
         static STREAM: OnceLock<Stream> = OnceLock::new();
         STREAM
             .get_or_init(|| {
-                Stream::from_inner(std::ptr::without_provenance_mut(LEGACY), Kind::Default)
+                Stream::from_inner(
+                    std::ptr::without_provenance_mut(LEGACY),
+                    StreamOrigin::Default,
+                )
             })
             .clone()
     }
@@ -177,7 +180,10 @@ impl Stream {
         static STREAM: OnceLock<Stream> = OnceLock::new();
         STREAM
             .get_or_init(|| {
-                Stream::from_inner(std::ptr::without_provenance_mut(PER_THREAD), Kind::Default)
+                Stream::from_inner(
+                    std::ptr::without_provenance_mut(PER_THREAD),
+                    StreamOrigin::Default,
+                )
             })
             .clone()
     }
@@ -221,11 +227,11 @@ impl Stream {
     }
 
     fn foreign(handle: CUstream, owner: Option<Box<dyn Any + Send + Sync>>) -> Stream {
-        let kind = match handle.addr() {
-            0 | LEGACY | PER_THREAD => Kind::Default,
-            _ => Kind::Foreign { owner },
+        let origin = match handle.addr() {
+            0 | LEGACY | PER_THREAD => StreamOrigin::Default,
+            _ => StreamOrigin::Foreign { owner },
         };
-        Stream::from_inner(handle, kind)
+        Stream::from_inner(handle, origin)
     }
 
     /// The driver's handle; valid while a clone of this stream lives.
@@ -238,17 +244,20 @@ impl Stream {
     /// current one, unless they come from [`Stream::on_device`].
     #[inline]
     pub fn is_default(&self) -> bool {
-        matches!(self.inner.kind, Kind::Default | Kind::DefaultOf(_))
+        matches!(
+            self.inner.origin,
+            StreamOrigin::Default | StreamOrigin::DefaultOf(_)
+        )
     }
 
     /// Binds a default stream to `device`, whichever context is current. Any other stream belongs to its own context
     /// and is returned unchanged.
     ///
-    /// The methods of the result enter a context of the device. Its handle is that of every default stream of its kind.
+    /// The methods of the result enter a context of the device. Its handle is that of every default stream of its origin.
     #[must_use]
     pub fn on_device(&self, device: Device) -> Stream {
         if self.is_default() {
-            Stream::from_inner(self.handle(), Kind::DefaultOf(device))
+            Stream::from_inner(self.handle(), StreamOrigin::DefaultOf(device))
         } else {
             self.clone()
         }
@@ -257,14 +266,14 @@ impl Stream {
     /// The device that a default stream is bound to: see [`Stream::on_device`].
     #[inline]
     pub fn default_device(&self) -> Option<Device> {
-        match self.inner.kind {
-            Kind::DefaultOf(device) => Some(device),
+        match self.inner.origin {
+            StreamOrigin::DefaultOf(device) => Some(device),
             _ => None,
         }
     }
 
     /// Makes a context of the bound device current, for a default stream that has one.
-    fn enter_own(&self) -> Result<Option<ContextGuard>> {
+    fn enter_bound_device(&self) -> Result<Option<ContextGuard>> {
         self.default_device()
             .map(|device| device.enter().map(|(entered, _)| entered))
             .transpose()
@@ -299,8 +308,8 @@ impl Stream {
     /// for example). Methods that use the stream return `CUDA_ERROR_INVALID_HANDLE` then.
     #[inline]
     pub fn is_destroyed(&self) -> bool {
-        match &self.inner.kind {
-            Kind::Owned(context) => self.inner.is_destroyed(context),
+        match &self.inner.origin {
+            StreamOrigin::Owned(context) => self.inner.is_destroyed(context),
             _ => false,
         }
     }
@@ -317,33 +326,33 @@ impl Stream {
 
     /// The context in which memory of this stream is freed after the program has destroyed the stream.
     pub(crate) fn context_if_destroyed(&self) -> Option<&Context> {
-        match &self.inner.kind {
-            Kind::Owned(context) if self.inner.is_destroyed(context) => Some(context),
+        match &self.inner.origin {
+            StreamOrigin::Owned(context) if self.inner.is_destroyed(context) => Some(context),
             _ => None,
         }
     }
 
     /// The number of clones, this one included.
-    pub(crate) fn clones(&self) -> usize {
+    pub(crate) fn clone_count(&self) -> usize {
         Arc::strong_count(&self.inner)
     }
 
     /// Whether the stream is borrowed, so that only the driver knows its context.
     #[inline]
     pub fn is_foreign(&self) -> bool {
-        matches!(self.inner.kind, Kind::Foreign { .. })
+        matches!(self.inner.origin, StreamOrigin::Foreign { .. })
     }
 
     /// Whether this crate created the stream and destroys it.
     #[inline]
     pub fn is_owned(&self) -> bool {
-        matches!(self.inner.kind, Kind::Owned(_))
+        matches!(self.inner.origin, StreamOrigin::Owned(_))
     }
 
     /// The owner given to [`Stream::from_handle_with_owner`], if this is the only clone.
     pub fn unique_owner(&self) -> Option<&(dyn Any + Send + Sync)> {
-        match &self.inner.kind {
-            Kind::Foreign { owner: Some(owner) } if Arc::strong_count(&self.inner) == 1 => {
+        match &self.inner.origin {
+            StreamOrigin::Foreign { owner: Some(owner) } if Arc::strong_count(&self.inner) == 1 => {
                 Some(&**owner)
             }
             _ => None,
@@ -358,11 +367,11 @@ impl Stream {
     /// The driver's error: `CUDA_ERROR_INVALID_CONTEXT` for a default stream without a current context,
     /// `CUDA_ERROR_INVALID_HANDLE` for a destroyed stream. Source: `cuStreamGetCtx`.
     pub fn context(&self) -> Result<Context> {
-        if let Kind::Owned(context) = &self.inner.kind {
+        if let StreamOrigin::Owned(context) = &self.inner.origin {
             return Ok(context.clone());
         }
         Device::count()?;
-        let _entered = self.enter_own()?;
+        let _entered = self.enter_bound_device()?;
         let mut handle: CUcontext = std::ptr::null_mut();
         // SAFETY: `handle` is valid for writes; the stream is live.
         unsafe { driver!(cuStreamGetCtx(self.handle(), &mut handle))? };
@@ -374,12 +383,12 @@ impl Stream {
     /// for drivers that want a current one nevertheless.
     #[inline]
     pub(crate) fn call<T>(&self, body: impl Fn() -> Result<T>) -> Result<T> {
-        match &self.inner.kind {
-            Kind::Owned(context) if !self.inner.is_destroyed(context) => context.call(body),
-            Kind::Owned(_) => Err(destroyed()),
-            Kind::Default | Kind::Foreign { .. } => body(),
-            Kind::DefaultOf(_) => {
-                let _entered = self.enter_own()?;
+        match &self.inner.origin {
+            StreamOrigin::Owned(context) if !self.inner.is_destroyed(context) => context.call(body),
+            StreamOrigin::Owned(_) => Err(destroyed()),
+            StreamOrigin::Default | StreamOrigin::Foreign { .. } => body(),
+            StreamOrigin::DefaultOf(_) => {
+                let _entered = self.enter_bound_device()?;
                 body()
             }
         }
@@ -388,9 +397,13 @@ impl Stream {
     /// The slow path of [`Stream::call`] after `body` has failed once, for a stream that this crate owns.
     #[cold]
     #[inline(never)]
-    pub(crate) fn call_again(&self, error: Error, body: &dyn Fn() -> Result<()>) -> Result<()> {
-        match &self.inner.kind {
-            Kind::Owned(context) => context.call_again(error, body),
+    pub(crate) fn retry_with_context(
+        &self,
+        error: Error,
+        body: &dyn Fn() -> Result<()>,
+    ) -> Result<()> {
+        match &self.inner.origin {
+            StreamOrigin::Owned(context) => context.retry_with_context(error, body),
             _ => Err(error),
         }
     }
@@ -401,15 +414,17 @@ impl Stream {
     ///
     /// Those of `body` and of [`Stream::context`].
     pub fn with_current<T>(&self, body: impl FnOnce() -> Result<T>) -> Result<T> {
-        match &self.inner.kind {
-            Kind::Owned(context) if !self.inner.is_destroyed(context) => context.with_current(body),
-            Kind::Owned(_) => Err(destroyed()),
-            Kind::Default => body(),
-            Kind::DefaultOf(_) => {
-                let _entered = self.enter_own()?;
+        match &self.inner.origin {
+            StreamOrigin::Owned(context) if !self.inner.is_destroyed(context) => {
+                context.with_current(body)
+            }
+            StreamOrigin::Owned(_) => Err(destroyed()),
+            StreamOrigin::Default => body(),
+            StreamOrigin::DefaultOf(_) => {
+                let _entered = self.enter_bound_device()?;
                 body()
             }
-            Kind::Foreign { .. } => self.context()?.with_current(body),
+            StreamOrigin::Foreign { .. } => self.context()?.with_current(body),
         }
     }
 
@@ -475,10 +490,10 @@ impl Stream {
     ///
     /// The driver's error. Source: `cuCtxGetStreamPriorityRange`.
     pub fn priority_range(context: &Context) -> Result<(i32, i32)> {
-        context.with_current(Self::range_of_current)
+        context.with_current(Self::current_priority_range)
     }
 
-    fn range_of_current() -> Result<(i32, i32)> {
+    fn current_priority_range() -> Result<(i32, i32)> {
         let (mut least, mut greatest) = (0, 0);
         // SAFETY: both are valid for writes.
         unsafe { driver!(cuCtxGetStreamPriorityRange(&mut least, &mut greatest))? };
@@ -503,7 +518,7 @@ impl Stream {
     ///
     /// As [`Event::new`] and [`Stream::context`].
     pub fn record_with(&self, options: &EventOptions) -> Result<Event> {
-        let _entered = self.enter_own()?;
+        let _entered = self.enter_bound_device()?;
         let event = Event::new(&self.context()?, options)?;
         event.record(self)?;
         Ok(event)

@@ -122,7 +122,7 @@ impl StreamUsage {
 
     /// Clones of the streams that only this list owns, for [`StreamUsage::retain_idle`].
     pub fn unshared_streams(&self) -> Vec<Stream> {
-        let unshared_streams = |stream: &&Stream| !stream.is_default() && stream.clones() == 1;
+        let unshared_streams = |stream: &&Stream| !stream.is_default() && stream.clone_count() == 1;
         self.lock()
             .iter()
             .flat_map(|others| &others.streams)
@@ -156,7 +156,7 @@ impl StreamUsage {
         let (gone, kept): (Vec<Stream>, Vec<Stream>) = std::mem::take(&mut others.streams)
             .into_iter()
             .partition(|stream| {
-                stream.clones() == 2 && idle.iter().any(|o| o.handle() == stream.handle())
+                stream.clone_count() == 2 && idle.iter().any(|o| o.handle() == stream.handle())
             });
         others.limit = FEW.max(2 * kept.len());
         others.streams = kept;

@@ -1,14 +1,15 @@
-//! Layouts made of others: parts, axes in another order, other shapes, elements of another size.
+//! Derived layouts: slices, permutations, reshapes, and changes of the element size.
 
 use super::{Index, StridedLayout, dense_strides, permutation, wrong};
 use crate::error::Result;
 
 impl StridedLayout {
-    /// Takes elements and ranges of the first axes; the others stay whole.
+    /// Indexes and slices the first axes; the others are unchanged.
     ///
     /// # Errors
     ///
-    /// [`Error::InvalidArgument`](crate::Error::InvalidArgument) for more indices than dimensions and for elements that an axis does not have.
+    /// [`Error::InvalidArgument`](crate::Error::InvalidArgument) for more indices than dimensions and for an index out
+    /// of range.
     pub fn sliced(&self, indices: &[Index]) -> Result<StridedLayout> {
         if indices.len() > self.dims {
             return Err(wrong(
@@ -53,7 +54,7 @@ impl StridedLayout {
                         return Err(outside(axis, extent, index));
                     }
                     shape.push(len);
-                    // The stride of at most one element is never used, and may not fit when multiplied.
+                    // The stride of at most one element is not used, and its product may overflow.
                     strides.push(if len > 1 {
                         stride.saturating_mul(step)
                     } else {
@@ -70,11 +71,11 @@ impl StridedLayout {
         self.with(&shape, &strides, self.item_size, offset)
     }
 
-    /// The axes in another order.
+    /// Permutes the axes.
     ///
     /// # Errors
     ///
-    /// [`Error::InvalidArgument`](crate::Error::InvalidArgument) if `axes` is no permutation of all axes.
+    /// [`Error::InvalidArgument`](crate::Error::InvalidArgument) if `axes` is not a permutation of all axes.
     pub fn permuted(&self, axes: &[usize]) -> Result<StridedLayout> {
         permutation(axes, self.dims, "axis_order")?;
         let of = |numbers: &[i64]| axes.iter().map(|&axis| numbers[axis]).collect::<Vec<_>>();
@@ -86,11 +87,12 @@ impl StridedLayout {
         )
     }
 
-    /// Another shape for the same elements in the same order; one extent may be -1 and follows from the others.
+    /// Reshapes without a copy; one extent may be -1 and is computed from the others.
     ///
     /// # Errors
     ///
-    /// [`Error::InvalidArgument`](crate::Error::InvalidArgument) for another number of elements, and where the elements would have to be copied.
+    /// [`Error::InvalidArgument`](crate::Error::InvalidArgument) for another number of elements, and if the elements
+    /// would have to be copied.
     pub fn reshaped(&self, shape: &[i64]) -> Result<StridedLayout> {
         let volume = self.volume();
         let mut shape = shape.to_vec();
@@ -129,7 +131,7 @@ impl StridedLayout {
             dense_strides(&shape, 0..shape.len(), &mut strides);
             return self.with(&shape, &strides, self.item_size, self.offset);
         }
-        // Runs of old axes that lie as one, from the last to the first, are cut into new axes.
+        // Contiguous runs of old axes, from the last to the first, are split into new axes.
         let mut old: Vec<(i64, i64)> = Vec::with_capacity(self.dims);
         for (&extent, &stride) in self.shape().iter().zip(self.strides()) {
             match old.last_mut() {
@@ -161,7 +163,7 @@ impl StridedLayout {
         self.with(&shape, &strides, self.item_size, self.offset)
     }
 
-    /// Which axes can be merged with the axis before them: bit `i` for axis `i`.
+    /// The axes that can be merged with the preceding axis: bit `i` for axis `i`.
     pub fn flattened_axis_mask(&self) -> u64 {
         let (shape, strides) = (self.shape(), self.strides());
         (1..self.dims)
@@ -169,8 +171,8 @@ impl StridedLayout {
             .fold(0, |mask, axis| mask | 1 << axis)
     }
 
-    /// Merges axes with the axis before them, where that can be done and bit `i` of the mask allows it for axis `i`. There is
-    /// always one axis left.
+    /// Merges axes with the preceding axis, if possible and bit `i` of the mask allows it for axis `i`. At least one
+    /// axis remains.
     ///
     /// # Errors
     ///
@@ -197,7 +199,7 @@ impl StridedLayout {
         self.with(&shape, &strides, self.item_size, self.offset)
     }
 
-    /// Without the axes of extent 1; with one axis of extent 0 where there are no elements.
+    /// Removes axes of extent 1; one axis of extent 0 remains if there are no elements.
     ///
     /// # Errors
     ///
@@ -215,11 +217,11 @@ impl StridedLayout {
         self.with(&shape, &strides, self.item_size, self.offset)
     }
 
-    /// With axes of extent 1 added, which the result has at `axes`.
+    /// Inserts axes of extent 1 at the positions `axes` of the result.
     ///
     /// # Errors
     ///
-    /// [`Error::InvalidArgument`](crate::Error::InvalidArgument) for places that the result does not have, or twice the same one.
+    /// [`Error::InvalidArgument`](crate::Error::InvalidArgument) for positions out of range, and for duplicates.
     pub fn unsqueezed(&self, axes: &[usize]) -> Result<StridedLayout> {
         if axes.is_empty() {
             return Ok(self.clone());
@@ -253,11 +255,12 @@ impl StridedLayout {
         self.with(&shape, &strides, self.item_size, self.offset)
     }
 
-    /// Repeats axes of extent 1, and the whole, up to another shape: what is repeated has stride 0.
+    /// Broadcasts to another shape: repeated axes have stride 0.
     ///
     /// # Errors
     ///
-    /// [`Error::InvalidArgument`](crate::Error::InvalidArgument) for fewer dimensions, and for other extents where there is more than one element.
+    /// [`Error::InvalidArgument`](crate::Error::InvalidArgument) for fewer dimensions, and for a different extent of
+    /// an axis with more than one element.
     pub fn broadcast_to(&self, shape: &[i64]) -> Result<StridedLayout> {
         let Some(more) = shape.len().checked_sub(self.dims) else {
             return Err(wrong(
@@ -287,13 +290,13 @@ impl StridedLayout {
         self.with(shape, &strides, self.item_size, self.offset)
     }
 
-    /// The same bytes as elements of another size: smaller ones split each element along `axis`, larger ones take several
-    /// neighbours together. `base` is the address that the layout is for; larger elements need it aligned.
+    /// Reinterprets the bytes as elements of another size: smaller ones split each element along `axis`, larger ones
+    /// combine neighbours. `base` is the address of the memory, whose alignment limits the size.
     ///
     /// # Errors
     ///
-    /// [`Error::InvalidArgument`](crate::Error::InvalidArgument) if elements along the axis are not neighbours or do not divide evenly, if another stride,
-    /// the offset or the address is no multiple of the new element.
+    /// [`Error::InvalidArgument`](crate::Error::InvalidArgument) if the elements along the axis are not contiguous or
+    /// do not divide evenly, or if another stride, the offset or the address is not a multiple of the new size.
     pub fn repacked(
         &self,
         item_size: usize,
@@ -371,14 +374,15 @@ impl StridedLayout {
         self.with(&shape, &strides, new, offset)
     }
 
-    /// The largest element size up to `most`, the present one times a power of two, that [`StridedLayout::repacked`] takes.
+    /// The largest element size up to `most`, a power of two times the current one, that [`StridedLayout::repacked`]
+    /// accepts.
     ///
     /// # Errors
     ///
-    /// [`Error::InvalidArgument`](crate::Error::InvalidArgument) if `most` is less than the present one.
+    /// [`Error::InvalidArgument`](crate::Error::InvalidArgument) if `most` is less than the current size.
     pub fn max_compatible_item_size(&self, most: usize, base: u64, axis: usize) -> Result<usize> {
         let possible = |&size: &usize| self.repacked(size, base, axis, true).is_ok();
-        // Sizes are a few bytes; what is asked for beyond the axis has no chance.
+        // Element sizes are small: sizes beyond the axis cannot succeed.
         let whole = self.shape().get(axis).map_or(self.item_size, |&extent| {
             self.item_size
                 .saturating_mul(usize::try_from(extent).unwrap_or(0).max(1))

@@ -1,4 +1,4 @@
-//! How the elements of an array lie in memory.
+//! Strided memory layouts of arrays.
 
 use std::fmt;
 
@@ -6,15 +6,15 @@ use crate::error::{Error, Result};
 
 mod derived;
 
-/// The most dimensions that a layout has; NumPy's limit, too.
+/// The largest number of dimensions, as in NumPy.
 pub const MAX_DIMS: usize = 64;
 
 /// Shape, strides and element size of an array, with no memory of its own.
 ///
-/// The element at `(i, j, ...)` is `offset + i * strides[0] + j * strides[1] + ...` elements behind the array's base
-/// address. Strides are counted in elements, as DLPack counts them, and may be zero or negative.
+/// The element at `(i, j, ...)` is `offset + i * strides[0] + j * strides[1] + ...` elements after the array's base
+/// address. Strides are in elements, as in DLPack, and may be zero or negative.
 ///
-/// A layout is checked when it is made: every element of it, in bytes, is within the range of `i64`, forwards and backwards.
+/// The constructors check that the byte offset of every element fits into `i64`, in both directions.
 ///
 /// ```
 /// use cupyrite::{Index, StridedLayout};
@@ -30,16 +30,16 @@ pub struct StridedLayout {
     /// Extents, then strides.
     numbers: Numbers,
     dims: usize,
-    /// Whether somebody gave the strides; otherwise they are those of C order.
+    /// Whether the strides were given; otherwise they are those of C order.
     explicit: bool,
     item_size: usize,
     offset: i64,
 }
 
-/// Few numbers in place and many on the heap: most of what making a view of an array costs would be the allocation.
+/// Few numbers inline, many on the heap: the allocation would dominate the cost of creating a view.
 #[derive(Clone, PartialEq, Eq)]
 enum Numbers {
-    /// What is not used is zero.
+    /// Unused elements are zero.
     Few([i64; Numbers::FEW]),
     Many(Box<[i64]>),
 }
@@ -48,7 +48,7 @@ impl Numbers {
     /// Extents and strides of four dimensions.
     const FEW: usize = 8;
 
-    /// As many zeros, and perhaps more.
+    /// At least as many zeros.
     #[inline]
     fn zeros(count: usize) -> Numbers {
         if count <= Self::FEW {
@@ -77,23 +77,23 @@ impl Numbers {
     }
 }
 
-/// What is taken of an axis, see [`StridedLayout::sliced`].
+/// The selection from an axis, see [`StridedLayout::sliced`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Index {
-    /// One element; the axis goes.
+    /// One element; removes the axis.
     At(i64),
     /// `len` elements, the first at `start`, `step` apart.
     Range {
         /// The first one.
         start: i64,
-        /// How many.
+        /// The number of elements.
         len: i64,
-        /// From one to the next; may be negative.
+        /// The step between elements; may be negative.
         step: i64,
     },
 }
 
-/// In what order the axes of a dense layout lie, see [`StridedLayout::dense`].
+/// The axis order of a dense layout, see [`StridedLayout::dense`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum StrideOrder {
     /// The last axis is contiguous.
@@ -133,25 +133,25 @@ fn dense_strides(
     strides: &mut [i64],
 ) {
     if shape.contains(&0) {
-        // Without elements strides mean nothing.
+        // Strides without elements are never used.
         strides.fill(0);
         return;
     }
     let mut next = 1i64;
     for axis in order.rev() {
         strides[axis] = next;
-        // Too many elements are found by `checked`.
+        // `checked` rejects an overflow.
         next = next.saturating_mul(shape[axis]);
     }
 }
 
 impl StridedLayout {
-    /// A layout of `shape` with `strides` in elements, or those of C order; `item_size` bytes an element.
+    /// A layout of `shape` with `strides` in elements, or those of C order, and elements of `item_size` bytes.
     ///
     /// # Errors
     ///
-    /// [`Error::InvalidArgument`] for more than [`MAX_DIMS`] dimensions, negative extents, strides of another number of
-    /// dimensions, an element size of zero, and elements that no address could have.
+    /// [`Error::InvalidArgument`] for more than [`MAX_DIMS`] dimensions, negative extents, another number of strides,
+    /// an element size of zero, and an element offset that overflows.
     pub fn new(shape: &[i64], strides: Option<&[i64]>, item_size: usize) -> Result<StridedLayout> {
         let dims = shape.len();
         if dims > MAX_DIMS {
@@ -182,7 +182,7 @@ impl StridedLayout {
     ///
     /// # Errors
     ///
-    /// As there, and for strides that are not whole elements.
+    /// As [`StridedLayout::new`], and for strides that are not multiples of the element size.
     pub fn with_byte_strides(
         shape: &[i64],
         strides: &[i64],
@@ -206,7 +206,7 @@ impl StridedLayout {
             ));
         }
         if strides.len() != shape.len() || shape.len() > MAX_DIMS {
-            // Refused there.
+            // `new` rejects it.
             return StridedLayout::new(shape, Some(strides), item_size);
         }
         let dims = shape.len();
@@ -230,7 +230,7 @@ impl StridedLayout {
     ///
     /// # Errors
     ///
-    /// As [`StridedLayout::new`], and for an order that is no permutation of the axes.
+    /// As [`StridedLayout::new`], and for an order that is not a permutation of the axes.
     pub fn dense(shape: &[i64], item_size: usize, order: &StrideOrder) -> Result<StridedLayout> {
         let dims = shape.len();
         let mut strides = vec![0; dims];
@@ -245,7 +245,7 @@ impl StridedLayout {
         StridedLayout::new(shape, Some(&strides), item_size)
     }
 
-    /// Whether the layout has elements, and all that is promised of them holds by numbers of 64 bits on the way.
+    /// Whether the layout has elements and satisfies the checks, computed in 64 bits.
     #[inline(always)]
     fn is_plain(&self) -> Option<()> {
         let item = i64::try_from(self.item_size)
@@ -262,13 +262,13 @@ impl StridedLayout {
             volume = volume.checked_mul(extent)?;
         }
         volume.checked_mul(item)?;
-        // Layouts are turned around: what is counted backwards has to fit forwards, too.
+        // Slices can reverse layouts, so both directions must fit.
         low.checked_mul(item)?.checked_neg()?;
         high.checked_add(1)?.checked_mul(item)?;
         Some(())
     }
 
-    /// Checks what every layout promises. Passing a layout through a function of its own would copy it twice.
+    /// Checks the invariants. Takes a reference: moving the layout through a function would copy it twice.
     #[inline(always)]
     fn checked(self) -> Result<StridedLayout> {
         match self.is_plain() {
@@ -295,7 +295,7 @@ impl StridedLayout {
         if shape.contains(&0) {
             return Ok(self);
         }
-        // In 128 bits: 64 products of two 64-bit numbers nearly fit, and what does not is too much in any case.
+        // In 128 bits: 64 products of two 64-bit numbers nearly fit, and an overflow is an error in any case.
         let (mut low, mut high, mut volume) =
             (i128::from(self.offset), i128::from(self.offset), 1i128);
         for (&extent, &stride) in shape.iter().zip(self.strides()) {
@@ -323,7 +323,7 @@ impl StridedLayout {
         }
     }
 
-    /// With other extents and strides, which were given.
+    /// The layout with other, explicit extents and strides.
     fn with(
         &self,
         shape: &[i64],
@@ -361,7 +361,7 @@ impl StridedLayout {
         &self.numbers.all()[self.dims..2 * self.dims]
     }
 
-    /// Whether strides were given, rather than those of C order taken.
+    /// Whether the strides were given, and are not the default C order.
     #[inline]
     pub fn has_explicit_strides(&self) -> bool {
         self.explicit
@@ -379,16 +379,16 @@ impl StridedLayout {
         self.item_size
     }
 
-    /// Where the element with all indices zero is, in elements behind the base address.
+    /// Offset of the element with all indices zero, in elements from the base address.
     #[inline]
     pub fn offset(&self) -> i64 {
         self.offset
     }
 
-    /// The same, in bytes.
+    /// [`StridedLayout::offset`] in bytes.
     #[inline]
     pub fn offset_in_bytes(&self) -> i64 {
-        // A layout without elements may have an offset that was never checked.
+        // A layout without elements may have an unchecked offset.
         self.offset.saturating_mul(self.item_size as i64)
     }
 
@@ -409,14 +409,14 @@ impl StridedLayout {
         self.shape().iter().product()
     }
 
-    /// The least and the greatest element, counted from the base address; `(0, -1)` where there are none.
+    /// The lowest and the highest element offset from the base address; `(0, -1)` without elements.
     pub fn bounds(&self) -> (i64, i64) {
         if self.shape().contains(&0) {
             return (0, -1);
         }
         let (mut low, mut high) = (self.offset, self.offset);
         for (&extent, &stride) in self.shape().iter().zip(self.strides()) {
-            // One extent of 1 may have any stride.
+            // An axis of extent 1 may have any stride.
             if extent > 1 {
                 let span = (extent - 1) * stride;
                 low += span.min(0);
@@ -426,11 +426,11 @@ impl StridedLayout {
         (low, high)
     }
 
-    /// The bytes that memory needs to hold the layout from its base address on.
+    /// The size of the memory from the base address on that the layout needs, in bytes.
     ///
     /// # Errors
     ///
-    /// [`Error::InvalidArgument`] if elements lie before the base address.
+    /// [`Error::InvalidArgument`] if elements precede the base address.
     pub fn required_size(&self) -> Result<usize> {
         let (low, high) = self.bounds();
         if low < 0 {
@@ -462,27 +462,27 @@ impl StridedLayout {
         true
     }
 
-    /// Whether the elements lie one behind the other, the last index running fastest.
+    /// Whether the elements are contiguous in C order: the last index runs fastest.
     pub fn is_contiguous_c(&self) -> bool {
         !self.explicit || self.contiguous((0..self.dims).rev())
     }
 
-    /// Whether the elements lie one behind the other, the first index running fastest.
+    /// Whether the elements are contiguous in Fortran order: the first index runs fastest.
     pub fn is_contiguous_f(&self) -> bool {
         self.contiguous(0..self.dims)
     }
 
-    /// Whether the elements lie one behind the other in some order of the axes.
+    /// Whether the elements are contiguous in some axis order.
     pub fn is_contiguous_any(&self) -> bool {
         self.is_contiguous_c() || self.contiguous(self.stride_order().into_iter().rev())
     }
 
-    /// Whether the elements lie one behind the other, the first of them at the base address.
+    /// Whether the elements are contiguous from the base address on.
     pub fn is_dense(&self) -> bool {
         self.offset == 0 && self.is_contiguous_any()
     }
 
-    /// Whether no two elements share memory, as far as the strides show without trying all elements: true is certain.
+    /// Whether no two elements share memory, judged by the strides alone: true is certain.
     pub fn is_unique(&self) -> bool {
         if self.shape().contains(&0) {
             return true;
@@ -505,8 +505,8 @@ impl StridedLayout {
         true
     }
 
-    /// The axes from the one with the largest stride to the one with the smallest; of those with equal strides the longer ones
-    /// first. Where no strides were given the axes are in C order, whatever their extents.
+    /// The axes from the largest stride to the smallest; of equal strides the longer axis first. C order if no strides
+    /// were given.
     pub fn stride_order(&self) -> Vec<usize> {
         let mut axes: Vec<usize> = (0..self.dims).collect();
         if !self.explicit {
@@ -518,7 +518,7 @@ impl StridedLayout {
         axes
     }
 
-    /// The dense layout of the same shape; `None` keeps the order of the axes.
+    /// The dense layout of the same shape; `None` keeps the axis order.
     ///
     /// # Errors
     ///

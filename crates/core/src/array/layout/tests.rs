@@ -17,7 +17,7 @@ fn elements(layout: &StridedLayout) -> Vec<i64> {
 }
 
 #[test]
-fn impossible_layouts_are_refused() {
+fn invalid_layouts_are_rejected() {
     assert!(StridedLayout::new(&[-1], None, 4).is_err());
     assert!(StridedLayout::new(&[1], None, 0).is_err());
     assert!(StridedLayout::new(&[1], Some(&[]), 1).is_err());
@@ -196,7 +196,7 @@ fn elements_of_another_size() {
 }
 
 #[test]
-fn axes_come_and_go() {
+fn axes_are_inserted_and_removed() {
     let rows = layout(&[3, 4], &[4, 1]);
     assert_eq!(rows.unsqueezed(&[0, 3]).unwrap().strides(), [12, 4, 1, 1]);
     assert_eq!(rows.unsqueezed(&[1]).unwrap().squeezed().unwrap(), rows);

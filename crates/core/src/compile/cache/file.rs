@@ -1,9 +1,9 @@
-//! A cache on disk, for many processes at a time.
+//! A cache on disk, shared by concurrent processes.
 //!
-//! An entry is a file of its own, `entries/XX/REST.code`, named by the SHA-256 of its key: the code, and after it one
-//! line of text with a checksum. The line does no harm to tools that read the code itself: it comes after the end of an
-//! ELF file and is a comment in PTX. Entries are written to `tmp` and renamed, so that nobody ever sees half of one, and
-//! no lock is needed.
+//! Each entry is a file, `entries/XX/REST.code`, named by the SHA-256 of its key: the code, followed by one line of
+//! text with a checksum. Tools that read the code ignore the line: it follows the end of an ELF file and is a comment
+//! in PTX. Entries are written to `tmp` and renamed, so that no reader sees a partial entry, and no lock is needed.
+//! The checksum detects corruption, not tampering.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, ErrorKind, Read, Write};
@@ -17,18 +17,18 @@ use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use super::{Counts, ProgramCache};
 
-/// What the last line begins with; a new format gets a new number.
+/// The prefix of the last line; its number changes with the format. Entries of other formats count as damaged.
 const MARK: &[u8] = b"\n//cupyrite-2 ";
-/// The mark, the checksum's digits, the end of the line.
+/// Length of the last line: mark, checksum, newline.
 const LINE: usize = MARK.len() + 16 + 1;
-/// What entries end in, so that other programs' files in the same directory are left alone.
+/// The suffix of entries: other files in the directory are ignored.
 const SUFFIX: &str = ".code";
-/// What a process left in `tmp` when it died is swept away after this time.
+/// Age after which files of dead processes in `tmp` are removed.
 const STALE: Duration = Duration::from_secs(3600);
 
-/// A cache of compiled programs in a directory, shared by all processes that name it.
+/// A cache of compiled programs in a directory, shared by all processes that use it.
 ///
-/// What was not asked for longest goes first when it is full. A damaged entry counts as missing, and is removed.
+/// A full cache evicts the least recently used entries. A damaged entry counts as missing and is removed.
 #[derive(Debug)]
 pub struct FileCache {
     root: PathBuf,
@@ -61,7 +61,7 @@ impl Name {
     }
 }
 
-/// An error that says which file it was.
+/// Adds the path to an error.
 fn at(path: &Path) -> impl FnOnce(io::Error) -> io::Error + '_ {
     move |error| {
         io::Error::new(
@@ -74,7 +74,7 @@ fn at(path: &Path) -> impl FnOnce(io::Error) -> io::Error + '_ {
     }
 }
 
-/// An error of the file system and the file it is about: what [`io::Error::get_ref`] of this module's errors gives.
+/// A file system error with its path: the value of [`io::Error::get_ref`] for errors of this module.
 #[derive(Debug)]
 pub struct PathError {
     error: io::Error,
@@ -82,7 +82,7 @@ pub struct PathError {
 }
 
 impl PathError {
-    /// What the system said.
+    /// The system's error.
     pub fn error(&self) -> &io::Error {
         &self.error
     }
@@ -109,18 +109,18 @@ fn make_directory(path: &Path) -> io::Result<()> {
     builder.create(path).map_err(at(path))
 }
 
-/// Whether nothing is where something was looked for.
+/// Whether the error means that a path does not exist.
 fn absent(error: &io::Error) -> bool {
     matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory)
 }
 
 impl FileCache {
-    /// The cache in a directory, which is made (for this user alone) if it is not there; for at most `limit` bytes of
-    /// code, or any number.
+    /// Opens the cache in a directory, creating it (for this user only) if necessary; `limit` is the size of all code
+    /// in bytes.
     ///
     /// # Errors
     ///
-    /// The directory cannot be made.
+    /// The directory cannot be created.
     pub fn open(root: impl Into<PathBuf>, limit: Option<NonZeroU64>) -> io::Result<FileCache> {
         let root = std::path::absolute(root.into())?;
         for directory in [root.clone(), root.join("entries"), root.join("tmp")] {
@@ -135,7 +135,7 @@ impl FileCache {
         Ok(cache)
     }
 
-    /// The directory that is used where none is named: `program-cache` in [`crate::user_cache_directory`].
+    /// The default directory: `program-cache` in [`crate::user_cache_directory`].
     ///
     /// # Errors
     ///
@@ -156,7 +156,7 @@ impl FileCache {
         path
     }
 
-    /// Removes what dead processes left. Nothing depends on it, so nothing is said if it fails.
+    /// Removes files of dead processes. Errors are ignored: nothing depends on it.
     fn sweep(&self) {
         let Ok(left) = fs::read_dir(self.root.join("tmp")) else {
             return;
@@ -178,7 +178,7 @@ impl FileCache {
         let mut options = OpenOptions::new();
         options.read(true);
         #[cfg(unix)]
-        // A link does not lead out of the directory, and a pipe does not make the reader wait.
+        // Follows no link out of the directory, and does not block on a pipe.
         std::os::unix::fs::OpenOptionsExt::custom_flags(
             &mut options,
             libc::O_NOFOLLOW | libc::O_NONBLOCK,
@@ -197,7 +197,7 @@ impl FileCache {
         let mut bytes = Vec::with_capacity(usize::try_from(size.len()).unwrap_or(0) + 1);
         file.read_to_end(&mut bytes).map_err(at(&path))?;
         if !verify(&name, &mut bytes) {
-            // Somebody may be putting a good one in its place: then that one goes, and is made again.
+            // Another process may have just replaced it: that entry is lost, and compiled again.
             let _ = fs::remove_file(&path);
             return Ok(None);
         }
@@ -205,7 +205,7 @@ impl FileCache {
         Ok(Some(bytes))
     }
 
-    /// Every entry: its path, the bytes of its code, the time of its last use.
+    /// Every entry: path, size of the code in bytes, time of the last use.
     fn entries(&self) -> io::Result<Vec<(PathBuf, u64, SystemTime)>> {
         let top = self.root.join("entries");
         let mut found = Vec::new();
@@ -216,7 +216,7 @@ impl FileCache {
         };
         for directory in directories {
             let directory = directory.map_err(at(&top))?.path();
-            // What vanishes meanwhile was removed by another process; other programs' files are none of ours.
+            // Other processes may remove entries meanwhile; files of other programs are ignored.
             let Ok(files) = fs::read_dir(&directory) else {
                 continue;
             };
@@ -235,7 +235,7 @@ impl FileCache {
         Ok(found)
     }
 
-    /// Removes what was not asked for longest until the rest fits.
+    /// Evicts the least recently used entries until the rest fits.
     fn evict(&self) -> io::Result<()> {
         let Some(limit) = self.limit else {
             return Ok(());
@@ -265,7 +265,7 @@ impl FileCache {
         static COUNT: AtomicU64 = AtomicU64::new(0);
         let directory = self.root.join("tmp");
         for _ in 0..1000 {
-            // Containers may share a directory, and have the same process numbers.
+            // Containers may share the directory and have equal process IDs.
             let time = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
             let time = time.unwrap_or_default().subsec_nanos();
             let count = COUNT.fetch_add(1, Ordering::Relaxed);
@@ -277,7 +277,7 @@ impl FileCache {
             match options.open(&path) {
                 Ok(file) => return Ok((path, file)),
                 Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
-                // Somebody removed the whole cache.
+                // The whole cache was removed.
                 Err(error) if absent(&error) => make_directory(&directory)?,
                 Err(error) => return Err(at(&path)(error)),
             }
@@ -286,20 +286,20 @@ impl FileCache {
     }
 }
 
-/// Notes that an entry was used. Explicitly: file systems that note it themselves do so once a day. Failing costs
-/// nothing but a worse choice of what to remove.
+/// Sets the time of the last use. Explicitly: file systems update it once a day. Failure only affects the eviction
+/// order.
 fn touch(file: &File) {
     let _ = file.set_times(fs::FileTimes::new().set_accessed(SystemTime::now()));
 }
 
-/// The last line for these bytes.
+/// The last line for this code.
 fn line(name: &Name, bytes: &[u8]) -> Vec<u8> {
     let mut line = MARK.to_vec();
     line.extend_from_slice(format!("{:016x}\n", xxh3_64_with_seed(bytes, name.seed)).as_bytes());
     line
 }
 
-/// Whether the bytes of a file are what was written; takes the last line off.
+/// Verifies and removes the last line.
 fn verify(name: &Name, bytes: &mut Vec<u8>) -> bool {
     let Some(end) = bytes.len().checked_sub(LINE) else {
         return false;
@@ -309,7 +309,7 @@ fn verify(name: &Name, bytes: &mut Vec<u8>) -> bool {
     right
 }
 
-/// Renames, also where another process has the target open (on Windows that fails for a moment).
+/// Renames, also while another process has the target open (which fails briefly on Windows).
 fn replace(from: &Path, to: &Path) -> io::Result<()> {
     let mut pause = Duration::from_millis(1);
     loop {
@@ -327,8 +327,8 @@ fn replace(from: &Path, to: &Path) -> io::Result<()> {
     }
 }
 
-/// Renames into a directory that is made where it is not there. Other processes remove it whenever it is empty, so it
-/// is tried more than once.
+/// Renames into a directory that is created if necessary. Retries: other processes remove empty directories at any
+/// time.
 fn place(from: &Path, to: &Path) -> io::Result<()> {
     let directory = to.parent().unwrap_or(to);
     let mut tries = 100;
@@ -338,7 +338,7 @@ fn place(from: &Path, to: &Path) -> io::Result<()> {
             done => return done,
         }
         match make_directory(directory) {
-            // It was there when it was to be made, and gone when it was looked at.
+            // It existed at the creation and was removed before the check.
             Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
             Err(error) if absent(&error) => {}
             done => done?,
@@ -363,7 +363,7 @@ impl ProgramCache for FileCache {
             return self.remove(key).map(drop);
         }
         let (temporary, mut file) = self.temporary()?;
-        // Not synchronised with the disk: if the machine goes down, the checksum tells what did not get there.
+        // Not synced: after a power failure the checksum detects missing data.
         let written = file
             .write_all(bytes)
             .and_then(|()| file.write_all(&line(&name, bytes)));
@@ -399,7 +399,7 @@ impl ProgramCache for FileCache {
             }
         }
         self.sweep();
-        // Directories that are empty now; those that are not stay.
+        // Removes empty directories; others remain.
         for directory in fs::read_dir(self.root.join("entries"))
             .into_iter()
             .flatten()

@@ -1,4 +1,4 @@
-//! Which build of a library compiles: versions alone do not tell, a toolkit has several builds of one version.
+//! Identifies builds of compiler libraries: a toolkit has several builds of one version.
 
 use std::ffi::c_int;
 use std::fs::{self, File};
@@ -10,7 +10,7 @@ use sha2::{Digest, Sha256};
 
 use crate::error::{Result, nvrtc, nvvm};
 
-/// NVRTC: version, builds of the library and of the built-in headers beside it.
+/// NVRTC: version, and builds of the library and of its built-in headers.
 pub(super) fn of_nvrtc() -> Result<String> {
     static KNOWN: OnceLock<String> = OnceLock::new();
     if let Some(known) = KNOWN.get() {
@@ -59,7 +59,7 @@ pub(super) fn of_nvjitlink() -> String {
         .clone()
 }
 
-/// The builds of a library that is loaded, and of libraries beside it whose names contain one of these.
+/// The builds of a loaded library, and of libraries beside it with these name parts.
 fn files(library: &str, beside: &[&str]) -> String {
     let Ok(loaded) = cupyrite_pathfinder::load(library) else {
         return "?".into();
@@ -88,7 +88,7 @@ fn files(library: &str, beside: &[&str]) -> String {
     known
 }
 
-/// What tells one build of a library file from another: the build id in it; where it has none, size and time.
+/// Identifies a build of a library file: its build ID, else size and time.
 fn build(path: &Path) -> String {
     if let Some(id) = build_id(path) {
         return id;
@@ -156,7 +156,7 @@ fn build_id(path: &Path) -> Option<String> {
     None
 }
 
-/// The SHA-256 of a file, for what is too important to go by its name.
+/// The SHA-256 of a file, where a name is not reliable enough.
 pub(super) fn of_file(path: &Path) -> std::io::Result<[u8; 32]> {
     Ok(Sha256::digest(fs::read(path)?).into())
 }

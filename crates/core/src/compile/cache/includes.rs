@@ -1,10 +1,10 @@
-//! What a source includes: a digest of every file that the compiler may read for it.
+//! A digest of every file that the compiler may read for a source.
 //!
-//! NVRTC does not tell which files it read, so they are looked for here, on the safe side. Conditions are not
-//! evaluated: what stands after `#include` counts wherever it stands, in a comment too. A name counts in every directory
-//! where it could be meant (those of the options, of the source, of the file that has it; on Windows, where compilers
-//! look beside all files that lead there, of every file met), not only in the first that has it, and where it is absent its absence counts: so a header
-//! that comes to hide another changes the digest. What cannot be followed (`#include MACRO`) is an error.
+//! NVRTC does not report the files that it read, so this searches for them conservatively. Conditions are not
+//! evaluated: every `#include` counts, also in a comment. A name counts in every directory where it could be found
+//! (those of the options, of the source, of the including file; on Windows, where compilers search beside all
+//! including files, of every file seen), not only in the first that has it, and its absence counts, too: a header that
+//! comes to hide another one changes the digest. An `#include MACRO` cannot be followed and is an error.
 
 use std::collections::{HashMap, HashSet};
 use std::fs;
@@ -16,27 +16,27 @@ use parking_lot::Mutex;
 
 use sha2::{Digest, Sha256};
 
-/// This many files are remembered; twenty times as many paths are looked at.
+/// Number of cached files; up to twenty times as many paths are examined.
 const MOST: usize = 20_000;
-/// A file that changed within this time may change again without its time showing it.
+/// A file that was modified within this time may change again with the same time stamp.
 const FRESH: Duration = Duration::from_secs(2);
 
-/// Why it cannot be known what a source includes.
+/// The reason why the included files cannot be determined.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Unknown(pub(super) String);
 
-/// What a text asks for.
+/// The names that a text includes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Wanted {
     names: Vec<String>,
-    /// A directive whose name is the result of a macro.
+    /// A directive whose name comes from a macro.
     computed: Option<String>,
 }
 
-/// Where files are looked for.
+/// The search path.
 #[derive(Debug)]
 pub(super) struct Search<'a> {
-    /// The directory of the source; none if it is not searched.
+    /// The directory of the source; `None` if it is not searched.
     pub source: Option<PathBuf>,
     /// Directories of the options.
     pub directories: Vec<PathBuf>,
@@ -44,7 +44,8 @@ pub(super) struct Search<'a> {
     pub headers: &'a [(String, String)],
 }
 
-/// The digest of everything that `source` (and files included before it) may include; `None` if that is nothing.
+/// The digest of everything that `source` (and files included before it) may include; `None` if there are no such
+/// files.
 pub(super) fn digest(
     source: &[u8],
     before: &[String],
@@ -67,8 +68,8 @@ pub(super) fn digest(
     for (_, text) in search.headers {
         open.push((Arc::new(wanted(text.as_bytes())), None));
     }
-    // A directory that is only searched because a file in it was included may hold what an earlier file asks for: then
-    // that name is looked up again.
+    // A directory that is searched only because a file in it was included may contain a name from an earlier file:
+    // such names are looked up again.
     let mut names: Vec<String> = Vec::new();
     let mut directories = 0;
     loop {
@@ -109,22 +110,22 @@ pub(super) fn digest(
     Ok(walk.found.then(|| walk.hasher.finalize().into()))
 }
 
-/// A text that was read, and the directory of its file.
+/// A text, and the directory of its file.
 type Open = (Arc<Wanted>, Option<PathBuf>);
 
 struct Walk<'a, 'b> {
     search: &'a Search<'b>,
     hasher: Sha256,
-    /// Files that were hashed.
+    /// Hashed files.
     seen: HashSet<PathBuf>,
     looked_up: HashSet<String>,
-    /// All directories searched, in the order in which they were met.
+    /// All searched directories, in order of discovery.
     directories: Vec<PathBuf>,
     found: bool,
 }
 
 impl Walk<'_, '_> {
-    /// Looks at the file that a name means in a directory, if it is there.
+    /// Hashes the file that a name refers to in a directory, if it exists.
     fn look_up(
         &mut self,
         name: &str,
@@ -138,7 +139,7 @@ impl Walk<'_, '_> {
             None => return Ok(()),
         };
         if given || !self.seen.insert(path.clone()) {
-            // A header given as text is part of what the key is made of.
+            // A header given as text is part of the key already.
             return Ok(());
         }
         if self.seen.len() > 20 * MOST {
@@ -165,7 +166,7 @@ impl Walk<'_, '_> {
     }
 }
 
-/// What is known of a file.
+/// Cached information about a file.
 #[derive(Clone, Debug)]
 struct Looked {
     stamp: Stamp,
@@ -173,7 +174,7 @@ struct Looked {
     wanted: Arc<Wanted>,
 }
 
-/// What changes whenever a file does, unless it changes twice within the clock's resolution.
+/// Changes whenever the file does, unless it changes twice within the clock's resolution.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Stamp {
     length: u64,
@@ -194,7 +195,7 @@ impl Stamp {
         }
     }
 
-    /// Whether the last change is long enough ago for the next one to show.
+    /// Whether the last change is old enough for another one to change the stamp.
     fn settled(&self) -> bool {
         let old = |time: SystemTime| time.elapsed().is_ok_and(|age| age > FRESH);
         #[cfg(unix)]
@@ -207,14 +208,14 @@ impl Stamp {
     }
 }
 
-/// What is known of a file, read if it has changed; `None` if there is none.
+/// The information about a file, read again if it has changed; `None` if it does not exist.
 fn look(path: &Path) -> std::io::Result<Option<Looked>> {
     static KNOWN: Mutex<Option<HashMap<PathBuf, Looked>>> = Mutex::new(None);
     let data = match fs::metadata(path) {
         Ok(data) if data.is_file() => data,
         Ok(_) => return Ok(None),
         Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied => return Err(error),
-        // Not there, or a name that no file can have: the compiler does not find it either.
+        // Missing, or an invalid name: the compiler does not find it, either.
         Err(_) => return Ok(None),
     };
     let stamp = Stamp::of(&data);
@@ -241,7 +242,7 @@ fn look(path: &Path) -> std::io::Result<Option<Looked>> {
     Ok(Some(file))
 }
 
-/// The names that a text includes, or asks about.
+/// The names in `#include` and `__has_include` of a text.
 fn wanted(text: &[u8]) -> Wanted {
     let spliced = splice(text);
     let text = spliced.as_deref().unwrap_or(text);
@@ -282,7 +283,7 @@ fn wanted(text: &[u8]) -> Wanted {
     wanted
 }
 
-/// The text without line breaks that a backslash takes back; `None` if it has none.
+/// The text with line continuations removed; `None` if it has none.
 fn splice(text: &[u8]) -> Option<Vec<u8>> {
     let is_splice = |at: usize| match &text[at..] {
         [b'\\', b'\n', ..] => 2,
@@ -306,7 +307,7 @@ fn splice(text: &[u8]) -> Option<Vec<u8>> {
     Some(spliced)
 }
 
-/// The next word from `at` on that has to do with including.
+/// The next word from `at` on that is part of an include directive.
 fn next_word(text: &[u8], mut at: usize) -> Option<(usize, usize, &'static str)> {
     const WORDS: [&str; 7] = [
         "include",
@@ -325,7 +326,7 @@ fn next_word(text: &[u8], mut at: usize) -> Option<(usize, usize, &'static str)>
         }
         let length = text[at..].iter().position(|byte| !is_word(*byte));
         let end = length.map_or(text.len(), |length| at + length);
-        // The letters that all these words begin with spare comparing most of the text.
+        // The first letters of these words: avoids comparing most of the text.
         if matches!(text[at], b'i' | b'e' | b'_') {
             let found = WORDS
                 .into_iter()
@@ -339,7 +340,7 @@ fn next_word(text: &[u8], mut at: usize) -> Option<(usize, usize, &'static str)>
     None
 }
 
-/// Past white space and comments within a line.
+/// Skips white space and comments within a line.
 fn skip_space(text: &[u8], mut at: usize) -> usize {
     loop {
         match &text[at.min(text.len())..] {
@@ -356,8 +357,8 @@ fn skip_space(text: &[u8], mut at: usize) -> usize {
     }
 }
 
-/// Whether a word may be the name of a directive: what comes before it is `#`, `%:`, `??=`, or a comment (before which
-/// one of these may stand).
+/// Whether a word may be the name of a directive: `#`, `%:`, `??=`, or a comment (which may follow one of these)
+/// precedes it.
 fn follows_hash(text: &[u8], at: usize) -> bool {
     let space = |byte: &u8| matches!(byte, b' ' | b'\t' | b'\x0b' | b'\x0c' | b'\r');
     let end = text[..at].iter().rposition(|byte| !space(byte));
@@ -372,7 +373,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_found_wherever_they_stand() {
+    fn includes_are_found_in_any_position() {
         let text = br#"
 #include "a.h"
   #  include /* why */ <b/c.h> // and so on
@@ -474,7 +475,7 @@ int included = include < 5, import = 1;
     }
 
     #[test]
-    fn files_that_include_each_other_end() {
+    fn include_cycles_terminate() {
         let folder = Folder::new("round");
         folder.write("a.h", "#include \"b.h\"\n");
         folder.write("b.h", "#include \"a.h\"\n#include \"b.h\"\n");

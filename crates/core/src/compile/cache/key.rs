@@ -11,10 +11,10 @@ use crate::compile::program::{Program, ProgramOptions, SourceKind};
 use crate::error::{Error, Result};
 use crate::module::object_code::CodeKind;
 
-/// A new number whenever what keys are made of changes.
+/// Changes whenever the contents of keys change.
 const SCHEMA: &str = "cupyrite program key 1";
 
-/// A name expression, and whether it was given as text or as bytes: results know it by what was given.
+/// A name expression, as text or bytes: results are looked up by what was given.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Expression {
     /// Text.
@@ -23,19 +23,19 @@ pub enum Expression {
     Bytes(Vec<u8>),
 }
 
-/// What a key is asked for. The key changes with everything that the code depends on: source, options, target, name
-/// expressions, the builds of the compiler and (for linking by it) of the driver, the files the source includes.
+/// The input of a key. The key depends on everything that affects the code: source, options, target, name expressions,
+/// the builds of the compiler and (if it links) of the driver, and the included files.
 #[derive(Clone, Debug)]
 pub struct KeyRequest<'a> {
-    /// The program; its architecture must be known.
+    /// The program, with an explicit architecture.
     pub program: &'a Program,
-    /// What it is compiled to.
+    /// The target format.
     pub target: CodeKind,
     /// In any order.
     pub expressions: &'a [Expression],
-    /// Stands for the files that options name. With it, nothing is read.
+    /// A digest of the files that options name. If it is given, no file is read.
     pub extra_digest: Option<&'a [u8]>,
-    /// Whether files that options name are read where there is no `extra_digest`; else that is an error.
+    /// Whether to read files that options name if there is no `extra_digest`; else they are an error.
     pub reads_files: bool,
 }
 
@@ -43,7 +43,7 @@ fn refused(what: &str, why: &str) -> Error {
     Error::argument("program cache key", what, why)
 }
 
-/// Whether an option as NVRTC spells it may make it read or write a file.
+/// Whether an option in NVRTC's spelling may read or write a file.
 fn names_file(option: &str) -> bool {
     let name = option.trim_start().trim_start_matches('-');
     name.starts_with('I')
@@ -63,7 +63,7 @@ fn names_file(option: &str) -> bool {
         .any(|start| name.starts_with(start))
 }
 
-/// Takes fields such that no two lists of fields give the same bytes.
+/// Hashes fields unambiguously: different lists of fields give different bytes.
 struct Fields(Sha256);
 
 impl Fields {
@@ -80,9 +80,9 @@ impl KeyRequest<'_> {
     ///
     /// # Errors
     ///
-    /// [`Error::InvalidArgument`] where no key can be made: for options whose effect is not in the code (`create_pch`,
-    /// `time`, `fdevice_time_trace`), for files that would have to be read and are not, and where it cannot be known
-    /// which files are included; [`Error::Load`] if there is no compiler.
+    /// [`Error::InvalidArgument`] if there is no key: for options with effects outside of the code (`create_pch`,
+    /// `time`, `fdevice_time_trace`), for files that must not be read, and if the included files cannot be determined;
+    /// [`Error::Load`] if there is no compiler.
     pub fn key(&self) -> Result<[u8; 32]> {
         let program = self.program;
         let options = program.options();
@@ -122,12 +122,12 @@ impl KeyRequest<'_> {
         };
         fields.add("compiler", compiler);
         if options.debug == Some(true) || options.lineinfo == Some(true) {
-            // Line information has the whole path of the source, which begins where the program runs.
+            // Line information contains the absolute path of the source, which depends on the working directory.
             let here = std::env::current_dir().unwrap_or_default();
             fields.add("here", here.as_os_str().as_encoded_bytes());
         }
         if self.target != CodeKind::Ptx {
-            // The CPU device needs the PTX beside machine code; other machine code does not run there.
+            // The CPU device needs the PTX beside the machine code; other machine code does not run there.
             let device = crate::backend().map_or_else(|_| "none".into(), |b| format!("{b:?}"));
             fields.add("device", device);
         }
@@ -145,7 +145,7 @@ impl KeyRequest<'_> {
         Ok(fields.0.finalize().into())
     }
 
-    /// Refuses what no key can be made for.
+    /// Rejects programs that cannot have a key.
     fn check(&self) -> Result<()> {
         let options = self.program.options();
         let kind = self.program.source_kind();
@@ -202,7 +202,7 @@ impl KeyRequest<'_> {
         Ok(())
     }
 
-    /// Adds what the files are that the compiler reads.
+    /// Adds the files that the compiler reads.
     fn add_files(&self, fields: &mut Fields) -> Result<()> {
         let options = self.program.options();
         match self.program.source_kind() {
@@ -238,7 +238,7 @@ impl KeyRequest<'_> {
     }
 }
 
-/// Where NVRTC looks for what a source includes. Headers that NVRTC brings itself are part of its build.
+/// NVRTC's search path for included files. Headers built into NVRTC are part of its build.
 fn search<'a>(options: &ProgramOptions, headers: &'a [(String, String)]) -> Search<'a> {
     let here = std::env::current_dir().unwrap_or_default();
     let name = Path::new(options.name());
@@ -255,7 +255,7 @@ fn search<'a>(options: &ProgramOptions, headers: &'a [(String, String)]) -> Sear
     }
 }
 
-/// What links PTX.
+/// The identity of the linker for PTX.
 fn linker() -> Result<String> {
     match LinkerBackend::choose()? {
         LinkerBackend::NvJitLink => Ok(identity::of_nvjitlink()),

@@ -9,7 +9,7 @@ use parking_lot::{Mutex, MutexGuard};
 
 use super::{Counts, ProgramCache};
 
-/// A cache of compiled programs in memory; what was not asked for longest goes first when it is full.
+/// A cache of compiled programs in memory; a full cache evicts the least recently used entries.
 #[derive(Debug, Default)]
 pub struct MemoryCache {
     limit: Option<NonZeroU64>,
@@ -36,7 +36,7 @@ struct Entry {
 impl std::panic::RefUnwindSafe for MemoryCache {}
 
 impl MemoryCache {
-    /// A cache for at most this many bytes of code; without a limit, for any number.
+    /// A cache for at most this many bytes of code; `None` for no limit.
     pub fn new(limit: Option<NonZeroU64>) -> MemoryCache {
         MemoryCache {
             limit,
@@ -45,11 +45,11 @@ impl MemoryCache {
     }
 
     fn inner(&self) -> MutexGuard<'_, Inner> {
-        // Nothing that is done with it can panic half-way.
+        // Held for updates that do not panic.
         self.inner.lock()
     }
 
-    /// What is kept under a key, shared instead of copied.
+    /// The entry of a key, shared instead of copied.
     pub fn get_shared(&self, key: &[u8]) -> Option<Arc<[u8]>> {
         let mut guard = self.inner();
         let inner = &mut *guard;

@@ -1,14 +1,15 @@
-//! The driver as a linker: a link state, on a thread of its own.
+//! The driver as a linker: a link state on a dedicated thread.
 //!
-//! NVIDIA's driver 580 (CUDA 13.0, seen on an H200) crashes where a link state that the process's first thread made is
-//! destroyed in another one: a segmentation fault, or the C library's "free(): invalid pointer". It does so whether the
-//! state had inputs or not, whether the thread that destroys has a context or not, and whether that thread ends afterwards
-//! or goes on. Where the same thread makes and destroys, be it the first or another, sixty rounds of sixty went well, and
-//! so they did where the maker had ended before the first thread destroyed. NVIDIA's manual says nothing of threads here.
+//! NVIDIA's driver 580 (CUDA 13.0, on an H200) crashes when a link state that the process's main thread created is
+//! destroyed in another thread: a segmentation fault, or the C library's "free(): invalid pointer". It does so with
+//! and without inputs, with and without a current context in the destroying thread, and whether that thread ends
+//! afterwards or not. No crash occurred in sixty rounds of sixty links when one thread, main or not, created and
+//! destroyed the state, or when the creating thread had ended before the main thread destroyed it. NVIDIA's manual
+//! does not mention threads here.
 //!
-//! But a [`Linker`](super::Linker) is `Send`, and Python's collector ends objects in whichever thread it runs. So every
-//! state has an [`DedicatedThread`], on which it is made, fed, completed and destroyed, and which ends with it. With one thread
-//! for all of them links would wait for each other.
+//! But a [`Linker`](super::Linker) is `Send`, and Python's garbage collector drops objects in any thread. So every
+//! state is created, used and destroyed on a [`DedicatedThread`] of its own. With one thread for all states, links
+//! would wait for each other.
 
 use std::ffi::{CStr, c_uint, c_void};
 
@@ -25,29 +26,29 @@ use crate::fork;
 use crate::module::image;
 use crate::module::object_code::{CodeKind, CodeSource, ObjectCode};
 
-/// Room for each of the driver's logs.
+/// Size of each log buffer.
 const LOG_BYTES: usize = 16 << 10;
 
-/// A link state of the driver, for any thread.
+/// A link state of the driver, usable from any thread.
 #[derive(Debug)]
 pub(super) struct DriverLink {
     thread: DedicatedThread<State>,
-    /// To be told, not to be used.
+    /// For [`DriverLink::handle`]; never passed to the driver here.
     handle: CUlinkState,
-    /// The logs as they were after the last call.
+    /// The logs after the last call.
     info: String,
     error: String,
 }
 
-// SAFETY: all that is not `Send` by itself is the handle, which is only told.
+// SAFETY: only the handle is not `Send` by itself; it is never used.
 unsafe impl Send for DriverLink {}
-// SAFETY: as above; by shared reference nothing else is done either.
+// SAFETY: as above.
 unsafe impl Sync for DriverLink {}
 
 impl DriverLink {
     pub(super) fn new(options: &LinkerOptions) -> Result<DriverLink> {
         let options = options.driver_options()?;
-        // That of the calling thread; its own thread has none.
+        // The calling thread's context; the dedicated thread has none.
         let context = Device::current()?.active_context()?;
         const CALL: &str = "cuLinkCreate";
         let started = DedicatedThread::start("cupyrite-link", || State::new(context, options));
@@ -58,7 +59,7 @@ impl DriverLink {
             info: String::new(),
             error: String::new(),
         };
-        link.handle = link.call(CALL, |state| Ok(Told(state.handle)))?.0;
+        link.handle = link.call(CALL, |state| Ok(SentHandle(state.handle)))?.0;
         Ok(link)
     }
 
@@ -97,7 +98,7 @@ impl DriverLink {
                 })?;
                 let name = c_string("codes.name", code.name().as_bytes())?;
                 let mut owned = with_nul(bytes);
-                // PTX counts its NUL here (CUDA driver API, `cuLinkAddData`).
+                // The size of PTX includes its NUL (CUDA driver API, `cuLinkAddData`).
                 let size = owned.len() - usize::from(code.kind() != CodeKind::Ptx);
                 let data = &mut owned[..size];
                 self.call(CALL, |state| state.add_data(kind, data, &name))
@@ -118,7 +119,7 @@ impl DriverLink {
         self.call("cuLinkComplete", State::complete)
     }
 
-    /// Does something on the state's thread, with the context current there; notes the logs, and adds them to an error.
+    /// Runs `body` on the state's thread with the context current, and copies the logs.
     fn call<R: Send>(
         &mut self,
         call: &'static str,
@@ -137,7 +138,7 @@ impl DriverLink {
     }
 }
 
-/// The error of a call that could not be made, for want of a thread to make it on.
+/// The error of a call without a thread to run on.
 #[cold]
 fn no_thread(call: &'static str, why: &str) -> Error {
     if fork::is_forked_child() {
@@ -150,18 +151,18 @@ fn no_thread(call: &'static str, why: &str) -> Error {
     }
 }
 
-/// A handle on its way to who tells it.
-struct Told(CUlinkState);
+/// Carries a handle between threads.
+struct SentHandle(CUlinkState);
 
-// SAFETY: it is not used.
-unsafe impl Send for Told {}
+// SAFETY: the handle is not used.
+unsafe impl Send for SentHandle {}
 
-/// A link state, where it lives.
+/// A link state, on its thread.
 #[derive(Debug)]
 struct State {
     handle: CUlinkState,
     context: Context,
-    // The driver writes to these in its calls until the state is destroyed.
+    // The driver writes to these during its calls until the state is destroyed.
     info: Vec<u8>,
     error: Vec<u8>,
     _options: Vec<CUjit_option>,
@@ -171,7 +172,7 @@ struct State {
 impl Drop for State {
     fn drop(&mut self) {
         let handle = self.handle;
-        // This thread takes no part in a capture, but another one that captures globally has its say here.
+        // This thread captures nothing, but a global capture of another thread applies here, too.
         capture_mode::release(|| {
             // SAFETY: made by `new`; destroyed once, here, on the same thread.
             self.context
@@ -213,8 +214,8 @@ impl State {
         }
         let mut handle: CUlinkState = std::ptr::null_mut();
         let made = context.with_current(|| {
-            // SAFETY: there are as many options and values as said, which stay until the state is destroyed, as do the
-            // logs; `handle` is valid for writes.
+            // SAFETY: the arrays have the length passed; they and the logs live until the state is destroyed; `handle`
+            // is valid for writes.
             unsafe {
                 driver!(cuLinkCreate(
                     options.len() as c_uint,
@@ -237,8 +238,8 @@ impl State {
 
     fn add_data(&mut self, kind: CUjitInputType, data: &mut [u8], name: &CStr) -> Result<()> {
         let none: *mut *mut c_void = std::ptr::null_mut();
-        // SAFETY: the state is live; the data are as many bytes as said, and hold what their headers speak of; the
-        // name is NUL-terminated. Both are copied.
+        // SAFETY: the state is live; the data have the length passed and end where their headers say; the name is
+        // NUL-terminated. Both are copied.
         unsafe {
             driver!(cuLinkAddData(
                 self.handle,
@@ -275,7 +276,7 @@ impl State {
         if cubin.is_null() {
             return Ok(Vec::new());
         }
-        // SAFETY: the driver's memory of that size, which lives as long as the state.
+        // SAFETY: the driver's memory of that size, valid while the state lives.
         Ok(unsafe { std::slice::from_raw_parts(cubin.cast::<u8>(), size) }.to_vec())
     }
 }
@@ -326,7 +327,7 @@ mod tests {
     }
 
     #[test]
-    fn links_go_from_thread_to_thread() {
+    fn links_move_between_threads() {
         for round in 0..20 {
             let link = if round % 2 == 0 {
                 made()
@@ -346,7 +347,7 @@ mod tests {
     }
 
     #[test]
-    fn many_link_at_once() {
+    fn many_links_run_at_once() {
         const THREADS: usize = 8;
         let barrier = Barrier::new(THREADS);
         let links: Vec<DriverLink> = thread::scope(|scope| {
@@ -375,7 +376,7 @@ mod tests {
     }
 
     #[test]
-    fn errors_and_logs_come_from_its_thread() {
+    fn errors_and_logs_reach_the_caller() {
         let mut link = made();
         let wrong = part(".version 7.8 .target sm_75 nonsense", "wrong");
         let e = link.add(&wrong).unwrap_err();
@@ -410,7 +411,7 @@ mod tests {
     }
 
     #[test]
-    fn a_panic_on_its_thread_is_the_caller_s() {
+    fn a_panic_on_the_link_thread_reaches_the_caller() {
         let mut link = fed();
         let caught = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
             link.call("cuLinkComplete", |_| -> Result<()> { panic!("on the way") })
@@ -423,7 +424,7 @@ mod tests {
     }
 
     #[test]
-    fn a_child_is_told_that_there_is_no_link() {
+    fn a_forked_child_gets_an_error() {
         let mut link = fed();
         // SAFETY: the child makes no call of the driver, and leaves at once.
         let pid = unsafe { libc::fork() };

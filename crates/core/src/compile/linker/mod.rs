@@ -23,7 +23,7 @@ mod driver_link;
 
 use driver_link::DriverLink;
 
-/// What does the linking.
+/// The library that links.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum LinkerBackend {
     /// The library nvJitLink.
@@ -32,9 +32,9 @@ pub enum LinkerBackend {
     Driver,
 }
 
-/// Links object codes into one.
+/// Links several object codes into one.
 ///
-/// The inputs are added when it is made; [`Linker::link`] can then be called once.
+/// The constructor adds the inputs; [`Linker::link`] can then be called once.
 #[derive(Debug)]
 pub struct Linker {
     raw: Raw,
@@ -44,18 +44,18 @@ pub struct Linker {
 
 #[derive(Debug)]
 enum Raw {
-    NvJitLink(Box<Remade>),
+    NvJitLink(Box<RecreatedLink>),
     Driver(Box<DriverLink>),
 }
 
 impl LinkerBackend {
-    /// The backend of linkers that are made now: nvJitLink where it is found and new enough (CUDA 12.3), else the
-    /// driver. The environment variable `CUPYRITE_LINKER` (`nvjitlink`, `driver`; `auto` or nothing) decides otherwise.
+    /// The backend of new linkers: nvJitLink if it is found and new enough (CUDA 12.3), else the driver. The
+    /// environment variable `CUPYRITE_LINKER` (`nvjitlink`, `driver`; `auto` or empty) overrides the choice.
     ///
     /// # Errors
     ///
-    /// [`Error::InvalidArgument`] for another value of that variable; [`Error::Load`] if it says `nvjitlink` and there
-    /// is none.
+    /// [`Error::InvalidArgument`] for another value of that variable; [`Error::Load`] if it is `nvjitlink` and
+    /// nvJitLink is missing.
     pub fn choose() -> Result<LinkerBackend> {
         let wanted = std::env::var("CUPYRITE_LINKER").unwrap_or_default();
         match wanted.as_str() {
@@ -78,7 +78,7 @@ impl LinkerBackend {
     }
 }
 
-/// The version of nvJitLink; an error where there is none, or one before CUDA 12.3, which lacks what is needed.
+/// The version of nvJitLink; an error if it is missing or older than CUDA 12.3.
 fn version() -> Result<(u32, u32)> {
     let (mut major, mut minor): (c_uint, c_uint) = (0, 0);
     // SAFETY: both results are valid for writes.
@@ -91,9 +91,9 @@ impl Linker {
     ///
     /// # Errors
     ///
-    /// [`Error::InvalidArgument`] if there are none, or for an option that the backend does not know;
-    /// [`Error::NvJitLink`] or [`Error::Driver`] with the linker's log for a wrong option or input. [`Error::Driver`] also
-    /// where the driver links and no thread can be started for that.
+    /// [`Error::InvalidArgument`] without inputs, or for an option that the backend does not support;
+    /// [`Error::NvJitLink`] or [`Error::Driver`], with the linker's log, for an invalid option or input;
+    /// [`Error::Driver`] if the driver links and its thread cannot be started.
     pub fn new<'a>(
         codes: impl IntoIterator<Item = &'a ObjectCode>,
         options: &LinkerOptions,
@@ -104,7 +104,7 @@ impl Linker {
             return Err(Error::argument("Linker::new", "codes", problem));
         }
         let mut raw = match LinkerBackend::choose()? {
-            LinkerBackend::NvJitLink => Raw::NvJitLink(Box::new(Remade::new(options)?)),
+            LinkerBackend::NvJitLink => Raw::NvJitLink(Box::new(RecreatedLink::new(options)?)),
             LinkerBackend::Driver => Raw::Driver(Box::new(DriverLink::new(options)?)),
         };
         for code in codes {
@@ -120,7 +120,7 @@ impl Linker {
         })
     }
 
-    /// What does the linking.
+    /// The library that links.
     pub fn backend(&self) -> LinkerBackend {
         match self.raw {
             Raw::NvJitLink(_) => LinkerBackend::NvJitLink,
@@ -128,8 +128,8 @@ impl Linker {
         }
     }
 
-    /// The library's handle: an `nvJitLinkHandle` or a `CUlinkState`; valid while this linker lives. The driver's belongs to
-    /// a thread that the linker has for it.
+    /// The library's handle: an `nvJitLinkHandle` or a `CUlinkState`; valid while this linker lives. The driver's
+    /// belongs to the linker's dedicated thread.
     pub fn handle(&self) -> *mut c_void {
         match &self.raw {
             Raw::NvJitLink(link) => link.link.handle.cast(),
@@ -142,8 +142,8 @@ impl Linker {
     /// # Errors
     ///
     /// [`Error::InvalidArgument`] for a target other than [`CodeKind::Cubin`], or [`CodeKind::Ptx`] with nvJitLink;
-    /// [`Error::NvJitLink`] or [`Error::Driver`] with the linker's log: names that are defined nowhere, LTO IR without
-    /// link-time optimisation, PTX without `ptx` among the options, a second call.
+    /// [`Error::NvJitLink`] or [`Error::Driver`], with the linker's log, for undefined symbols, LTO IR without
+    /// link-time optimisation, PTX output without the option `ptx`, and a second call.
     pub fn link(&mut self, target: CodeKind) -> Result<ObjectCode> {
         if !matches!(target, CodeKind::Cubin | CodeKind::Ptx) {
             let problem = format!("is {target}; linkers make cubin or ptx");
@@ -171,7 +171,7 @@ impl Linker {
             .with_log(self.info_log()))
     }
 
-    /// What the linker told so far; empty if it told nothing.
+    /// The info log so far; may be empty.
     pub fn info_log(&self) -> String {
         match &self.raw {
             Raw::NvJitLink(link) => link.link.info_log(),
@@ -179,7 +179,7 @@ impl Linker {
         }
     }
 
-    /// What the linker complained of so far; empty if of nothing.
+    /// The error log so far; may be empty.
     pub fn error_log(&self) -> String {
         match &self.raw {
             Raw::NvJitLink(link) => link.link.error_log(),
@@ -200,7 +200,7 @@ fn c_string(parameter: &str, text: &[u8]) -> Result<CString> {
     })
 }
 
-/// The bytes of a code for a linker, followed by a NUL that is not counted: PTX is text.
+/// The bytes of a code followed by a NUL, which is not counted: PTX is text.
 fn with_nul(code: &[u8]) -> Vec<u8> {
     let mut owned = Vec::with_capacity(code.len() + 1);
     owned.extend_from_slice(code);
@@ -211,20 +211,20 @@ fn with_nul(code: &[u8]) -> Vec<u8> {
 // ---------------------------------------------------------------------------------------------------------
 // nvJitLink
 
-/// An nvJitLink handle, and what it was made of: nvJitLink 13.0 to 13.5 keeps part of a handle in the memory of the thread
-/// that made it, and what another thread completes corrupts the next link of the first. So a linker that is used in
-/// another thread is made again there. (A thread for all handles would not do: nvJitLink keeps a lock after some wrong
-/// inputs, which only the thread that has it gets again.)
+/// An nvJitLink handle with its inputs. nvJitLink 13.0 to 13.5 keeps part of a handle in thread-local memory of the
+/// creating thread: completing it in another thread corrupts the next link of the first. So a linker that is used in
+/// another thread is created again there. (One thread for all handles would not do: after some invalid inputs
+/// nvJitLink keeps a lock that only its thread can take again.)
 #[derive(Debug)]
-struct Remade {
+struct RecreatedLink {
     link: JitLink,
     options: LinkerOptions,
     codes: Vec<ObjectCode>,
 }
 
-impl Remade {
-    fn new(options: &LinkerOptions) -> Result<Remade> {
-        Ok(Remade {
+impl RecreatedLink {
+    fn new(options: &LinkerOptions) -> Result<RecreatedLink> {
+        Ok(RecreatedLink {
             link: JitLink::new(options)?,
             options: options.clone(),
             codes: Vec::new(),
@@ -255,21 +255,20 @@ struct JitLink {
     generation: ForkGeneration,
     maker: ThreadId,
     complete: bool,
-    /// What is made, as in `sm_90`.
+    /// The target architecture, such as `sm_90`.
     arch: String,
 }
 
-// SAFETY: logs may be read in any thread, by one at a time; what changes a handle happens in the thread that made it
-// (`Remade`, `Drop`), until it is complete.
+// SAFETY: logs may be read in any thread, by one at a time. Until a handle is complete, only its creating thread
+// modifies it (`RecreatedLink`, `Drop`).
 unsafe impl Send for JitLink {}
-// SAFETY: by shared reference only logs are read, which changes nothing.
+// SAFETY: shared references only read logs.
 unsafe impl Sync for JitLink {}
 
 impl Drop for JitLink {
     fn drop(&mut self) {
         let here = self.complete || self.maker == std::thread::current().id();
-        // Elsewhere it is left where it is: destroying it corrupts the links of the thread that made it, which is worse
-        // than some memory.
+        // In another thread the handle is leaked: destroying it would corrupt the links of its creating thread.
         if self.generation.is_current() && here {
             // SAFETY: made by `new`; destroyed once, here.
             report(unsafe { nvjitlink!(nvJitLinkDestroy(&mut self.handle)) });
@@ -302,7 +301,7 @@ impl JitLink {
             ))
         };
         if let Err(e) = made {
-            // A handle is given out even so, with a log of what was wrong, and must be destroyed.
+            // nvJitLink returns a handle even on failure, with a log; it must be destroyed.
             if link.handle.is_null() {
                 std::mem::forget(link);
                 return Err(e);

@@ -1,4 +1,4 @@
-//! What a linker is told.
+//! Linker options.
 
 use std::ffi::c_uint;
 
@@ -8,31 +8,31 @@ use cupyrite_sys::nvjitlink::nvJitLinkResult;
 use crate::context::device::Device;
 use crate::error::{Error, Result};
 
-/// How code is linked; the default is what the linker does of its own accord.
+/// Options of a linker; the default is the linker's own.
 ///
-/// Not every backend knows every option; one that it does not know is an error.
-/// Source: nvJitLink, "Supported Link Options"; CUDA driver API, `CUjit_option`.
+/// An option that the backend does not support is an error. Source: nvJitLink, "Supported Link Options"; CUDA driver
+/// API, `CUjit_option`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LinkerOptions {
-    /// The name of what is linked, for messages.
+    /// The name of the linked code, for messages.
     pub name: String,
     /// The architecture, such as `sm_90`; `None` is that of the current device.
     pub arch: Option<String>,
-    /// The most registers that a thread may use.
+    /// The largest number of registers per thread.
     pub max_register_count: Option<u32>,
-    /// Whether the times of the phases go to the info log.
+    /// Whether the info log contains the duration of each phase.
     pub time: bool,
-    /// Whether what the kernels use goes to the info log.
+    /// Whether the info log contains the resource usage of the kernels.
     pub verbose: bool,
-    /// Whether LTO IR is optimised together.
+    /// Whether LTO IR is optimised at link time.
     pub link_time_optimization: bool,
-    /// Whether PTX is made, which needs link-time optimisation.
+    /// Whether the output is PTX, which requires link-time optimisation.
     pub ptx: bool,
     /// 0 to 3.
     pub optimization_level: Option<u32>,
-    /// Whether there is debug information.
+    /// Whether to generate debug information.
     pub debug: bool,
-    /// Whether there is line information.
+    /// Whether to generate line information.
     pub lineinfo: bool,
     /// Whether denormal numbers are flushed to zero.
     pub ftz: Option<bool>,
@@ -40,39 +40,39 @@ pub struct LinkerOptions {
     pub prec_div: Option<bool>,
     /// Whether the single-precision square root is rounded correctly.
     pub prec_sqrt: Option<bool>,
-    /// Whether multiplications and additions become fused ones.
+    /// Whether multiplications and additions are contracted.
     pub fma: Option<bool>,
-    /// The kernels that are used; what only others need is left out. Empty: all.
+    /// The kernels to keep, with their dependencies. Empty: all.
     pub kernels_used: Vec<String>,
     /// The variables that the host uses.
     pub variables_used: Vec<String>,
-    /// Whether variables that no kernel uses are left out.
+    /// Whether to remove variables that no kernel uses.
     pub optimize_unused_variables: bool,
     /// Options for the assembler of PTX.
     pub ptxas_options: Vec<String>,
-    /// Threads that compile, where the code can be split; 0: as many as there are cores.
+    /// Compiler threads, if the code can be split; 0 for as many as cores.
     pub split_compile: Option<u32>,
-    /// The same with a more thorough splitting.
+    /// The same with finer splitting.
     pub split_compile_extended: Option<u32>,
-    /// Whether the driver's cache of compiled code is left alone.
+    /// Whether to bypass the driver's cache of compiled code.
     pub no_cache: bool,
 }
 
-/// The architecture of the current device, as compilers call it: `sm_90`.
+/// The architecture of the current device in the compilers' spelling: `sm_90`.
 fn current_arch() -> Result<String> {
     let cc = Device::current()?.compute_capability()?;
     Ok(format!("sm_{}{}", cc.major, cc.minor))
 }
 
-/// Whether machine code of one architecture can become part of machine code of another (`sm_90`): of the same major
-/// version and not a newer minor one (CUDA C++ Programming Guide, "Binary Compatibility").
+/// Whether machine code of one architecture can be linked into that of another (`sm_90`): the major version is equal
+/// and the minor one not newer (CUDA C++ Programming Guide, "Binary Compatibility").
 pub(crate) fn fits(code: u32, target: &str) -> bool {
-    // What cannot be read is for nvJitLink to judge.
+    // nvJitLink judges what cannot be parsed.
     arch_number(target)
         .is_none_or(|(target, _)| code / 10 == target / 10 && code % 10 <= target % 10)
 }
 
-/// The number in `sm_90a`, and what is behind it. Blanks and a plus before the number are nothing, as for C's `atoi`.
+/// The number in `sm_90a`, and its suffix. Leading blanks and a plus sign are skipped, as by C's `atoi`.
 fn arch_number(arch: &str) -> Option<(u32, &str)> {
     let number = ["sm_", "compute_", "lto_"]
         .iter()
@@ -86,18 +86,18 @@ fn arch_number(arch: &str) -> Option<(u32, &str)> {
 }
 
 impl LinkerOptions {
-    /// The options as nvJitLink takes them, `-arch=sm_90` first.
+    /// The options in nvJitLink's spelling, `-arch=sm_90` first.
     ///
     /// # Errors
     ///
-    /// An architecture that cannot be; without one, the driver's error of the current device.
+    /// [`Error::InvalidArgument`] for an invalid architecture; without one, the driver's error for the current device.
     pub fn nvjitlink_arguments(&self) -> Result<Vec<String>> {
         let arch = match &self.arch {
             Some(arch) => arch.clone(),
             None => current_arch()?,
         };
         if arch_number(&arch).is_some_and(|(number, _)| number < 10) {
-            // nvJitLink ends the process for these.
+            // nvJitLink terminates the process for these.
             return Err(Error::NvJitLink {
                 call: "nvJitLinkCreate",
                 status: nvJitLinkResult::NVJITLINK_ERROR_UNRECOGNIZED_ARCH,
@@ -260,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn architectures_that_end_the_process_are_refused() {
+    fn architectures_that_terminate_the_process_are_rejected() {
         for arch in [
             "sm_1",
             "lto_09",

@@ -1,8 +1,7 @@
 //! Programs: source text and how it is compiled.
 //!
-//! Belongs here: CUDA C++ through NVRTC ([`nvrtc`]), NVVM IR through libNVVM ([`nvvm`]), PTX through the linker
-//! ([`ptx`]), and what they are compiled with ([`options`]). Does not belong here: what comes out
-//! ([`ObjectCode`](crate::ObjectCode)).
+//! CUDA C++ is compiled by NVRTC ([`nvrtc`]), NVVM IR by libNVVM ([`nvvm`]), PTX by a linker ([`ptx`]); [`options`]
+//! holds the compile options. The result is an [`ObjectCode`](crate::ObjectCode).
 
 mod nvrtc;
 mod nvvm;
@@ -28,7 +27,7 @@ pub enum SourceKind {
     Nvvm,
 }
 
-/// Source to be compiled at run time.
+/// Source code to compile at run time.
 ///
 /// ```no_run
 /// # use cupyrite::{CodeKind, Program};
@@ -42,7 +41,7 @@ pub struct Program {
     kind: SourceKind,
     source: Vec<u8>,
     options: ProgramOptions,
-    /// Options as the compiler spells them, after those of `options`.
+    /// Options in the compiler's spelling, after those of `options`.
     spelled: Vec<String>,
     headers: Vec<(String, String)>,
     expressions: Vec<String>,
@@ -85,7 +84,7 @@ impl Program {
         &self.source
     }
 
-    /// Options as the compiler spells them.
+    /// Options in the compiler's spelling.
     pub fn spelled(&self) -> &[String] {
         &self.spelled
     }
@@ -95,56 +94,56 @@ impl Program {
         &self.headers
     }
 
-    /// What it is compiled with.
+    /// The compile options.
     pub fn options(&self) -> &ProgramOptions {
         &self.options
     }
 
-    /// Compiles with these options instead of those set before.
+    /// Sets the compile options, replacing earlier ones.
     #[must_use]
     pub fn with_options(mut self, options: ProgramOptions) -> Program {
         self.options = options;
         self
     }
 
-    /// The file name that messages and line information show.
+    /// Sets the file name for messages and line information.
     #[must_use]
     pub fn named(mut self, name: impl Into<String>) -> Program {
         self.options.name = Some(name.into());
         self
     }
 
-    /// The architecture: `sm_89`, `compute_89`, ...
+    /// Sets the architecture: `sm_89`, `compute_89`, ...
     #[must_use]
     pub fn arch(mut self, arch: impl Into<String>) -> Program {
         self.options.arch = Some(arch.into());
         self
     }
 
-    /// One more option as the compiler spells it, such as `--use_fast_math`.
+    /// Adds an option in the compiler's spelling, such as `--use_fast_math`.
     #[must_use]
     pub fn option(mut self, option: impl Into<String>) -> Program {
         self.spelled.push(option.into());
         self
     }
 
-    /// A header given as text, for `#include "name"`.
+    /// Adds a header as text, for `#include "name"`.
     #[must_use]
     pub fn header(mut self, name: impl Into<String>, text: impl Into<String>) -> Program {
         self.headers.push((name.into(), text.into()));
         self
     }
 
-    /// A name expression such as `&scale<float>`, whose mangled name [`ObjectCode::lowered_name`] then knows.
+    /// Adds a name expression such as `&scale<float>`; [`ObjectCode::lowered_name`] returns its mangled name.
     #[must_use]
     pub fn name_expression(mut self, expression: impl Into<String>) -> Program {
         self.expressions.push(expression.into());
         self
     }
 
-    /// Compiles to machine code for a device: the form that loads with any driver of the same CUDA major version.
+    /// Compiles to machine code for a device, which any driver of the same CUDA major version loads.
     ///
-    /// On the CPU device the machine code stands for the PTX it was made from, which is what runs.
+    /// On the CPU device the machine code represents its PTX, which is what runs.
     ///
     /// # Errors
     ///
@@ -154,7 +153,7 @@ impl Program {
         self.compile(&format!("sm_{}{}", cc.major, cc.minor))
     }
 
-    /// Compiles for an architecture: `compute_XY` gives PTX, `sm_XY` machine code.
+    /// Compiles for an architecture: to PTX for `compute_XY`, to machine code for `sm_XY`.
     ///
     /// # Errors
     ///
@@ -168,12 +167,12 @@ impl Program {
         self.clone().arch(arch).build(target)
     }
 
-    /// Compiles to code of this kind: CUDA C++ to PTX, cubin or LTO IR, PTX to PTX or cubin, NVVM IR to PTX or LTO IR.
+    /// Compiles to a format: CUDA C++ to PTX, cubin or LTO IR, PTX to PTX or cubin, NVVM IR to PTX or LTO IR.
     ///
     /// # Errors
     ///
-    /// [`Error::Nvrtc`], [`Error::Nvvm`] or the linker's error, with its log; [`Error::InvalidArgument`] for a kind
-    /// that does not come of this source; [`Error::Load`] if there is no compiler.
+    /// [`Error::Nvrtc`], [`Error::Nvvm`] or the linker's error, with its log; [`Error::InvalidArgument`] for a format
+    /// that the source cannot be compiled to; [`Error::Load`] if there is no compiler.
     pub fn build(&self, target: CodeKind) -> Result<ObjectCode> {
         let code = self
             .clone()
@@ -188,13 +187,13 @@ impl Program {
         }
     }
 
-    /// The compiler's own object for this program, for those who compile repeatedly or need its handle.
+    /// A compiler for this program, for repeated compilation or access to its handle.
     ///
-    /// Without an architecture, it compiles for the current device.
+    /// Without an architecture it compiles for the current device.
     ///
     /// # Errors
     ///
-    /// A source or option that cannot be right; [`Error::Load`] if there is no compiler.
+    /// [`Error::InvalidArgument`] for an invalid source or option; [`Error::Load`] if there is no compiler.
     pub fn compiler(mut self) -> Result<Compiler> {
         if self.options.arch.is_none() {
             self.options.arch = Some(default_arch()?);
@@ -226,7 +225,7 @@ pub fn default_arch() -> Result<String> {
     Ok(format!("sm_{}{}", cc.major, cc.minor))
 }
 
-/// Which library compiles a program.
+/// The library that compiles a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum CompilerBackend {
     /// NVRTC.
@@ -239,12 +238,12 @@ pub enum CompilerBackend {
     Driver,
 }
 
-/// What became of a precompiled header that was asked for.
+/// The outcome of a request for a precompiled header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum PchStatus {
     /// It was written.
     Created,
-    /// None was made: there was one that fits, or the source is not suited.
+    /// None was created: there is a matching one, or the source is not suitable.
     NotAttempted,
     /// It could not be written.
     Failed,
@@ -265,7 +264,7 @@ enum Live {
     Ptx(ptx::Ptx),
 }
 
-/// A compiler that holds a program; see [`Program::compiler`].
+/// A compiler for a program; see [`Program::compiler`].
 ///
 /// Several threads may compile with it at the same time.
 #[derive(Debug)]
@@ -291,7 +290,7 @@ impl Compiler {
         }
     }
 
-    /// The address of the library's object (`nvrtcProgram`, `nvvmProgram`, the linker); valid while this lives.
+    /// The address of the library's object (`nvrtcProgram`, `nvvmProgram`, the linker); valid while this value lives.
     pub fn handle(&self) -> usize {
         match &self.live {
             Live::Nvrtc(live) => live.handle(),
@@ -300,16 +299,16 @@ impl Compiler {
         }
     }
 
-    /// What became of the precompiled header at the last compilation; `None` if none was asked for, or nothing has
-    /// been compiled successfully, or NVRTC is too old to say (before CUDA 12.8).
+    /// The outcome for the precompiled header at the last compilation; `None` if none was requested, nothing was
+    /// compiled successfully yet, or NVRTC cannot tell (before CUDA 12.8).
     pub fn pch_status(&self) -> Option<PchStatus> {
         let index = self.pch.load(Ordering::Relaxed).checked_sub(1)?;
         PchStatus::ALL.get(usize::from(index)).copied()
     }
 
-    /// Compiles to code of this kind; with CUDA C++, `expressions` are names whose mangled forms the code then knows.
+    /// Compiles to a format; with CUDA C++, the result knows the mangled names of `expressions`.
     ///
-    /// The code is what the library gave, so that PTX ends in a NUL; [`Program::build`] takes that off.
+    /// The code is the library's output, so that PTX ends in a NUL; [`Program::build`] removes it.
     ///
     /// # Errors
     ///
@@ -337,13 +336,13 @@ fn c_string(parameter: &str, text: impl Into<Vec<u8>>) -> Result<std::ffi::CStri
     })
 }
 
-/// A target that does not come of this source.
+/// The error for a target that the source cannot be compiled to.
 fn wrong_target(target: CodeKind, right: &str) -> Error {
     let problem = format!("is {target}; it can be {right}");
     Error::argument("Program::compile", "target", problem)
 }
 
-/// Text that a C library wrote: up to its NUL, without what is not UTF-8.
+/// Text from a C library, up to its NUL; invalid UTF-8 is replaced.
 fn text(bytes: &[u8]) -> String {
     let end = bytes.iter().position(|b| *b == 0).unwrap_or(bytes.len());
     String::from_utf8_lossy(&bytes[..end]).into_owned()

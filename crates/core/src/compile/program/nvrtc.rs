@@ -13,9 +13,9 @@ use crate::module::object_code::{CodeKind, ObjectCode};
 /// The NVRTC side of a [`Compiler`](super::Compiler).
 #[derive(Debug)]
 pub(super) struct Nvrtc {
-    /// The object that `handle` shows and that the first compilation uses.
+    /// The program of `handle`, used by the first compilation.
     first: RawProgram,
-    /// Whether a thread compiles with it, or it must not be compiled again. See [`Nvrtc::compile`].
+    /// Whether a thread is compiling it, or it must not be compiled again. See [`Nvrtc::compile`].
     taken: AtomicBool,
 }
 
@@ -31,8 +31,9 @@ impl Nvrtc {
         self.first.0.addr()
     }
 
-    /// NVRTC takes no name expressions once it has compiled a program, and a program is for one thread at a time. So
-    /// what was compiled with name expressions, or is being compiled, is left alone, and a second program made.
+    /// NVRTC accepts no name expressions after it has compiled a program, and a program is for one thread at a time.
+    /// So a program that was compiled with name expressions, or is being compiled, is left alone, and a new one is
+    /// created.
     pub(super) fn compile(
         &self,
         program: &Program,
@@ -66,8 +67,7 @@ fn compile(
     let wants_pch = program.options.pch == Some(true) || program.options.create_pch.is_some();
     let pch = if wants_pch { raw.pch_status() } else { None };
     if let Some(Err(room)) = pch {
-        // The header did not fit into the memory that NVRTC keeps for that. It has said how much it needs.
-        // SAFETY: takes any size.
+        // The header exceeded NVRTC's heap for precompiled headers. NVRTC has reported the size that it needs.
         unsafe { nvrtc!(nvrtcSetPCHHeapSize(room))? };
         let again = RawProgram::create(program)?;
         for expression in expressions {
@@ -84,12 +84,12 @@ fn compile(
     Ok((made, pch.and_then(std::result::Result::ok)))
 }
 
-/// The options as NVRTC takes them for this target.
+/// The options in NVRTC's spelling for this target.
 fn options(program: &Program, target: CodeKind) -> Result<Vec<std::ffi::CString>> {
     let mut options = program.options.for_nvrtc()?;
     let makes_lto = program.options.link_time_optimization == Some(true);
     match target {
-        // Without this NVRTC makes none, and says nothing.
+        // Without this option NVRTC silently produces no LTO IR.
         CodeKind::LtoIr if !makes_lto => options.push("--dlink-time-opt".into()),
         CodeKind::LtoIr => {}
         CodeKind::Ptx | CodeKind::Cubin if makes_lto => {
@@ -110,7 +110,7 @@ fn options(program: &Program, target: CodeKind) -> Result<Vec<std::ffi::CString>
         .collect()
 }
 
-/// The result of a compilation that succeeded.
+/// The output of a successful compilation.
 fn take(
     raw: &RawProgram,
     program: &Program,
@@ -140,12 +140,11 @@ fn take(
         .with_log(raw.log()))
 }
 
-/// An NVRTC program, destroyed with this.
+/// An NVRTC program, destroyed on drop.
 #[derive(Debug)]
 struct RawProgram(nvrtcProgram, ForkGeneration);
 
-// SAFETY: a program belongs to no thread; `Nvrtc` and the functions here see to it that only one at a time works with
-// it.
+// SAFETY: a program belongs to no thread; `Nvrtc` and the functions here use it from one thread at a time.
 unsafe impl Send for RawProgram {}
 // SAFETY: as above.
 unsafe impl Sync for RawProgram {}
@@ -153,7 +152,7 @@ unsafe impl Sync for RawProgram {}
 impl Drop for RawProgram {
     fn drop(&mut self) {
         if !self.1.is_current() {
-            // The library's locks may be held by threads that a forked child does not have.
+            // A thread that the forked child does not have may hold the library's locks.
             return;
         }
         // SAFETY: created by `create`, destroyed once, here.
@@ -200,7 +199,7 @@ impl RawProgram {
         compiled.map_err(|e: Error| e.with_log(&self.log()))
     }
 
-    /// What became of the precompiled header; an error is the room that it needs; `None` where NVRTC does not say.
+    /// The outcome for the precompiled header; an error holds the required heap size; `None` if NVRTC cannot tell.
     fn pch_status(&self) -> Option<std::result::Result<PchStatus, usize>> {
         // SAFETY: the program is live and compiled.
         match unsafe { nvrtc!(nvrtcGetPCHCreateStatus(self.0)) } {
@@ -223,7 +222,7 @@ impl RawProgram {
         }
     }
 
-    /// A text or binary output: its size, then its bytes.
+    /// Reads an output: its size, then its bytes.
     fn output(
         &self,
         size: impl FnOnce(nvrtcProgram, *mut usize) -> Result<()>,
@@ -232,7 +231,7 @@ impl RawProgram {
         let mut bytes = 0usize;
         size(self.0, &mut bytes)?;
         if bytes == 0 {
-            // Where nothing was made, NVRTC calls it an error to ask for it.
+            // NVRTC returns an error for an output that does not exist.
             return Ok(Vec::new());
         }
         let mut out = vec![0u8; bytes];
@@ -240,7 +239,7 @@ impl RawProgram {
         Ok(out)
     }
 
-    /// PTX with the NUL that NVRTC puts at its end.
+    /// PTX, with its terminating NUL.
     fn ptx(&self) -> Result<Vec<u8>> {
         self.output(
             // SAFETY: the program is live; `output` gives a valid place for the size, then a buffer of that size.
@@ -268,7 +267,7 @@ impl RawProgram {
         )
     }
 
-    /// The log; empty if it cannot be had, since it only ever accompanies something else.
+    /// The log; empty if it cannot be read, since it only accompanies another result.
     fn log(&self) -> String {
         let log = self.output(
             // SAFETY: as in `ptx`.

@@ -12,8 +12,8 @@ use crate::module::object_code::{CodeKind, ObjectCode};
 /// The libNVVM side of a [`Compiler`](super::Compiler).
 #[derive(Debug)]
 pub(super) struct Nvvm {
-    /// What `handle` shows; it holds the source, and each compilation has a program of its own, since libNVVM
-    /// programs are for one thread at a time.
+    /// The program of `handle`, with the source. Each compilation creates a program of its own, since a libNVVM
+    /// program is for one thread at a time.
     shown: RawProgram,
 }
 
@@ -43,7 +43,7 @@ impl Nvvm {
         let mut pointers: Vec<*const c_char> = options.iter().map(|o| o.as_ptr()).collect();
         let count = pointers.len() as c_int;
         let options = pointers.as_mut_ptr();
-        // Verifying first: what is wrong with the IR is then said as such, and not as a failure inside the compiler.
+        // Verified first: an error in the IR is then reported as such, and not as a failure of the compiler.
         for compiles in [false, true] {
             // SAFETY: the program is live; there are as many options as said, each NUL-terminated.
             let done = unsafe {
@@ -65,11 +65,11 @@ impl Nvvm {
     }
 }
 
-/// A libNVVM program, destroyed with this.
+/// A libNVVM program, destroyed on drop.
 #[derive(Debug)]
 struct RawProgram(nvvmProgram, ForkGeneration);
 
-// SAFETY: a program belongs to no thread, and nobody works with one that others know.
+// SAFETY: a program belongs to no thread, and a shared one is never modified.
 unsafe impl Send for RawProgram {}
 // SAFETY: as above.
 unsafe impl Sync for RawProgram {}
@@ -77,7 +77,7 @@ unsafe impl Sync for RawProgram {}
 impl Drop for RawProgram {
     fn drop(&mut self) {
         if !self.1.is_current() {
-            // The library's locks may be held by threads that a forked child does not have.
+            // A thread that the forked child does not have may hold the library's locks.
             return;
         }
         // SAFETY: created by `create`, destroyed once, here.
@@ -135,7 +135,7 @@ impl RawProgram {
         .map_err(|e: Error| e.with_log(&self.log()))
     }
 
-    /// The log; empty if it cannot be had, since it only ever accompanies something else.
+    /// The log; empty if it cannot be read, since it only accompanies another result.
     fn log(&self) -> String {
         let mut bytes = 0usize;
         // SAFETY: the program is live, the size is valid for writes.

@@ -1,4 +1,4 @@
-//! What a program is compiled with, and how the compilers spell it.
+//! Compile options, and their spelling for each compiler.
 //!
 //! Spellings: NVRTC <https://docs.nvidia.com/cuda/nvrtc/#supported-compile-options>, libNVVM
 //! <https://docs.nvidia.com/cuda/libnvvm-api/>.
@@ -23,9 +23,9 @@ pub struct ProgramOptions {
     /// The architecture: `sm_89` for a device, `compute_89` for PTX that suits all later ones. Without it, that of
     /// the current device.
     pub arch: Option<String>,
-    /// Code that can be linked with other code.
+    /// Relocatable code, for linking with other code.
     pub relocatable_device_code: Option<bool>,
-    /// Whole-program code that leaves calls into the CUDA device runtime open.
+    /// Whole-program code with unresolved calls into the CUDA device runtime.
     pub extensible_whole_program: Option<bool>,
     /// Debug information; without [`device_code_optimize`](Self::device_code_optimize) no optimisation.
     pub debug: Option<bool>,
@@ -49,17 +49,17 @@ pub struct ProgramOptions {
     pub use_fast_math: Option<bool>,
     /// More aggressive vectorisation.
     pub extra_device_vectorization: Option<bool>,
-    /// Make LTO IR, to be optimised when linked; nothing else comes out.
+    /// Compile to LTO IR, to be optimised at link time; there is no other output.
     pub link_time_optimization: Option<bool>,
     /// Run the optimiser before LTO IR is made.
     pub gen_opt_lto: Option<bool>,
     /// Macros: `NAME` (defined as 1) or `NAME=value`.
     pub define_macro: Vec<String>,
-    /// Macros that are not to be defined.
+    /// Macros to undefine.
     pub undefine_macro: Vec<String>,
-    /// Directories in which headers are looked for.
+    /// Directories to search for headers.
     pub include_path: Vec<String>,
-    /// The CUDA and CCCL headers that NVRTC carries with it, unpacked into [`bundled_headers_directory`].
+    /// Use the CUDA and CCCL headers bundled with NVRTC, unpacked into [`bundled_headers_directory`].
     pub use_bundled_headers: Option<bool>,
     /// Headers included before the source.
     pub pre_include: Vec<String>,
@@ -75,7 +75,7 @@ pub struct ProgramOptions {
     pub disable_warnings: Option<bool>,
     /// All pointer parameters of kernels are `__restrict__`.
     pub restrict: Option<bool>,
-    /// What has no execution space is `__device__`.
+    /// Functions without an execution space are `__device__`.
     pub device_as_default_execution_space: Option<bool>,
     /// Allow `__int128`.
     pub device_int128: Option<bool>,
@@ -91,13 +91,13 @@ pub struct ProgramOptions {
     pub diag_warn: Vec<u32>,
     /// Diagnostics without source line and column.
     pub brief_diagnostics: Option<bool>,
-    /// A file for a table of the time each phase took; `-` writes it to the log.
+    /// A file for a table of the duration of each phase; `-` writes it to the log.
     pub time: Option<String>,
-    /// Threads that optimise; 0 is as many as there are processors.
+    /// Optimiser threads; 0 for as many as processors.
     pub split_compile: Option<u32>,
     /// Stop after checking the syntax; the code is empty.
     pub fdevice_syntax_only: Option<bool>,
-    /// Leave language features out to compile faster.
+    /// Disable language features to compile faster.
     pub minimal: Option<bool>,
     /// Do not use the compiler's own cache.
     pub no_cache: Option<bool>,
@@ -105,23 +105,23 @@ pub struct ProgramOptions {
     pub fdevice_time_trace: Option<String>,
     /// Allow `__float128`.
     pub device_float128: Option<bool>,
-    /// Seed of what is otherwise random.
+    /// Random seed.
     pub frandom_seed: Option<String>,
     /// Compile faster, optimise less: `0`, `min`, `mid` or `max`.
     pub ofast_compile: Option<String>,
-    /// Use a precompiled header that fits, or make one.
+    /// Use a matching precompiled header, or create one.
     pub pch: Option<bool>,
-    /// Make this precompiled header.
+    /// Create this precompiled header.
     pub create_pch: Option<String>,
     /// Use this precompiled header.
     pub use_pch: Option<String>,
     /// The directory of precompiled headers.
     pub pch_dir: Option<String>,
-    /// Say why a precompiled header was not used.
+    /// Report why a precompiled header was not used.
     pub pch_verbose: Option<bool>,
-    /// Say when a precompiled header is made or used.
+    /// Report when a precompiled header is created or used.
     pub pch_messages: Option<bool>,
-    /// Whether a precompiled header holds instances of templates.
+    /// Whether a precompiled header contains template instantiations.
     pub instantiate_templates_in_pch: Option<bool>,
     /// More NVVM IR (text or bitcode) that is compiled with the source, each with a name. For NVVM IR only.
     pub extra_sources: Vec<(String, Vec<u8>)>,
@@ -131,7 +131,7 @@ pub struct ProgramOptions {
     pub numba_debug: Option<bool>,
 }
 
-/// A list of options that grows.
+/// A builder for a list of options.
 struct Spelled(Vec<String>);
 
 impl Spelled {
@@ -161,7 +161,7 @@ impl Spelled {
 }
 
 impl ProgramOptions {
-    /// The file name of the source: what was given, else `default_program`.
+    /// The file name of the source: the given one, else `default_program`.
     pub fn name(&self) -> &str {
         self.name.as_deref().unwrap_or("default_program")
     }
@@ -173,11 +173,11 @@ impl ProgramOptions {
         })
     }
 
-    /// The options as NVRTC takes them.
+    /// The options in NVRTC's spelling.
     ///
     /// # Errors
     ///
-    /// [`Error::InvalidArgument`] without an architecture, or if there is no directory for the bundled headers.
+    /// [`Error::InvalidArgument`] without an architecture, or without a directory for the bundled headers.
     pub fn for_nvrtc(&self) -> Result<Vec<String>> {
         let mut o = Spelled(vec![format!("-arch={}", self.known_arch()?)]);
         o.yes_no(self.relocatable_device_code, "--relocatable-device-code");
@@ -246,12 +246,12 @@ impl ProgramOptions {
         Ok(o.0)
     }
 
-    /// The options as libNVVM takes them, for making `target`.
+    /// The options in libNVVM's spelling, for a target.
     ///
     /// # Errors
     ///
-    /// [`Error::Unsupported`] naming options that libNVVM has no counterpart of; [`Error::InvalidArgument`] without
-    /// an architecture.
+    /// [`Error::Unsupported`] naming options without a counterpart in libNVVM; [`Error::InvalidArgument`] without an
+    /// architecture.
     pub fn for_nvvm(&self, target: CodeKind) -> Result<Vec<String>> {
         let unknown = self.unknown_to_nvvm();
         if !unknown.is_empty() {
@@ -261,7 +261,7 @@ impl ProgramOptions {
             });
         }
         let arch = self.known_arch()?;
-        // libNVVM makes PTX or LTO IR, both for a virtual architecture.
+        // libNVVM compiles to PTX or LTO IR, both for a virtual architecture.
         let arch = match arch.strip_prefix("sm_") {
             Some(number) => format!("compute_{number}"),
             None => arch.to_owned(),
@@ -282,7 +282,7 @@ impl ProgramOptions {
         Ok(o.0)
     }
 
-    /// The options that matter where PTX is linked, spelled out for comparing (linkers take them otherwise).
+    /// The options that affect linking PTX, spelled for comparison (linkers spell them differently).
     pub(crate) fn for_linker(&self) -> Vec<String> {
         let mut o = Spelled(Vec::new());
         o.values(&self.arch, "arch");
@@ -359,12 +359,11 @@ impl ProgramOptions {
     }
 }
 
-/// The directory that programs of this user keep what can be made again in: `$XDG_CACHE_HOME`, `~/.cache`, or
-/// `%LOCALAPPDATA%`; in it, `cuda-python`.
+/// The user's cache directory: `$XDG_CACHE_HOME`, `~/.cache`, or `%LOCALAPPDATA%`; in it, `cuda-python`.
 ///
 /// # Errors
 ///
-/// [`Error::InvalidArgument`] if the environment names none of them.
+/// [`Error::InvalidArgument`] if the environment defines none of them.
 pub fn user_cache_directory() -> Result<PathBuf> {
     let absolute = |name: &str| {
         std::env::var_os(name)
@@ -374,7 +373,7 @@ pub fn user_cache_directory() -> Result<PathBuf> {
     let base = if cfg!(windows) {
         absolute("LOCALAPPDATA")
     } else {
-        // A relative XDG_CACHE_HOME is to be ignored, says the XDG Base Directory Specification.
+        // The XDG Base Directory Specification requires a relative XDG_CACHE_HOME to be ignored.
         absolute("XDG_CACHE_HOME").or_else(|| std::env::home_dir().map(|home| home.join(".cache")))
     };
     match base {
@@ -387,7 +386,7 @@ pub fn user_cache_directory() -> Result<PathBuf> {
     }
 }
 
-/// Where [`ProgramOptions::use_bundled_headers`] unpacks headers.
+/// The directory into which [`ProgramOptions::use_bundled_headers`] unpacks headers.
 ///
 /// # Errors
 ///

@@ -11,7 +11,8 @@ use crate::module::object_code::{CodeKind, ObjectCode};
 /// The linker's side of a [`Compiler`](super::Compiler).
 #[derive(Debug)]
 pub(super) struct Ptx {
-    /// The linker that `handle` shows. It links once, for the first compilation; each of the others has its own.
+    /// The linker of `handle`. A linker links once: this one serves the first compilation, the others create their
+    /// own.
     first: Mutex<First>,
     handle: usize,
     backend: CompilerBackend,
@@ -24,7 +25,7 @@ struct First {
 }
 
 impl Ptx {
-    /// Hands the PTX to a linker, which looks at it.
+    /// Creates a linker with the PTX, which validates it.
     pub(super) fn new(program: &Program) -> Result<Ptx> {
         let linker = linker(program)?;
         Ok(Ptx {
@@ -52,7 +53,7 @@ impl Ptx {
         if !matches!(target, CodeKind::Ptx | CodeKind::Cubin) {
             return Err(super::wrong_target(target, "cubin or PTX"));
         }
-        // Whoever does not get the first one at once makes his own: nobody waits for somebody else's linking.
+        // A thread that cannot get the first linker at once creates its own instead of waiting.
         if let Ok(mut first) = self.first.try_lock()
             && !std::mem::replace(&mut first.used, true)
         {

@@ -26,14 +26,14 @@ fn a_healthy_machine_has_no_problem() {
 }
 
 #[test]
-fn gpus_are_told_from_their_audio_function_and_from_others() {
+fn gpus_are_distinguished_from_audio_functions() {
     let report = with_gpu(healthy()).file("/dev/nvidia0", b"").report();
     assert_eq!(report.platform.pci_gpus, ["0000:01:00.0"]);
     assert_eq!(report.platform.device_files, ["/dev/nvidia0"]);
 }
 
 #[test]
-fn the_kernel_module_tells_its_version() {
+fn the_kernel_module_version_is_parsed() {
     let text =
         b"NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  580.65.06  Release Build\n\
                  GCC version:  gcc version 13.3.0 (Ubuntu)\n";
@@ -142,7 +142,7 @@ fn statuses_of_the_initialisation_are_explained() {
 }
 
 #[test]
-fn settings_of_the_cpu_device_are_told() {
+fn settings_of_the_cpu_device_are_reported() {
     let report = on_cpu()
         .set("CUPYRITE_CPU_DEVICES", "none")
         .fails(
@@ -295,7 +295,7 @@ fn other_failures_have_their_own_problem() {
 }
 
 #[test]
-fn hangs_and_crashes_say_where() {
+fn hangs_and_crashes_name_the_step() {
     let report = healthy().ends(Stage::Init, End::Hung).report();
     assert_eq!(codes(&report), ["hang"]);
     assert_eq!(
@@ -321,7 +321,7 @@ fn hangs_and_crashes_say_where() {
 }
 
 #[test]
-fn variables_that_cannot_be_right() {
+fn invalid_variables_are_reported() {
     let case = healthy()
         .file("/cuda/bin/nvcc", b"x")
         .file("/lib/libnvrtc.so.13", b"x");

@@ -86,7 +86,7 @@ fn file_of(report: &Report, module: &str) -> String {
 }
 
 #[test]
-fn alone_it_is_fine() {
+fn cupyrite_alone_has_no_problem() {
     let report = install(in_python(), SITE, &OURS).report();
     assert_eq!(codes(&report), [""; 0]);
     assert!(report.ok);
@@ -177,7 +177,7 @@ fn the_peer_elsewhere_on_the_path() {
 }
 
 #[test]
-fn what_uninstalling_the_peer_leaves() {
+fn uninstalling_the_peer_leaves_damage() {
     let mut files: Vec<(&str, &[u8])> = OURS.2.to_vec();
     let whole = install(in_python(), SITE, &OURS).report();
     assert_eq!(codes(&whole), [""; 0]);
@@ -200,7 +200,7 @@ fn what_uninstalling_the_peer_leaves() {
 }
 
 #[test]
-fn a_changed_file_is_told() {
+fn a_modified_file_is_reported() {
     let case = install(in_python(), SITE, &OURS);
     let report = case
         .file(
@@ -258,7 +258,7 @@ fn a_cuda_package_of_the_users_own() {
 }
 
 #[test]
-fn broken_lists_crash_nothing() {
+fn malformed_records_are_tolerated() {
     let long = vec![b','; 1 << 16];
     for record in [
         &b""[..],
@@ -339,7 +339,7 @@ fn pythons_path_finder() {
 }
 
 #[test]
-fn base64_of_the_standard() {
+fn base64_matches_the_rfc_vectors() {
     // RFC 4648, section 10, without padding.
     for (plain, coded) in [
         ("", ""),

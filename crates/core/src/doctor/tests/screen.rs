@@ -241,7 +241,7 @@ fn versions() {
 }
 
 #[test]
-fn an_item_of_each_state_is_told() {
+fn items_of_each_state_are_reported() {
     let mut report = healthy().report();
     report.libraries = vec![Item {
         name: "cublas".to_owned(),
@@ -261,7 +261,7 @@ fn an_item_of_each_state_is_told() {
 
 /// The real thing, in a thread: other tests run in this process, so no child is made.
 #[test]
-fn an_examination_comes_to_its_end() {
+fn an_examination_terminates() {
     let facts = Facts {
         deadline: Duration::from_secs(120),
         ..Facts::default()

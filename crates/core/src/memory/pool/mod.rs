@@ -20,7 +20,10 @@ use crate::memory::copy::free_async;
 use crate::memory::location::MemoryLocation;
 use crate::memory::pool::deferred_destroy::{Origin, Scan};
 use crate::memory::pool::imports::Imports;
-use crate::memory::raw::{DeviceBuffer, RawAllocation, Source, enter_for_default_stream, home_of};
+use crate::memory::raw::{
+    AllocationSource, DeviceBuffer, RawAllocation, enter_allocation_context,
+    enter_for_default_stream,
+};
 use crate::shared::Shared;
 use crate::stream::Stream;
 
@@ -264,7 +267,13 @@ impl MemoryPool {
         size: usize,
         stream: &Stream,
     ) -> Result<DeviceBuffer> {
-        DeviceBuffer::adopted(Source::Pool(self.clone()), home, address, size, stream)
+        DeviceBuffer::from_existing(
+            AllocationSource::Pool(self.clone()),
+            home,
+            address,
+            size,
+            stream,
+        )
     }
 
     /// Drops this clone. Returns the pool if this was the last clone of an owned pool: dropping the result destroys
@@ -487,7 +496,7 @@ impl MemoryPool {
         {
             crate::hint::cold_path();
             // SAFETY: as above.
-            let again = stream.call_again(error, &|| unsafe {
+            let again = stream.retry_with_context(error, &|| unsafe {
                 driver!(cuMemAllocFromPoolAsync(place, bytes, pool, handle))
             });
             // Boxed: errors are large, and rare.
@@ -510,7 +519,7 @@ impl MemoryPool {
                 home,
             });
         }
-        let (context, _entered) = home_of(stream, home)?;
+        let (context, _entered) = enter_allocation_context(stream, home)?;
         let address = self.take(bytes, stream)?;
         Ok(RawAllocation {
             address,
@@ -527,7 +536,7 @@ impl MemoryPool {
         bytes: usize,
         stream: Stream,
     ) -> DeviceBuffer {
-        DeviceBuffer::of(Source::Pool(self), taken, bytes, stream)
+        DeviceBuffer::from_raw_allocation(AllocationSource::Pool(self), taken, bytes, stream)
     }
 
     /// The driver call of [`MemoryPool::allocate`], for a size other than 0.

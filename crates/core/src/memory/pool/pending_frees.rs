@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_done_is_not_kept() {
+    fn completed_frees_are_pruned() {
         let device = Device::new(0).unwrap();
         let (busy, idle) = (
             device.create_stream().unwrap(),
