@@ -1,5 +1,4 @@
-//! Compares the speed of saxpy on the PTX engine with plain Rust: `cargo run --release --example engine_saxpy -p
-//! cupyrite-cpu`.
+//! Times saxpy on the PTX engine and in plain Rust: `cargo run --release --example engine_saxpy -p cupyrite-cpu`.
 
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
@@ -124,7 +123,7 @@ fn main() {
         plain = plain.min(t.elapsed().as_secs_f64());
     }
     println!(
-        "best of {rounds}: engine {:.3} ms ({:.3} ns a thread), plain {:.3} ms, ratio {:.2}, wrong {wrong}",
+        "best of {rounds}: engine {:.3} ms ({:.3} ns per thread), plain {:.3} ms, ratio {:.2}, wrong {wrong}",
         engine * 1e3,
         engine * 1e9 / n as f64,
         plain * 1e3,

@@ -1,4 +1,4 @@
-//! Parses the PTX files given and says what it found: `cargo run -p cupyrite-ptx --example check -- file.ptx ...`
+//! Parses PTX files and prints their contents in numbers: `cargo run -p cupyrite-ptx --example check -- FILE...`.
 
 use std::time::Instant;
 

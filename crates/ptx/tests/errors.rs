@@ -143,7 +143,7 @@ fn instructions() {
         ),
         ("cvt.f64.f32 f1, f2;", 13, "f1", "type .f64"),
         ("bar.red.popc.u32 r1, 0, r2;", 25, "r2", "a predicate"),
-        ("abs.s32 _, r1;", 9, "_", "dropped"),
+        ("abs.s32 _, r1;", 9, "_", "discarded"),
         ("mov.u32 r1, 0x;", 13, "0x", "malformed number"),
         (
             "mov.u32 r1, 99999999999999999999;",

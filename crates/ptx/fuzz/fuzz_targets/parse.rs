@@ -1,4 +1,4 @@
-//! The parser returns a module or an error for any text, and never panics.
+//! The parser returns a module or an error for every text, and never panics.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -144,7 +144,7 @@ pub fn link(inputs: &[Input], provided: &dyn Fn(&str) -> bool) -> Result<Module,
         }
     }
     for (v, n) in out.globals.iter_mut().zip(global_of) {
-        renumber::initialiser(&mut v.init, &places, n);
+        renumber::initializer(&mut v.init, &places, n);
     }
     Ok(out)
 }

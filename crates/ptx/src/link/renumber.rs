@@ -133,7 +133,7 @@ pub(super) fn body(body: &mut Body, places: &Places, input: usize, shift: Shift)
         }
     }
     for v in &mut body.vars {
-        initialiser(&mut v.init, places, input);
+        initializer(&mut v.init, places, input);
     }
     for f in body.call_targets.iter_mut().flat_map(|(_, list)| list) {
         places.function(input, f);
@@ -141,7 +141,7 @@ pub(super) fn body(body: &mut Body, places: &Places, input: usize, shift: Shift)
 }
 
 /// Renumbers the references of an initializer.
-pub(super) fn initialiser(init: &mut [InitElem], places: &Places, input: usize) {
+pub(super) fn initializer(init: &mut [InitElem], places: &Places, input: usize) {
     for e in init {
         match e {
             InitElem::Var { var, .. } => places.variable(input, var),

@@ -5,7 +5,7 @@ mod check;
 mod constants;
 mod directives;
 mod functions;
-mod initialisers;
+mod initializers;
 mod instructions;
 mod lexer;
 pub(crate) mod modifiers;

@@ -286,7 +286,7 @@ impl<'t> Parser<'t> {
                 let dims = self.dims()?;
                 let mut var = self.make(&head, name.text, dims, linkage, name.pos)?;
                 if self.eat(b'=') {
-                    self.initialiser(&mut var)?;
+                    self.initializer(&mut var)?;
                     self.addressable(&var)?;
                 }
                 self.add(name, var)?;

@@ -170,7 +170,7 @@ impl PyEvent {
     ) -> PyResult<Py<PyEvent>> {
         if ipc {
             // Registers the multiprocessing reducers.
-            crate::core::memory::ipc::module(py)?;
+            crate::core::memory::ipc_handles::module(py)?;
         }
         FREE_LIST.create(py, NewEvent { event, recorded })
     }

@@ -28,7 +28,7 @@ use pyo3::prelude::*;
 use crate::core::device::properties;
 use crate::core::memory::batch;
 use crate::core::memory::buffer;
-use crate::core::memory::ipc;
+use crate::core::memory::ipc_handles;
 use crate::core::memory::managed;
 use crate::core::memory::pinned;
 use crate::core::memory::resource;
@@ -56,7 +56,7 @@ pub fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
     object_code::init(&core)?;
     occupancy::init(&core)?;
     context::init(&core)?;
-    device::init(&core)?;
+    device::methods::init(&core)?;
     event::init(&core)?;
     program::init(&core)?;
     properties::init(&core)?;
@@ -69,7 +69,8 @@ pub fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
     batch::init(&core)?;
     layout::init(&core)?;
     view::init(&core)?;
-    ipc::init(&core)?;
+    dlpack::init(module.py())?;
+    ipc_handles::init(&core)?;
     // Makes `from cupyrite._native.core import ...` work: `_native` is not a package.
     let modules = PyModule::import(module.py(), "sys")?.getattr("modules")?;
     modules.set_item("cupyrite._native.core", &core)?;

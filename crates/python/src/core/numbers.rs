@@ -1,13 +1,13 @@
-//! Conversion of sizes, addresses and fill patterns.
+//! Conversion of sizes and addresses.
 
-use cupyrite::FillPattern;
-use pyo3::exceptions::{PyOverflowError, PyTypeError, PyValueError};
+use pyo3::exceptions::{PyOverflowError, PyTypeError};
 use pyo3::ffi;
 use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::{PyFloat, PyInt};
+use pyo3::types::{PyFloat, PyInt, PyTuple};
 
-use crate::core::memory::copy_operand;
+use crate::cpython;
+use crate::cpython::Obj;
 
 /// Short `repr` of a value for messages. Python refuses to print ints of thousands of digits, and a `repr` may raise.
 #[cold]
@@ -156,35 +156,28 @@ pub fn address_argument(given: &Bound<'_, PyAny>, function: &str) -> PyResult<u6
     })
 }
 
-/// Converts a fill pattern.
-///
-/// # Errors
-///
-/// `TypeError`, `ValueError` and `OverflowError`.
-pub fn pattern(value: &Bound<'_, PyAny>) -> PyResult<FillPattern> {
-    if value.is_instance_of::<PyInt>() {
-        let byte = value.extract::<u8>().map_err(|_| {
-            PyOverflowError::new_err(format!(
-                "Buffer.fill() argument 'value' is {}; an int is one byte, from 0 to 255; pass a longer pattern as bytes \
-                 or as a NumPy scalar",
-                short_repr(value)
-            ))
-        })?;
-        return Ok(FillPattern::U8(byte));
+/// Value of an int of at most 64 bits, else `None`. `extract` would fetch an exception for -1.
+#[inline]
+pub fn as_i64(number: &Bound<'_, PyInt>) -> Option<i64> {
+    // SAFETY: a live object held by the caller.
+    cpython::as_i64_if_fits(unsafe { Obj::new(number.as_ptr()) })
+}
+
+/// Both ints of a 2-tuple.
+#[inline]
+pub fn int_pair(pair: &Bound<'_, PyTuple>) -> Option<(i64, i64)> {
+    // SAFETY: a live tuple; only existing items are read, and converted only if they are ints.
+    unsafe {
+        if ffi::PyTuple_Size(pair.as_ptr()) != 2 {
+            return None;
+        }
+        let number = |place| {
+            let item = ffi::PyTuple_GetItem(pair.as_ptr(), place);
+            if ffi::PyLong_Check(item) == 0 {
+                return None;
+            }
+            cpython::as_i64_if_fits(Obj::new(item))
+        };
+        Some((number(0)?, number(1)?))
     }
-    let Some((len, bytes)) = copy_operand::small_bytes(value)? else {
-        return Err(PyTypeError::new_err(format!(
-            "Buffer.fill() argument 'value' is of type {}; expected an int from 0 to 255, or an object with the buffer \
-             protocol of 1, 2 or 4 bytes",
-            value.get_type().name()?
-        )));
-    };
-    bytes
-        .get(..len)
-        .and_then(FillPattern::from_bytes)
-        .ok_or_else(|| {
-            PyValueError::new_err(format!(
-                "Buffer.fill() argument 'value' has {len} bytes; expected 1, 2 or 4"
-            ))
-        })
 }

@@ -20,7 +20,7 @@ use crate::core::device::PyDevice;
 use crate::core::errors::OrRaise;
 use crate::core::event;
 use crate::core::event::PyEvent;
-use crate::core::memory::copy_operand;
+use crate::core::memory::keep_alive;
 use crate::core::numbers;
 use crate::core::options::{OptionClass, Options};
 use crate::cpython::Raised;
@@ -249,7 +249,7 @@ impl PyStream {
     fn sync(&self, py: Python<'_>) -> PyResult<()> {
         let stream = self.lend(py)?;
         py.detach(|| stream.synchronize()).or_raise(py)?;
-        copy_operand::drop_completed(py);
+        keep_alive::drop_completed(py);
         Ok(())
     }
 
@@ -674,7 +674,7 @@ pub fn selected_default(py: Python<'_>) -> PyResult<Stream> {
 ///
 /// # Errors
 ///
-/// `MemoryError`.
+/// `ValueError` if the value of the variable is not an integer; `MemoryError`.
 pub fn default_object(py: Python<'_>) -> PyResult<Py<PyStream>> {
     let chosen = selected_default(py)?;
     let place = if chosen == Stream::per_thread_default() {

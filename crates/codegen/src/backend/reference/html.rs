@@ -241,7 +241,7 @@ mod tests {
         let error = check(&bad).unwrap_err();
         assert_eq!(
             error,
-            "a.html: no file c.html\na.html: no q in a.html\na.html: duplicate anchor x"
+            "a.html: duplicate anchor x\na.html: no file c.html\na.html: no q in a.html"
         );
     }
 }

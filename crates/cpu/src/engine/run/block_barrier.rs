@@ -29,7 +29,7 @@ pub unsafe fn arrive(
 ) -> Result<Arrival, Box<LaneFault>> {
     let op = cx.program.barriers[inst.target as usize];
     let first = first_lane(active);
-    // SAFETY: places lie in the register file.
+    // SAFETY: the operands lie in the register file.
     let (id, count, holds) = unsafe {
         let read = |at: u32| *regs.add(at as usize).cast::<u32>().add(first);
         let p = *regs.add(op.pred.0 as usize).cast::<u32>();
@@ -96,7 +96,7 @@ pub unsafe fn release(program: &Program, barriers: &[BlockBarrier; 16], w: &mut 
         let inst = &program.code[f.pc as usize];
         let op = program.barriers[inst.target as usize];
         let (holds, voted) = bar.result;
-        // SAFETY: places lie in the register file.
+        // SAFETY: the operands lie in the register file.
         unsafe {
             match op.mode {
                 BarrierMode::RedPopc => splat32(regs, op.dst, holds, f.mask),

@@ -35,7 +35,7 @@ fn lanes_equal(elements: &[u32; LANES], wanted: u32) -> u32 {
 /// arrive. A lane outside its own mask, which the PTX ISA leaves undefined, receives the result of its group.
 ///
 /// # Safety
-/// `inst` is a decoded instruction of the program whose register file `regs` is.
+/// `regs` is a register file of the program that `inst` belongs to.
 #[inline(never)]
 pub unsafe fn run(
     cx: &mut Context<'_>,
@@ -78,7 +78,7 @@ pub unsafe fn run(
 /// Executes a warp collective for one group: the lanes `participating` contribute, the lanes `active` receive the result.
 ///
 /// # Safety
-/// `inst` is a decoded instruction of the program whose register file `regs` is.
+/// `regs` is a register file of the program that `inst` belongs to.
 unsafe fn run_group(
     cx: &mut Context<'_>,
     regs: *mut u8,

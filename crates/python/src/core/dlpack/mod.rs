@@ -1,31 +1,28 @@
 //! DLPack export of buffers and views (`dlpack.h`, versions 0 and 1).
 
+pub mod buffer;
 pub mod exchange;
+pub mod managed;
 pub mod method;
+pub mod view_api;
 
 use std::ffi::{CStr, c_void};
 
 use cupyrite::dlpack::{
-    DataType, DeviceType, DlDevice, ManagedTensor, ManagedTensorVersioned, READ_ONLY, Tensor,
-    VERSION,
+    DataType, DlDevice, ManagedTensor, ManagedTensorVersioned, READ_ONLY, Tensor, VERSION,
 };
-use cupyrite::{Device, RelaxedCapture, Stream};
 use pyo3::exceptions::{PyBufferError, PyTypeError};
 use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyInt, PyTuple};
 
-use crate::core::errors::OrRaise;
+use crate::core::dlpack::buffer::{
+    NAME, NAME_VERSIONED, device_of, dl_extent, synchronize_consumer,
+};
 use crate::core::memory::buffer::PyBuffer;
 use crate::core::numbers;
+use crate::core::numbers::{as_i64, int_pair};
 use crate::core::view::PyView;
-use crate::cpython;
-use crate::cpython::Obj;
-
-/// Name of an unversioned capsule.
-pub const NAME: &CStr = c"dltensor";
-/// Name of a versioned capsule.
-pub const NAME_VERSIONED: &CStr = c"dltensor_versioned";
 
 /// Owner of exported memory; lives as long as the export.
 enum Owner {
@@ -149,60 +146,6 @@ unsafe extern "C" fn destroy_capsule<M: ManagedStruct>(capsule: *mut ffi::PyObje
     }
 }
 
-/// DLPack device of a buffer's memory.
-///
-/// # Errors
-///
-/// `RuntimeError` for a closed buffer, `BufferError` if neither host nor device can access the memory.
-pub fn device(buffer: &PyBuffer, py: Python<'_>) -> PyResult<DlDevice> {
-    buffer.dl_device(|| find_device(buffer, py))
-}
-
-fn find_device(buffer: &PyBuffer, py: Python<'_>) -> PyResult<DlDevice> {
-    let (on_device, on_host, managed) = buffer.accessible(py)?;
-    let (kind, number) = match (on_device, on_host) {
-        (true, false) => {
-            let number = buffer.device_number(py)?;
-            (DeviceType::CUDA, i32::try_from(number).unwrap_or(0))
-        }
-        (true, true) if managed => (DeviceType::CUDA_MANAGED, 0),
-        (true, true) => (DeviceType::CUDA_HOST, 0),
-        (false, true) => (DeviceType::CPU, 0),
-        (false, false) => {
-            return Err(PyBufferError::new_err(
-                "this Buffer is neither host-accessible nor device-accessible according to its memory resource",
-            ));
-        }
-    };
-    Ok(DlDevice { kind, number })
-}
-
-/// Value of an int of at most 64 bits, else `None`. `extract` would fetch an exception for -1.
-#[inline]
-pub fn as_i64(number: &Bound<'_, PyInt>) -> Option<i64> {
-    // SAFETY: a live object held by the caller.
-    cpython::as_i64_if_fits(unsafe { Obj::new(number.as_ptr()) })
-}
-
-/// Both ints of a 2-tuple.
-#[inline]
-pub fn int_pair(pair: &Bound<'_, PyTuple>) -> Option<(i64, i64)> {
-    // SAFETY: a live tuple; only existing items are read, and converted only if they are ints.
-    unsafe {
-        if ffi::PyTuple_Size(pair.as_ptr()) != 2 {
-            return None;
-        }
-        let number = |place| {
-            let item = ffi::PyTuple_GetItem(pair.as_ptr(), place);
-            if ffi::PyLong_Check(item) == 0 {
-                return None;
-            }
-            cpython::as_i64_if_fits(Obj::new(item))
-        };
-        Some((number(0)?, number(1)?))
-    }
-}
-
 /// Arguments of `__dlpack__`.
 pub struct ExportRequest<'a, 'py> {
     /// Name of the exporting class, for messages.
@@ -301,7 +244,7 @@ pub fn export<'py>(
     request: &ExportRequest<'_, 'py>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let py = buffer.py();
-    let here = device(buffer.get(), py)?;
+    let here = device_of(buffer.get(), py)?;
     let (versioned, stream) = request.check(here)?;
     synchronize_consumer(buffer.get(), py, stream, here.kind)?;
     if versioned {
@@ -365,56 +308,6 @@ pub fn view_tensor(view: &Bound<'_, PyView>) -> PyResult<Tensor> {
     })
 }
 
-/// Makes the consumer's stream wait for the known uses of the memory; -1: no synchronization.
-///
-/// # Errors
-///
-/// Driver errors.
-pub fn synchronize_consumer(
-    buffer: &PyBuffer,
-    py: Python<'_>,
-    handle: i64,
-    kind: DeviceType,
-) -> PyResult<()> {
-    if handle == -1 || kind != DeviceType::CUDA {
-        return Ok(());
-    }
-    let Some((device, streams)) = buffer.streams(py) else {
-        return Ok(());
-    };
-    let handle = usize::try_from(handle.max(1)).unwrap_or(1);
-    // SAFETY: the consumer guarantees a valid stream handle.
-    let consumer = unsafe { Stream::from_handle(std::ptr::with_exposed_provenance_mut(handle)) };
-    // Detached: may drop the last reference to a stream, which destroys it.
-    let waited = py.detach(move || wait_for_all(device, &consumer, streams));
-    waited.or_raise(py)
-}
-
-fn wait_for_all(
-    device: Device,
-    consumer: &Stream,
-    mut streams: Vec<Stream>,
-) -> cupyrite::Result<()> {
-    streams.retain(|stream| stream != consumer);
-    if streams.is_empty() {
-        return Ok(());
-    }
-    let relaxed = RelaxedCapture::enter();
-    // A query costs less than an event. Capturing streams must not be queried, nor default streams during a capture.
-    let is_idle = |stream: &Stream| {
-        !stream.is_default()
-            && matches!(cupyrite::is_capturing(stream), Ok(false))
-            && matches!(stream.is_done(), Ok(true))
-    };
-    streams.retain(|stream| !is_idle(stream));
-    drop(relaxed);
-    if streams.is_empty() {
-        return Ok(());
-    }
-    let _entered = device.enter()?;
-    cupyrite::wait_for_streams(consumer, &streams)
-}
-
 /// Moves an export to the heap, where it lives until its deleter is called.
 fn publish<M: ManagedStruct>(export: Export<M>) -> *mut M {
     let export = Box::into_raw(Box::new(export));
@@ -431,19 +324,6 @@ fn of_view<M: ManagedStruct>(view: &Bound<'_, PyView>, tensor: Tensor) -> *mut M
         shape: 0,
         stride: 0,
         owner: Owner::View(view.clone().unbind()),
-    })
-}
-
-/// Size of a buffer as a DLPack extent.
-///
-/// # Errors
-///
-/// `BufferError` for sizes beyond 2**63 - 1.
-pub fn dl_extent(bytes: usize) -> PyResult<i64> {
-    i64::try_from(bytes).map_err(|_| {
-        PyBufferError::new_err(format!(
-            "this Buffer has {bytes} bytes; DLPack supports at most 2**63 - 1"
-        ))
     })
 }
 
@@ -490,4 +370,15 @@ fn capsule<M: ManagedStruct>(py: Python<'_>, managed: *mut M) -> PyResult<Bound<
         }
         Ok(Bound::from_owned_ptr(py, capsule))
     }
+}
+
+/// Adds `__dlpack__` and the exchange API to the classes, which exist.
+///
+/// # Errors
+///
+/// Python errors.
+pub fn init(py: Python<'_>) -> PyResult<()> {
+    method::add::<PyBuffer>(py)?;
+    method::add::<PyView>(py)?;
+    view_api::add(py)
 }

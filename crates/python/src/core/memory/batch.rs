@@ -8,13 +8,15 @@ use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyList, PySequence, PyTuple};
 
+use crate::core::device;
 use crate::core::errors::OrRaise;
 use crate::core::memory::buffer::PyBuffer;
 use crate::core::memory::copy_operand;
 use crate::core::memory::copy_operand::Operand;
+use crate::core::memory::keep_alive;
 use crate::core::memory::location;
 use crate::core::memory::managed::not_managed;
-use crate::core::{device, stream};
+use crate::core::stream;
 
 /// The elements of a sequence argument.
 fn elements<'py>(
@@ -67,7 +69,7 @@ fn run(
     stream: &Stream,
     body: impl FnOnce() -> cupyrite::Result<()> + Send,
 ) -> PyResult<()> {
-    copy_operand::drop_completed(py);
+    keep_alive::drop_completed(py);
     let device = if stream.is_default() {
         let known = operands
             .iter()

@@ -4,6 +4,8 @@ pub mod batch;
 pub mod buffer;
 pub mod copy_operand;
 pub mod ipc;
+pub mod ipc_handles;
+pub mod keep_alive;
 pub mod location;
 pub mod managed;
 pub mod pinned;

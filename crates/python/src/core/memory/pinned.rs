@@ -15,7 +15,7 @@ use pyo3::types::{PyDict, PyTuple, PyType};
 use crate::core::errors::OrRaise;
 use crate::core::memory::buffer::{Backing, PyBuffer};
 use crate::core::memory::ipc;
-use crate::core::memory::ipc::PyAllocationHandle;
+use crate::core::memory::ipc_handles::PyAllocationHandle;
 use crate::core::memory::location;
 use crate::core::memory::managed::nearest_node;
 use crate::core::memory::resource::base::{PyMemoryResource, max_size};

@@ -9,9 +9,10 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyInt, PyTuple};
 
 use crate::core::closable::DropDetached;
+use crate::core::device;
 use crate::core::errors::{OrRaise, to_python};
 use crate::core::launch::config::PyLaunchConfig;
-use crate::core::{device, stream};
+use crate::core::stream;
 use crate::generated::ids::class::driver as class;
 use crate::types;
 

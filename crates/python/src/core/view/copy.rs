@@ -6,7 +6,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyBool;
 
 use crate::core::errors::OrRaise;
-use crate::core::memory::copy_operand;
+use crate::core::memory::keep_alive;
 use crate::core::memory::resource::PyMemoryResource;
 use crate::core::stream;
 use crate::core::view::PyView;
@@ -149,5 +149,5 @@ pub fn copy<'py>(
         destination.clone().into_any().unbind(),
         source.clone().into_any().unbind(),
     ];
-    copy_operand::keep_until_done(py, Some(device), &stream, held)
+    keep_alive::keep_until_done(py, Some(device), &stream, held)
 }

@@ -12,96 +12,19 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyTuple};
 
-use crate::core::dlpack;
+use crate::core::dlpack::buffer;
 use crate::core::dlpack::exchange::Api;
+use crate::core::dlpack::managed::{Deleted, Managed};
 use crate::core::errors::OrRaise;
 use crate::core::memory::buffer::PyBuffer;
 use crate::core::numbers;
+use crate::core::numbers::int_pair;
 use crate::core::view::PyView;
 use crate::core::view::class;
 use crate::core::view::class::ImportMethod;
 use crate::core::view::cupy;
 use crate::core::view::dtype::Dtype;
 use crate::core::view::import::{Consumer, MemoryOwner, PinnedBuffer, ViewState};
-
-/// An owned export, deleted on drop.
-pub struct Managed<T: Deleted>(*mut T);
-
-// SAFETY: DLPack permits any thread to call the deleter; other fields are used only by the owning thread.
-unsafe impl<T: Deleted> Send for Managed<T> {}
-// SAFETY: as above; shared references read nothing.
-unsafe impl<T: Deleted> Sync for Managed<T> {}
-
-/// A structure with a deleter.
-pub trait Deleted {
-    /// Calls the deleter.
-    ///
-    /// # Safety
-    ///
-    /// Called once, by the owner of the export.
-    unsafe fn delete(this: *mut Self);
-}
-
-impl Deleted for ManagedTensor {
-    unsafe fn delete(this: *mut Self) {
-        // SAFETY: guaranteed by the caller.
-        unsafe {
-            if let Some(deleter) = (*this).deleter {
-                deleter(this);
-            }
-        }
-    }
-}
-
-impl Deleted for ManagedTensorVersioned {
-    unsafe fn delete(this: *mut Self) {
-        // SAFETY: guaranteed by the caller. All versions have the deleter at this offset.
-        unsafe {
-            if let Some(deleter) = (*this).deleter {
-                deleter(this);
-            }
-        }
-    }
-}
-
-impl<T: Deleted> Managed<T> {
-    /// Takes ownership of an export.
-    ///
-    /// # Safety
-    ///
-    /// A live export without another owner.
-    pub unsafe fn own(managed: *mut T) -> Managed<T> {
-        Managed(managed)
-    }
-}
-
-impl<T: Deleted> Drop for Managed<T> {
-    fn drop(&mut self) {
-        // Deleters may run Python code; a pending exception must survive.
-        // SAFETY: views are dropped attached; the fetched references are restored; the export is owned and deleted
-        // once.
-        unsafe {
-            if ffi::PyErr_Occurred().is_null() {
-                T::delete(self.0);
-                if !ffi::PyErr_Occurred().is_null() {
-                    ffi::PyErr_WriteUnraisable(std::ptr::null_mut());
-                }
-                return;
-            }
-            let (mut kind, mut value, mut trace) = (
-                std::ptr::null_mut(),
-                std::ptr::null_mut(),
-                std::ptr::null_mut(),
-            );
-            ffi::PyErr_Fetch(&raw mut kind, &raw mut value, &raw mut trace);
-            T::delete(self.0);
-            if !ffi::PyErr_Occurred().is_null() {
-                ffi::PyErr_WriteUnraisable(std::ptr::null_mut());
-            }
-            ffi::PyErr_Restore(kind, value, trace);
-        }
-    }
-}
 
 fn device_id(device: DlDevice) -> i32 {
     if device.kind == DeviceType::CPU {
@@ -213,7 +136,7 @@ pub fn of_versioned(
     reported: Option<DlDevice>,
 ) -> PyResult<ViewState> {
     // SAFETY: a live export; only the version is read before it is checked.
-    let version = unsafe { (*managed.0).version };
+    let version = unsafe { (*managed.pointer()).version };
     if version.major != VERSION.major {
         return Err(PyBufferError::new_err(format!(
             "the array was exported as DLPack {}.{}; this package reads version {}",
@@ -221,7 +144,7 @@ pub fn of_versioned(
         )));
     }
     // SAFETY: as above, with a known version.
-    let (flags, tensor) = unsafe { ((*managed.0).flags, &(*managed.0).tensor) };
+    let (flags, tensor) = unsafe { ((*managed.pointer()).flags, &(*managed.pointer()).tensor) };
     let device = consistent_device(reported, tensor.device)?;
     // SAFETY: guaranteed by the exporter.
     let location = unsafe { read(obj.py(), tensor)? };
@@ -242,7 +165,7 @@ fn of_unversioned(
     reported: Option<DlDevice>,
 ) -> PyResult<ViewState> {
     // SAFETY: a live export.
-    let tensor = unsafe { &(*managed.0).tensor };
+    let tensor = unsafe { &(*managed.pointer()).tensor };
     let device = consistent_device(reported, tensor.device)?;
     // SAFETY: guaranteed by the exporter.
     let location = unsafe { read(obj.py(), tensor)? };
@@ -298,7 +221,7 @@ fn reported(obj: &Bound<'_, PyAny>) -> PyResult<DlDevice> {
         )))
     };
     // The device type may be an enumeration member.
-    let pair = answer.cast::<PyTuple>().ok().and_then(dlpack::int_pair);
+    let pair = answer.cast::<PyTuple>().ok().and_then(int_pair);
     let numbers = pair
         .and_then(|(kind, number)| Some((i32::try_from(kind).ok()?, i32::try_from(number).ok()?)));
     let Some((kind, number)) = numbers else {
@@ -417,11 +340,11 @@ fn by_methods(obj: &Bound<'_, PyAny>, consumer: Option<Consumer>) -> PyResult<Vi
     let named = |name: &std::ffi::CStr| unsafe {
         ffi::PyCapsule_IsValid(capsule.as_ptr(), name.as_ptr()) != 0
     };
-    if named(dlpack::NAME_VERSIONED) {
-        let managed = consume(&capsule, dlpack::NAME_VERSIONED, c"used_dltensor_versioned")?;
+    if named(buffer::NAME_VERSIONED) {
+        let managed = consume(&capsule, buffer::NAME_VERSIONED, c"used_dltensor_versioned")?;
         of_versioned(obj, managed, Some(reported))
-    } else if named(dlpack::NAME) {
-        let managed = consume(&capsule, dlpack::NAME, c"used_dltensor")?;
+    } else if named(buffer::NAME) {
+        let managed = consume(&capsule, buffer::NAME, c"used_dltensor")?;
         of_unversioned(obj, managed, Some(reported))
     } else {
         Err(not_a_tensor(obj, &capsule)?)
@@ -431,10 +354,10 @@ fn by_methods(obj: &Bound<'_, PyAny>, consumer: Option<Consumer>) -> PyResult<Vi
 /// Views a buffer; equivalent to viewing its export.
 fn of_buffer(buffer: &Bound<'_, PyBuffer>, consumer: Consumer) -> PyResult<ViewState> {
     let py = buffer.py();
-    let device = dlpack::device(buffer.get(), py)?;
-    dlpack::synchronize_consumer(buffer.get(), py, consumer.as_number(), device.kind)?;
+    let device = buffer::device_of(buffer.get(), py)?;
+    buffer::synchronize_consumer(buffer.get(), py, consumer.as_number(), device.kind)?;
     let pinned = buffer.get().pin(py)?;
-    let size = dlpack::dl_extent(pinned.size)?;
+    let size = buffer::dl_extent(pinned.size)?;
     let layout = StridedLayout::new(&[size], Some(&[1]), 1).or_raise(py)?;
     let base = pinned.address;
     // The view releases the pin.
@@ -455,7 +378,7 @@ fn of_view(view: &Bound<'_, PyView>, consumer: Consumer) -> PyResult<ViewState> 
     let (py, this) = (view.py(), view.get());
     let dtype = this.data_type(py)?;
     if let Some(buffer) = this.buffer(py) {
-        dlpack::synchronize_consumer(buffer.get(), py, consumer.as_number(), this.device().kind)?;
+        buffer::synchronize_consumer(buffer.get(), py, consumer.as_number(), this.device().kind)?;
     }
     let old = this.layout();
     // As in `read`: a tensor without dimensions has no strides.

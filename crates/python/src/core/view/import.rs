@@ -9,16 +9,16 @@ use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyInt, PyString, PyTuple};
 
-use crate::core::dlpack::as_i64;
+use crate::core::dlpack::managed::Managed;
 use crate::core::errors::OrRaise;
 use crate::core::memory::buffer::PyBuffer;
-use crate::core::memory::copy_operand::BufferView;
-use crate::core::numbers::short_repr;
+use crate::core::memory::keep_alive::BufferView;
+use crate::core::numbers::{as_i64, short_repr};
 use crate::core::stream::PyStream;
 use crate::core::view::PyView;
 use crate::core::view::class;
 use crate::core::view::class::ImportMethod;
-use crate::core::view::dlpack::{Managed, by_class, from_dlpack};
+use crate::core::view::dlpack::{by_class, from_dlpack};
 use crate::core::view::dtype::{Dtype, Typestr};
 use crate::core::view::layout::numbers;
 

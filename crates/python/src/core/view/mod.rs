@@ -25,7 +25,6 @@ use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyTuple, PyType};
 use pyo3::{PyTraverseError, PyTypeInfo, PyVisit};
 
-use crate::core::dlpack::exchange;
 use crate::core::errors::OrRaise;
 use crate::core::memory::buffer::PyBuffer;
 use crate::core::view::dtype::Dtype;
@@ -73,7 +72,7 @@ impl Drop for PyView {
         let exporting = self.parts.exporting.take();
         if exporting.is_some() {
             let owner = std::mem::replace(&mut self.parts.owner, MemoryOwner::Viewed);
-            trashcan::drop_bounded(exporting, owner);
+            trashcan::drop_bounded((exporting, owner));
         }
     }
 }
@@ -585,18 +584,6 @@ impl PyView {
         (kind.0, number)
     }
 
-    /// DLPack C exchange API.
-    #[classattr]
-    fn __dlpack_c_exchange_api__(py: Python<'_>) -> PyResult<Py<PyAny>> {
-        exchange::view_api_capsule(py)
-    }
-
-    /// DLPack C exchange API under its name in DLPack 1.2.
-    #[classattr]
-    fn __c_dlpack_exchange_api__(py: Python<'_>) -> PyResult<Py<PyAny>> {
-        exchange::view_api_capsule(py)
-    }
-
     /// CUDA array interface (version 3); only for device-accessible memory.
     #[getter]
     fn __cuda_array_interface__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
@@ -704,7 +691,6 @@ impl PyView {
 /// Whatever Python raises.
 pub fn init(core: &Bound<'_, PyModule>) -> PyResult<()> {
     core.add_class::<PyView>()?;
-    crate::core::dlpack::method::add::<PyView>(core.py())?;
     method::add(core.py())?;
     core.add_class::<crate::core::view::argument::Proxy>()
 }

@@ -5,7 +5,7 @@ use cupyrite::dlpack::DeviceType;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 
-use crate::core::dlpack;
+use crate::core::dlpack::buffer::device_of;
 use crate::core::errors::OrRaise;
 use crate::core::memory::buffer::PyBuffer;
 use crate::core::view::PyView;
@@ -79,7 +79,7 @@ pub fn of_buffer(
         &layout,
         (0, i64::try_from(size).unwrap_or(i64::MAX)),
     )?;
-    let device = dlpack::device(buffer.get(), py)?;
+    let device = device_of(buffer.get(), py)?;
     // Host memory resources have no device, and some raise.
     let device_id = match device.kind {
         DeviceType::CUDA => device.number,

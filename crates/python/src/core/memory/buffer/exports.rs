@@ -9,7 +9,7 @@ use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 
-use crate::core::dlpack;
+use crate::core::dlpack::buffer::device_of;
 use crate::core::memory::buffer::PyBuffer;
 
 /// The entries common to both array interfaces.
@@ -39,7 +39,7 @@ pub fn cuda_array_interface<'py>(
     buffer: &PyBuffer,
     py: Python<'py>,
 ) -> PyResult<Bound<'py, PyDict>> {
-    let DlDevice { kind, .. } = dlpack::device(buffer, py)?;
+    let DlDevice { kind, .. } = device_of(buffer, py)?;
     if !kind.is_device_accessible() {
         return Err(no_interface("__cuda_array_interface__", "host"));
     }
@@ -54,7 +54,7 @@ pub fn cuda_array_interface<'py>(
 ///
 /// `AttributeError` for device-only memory, `RuntimeError` for a closed buffer.
 pub fn array_interface<'py>(buffer: &PyBuffer, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-    let DlDevice { kind, .. } = dlpack::device(buffer, py)?;
+    let DlDevice { kind, .. } = device_of(buffer, py)?;
     if !kind.is_host_accessible() {
         return Err(no_interface("__array_interface__", "device"));
     }
@@ -81,7 +81,7 @@ pub unsafe fn buffer_protocol(
     }
     // SAFETY: valid for writes; on errors `obj` must be null.
     unsafe { (*out).obj = std::ptr::null_mut() };
-    if !dlpack::device(slf.get(), py)?.kind.is_host_accessible() {
+    if !device_of(slf.get(), py)?.kind.is_host_accessible() {
         return Err(PyBufferError::new_err(
             "this Buffer is device memory, which the host cannot access; copy it with copy_to()",
         ));

@@ -8,6 +8,8 @@ use pyo3::types::{PyDict, PyString, PyTuple, PyType};
 use pyo3::{PyTraverseError, PyVisit, intern};
 
 use crate::core::closable::closed;
+use crate::core::device;
+use crate::core::dlpack::buffer::device_of;
 use crate::core::errors::OrRaise;
 use crate::core::memory::buffer::exports;
 use crate::core::memory::buffer::release::set_stream;
@@ -15,10 +17,9 @@ use crate::core::memory::buffer::{Backing, PyBuffer};
 use crate::core::memory::copy_operand;
 use crate::core::memory::copy_operand::Operand;
 use crate::core::memory::ipc;
-use crate::core::memory::ipc::PyBufferDescriptor;
+use crate::core::memory::ipc_handles::PyBufferDescriptor;
 use crate::core::memory::resource;
-use crate::core::numbers::pattern;
-use crate::core::{device, dlpack, stream};
+use crate::core::stream;
 
 /// Imports a buffer of another process.
 fn import(
@@ -424,7 +425,7 @@ impl PyBuffer {
     ) -> PyResult<()> {
         let accepted = stream::lend(stream, "Buffer.fill", "stream", false)?;
         let pinned = self.pin(py)?;
-        let pattern = pattern(value)?;
+        let pattern = copy_operand::fill_pattern(value)?;
         let width = pattern.width();
         if !pinned.size.is_multiple_of(width) {
             return Err(PyValueError::new_err(format!(
@@ -457,7 +458,7 @@ impl PyBuffer {
 
     /// ``(device type, device number)`` as defined by DLPack.
     fn __dlpack_device__(slf: &Bound<'_, Self>) -> PyResult<(i32, i32)> {
-        let here = dlpack::device(slf.get(), slf.py())?;
+        let here = device_of(slf.get(), slf.py())?;
         Ok((here.kind.0, here.number))
     }
 

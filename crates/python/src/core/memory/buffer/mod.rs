@@ -19,7 +19,7 @@ use pyo3::types::PyString;
 use crate::core::closable::closed;
 use crate::core::errors::OrRaise;
 use crate::core::memory::buffer::release::{release, release_quietly, set_stream};
-use crate::core::memory::ipc::PyBufferDescriptor;
+use crate::core::memory::ipc_handles::PyBufferDescriptor;
 use crate::core::pin_count::PinCount;
 use crate::core::stream;
 use crate::cpython::gil_lock::{GilLock, GilLockGuard};
@@ -679,6 +679,5 @@ impl PyBuffer {
 /// Whatever Python raises.
 pub fn init(core: &Bound<'_, PyModule>) -> PyResult<()> {
     core.add_class::<PyBuffer>()?;
-    crate::cpython::method::add::<release::Close, 1>(core.py())?;
-    crate::core::dlpack::method::add::<PyBuffer>(core.py())
+    crate::cpython::method::add::<release::Close, 1>(core.py())
 }

@@ -14,7 +14,6 @@ use crate::core::errors::{OrRaise, to_python};
 use crate::core::memory::buffer::{Backing, BufferState, PyBuffer, ResourceDeallocation};
 use crate::core::stream;
 use crate::core::stream::PyStream;
-use crate::core::view::import::MemoryOwner;
 use crate::cpython;
 use crate::cpython::method::Method;
 use crate::cpython::trashcan;
@@ -73,7 +72,7 @@ pub(super) fn release(py: Python<'_>, state: BufferState) -> PyResult<()> {
     };
     drop(resource);
     // The owner may be a buffer whose owner is a buffer, and so on.
-    trashcan::drop_bounded(owner, MemoryOwner::Viewed);
+    trashcan::drop_bounded(owner);
     result
 }
 

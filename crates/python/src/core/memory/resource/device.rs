@@ -7,7 +7,7 @@ use pyo3::types::{PyDict, PyTuple, PyType};
 
 use crate::core::device;
 use crate::core::memory::ipc;
-use crate::core::memory::ipc::PyAllocationHandle;
+use crate::core::memory::ipc_handles::PyAllocationHandle;
 use crate::core::memory::resource::base::max_size;
 use crate::core::memory::resource::pool::{PyMemPool, uninitialized};
 use crate::core::options::{OptionClass, Options};

@@ -14,7 +14,7 @@ use crate::core::context::handle_object;
 use crate::core::errors::OrRaise;
 use crate::core::memory::buffer::{Backing, PyBuffer};
 use crate::core::memory::ipc;
-use crate::core::memory::ipc::PyAllocationHandle;
+use crate::core::memory::ipc_handles::PyAllocationHandle;
 use crate::core::memory::pool_attributes::{PyMemPoolAttributes, drop_pool};
 use crate::core::memory::resource::base::{PyMemoryResource, stream_or_default};
 use crate::core::numbers::{address_argument, size_argument, size_or_none};

@@ -3,11 +3,12 @@
 use cupyrite::Device;
 use pyo3::prelude::*;
 
+use crate::core::device;
 use crate::core::errors::OrRaise;
 use crate::core::memory::buffer::{Backing, PyBuffer};
 use crate::core::memory::resource::base::PyMemoryResource;
 use crate::core::numbers::{address_argument, size_argument};
-use crate::core::{device, stream};
+use crate::core::stream;
 
 /// Device memory by synchronous allocation (``cuMemAlloc``), for devices without memory pools.
 ///

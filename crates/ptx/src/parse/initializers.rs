@@ -9,7 +9,7 @@ use crate::parse::scopes::Symbol;
 
 impl<'t> Parser<'t> {
     /// The rest of an initializer after `=`.
-    pub fn initialiser(&mut self, var: &mut Variable) -> Result<(), Error> {
+    pub fn initializer(&mut self, var: &mut Variable) -> Result<(), Error> {
         let token = self.tok;
         if !matches!(var.space, Space::Global | Space::Const) {
             return Err(self.error(
