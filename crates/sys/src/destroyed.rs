@@ -9,7 +9,7 @@
 //! So [`wrap`] puts a function of this module before each call that destroys one of them. It notes the handle before it makes
 //! the call: once the driver has destroyed the object, another thread may get the same value. Each kind of handle has an
 //! epoch, which every such call advances. An owner keeps the epoch of its handle's creation; while the epoch is the same, its
-//! handle is live. Owners destroy their own handles through [`cuLibraryUnload`], [`cuStreamDestroy`] and [`cuEventDestroy`] of
+//! handle is live. Until a kind has its first owner, nothing is noted: a program that uses the bindings alone pays one load. Owners destroy their own handles through [`cuLibraryUnload`], [`cuStreamDestroy`] and [`cuEventDestroy`] of
 //! this module, which note nothing.
 //!
 //! Libraries belong to no context, and outlive a reset. Calls that bypass the tables (ctypes, bindings of another package) are
@@ -18,7 +18,7 @@
 use std::collections::HashMap;
 use std::ffi::{CStr, c_int, c_void};
 use std::hash::{BuildHasherDefault, Hasher};
-use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::driver::{self, CUcontext, CUdevice, CUevent, CUlibrary, CUresult, CUstream, Symbol};
@@ -37,6 +37,9 @@ pub enum OwnedKind {
 
 /// The number of calls that destroyed a handle of a kind, wrapping around.
 static EPOCHS: [AtomicU32; 3] = [const { AtomicU32::new(0) }; 3];
+
+/// Whether a kind has ever had an owner.
+static OWNED: [AtomicBool; 3] = [const { AtomicBool::new(false) }; 3];
 
 /// The epochs after the last call that destroyed a handle.
 type Destroyed = HashMap<usize, u32, BuildHasherDefault<HandleHasher>>;
@@ -77,9 +80,20 @@ impl Hasher for HandleHasher {
 }
 
 impl OwnedKind {
-    /// The current epoch: an owner reads it right after its handle was created.
+    /// The current epoch. An owner reads it right after its handle was created, and from then on destroyed handles of this
+    /// kind are noted.
     #[inline(always)]
     pub fn epoch(self) -> u32 {
+        let owned = &OWNED[self as usize];
+        // The first owner's handle is unknown to the program until its constructor returns, so no call is missed.
+        if !owned.load(Ordering::Relaxed) {
+            owned.store(true, Ordering::Release);
+        }
+        self.current()
+    }
+
+    #[inline(always)]
+    fn current(self) -> u32 {
         EPOCHS[self as usize].load(Ordering::Acquire)
     }
 
@@ -87,7 +101,7 @@ impl OwnedKind {
     /// unless the program has destroyed any handle of this kind since then.
     #[inline(always)]
     pub fn is_destroyed<T>(self, handle: *mut T, context: CUcontext, created: u32) -> bool {
-        self.epoch() != created && self.look_up(handle.addr(), context.addr(), created)
+        self.current() != created && self.look_up(handle.addr(), context.addr(), created)
     }
 
     #[cold]
@@ -197,6 +211,10 @@ impl Original {
     ///
     /// As [`Original::call`].
     unsafe fn noted(&self, kind: OwnedKind, handle: *mut c_void) -> c_int {
+        if !OWNED[kind as usize].load(Ordering::Acquire) {
+            // SAFETY: the caller's promise.
+            return unsafe { self.call(handle) };
+        }
         let note = note_handle(kind, handle.addr());
         // SAFETY: the caller's promise.
         let status = unsafe { self.call(handle) };

@@ -238,6 +238,7 @@ impl Device {
         let made = Context::retain_primary(self)?;
         if self.shared.primary.set(made).is_err() {
             // Another thread was first: this thread's reference is released.
+            // SAFETY: it balances exactly one retain.
             unsafe { driver!(cuDevicePrimaryCtxRelease(self.handle()))? };
         }
         match self.shared.primary.get() {

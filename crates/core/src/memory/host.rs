@@ -93,6 +93,7 @@ impl<T: DeviceCopy> Deref for HostBuffer<T> {
     fn deref(&self) -> &[T] {
         if self.memory.size() == 0 {
             // Zero-sized elements need only an aligned pointer.
+            // SAFETY: no bytes are read: there are no elements, or they are zero-sized.
             return unsafe {
                 std::slice::from_raw_parts(std::ptr::NonNull::dangling().as_ptr(), self.len)
             };

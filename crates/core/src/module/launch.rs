@@ -300,6 +300,7 @@ impl Kernel {
         self.check_loaded("cuLaunchKernel")?;
         // A `CUkernel` runs in the context of its stream (`cuLaunchKernel`), whichever is current.
         let launched =
+            // SAFETY: both owners are borrowed, so the handles are live; the rest is the caller's contract.
             stream.call(|| unsafe { config.submit(self.function(), stream.handle(), params) });
         match launched {
             Ok(()) => Ok(()),

@@ -68,6 +68,7 @@ fn compile(
     let pch = if wants_pch { raw.pch_status() } else { None };
     if let Some(Err(room)) = pch {
         // The header exceeded NVRTC's heap for precompiled headers. NVRTC has reported the size that it needs.
+        // SAFETY: takes any size.
         unsafe { nvrtc!(nvrtcSetPCHHeapSize(room))? };
         let again = RawProgram::create(program)?;
         for expression in expressions {
