@@ -1,8 +1,8 @@
-//! `FastEnum`: enums whose members are ints, made natively.
+//! `FastEnum`: native enum classes whose members are ints.
 //!
-//! The metaclass turns the ints of a class body into members, so that a class statement in Python works as well as the
-//! generated tables. A value that appears again makes an alias of the first member. Members are kept in the class's
-//! `__members__` (by name, aliases included) and `__singletons__` (by value).
+//! The metaclass creates a member for each int of the class body, so it accepts Python class statements as well as the
+//! generated tables. A repeated value creates an alias of the first member. The class stores its members in `__members__`
+//! (by name, with aliases) and `__singletons__` (by value).
 
 use std::ffi::{CStr, c_int, c_void};
 use std::ptr::null_mut;
@@ -17,19 +17,19 @@ use crate::types::errors::{
 };
 use crate::types::object::slot;
 
-/// Where the enum base lives for pickles and `repr`.
+/// `__module__` of the enum base, for pickles and `repr`.
 const MODULE: &str = "cuda.bindings._internal._fast_enum";
 
 static META: AtomicPtr<ffi::PyObject> = AtomicPtr::new(null_mut());
 static BASE: AtomicPtr<ffi::PyObject> = AtomicPtr::new(null_mut());
 
-/// An interned name that is looked up again and again; null with an exception.
+/// Interned attribute name, cached in `place`; borrowed. Null with an exception.
 unsafe fn interned(place: &AtomicPtr<ffi::PyObject>, text: &CStr) -> *mut ffi::PyObject {
     let known = place.load(Ordering::Acquire);
     if !known.is_null() {
         return known;
     }
-    // SAFETY: the GIL is held; the name lives for ever.
+    // SAFETY: the caller holds the GIL; a `CStr` is NUL-terminated.
     match unsafe { owned(ffi::PyUnicode_InternFromString(text.as_ptr())) } {
         Some(made) => settle(place, made),
         None => null_mut(),
@@ -39,12 +39,12 @@ unsafe fn interned(place: &AtomicPtr<ffi::PyObject>, text: &CStr) -> *mut ffi::P
 static SINGLETONS: AtomicPtr<ffi::PyObject> = AtomicPtr::new(null_mut());
 static NAME: AtomicPtr<ffi::PyObject> = AtomicPtr::new(null_mut());
 
-/// Makes an enum: `FastEnumMetaclass(name, (base,), space)`.
+/// Creates an enum: `FastEnumMetaclass(name, (base,), space)`. None with an exception.
 ///
 /// # Safety
 /// References are live; the GIL is held.
 pub unsafe fn call_meta(name: &str, base: *mut ffi::PyObject, space: &Owned) -> Option<Owned> {
-    // SAFETY: live references; PyTuple_SetItem takes them over.
+    // SAFETY: the caller guarantees live references and holds the GIL; PyTuple_SetItem takes ownership of each item.
     unsafe {
         let meta = metaclass()?;
         let args = owned(ffi::PyTuple_New(3))?;
@@ -63,7 +63,7 @@ pub unsafe fn call_meta(name: &str, base: *mut ffi::PyObject, space: &Owned) -> 
 }
 
 fn settle(place: &AtomicPtr<ffi::PyObject>, made: Owned) -> *mut ffi::PyObject {
-    // The reference goes on as it came.
+    // Transfers the reference without changing the count.
     cpython::Owned::take(made.into_ptr()).map_or(null_mut(), |made| cpython::publish(place, made))
 }
 
@@ -100,7 +100,8 @@ pub unsafe fn metaclass() -> Option<*mut ffi::PyObject> {
         flags: (ffi::Py_TPFLAGS_DEFAULT | ffi::Py_TPFLAGS_BASETYPE) as u32,
         slots: slots.as_mut_ptr(),
     };
-    // SAFETY: a subclass of `type` with inherited size.
+    // SAFETY: the spec describes a subclass of `type` with inherited size and ends with a null slot; the caller holds the
+    // GIL.
     unsafe {
         let bases = owned(ffi::PyTuple_New(1))?;
         let ty = (&raw mut ffi::PyType_Type).cast::<ffi::PyObject>();
@@ -112,7 +113,7 @@ pub unsafe fn metaclass() -> Option<*mut ffi::PyObject> {
 }
 
 struct Defs<T>(T);
-// SAFETY: the tables inside are never written.
+// SAFETY: CPython and this module only read the tables inside.
 unsafe impl<T> Sync for Defs<T> {}
 
 static NEW: Defs<ffi::PyMethodDef> = Defs(ffi::PyMethodDef {
@@ -187,7 +188,7 @@ pub unsafe fn base() -> Option<*mut ffi::PyObject> {
     if !known.is_null() {
         return Some(known);
     }
-    // SAFETY: references are owned by guards; the definitions are static.
+    // SAFETY: the caller holds the GIL; guards own the references, and the definitions are static.
     unsafe {
         let space = owned(ffi::PyDict_New())?;
         set_text(&space, c"__module__", MODULE)?;
@@ -229,7 +230,7 @@ unsafe fn set_on_type(
     name: *const std::ffi::c_char,
     value: *mut ffi::PyObject,
 ) -> Option<()> {
-    // SAFETY: live references; the name is a static string.
+    // SAFETY: callers pass live references and a static, NUL-terminated name, and hold the GIL.
     unsafe {
         let key = owned(ffi::PyUnicode_InternFromString(name))?;
         type_setattr(class, key.0, value)
@@ -242,7 +243,7 @@ unsafe fn type_setattr(
     name: *mut ffi::PyObject,
     value: *mut ffi::PyObject,
 ) -> Option<()> {
-    // SAFETY: `type` has this slot.
+    // SAFETY: `type` fills this slot with a `setattrofunc`; callers pass live references and hold the GIL.
     unsafe {
         let slot = ffi::PyType_GetSlot(&raw mut ffi::PyType_Type, ffi::Py_tp_setattro);
         let set: ffi::setattrofunc = std::mem::transmute(slot);
@@ -253,7 +254,7 @@ unsafe fn type_setattr(
 // ---- the metaclass
 
 unsafe fn singletons(class: *mut ffi::PyObject) -> Option<Owned> {
-    // SAFETY: live reference; the GIL is held.
+    // SAFETY: callers pass a live class and hold the GIL.
     unsafe {
         let key = interned(&SINGLETONS, c"__singletons__");
         if key.is_null() {
@@ -274,7 +275,7 @@ unsafe extern "C" fn meta_init(
     _kwargs: *mut ffi::PyObject,
 ) -> c_int {
     guard_or(-1, || {
-        // SAFETY: called on a new class with the arguments of `type`.
+        // SAFETY: the interpreter calls this slot with a new class and the arguments of `type`.
         unsafe {
             if ffi::PyTuple_Size(args) != 3 {
                 raise(
@@ -292,7 +293,7 @@ unsafe extern "C" fn meta_init(
 }
 
 unsafe fn collect(class: *mut ffi::PyObject, space: *mut ffi::PyObject) -> Option<()> {
-    // SAFETY: items of the list are borrowed while it lives.
+    // SAFETY: callers pass live objects and hold the GIL; the items are borrowed from the list while it lives.
     unsafe {
         let members = owned(ffi::PyDict_New())?;
         let singles = owned(ffi::PyDict_New())?;
@@ -354,7 +355,7 @@ unsafe fn new_member(
     name: *mut ffi::PyObject,
     doc: *mut ffi::PyObject,
 ) -> Option<Owned> {
-    // SAFETY: `int` has tp_new; the class derives from int.
+    // SAFETY: `int` fills tp_new with a `newfunc`, and the class derives from `int`; callers hold the GIL.
     unsafe {
         let args = owned(ffi::PyTuple_New(1))?;
         ffi::Py_INCREF(value);
@@ -377,7 +378,7 @@ unsafe fn new_member(
 }
 
 unsafe fn find(class: *mut ffi::PyObject, value: *mut ffi::PyObject) -> *mut ffi::PyObject {
-    // SAFETY: live references; the GIL is held.
+    // SAFETY: callers pass live references and hold the GIL.
     unsafe {
         let Some(dict) = singletons(class) else {
             return null_mut();
@@ -401,14 +402,14 @@ unsafe fn find(class: *mut ffi::PyObject, value: *mut ffi::PyObject) -> *mut ffi
     }
 }
 
-/// The one argument `value`, borrowed; null with a `TypeError`. `skip` arguments come before it.
+/// The only argument `value`, after `skip` positional arguments; borrowed. Null with a `TypeError`.
 unsafe fn the_value(
     class: *mut ffi::PyObject,
     args: *mut ffi::PyObject,
     kwargs: *mut ffi::PyObject,
     skip: isize,
 ) -> *mut ffi::PyObject {
-    // SAFETY: `args` is a tuple, `kwargs` null or a dict.
+    // SAFETY: callers pass the interpreter's arguments: `args` is a tuple, `kwargs` null or a dict.
     unsafe {
         let given = ffi::PyTuple_Size(args) - skip;
         let named = if kwargs.is_null() {
@@ -442,7 +443,7 @@ unsafe extern "C" fn meta_call(
     kwargs: *mut ffi::PyObject,
 ) -> *mut ffi::PyObject {
     guard_or(null_mut(), || {
-        // SAFETY: called with an enum class.
+        // SAFETY: the interpreter calls this slot with an enum class.
         unsafe {
             let value = the_value(class, args, kwargs, 0);
             if value.is_null() {
@@ -455,7 +456,7 @@ unsafe extern "C" fn meta_call(
 
 unsafe extern "C" fn meta_repr(class: *mut ffi::PyObject) -> *mut ffi::PyObject {
     guard_or(null_mut(), || {
-        // SAFETY: called with an enum class.
+        // SAFETY: the interpreter calls this slot with an enum class.
         unsafe {
             let text = format!("<enum '{}'>", name_of_type(class.cast()));
             ffi::PyUnicode_FromStringAndSize(text.as_ptr().cast(), text.len() as isize)
@@ -464,7 +465,7 @@ unsafe extern "C" fn meta_repr(class: *mut ffi::PyObject) -> *mut ffi::PyObject 
 }
 
 unsafe extern "C" fn meta_iter(class: *mut ffi::PyObject) -> *mut ffi::PyObject {
-    // SAFETY: called with an enum class.
+    // SAFETY: the interpreter calls this slot with an enum class.
     unsafe {
         let Some(dict) = singletons(class) else {
             return null_mut();
@@ -477,7 +478,7 @@ unsafe extern "C" fn meta_iter(class: *mut ffi::PyObject) -> *mut ffi::PyObject 
 }
 
 unsafe extern "C" fn meta_len(class: *mut ffi::PyObject) -> isize {
-    // SAFETY: called with an enum class.
+    // SAFETY: the interpreter calls this slot with an enum class.
     unsafe {
         match singletons(class) {
             Some(dict) => ffi::PyDict_Size(dict.0),
@@ -487,7 +488,7 @@ unsafe extern "C" fn meta_len(class: *mut ffi::PyObject) -> isize {
 }
 
 unsafe extern "C" fn meta_contains(class: *mut ffi::PyObject, item: *mut ffi::PyObject) -> c_int {
-    // SAFETY: called with an enum class.
+    // SAFETY: the interpreter calls this slot with an enum class.
     unsafe {
         match singletons(class) {
             Some(dict) => ffi::PyDict_Contains(dict.0, item),
@@ -502,7 +503,7 @@ unsafe extern "C" fn meta_setattro(
     value: *mut ffi::PyObject,
 ) -> c_int {
     guard_or(-1, || {
-        // SAFETY: called with an enum class.
+        // SAFETY: the interpreter calls this slot with an enum class.
         unsafe {
             let members = ffi::PyObject_GetAttrString(class, c"__members__".as_ptr());
             if members.is_null() {
@@ -541,7 +542,7 @@ unsafe extern "C" fn enum_new(
     kwargs: *mut ffi::PyObject,
 ) -> *mut ffi::PyObject {
     guard_or(null_mut(), || {
-        // SAFETY: called with a tuple and a dict or null.
+        // SAFETY: the interpreter passes a tuple, and a dict or null.
         unsafe {
             let base = BASE.load(Ordering::Acquire);
             let class = if ffi::PyTuple_Size(args) > 0 {
@@ -569,9 +570,9 @@ unsafe extern "C" fn enum_new(
     })
 }
 
-/// The member's name, or null with `AttributeError` (an int made an instance by force has none).
+/// The member's name; null with `AttributeError` for instances created with `int.__new__`.
 unsafe extern "C" fn enum_name(obj: *mut ffi::PyObject, _: *mut c_void) -> *mut ffi::PyObject {
-    // SAFETY: called with an instance.
+    // SAFETY: the descriptor checked that `obj` is an instance.
     unsafe {
         let key = interned(&NAME, c"_name");
         if key.is_null() {
@@ -582,7 +583,8 @@ unsafe extern "C" fn enum_name(obj: *mut ffi::PyObject, _: *mut c_void) -> *mut 
 }
 
 unsafe extern "C" fn enum_value(obj: *mut ffi::PyObject, _: *mut c_void) -> *mut ffi::PyObject {
-    // SAFETY: called with an int; the slot of `int` gives a plain one whatever a subclass defines.
+    // SAFETY: callers pass an instance of an `int` subclass. The slot of `int` returns a plain `int` regardless of
+    // overrides.
     unsafe {
         let slot = ffi::PyType_GetSlot(&raw mut ffi::PyLong_Type, ffi::Py_nb_int);
         let convert: ffi::unaryfunc = std::mem::transmute(slot);
@@ -595,7 +597,7 @@ unsafe extern "C" fn enum_repr(
     _: *mut ffi::PyObject,
 ) -> *mut ffi::PyObject {
     guard_or(null_mut(), || {
-        // SAFETY: called with an instance.
+        // SAFETY: the descriptor checked that `obj` is an instance.
         unsafe {
             let Some(value) = owned(enum_value(obj, null_mut())) else {
                 return null_mut();
@@ -619,7 +621,7 @@ unsafe extern "C" fn enum_reduce(
     obj: *mut ffi::PyObject,
     _: *mut ffi::PyObject,
 ) -> *mut ffi::PyObject {
-    // SAFETY: called with an instance; PyTuple_SetItem takes references over.
+    // SAFETY: the descriptor checked that `obj` is an instance; PyTuple_SetItem takes ownership of each item.
     unsafe {
         let (Some(args), Some(out), Some(value)) = (
             owned(ffi::PyTuple_New(1)),
@@ -646,7 +648,7 @@ unsafe extern "C" fn enum_setattr(
     args: *mut ffi::PyObject,
 ) -> *mut ffi::PyObject {
     guard_or(null_mut(), || {
-        // SAFETY: called with an instance and a tuple.
+        // SAFETY: the descriptor checked that `obj` is an instance; the interpreter passes a tuple.
         unsafe {
             let name = if ffi::PyTuple_Size(args) > 0 {
                 to_string(ffi::PyTuple_GetItem(args, 0))

@@ -1,5 +1,5 @@
-//! Enums of the generated tables, made when they are looked at: of our own kind ([`crate::types::enums::fast_enum`]), or of the
-//! standard library's.
+//! Enums of the generated tables, created on first access: native ([`crate::types::enums::fast_enum`]) or
+//! `enum.IntEnum` classes.
 
 pub mod fast_enum;
 
@@ -13,7 +13,7 @@ use crate::types::errors::{ExceptionKind, raise};
 use crate::types::table;
 use crate::types::table::{Enum, EnumBase, EnumId, Library};
 
-/// An enum that has been made. Everything in it lives for ever.
+/// A created enum. Its class and members live as long as the process.
 pub struct Made {
     /// The Python class.
     pub class: *mut ffi::PyObject,
@@ -22,7 +22,7 @@ pub struct Made {
 }
 
 impl Made {
-    /// The member with this value (borrowed), null if there is none.
+    /// The member with this value, borrowed; null if none has it.
     #[inline]
     pub fn member(&self, value: i64) -> *mut ffi::PyObject {
         // Most enums count from 0 or 1 without gaps.
@@ -38,12 +38,13 @@ impl Made {
     }
 }
 
-/// Reads a stored enum: a new reference to the member, or null with the `ValueError` of calling the enum.
+/// The member for a stored value: a new reference, or null with the `ValueError` that calling the enum would raise. Tries
+/// the value as signed, then as unsigned.
 ///
 /// # Safety
 /// The GIL is held.
 pub unsafe fn read(id: EnumId, raw: u32) -> *mut ffi::PyObject {
-    // SAFETY: members live for ever.
+    // SAFETY: the caller holds the GIL; members live as long as the process.
     unsafe {
         let Some(made) = crate::types::registry::enum_of(id) else {
             return null_mut();
@@ -64,11 +65,11 @@ pub unsafe fn read(id: EnumId, raw: u32) -> *mut ffi::PyObject {
     }
 }
 
-/// Owned reference that is released when dropped.
+/// Owned reference, released on drop.
 pub struct Owned(pub *mut ffi::PyObject);
 
 impl Owned {
-    /// Gives the reference away.
+    /// Transfers ownership of the reference to the caller.
     pub fn into_ptr(self) -> *mut ffi::PyObject {
         let object = self.0;
         std::mem::forget(self);
@@ -78,12 +79,12 @@ impl Owned {
 
 impl Drop for Owned {
     fn drop(&mut self) {
-        // SAFETY: null or a reference of ours; the GIL is held where these are used.
+        // SAFETY: null or a reference owned by this; users hold the GIL.
         unsafe { ffi::Py_XDECREF(self.0) };
     }
 }
 
-/// Takes a new reference over; None for null.
+/// Takes ownership of a new reference; None for null.
 ///
 /// # Safety
 /// `obj` is null or a new reference; the GIL is held.
@@ -100,7 +101,7 @@ pub unsafe fn owned(obj: *mut ffi::PyObject) -> Option<Owned> {
 /// # Safety
 /// The GIL is held.
 pub unsafe fn string(text: &str) -> Option<Owned> {
-    // SAFETY: the pointer and length are those of a str; the GIL is held.
+    // SAFETY: pointer and length describe UTF-8 text; the caller holds the GIL.
     unsafe {
         owned(ffi::PyUnicode_FromStringAndSize(
             text.as_ptr().cast(),
@@ -109,13 +110,13 @@ pub unsafe fn string(text: &str) -> Option<Owned> {
     }
 }
 
-/// Makes the Python class of a generated enum.
+/// Creates the Python class of a generated enum. None with an exception.
 ///
 /// # Safety
 /// The GIL is held.
 pub unsafe fn make(id: EnumId) -> Option<Made> {
     let (lib, spec) = table::enumeration(id);
-    // SAFETY: references are owned by guards or kept for ever.
+    // SAFETY: the caller holds the GIL; guards own the references, or the process keeps them.
     unsafe {
         let class = match lib.enum_base {
             EnumBase::Fast => make_fast(lib, spec)?,
@@ -146,7 +147,7 @@ fn describe(lib: &Library, spec: &Enum) -> String {
 }
 
 unsafe fn number(spec: &Enum, value: i64) -> Option<Owned> {
-    // SAFETY: the GIL is held.
+    // SAFETY: callers hold the GIL.
     unsafe {
         owned(if spec.unsigned {
             ffi::PyLong_FromUnsignedLongLong(value as u64)
@@ -157,7 +158,7 @@ unsafe fn number(spec: &Enum, value: i64) -> Option<Owned> {
 }
 
 unsafe fn make_fast(lib: &Library, spec: &Enum) -> Option<Owned> {
-    // SAFETY: references are owned by guards.
+    // SAFETY: callers hold the GIL; guards own the references.
     unsafe {
         let base = base()?;
         let space = owned(ffi::PyDict_New())?;
@@ -174,9 +175,9 @@ unsafe fn make_fast(lib: &Library, spec: &Enum) -> Option<Owned> {
     }
 }
 
-/// A class of the standard library's `enum.IntEnum`, which is imported for it.
+/// Creates an `enum.IntEnum` class; imports `enum`.
 unsafe fn make_standard(lib: &Library, spec: &Enum) -> Option<Owned> {
-    // SAFETY: references are owned by guards; PyTuple_SetItem and PyList_SetItem take them over.
+    // SAFETY: callers hold the GIL; guards own the references, and PyTuple_SetItem takes ownership of each item.
     unsafe {
         let module = owned(ffi::PyImport_ImportModule(c"enum".as_ptr()))?;
         let base = owned(ffi::PyObject_GetAttrString(module.0, c"IntEnum".as_ptr()))?;
@@ -201,12 +202,12 @@ unsafe fn make_standard(lib: &Library, spec: &Enum) -> Option<Owned> {
     }
 }
 
-/// Sets a text in a dictionary.
+/// Sets a `str` in a dictionary. None with an exception.
 ///
 /// # Safety
 /// Live references; the GIL is held.
 pub unsafe fn set_text(dict: &Owned, key: &CStr, text: &str) -> Option<()> {
-    // SAFETY: live references; the GIL is held.
+    // SAFETY: the caller guarantees live references and holds the GIL.
     unsafe {
         let value = string(text)?;
         (ffi::PyDict_SetItemString(dict.0, key.as_ptr(), value.0) == 0).then_some(())

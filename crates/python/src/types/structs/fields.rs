@@ -1,4 +1,4 @@
-//! The one getter and the one setter behind every attribute of every struct class.
+//! Getter and setter shared by all attributes of all struct classes.
 
 use std::ffi::{c_int, c_void};
 use std::ptr::null_mut;
@@ -15,7 +15,7 @@ use crate::types::table;
 use crate::types::table::{ClassId, Elem, Field, FieldKind, Prim};
 use crate::types::{enums, handles, memory, registry};
 
-/// The descriptor of an attribute; the field itself is the closure.
+/// Getset definition of an attribute; the closure is the field.
 pub fn getset(field: &'static Field) -> ffi::PyGetSetDef {
     ffi::PyGetSetDef {
         name: field.name.as_ptr(),
@@ -61,13 +61,13 @@ unsafe extern "C" fn setter(
     })
 }
 
-/// Bytes as a Python int of type `prim`.
+/// Converts the bytes of a C integer of type `prim` to a Python int; null with an exception.
 ///
 /// # Safety
 /// The GIL is held.
 pub unsafe fn to_int(bytes: [u8; 8], prim: Prim) -> *mut ffi::PyObject {
     let raw = u64::from_le_bytes(bytes);
-    // SAFETY: the GIL is held.
+    // SAFETY: the caller holds the GIL.
     unsafe {
         match prim {
             Prim::I8 => ffi::PyLong_FromLong((raw as i8).into()),
@@ -79,7 +79,7 @@ pub unsafe fn to_int(bytes: [u8; 8], prim: Prim) -> *mut ffi::PyObject {
     }
 }
 
-/// Bytes as a Python float of type `prim`.
+/// Converts the bytes of a C float of type `prim` to a Python float; null with an exception.
 ///
 /// # Safety
 /// The GIL is held.
@@ -89,7 +89,7 @@ pub unsafe fn to_float(bytes: [u8; 8], prim: Prim) -> *mut ffi::PyObject {
     } else {
         f64::from_le_bytes(bytes)
     };
-    // SAFETY: the GIL is held.
+    // SAFETY: the caller holds the GIL.
     unsafe { ffi::PyFloat_FromDouble(value) }
 }
 
@@ -100,7 +100,7 @@ pub unsafe fn to_float(bytes: [u8; 8], prim: Prim) -> *mut ffi::PyObject {
 pub unsafe fn get(obj: *mut Instance, field: &'static Field) -> *mut ffi::PyObject {
     let offset = field.offset as usize;
     let mut bytes = [0u8; 8];
-    // SAFETY: offsets and sizes come from the C layout of the class.
+    // SAFETY: the caller guarantees an instance with the field; offsets and sizes come from the C layout of the class.
     unsafe {
         match field.kind {
             FieldKind::Int(prim) => {
@@ -144,7 +144,7 @@ pub unsafe fn get(obj: *mut Instance, field: &'static Field) -> *mut ffi::PyObje
                 if let Elem::Struct(_) = elem
                     && !list.is_null()
                 {
-                    // The copies hold what the pointers among their bytes lead to.
+                    // The copies keep the targets of their pointer members alive.
                     let size = element_size(elem);
                     for i in 0..len as usize {
                         let item = ffi::PyList_GetItem(list, i as isize);
@@ -202,7 +202,7 @@ pub unsafe fn get(obj: *mut Instance, field: &'static Field) -> *mut ffi::PyObje
     }
 }
 
-/// The tables give the other kinds to `Kind::Pod` classes only.
+/// Raises for field kinds that the tables only use in `Kind::Pod` classes.
 fn misplaced(field: &Field) -> *mut ffi::PyObject {
     let text = format!("{:?} is no kind of a record's attribute", field.kind);
     crate::types::errors::raise(ExceptionKind::Runtime, &text);
@@ -219,7 +219,8 @@ pub fn element_size(elem: Elem) -> usize {
     }
 }
 
-/// A list of `len` values read from `data`; what `source` holds for structs is held by the copies too.
+/// A list of `len` values read from `data`, or null with an exception. Copies of structs also keep alive what `source`
+/// keeps alive for them.
 ///
 /// # Safety
 /// `data` has `len` elements; `source` is live storage of the same elements; the GIL is held.
@@ -230,7 +231,7 @@ pub unsafe fn list_of(
     source: Option<*mut crate::types::structs::list_storage::Storage>,
 ) -> *mut ffi::PyObject {
     let size = element_size(elem);
-    // SAFETY: PyList_SetItem takes each reference over; slices stay within `data`.
+    // SAFETY: the caller guarantees `len` elements and holds the GIL; PyList_SetItem takes ownership of each item.
     unsafe {
         let list = ffi::PyList_New(len as isize);
         if list.is_null() {
@@ -270,7 +271,7 @@ unsafe fn copy_of(
     bytes: &[u8],
     source: Option<(*mut crate::types::structs::list_storage::Storage, usize)>,
 ) -> *mut ffi::PyObject {
-    // SAFETY: the new object has room for the C type, whose size `bytes` has.
+    // SAFETY: the new object has the size of the C type, which is the length of `bytes`; callers hold the GIL.
     unsafe {
         let ty = registry::type_of(id);
         if ty.is_null() {
@@ -299,7 +300,7 @@ pub unsafe fn set(
     site: &Site,
 ) -> Option<()> {
     let offset = field.offset as usize;
-    // SAFETY: offsets and sizes come from the C layout of the class.
+    // SAFETY: the caller guarantees an instance with the field; offsets and sizes come from the C layout of the class.
     unsafe {
         match field.kind {
             FieldKind::Int(prim) => {
@@ -389,11 +390,11 @@ pub unsafe fn set(
 }
 
 unsafe fn put(obj: *mut Instance, offset: usize, bytes: &[u8]) -> Option<()> {
-    // SAFETY: as promised by the callers.
+    // SAFETY: callers pass an instance that has `bytes.len()` bytes at `offset`.
     unsafe { object::write(obj, offset, bytes) }.then_some(())
 }
 
-/// Writes a pointer and holds what it leads to (the reference is taken over).
+/// Writes a pointer and keeps its target alive; takes ownership of `held`. None with an exception.
 ///
 /// # Safety
 /// `obj` is a struct instance with a pointer at `offset`; the GIL is held.
@@ -421,7 +422,7 @@ unsafe fn set_view(
     value: *mut ffi::PyObject,
     site: &Site,
 ) -> Option<()> {
-    // SAFETY: both are instances of the same C type.
+    // SAFETY: callers pass an instance with a member of class `id` at `offset`; `value` is checked to have the same C type.
     unsafe {
         let same = registry::of(value).is_some_and(|v| table::root(v) == table::root(id));
         if !same {
@@ -445,7 +446,7 @@ unsafe fn set_text(
     value: *mut ffi::PyObject,
     site: &Site,
 ) -> Option<()> {
-    // SAFETY: a bytes object's memory stays where it is and ends with a NUL.
+    // SAFETY: callers pass an instance with a pointer at `offset`; the memory of `bytes` does not move and ends with a NUL.
     unsafe {
         if value == ffi::Py_None() {
             return point(obj, offset, 0, null_mut());
@@ -470,7 +471,7 @@ unsafe fn set_array(
     let size = element_size(elem);
     let mut data = vec![0u8; size * len];
     let mut held = vec![null_mut(); if elem == Elem::Address { len } else { 0 }];
-    // SAFETY: items are borrowed from the sequence, which is held meanwhile.
+    // SAFETY: callers pass an instance with an array of `len` elements at `offset`; items are borrowed from an owned tuple.
     unsafe {
         let items = lists::sequence(value, site)?;
         let given = ffi::PyTuple_Size(items) as usize;
@@ -522,14 +523,14 @@ unsafe fn set_array(
     Some(())
 }
 
-/// Copies the bytes of a struct of class `id`, or of one with the same C type.
+/// Copies the bytes of a struct of class `id` or of another class with the same C type. None with an exception.
 unsafe fn struct_bytes(
     id: ClassId,
     item: *mut ffi::PyObject,
     at: &mut [u8],
     site: &Site,
 ) -> Option<()> {
-    // SAFETY: the item is an instance of the same C type, of which `at` has the size.
+    // SAFETY: the item is checked to have the same C type; callers pass an `at` of its size.
     unsafe {
         if !registry::of(item).is_some_and(|i| table::root(i) == table::root(id)) {
             site.wrong(table::class(id).1.name(), item);
@@ -539,7 +540,7 @@ unsafe fn struct_bytes(
     }
 }
 
-/// Converts one element into its bytes (not for structs, which the caller copies).
+/// Converts one element to its C bytes. Raises for structs, which the caller copies. None with an exception.
 ///
 /// # Safety
 /// `item` is a live object and `at` has the element's size; the GIL is held.
@@ -549,7 +550,7 @@ pub unsafe fn element(
     at: &mut [u8],
     site: &Site,
 ) -> Option<()> {
-    // SAFETY: as promised by the caller.
+    // SAFETY: the caller guarantees a live object and holds the GIL.
     let value = unsafe {
         match elem {
             Elem::Int(prim) => convert::ranged(item, prim, site)?,

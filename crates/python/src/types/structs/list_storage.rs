@@ -1,4 +1,4 @@
-//! The memory of list attributes: arrays of C values that structs point at.
+//! Memory of list attributes: arrays of C values that structs point to.
 
 use std::sync::atomic::{AtomicPtr, Ordering};
 
@@ -9,17 +9,17 @@ use crate::cpython::Owned;
 use crate::types::object::{Instance, drop_kept, free, record_clear, record_traverse, slot};
 use crate::types::table::Elem;
 
-/// Id of the array storage, which no Python class has.
+/// Id of array storage; no Python class has it.
 const STORAGE: u16 = u16::MAX;
 
-/// The memory of a list attribute: an instance without a Python class, with the length of its bytes.
+/// Memory of a list attribute: an [`Instance`] without a class of the tables, and its length in bytes.
 #[repr(C)]
 pub struct Storage {
     /// The common part; `data` is allocated.
     pub base: Instance,
-    /// Elements.
+    /// Number of elements.
     pub count: usize,
-    /// What they are.
+    /// Element type.
     pub elem: Elem,
     /// Bytes allocated.
     len: usize,
@@ -28,17 +28,17 @@ pub struct Storage {
 static STORAGE_TYPE: AtomicPtr<ffi::PyTypeObject> = AtomicPtr::new(std::ptr::null_mut());
 
 fn storage_layout(len: usize) -> std::alloc::Layout {
-    // 64 satisfies every C type; the length is checked by the caller.
+    // Alignment 64 satisfies every C type; the caller checks the length.
     std::alloc::Layout::from_size_align(len.max(64), 64)
         .unwrap_or(std::alloc::Layout::new::<[u64; 8]>())
 }
 
-/// New zeroed storage of `count` elements of `size` bytes; null with an exception if there is no memory.
+/// New zeroed storage of `count` elements of `size` bytes; null with `MemoryError`.
 ///
 /// # Safety
 /// The GIL is held.
 pub unsafe fn new_storage(count: usize, size: usize, elem: Elem) -> *mut Storage {
-    // SAFETY: the type's basicsize is that of Storage; the layout has a non-zero size.
+    // SAFETY: the caller holds the GIL; the type's basicsize is that of `Storage`, and the layout has a non-zero size.
     unsafe {
         let ty = storage_type();
         if ty.is_null() {
@@ -75,7 +75,7 @@ pub unsafe fn new_storage(count: usize, size: usize, elem: Elem) -> *mut Storage
 /// # Safety
 /// `obj` is a live object.
 pub unsafe fn is_storage(obj: *mut ffi::PyObject) -> bool {
-    // SAFETY: as promised by the caller.
+    // SAFETY: the caller guarantees a live object.
     unsafe { ffi::Py_TYPE(obj) == STORAGE_TYPE.load(Ordering::Acquire) }
 }
 
@@ -108,7 +108,7 @@ unsafe fn storage_type() -> *mut ffi::PyTypeObject {
 }
 
 unsafe extern "C" fn storage_dealloc(obj: *mut ffi::PyObject) {
-    // SAFETY: `obj` is dying storage; its data was allocated with this layout.
+    // SAFETY: the interpreter passes unreferenced storage; `new_storage` allocated its data with this layout.
     unsafe {
         ffi::PyObject_GC_UnTrack(obj.cast());
         let this = obj.cast::<Storage>();

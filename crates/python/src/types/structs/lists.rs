@@ -1,8 +1,8 @@
 //! List attributes: a pointer in C, a list in Python.
 //!
-//! Assigning makes an array of our own, which the struct keeps alive. In most classes the count is a member of its own
-//! and assigned separately, as in NVIDIA's package; in a few it is set along. Reading gives copies of the elements. A count larger than the array is refused
-//! when the struct is handed to CUDA ([`check_counts`]).
+//! Assignment creates an array ([`Storage`]), which the struct keeps alive. In most classes the count is a separate
+//! attribute and assigned separately, as in NVIDIA's package; in a few, assigning the list sets it. Reading returns copies
+//! of the elements. A count larger than the array is refused when the struct is passed to CUDA ([`check_counts`]).
 
 use std::ptr::null_mut;
 
@@ -20,10 +20,10 @@ use crate::types::table;
 use crate::types::table::{ClassId, Count, Elem, Field, FieldKind};
 use crate::types::{memory, registry};
 
-/// No array that somebody else put into a struct is read beyond this many bytes.
+/// Maximum size in bytes of a foreign array that is read.
 const FOREIGN_LIMIT: usize = 64 << 20;
 
-/// `value` as a tuple, None with a `TypeError` unless it is a sequence (no text, no mapping).
+/// The items of a sequence as a tuple (a new reference); None with a `TypeError` for other objects, `str` and `dict`.
 ///
 /// # Safety
 /// `value` is a live object and the GIL is held.
@@ -46,7 +46,7 @@ pub unsafe fn sequence(value: *mut ffi::PyObject, site: &Site) -> Option<*mut ff
     }
 }
 
-/// Assigns a list; the number of elements, or None with an exception.
+/// Assigns a list. Returns the number of elements, or None with an exception.
 ///
 /// # Safety
 /// `obj` is a struct instance with a pointer at `offset`, `value` a live object; the GIL is held.
@@ -65,9 +65,9 @@ pub unsafe fn set(
     }
 }
 
-/// Makes a struct point at an array (taking the reference over; null: no elements).
+/// Points a struct to an array and takes ownership of the array; null means no elements. Returns the number of elements.
 unsafe fn attach(obj: *mut Instance, offset: usize, storage: *mut Storage) -> Option<usize> {
-    // SAFETY: as promised by the callers.
+    // SAFETY: callers pass an instance with a pointer at `offset` and a reference to live storage, or null.
     unsafe {
         if storage.is_null() {
             point(obj, offset, 0, null_mut())?;
@@ -79,7 +79,7 @@ unsafe fn attach(obj: *mut Instance, offset: usize, storage: *mut Storage) -> Op
     }
 }
 
-/// A new array with the elements of `value`, null for none.
+/// A new array with the elements of `value`; null if empty. None with an exception.
 unsafe fn array(
     elem: Elem,
     raw: bool,
@@ -87,7 +87,8 @@ unsafe fn array(
     site: &Site,
 ) -> Option<*mut Storage> {
     let size = element_size(elem);
-    // SAFETY: items are borrowed from the tuple, which is held meanwhile; slices stay within the storage.
+    // SAFETY: callers pass a live value and hold the GIL; items are borrowed from an owned tuple, and slices stay within
+    // the storage.
     unsafe {
         let plain = ffi::PyList_Check(value) != 0 || ffi::PyTuple_Check(value) != 0;
         if !plain && ffi::PyObject_CheckBuffer(value) != 0 {
@@ -95,7 +96,7 @@ unsafe fn array(
                 let bytes = convert::with_bytes(value, site, <[u8]>::to_vec)?;
                 return from_bytes(elem, &bytes);
             }
-            // The bytes of an array are no handles, even where its elements could be taken for integers.
+            // The bytes of a buffer are not handles, even if its elements are integers.
             let handles = matches!(elem, Elem::Handle(_));
             if handles || ffi::PyBytes_Check(value) != 0 || ffi::PyByteArray_Check(value) != 0 {
                 site.wrong("a list or tuple", value);
@@ -139,7 +140,7 @@ unsafe fn copy_in(
     offset: usize,
     site: &Site,
 ) -> Option<()> {
-    // SAFETY: the item is an instance of the element's C type.
+    // SAFETY: the item is checked to have the element's C type; callers pass an `at` of its size inside `storage`.
     unsafe {
         let same = registry::of(item).is_some_and(|v| table::root(v) == table::root(id));
         if !same {
@@ -154,7 +155,7 @@ unsafe fn copy_in(
     Some(())
 }
 
-/// An array from its raw memory; a last element that is cut off is filled up with zeros.
+/// An array from raw memory; an incomplete last element is padded with zeros. Null if empty, None with an exception.
 unsafe fn from_bytes(elem: Elem, bytes: &[u8]) -> Option<*mut Storage> {
     let size = element_size(elem);
     let count = bytes.len().div_ceil(size.max(1));
@@ -182,10 +183,11 @@ fn shape(kind: FieldKind) -> Option<(Elem, Count)> {
     }
 }
 
-/// The array of ours that the pointer at `offset` leads to: a new reference or null. False with an exception.
+/// The pointer at `offset` and the [`Storage`] it points to: a new reference, or null if it points elsewhere. None with
+/// an exception.
 unsafe fn ours(obj: *mut Instance, offset: usize, elem: Elem) -> Option<(u64, *mut Storage)> {
     let mut pointer = [0u8; 8];
-    // SAFETY: as promised by the callers.
+    // SAFETY: callers pass an instance with a pointer at `offset` and hold the GIL.
     unsafe {
         if !object::read(obj, offset, &mut pointer) {
             return None;
@@ -213,7 +215,7 @@ unsafe fn count_of(obj: *mut Instance, count: Count) -> Option<u64> {
     if count.size == 0 {
         return Some(1);
     }
-    // SAFETY: the count is a member of the class's C type.
+    // SAFETY: callers pass an instance whose C type has the count as a member.
     unsafe {
         object::read(
             obj,
@@ -233,7 +235,8 @@ pub unsafe fn get(obj: *mut Instance, field: &'static Field) -> *mut ffi::PyObje
         return null_mut();
     };
     let size = element_size(elem);
-    // SAFETY: our storage has `count` elements; foreign memory is read through the kernel.
+    // SAFETY: the caller guarantees an instance with the field; storage has `count` elements, and foreign memory is read
+    // through the kernel.
     unsafe {
         let Some((pointer, storage)) = ours(obj, field.offset as usize, elem) else {
             return null_mut();
@@ -245,8 +248,8 @@ pub unsafe fn get(obj: *mut Instance, field: &'static Field) -> *mut ffi::PyObje
             ffi::Py_DECREF(storage.cast());
             return list;
         }
-        // Somebody else's array (CUDA filled the struct). Members of unions are left alone: what looks like a pointer
-        // there may be part of another member.
+        // A foreign array, for example of a struct filled by CUDA. Views of members are not followed: in a union, the bytes
+        // of the pointer may belong to another member.
         if pointer != 0 && (*obj).root.is_null() {
             let Some(n) = count_of(obj, count) else {
                 return null_mut();
@@ -265,12 +268,13 @@ pub unsafe fn get(obj: *mut Instance, field: &'static Field) -> *mut ffi::PyObje
     }
 }
 
-/// Before a struct goes to CUDA: every array of ours is at least as long as the struct says. False with `ValueError`.
+/// Checks a struct before it is passed to CUDA: every [`Storage`] has at least as many elements as its count says. False
+/// with an exception, `ValueError` for a count that is too large.
 ///
 /// # Safety
 /// `obj` is a struct instance; the GIL is held.
 pub unsafe fn check_counts(obj: *mut Instance) -> bool {
-    // SAFETY: as promised by the caller; views of members are made and dropped here.
+    // SAFETY: as promised by the caller; views of members are created and released here.
     unsafe {
         if !object::holds_any(obj) {
             return true;
@@ -337,7 +341,7 @@ unsafe extern "C" fn set_dsts_srcs(
     kwargs: *mut ffi::PyObject,
 ) -> *mut ffi::PyObject {
     guard_or(null_mut(), || {
-        // SAFETY: called with an instance, a tuple and a dict or null.
+        // SAFETY: the interpreter passes an instance, a tuple, and a dict or null.
         unsafe {
             match assign_pair(obj, args, kwargs) {
                 Some(()) => {

@@ -1,4 +1,4 @@
-//! Struct and union classes: making the Python types, constructing, `repr`.
+//! Struct and union classes: creation of the Python types, construction, `repr`.
 
 pub mod fields;
 pub mod list_storage;
@@ -22,7 +22,7 @@ use crate::types::table::{
 };
 
 struct Shared<T>(T);
-// SAFETY: the tables inside are never written.
+// SAFETY: CPython and this module only read the tables inside.
 unsafe impl<T> Sync for Shared<T> {}
 
 static WEAK: Shared<[ffi::PyMemberDef; 2]> = Shared([
@@ -42,7 +42,7 @@ static WEAK: Shared<[ffi::PyMemberDef; 2]> = Shared([
     },
 ]);
 
-/// The member that tells where weak references are listed.
+/// Member definition of `__weaklistoffset__`.
 pub fn weak_member() -> *mut ffi::PyMemberDef {
     WEAK.0.as_ptr().cast_mut()
 }
@@ -61,7 +61,7 @@ pub fn method_get_ptr() -> ffi::PyMethodDef {
     }
 }
 
-/// `__reduce__`, which refuses: addresses mean nothing in another process.
+/// `__reduce__`, which raises: addresses are meaningless in another process.
 pub fn method_reduce() -> ffi::PyMethodDef {
     ffi::PyMethodDef {
         ml_name: c"__reduce__".as_ptr(),
@@ -75,13 +75,13 @@ pub fn method_reduce() -> ffi::PyMethodDef {
 }
 
 unsafe extern "C" fn get_ptr(obj: *mut ffi::PyObject, _: *mut ffi::PyObject) -> *mut ffi::PyObject {
-    // SAFETY: called with an instance.
+    // SAFETY: the descriptor checked that `obj` is an instance.
     unsafe { ffi::PyLong_FromUnsignedLongLong((*obj.cast::<Instance>()).data as u64) }
 }
 
 unsafe extern "C" fn reduce(obj: *mut ffi::PyObject, _: *mut ffi::PyObject) -> *mut ffi::PyObject {
     guard_or(null_mut(), || {
-        // SAFETY: `obj` is live.
+        // SAFETY: the interpreter passes a live object.
         let name = unsafe { type_name(obj) };
         raise(
             ExceptionKind::Type,
@@ -91,7 +91,7 @@ unsafe extern "C" fn reduce(obj: *mut ffi::PyObject, _: *mut ffi::PyObject) -> *
     })
 }
 
-/// Accepts what `__new__` has already dealt with.
+/// `__init__` that ignores its arguments, which `__new__` has processed.
 ///
 /// # Safety
 /// Called by the interpreter.
@@ -103,7 +103,7 @@ pub unsafe extern "C" fn init(
     0
 }
 
-/// Makes a type from its slots; null with an exception.
+/// Creates a type from its slots; null with an exception.
 ///
 /// # Safety
 /// The slots match `basicsize`; the GIL is held.
@@ -116,7 +116,7 @@ pub unsafe fn build(
     doc: String,
     base: Option<*mut ffi::PyTypeObject>,
 ) -> *mut ffi::PyTypeObject {
-    // The interpreter keeps pointers into the name (before 3.12), not into the doc.
+    // CPython before 3.12 keeps a pointer to the name; it copies the docstring.
     let name = c_string(&format!("{}.{}", lib.module, class.name())).into_raw();
     let doc = c_string(&doc);
     slots.push(slot(ffi::Py_tp_doc, doc.as_ptr().cast_mut().cast()));
@@ -131,7 +131,7 @@ pub unsafe fn build(
             | flags) as u32,
         slots: slots.as_mut_ptr(),
     };
-    // SAFETY: the spec is complete and ends with a null slot; the base is a live type.
+    // SAFETY: the spec is complete and ends with a null slot; the caller guarantees matching slots and a live base type.
     unsafe {
         match base {
             None => ffi::PyType_FromSpec(&mut spec).cast(),
@@ -150,7 +150,7 @@ pub unsafe fn build(
     }
 }
 
-/// Makes the Python type of a struct or union class.
+/// Creates the Python type of a struct or union class; null with an exception.
 ///
 /// # Safety
 /// The GIL is held.
@@ -160,7 +160,7 @@ pub unsafe fn make_type(id: ClassId) -> *mut ffi::PyTypeObject {
     let base = match class.base {
         None => None,
         Some(base) => {
-            // SAFETY: the GIL is held.
+            // SAFETY: the caller holds the GIL.
             let ty = unsafe { registry::type_of(base) };
             if ty.is_null() {
                 return ty;
@@ -194,7 +194,7 @@ pub unsafe fn make_type(id: ClassId) -> *mut ffi::PyTypeObject {
         slots.push(slot(ffi::Py_tp_getset, getset.leak().as_mut_ptr().cast()));
         slots.push(slot(ffi::Py_tp_members, weak_member().cast()));
     }
-    // SAFETY: the slots match the layout of `Instance` with its bytes.
+    // SAFETY: the slots match the layout of `Instance` followed by its bytes; the caller holds the GIL.
     unsafe {
         build(
             lib,
@@ -208,7 +208,7 @@ pub unsafe fn make_type(id: ClassId) -> *mut ffi::PyTypeObject {
     }
 }
 
-/// Makes a class without content.
+/// Creates the Python type of a class without members; null with an exception.
 ///
 /// # Safety
 /// The GIL is held.
@@ -220,7 +220,7 @@ pub unsafe fn make_marker(id: ClassId) -> *mut ffi::PyTypeObject {
     );
     let methods = vec![method_reduce(), ffi::PyMethodDef::zeroed()];
     let slots = vec![slot(ffi::Py_tp_methods, methods.leak().as_mut_ptr().cast())];
-    // SAFETY: an object without anything of its own.
+    // SAFETY: the slots match a bare object head; the caller holds the GIL.
     unsafe {
         build(
             lib,
@@ -258,13 +258,13 @@ fn describe(id: ClassId) -> String {
     doc
 }
 
-/// The class behind a type that derives from one of ours.
+/// The class of a type or of its nearest base type with one; None with a `TypeError`.
 ///
 /// # Safety
 /// `ty` is a live type derived from one of ours; the GIL is held.
 pub unsafe fn class_of_type(ty: *mut ffi::PyTypeObject) -> Option<ClassId> {
     let mut at = ty;
-    // SAFETY: bases of live types are live.
+    // SAFETY: the caller guarantees a live type, whose bases are live too.
     unsafe {
         while !at.is_null() {
             if let Some(id) = registry::exact(at) {
@@ -280,7 +280,7 @@ pub unsafe fn class_of_type(ty: *mut ffi::PyTypeObject) -> Option<ClassId> {
     None
 }
 
-/// Up to N constructor arguments, borrowed, null where not given. None with a `TypeError`.
+/// Up to N constructor arguments, borrowed; null for missing ones. None with a `TypeError`.
 ///
 /// # Safety
 /// `args` is a tuple, `kwargs` null or a dict; the GIL is held.
@@ -299,7 +299,7 @@ pub unsafe fn arguments<const N: usize>(
     }
 }
 
-/// Up to N arguments of `what()`, borrowed, null where not given. None with a `TypeError`.
+/// Up to N arguments of `what()`, borrowed; null for missing ones. None with a `TypeError`.
 ///
 /// # Safety
 /// `args` is a tuple, `kwargs` null or a dict; the GIL is held.
@@ -370,7 +370,7 @@ unsafe extern "C" fn new(
     kwargs: *mut ffi::PyObject,
 ) -> *mut ffi::PyObject {
     guard_or(null_mut(), || {
-        // SAFETY: the interpreter calls with a type derived from ours.
+        // SAFETY: the interpreter calls this slot with a type that inherits it.
         unsafe {
             let Some(id) = class_of_type(ty) else {
                 return null_mut();
@@ -407,7 +407,7 @@ unsafe extern "C" fn new(
 
 unsafe extern "C" fn repr(obj: *mut ffi::PyObject) -> *mut ffi::PyObject {
     guard_or(null_mut(), || {
-        // SAFETY: called with an instance.
+        // SAFETY: the interpreter calls this slot with an instance.
         unsafe {
             let this = obj.cast::<Instance>();
             let mut lines = Vec::new();
@@ -420,7 +420,7 @@ unsafe extern "C" fn repr(obj: *mut ffi::PyObject) -> *mut ffi::PyObject {
     })
 }
 
-/// One line an attribute; nested structs indented below their name.
+/// Appends one line for each attribute; nested structs are indented below their name. False with an exception.
 unsafe fn describe_value(
     obj: *mut Instance,
     list: &'static [Field],
@@ -430,7 +430,7 @@ unsafe fn describe_value(
     let pad = "    ".repeat(depth);
     for field in list {
         let name = table::text(field.name);
-        // SAFETY: `obj` is an instance the field belongs to.
+        // SAFETY: callers pass an instance of a class that has the fields.
         unsafe {
             let value = fields::get(obj, field);
             if value.is_null() {
@@ -471,7 +471,7 @@ unsafe fn describe_value(
                 _ => to_string(value),
             };
             ffi::Py_DECREF(value);
-            // Lists of structs have several lines each.
+            // The text of a list of structs has several lines.
             let mut rows = text.split('\n');
             lines.push(format!("{pad}{name} : {}", rows.next().unwrap_or("")));
             lines.extend(rows.map(|row| format!("{pad}{row}")));
@@ -480,7 +480,7 @@ unsafe fn describe_value(
     true
 }
 
-/// Whether class `id` stands for a struct or union.
+/// Whether class `id` is a struct or union.
 pub fn is_record(id: ClassId) -> bool {
     table::class(id).1.kind == Kind::Record
 }
