@@ -1,4 +1,4 @@
-//! Structs as a sequence: `len(x)`, `x[i]`, `x[a:b]`, `x["pid"]`, and assigning through them.
+//! Sequence protocol of struct arrays: `len(x)`, `x[i]`, `x[a:b]`, `x["pid"]`, and assignment through them.
 
 use std::ffi::{c_int, c_void};
 use std::ptr::null_mut;
@@ -18,7 +18,7 @@ use crate::types::slices::selected;
 use crate::types::table;
 use crate::types::table::Field;
 
-/// What makes a class a sequence.
+/// Slots of the sequence protocol.
 pub fn slots() -> Vec<ffi::PyType_Slot> {
     vec![
         slot(ffi::Py_sq_length, length as *mut c_void),
@@ -33,7 +33,7 @@ pub fn slots() -> Vec<ffi::PyType_Slot> {
 pub fn attribute_data() -> ffi::PyGetSetDef {
     unsafe extern "C" fn get(obj: *mut ffi::PyObject, _: *mut c_void) -> *mut ffi::PyObject {
         guard_or(null_mut(), || {
-            // SAFETY: called with an instance.
+            // SAFETY: the descriptor checked that `obj` is an instance.
             answer(unsafe { records(obj.cast()) })
         })
     }
@@ -47,9 +47,9 @@ pub fn attribute_data() -> ffi::PyGetSetDef {
 }
 
 unsafe fn records(this: *mut Pod) -> R<Owned> {
-    // SAFETY: `this` is a live pod.
+    // SAFETY: callers pass a live pod and hold the GIL.
     unsafe {
-        // Without NumPy there is nothing to stand in for it.
+        // Raises if NumPy is missing: there is no substitute for it here.
         numpy::module()?;
         let item = Item::Record((*this).id());
         numpy::of_pod(
@@ -62,12 +62,12 @@ unsafe fn records(this: *mut Pod) -> R<Owned> {
 }
 
 unsafe extern "C" fn length(obj: *mut ffi::PyObject) -> isize {
-    // SAFETY: called with an instance.
+    // SAFETY: the interpreter calls this slot with an instance.
     unsafe { (*obj.cast::<Pod>()).count as isize }
 }
 
 unsafe fn element(this: *mut Pod, i: isize) -> R<*mut Pod> {
-    // SAFETY: the element lies in the memory of `this`.
+    // SAFETY: callers pass a live pod; the bounds check keeps the element in its memory.
     unsafe {
         if i < 0 || i as usize >= (*this).count {
             raise(ExceptionKind::Index, "index is out of bounds");
@@ -79,22 +79,22 @@ unsafe fn element(this: *mut Pod, i: isize) -> R<*mut Pod> {
 
 unsafe extern "C" fn item(obj: *mut ffi::PyObject, i: isize) -> *mut ffi::PyObject {
     guard_or(null_mut(), || {
-        // SAFETY: called with an instance; the interpreter has added the length to a negative index already.
+        // SAFETY: the interpreter calls this slot with an instance and has added the length to a negative index.
         unsafe { element(obj.cast(), i) }.map_or(null_mut(), <*mut Pod>::cast)
     })
 }
 
-/// What a key selects.
+/// Meaning of a key.
 enum Key {
     One(isize),
     Part(isize, isize, isize),
     Field(&'static Field),
-    /// What NumPy makes of it.
+    /// NumPy interprets the key.
     Other,
 }
 
 unsafe fn key(this: *mut Pod, key: Obj<'_>) -> R<Key> {
-    // SAFETY: `this` is a live pod, the key live.
+    // SAFETY: callers pass a live pod and hold the GIL; an `Obj` is live.
     unsafe {
         if key.ty() == &raw mut ffi::PySlice_Type {
             let (start, step, count) = selected(key.ptr(), (*this).count as isize).ok_or(Raised)?;
@@ -112,7 +112,7 @@ unsafe fn key(this: *mut Pod, key: Obj<'_>) -> R<Key> {
                 }
             };
         }
-        // Arrays have __index__ too, and are NumPy's business unless they have no dimensions; bool is a mask there.
+        // Arrays also have `__index__`, but only 0-d arrays are indices; NumPy handles the others. It treats bool as a mask.
         let scalar = ffi::PySequence_Check(key.ptr()) == 0 || ffi::PySequence_Size(key.ptr()) < 0;
         ffi::PyErr_Clear();
         if scalar && ffi::PyIndex_Check(key.ptr()) != 0 && ffi::PyBool_Check(key.ptr()) == 0 {
@@ -134,13 +134,13 @@ unsafe extern "C" fn subscript(
     at: *mut ffi::PyObject,
 ) -> *mut ffi::PyObject {
     guard_or(null_mut(), || {
-        // SAFETY: called with an instance and a key.
+        // SAFETY: the interpreter calls this slot with an instance and a key.
         answer(unsafe { get(obj.cast(), Obj::new(at)) })
     })
 }
 
 unsafe fn get(this: *mut Pod, at: Obj<'_>) -> R<Owned> {
-    // SAFETY: `this` is a live pod; what is selected lies in its memory.
+    // SAFETY: callers pass a live pod; the selected structs lie in its memory.
     unsafe {
         match key(this, at)? {
             Key::One(i) => Owned::take(element(this, i)?.cast()),
@@ -156,7 +156,7 @@ unsafe fn get(this: *mut Pod, at: Obj<'_>) -> R<Owned> {
 }
 
 unsafe fn part(this: *mut Pod, start: isize, step: isize, count: isize) -> R<*mut Pod> {
-    // SAFETY: the selected structs lie in the memory of `this`; an empty part looks at nothing.
+    // SAFETY: callers pass a live pod and a selection within its memory; an empty part accesses no memory.
     unsafe {
         let data = (*this)
             .base
@@ -175,7 +175,7 @@ unsafe extern "C" fn assign(
     value: *mut ffi::PyObject,
 ) -> c_int {
     guard_or(-1, || {
-        // SAFETY: called with an instance and a key; null stands for `del`.
+        // SAFETY: the interpreter calls this slot with an instance and a key; a null value means `del`.
         unsafe {
             if value.is_null() {
                 let text = format!("elements of a {} cannot be deleted", type_name(obj));
@@ -188,7 +188,7 @@ unsafe extern "C" fn assign(
 }
 
 unsafe fn set(this: *mut Pod, at: Obj<'_>, value: Obj<'_>) -> R<()> {
-    // SAFETY: `this` is a live pod; what is selected lies in its memory.
+    // SAFETY: callers pass a live pod; the selected structs lie in its memory.
     unsafe {
         pods::writable(this)?;
         let site = Site {
@@ -221,7 +221,7 @@ unsafe fn set(this: *mut Pod, at: Obj<'_>, value: Obj<'_>) -> R<()> {
             site.wrong(table::class((*this).id()).1.name(), value.ptr());
             return Err(Raised);
         }
-        // Tuples, numbers, arrays: NumPy knows what they mean for a struct.
+        // Tuples, numbers, arrays: NumPy converts them to structs.
         let (records, at) = match &target {
             Some(target) => {
                 let all = ffi::PySlice_New(null_mut(), null_mut(), null_mut());
@@ -236,9 +236,9 @@ unsafe fn set(this: *mut Pod, at: Obj<'_>, value: Obj<'_>) -> R<()> {
     }
 }
 
-/// One struct for all selected ones, or one for each. Both may be parts of the same object.
+/// Copies one struct to all selected ones, or one to each. Both may be parts of the same object.
 unsafe fn copy_all(target: *mut Pod, from: *mut Pod, site: &Site) -> R<()> {
-    // SAFETY: both are live pods of one class.
+    // SAFETY: callers pass live pods of the same class and hold the GIL.
     unsafe {
         let (n, given) = ((*target).count, (*from).count);
         if given != n && given != 1 {
@@ -256,7 +256,7 @@ unsafe fn copy_all(target: *mut Pod, from: *mut Pod, site: &Site) -> R<()> {
     Ok(())
 }
 
-// ---- classes for one struct
+// ---- single-struct classes
 
 /// `x[0] = bytes` copies a whole struct, `x["bus"] = 5` sets an attribute.
 ///
@@ -268,7 +268,7 @@ pub unsafe extern "C" fn assign_single(
     value: *mut ffi::PyObject,
 ) -> c_int {
     guard_or(-1, || {
-        // SAFETY: called with an instance and a key; null stands for `del`.
+        // SAFETY: the interpreter calls this slot with an instance and a key; a null value means `del`.
         unsafe {
             if value.is_null() {
                 let text = format!("members of a {} cannot be deleted", type_name(obj));
@@ -281,7 +281,7 @@ pub unsafe extern "C" fn assign_single(
 }
 
 unsafe fn set_single(this: *mut Pod, at: Obj<'_>, value: Obj<'_>) -> R<()> {
-    // SAFETY: `this` is a live pod; the buffer is held while it is copied.
+    // SAFETY: callers pass a live pod and hold the GIL; the buffer view stays open while it is copied.
     unsafe {
         if at.is_str() {
             return match ffi::PyObject_SetAttr(this.cast(), at.ptr(), value.ptr()) {

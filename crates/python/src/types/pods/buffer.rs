@@ -1,7 +1,7 @@
-//! The buffer protocol of struct objects: `memoryview(x)`, `bytes(x)`, `numpy.asarray(x)`.
+//! Buffer protocol of struct objects: `memoryview(x)`, `bytes(x)`, `numpy.asarray(x)`.
 //!
-//! A class for one struct exports its bytes; a class for any number exports structs, with a format string that NumPy
-//! understands. Unions have no such string, since their members overlap: they export rows of bytes.
+//! A single-struct class exports its bytes. A struct-array class exports structs with a format string that NumPy
+//! understands, or rows of bytes for unions, whose overlapping members such a string cannot describe.
 
 use std::ffi::{CString, c_char, c_int};
 use std::fmt::Write;
@@ -19,23 +19,23 @@ use crate::types::pods::Pod;
 use crate::types::table;
 use crate::types::table::{ClassId, FieldKind, Prim};
 
-/// Any of C, Fortran or either contiguous, without the strides that each of them includes.
+/// Flags that request C, Fortran or any contiguity, without the `PyBUF_STRIDES` bits that each includes.
 const CONTIGUOUS: c_int =
     (ffi::PyBUF_C_CONTIGUOUS | ffi::PyBUF_F_CONTIGUOUS | ffi::PyBUF_ANY_CONTIGUOUS)
         & !ffi::PyBUF_STRIDES;
 
-/// Whether a request can be met where the elements do not follow each other.
+/// Whether a request accepts non-contiguous elements.
 pub fn takes_strides(flags: c_int) -> bool {
     flags & ffi::PyBUF_STRIDES == ffi::PyBUF_STRIDES && flags & CONTIGUOUS == 0
 }
 
-/// Sets `BufferError`.
+/// Raises `BufferError`; returns -1.
 ///
 /// # Safety
 /// The GIL is held; `buffer` may be written.
 pub unsafe fn refuse(buffer: *mut ffi::Py_buffer, text: &str) -> c_int {
     let text = CString::new(text).unwrap_or_default();
-    // SAFETY: as promised by the caller.
+    // SAFETY: the caller guarantees a writable `buffer` and holds the GIL.
     unsafe {
         (*buffer).obj = null_mut();
         ffi::PyErr_SetString(ffi::PyExc_BufferError, text.as_ptr());
@@ -53,13 +53,13 @@ pub unsafe extern "C" fn get(
     flags: c_int,
 ) -> c_int {
     guard_or(-1, || {
-        // SAFETY: called with an instance and a buffer to fill.
+        // SAFETY: the interpreter calls this slot with an instance and a buffer to fill.
         unsafe { fill(obj.cast(), buffer, flags) }
     })
 }
 
 unsafe fn fill(this: *mut Pod, buffer: *mut ffi::Py_buffer, flags: c_int) -> c_int {
-    // SAFETY: as promised by the caller; shape and strides are freed in `release`.
+    // SAFETY: the caller passes a live pod and a writable buffer; `release` frees shape and strides.
     unsafe {
         let obj = this.cast::<ffi::PyObject>();
         (*buffer).obj = null_mut();
@@ -80,7 +80,7 @@ unsafe fn fill(this: *mut Pod, buffer: *mut ffi::Py_buffer, flags: c_int) -> c_i
         } else {
             null_mut()
         };
-        // Structs; where members overlap rows of bytes, and for one struct its bytes.
+        // Structs; rows of bytes if members overlap; the bytes of a single struct.
         let (format, ndim, item, dims) = if !structured.is_null() {
             let dims = [[count, 0], [(*this).stride, 0]];
             (structured, 1, size, dims)
@@ -90,7 +90,7 @@ unsafe fn fill(this: *mut Pod, buffer: *mut ffi::Py_buffer, flags: c_int) -> c_i
         } else {
             (c"b".as_ptr().cast_mut(), 1, 1, [[size, 0], [1, 0]])
         };
-        // Shape and strides, which must live as long as the buffer.
+        // Shape and strides must live as long as the buffer.
         let dims = Box::into_raw(Box::new(dims)).cast::<[isize; 2]>();
         (*buffer).buf = (*this).base.data.cast();
         (*buffer).len = size * count;
@@ -124,7 +124,7 @@ unsafe fn fill(this: *mut Pod, buffer: *mut ffi::Py_buffer, flags: c_int) -> c_i
 /// # Safety
 /// Called by the interpreter.
 pub unsafe extern "C" fn release(_: *mut ffi::PyObject, buffer: *mut ffi::Py_buffer) {
-    // SAFETY: the pointer is null or came from Box::into_raw in `fill`.
+    // SAFETY: the interpreter passes a buffer that `fill` filled; `internal` is null or from `Box::into_raw`.
     unsafe {
         let dims = std::mem::replace(&mut (*buffer).internal, null_mut());
         if !dims.is_null() {
@@ -133,7 +133,7 @@ pub unsafe extern "C" fn release(_: *mut ffi::PyObject, buffer: *mut ffi::Py_buf
     }
 }
 
-/// The letter of a number in a format string, on 64-bit Linux and elsewhere of the same size.
+/// Format character of a number: that of 64-bit Linux; on other platforms, one of the same size.
 pub fn letter(prim: Prim) -> char {
     match prim {
         Prim::I8 => 'b',
@@ -154,7 +154,7 @@ pub fn letter(prim: Prim) -> char {
 static FORMATS: [AtomicPtr<c_char>; CLASS_COUNT] =
     [const { AtomicPtr::new(null_mut()) }; CLASS_COUNT];
 
-/// The format of a class, made once; null where members overlap.
+/// Cached format string of a class; null if members overlap.
 fn format_of(id: ClassId) -> *mut c_char {
     let place = &FORMATS[id.0 as usize];
     let known = place.load(Ordering::Acquire);
@@ -169,7 +169,7 @@ fn format_of(id: ClassId) -> *mut c_char {
     match place.compare_exchange(null_mut(), made, Ordering::AcqRel, Ordering::Acquire) {
         Ok(_) => made,
         Err(winner) => {
-            // SAFETY: ours lost the race and nobody has seen it.
+            // SAFETY: another thread published its string first; this one is from `into_raw` and unshared.
             drop(unsafe { CString::from_raw(made) });
             winner
         }

@@ -1,6 +1,6 @@
-//! Attributes over any number of structs (`ProcessInfo(3).pid`): a plain value for one, a NumPy array otherwise.
+//! Attributes of struct arrays (`ProcessInfo(3).pid`): a plain value for one struct, a NumPy array otherwise.
 //!
-//! Assigning takes one value for all structs or one for each, and needs no NumPy for numbers.
+//! Assignment takes one value for all structs or one for each; numbers do not require NumPy.
 
 use pyo3::ffi;
 
@@ -19,10 +19,10 @@ use crate::types::table::{ClassId, Count, Field, FieldKind, Prim};
 /// The value of an attribute.
 ///
 /// # Errors
-/// Foreign memory that is gone; memory.
+/// `ValueError` if foreign memory is no longer accessible; `MemoryError`.
 ///
 /// # Safety
-/// `this` is a live pod of a class for any number, which has the field; the GIL is held.
+/// `this` is a live pod of a struct-array class that has the field; the GIL is held.
 pub unsafe fn get(this: *mut Pod, field: &'static Field) -> R<Owned> {
     // SAFETY: as promised by the caller.
     unsafe {
@@ -46,10 +46,10 @@ pub unsafe fn get(this: *mut Pod, field: &'static Field) -> R<Owned> {
     }
 }
 
-/// The array over all structs, whatever their number.
+/// The attribute as an array over all structs, also for a single one.
 ///
 /// # Errors
-/// Foreign memory that is gone; memory.
+/// `ValueError` if foreign memory is no longer accessible; `MemoryError`.
 ///
 /// # Safety
 /// As for `get`.
@@ -78,9 +78,9 @@ pub unsafe fn column(this: *mut Pod, field: &'static Field) -> R<Owned> {
     }
 }
 
-/// An array of structs inside each struct: an object for one, a tuple of objects for more.
+/// A nested array of structs: one object for a single struct, otherwise a tuple of objects.
 ///
-/// How many of its elements count is what each struct says itself; no more than there are, whatever it says.
+/// The count member of each struct gives the number of elements, limited to the capacity of the array.
 unsafe fn structs(
     this: *mut Pod,
     field: &Field,
@@ -89,7 +89,7 @@ unsafe fn structs(
     count: Option<Count>,
 ) -> R<Owned> {
     let one = |i: usize| {
-        // SAFETY: the structs and their counts lie in the memory of `this`.
+        // SAFETY: callers pass a live pod; the structs and their counts lie in its memory.
         unsafe {
             let start = (*this).at(i);
             let n = match count {
@@ -100,7 +100,7 @@ unsafe fn structs(
             Owned::take(pods::view(id, this, at, n as usize)?.cast())
         }
     };
-    // SAFETY: `this` is live; PyList_AsTuple makes a new object.
+    // SAFETY: callers pass a live pod and hold the GIL; PyList_AsTuple returns a new reference.
     unsafe {
         if (*this).count == 1 {
             return one(0);
@@ -116,7 +116,7 @@ unsafe fn structs(
 /// `TypeError` for a wrong kind of value, `ValueError` for a wrong number of values, `OverflowError`.
 ///
 /// # Safety
-/// As for `get`, and `this` may be written.
+/// As for `get`, and `this` is writable.
 pub unsafe fn set(this: *mut Pod, field: &'static Field, value: Obj<'_>, site: &Site) -> R<()> {
     // SAFETY: as promised by the caller.
     unsafe {
@@ -140,22 +140,22 @@ pub unsafe fn set(this: *mut Pod, field: &'static Field, value: Obj<'_>, site: &
     }
 }
 
-/// The items of a sequence; none where the value is a single one.
+/// The items of a sequence; `None` for a single value.
 ///
 /// # Errors
-/// `TypeError` for text, and for what is no number either.
+/// `TypeError` for `str`, `bytes` and `None`; exceptions of the sequence.
 pub fn items(value: Obj<'_>, site: &Site) -> R<Option<cpython::Items>> {
     if value.is_str() || value.is_bytes() || value.is_none() {
-        // SAFETY: the value is live.
+        // SAFETY: an `Obj` is live.
         unsafe { site.wrong("an integer or a sequence of integers", value.ptr()) };
         return Err(Raised);
     }
-    // SAFETY: the value is live.
+    // SAFETY: an `Obj` is live.
     unsafe {
         if value.is_int() || ffi::PySequence_Check(value.ptr()) == 0 {
             return Ok(None);
         }
-        // An array without dimensions looks like a sequence but is a number.
+        // A 0-d array passes PySequence_Check but is a number.
         if ffi::PySequence_Size(value.ptr()) < 0 {
             if ffi::PyErr_ExceptionMatches(ffi::PyExc_TypeError) == 0 {
                 return Err(Raised);
@@ -169,7 +169,7 @@ pub fn items(value: Obj<'_>, site: &Site) -> R<Option<cpython::Items>> {
 
 type Convert<'a> = &'a dyn Fn(Obj<'_>) -> R<[u8; 8]>;
 
-/// One number for all structs, or one for each.
+/// Assigns one number to all structs, or one to each.
 unsafe fn spread(
     this: *mut Pod,
     offset: u32,
@@ -178,7 +178,7 @@ unsafe fn spread(
     site: &Site,
     convert: Convert<'_>,
 ) -> R<()> {
-    // SAFETY: every value is converted before the first is written; places lie in the structs.
+    // SAFETY: callers pass a live pod with the member at `offset`. All values are converted before the first write.
     unsafe {
         let count = (*this).count;
         let values = match items(value, site)? {
@@ -209,7 +209,7 @@ fn fits(given: usize, wanted: usize, site: &Site) -> R<()> {
     Err(Raised)
 }
 
-/// Arrays of numbers inside the structs: one number, one row for all structs, or a row for each.
+/// Assigns nested arrays of numbers: one number, one row for all structs, or one row for each.
 unsafe fn set_rows(
     this: *mut Pod,
     offset: u32,
@@ -230,7 +230,7 @@ unsafe fn set_rows(
         }
         Ok(out)
     };
-    // SAFETY: every value is converted before the first is written; places lie in the structs.
+    // SAFETY: callers pass a live pod with the member at `offset`. All values are converted before the first write.
     unsafe {
         let count = (*this).count;
         let mut rows = Vec::new();
@@ -265,7 +265,7 @@ unsafe fn set_rows(
     Ok(())
 }
 
-/// Structs inside the structs: objects of their class, or what NumPy can assign to a record array.
+/// Assigns nested structs: objects of their class, or values that NumPy can assign to a record array.
 unsafe fn set_records(
     this: *mut Pod,
     field: &'static Field,
@@ -274,7 +274,7 @@ unsafe fn set_records(
     value: Obj<'_>,
     site: &Site,
 ) -> R<()> {
-    // SAFETY: the sources are live; places lie in the structs.
+    // SAFETY: callers pass a live pod that has the field; the sources are owned while they are copied.
     unsafe {
         if let Some(from) = pods::cast_to(value.ptr(), id) {
             let (rows, n) = ((*this).count, len.max(1));
@@ -307,7 +307,7 @@ unsafe fn set_records(
             site.wrong(&wanted, value.ptr());
             return Err(Raised);
         }
-        // The values are NumPy's to convert: without it the error names it.
+        // NumPy converts the values; if it is missing, the error names it.
         numpy::module()?;
         let target = column(this, field)?;
         let all = Owned::take(ffi::PySlice_New(

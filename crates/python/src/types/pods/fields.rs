@@ -1,7 +1,7 @@
-//! The getter and the setter behind every attribute of a struct class of the modules that raise.
+//! Getter and setter shared by all attributes of the struct classes of the raising modules.
 //!
-//! What only concerns one struct is here; attributes over any number of structs are in [`crate::types::pods::columns`], pointers
-//! to arrays in [`crate::types::pods::pointers`].
+//! This module handles single structs. [`crate::types::pods::columns`] handles struct arrays,
+//! [`crate::types::pods::pointers`] pointers to arrays.
 
 use std::ffi::{c_int, c_void};
 
@@ -21,7 +21,7 @@ use crate::types::structs::fields::{to_float, to_int};
 use crate::types::table;
 use crate::types::table::{ARRAY, ClassId, Count, Field, FieldKind, Prim};
 
-/// The descriptor of an attribute; the field itself is the closure.
+/// Getset definition of an attribute; the closure is the field.
 pub fn getset(field: &'static Field) -> ffi::PyGetSetDef {
     ffi::PyGetSetDef {
         name: field.name.as_ptr(),
@@ -64,7 +64,7 @@ unsafe extern "C" fn setter(
     })
 }
 
-/// Bytes that a member takes in the struct.
+/// Size in bytes of a member in the struct.
 pub fn width(kind: FieldKind) -> usize {
     let class_size = |id: ClassId| table::class(id).1.size as usize;
     match kind {
@@ -79,10 +79,10 @@ pub fn width(kind: FieldKind) -> usize {
     }
 }
 
-/// A number at `at`.
+/// The number at `at`.
 ///
 /// # Errors
-/// Foreign memory that is gone.
+/// `ValueError` if foreign memory is no longer accessible.
 ///
 /// # Safety
 /// `this` is a live pod and a number of this type lies at `at` in its memory.
@@ -98,12 +98,12 @@ pub unsafe fn number(this: *mut Pod, at: *const u8, prim: Prim) -> R<Owned> {
     }
 }
 
-/// The bytes of a number of this type, from a Python value.
+/// Converts a Python value to the bytes of a number of this type.
 ///
 /// # Errors
 /// `TypeError`, `OverflowError`.
 pub fn bytes_of(value: Obj<'_>, prim: Prim, site: &Site) -> R<[u8; 8]> {
-    // SAFETY: the value is live.
+    // SAFETY: an `Obj` is live.
     unsafe {
         match prim {
             Prim::F32 => convert::float(value.ptr(), site).map(|v| {
@@ -118,12 +118,12 @@ pub fn bytes_of(value: Obj<'_>, prim: Prim, site: &Site) -> R<[u8; 8]> {
     .ok_or(Raised)
 }
 
-/// The bytes of an address or foreign handle: ints and what has `__index__`, no floats.
+/// Converts an address or foreign handle to its bytes: accepts ints and objects with `__index__`, not floats.
 ///
 /// # Errors
 /// `TypeError`, `OverflowError`.
 pub fn pointer_bytes(value: Obj<'_>, site: &Site) -> R<[u8; 8]> {
-    // SAFETY: the value is live.
+    // SAFETY: an `Obj` is live.
     unsafe {
         if !value.is_int() && (ffi::PyIndex_Check(value.ptr()) == 0 || numpy_array(value)) {
             site.wrong("an int (an address or handle)", value.ptr());
@@ -133,7 +133,7 @@ pub fn pointer_bytes(value: Obj<'_>, site: &Site) -> R<[u8; 8]> {
     bytes_of(value, Prim::I64, site)
 }
 
-/// Arrays look like integers to `__index__`, whatever their shape.
+/// Whether the value is an array (a buffer with `__len__`). Arrays define `__index__` regardless of their shape.
 fn numpy_array(value: Obj<'_>) -> bool {
     value.has_buffer()
         && value
@@ -144,12 +144,12 @@ fn numpy_array(value: Obj<'_>) -> bool {
 /// The value of an attribute.
 ///
 /// # Errors
-/// Foreign memory that is gone; text that is no UTF-8; memory.
+/// `ValueError` if foreign memory is no longer accessible, `UnicodeDecodeError`, `MemoryError`.
 ///
 /// # Safety
 /// `this` is a live pod of a class that has the field; the GIL is held.
 pub unsafe fn get(this: *mut Pod, field: &'static Field) -> R<Owned> {
-    // SAFETY: offsets and sizes come from the C layout of the class.
+    // SAFETY: the caller guarantees a live pod with the field; offsets and sizes come from the C layout of the class.
     unsafe {
         if (*this).array {
             return columns::get(this, field);
@@ -175,7 +175,7 @@ pub unsafe fn get(this: *mut Pod, field: &'static Field) -> R<Owned> {
                 if let Some(count) = count {
                     n = count_in(this, count)?.min(max.into()) as usize;
                 }
-                // A class for one struct can only show the first.
+                // A single-struct class can only show the first element.
                 if table::class(id).1.flags & ARRAY == 0 {
                     n = 1;
                 }
@@ -187,17 +187,17 @@ pub unsafe fn get(this: *mut Pod, field: &'static Field) -> R<Owned> {
 }
 
 unsafe fn numbers(this: *mut Pod, at: *mut u8, prim: Prim, n: usize) -> R<Owned> {
-    // SAFETY: as promised by the caller.
+    // SAFETY: callers pass a live pod with `n` numbers at `at`.
     unsafe { numpy::of_pod(this, at, Item::Number(prim), &[(n, prim.size() as isize)]) }
 }
 
-/// UTF-8 up to the first NUL, as `str`.
+/// Decodes UTF-8 up to the first NUL.
 ///
 /// # Errors
 /// `UnicodeDecodeError`.
 pub fn text(bytes: &[u8]) -> R<Owned> {
     let len = bytes.iter().position(|b| *b == 0).unwrap_or(bytes.len());
-    // SAFETY: `len` bytes are readable.
+    // SAFETY: `len` is at most the length of `bytes`.
     Owned::take(unsafe {
         ffi::PyUnicode_DecodeUTF8(bytes.as_ptr().cast(), len as isize, std::ptr::null())
     })
@@ -206,7 +206,7 @@ pub fn text(bytes: &[u8]) -> R<Owned> {
 /// The value of a hidden count.
 ///
 /// # Errors
-/// Foreign memory that is gone.
+/// `ValueError` if foreign memory is no longer accessible.
 ///
 /// # Safety
 /// `this` is a live pod of one struct, and the count is a member of its class.
@@ -218,7 +218,7 @@ pub unsafe fn count_in(this: *mut Pod, count: Count) -> R<u64> {
 /// The value of a hidden count of the struct at `start`.
 ///
 /// # Errors
-/// Foreign memory that is gone.
+/// `ValueError` if foreign memory is no longer accessible.
 ///
 /// # Safety
 /// `this` is a live pod, `start` one of its structs, and the count is a member of its class.
@@ -235,7 +235,7 @@ pub unsafe fn count_at(this: *mut Pod, start: *const u8, count: Count) -> R<u64>
 /// Writes a hidden count.
 ///
 /// # Errors
-/// Read-only or foreign memory that is gone.
+/// `ValueError` for a read-only object, or if foreign memory is no longer accessible.
 ///
 /// # Safety
 /// `this` is a live pod of one struct, and the count is a member of its class.
@@ -255,7 +255,7 @@ pub unsafe fn set_count(this: *mut Pod, count: Count, n: usize) -> R<()> {
 /// # Safety
 /// `this` is a live pod of a class that has the field; the GIL is held.
 pub unsafe fn set(this: *mut Pod, field: &'static Field, value: Obj<'_>, site: &Site) -> R<()> {
-    // SAFETY: offsets and sizes come from the C layout of the class.
+    // SAFETY: the caller guarantees a live pod with the field; offsets and sizes come from the C layout of the class.
     unsafe {
         pods::writable(this)?;
         if (*this).array {
@@ -314,12 +314,12 @@ pub unsafe fn set(this: *mut Pod, field: &'static Field, value: Obj<'_>, site: &
     }
 }
 
-/// The value as an object of class `id`.
+/// The value as a pod of class `id`.
 ///
 /// # Errors
 /// `TypeError`.
 pub fn same_class(value: Obj<'_>, id: ClassId, site: &Site) -> R<*mut Pod> {
-    // SAFETY: the value is live.
+    // SAFETY: an `Obj` is live.
     unsafe {
         match pods::cast_to(value.ptr(), id) {
             Some(from) => Ok(from),
@@ -344,16 +344,16 @@ unsafe fn set_text(this: *mut Pod, at: *mut u8, room: usize, value: Obj<'_>, sit
     }
     let mut padded = bytes;
     padded.resize(room, 0);
-    // SAFETY: as promised by the caller.
+    // SAFETY: callers pass a live pod with `room` bytes at `at`.
     unsafe { poke(this, at, &padded) }
 }
 
-/// A `str` as UTF-8 without NULs.
+/// Encodes a `str` without NULs as UTF-8.
 ///
 /// # Errors
 /// `TypeError` for other objects, `ValueError` for text with a NUL, `UnicodeEncodeError`.
 pub fn encoded(value: Obj<'_>, site: &Site) -> R<Vec<u8>> {
-    // SAFETY: the value is live; the bytes live as long as it does.
+    // SAFETY: an `Obj` is live; the bytes live as long as it does.
     unsafe {
         if !value.is_str() {
             site.wrong("a str", value.ptr());
@@ -376,7 +376,7 @@ pub fn encoded(value: Obj<'_>, site: &Site) -> R<Vec<u8>> {
     }
 }
 
-/// The elements of a sequence of numbers (lists, tuples, bytes, arrays), one after the other.
+/// Converts a sequence of numbers (list, tuple, bytes, array) to contiguous C elements.
 ///
 /// # Errors
 /// `TypeError`, `OverflowError`.
@@ -384,19 +384,19 @@ pub fn elements(value: Obj<'_>, prim: Prim, site: &Site) -> R<Vec<u8>> {
     elements_by(value, prim.size(), site, &|item| bytes_of(item, prim, site))
 }
 
-/// The same with a conversion of the caller's to `size` bytes each.
+/// Like [`elements`], with a custom conversion to `size` bytes for each item.
 ///
 /// # Errors
-/// `TypeError`, and those of the conversion.
+/// `TypeError`, and errors of the conversion.
 pub fn elements_by(
     value: Obj<'_>,
     size: usize,
     site: &Site,
     convert: &dyn Fn(Obj<'_>) -> R<[u8; 8]>,
 ) -> R<Vec<u8>> {
-    // SAFETY: the value is live; items are borrowed from the tuple, which is held meanwhile.
+    // SAFETY: an `Obj` is live; items are borrowed from an owned tuple.
     unsafe {
-        // What has no length (an iterator, a number, an array without dimensions) is no sequence.
+        // Objects without a length (iterators, numbers, 0-d arrays) are not sequences.
         if ffi::PySequence_Check(value.ptr()) != 0
             && !value.is_str()
             && ffi::PySequence_Size(value.ptr()) < 0
@@ -424,7 +424,7 @@ pub fn elements_by(
     }
 }
 
-/// Assigns an array of structs inside the struct: from the class for any number, or from a list of single ones.
+/// Assigns a nested array of structs, from a struct array or a list of single structs.
 unsafe fn set_structs(
     this: *mut Pod,
     at: *mut u8,
@@ -432,7 +432,7 @@ unsafe fn set_structs(
     value: Obj<'_>,
     site: &Site,
 ) -> R<()> {
-    // SAFETY: the places lie in the array, the sources in live pods.
+    // SAFETY: callers pass a live pod with an array of `max` structs at `at`; `sources` owns the source pods.
     unsafe {
         let sources = sources(value, id, site)?;
         let given = sources.pods.len();
@@ -464,9 +464,9 @@ unsafe fn set_structs(
     Ok(())
 }
 
-/// Structs to be copied, and the objects they are in.
+/// Structs to copy, and the owner of their objects.
 pub struct Sources {
-    /// Each struct's object and address.
+    /// Object and address of each struct.
     pub pods: Vec<(*mut Pod, *const u8)>,
     _held: Owned,
 }
@@ -478,10 +478,10 @@ pub struct Sources {
 pub fn sources(value: Obj<'_>, id: ClassId, site: &Site) -> R<Sources> {
     let mut pods = Vec::new();
     let mut add = |from: *mut Pod| {
-        // SAFETY: a live pod, held below.
+        // SAFETY: callers pass a live pod, which the returned `Sources` owns.
         unsafe { pods.extend((0..(*from).count).map(|i| (from, (*from).at(i).cast_const()))) };
     };
-    // SAFETY: items are borrowed from the tuple, which is held with the result.
+    // SAFETY: an `Obj` is live; items are borrowed from the tuple that the result owns.
     unsafe {
         if let Some(from) = pods::cast_to(value.ptr(), id) {
             add(from);
@@ -508,7 +508,8 @@ pub fn sources(value: Obj<'_>, id: ClassId, site: &Site) -> R<Sources> {
     }
 }
 
-/// Before a struct goes to C: foreign memory is there, and arrays it points to are as long as its counts say.
+/// Checks a struct before it is passed to C: foreign memory is readable, and the arrays it points to have at least as many
+/// elements as its counts say.
 ///
 /// # Errors
 /// `ValueError`.

@@ -1,4 +1,4 @@
-//! `from_data`, `from_buffer`, `from_ptr`: objects that look at memory from elsewhere.
+//! `from_data`, `from_buffer`, `from_ptr`: objects that view external memory.
 
 use std::ffi::CStr;
 use std::ptr::null_mut;
@@ -60,7 +60,7 @@ pub fn methods(array: bool) -> Vec<ffi::PyMethodDef> {
     ]
 }
 
-/// The class a class method was called on, and its arguments by name; a null for one that was not given.
+/// The class on which a class method was called, and its arguments; null for missing ones.
 unsafe fn given<const N: usize>(
     ty: *mut ffi::PyObject,
     args: *mut ffi::PyObject,
@@ -68,7 +68,7 @@ unsafe fn given<const N: usize>(
     method: &str,
     names: [&CStr; N],
 ) -> R<(ClassId, [*mut ffi::PyObject; N])> {
-    // SAFETY: `ty` is a type derived from ours, `args` a tuple, `kwargs` null or a dict.
+    // SAFETY: the interpreter passes the type whose class method this is or a subtype, a tuple, and a dict or null.
     unsafe {
         let id = structs::class_of_type(ty.cast()).ok_or(Raised)?;
         let what = format!("{}.{method}", name_of_type(ty.cast()));
@@ -102,7 +102,7 @@ unsafe extern "C" fn from_data(
     kwargs: *mut ffi::PyObject,
 ) -> *mut ffi::PyObject {
     guard_or(null_mut(), || {
-        // SAFETY: called with a type of ours, a tuple and a dict or null.
+        // SAFETY: the interpreter passes a struct class, a tuple, and a dict or null.
         answer(unsafe {
             given(ty, args, kwargs, "from_data", [c"data"])
                 .and_then(|(id, [data])| at_array(id, Obj::new(data)))
@@ -110,9 +110,9 @@ unsafe extern "C" fn from_data(
     })
 }
 
-/// The array's memory as an object of the class.
+/// An object of the class that views the memory of a NumPy array.
 unsafe fn at_array(id: ClassId, data: Obj<'_>) -> R<Owned> {
-    // SAFETY: the array is live; the object holds it.
+    // SAFETY: an `Obj` is live; the new object owns a reference to the array.
     unsafe {
         let is_array_object = match numpy::loaded()? {
             None => false,
@@ -167,12 +167,12 @@ unsafe fn at_array(id: ClassId, data: Obj<'_>) -> R<Owned> {
     }
 }
 
-/// A tuple of ints.
+/// Converts a tuple of ints.
 unsafe fn dims(tuple: &Owned) -> R<Vec<isize>> {
     let items = tuple.obj().snapshot()?;
     let mut out = Vec::with_capacity(items.len());
     for i in 0..items.len() {
-        // SAFETY: the item is live.
+        // SAFETY: the snapshot owns the item.
         let n = unsafe { ffi::PyLong_AsSsize_t(items.get(i).ptr()) };
         if n == -1 && crate::cpython::raised() {
             return Err(Raised);
@@ -182,9 +182,10 @@ unsafe fn dims(tuple: &Owned) -> R<Vec<isize>> {
     Ok(out)
 }
 
-/// Address and read-only flag of an array (a buffer cannot be had where members of the dtype overlap).
+/// Address and read-only flag of an array, from `__array_interface__`: NumPy exports no buffer for dtypes with overlapping
+/// members.
 unsafe fn interface(data: Obj<'_>) -> R<(usize, bool)> {
-    // SAFETY: references are live while used; dictionary and tuple lend theirs.
+    // SAFETY: an `Obj` is live; items are borrowed from the dictionary and the tuple, which `interface` keeps alive.
     unsafe {
         let interface = attribute(data, c"__array_interface__")?;
         let pair = ffi::PyDict_GetItemString(interface.ptr(), c"data".as_ptr());
@@ -200,7 +201,8 @@ unsafe fn interface(data: Obj<'_>) -> R<(usize, bool)> {
     }
 }
 
-/// What indexing `_data` gave: an array of the class's structs as an object of the class, anything else as it is.
+/// Wraps a result of indexing `_data`: an array of the class's dtype becomes an object of the class, other objects are
+/// returned unchanged.
 ///
 /// # Errors
 /// `ValueError` for structs in more than one dimension.
@@ -208,7 +210,7 @@ unsafe fn interface(data: Obj<'_>) -> R<(usize, bool)> {
 /// # Safety
 /// The GIL is held.
 pub unsafe fn wrapped(id: ClassId, found: Owned) -> R<Owned> {
-    // SAFETY: `found` is live.
+    // SAFETY: `found` owns a live object; the caller holds the GIL.
     unsafe {
         let class = attribute(numpy::module()?, c"ndarray")?;
         if ffi::PyObject_IsInstance(found.ptr(), class.ptr()) != 1 {
@@ -235,7 +237,7 @@ unsafe extern "C" fn from_buffer(
     kwargs: *mut ffi::PyObject,
 ) -> *mut ffi::PyObject {
     guard_or(null_mut(), || {
-        // SAFETY: called with a type of ours, a tuple and a dict or null.
+        // SAFETY: the interpreter passes a struct class, a tuple, and a dict or null.
         answer(unsafe {
             given(ty, args, kwargs, "from_buffer", [c"buffer"])
                 .and_then(|(id, [buffer])| at_buffer(id, Obj::new(buffer)))
@@ -244,7 +246,7 @@ unsafe extern "C" fn from_buffer(
 }
 
 unsafe fn at_buffer(id: ClassId, buffer: Obj<'_>) -> R<Owned> {
-    // SAFETY: the object releases the buffer when it dies, also if this fails.
+    // SAFETY: an `Obj` is live; the new object releases the buffer on deallocation, also on error.
     unsafe {
         if !buffer.has_buffer() {
             let text = format!(
@@ -256,7 +258,7 @@ unsafe fn at_buffer(id: ClassId, buffer: Obj<'_>) -> R<Owned> {
         }
         let pod = pods::bare(pods::type_of(id)?, id, 1)?;
         let made = Owned::take(pod.cast())?;
-        // Boxed: exporters may keep pointers into it.
+        // Boxed because exporters may keep pointers into the view.
         let mut view = Box::new(ffi::Py_buffer::new());
         if ffi::PyObject_GetBuffer(buffer.ptr(), &raw mut *view, ffi::PyBUF_WRITABLE) != 0 {
             if ffi::PyErr_ExceptionMatches(ffi::PyExc_BufferError) == 0
@@ -297,7 +299,7 @@ unsafe extern "C" fn from_ptr(
     kwargs: *mut ffi::PyObject,
 ) -> *mut ffi::PyObject {
     guard_or(null_mut(), || {
-        // SAFETY: called with a type of ours, a tuple and a dict or null.
+        // SAFETY: the interpreter passes a struct class, a tuple, and a dict or null.
         answer(unsafe { at_address(ty, args, kwargs) })
     })
 }
@@ -307,7 +309,8 @@ unsafe fn at_address(
     args: *mut ffi::PyObject,
     kwargs: *mut ffi::PyObject,
 ) -> R<Owned> {
-    // SAFETY: as promised by the caller; memory of others is only touched through checked copies.
+    // SAFETY: the interpreter passes a struct class, a tuple, and a dict or null; foreign memory is only accessed through
+    // checked copies.
     unsafe {
         let id = structs::class_of_type(ty.cast()).ok_or(Raised)?;
         let (ptr, size, readonly, owner) = if is_array(id) {

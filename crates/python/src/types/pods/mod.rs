@@ -1,8 +1,9 @@
-//! Struct classes of the modules whose functions raise (`cuda.bindings.nvml.PciInfo`): memory, lifetime, the type.
+//! Struct classes of the raising modules (`cuda.bindings.nvml.PciInfo`): memory, lifetime, the Python type.
 //!
-//! An object stands for `count` structs, `stride` bytes apart, beginning at `base.data`. The memory is its own, another
-//! object's (a live view, `base.root`), a buffer's (`from_buffer`), an array's (`from_data`) or somebody else's
-//! (`from_ptr`: checked at every access, [`crate::types::memory`]). It never moves, so exported buffers need no counting.
+//! An object represents `count` structs, `stride` bytes apart, starting at `base.data`. The memory belongs to the object
+//! itself, to another object (a live view, `base.root`), to a buffer (`from_buffer`) or to an array (`from_data`), or it is
+//! foreign (`from_ptr`): then [`crate::types::memory`] checks every access. The memory never moves, so exported buffers need
+//! not be counted.
 
 pub mod array;
 pub mod buffer;
@@ -30,21 +31,21 @@ use crate::types::{memory, registry, structs};
 /// An object of a `Kind::Pod` class.
 #[repr(C)]
 pub struct Pod {
-    /// The common part. `root` is null or the `Pod` whose memory this one views.
+    /// Common part. `root` is null or the `Pod` whose memory this one views.
     pub base: Instance,
-    /// Structs.
+    /// Number of structs.
     pub count: usize,
-    /// Bytes from one struct to the next.
+    /// Distance in bytes from one struct to the next.
     pub stride: isize,
-    /// Whether assignment is refused.
+    /// Whether assignment raises.
     pub readonly: bool,
-    /// Whether the class stands for any number of structs.
+    /// Whether this is a struct-array class, for any number of structs.
     pub array: bool,
-    /// Bytes allocated for this object; 0 where the memory is not its own.
+    /// Bytes allocated by this object; 0 if it does not own the memory.
     own: usize,
-    /// What else keeps the memory alive: an array, or the owner given to `from_ptr`; may be null.
+    /// Array or `owner` of `from_ptr` that keeps the memory alive; may be null.
     pub keeper: *mut ffi::PyObject,
-    /// The buffer that holds the memory (boxed); may be null.
+    /// Boxed buffer view of the memory; may be null.
     pub buffer: *mut ffi::Py_buffer,
 }
 
@@ -54,27 +55,27 @@ impl Pod {
         ClassId(self.base.id)
     }
 
-    /// Bytes of one struct.
+    /// Size in bytes of one struct.
     pub fn size(&self) -> usize {
         table::class(self.id()).1.size as usize
     }
 
-    /// Where struct `i` is, which may be any number below `count`.
+    /// Address of struct `i`, which must be below `count`.
     pub fn at(&self, i: usize) -> *mut u8 {
         self.base.data.wrapping_offset(self.stride * i as isize)
     }
 
-    /// Whether the structs follow each other.
+    /// Whether the structs are contiguous.
     pub fn contiguous(&self) -> bool {
         self.count < 2 || self.stride == self.size() as isize
     }
 
-    /// Whether the memory is somebody else's and may be gone.
+    /// Whether the memory is foreign, so that it may have been freed.
     pub fn foreign(&self) -> bool {
         self.base.state & object::FOREIGN != 0
     }
 
-    /// Where the memory of all structs begins and ends (a negative stride goes down from `data`).
+    /// Start and end address of the memory of all structs. With a negative stride, the structs lie below `data`.
     pub fn span(&self) -> (usize, usize) {
         if self.count == 0 {
             return (self.base.data as usize, self.base.data as usize);
@@ -85,7 +86,7 @@ impl Pod {
 }
 
 fn layout(len: usize) -> Layout {
-    // Every C type here is happy with 16; lengths are checked by `zeroed`.
+    // Alignment 16 suffices for every C type here; `zeroed` checks the length.
     Layout::from_size_align(len, 16).unwrap_or(Layout::new::<[u64; 2]>())
 }
 
@@ -104,20 +105,20 @@ pub unsafe fn cast(obj: *mut ffi::PyObject) -> Option<*mut Pod> {
 /// # Safety
 /// `obj` is a live object.
 pub unsafe fn cast_to(obj: *mut ffi::PyObject, id: ClassId) -> Option<*mut Pod> {
-    // SAFETY: as promised by the caller; every object of the class is a pod.
+    // SAFETY: the caller guarantees a live object; every object of the class is a pod.
     unsafe { (registry::of(obj)? == id).then_some(obj.cast()) }
 }
 
-/// A new object of type `ty` for `count` structs without memory.
+/// A new object of type `ty` for `count` structs, with null `data`.
 ///
 /// # Errors
-/// Memory.
+/// `MemoryError`.
 ///
 /// # Safety
 /// `ty` is the type of class `id` or derived from it; the GIL is held.
 pub unsafe fn bare(ty: *mut ffi::PyTypeObject, id: ClassId, count: usize) -> R<*mut Pod> {
     let class = table::class(id).1;
-    // SAFETY: the type's basicsize is that of Pod, and memory comes zeroed.
+    // SAFETY: the caller guarantees the type, whose basicsize is that of `Pod`; allocation zeroes the memory.
     unsafe {
         let obj = ffi::PyType_GenericAlloc(ty, 0).cast::<Pod>();
         if obj.is_null() {
@@ -134,13 +135,14 @@ pub unsafe fn bare(ty: *mut ffi::PyTypeObject, id: ClassId, count: usize) -> R<*
 /// A new object of type `ty` with `count` zeroed structs of its own.
 ///
 /// # Errors
-/// Memory.
+/// `MemoryError`.
 ///
 /// # Safety
 /// `ty` is the type of class `id` or derived from it; the GIL is held.
 pub unsafe fn zeroed(ty: *mut ffi::PyTypeObject, id: ClassId, count: usize) -> R<*mut Pod> {
     let size = table::class(id).1.size as usize;
-    // SAFETY: the layout has a non-zero size below isize::MAX; a failed object has no memory to free.
+    // SAFETY: the caller guarantees the type. The layout has a non-zero size below isize::MAX; `own` stays 0 if allocation
+    // fails.
     unsafe {
         let Some(len) = size
             .max(1)
@@ -166,24 +168,24 @@ pub unsafe fn zeroed(ty: *mut ffi::PyTypeObject, id: ClassId, count: usize) -> R
 /// A new object of class `id` with `count` zeroed structs of its own.
 ///
 /// # Errors
-/// Memory.
+/// `MemoryError`.
 ///
 /// # Safety
 /// The GIL is held.
 pub unsafe fn fresh(id: ClassId, count: usize) -> R<*mut Pod> {
-    // SAFETY: the type is that of the class.
+    // SAFETY: the caller holds the GIL; the type is that of the class.
     unsafe { zeroed(type_of(id)?, id, count) }
 }
 
 /// The type of a class.
 ///
 /// # Errors
-/// It could not be made.
+/// The type could not be created.
 ///
 /// # Safety
 /// The GIL is held.
 pub unsafe fn type_of(id: ClassId) -> R<*mut ffi::PyTypeObject> {
-    // SAFETY: the GIL is held.
+    // SAFETY: the caller holds the GIL.
     let ty = unsafe { registry::type_of(id) };
     if ty.is_null() { Err(Raised) } else { Ok(ty) }
 }
@@ -191,12 +193,12 @@ pub unsafe fn type_of(id: ClassId) -> R<*mut ffi::PyTypeObject> {
 /// A live view of `count` structs of class `id` at `data` inside the memory of `parent`.
 ///
 /// # Errors
-/// Memory.
+/// `MemoryError`.
 ///
 /// # Safety
-/// `data` and what follows lies in the memory `parent` stands for; the GIL is held.
+/// `parent` is a live pod; the structs of the view lie in its memory; the GIL is held.
 pub unsafe fn view(id: ClassId, parent: *mut Pod, data: *mut u8, count: usize) -> R<*mut Pod> {
-    // SAFETY: the root outlives the view, which holds a reference to it.
+    // SAFETY: the caller guarantees a live parent; the view owns a reference to the root, which therefore outlives it.
     unsafe {
         let obj = bare(type_of(id)?, id, count)?;
         let root = object::owner(parent.cast());
@@ -209,15 +211,15 @@ pub unsafe fn view(id: ClassId, parent: *mut Pod, data: *mut u8, count: usize) -
     }
 }
 
-/// A new object with a copy of all structs of `from`, following each other, which holds what `from` holds.
+/// A new object with a contiguous copy of all structs of `from`, which keeps alive what `from` keeps alive.
 ///
 /// # Errors
-/// Memory, or foreign memory that is gone.
+/// `MemoryError`, or `ValueError` if foreign memory is no longer accessible.
 ///
 /// # Safety
 /// `from` is a live pod; the GIL is held.
 pub unsafe fn copy_of(from: *mut Pod) -> R<*mut Pod> {
-    // SAFETY: the copy has room for as many structs.
+    // SAFETY: the caller guarantees a live pod; the copy has the same number of structs.
     unsafe {
         let new = fresh((*from).id(), (*from).count)?;
         let object = Owned::take(new.cast())?;
@@ -229,10 +231,10 @@ pub unsafe fn copy_of(from: *mut Pod) -> R<*mut Pod> {
     }
 }
 
-/// Copies one struct of `from`'s class, with what it holds for its pointers.
+/// Copies one struct of `from`'s class, with the references that keep its pointer targets alive.
 ///
 /// # Errors
-/// Read-only or foreign memory that is gone.
+/// `ValueError` for a read-only target, or if foreign memory is no longer accessible.
 ///
 /// # Safety
 /// Both are live pods and the addresses lie in their memory; the GIL is held.
@@ -264,7 +266,7 @@ pub unsafe fn copy_struct(
 /// Reads `out.len()` bytes at `at`.
 ///
 /// # Errors
-/// `ValueError` if foreign memory is gone.
+/// `ValueError` if foreign memory is no longer accessible.
 ///
 /// # Safety
 /// `this` is a live pod, and the bytes lie in its memory.
@@ -286,7 +288,7 @@ pub unsafe fn peek(this: *mut Pod, at: *const u8, out: &mut [u8]) -> R<()> {
 /// Writes bytes at `at`.
 ///
 /// # Errors
-/// `ValueError` for a read-only object, or if foreign memory is gone.
+/// `ValueError` for a read-only object, or if foreign memory is no longer accessible.
 ///
 /// # Safety
 /// `this` is a live pod, and the bytes lie in its memory.
@@ -308,7 +310,7 @@ pub unsafe fn poke(this: *mut Pod, at: *mut u8, data: &[u8]) -> R<()> {
 
 #[cold]
 unsafe fn gone(this: *mut Pod, address: usize, what: &str) -> R<()> {
-    // SAFETY: `this` is live.
+    // SAFETY: callers pass a live pod.
     let name = unsafe { type_name(this.cast()) };
     raise(
         ExceptionKind::Value,
@@ -317,7 +319,7 @@ unsafe fn gone(this: *mut Pod, address: usize, what: &str) -> R<()> {
     Err(Raised)
 }
 
-/// Refuses changes of a read-only object.
+/// Raises for a read-only object.
 ///
 /// # Errors
 /// `ValueError`.
@@ -340,10 +342,10 @@ pub unsafe fn writable(this: *mut Pod) -> R<()> {
     Ok(())
 }
 
-/// Before memory is lent to somebody who will not check it: it is there.
+/// Checks that foreign memory is readable, before it is lent to code that does not check accesses.
 ///
 /// # Errors
-/// `ValueError` if foreign memory is gone.
+/// `ValueError` if foreign memory is no longer accessible.
 ///
 /// # Safety
 /// `this` is a live pod.
@@ -358,7 +360,7 @@ pub unsafe fn present(this: *mut Pod) -> R<()> {
     Ok(())
 }
 
-/// A new reference for C, null for an exception.
+/// Converts a result for C: a new reference, or null with an exception.
 pub fn answer(result: R<Owned>) -> *mut ffi::PyObject {
     match result {
         Ok(value) => value.into_ptr(),
@@ -366,7 +368,7 @@ pub fn answer(result: R<Owned>) -> *mut ffi::PyObject {
     }
 }
 
-/// 0 for C, -1 for an exception.
+/// Converts a result for C: 0, or -1 with an exception.
 pub fn done(result: R<()>) -> c_int {
     match result {
         Ok(()) => 0,
@@ -376,7 +378,7 @@ pub fn done(result: R<()>) -> c_int {
 
 // ---- the type
 
-/// Makes the Python type of a class.
+/// Creates the Python type of a class; null with an exception.
 ///
 /// # Safety
 /// The GIL is held.
@@ -429,7 +431,7 @@ pub unsafe fn make_type(id: ClassId) -> *mut ffi::PyTypeObject {
             array::assign_single as *mut c_void,
         )]
     });
-    // SAFETY: the slots match the layout of `Pod`.
+    // SAFETY: the slots match the layout of `Pod`; the caller holds the GIL.
     unsafe {
         structs::build(
             lib,
@@ -476,7 +478,7 @@ fn describe(id: ClassId) -> String {
 
 fn attribute_ptr() -> ffi::PyGetSetDef {
     unsafe extern "C" fn get(obj: *mut ffi::PyObject, _: *mut c_void) -> *mut ffi::PyObject {
-        // SAFETY: called with an instance.
+        // SAFETY: the interpreter passes an instance.
         unsafe { to_int(obj) }
     }
     ffi::PyGetSetDef {
@@ -489,7 +491,7 @@ fn attribute_ptr() -> ffi::PyGetSetDef {
 }
 
 unsafe extern "C" fn to_int(obj: *mut ffi::PyObject) -> *mut ffi::PyObject {
-    // SAFETY: called with an instance.
+    // SAFETY: the interpreter passes an instance.
     unsafe { ffi::PyLong_FromUnsignedLongLong((*obj.cast::<Instance>()).data as u64) }
 }
 
@@ -499,14 +501,14 @@ unsafe extern "C" fn new(
     kwargs: *mut ffi::PyObject,
 ) -> *mut ffi::PyObject {
     guard_or(null_mut(), || {
-        // SAFETY: the interpreter calls with a type derived from ours.
+        // SAFETY: the interpreter calls this slot with a type that inherits it.
         unsafe {
             let Some(id) = structs::class_of_type(ty) else {
                 return null_mut();
             };
             let count = match size_argument(ty, id, args, kwargs) {
                 Ok(count) => count,
-                // A class derived in Python may take arguments of its own.
+                // A Python subclass may take its own arguments.
                 Err(Raised)
                     if registry::exact(ty).is_none()
                         && ffi::PyErr_ExceptionMatches(ffi::PyExc_TypeError) != 0 =>
@@ -530,7 +532,7 @@ unsafe fn size_argument(
     args: *mut ffi::PyObject,
     kwargs: *mut ffi::PyObject,
 ) -> R<usize> {
-    // SAFETY: `args` is a tuple, `kwargs` null or a dict.
+    // SAFETY: the caller passes the interpreter's arguments: `args` is a tuple, `kwargs` null or a dict.
     unsafe {
         if table::class(id).1.flags & ARRAY == 0 {
             return match structs::arguments::<0>(ty, args, kwargs, []) {
@@ -547,10 +549,10 @@ unsafe fn size_argument(
     }
 }
 
-/// A number of structs, from an argument.
+/// Converts an argument to a number of structs.
 ///
 /// # Errors
-/// `TypeError` for what is no integer, `ValueError` for a negative one.
+/// `TypeError` for a non-integer, `ValueError` for a negative number, `OverflowError`.
 ///
 /// # Safety
 /// `obj` is live; the GIL is held.
@@ -587,7 +589,7 @@ unsafe extern "C" fn compare(
     op: c_int,
 ) -> *mut ffi::PyObject {
     guard_or(null_mut(), || {
-        // SAFETY: called with an instance first.
+        // SAFETY: the interpreter calls this slot with an instance as the first operand.
         unsafe {
             if op != ffi::Py_EQ && op != ffi::Py_NE {
                 ffi::Py_INCREF(ffi::Py_NotImplemented());
@@ -606,9 +608,9 @@ unsafe extern "C" fn compare(
     })
 }
 
-/// As many structs with the same members; bytes between members do not count in classes for any number.
+/// Whether both have the same number of structs with equal members. Struct-array classes ignore padding bytes.
 unsafe fn equal(a: *mut Pod, b: *mut Pod) -> R<bool> {
-    // SAFETY: both are live pods of one class.
+    // SAFETY: the caller passes live pods of the same class.
     unsafe {
         if (*a).count != (*b).count {
             return Ok(false);
@@ -658,13 +660,13 @@ fn structs_method_reduce(array: bool) -> ffi::PyMethodDef {
 
 unsafe extern "C" fn reduce(obj: *mut ffi::PyObject, _: *mut ffi::PyObject) -> *mut ffi::PyObject {
     guard_or(null_mut(), || {
-        // SAFETY: called with an instance.
+        // SAFETY: the interpreter passes an instance.
         answer(unsafe { reduced(obj.cast()) })
     })
 }
 
 unsafe fn reduced(this: *mut Pod) -> R<Owned> {
-    // SAFETY: `this` is a live pod.
+    // SAFETY: the caller passes a live pod.
     unsafe {
         let size = (*this).size();
         let mut bytes = vec![0; size * (*this).count];
@@ -677,12 +679,12 @@ unsafe fn reduced(this: *mut Pod) -> R<Owned> {
     }
 }
 
-/// A tuple of these.
+/// A tuple of `items`.
 ///
 /// # Errors
-/// Memory.
+/// `MemoryError`.
 pub fn tuple<const N: usize>(items: [Owned; N]) -> R<Owned> {
-    // SAFETY: PyTuple_SetItem takes each reference over.
+    // SAFETY: `Owned` implies an attached thread; PyTuple_SetItem takes ownership of each item.
     unsafe {
         let tuple = Owned::take(ffi::PyTuple_New(N as isize))?;
         for (i, item) in items.into_iter().enumerate() {
@@ -708,13 +710,13 @@ unsafe extern "C" fn set_state(
     state: *mut ffi::PyObject,
 ) -> *mut ffi::PyObject {
     guard_or(null_mut(), || {
-        // SAFETY: called with an instance and one argument.
+        // SAFETY: the descriptor checked that `obj` is an instance; METH_O passes one argument.
         answer(unsafe { put_state(obj.cast(), state) })
     })
 }
 
 unsafe fn put_state(this: *mut Pod, state: *mut ffi::PyObject) -> R<Owned> {
-    // SAFETY: `this` is a live pod; the bytes live as long as `state`.
+    // SAFETY: the caller passes a live pod and a live state; the bytes live as long as `state`.
     unsafe {
         let (at, len) = cpython::Obj::new(state).bytes_data();
         let size = (*this).size();
@@ -735,10 +737,10 @@ unsafe fn put_state(this: *mut Pod, state: *mut ffi::PyObject) -> R<Owned> {
     Ok(cpython::none())
 }
 
-// ---- the end
+// ---- deallocation
 
 unsafe extern "C" fn pod_dealloc(obj: *mut ffi::PyObject) {
-    // SAFETY: `obj` is a dying instance; nobody views its memory any more, since views hold references.
+    // SAFETY: the interpreter passes an unreferenced instance; views own references, so no view of its memory exists.
     unsafe {
         ffi::PyObject_GC_UnTrack(obj.cast());
         let this = obj.cast::<Pod>();
@@ -752,7 +754,7 @@ unsafe extern "C" fn pod_dealloc(obj: *mut ffi::PyObject) {
         if (*this).own != 0 {
             dealloc((*this).base.data, layout((*this).own));
         }
-        // One that looks at the memory of one that looks at ... may be a long chain: not by recursion.
+        // Chains of objects that view each other's memory may be long: `drop_kept` avoids deep recursion.
         object::drop_kept(obj.cast(), [exporter, (*this).keeper, (*this).base.root]);
         object::free(obj);
     }
@@ -763,7 +765,7 @@ unsafe extern "C" fn pod_traverse(
     visit: ffi::visitproc,
     arg: *mut c_void,
 ) -> c_int {
-    // SAFETY: the collector runs while no other thread changes objects.
+    // SAFETY: the collector passes a live instance; no other thread modifies objects while it runs.
     unsafe {
         let this = obj.cast::<Pod>();
         let mut rc = object::record_traverse(obj, visit, arg);

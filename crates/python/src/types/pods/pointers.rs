@@ -1,5 +1,5 @@
-//! Attributes that are pointers in C: text, numbers, structs. Assigning keeps what is pointed to alive and sets the
-//! hidden count; reading what somebody else put there goes through checked copies.
+//! Attributes that are pointers in C: text, numbers, structs. Assignment keeps the target alive and sets the hidden count.
+//! Foreign targets are read through checked copies.
 
 use pyo3::ffi;
 
@@ -22,27 +22,27 @@ use crate::types::table;
 use crate::types::table::{ARRAY, ClassId, Count, Elem, Field, FieldKind, Prim};
 use crate::types::{memory, slices};
 
-/// No array that somebody else put into a struct is read beyond this many bytes.
+/// Maximum size in bytes of a foreign array that is read.
 const FOREIGN_LIMIT: usize = 64 << 20;
-/// No text that somebody else put into a struct is read beyond this many bytes.
+/// Maximum size in bytes of foreign text that is read.
 const TEXT_LIMIT: usize = 1 << 20;
 
 unsafe fn pointer(this: *mut Pod, offset: u32) -> R<usize> {
     let mut bytes = [0; 8];
-    // SAFETY: the pointer is a member of the class.
+    // SAFETY: callers pass a live pod whose class has the pointer at `offset`.
     unsafe { peek(this, (*this).base.data.add(offset as usize), &mut bytes)? };
     Ok(u64::from_le_bytes(bytes) as usize)
 }
 
-/// What is held for the pointer at `offset`.
+/// The object kept alive for the pointer at `offset`.
 unsafe fn held(this: *mut Pod, offset: u32) -> Option<Owned> {
-    // SAFETY: `this` is a live pod.
+    // SAFETY: callers pass a live pod.
     Owned::take(unsafe { object::held(this.cast(), offset as usize) }).ok()
 }
 
-/// Points at `address` and holds `object` for it.
+/// Writes a pointer to `address` and keeps `object` alive for it.
 unsafe fn point(this: *mut Pod, offset: u32, address: usize, object: Option<Owned>) -> R<()> {
-    // SAFETY: the pointer is a member of the class.
+    // SAFETY: callers pass a live pod whose class has the pointer at `offset`.
     unsafe {
         let at = (*this).base.data.add(offset as usize);
         poke(this, at, &(address as u64).to_le_bytes())?;
@@ -55,7 +55,7 @@ unsafe fn point(this: *mut Pod, offset: u32, address: usize, object: Option<Owne
 /// The value of a pointer attribute.
 ///
 /// # Errors
-/// Foreign memory that is gone; memory.
+/// `ValueError` if foreign memory is no longer accessible; `MemoryError`.
 ///
 /// # Safety
 /// `this` is a live pod of one struct, of a class that has the field; the GIL is held.
@@ -98,11 +98,11 @@ fn get_text(at: usize, held: Option<Owned>, field: &Field) -> R<Owned> {
     if let Some(held) = held {
         let (data, len) = held.obj().bytes_data();
         if data as usize == at {
-            // SAFETY: the bytes object is held.
+            // SAFETY: `held` owns the bytes object.
             return text(unsafe { std::slice::from_raw_parts(data, len) });
         }
     }
-    // Byte after byte up to the NUL would be slow, and a page further on may not be there.
+    // Reads aligned blocks of 256 bytes: single bytes would be slow, and a larger block might reach an unmapped page.
     let mut found = Vec::new();
     while found.len() < TEXT_LIMIT {
         let next = at + found.len();
@@ -119,7 +119,7 @@ fn get_text(at: usize, held: Option<Owned>, field: &Field) -> R<Owned> {
     text(&found)
 }
 
-/// The bytes of an array that somebody else put into the struct.
+/// A checked copy of the bytes of a foreign array.
 unsafe fn foreign(at: usize, n: u64, size: usize, field: &Field) -> R<Vec<u8>> {
     let bytes = (n as usize)
         .checked_mul(size)
@@ -141,7 +141,7 @@ unsafe fn get_numbers(
     (prim, count): (Prim, Count),
     field: &Field,
 ) -> R<Owned> {
-    // SAFETY: storage of ours has the elements it says.
+    // SAFETY: the caller passes a live pod with the field; a `Storage` has `count` elements.
     unsafe {
         let n = count_in(this, count)?;
         if at == 0 || n == 0 {
@@ -177,12 +177,12 @@ unsafe fn get_numbers(
 }
 
 fn empty() -> R<Owned> {
-    // SAFETY: the GIL is held.
+    // SAFETY: callers hold the GIL.
     Owned::take(unsafe { ffi::PyList_New(0) })
 }
 
 unsafe fn new_storage(data: &[u8], prim: Prim) -> R<Owned> {
-    // SAFETY: the storage is as long as the data.
+    // SAFETY: callers hold the GIL; the storage is as long as the data.
     unsafe {
         let n = data.len() / prim.size();
         let storage = list_storage::new_storage(n, prim.size(), Elem::Int(prim));
@@ -199,7 +199,7 @@ unsafe fn get_structs(
     (id, count): (ClassId, Count),
     field: &Field,
 ) -> R<Owned> {
-    // SAFETY: views stay within the pods they look at.
+    // SAFETY: the caller passes a live pod with the field; views stay within the memory of their pods.
     unsafe {
         let n = count_in(this, count)?;
         if at == 0 || n == 0 {
@@ -219,7 +219,7 @@ unsafe fn get_structs(
                 if fits.is_none() {
                     return Err(unreadable(field, at, (n as usize).saturating_mul(size)));
                 }
-                // Somebody else's structs (the library filled this one): looked at through checked accesses.
+                // Foreign structs, for example written by the library: every access is checked.
                 let pod = pods::bare(pods::type_of(id)?, id, n as usize)?;
                 (*pod).base.data = at as *mut u8;
                 (*pod).base.state = object::FOREIGN;
@@ -230,7 +230,7 @@ unsafe fn get_structs(
         if table::class(id).1.flags & ARRAY != 0 {
             return Owned::take(pods::view(id, source, (*source).base.data, n)?.cast());
         }
-        // A class for one struct: a list of views.
+        // Single-struct class: a list of views.
         cpython::list(
             (0..n).map(|i| Owned::take(pods::view(id, source, (*source).at(i), 1)?.cast())),
         )
@@ -269,7 +269,7 @@ unsafe fn get_words(
 /// # Safety
 /// `this` is a live pod of one struct, of a class that has the field; the GIL is held.
 pub unsafe fn set(this: *mut Pod, field: &'static Field, value: Obj<'_>, site: &Site) -> R<()> {
-    // SAFETY: as promised by the caller; what is pointed to is held.
+    // SAFETY: as promised by the caller; the struct keeps the pointer targets alive.
     unsafe {
         match field.kind {
             FieldKind::Text => {
@@ -321,9 +321,9 @@ pub unsafe fn set(this: *mut Pod, field: &'static Field, value: Obj<'_>, site: &
     }
 }
 
-/// The object itself where its structs follow each other (so that the attribute stays live), else a copy.
+/// The object itself if its structs are contiguous, so that the attribute stays live; otherwise a copy.
 unsafe fn structs_to_keep(value: Obj<'_>, id: ClassId, site: &Site) -> R<Owned> {
-    // SAFETY: the sources are live while they are copied.
+    // SAFETY: an `Obj` is live; `sources` owns the pods while they are copied.
     unsafe {
         if let Some(pod) = pods::cast_to(value.ptr(), id)
             && (*pod).contiguous()
@@ -340,9 +340,9 @@ unsafe fn structs_to_keep(value: Obj<'_>, id: ClassId, site: &Site) -> R<Owned> 
     }
 }
 
-/// How many elements an array of ours has, if it is what lies at `at`.
+/// Number of elements of the array that `held` owns, if it lies at `at`.
 unsafe fn elements_at(held: &Owned, at: usize) -> R<Option<usize>> {
-    // SAFETY: the object is live; its type says what it is.
+    // SAFETY: `held` owns a live object, which is cast only after its type is checked.
     unsafe {
         let (data, len) = if list_storage::is_storage(held.ptr()) {
             let storage = held.ptr().cast::<Storage>();
@@ -359,7 +359,8 @@ unsafe fn elements_at(held: &Owned, at: usize) -> R<Option<usize>> {
     }
 }
 
-/// Before a struct goes to C: an array of ours is at least as long as the count says.
+/// Checks a pointer before its struct is passed to C: an array kept by the struct has at least as many elements as the count
+/// says.
 ///
 /// # Errors
 /// `ValueError`.
@@ -395,17 +396,17 @@ pub unsafe fn check(this: *mut Pod, field: &'static Field) -> R<()> {
     Ok(())
 }
 
-/// Gives every array that a struct points to room for as many elements as its count says (a library that found too
-/// little room has just written the count). Whether any of them grew.
+/// Replaces each array whose count exceeds its capacity by a zeroed array of that length: a library that reports
+/// insufficient capacity has written the count that it needs. Returns whether any array was replaced.
 ///
 /// # Errors
-/// `ValueError` for a count that cannot be meant; memory.
+/// `ValueError` for an array larger than 64 MiB (`FOREIGN_LIMIT`); `MemoryError`.
 ///
 /// # Safety
 /// `this` is a live pod of one struct; the GIL is held.
 pub unsafe fn provide(this: *mut Pod) -> R<bool> {
     let mut grew = false;
-    // SAFETY: as promised by the caller; what is pointed to is held.
+    // SAFETY: as promised by the caller; the struct keeps the pointer targets alive.
     unsafe {
         for field in table::class((*this).id()).1.fields {
             let (size, count) = match field.kind {

@@ -1,6 +1,6 @@
-//! How struct objects show themselves: `PciInfo(domain=0, bus=3, ...)`, and a line a struct where there are several.
+//! `repr` of struct objects: `PciInfo(domain=0, bus=3, ...)`, with one line for each struct of an array.
 //!
-//! Works on a copy of the bytes and without NumPy.
+//! Works on a copy of the bytes and does not use NumPy.
 
 use std::ptr::null_mut;
 
@@ -15,7 +15,7 @@ use crate::types::pods::{Pod, answer, peek};
 use crate::types::table;
 use crate::types::table::{Count, Field, FieldKind, Prim};
 
-/// Structs and numbers that are written out before `...`.
+/// Maximum number of structs or numbers shown before `...`.
 const SHOWN: usize = 8;
 
 /// `tp_repr`
@@ -24,13 +24,13 @@ const SHOWN: usize = 8;
 /// Called by the interpreter.
 pub unsafe extern "C" fn repr(obj: *mut ffi::PyObject) -> *mut ffi::PyObject {
     guard_or(null_mut(), || {
-        // SAFETY: called with an instance.
+        // SAFETY: the interpreter calls this slot with an instance.
         answer(unsafe { described(obj.cast()).and_then(|text| cpython::from_str(&text)) })
     })
 }
 
 unsafe fn described(this: *mut Pod) -> R<String> {
-    // SAFETY: `this` is a live pod.
+    // SAFETY: the caller passes a live pod.
     unsafe {
         let name = type_name(this.cast());
         let fields = table::class((*this).id()).1.fields;
@@ -99,12 +99,12 @@ fn numbers(bytes: &[u8], at: usize, prim: Prim, len: usize) -> String {
     format!("[{}]", parts.join(", "))
 }
 
-/// Text as Python writes it; bytes that are no text as they are.
+/// The `repr` of text; invalid UTF-8 as an escaped bytes literal.
 fn quoted(bytes: &[u8]) -> String {
     match text(bytes) {
-        // SAFETY: the text is live.
+        // SAFETY: `text` owns a live `str`.
         Ok(text) => match Owned::take(unsafe { ffi::PyObject_Repr(text.ptr()) }) {
-            // SAFETY: a live object.
+            // SAFETY: `repr` owns a live `str`.
             Ok(repr) => return unsafe { to_string(repr.ptr()) },
             Err(Raised) => cpython::clear(),
         },
@@ -120,7 +120,7 @@ fn member(field: &Field, bytes: &[u8], depth: usize) -> String {
     match field.kind {
         FieldKind::Int(p) | FieldKind::Long(p) | FieldKind::Float(p) => number(bytes, at, p),
         FieldKind::Str(n) => quoted(&bytes[at..at + n as usize]),
-        // `char[]` where there may be several structs: text most of the time.
+        // `char[]` in struct-array classes, usually text.
         FieldKind::Fixed(Prim::I8, n) => quoted(&bytes[at..at + n as usize]),
         FieldKind::Fixed(p, n) => numbers(bytes, at, p, n as usize),
         FieldKind::Counted(p, max, c) => numbers(bytes, at, p, count(c).min(max as usize)),

@@ -359,7 +359,7 @@ unsafe fn assign_pair(
     args: *mut ffi::PyObject,
     kwargs: *mut ffi::PyObject,
 ) -> Option<()> {
-    // SAFETY: as promised by the caller.
+    // SAFETY: the caller passes an instance, a tuple, and a dict or null.
     unsafe {
         let this = obj.cast::<Instance>();
         let ty = ffi::Py_TYPE(obj);
