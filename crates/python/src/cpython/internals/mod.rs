@@ -12,8 +12,6 @@
 //! | `scalars` ([`scalar_values`]) | the bytes of a NumPy or ctypes number, or their address, follow the head | each type, on first use | the buffer protocol is used |
 //! | `cupy` (`core::view::cupy`) | the fields that `cupy.ndarray` declares in its `.pxd` files | found in two arrays | DLPack is used |
 //!
-//! `tuples` and `freelist` are also enabled on 3.14 with a GIL, where they have not been run.
-//!
 //! [`init`] checks the assumptions about Python when the module is imported and disables the tricks whose assumption fails.
 //! Assumptions about other packages are checked when a value of theirs is first used. `CUPYRITE_STRICT_ABI=1` disables all
 //! tricks; a comma-separated list of the names above disables single ones.
@@ -66,16 +64,14 @@ pub enum Trick {
     Cupy,
 }
 
-/// Python 3.15: the tricks that depend on Python's own layouts are disabled from this version on.
-const UNCHECKED: u32 = 0x030F_0000;
-/// Python 3.14: the first version whose tuples cache their hash.
-const HASHED_TUPLES: u32 = 0x030E_0000;
+/// The first version that the tricks were not checked on (3.14): from there on, no layout of CPython is relied on.
+const UNCHECKED: u32 = 0x030E_0000;
 
 /// One row of the table.
 struct Row {
     trick: Trick,
     name: &'static str,
-    /// Versions of Python on which the trick is enabled, in the format of `Py_Version`.
+    /// Versions of Python that the assumption was checked on, in the format of `Py_Version`.
     versions: std::ops::Range<u32>,
     /// Whether the assumption holds in this process.
     check: fn(Python<'_>) -> bool,
@@ -85,7 +81,7 @@ const ROWS: [Row; 6] = [
     Row {
         trick: Trick::Reuse,
         name: "reuse",
-        versions: 0..HASHED_TUPLES,
+        versions: 0..UNCHECKED,
         check: reference_count::check,
     },
     Row {
@@ -103,7 +99,7 @@ const ROWS: [Row; 6] = [
     Row {
         trick: Trick::Dicts,
         name: "dicts",
-        versions: 0..HASHED_TUPLES,
+        versions: 0..UNCHECKED,
         check: split_dict::check,
     },
     Row {
