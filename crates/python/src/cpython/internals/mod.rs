@@ -24,7 +24,7 @@
 //! | `reuse` | `cuMemAlloc` and `cuMemFree` | 676 ns | 732 ns |
 //! | `tuples` | `cuLaunchKernel` with 512 arguments | 4.2 µs | 5.8 µs |
 //! | `freelist` | `Device.create_event` | 313 ns | 351 ns |
-//! | `freelist` | `Device.allocate` and `close` | 1087 ns | 1217 ns (±80 ns) |
+//! | `freelist` | `Device.allocate` and `close` (±80 ns) | 1087 ns | 1217 ns |
 //! | `scalars` | launch with 32 NumPy values | 0.36 µs | 3.5 µs |
 //! | `scalars` | launch with 32 ctypes values | 0.45 µs | 60 µs |
 //!
