@@ -285,11 +285,11 @@ def test_exporter_exits_first(device, stream, how, code):
     opened.sync()
     assert opened.is_done
     stream.wait(opened)
-    with pytest.raises(CUDAError, match=r"INVALID_VALUE.*\n.*(ended|freed)"):
+    with pytest.raises(CUDAError, match=r"INVALID_VALUE.*\n.*(has exited|freed)"):
         Buffer.from_ipc_descriptor(mr, unused, stream=stream)
-    with pytest.raises(CUDAError, match=r"INVALID_VALUE.*\n.*ended"):
+    with pytest.raises(CUDAError, match=r"INVALID_VALUE.*\n.*has exited"):
         DeviceMemoryResource.from_allocation_handle(device, int(mr.allocation_handle))
-    with pytest.raises(RuntimeError, match="ended"):
+    with pytest.raises(RuntimeError, match="has exited"):
         Event.from_ipc_descriptor(event)
     # The existing one is still registered under its UUID.
     assert DeviceMemoryResource.from_allocation_handle(device, mr.allocation_handle) is mr

@@ -35,7 +35,7 @@ class TestHandleReturn:
         "status, says",
         [
             (driver.CUresult.CUDA_ERROR_INVALID_VALUE, "CUDA_ERROR_INVALID_VALUE: an argument"),
-            (driver.CUresult.CUDA_ERROR_OUT_OF_MEMORY, "CUDA_ERROR_OUT_OF_MEMORY: there is not enough memory"),
+            (driver.CUresult.CUDA_ERROR_OUT_OF_MEMORY, "CUDA_ERROR_OUT_OF_MEMORY: out of memory"),
             (runtime.cudaError_t.cudaErrorInvalidValue, "cudaErrorInvalidValue: an argument"),
             (runtime.cudaError_t.cudaErrorInvalidMemcpyDirection, "cudaErrorInvalidMemcpyDirection: "),
         ],
@@ -97,7 +97,7 @@ class TestErrors:
         foreign = Stream.from_handle(raw)
         check(driver.cuStreamDestroy(raw))
         with pytest.raises(
-            CUDAError, match=r"^CUDA_ERROR_INVALID_HANDLE: a handle is not valid.*\(cuStreamSynchronize\)"
+            CUDAError, match=r"^CUDA_ERROR_INVALID_HANDLE: a handle is invalid.*\(cuStreamSynchronize\)"
         ):
             foreign.sync()
 

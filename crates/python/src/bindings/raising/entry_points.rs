@@ -1,4 +1,4 @@
-//! Single calls of a library's functions by name or with ready words, and what they tell about a failure.
+//! Calls of single library functions by name or with packed words, and the exceptions, logs and error texts for failures.
 
 use std::ffi::{CStr, c_char};
 
@@ -14,7 +14,7 @@ use crate::cpython;
 use crate::cpython::{R, Raised};
 use crate::types::exceptions;
 
-/// The exception for a handle that is not alive: the library's own for a null handle.
+/// The exception for a handle that is not alive: the one that the library defines for a null handle.
 #[cold]
 pub fn dead(f: &Function, kind: HandleKind, value: u64) -> Raised {
     let note = match value {
@@ -28,7 +28,7 @@ pub fn dead(f: &Function, kind: HandleKind, value: u64) -> Raised {
     exceptions::raise_status(f.library, kind.invalid(), None, None, Some(&note))
 }
 
-/// `nvJitLinkError`: a linker is worked on by the wrong thread.
+/// `nvJitLinkError`: a linker is used on another thread than the one that created it.
 #[cold]
 pub fn other_thread(f: &Function) -> Raised {
     /// `NVJITLINK_ERROR_INTERNAL`
@@ -41,14 +41,14 @@ pub fn other_thread(f: &Function) -> Raised {
     exceptions::raise_status(f.library, INTERNAL, None, None, Some(&note))
 }
 
-/// Refuses a null buffer in the library's stead where some releases follow it: later ones have these statuses.
+/// Refuses a null buffer where some releases of the library dereference it. Later releases return the same statuses.
 ///
 /// # Errors
 ///
-/// It is refused.
+/// The library does not accept null for this parameter.
 pub fn check_null(f: &Function, param: &str) -> R<()> {
     let status = match f.library {
-        // `NVJITLINK_ERROR_INVALID_INPUT`; what is written it looks at itself.
+        // `NVJITLINK_ERROR_INVALID_INPUT`. nvJitLink checks output buffers itself.
         CudaLibrary::NvJitLink if f.name == "add_data" => 3,
         // `NVVM_ERROR_INVALID_INPUT`
         CudaLibrary::Nvvm => 4,
@@ -64,7 +64,7 @@ pub fn check_null(f: &Function, param: &str) -> R<()> {
     ))
 }
 
-/// Calls the function called `name` with these words.
+/// Calls the function named `name` with these words and returns its status.
 ///
 /// # Errors
 ///
@@ -80,11 +80,11 @@ pub fn call_named(library: CudaLibrary, name: &str, arguments: &[u64]) -> R<i64>
     Ok(exit_guard::invoke(f, symbol, words.as_ptr()).value)
 }
 
-/// Calls the function with these words; its status.
+/// Calls the function with these words and returns its status.
 ///
 /// # Errors
 ///
-/// The function is missing, or a signal handler raised meanwhile.
+/// The function is missing, or a signal handler raised during the call.
 pub fn status_of(f: &'static Function, arguments: &[u64]) -> R<i64> {
     let mut words = [0u64; MAX_WORDS];
     words[..arguments.len()].copy_from_slice(arguments);
@@ -94,11 +94,11 @@ pub fn status_of(f: &'static Function, arguments: &[u64]) -> R<i64> {
     Ok(status)
 }
 
-/// Calls the function with these words.
+/// Calls the function with these words and raises for an error status.
 ///
 /// # Errors
 ///
-/// As [`status_of`], or C reports an error.
+/// As [`status_of`], or C returns an error.
 pub fn by_words(f: &'static Function, arguments: &[u64]) -> R<()> {
     match status_of(f, arguments)? {
         0 => Ok(()),
@@ -108,7 +108,7 @@ pub fn by_words(f: &'static Function, arguments: &[u64]) -> R<()> {
     }
 }
 
-/// A size that the function called `name` tells about a handle, or its status.
+/// The size that the function named `name` reports for a handle, or its error status.
 ///
 /// # Errors
 ///
@@ -117,12 +117,12 @@ pub fn size_named(library: CudaLibrary, name: &str, handle: u64) -> R<Result<usi
     let mut size = 0usize;
     let at = &raw mut size;
     let status = call_named(library, name, &[handle, at.addr() as u64])?;
-    // SAFETY: C wrote a size there, or nothing.
+    // SAFETY: the pointer comes from the local above, which is initialized whether or not C wrote to it.
     let size = unsafe { at.read_volatile() };
     Ok(if status == 0 { Ok(size) } else { Err(status) })
 }
 
-/// The log that the library keeps for a handle. Runs no Python code: the handle is locked.
+/// The library's log for a handle. Runs no Python code, because the handle is locked.
 pub fn log(kind: HandleKind, handle: u64) -> Option<Vec<u8>> {
     for (library, size, text) in kind.logs() {
         let Ok(Ok(size)) = size_named(*library, size, handle) else {
@@ -149,11 +149,11 @@ pub fn log(kind: HandleKind, handle: u64) -> Option<Vec<u8>> {
     None
 }
 
-/// What a library says a status means; `None` if the library or its function for that is not there.
+/// The library's text for a status; `None` if the library or its error-text function is missing.
 ///
 /// # Errors
 ///
-/// Memory.
+/// `MemoryError`.
 pub fn error_string(library: CudaLibrary, status: i64) -> R<Option<String>> {
     let text = match call_named(library, "error_string", &[status.cast_unsigned()]) {
         Ok(text) => text.cast_unsigned(),
@@ -166,7 +166,7 @@ pub fn error_string(library: CudaLibrary, status: i64) -> R<Option<String>> {
         return Ok(None);
     }
     let text = std::ptr::with_exposed_provenance::<c_char>(address(text));
-    // SAFETY: the library returns the address of a constant string.
+    // SAFETY: by the library's contract, a non-null result is a constant string.
     let text = unsafe { CStr::from_ptr(text) };
     Ok(Some(text.to_string_lossy().into_owned()))
 }

@@ -1,8 +1,8 @@
-//! Calls into libraries that do not survive the end of the process: it waits for them.
+//! Delays process exit until calls into nvJitLink, NVVM and nvFatbin return.
 //!
-//! nvJitLink, NVVM and nvFatbin tear their data down when the process exits, while a daemon thread may still be in
-//! the middle of a call; the process then dies of a segmentation fault at the very end. Python starts no new calls by
-//! that time, so waiting for those under way is enough.
+//! These libraries destroy their global data at exit. A daemon thread that is still inside one of them then crashes the
+//! process with a segmentation fault. Python starts no new calls by that time, so waiting for the calls in progress
+//! is enough.
 
 use std::ffi::c_void;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -16,14 +16,14 @@ use crate::bindings::descriptor::Function;
 use crate::bindings::raising::Returned;
 use crate::cpython;
 
-/// Calls under way.
+/// Number of calls in progress.
 static BUSY: AtomicUsize = AtomicUsize::new(0);
 static REGISTERED: AtomicBool = AtomicBool::new(false);
 
-/// How long the end of the process waits. A longer call is left to its fate: nobody wants to wait for ever at the end.
+/// Longest delay of process exit. Exit does not wait for a call that takes longer.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Calls a symbol with the words made for `f`.
+/// Calls a symbol with the words packed for `f`.
 #[inline]
 pub fn invoke(f: &'static Function, symbol: *const c_void, words: *const u64) -> Returned {
     let waits = matches!(
@@ -34,19 +34,19 @@ pub fn invoke(f: &'static Function, symbol: *const c_void, words: *const u64) ->
         let value = invoke_at(f, symbol, words);
         return Returned {
             value,
-            // Taking the GIL back leaves it as it is.
+            // Taking the GIL back preserves `errno`.
             errno: errno(),
         };
     }
     if !REGISTERED.swap(true, Ordering::Relaxed) {
-        // Where there is no room for another function, nothing waits, which is all that happens then.
-        // SAFETY: attached; the function lives for ever.
+        // If the table of exit functions is full, exit does not wait.
+        // SAFETY: this thread is attached; `wait` is a static function.
         unsafe { ffi::Py_AtExit(Some(wait)) };
     }
     BUSY.fetch_add(1, Ordering::SeqCst);
-    // SAFETY: the words were made for this function's C signature, the symbol is that function, and everything the
-    // words point at is kept by the caller. The thread state is restored before Python is touched. At the end of the
-    // process, taking it back hangs for ever: what has to be done is done before.
+    // SAFETY: the caller packed the words for this function's C signature, passes that function as the symbol, and keeps
+    // everything the words point at alive. The closure touches no Python. At process exit, taking the GIL back
+    // blocks forever, so `BUSY` is decremented before.
     unsafe {
         cpython::detached(|| {
             let value = (f.thunk)(symbol, words);
@@ -61,7 +61,7 @@ fn errno() -> i32 {
     std::io::Error::last_os_error().raw_os_error().unwrap_or(0)
 }
 
-/// Called when the interpreter is gone and before the libraries are.
+/// Runs after the interpreter is finalized and before the libraries' exit handlers.
 extern "C" fn wait() {
     let start = Instant::now();
     while BUSY.load(Ordering::SeqCst) != 0 && start.elapsed() < PATIENCE {

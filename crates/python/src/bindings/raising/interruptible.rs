@@ -1,11 +1,11 @@
-//! Calls that may never come back: they run on a thread of their own, so that Ctrl-C can leave them behind.
+//! Calls that may never return: they run on a worker thread, so that Ctrl-C can abandon them.
 //!
-//! Without a GPU, `cuFileDriverOpen` spins for ever inside the library; no signal ends that. The main thread, which
-//! alone runs Python's signal handlers, therefore hands such calls to a worker and waits for it, looking for signals
-//! meanwhile. A call that is left behind goes on; everything it works with is kept until it is over, for as long as
-//! the process lives if need be. Other threads get no signals and call directly.
+//! Without a GPU, `cuFileDriverOpen` spins forever inside the library, and no signal interrupts it. Only the main thread
+//! runs Python's signal handlers. It hands such calls to a worker and polls for signals while it waits. An
+//! abandoned call continues in the background; its arguments and results stay alive until it returns, if need be for
+//! the rest of the process. Other threads run no signal handlers and call directly.
 //!
-//! cuFile works with the calling thread's CUDA context, so the worker takes it over for the call.
+//! cuFile uses the calling thread's CUDA context, so the worker sets the same context for the call.
 
 use std::ffi::{c_int, c_void};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -22,16 +22,16 @@ use crate::bindings::symbols;
 use crate::cpython;
 use crate::cpython::{Obj, Owned, R, Raised};
 
-/// How often a waiting thread looks for signals.
+/// Interval at which a waiting thread checks for signals.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// Whether calls of this thread are handed to a worker: only the main thread gets signals.
+/// Whether this thread's calls run on a worker: true on the main thread, which alone runs signal handlers.
 pub fn applies() -> bool {
-    // SAFETY: neither has preconditions.
+    // SAFETY: neither function has preconditions.
     unsafe { libc::gettid() == libc::getpid() }
 }
 
-/// A C call on its way: what the worker needs, none of it Python's.
+/// A pending C call: everything the worker needs, without Python objects.
 struct Job {
     thunk: Thunk,
     symbol: usize,
@@ -46,8 +46,8 @@ impl Job {
     fn run(&self) -> Returned {
         context::set(self.context);
         let symbol = std::ptr::with_exposed_provenance::<c_void>(self.symbol);
-        // SAFETY: the words were made for this symbol's C signature, and everything they point at is kept until
-        // the result is told. The thread knows nothing of Python.
+        // SAFETY: `call` packed the words for this symbol's C signature and keeps everything they point at alive until
+        // the result is published. The thunk touches no Python.
         let value = unsafe { (self.thunk)(symbol, self.words.as_ptr()) };
         let errno = std::io::Error::last_os_error().raw_os_error().unwrap_or(0);
         context::set(0);
@@ -59,7 +59,7 @@ impl Job {
         self.done.notify_all();
     }
 
-    /// What the call returned, if it did within `time`.
+    /// Waits up to `time` for the call's return value.
     fn wait(&self, time: Duration) -> Option<Returned> {
         let returned = lock(&self.returned);
         let (returned, _) = self
@@ -77,18 +77,18 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 // ---------------------------------------------------------------------------------------------------------
 // Workers
 
-/// A thread that waits for jobs. One is kept; another is made while that one is busy.
+/// A thread that waits for jobs. One idle worker is kept; a busy one leads to a new thread.
 struct Worker {
     next: Mutex<Option<Arc<Job>>>,
     more: Condvar,
 }
 
-/// The worker that waits, and the process it belongs to: a forked child has none of its parent's threads.
+/// The idle worker and its process ID: a forked child has none of its parent's threads.
 static IDLE: Mutex<Option<(u32, Arc<Worker>)>> = Mutex::new(None);
 
-/// Has a worker run the job.
+/// Runs the job on a worker.
 fn start(job: &Arc<Job>) -> R<()> {
-    // Only tried: a fork may find the lock taken, and nobody would ever release it.
+    // `try_lock`: a fork may copy the lock in its locked state, and it would never be released in the child.
     let idle = match IDLE.try_lock() {
         Ok(mut idle) => idle.take().filter(|(pid, _)| *pid == std::process::id()),
         Err(_) => None,
@@ -130,7 +130,7 @@ fn work(worker: &Arc<Worker>) {
         };
         drop(next);
         let returned = job.run();
-        // Offered before the caller knows, so that its next call finds this worker.
+        // Become idle before publishing the result, so that the caller's next call finds this worker.
         let stays = offer(worker);
         job.tell(returned);
         if !stays {
@@ -139,7 +139,7 @@ fn work(worker: &Arc<Worker>) {
     }
 }
 
-/// Makes a worker the one that waits, unless there is one.
+/// Makes this worker the idle one unless there is one already; returns whether it did.
 fn offer(worker: &Arc<Worker>) -> bool {
     let Ok(mut idle) = IDLE.try_lock() else {
         return false;
@@ -155,7 +155,7 @@ fn offer(worker: &Arc<Worker>) -> bool {
 // ---------------------------------------------------------------------------------------------------------
 // The call
 
-/// A call that was left behind, and what it works with.
+/// An abandoned call, and everything it needs to stay alive.
 struct Left {
     f: &'static Function,
     job: Arc<Job>,
@@ -164,12 +164,12 @@ struct Left {
     #[allow(dead_code, reason = "held, not read")]
     args: Vec<Owned>,
 }
-// SAFETY: only moved between threads; made and dropped by threads that are attached to the interpreter.
+// SAFETY: values are only moved between threads. `call` and `tidy` create and drop them on attached threads.
 unsafe impl Send for Left {}
 
 static LEFT: Mutex<Vec<Left>> = Mutex::new(Vec::new());
 
-/// Lets go of what calls worked with that are over by now.
+/// Drops the abandoned calls that have returned.
 fn tidy() {
     let mut left = lock(&LEFT);
     if left.is_empty() {
@@ -185,21 +185,21 @@ fn tidy() {
         }
     }
     drop(left);
-    // Outside of the lock: letting go of objects can run any code.
+    // Outside the lock: dropping objects can run arbitrary code.
     drop(over);
 }
 
-/// Makes the call on a worker and waits for it.
+/// Runs the call on a worker and waits for it.
 ///
 /// # Errors
 ///
-/// As the call itself, or a signal handler raised meanwhile.
+/// Those of the call itself, or a signal handler raised during the wait.
 pub fn call(arguments: Arguments<'_>, raising: &'static Raising) -> R<Owned> {
     let f = arguments.f;
     tidy();
     let mut call = Box::new(Call::new());
     call.prepare(arguments, raising)?;
-    // The library is at it already: another call would wait for that one inside of C.
+    // An abandoned call of this function is still running. A second one would block on it inside C: wait for its result.
     if let Some(job) = same(f) {
         let returned = wait(f, &job)?;
         call.check(arguments, raising, returned, None)?;
@@ -231,7 +231,7 @@ pub fn call(arguments: Arguments<'_>, raising: &'static Raising) -> R<Owned> {
     }
 }
 
-/// The call of this function that was left behind, if it has neither arguments nor results of its own.
+/// The abandoned call of this function, if the function has neither arguments nor results.
 fn same(f: &'static Function) -> Option<Arc<Job>> {
     if !f.params.is_empty() || !f.results.is_empty() {
         return None;
@@ -242,15 +242,15 @@ fn same(f: &'static Function) -> Option<Arc<Job>> {
         .map(|left| left.job.clone())
 }
 
-/// Waits without the GIL, and looks for signals now and then.
+/// Waits without the GIL and polls for signals.
 fn wait(f: &'static Function, job: &Job) -> R<Returned> {
     loop {
-        // SAFETY: this thread is attached; its state is restored before Python is touched.
+        // SAFETY: this thread is attached, and the closure touches no Python.
         let returned = unsafe { cpython::detached(|| job.wait(LOOK)) };
         if let Some(returned) = returned {
             return Ok(returned);
         }
-        // SAFETY: attached.
+        // SAFETY: `detached` attached this thread again.
         if unsafe { ffi::PyErr_CheckSignals() } != 0 {
             errors::note(&format!(
                 "{}() was left behind: it goes on in the background until the library returns",
@@ -264,7 +264,7 @@ fn wait(f: &'static Function, job: &Job) -> R<Returned> {
 // ---------------------------------------------------------------------------------------------------------
 // The CUDA context
 
-/// The calling thread's CUDA context, by the driver if the process has loaded it; it is never loaded for this.
+/// The calling thread's CUDA context, read through the driver if the process has loaded it. Never loads the driver.
 mod context {
     use crate::bindings::raising::interruptible::{OnceLock, c_int, c_void};
 
@@ -276,8 +276,8 @@ mod context {
         if let Some(known) = DRIVER.get() {
             return Some(*known);
         }
-        // SAFETY: the names end with a nul. The handle is kept, so the addresses stay good; the driver exports the
-        // symbols with these signatures.
+        // SAFETY: the names end with a nul. The handle is never closed, so the addresses stay valid. The driver exports
+        // the symbols with these signatures.
         unsafe {
             let flags = libc::RTLD_NOLOAD | libc::RTLD_LAZY;
             let handle = libc::dlopen(c"libcuda.so.1".as_ptr(), flags);
@@ -297,22 +297,22 @@ mod context {
         }
     }
 
-    /// The current context; 0 if there is none.
+    /// The current context; 0 without one.
     pub fn get() -> usize {
         let Some((get, _)) = driver() else { return 0 };
         let mut context = 0usize;
-        // SAFETY: there is room for the result.
+        // SAFETY: the driver writes one pointer, which `context` has room for.
         match unsafe { get(&raw mut context) } {
             0 => context,
             _ => 0,
         }
     }
 
-    /// Makes a context current, or none.
+    /// Makes a context current; 0 unsets it.
     pub fn set(context: usize) {
         if let Some((_, set)) = driver() {
-            // SAFETY: the context was current in a thread that waits, or it is none. Before the driver is
-            // initialised this does nothing but say so.
+            // SAFETY: the context was current on the calling thread, or is null. Before the driver is initialized the
+            // call only returns an error.
             unsafe { set(context) };
         }
     }

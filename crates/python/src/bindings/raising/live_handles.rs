@@ -1,13 +1,13 @@
-//! Handles that libraries crash on once they are dead: which ones are alive, and one call at a time for each.
+//! Registry of live handles, for libraries that crash on invalid ones. Serializes the calls with each handle.
 //!
-//! nvJitLink, NVVM and nvFatbin take a handle for a pointer and look no further: destroyed twice, used after it was
-//! destroyed or made up, it ends the process. All of them come from `create()`, so those that are alive are known.
-//! Calls with the same handle wait for each other (without the GIL): the libraries do not lock, and one thread may
-//! destroy what another is compiling.
+//! nvJitLink, NVVM and nvFatbin dereference a handle unchecked: a double free, a use-after-free or an invented handle
+//! crashes the process. All handles come from `create()`, so the live ones are known. Calls with the same
+//! handle wait for each other (without the GIL): the libraries do not lock, and one thread could destroy what another
+//! is compiling.
 //!
-//! nvJitLink also keeps memory of the thread that makes a linker, until it has linked: whatever another thread does
-//! with it before that corrupts the process's memory. So it is refused there; destroying is put off until the
-//! thread makes its next linker.
+//! An nvJitLink linker also refers to memory of the thread that created it until it has linked. Using it on another
+//! thread before that corrupts memory, so such calls are refused. Destruction on another thread is deferred until the
+//! creating thread makes its next linker.
 
 use std::collections::HashMap;
 use std::ffi::CString;
@@ -20,25 +20,25 @@ use cupyrite_sys::loader::CudaLibrary;
 use crate::bindings::descriptor::HandleKind;
 use crate::cpython;
 
-/// What is known about a handle.
+/// State of a handle.
 #[derive(Debug)]
 pub struct State {
-    /// Whether it was not destroyed yet.
+    /// False once the handle is destroyed.
     pub alive: bool,
-    /// The thread whose memory it has; none once that does not matter.
+    /// The thread whose memory it refers to; `None` if it refers to none.
     pub thread: Option<u64>,
-    /// Texts given for it: nvJitLink keeps the address of an input's name, and reads there when it links.
+    /// Text arguments: nvJitLink keeps the address of an input's name and reads it when it links.
     pub texts: Vec<CString>,
 }
 
 impl State {
-    /// Whether it has memory of another thread than this one.
+    /// Whether it refers to memory of another thread.
     pub fn elsewhere(&self) -> bool {
         self.thread.is_some_and(|thread| thread != this_thread())
     }
 }
 
-/// A number for the calling thread that no other thread ever has. The standard library's costs ten times as much.
+/// A number unique to the calling thread. `std::thread::current().id()` costs ten times as much.
 fn this_thread() -> u64 {
     static NEXT: AtomicU64 = AtomicU64::new(0);
     thread_local! {
@@ -47,10 +47,10 @@ fn this_thread() -> u64 {
     NUMBER.with(|number| *number)
 }
 
-/// A handle's place in the account. Locked while C works with it.
+/// A handle's entry in the registry. Locked while C uses the handle.
 pub type Entry = Arc<Mutex<State>>;
 
-/// Addresses are spread well enough by one multiplication.
+/// Hashes an address with one multiplication.
 #[derive(Default)]
 struct AddressHasher(u64);
 
@@ -66,7 +66,7 @@ impl Hasher for AddressHasher {
     }
 
     fn write_u64(&mut self, value: u64) {
-        // The map takes its bits from both ends.
+        // The map uses both the high and the low bits.
         self.0 = cpython::pointer_map::spread(self.0 ^ value).rotate_left(32);
     }
 }
@@ -77,14 +77,14 @@ static LIVE: [Mutex<Option<Map>>; HandleKind::COUNT] =
     [const { Mutex::new(None) }; HandleKind::COUNT];
 
 fn live<T>(kind: HandleKind, f: impl FnOnce(&mut Map) -> T) -> T {
-    // Held for a few instructions and with the GIL, so that a fork never finds it locked.
+    // Held for a few instructions and with the GIL, so a fork never copies it locked.
     let mut map = LIVE[kind as usize]
         .lock()
         .unwrap_or_else(PoisonError::into_inner);
     f(map.get_or_insert_default())
 }
 
-/// Enters a handle that the library just made.
+/// Registers a handle that the library just created.
 pub fn made(kind: HandleKind, value: u64) {
     if value != 0 {
         let thread = (kind == HandleKind::NvJitLink).then(this_thread);
@@ -97,21 +97,21 @@ pub fn made(kind: HandleKind, value: u64) {
     }
 }
 
-/// Takes out a handle that the library just destroyed; its lock is held.
+/// Removes a handle that the library just destroyed; the caller holds its lock.
 pub fn ended(kind: HandleKind, value: u64, state: &mut State) {
     state.alive = false;
     live(kind, |map| map.remove(&value));
 }
 
-/// Takes out a handle that has no lock.
+/// Removes a handle of a kind that is not locked.
 pub fn ended_unlocked(kind: HandleKind, value: u64) {
     live(kind, |map| map.remove(&value));
 }
 
-/// Linkers that a thread has to destroy.
+/// Linkers whose destruction is deferred: thread and handle.
 static PUT_OFF: Mutex<Vec<(u64, u64)>> = Mutex::new(Vec::new());
 
-/// Leaves a linker to the thread whose memory it has.
+/// Defers the destruction of a linker to the thread whose memory it refers to.
 pub fn put_off(thread: u64, value: u64) {
     PUT_OFF
         .lock()
@@ -119,7 +119,7 @@ pub fn put_off(thread: u64, value: u64) {
         .push((thread, value));
 }
 
-/// The linkers that are left to this thread.
+/// Takes the linkers that this thread has to destroy.
 pub fn left_to_this_thread() -> Vec<u64> {
     let mut all = PUT_OFF.lock().unwrap_or_else(PoisonError::into_inner);
     if all.is_empty() {
@@ -136,20 +136,20 @@ pub fn left_to_this_thread() -> Vec<u64> {
     mine
 }
 
-/// The place of a handle that is alive.
+/// The entry of a live handle.
 pub fn find(kind: HandleKind, value: u64) -> Option<Entry> {
     live(kind, |map| map.get(&value).cloned())
 }
 
-/// Locks a handle: waits, without the GIL, for the call that has it. `None` if that call ended the handle.
+/// Locks a handle: waits, without the GIL, for the call that uses it. `None` if that call destroyed the handle.
 ///
-/// Nothing that runs Python code may happen while the lock is held: that code could call with the same handle.
+/// No Python code may run while the lock is held: it could call with the same handle.
 pub fn lock(entry: &Entry) -> Option<MutexGuard<'_, State>> {
     let guard = match entry.try_lock() {
         Ok(guard) => guard,
         Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
         Err(TryLockError::WouldBlock) => {
-            // SAFETY: this thread is attached; its state is restored before Python is touched.
+            // SAFETY: this thread is attached, and the closure touches no Python.
             unsafe { cpython::detached(|| entry.lock().unwrap_or_else(PoisonError::into_inner)) }
         }
     };
@@ -157,8 +157,8 @@ pub fn lock(entry: &Entry) -> Option<MutexGuard<'_, State>> {
 }
 
 impl HandleKind {
-    /// Whether calls with the same handle wait for each other. NVML locks by itself, and a call that waits for an
-    /// event must not keep others from the set.
+    /// Whether calls with the same handle are serialized. NVML locks internally, and a call that waits for an event must
+    /// not block other calls with the event set.
     pub const fn exclusive(self) -> bool {
         matches!(
             self,
@@ -166,7 +166,7 @@ impl HandleKind {
         )
     }
 
-    /// The status that the library has for a null handle.
+    /// The library's status for a null handle.
     pub const fn invalid(self) -> i64 {
         match self {
             HandleKind::NvJitLink => 10,
@@ -175,7 +175,7 @@ impl HandleKind {
         }
     }
 
-    /// What makes such handles.
+    /// The Python function that creates such handles.
     pub const fn maker(self) -> &'static str {
         match self {
             HandleKind::NvJitLink => "nvjitlink.create()",
@@ -186,7 +186,7 @@ impl HandleKind {
         }
     }
 
-    /// The functions that tell the size of the library's log for a handle, and the log; first come first served.
+    /// The functions that return a log's size and text; the first log that is not empty counts.
     pub const fn logs(self) -> &'static [(CudaLibrary, &'static str, &'static str)] {
         match self {
             HandleKind::NvJitLink => &[
@@ -222,7 +222,7 @@ mod tests {
         drop(guard);
         assert!(find(kind, 64).is_none());
         assert!(!waiting.lock().expect("nobody else has it").alive);
-        // The same address again is another handle.
+        // A reused address is a new handle.
         made(kind, 64);
         assert!(find(kind, 64).expect("alive").lock().expect("free").alive);
         assert!(!waiting.lock().expect("free").alive);

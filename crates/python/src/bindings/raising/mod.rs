@@ -1,8 +1,9 @@
-//! The engine for libraries whose functions raise: values come back alone, a bad status is an exception.
+//! Call engine for libraries whose functions raise: they return values without a status, and an error status becomes an
+//! exception.
 //!
-//! It adds to the general engine ([`crate::bindings::call::general`]) what those libraries need: addresses and buffers with sizes, structs
-//! that C takes and Python does not see, arrays whose length is asked for first, handles that must be alive
-//! ([`handles`]), and calls that Ctrl-C can leave ([`interruptible`]).
+//! It extends the general engine ([`crate::bindings::call::general`]) with addresses and buffers with sizes, request
+//! structs that Python does not see, arrays whose length is queried first, handles that must be alive
+//! ([`live_handles`]), and calls that Ctrl-C can abandon ([`interruptible`]).
 
 pub mod entry_points;
 pub mod exit_guard;
@@ -35,17 +36,17 @@ use crate::cpython::{Obj, Owned, R, Raised};
 use crate::types;
 use crate::types::exceptions;
 
-/// `NVML_ERROR_INSUFFICIENT_SIZE`: NVML alone has calls that ask for a size first.
+/// `NVML_ERROR_INSUFFICIENT_SIZE`. Only NVML has calls that query a size first.
 pub const TOO_SMALL: i64 = 7;
 
-/// How often a list is asked for that keeps growing meanwhile.
+/// Maximum number of attempts to read a list that grows between the calls.
 const TRIES: usize = 8;
 
-/// Makes a call of a function that raises.
+/// Calls a function that raises.
 ///
 /// # Errors
 ///
-/// An argument does not convert, the library or the function is missing, or C reports an error.
+/// An argument does not convert, the library or the function is missing, or C returns an error.
 #[inline]
 pub fn call(arguments: Arguments<'_>) -> R<Owned> {
     match arguments.f.raising {
@@ -71,7 +72,7 @@ fn answer(count: usize, mut value: impl FnMut(usize) -> R<Owned>) -> R<Owned> {
         0 => Ok(cpython::none()),
         1 => value(0),
         _ => {
-            // SAFETY: a fresh tuple that is filled before anybody sees it; references are handed over.
+            // SAFETY: the tuple is new and filled before it is published. `PyTuple_SetItem` steals each reference.
             unsafe {
                 let tuple = Owned::take(ffi::PyTuple_New(count.cast_signed()))?;
                 for index in 0..count {
@@ -84,7 +85,7 @@ fn answer(count: usize, mut value: impl FnMut(usize) -> R<Owned>) -> R<Owned> {
     }
 }
 
-/// The object for a result that is one word.
+/// Converts a result of one word.
 #[inline]
 fn word_result(kind: Out, word: u64) -> R<Owned> {
     match kind {
@@ -95,32 +96,31 @@ fn word_result(kind: Out, word: u64) -> R<Owned> {
 }
 
 // ---------------------------------------------------------------------------------------------------------
-// The general way
+// General route
 
-/// A handle that a call works with.
+/// The handle argument of a call.
 #[derive(Clone, Copy)]
 struct Live {
     kind: HandleKind,
     value: u64,
-    /// Whether the call ends it.
+    /// Whether the call destroys it.
     ends: bool,
 }
 
-/// Everything a call needs until it is over. It stays where it is: C gets addresses into it.
+/// State of one call. It must not move during the call: C gets addresses into it.
 pub struct Call {
     /// Arguments and results.
     pub frame: Frame,
-    /// The number of elements, as C reads and writes it.
+    /// The element count that C reads and writes.
     count: u64,
-    /// Addresses of the requests.
+    /// Addresses of the request structs.
     requests: [u64; MAX_REQUESTS],
     live: Option<Live>,
-    /// A buffer that C writes as much into as another function says: its parameter, and the room in it where it is
-    /// known.
+    /// Output buffer whose required size another function reports: the parameter index, and the capacity if known.
     room: Option<(u8, Option<usize>)>,
 }
 
-/// What came back from C.
+/// Return value of a C call.
 #[derive(Clone, Copy)]
 pub struct Returned {
     /// The value.
@@ -142,7 +142,7 @@ impl Call {
         }
     }
 
-    /// All of it, on this thread.
+    /// Runs the whole call on this thread.
     fn run(mut self, arguments: Arguments<'_>, raising: &'static Raising) -> R<Owned> {
         let f = arguments.f;
         self.prepare(arguments, raising)?;
@@ -153,7 +153,7 @@ impl Call {
                 && let Out::Slice(_, len @ Len::Arg(_)) = *kind
                 && self.frame.len(arguments, len) == 0
             {
-                // Nothing is asked for: NVML calls that an error, NVIDIA's package an empty answer.
+                // No elements are requested. NVML returns an error; NVIDIA's package returns an empty array.
                 return self.result(arguments, 0);
             }
         }
@@ -166,7 +166,7 @@ impl Call {
         {
             for mut left in live_handles::left_to_this_thread() {
                 let at = (&raw mut left).addr() as u64;
-                // A linker that cannot be destroyed is lost; the next one is what this call is about.
+                // A failure leaks the linker; it must not fail the creation of the next one.
                 let _ = call_named(f.library, "destroy", &[at])?;
             }
         }
@@ -194,11 +194,11 @@ impl Call {
         self.finish(arguments, raising, returned)
     }
 
-    /// Converts the arguments and makes room for the results.
+    /// Converts the arguments and allocates storage for the results.
     ///
     /// # Errors
     ///
-    /// An argument does not convert, or memory.
+    /// An argument does not convert, or `MemoryError`.
     pub fn prepare(&mut self, arguments: Arguments<'_>, raising: &'static Raising) -> R<()> {
         self.frame.convert(arguments)?;
         for (index, param) in arguments.f.params.iter().enumerate() {
@@ -247,14 +247,14 @@ impl Call {
                 Store::Arg(arg) => self.frame.vals[arg as usize],
             };
             self.requests[index] = at;
-            // Null is the library's to refuse.
+            // The library refuses null itself.
             if at == 0 {
                 continue;
             }
             let to = std::ptr::with_exposed_provenance_mut::<u8>(address(at));
-            // SAFETY: the bytes were made above, or belong to a struct of the caller's that is large enough; offsets
-            // lie within it (`desc::verify` for our own, the generator for those of a class). Little-endian: the low
-            // bytes of a word are the value.
+            // SAFETY: the struct was allocated above, or belongs to the caller and has the class's size. Offsets lie
+            // within it: `descriptor::verify` checks them for scratch structs, the generator for structs of a class.
+            // On a little-endian machine the low bytes of a word are the value.
             unsafe {
                 if request.version != 0 {
                     to.cast::<u32>().write_unaligned(request.version);
@@ -269,12 +269,12 @@ impl Call {
         Ok(())
     }
 
-    /// Storage for `len` elements of a result.
+    /// Allocates storage for `len` elements of a result.
     fn array(&mut self, index: usize, kind: Out, len: u64) -> R<u64> {
         let len = usize::try_from(len).map_err(|_| errors::no_memory())?;
         Ok(match kind {
             Out::Str(_) => {
-                // One more than C knows of: text ends with a nul whatever C wrote.
+                // One byte more than C is told: the text ends with a nul whatever C writes.
                 let bytes = len.checked_add(1).ok_or_else(errors::no_memory)?;
                 let at = self.frame.keep.array(bytes)?;
                 if len == 0 { 0 } else { at.addr() as u64 }
@@ -306,7 +306,7 @@ impl Call {
                 arguments.f.params[arg as usize].name,
             ),
             OutSize::Const(size) => (u64::from(size), "the size"),
-            // Asked for when the handle is locked.
+            // Queried once the handle is locked.
             OutSize::Call(_) => {
                 self.room = u8::try_from(index).ok().map(|index| (index, room));
                 return Ok(());
@@ -319,7 +319,7 @@ impl Call {
         }
     }
 
-    /// Fills in C's arguments; the results with these indexes are null.
+    /// Packs C's arguments. Results whose index is in `without` are passed as null.
     pub fn words(&mut self, arguments: Arguments<'_>, without: &[u8]) -> [u64; MAX_WORDS] {
         let mut words = self.frame.words(arguments);
         for (word, from) in words.iter_mut().zip(arguments.f.words) {
@@ -346,7 +346,7 @@ impl Call {
         words
     }
 
-    /// The call with a handle that must be alive, and the library's log if it failed.
+    /// Makes a call whose handle must be alive. Also returns the library's log if the call fails.
     fn with_handle(
         &mut self,
         arguments: Arguments<'_>,
@@ -387,7 +387,7 @@ impl Call {
             let at = self.frame.vals[param as usize];
             match size_named(f.library, name, value) {
                 Ok(Ok(size)) => {
-                    // Null is the library's to judge, and other addresses have no known end.
+                    // The library refuses null itself. A bare address has no known size: check that it is readable.
                     let fits = match room {
                         Some(room) => size <= room,
                         None => at == 0 || size == 0 || types::readable(address(at), size),
@@ -407,7 +407,7 @@ impl Call {
                         });
                     }
                 }
-                // What keeps the library from telling the size keeps it from the rest too: its own answer counts.
+                // The call itself would fail for the same reason as the size query: report the query's status.
                 Ok(Err(status)) => {
                     let log = log(kind, value);
                     drop(guard);
@@ -433,7 +433,8 @@ impl Call {
                     && *word != 0
                 {
                     let text = std::ptr::with_exposed_provenance::<c_char>(address(*word));
-                    // SAFETY: the argument was converted to text that ends with a nul and lives as long as it.
+                    // SAFETY: `Conv::Str` converted the argument to text that ends with a nul; the argument keeps it
+                    // alive.
                     let text = unsafe { CStr::from_ptr(text) }.to_owned();
                     *word = text.as_ptr().addr() as u64;
                     state.texts.push(text);
@@ -456,14 +457,14 @@ impl Call {
             && f.name == "complete"
             && let Some(state) = guard.as_deref_mut()
         {
-            // Linked: what is left of the thread's memory does not matter any more.
+            // Once linked, the linker no longer depends on memory of the thread that created it.
             state.thread = None;
         }
         drop(guard);
         Ok((returned, log))
     }
 
-    /// A call that asks for the number of elements first.
+    /// Makes a call that queries the element count first.
     fn twice(
         &mut self,
         arguments: Arguments<'_>,
@@ -495,7 +496,7 @@ impl Call {
             symbols::check_interrupt()?;
             let now = low_bytes(self.count(), kind);
             if returned.value == TOO_SMALL && now > count {
-                // It grew meanwhile.
+                // The list has grown since the query.
                 count = now;
                 continue;
             }
@@ -511,8 +512,7 @@ impl Call {
         Ok(returned)
     }
 
-    /// Repeats a call whose struct points at arrays: C has written how many elements there are, and now there is room
-    /// for them.
+    /// Repeats a call whose struct points at arrays: C wrote the element counts, and the arrays are allocated now.
     fn lists(
         &mut self,
         f: &'static Function,
@@ -530,7 +530,7 @@ impl Call {
             }
             if !grew {
                 if turn == 0 {
-                    // There is nothing: "too small" is how NVML says so of no room at all.
+                    // The list is empty: NVML returns "too small" even then if no array is given.
                     returned.value = 0;
                 }
                 break;
@@ -541,13 +541,13 @@ impl Call {
         Ok(returned)
     }
 
-    /// The number of elements: C writes it.
+    /// The element count that C wrote.
     fn count(&self) -> u64 {
-        // SAFETY: the address is that of a field.
+        // SAFETY: the pointer comes from a field of `self`.
         unsafe { (&raw const self.count).read_volatile() }
     }
 
-    /// Replaces arrays of structs by shorter ones, for C filled fewer than it said.
+    /// Replaces arrays of structs with shorter ones: C filled fewer elements than it reported.
     fn shrink(&mut self, arguments: Arguments<'_>, arrays: &[u8], count: u64) -> R<()> {
         for array in arrays {
             let index = *array as usize;
@@ -558,7 +558,7 @@ impl Call {
             let old = self.frame.object(index)?;
             let to = self.array(index, arguments.f.results[index].kind, count)?;
             let bytes = address(count) * types::class_size(id);
-            // SAFETY: both have at least `count` structs, and the old object is alive until the end of this turn.
+            // SAFETY: both arrays hold at least `count` structs, and `old` keeps the source alive for this iteration.
             unsafe {
                 std::ptr::copy_nonoverlapping(
                     std::ptr::with_exposed_provenance::<u8>(address(from)),
@@ -572,11 +572,11 @@ impl Call {
         Ok(())
     }
 
-    /// Turns what C returned into an exception if it is an error.
+    /// Raises if C returned an error.
     ///
     /// # Errors
     ///
-    /// It is one.
+    /// C returned an error.
     pub fn check(
         &self,
         arguments: Arguments<'_>,
@@ -603,7 +603,7 @@ impl Call {
                 ))
             }
             Ret::Size if returned.value == -1 => {
-                // SAFETY: only this thread's `errno` is written; the class is immortal.
+                // SAFETY: `errno` is thread-local, and the built-in class is immortal.
                 unsafe {
                     *libc::__errno_location() = returned.errno;
                     ffi::PyErr_SetFromErrno(ffi::PyExc_OSError);
@@ -614,11 +614,11 @@ impl Call {
         }
     }
 
-    /// The results as Python sees them.
+    /// Converts the results.
     ///
     /// # Errors
     ///
-    /// Memory, or text that is no UTF-8.
+    /// `MemoryError`, or text that is not UTF-8.
     pub fn finish(
         &mut self,
         arguments: Arguments<'_>,
@@ -627,7 +627,7 @@ impl Call {
     ) -> R<Owned> {
         let results = arguments.f.results;
         for (index, result) in results.iter().enumerate() {
-            // First of all: nothing that follows may lose a handle's account.
+            // Register new handles first, so that no later failure leaves one unregistered.
             if let Out::Made(kind) = result.kind {
                 live_handles::made(kind, self.frame.outs[index]);
             }
@@ -639,7 +639,7 @@ impl Call {
             }
             for (offset, result) in request.outputs {
                 let result = *result as usize;
-                // SAFETY: what is read lies within the struct, as for the inputs.
+                // SAFETY: the outputs lie within the struct, as the inputs do in `prepare`. `result` indexes `outs`.
                 unsafe {
                     let from = at.add(*offset as usize);
                     let size = match results[result].kind {
@@ -694,7 +694,7 @@ impl Call {
                     &[]
                 } else {
                     let from = std::ptr::with_exposed_provenance(address(word));
-                    // SAFETY: room for as many elements was made there.
+                    // SAFETY: `array` allocated this many elements there, and the frame keeps them alive.
                     unsafe { std::slice::from_raw_parts(from, bytes) }
                 };
                 Owned::take(types::new_slice(of, bytes))
@@ -705,10 +705,10 @@ impl Call {
     }
 }
 
-/// `CU_FILE_CUDA_DRIVER_ERROR`: the other half of cuFile's error is the driver's.
+/// `CU_FILE_CUDA_DRIVER_ERROR`: the other half of cuFile's error is a `CUresult`.
 const CUDA_DRIVER_ERROR: i64 = 5011;
 
-/// The address of a struct argument.
+/// Converts a struct argument to its address.
 fn pod(
     arguments: Arguments<'_>,
     index: usize,
@@ -732,7 +732,7 @@ fn pod(
         _ if obj.is_int() => {
             let at = convert::address(obj, site)?;
             if at == 0 && arguments.f.library == CudaLibrary::Nvml {
-                // NVML looks at the struct before it looks whether there is one.
+                // NVML dereferences the struct before it checks for null.
                 let message = format!("{} must be {class}, not a null address", site.prefix());
                 return Err(errors::raise(ExceptionKind::Value, &message));
             }
@@ -753,24 +753,24 @@ fn pod(
     }
 }
 
-/// `str` from at most `len` bytes of UTF-8, up to the first nul.
+/// Makes a `str` from at most `len` bytes of UTF-8, up to the first nul.
 fn utf8(at: u64, len: usize) -> R<Owned> {
     if at == 0 || len == 0 {
         return cpython::from_str("");
     }
     let from = std::ptr::with_exposed_provenance::<u8>(address(at));
-    // SAFETY: there are `len` bytes.
+    // SAFETY: the caller allocated `len` bytes there.
     let bytes = unsafe { std::slice::from_raw_parts(from, len) };
     let end = bytes.iter().position(|&b| b == 0).unwrap_or(len);
     cpython::from_utf8(&bytes[..end])
 }
 
-/// `str` from a constant string of C, an empty one from null.
+/// Makes a `str` from a constant C string, an empty one from null.
 fn text(at: u64) -> R<Owned> {
     if at == 0 {
         return cpython::from_str("");
     }
     let from = std::ptr::with_exposed_provenance::<c_char>(address(at));
-    // SAFETY: the library returned the address of a constant string.
+    // SAFETY: by the library's contract, a non-null result is a constant string.
     cpython::from_utf8(unsafe { CStr::from_ptr(from) }.to_bytes())
 }

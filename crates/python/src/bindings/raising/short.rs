@@ -1,4 +1,4 @@
-//! The short way through the engine: arguments and results of one word each, and no frame.
+//! Fast path for functions whose arguments and results are one word each. It needs no frame.
 
 use std::mem::MaybeUninit;
 
@@ -13,7 +13,7 @@ use crate::bindings::symbols;
 use crate::cpython::{Owned, R};
 use crate::types::exceptions;
 
-/// A whole call of a function whose arguments and results are one word each: no frame is needed.
+/// Calls a function whose arguments and results are one word each.
 ///
 /// # Errors
 ///
@@ -33,7 +33,7 @@ pub fn call(arguments: Arguments<'_>) -> R<Owned> {
                 }
                 value
             }
-            // SAFETY: a short function has at most `PLAIN_RESULTS` results.
+            // SAFETY: `descriptor::verify` limits a short function to `PLAIN_RESULTS` results.
             Word::Result(result) => unsafe { out.add(result as usize).addr() as u64 },
             Word::Const(value) => value,
             _ => 0,
@@ -42,7 +42,7 @@ pub fn call(arguments: Arguments<'_>) -> R<Owned> {
     let symbol = symbols::symbol(f)?;
     let words = words.as_ptr().cast::<u64>();
     if f.library == CudaLibrary::Nvml && !f.words.is_empty() {
-        // SAFETY: there is a word for each parameter of C.
+        // SAFETY: the loop above wrote a word for each C parameter, and there is at least one.
         nvml::check_handle(arguments, unsafe { words.read() })?;
     }
     let status = match live {
@@ -89,7 +89,7 @@ pub fn call(arguments: Arguments<'_>) -> R<Owned> {
     };
     debug_assert_eq!(status, 0);
     answer(f.results.len(), |index| {
-        // SAFETY: as above; C wrote through the same pointer.
+        // SAFETY: the index is below `PLAIN_RESULTS`, as above. `outs` is alive, and C wrote through the same pointer.
         word_result(f.results[index].kind, unsafe { out.add(index).read() })
     })
 }
