@@ -76,7 +76,7 @@ pub fn handle_value(obj: *mut ffi::PyObject) -> Option<u64> {
 /// 64-bit C type. None for all other objects; [`handle_value`] is the general route.
 #[inline(always)]
 pub fn own_handle(obj: *mut ffi::PyObject, id: ClassId) -> Option<u64> {
-    // SAFETY: the caller passes a live object with the GIL held; objects of this type are `Instance`s with 8 value bytes.
+    // SAFETY: the caller passes a live object and holds the GIL; instances of this type have 8 value bytes.
     unsafe {
         let this = obj.cast::<Instance>();
         (registry::is_exactly(obj, id) && (*this).state & object::FOREIGN == 0)
@@ -96,7 +96,7 @@ pub fn handle_size(obj: *mut ffi::PyObject) -> usize {
 /// As [`own_handle`], for a class whose C type has 32 bits.
 #[inline(always)]
 pub fn own_handle32(obj: *mut ffi::PyObject, id: ClassId) -> Option<i32> {
-    // SAFETY: the caller passes a live object with the GIL held; objects of this type are `Instance`s with 4 value bytes.
+    // SAFETY: the caller passes a live object and holds the GIL; instances of this type have 4 value bytes.
     unsafe {
         let this = obj.cast::<Instance>();
         (registry::is_exactly(obj, id) && (*this).state & object::FOREIGN == 0)
