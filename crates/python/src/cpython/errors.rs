@@ -1,4 +1,4 @@
-//! Raising exceptions, and keeping panics inside the extension.
+//! Raises exceptions and catches panics before they reach C.
 
 use std::ffi::CString;
 use std::panic::AssertUnwindSafe;
@@ -24,7 +24,7 @@ pub enum ExceptionKind {
 impl ExceptionKind {
     /// The class, borrowed and immortal.
     pub fn class(self) -> *mut ffi::PyObject {
-        // SAFETY: constant pointers once the interpreter is initialised.
+        // SAFETY: the interpreter sets these pointers at initialisation and does not change them.
         unsafe {
             match self {
                 ExceptionKind::Type => ffi::PyExc_TypeError,
@@ -42,7 +42,7 @@ impl ExceptionKind {
 
 /// Sets an exception. NUL characters in the message are escaped.
 pub fn raise(kind: ExceptionKind, message: &str) -> Raised {
-    // SAFETY: the class is immortal.
+    // SAFETY: built-in exception classes are immortal; callers run on an attached thread.
     unsafe { raise_class(kind.class(), message) }
 }
 
@@ -53,12 +53,12 @@ pub fn raise(kind: ExceptionKind, message: &str) -> Raised {
 /// `class` is a live exception class; the thread is attached.
 pub unsafe fn raise_class(class: *mut ffi::PyObject, message: &str) -> Raised {
     let message = CString::new(message.replace('\0', "\\0")).unwrap_or_default();
-    // SAFETY: as promised by the caller; the message ends with a NUL.
+    // SAFETY: the caller guarantees a live exception class and an attached thread; `CString` is NUL-terminated.
     unsafe { ffi::PyErr_SetString(class, message.as_ptr()) };
     Raised
 }
 
-/// Runs `f` for C: an exception becomes null, a panic a `SystemError`.
+/// Runs `f` and returns its result to C: null for an exception. A panic raises `SystemError`.
 pub fn guard(f: impl FnOnce() -> R<Owned>) -> *mut ffi::PyObject {
     guard_inline(f)
 }
@@ -72,7 +72,7 @@ pub fn guard_inline(f: impl FnOnce() -> R<Owned>) -> *mut ffi::PyObject {
     })
 }
 
-/// Runs `f` for C: a panic becomes a `SystemError` and `failed`.
+/// Runs `f`. A panic raises `SystemError` and returns `failed`.
 #[inline(always)]
 pub fn guard_or<T>(failed: T, f: impl FnOnce() -> T) -> T {
     match std::panic::catch_unwind(AssertUnwindSafe(f)) {

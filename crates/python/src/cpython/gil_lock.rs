@@ -18,7 +18,7 @@ pub struct GilLock<T> {
     value: UnsafeCell<T>,
 }
 
-// SAFETY: one thread at a time accesses the value, which can be sent between threads.
+// SAFETY: the lock gives one thread at a time access to the value, and `T` is `Send`.
 unsafe impl<T: Send> Sync for GilLock<T> {}
 
 impl<T> GilLock<T> {
@@ -92,7 +92,7 @@ impl<T> Deref for GilLockGuard<'_, T> {
 
     #[inline(always)]
     fn deref(&self) -> &T {
-        // SAFETY: this guard has set the flag, so there is no other reference.
+        // SAFETY: this guard has set the flag, so no other reference exists.
         unsafe { &*self.lock.value.get() }
     }
 }
@@ -100,7 +100,7 @@ impl<T> Deref for GilLockGuard<'_, T> {
 impl<T> DerefMut for GilLockGuard<'_, T> {
     #[inline(always)]
     fn deref_mut(&mut self) -> &mut T {
-        // SAFETY: as above.
+        // SAFETY: as in `deref`; the guard is borrowed mutably.
         unsafe { &mut *self.lock.value.get() }
     }
 }

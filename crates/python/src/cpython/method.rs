@@ -223,7 +223,7 @@ pub fn add<M: Method<N>, const N: usize>(py: Python<'_>) -> PyResult<()> {
         ml_doc: M::TEXT.as_ptr(),
     }));
     let class: Bound<'_, PyType> = py.get_type::<M::Class>();
-    // SAFETY: a live class and a static definition.
+    // SAFETY: the class is live, and the definition is leaked and so static.
     let created = unsafe {
         let created = ffi::PyDescr_NewMethod(class.as_type_ptr(), definition);
         Bound::from_owned_ptr_or_err(py, created)?

@@ -1,6 +1,6 @@
-//! The FFI layer over CPython: objects, exceptions, methods, the GIL.
+//! FFI layer over CPython: objects, exceptions, methods, the GIL.
 //!
-//! Belongs here: whatever touches `pyo3::ffi` and knows nothing of CUDA.
+//! Code that uses `pyo3::ffi` and does not depend on CUDA belongs here.
 
 pub mod errors;
 mod gil;

@@ -1,8 +1,8 @@
-//! The thinnest safe layer over `pyo3::ffi`.
+//! Thin safe layer over `pyo3::ffi`.
 //!
-//! [`Obj`] is a borrowed reference, [`Owned`] a counted one. Both stand for "a valid object, and this thread is
-//! attached to the interpreter", which is established where C hands us pointers and holds for everything below;
-//! so the conversions built on them need no `unsafe` of their own.
+//! [`Obj`] is a borrowed reference, [`Owned`] an owned one. Invariant of both: the object is live and this thread is
+//! attached to the interpreter. It is established where C passes pointers in, so conversions built on these types need
+//! no `unsafe`.
 
 use std::ffi::{CStr, c_char};
 use std::marker::PhantomData;
@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicPtr, Ordering};
 use pyo3::ffi;
 use pyo3::prelude::*;
 
-/// A Python exception is set in this thread.
+/// Error value: a Python exception is set in this thread.
 #[derive(Debug)]
 pub struct Raised;
 
@@ -31,7 +31,7 @@ impl<'a> Obj<'a> {
     /// `ptr` is a live object for `'a`, and the thread is attached to the interpreter for `'a`.
     #[inline(always)]
     pub unsafe fn new(ptr: *mut ffi::PyObject) -> Obj<'a> {
-        // SAFETY: a live object is not at address zero.
+        // SAFETY: the caller guarantees a live object, whose address is not null.
         Obj(unsafe { NonNull::new_unchecked(ptr) }, PhantomData)
     }
 
@@ -51,7 +51,7 @@ impl<'a> Obj<'a> {
     /// Whether this is `None`.
     #[inline(always)]
     pub fn is_none(self) -> bool {
-        // SAFETY: only the address of the singleton is taken.
+        // SAFETY: only takes the address of the singleton.
         std::ptr::eq(self.ptr(), unsafe { ffi::Py_None() })
     }
 
@@ -78,38 +78,38 @@ impl<'a> Obj<'a> {
         std::ptr::eq(self.ty(), &raw mut ffi::PyTuple_Type)
     }
 
-    /// Whether this is an `int` or of a class derived from it.
+    /// Whether this is an `int` or an instance of a subclass.
     #[inline]
     pub fn is_int(self) -> bool {
         self.is_exact_int() || self.has_flag(ffi::Py_TPFLAGS_LONG_SUBCLASS)
     }
 
-    /// Whether this is `bytes` or of a class derived from it.
+    /// Whether this is `bytes` or an instance of a subclass.
     pub fn is_bytes(self) -> bool {
         self.has_flag(ffi::Py_TPFLAGS_BYTES_SUBCLASS)
     }
 
-    /// Whether this is `str` or of a class derived from it.
+    /// Whether this is a `str` or an instance of a subclass.
     pub fn is_str(self) -> bool {
         self.has_flag(ffi::Py_TPFLAGS_UNICODE_SUBCLASS)
     }
 
-    /// Whether this is a `tuple` or of a class derived from it.
+    /// Whether this is a `tuple` or an instance of a subclass.
     pub fn is_tuple(self) -> bool {
         self.is_exact_tuple() || self.has_flag(ffi::Py_TPFLAGS_TUPLE_SUBCLASS)
     }
 
-    /// Whether this is a `list` or of a class derived from it.
+    /// Whether this is a `list` or an instance of a subclass.
     pub fn is_list(self) -> bool {
         self.has_flag(ffi::Py_TPFLAGS_LIST_SUBCLASS)
     }
 
-    /// Whether this is a `bytearray` or of a class derived from it.
+    /// Whether this is a `bytearray` or an instance of a subclass.
     pub fn is_bytearray(self) -> bool {
         self.instance_of_type(&raw mut ffi::PyByteArray_Type)
     }
 
-    /// Whether the object's type is `ty` or derives from it (no `__instancecheck__`).
+    /// Whether the object's type is `ty` or a subtype; does not call `__instancecheck__`.
     pub fn instance_of_type(self, ty: *mut ffi::PyTypeObject) -> bool {
         // SAFETY: both types are live.
         std::ptr::eq(self.ty(), ty) || unsafe { ffi::PyType_IsSubtype(self.ty(), ty) != 0 }
@@ -117,30 +117,30 @@ impl<'a> Obj<'a> {
 
     /// Whether the type fills the slot with this number (`Py_nb_int`, ...).
     pub fn has_slot(self, slot: std::ffi::c_int) -> bool {
-        // SAFETY: the type is live; asking for a slot reads a pointer.
+        // SAFETY: the type of a live object is live; the call only reads a pointer.
         unsafe { !ffi::PyType_GetSlot(self.ty(), slot).is_null() }
     }
 
-    /// Whether the object offers the buffer protocol.
+    /// Whether the object supports the buffer protocol.
     pub fn has_buffer(self) -> bool {
         // SAFETY: the object is live.
         unsafe { ffi::PyObject_CheckBuffer(self.ptr()) != 0 }
     }
 
-    /// A counted reference to the same object.
+    /// A new owned reference to the same object.
     pub fn owned(self) -> Owned {
         // SAFETY: the object is live and the thread attached.
         unsafe { ffi::Py_IncRef(self.ptr()) };
         Owned(self.0)
     }
 
-    /// An attribute; `None` (and no exception) where there is none.
+    /// An attribute; `None` without an exception if it is missing.
     ///
     /// # Errors
     ///
-    /// Looking it up raised something other than `AttributeError`.
+    /// The lookup raised an exception other than `AttributeError`.
     pub fn attribute(self, name: &CStr) -> R<Option<Owned>> {
-        // SAFETY: the object is live, the name ends with a nul.
+        // SAFETY: the object is live, and a `CStr` is NUL-terminated.
         let found = unsafe { ffi::PyObject_GetAttrString(self.ptr(), name.as_ptr()) };
         match Owned::take(found) {
             Ok(value) => Ok(Some(value)),
@@ -161,13 +161,13 @@ impl<'a> Obj<'a> {
     ///
     /// # Errors
     ///
-    /// What the call raised.
+    /// Exceptions of the call.
     pub fn call0(self) -> R<Owned> {
         // SAFETY: the object is live.
         Owned::take(unsafe { ffi::PyObject_CallNoArgs(self.ptr()) })
     }
 
-    /// The items of a list, tuple or other iterable, as a tuple that nobody else changes.
+    /// The items of a list, tuple or other iterable, as an immutable tuple.
     ///
     /// # Errors
     ///
@@ -175,7 +175,7 @@ impl<'a> Obj<'a> {
     pub fn snapshot(self) -> R<Items> {
         // SAFETY: the object is live.
         let tuple = Owned::take(unsafe { ffi::PySequence_Tuple(self.ptr()) })?;
-        // SAFETY: it is a tuple.
+        // SAFETY: `PySequence_Tuple` returned a tuple.
         let len = unsafe { ffi::PyTuple_Size(tuple.ptr()) };
         Ok(Items {
             tuple,
@@ -183,7 +183,7 @@ impl<'a> Obj<'a> {
         })
     }
 
-    /// The type's name, as in Python's own messages.
+    /// The qualified name of the type, as in Python's own messages.
     pub fn type_name(self) -> String {
         // SAFETY: the type is live; the result is a new reference or null.
         match Owned::take(unsafe { ffi::PyType_GetQualName(self.ty()) }) {
@@ -195,30 +195,30 @@ impl<'a> Obj<'a> {
         }
     }
 
-    /// The text of a `str`; `None` (and no exception) for anything else.
+    /// The text of a `str`; `None` without an exception for other objects.
     pub fn text(self) -> Option<String> {
         if !self.is_str() {
             return None;
         }
         let mut len: ffi::Py_ssize_t = 0;
-        // SAFETY: it is a str; the bytes live as long as it does.
+        // SAFETY: checked above to be a `str`; the bytes live as long as it does.
         let bytes = unsafe { ffi::PyUnicode_AsUTF8AndSize(self.ptr(), &raw mut len) };
         if bytes.is_null() {
             clear();
             return None;
         }
-        // SAFETY: the interpreter promises `len` valid bytes.
+        // SAFETY: `PyUnicode_AsUTF8AndSize` guarantees `len` readable bytes.
         let bytes =
             unsafe { std::slice::from_raw_parts(bytes.cast::<u8>(), len.max(0).cast_unsigned()) };
         Some(String::from_utf8_lossy(bytes).into_owned())
     }
 
-    /// The data pointer and length of a `bytes` object; null for anything else.
+    /// The data pointer and length of a `bytes` object; null and 0 for other objects.
     pub fn bytes_data(self) -> (*mut u8, usize) {
         if !self.is_bytes() {
             return (std::ptr::null_mut(), 0);
         }
-        // SAFETY: it is a bytes object.
+        // SAFETY: checked above to be a `bytes` object.
         unsafe {
             (
                 ffi::PyBytes_AsString(self.ptr()).cast(),
@@ -228,22 +228,22 @@ impl<'a> Obj<'a> {
     }
 }
 
-/// The items of a sequence, fixed at one moment.
+/// Snapshot of the items of a sequence.
 pub struct Items {
     tuple: Owned,
     len: usize,
 }
 
 impl Items {
-    /// How many.
+    /// Number of items.
     pub fn len(&self) -> usize {
         self.len
     }
 
-    /// The item at `index`, which is below [`Items::len`].
+    /// The item at `index`. Panics unless `index` is below [`Items::len`].
     pub fn get(&self, index: usize) -> Obj<'_> {
         assert!(index < self.len);
-        // SAFETY: the tuple holds its items, and the index is within its length.
+        // SAFETY: the tuple owns its items, and the assertion keeps the index within its length.
         unsafe { Obj::new(ffi::PyTuple_GetItem(self.tuple.ptr(), index.cast_signed())) }
     }
 
@@ -253,11 +253,11 @@ impl Items {
     }
 }
 
-/// A counted reference, dropped on the same attached thread.
+/// An owned reference, dropped on the same attached thread.
 pub struct Owned(NonNull<ffi::PyObject>);
 
 impl Owned {
-    /// Takes over a new reference that C returned; null means that an exception is set.
+    /// Takes ownership of a new reference returned by C; null means that an exception is set.
     ///
     /// # Errors
     ///
@@ -279,7 +279,7 @@ impl Owned {
         self.0.as_ptr()
     }
 
-    /// Gives the reference to C.
+    /// Transfers ownership of the reference to C.
     #[inline(always)]
     pub fn into_ptr(self) -> *mut ffi::PyObject {
         let ptr = self.0.as_ptr();
@@ -290,13 +290,13 @@ impl Owned {
 
 impl Drop for Owned {
     fn drop(&mut self) {
-        // SAFETY: this owns one reference, and the thread is attached (see the module's comment).
+        // SAFETY: this owns one reference, and the thread is attached (module invariant).
         unsafe { ffi::Py_DecRef(self.ptr()) }
     }
 }
 
-/// Keeps an object for ever where every thread finds it. The first one counts: a thread that was slower gets that one,
-/// and its own goes.
+/// Publishes an object to all threads for the lifetime of the process. The first object wins: later callers get that one,
+/// and theirs is dropped.
 pub fn publish<T>(place: &AtomicPtr<T>, made: Owned) -> *mut T {
     let ptr = made.ptr().cast::<T>();
     match place.compare_exchange(
@@ -310,11 +310,11 @@ pub fn publish<T>(place: &AtomicPtr<T>, made: Owned) -> *mut T {
     }
 }
 
-/// What is kept in `place`; made on first use.
+/// The object published in `place`; created by `make` on first use.
 ///
 /// # Errors
 ///
-/// Those of `make`.
+/// Errors of `make`.
 #[inline]
 pub fn once<T>(place: &AtomicPtr<T>, make: impl FnOnce() -> R<Owned>) -> R<*mut T> {
     let known = place.load(Ordering::Acquire);
@@ -327,7 +327,7 @@ pub fn once<T>(place: &AtomicPtr<T>, make: impl FnOnce() -> R<Owned>) -> R<*mut 
 /// `None`.
 #[inline(always)]
 pub fn none() -> Owned {
-    // SAFETY: `None` is a live object.
+    // SAFETY: `None` lives as long as the interpreter, and the thread is attached (module invariant).
     unsafe { Obj::new(ffi::Py_None()) }.owned()
 }
 
@@ -335,7 +335,7 @@ pub fn none() -> Owned {
 ///
 /// # Errors
 ///
-/// Memory.
+/// `MemoryError`.
 #[inline]
 pub fn from_i64(value: i64) -> R<Owned> {
     // SAFETY: no preconditions beyond an attached thread.
@@ -346,7 +346,7 @@ pub fn from_i64(value: i64) -> R<Owned> {
 ///
 /// # Errors
 ///
-/// Memory.
+/// `MemoryError`.
 #[inline]
 pub fn from_u64(value: u64) -> R<Owned> {
     // SAFETY: no preconditions beyond an attached thread.
@@ -357,7 +357,7 @@ pub fn from_u64(value: u64) -> R<Owned> {
 ///
 /// # Errors
 ///
-/// Memory.
+/// `MemoryError`.
 pub fn from_f64(value: f64) -> R<Owned> {
     // SAFETY: no preconditions beyond an attached thread.
     Owned::take(unsafe { ffi::PyFloat_FromDouble(value) })
@@ -373,9 +373,9 @@ pub fn from_bool(value: bool) -> R<Owned> {
 ///
 /// # Errors
 ///
-/// Memory.
+/// `MemoryError`.
 pub fn from_str(value: &str) -> R<Owned> {
-    // SAFETY: the text is `len` bytes of UTF-8.
+    // SAFETY: a `str` is readable for its length and is UTF-8.
     Owned::take(unsafe {
         ffi::PyUnicode_FromStringAndSize(value.as_ptr().cast::<c_char>(), value.len().cast_signed())
     })
@@ -385,9 +385,9 @@ pub fn from_str(value: &str) -> R<Owned> {
 ///
 /// # Errors
 ///
-/// `UnicodeDecodeError`, or memory.
+/// `UnicodeDecodeError` or `MemoryError`.
 pub fn from_utf8(value: &[u8]) -> R<Owned> {
-    // SAFETY: `value` is readable for its length; null asks for strict decoding.
+    // SAFETY: `value` is readable for its length; null selects strict decoding.
     Owned::take(unsafe {
         ffi::PyUnicode_DecodeUTF8(
             value.as_ptr().cast::<c_char>(),
@@ -401,7 +401,7 @@ pub fn from_utf8(value: &[u8]) -> R<Owned> {
 ///
 /// # Errors
 ///
-/// Memory.
+/// `MemoryError`.
 pub fn from_bytes(value: &[u8]) -> R<Owned> {
     // SAFETY: `value` is readable for its length.
     Owned::take(unsafe {
@@ -409,60 +409,60 @@ pub fn from_bytes(value: &[u8]) -> R<Owned> {
     })
 }
 
-/// A list of what `items` yields.
+/// A list of the values of `items`.
 ///
 /// # Errors
 ///
-/// The first error of `items`, or memory.
+/// The first error of `items`, or `MemoryError`.
 pub fn list(items: impl ExactSizeIterator<Item = R<Owned>>) -> R<Owned> {
-    // SAFETY: no preconditions; the list is filled before anybody sees it.
+    // SAFETY: no preconditions beyond an attached thread; the list is filled before it is returned.
     let list = Owned::take(unsafe { ffi::PyList_New(items.len().cast_signed()) })?;
     for (index, item) in items.enumerate() {
-        // SAFETY: a fresh list of at least `index + 1` empty places; the item's reference is handed over.
+        // SAFETY: the new list has more than `index` empty slots; the call takes ownership of the item's reference.
         unsafe { ffi::PyList_SetItem(list.ptr(), index.cast_signed(), item?.into_ptr()) };
     }
     Ok(list)
 }
 
-/// Whether this interpreter has a GIL; a build without one has a longer object head.
+/// Whether this build has a GIL. Free-threaded builds have a longer object head.
 pub const GIL: bool = size_of::<ffi::PyObject>() == 2 * size_of::<usize>();
 
-/// The value of an `int`; `u64::MAX` and an exception where it is negative or too large. The functions for `long` are
-/// several times faster than those for `long long`, which take large numbers apart byte by byte.
+/// The value of an `int`; `u64::MAX` and an exception if it is negative or too large. CPython's functions for `long` are
+/// several times faster than those for `long long`, which convert large numbers byte by byte.
 #[inline(always)]
 pub fn as_u64(obj: Obj<'_>) -> u64 {
-    // SAFETY: the object is live; for anything but an int there is an exception.
+    // SAFETY: the object is live; other types raise.
     #[cfg(not(windows))]
     unsafe {
         ffi::PyLong_AsUnsignedLong(obj.ptr())
     }
-    // SAFETY: as above.
+    // SAFETY: the object is live; other types raise.
     #[cfg(windows)]
     unsafe {
         ffi::PyLong_AsUnsignedLongLong(obj.ptr())
     }
 }
 
-/// The value of an `int`; -1 and an exception where it is too large.
+/// The value of an `int`; -1 and an exception if it does not fit.
 #[inline(always)]
 pub fn as_i64(obj: Obj<'_>) -> i64 {
-    // SAFETY: the object is live; for anything but an int there is an exception.
+    // SAFETY: the object is live; other types raise.
     #[cfg(not(windows))]
     unsafe {
         ffi::PyLong_AsLong(obj.ptr())
     }
-    // SAFETY: as above.
+    // SAFETY: the object is live; other types raise.
     #[cfg(windows)]
     unsafe {
         ffi::PyLong_AsLongLong(obj.ptr())
     }
 }
 
-/// The value of an `int`; `None` and no exception where 64 bits with a sign do not hold it.
+/// The value of an `int`; `None` without an exception if it does not fit into a signed 64-bit integer.
 #[inline(always)]
 pub fn as_i64_if_fits(obj: Obj<'_>) -> Option<i64> {
     let mut overflow = 0;
-    // SAFETY: the object is live; what is no int gives an exception, and the callers have looked.
+    // SAFETY: the object is live; callers have checked that it is an `int`, and other types raise.
     #[cfg(not(windows))]
     let value = unsafe { ffi::PyLong_AsLongAndOverflow(obj.ptr(), &raw mut overflow) };
     // SAFETY: as above.
@@ -474,14 +474,15 @@ pub fn as_i64_if_fits(obj: Obj<'_>) -> Option<i64> {
 /// Whether an exception is set.
 #[inline]
 pub fn raised() -> bool {
-    // SAFETY: reads this thread's state.
+    // SAFETY: only reads the state of this thread, which is attached.
     unsafe { !ffi::PyErr_Occurred().is_null() }
 }
 
-/// Sets the exception of code that Python calls without PyO3 between them.
+/// Sets the exception in code that Python calls without going through PyO3.
 ///
-/// PyO3 gives references back at once on threads that it knows to be attached; elsewhere it puts that off until it attaches
-/// one. Making an exception drops some, and a loop of refused calls would keep them all.
+/// PyO3 decrements reference counts immediately on threads that it knows to be attached; elsewhere it defers the decrements
+/// until it attaches a thread. Creating an exception drops references, so a loop of failing calls would leak memory until
+/// then.
 #[cold]
 #[inline(never)]
 pub fn set(error: PyErr) -> Raised {
@@ -492,35 +493,36 @@ pub fn set(error: PyErr) -> Raised {
         }
     };
     if Python::try_attach(&mut restore).is_none() {
-        // The interpreter ends. SAFETY: who has an exception to raise is attached.
+        // The interpreter is finalizing. SAFETY: callers that raise an exception are attached.
         restore(unsafe { Python::assume_attached() });
     }
     Raised
 }
 
-/// Forgets the exception that is set.
+/// Clears the current exception.
 #[inline]
 pub fn clear() {
-    // SAFETY: changes this thread's state only.
+    // SAFETY: only changes the state of this thread, which is attached.
     unsafe { ffi::PyErr_Clear() }
 }
 
-/// The read-only view of an object's memory, released on drop.
+/// Read-only buffer view of an object's memory, released on drop.
 pub struct Buffer(Box<ffi::Py_buffer>);
 
 impl Buffer {
-    /// The object's memory, contiguous in any order; `None` (and no exception) if it has no buffer protocol.
+    /// The object's memory, C- or Fortran-contiguous; `None` without an exception if it does not support the buffer
+    /// protocol.
     ///
     /// # Errors
     ///
-    /// The object refused (not contiguous, released).
+    /// The exporter raised, for example because the memory is not contiguous or was released.
     pub fn get(obj: Obj<'_>) -> R<Option<Buffer>> {
         if !obj.has_buffer() {
             return Ok(None);
         }
-        // Boxed: exporters may keep pointers into the view.
+        // Boxed because exporters may keep pointers into the view.
         let mut view = Box::new(ffi::Py_buffer::new());
-        // SAFETY: the object is live and the view has room.
+        // SAFETY: the object is live and `view` is a writable `Py_buffer`.
         let status = unsafe {
             ffi::PyObject_GetBuffer(obj.ptr(), &raw mut *view, ffi::PyBUF_ANY_CONTIGUOUS)
         };
@@ -530,17 +532,17 @@ impl Buffer {
         Ok(Some(Buffer(view)))
     }
 
-    /// Where the memory is.
+    /// Address of the memory.
     pub fn address(&self) -> u64 {
         self.0.buf.addr() as u64
     }
 
-    /// Its size in bytes.
+    /// Size in bytes.
     pub fn len(&self) -> usize {
         self.0.len.max(0).cast_unsigned()
     }
 
-    /// Whether its owner lets nobody write into it.
+    /// Whether the exporter declares the memory read-only.
     pub fn is_readonly(&self) -> bool {
         self.0.readonly != 0
     }

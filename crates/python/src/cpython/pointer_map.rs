@@ -1,18 +1,18 @@
-//! A map from types to small numbers, for questions asked of every argument: open addressing, no lock for readers.
+//! Hash map from types to small numbers, for lookups on every argument. Open addressing; readers take no lock.
 
 use std::sync::atomic::{AtomicPtr, AtomicU16, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use pyo3::ffi;
 
-/// Spreads an address over 64 bits; the upper bits are the best ones.
+/// Hashes an address (Fibonacci hashing). The upper bits are the best distributed.
 #[inline(always)]
 pub const fn spread(address: u64) -> u64 {
     // 2^64 divided by the golden ratio.
     address.wrapping_mul(0x9E37_79B9_7F4A_7C15)
 }
 
-/// A map of at most `N / 2` types; `N` is a power of two. Nothing is ever removed, and types in it must stay alive.
+/// Map of at most `N / 2` types; `N` is a power of two. Entries are never removed, and their types must stay alive.
 pub struct PointerMap<const N: usize> {
     keys: [AtomicPtr<ffi::PyTypeObject>; N],
     values: [AtomicU16; N],
@@ -36,7 +36,7 @@ impl<const N: usize> PointerMap<N> {
         (spread(key.addr() as u64 >> 4) >> (64 - N.trailing_zeros())) as usize
     }
 
-    /// The number of exactly this type.
+    /// The number of exactly this type; does not consider base types.
     #[inline(always)]
     pub fn get(&self, key: *mut ffi::PyTypeObject) -> Option<u16> {
         let mut at = Self::first(key);
@@ -52,8 +52,8 @@ impl<const N: usize> PointerMap<N> {
         }
     }
 
-    /// Adds a type, which the caller keeps alive for as long as the process runs. False if it is there already; nothing
-    /// changes then.
+    /// Adds a type, which the caller keeps alive for the lifetime of the process. Returns false and changes nothing if
+    /// the type is already present.
     pub fn insert(&self, key: *mut ffi::PyTypeObject, value: u16) -> bool {
         let _inserting = (self.inserting.lock()).unwrap_or_else(PoisonError::into_inner);
         let mut at = Self::first(key);

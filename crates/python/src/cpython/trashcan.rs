@@ -1,4 +1,4 @@
-//! Bounded-depth destruction of chains of views and buffers, which may be thousands of objects long. Compare CPython's
+//! Bounded-depth destruction of chains of views and buffers, which may be thousands of objects long. Like CPython's
 //! trashcan.
 
 use std::any::Any;

@@ -1,24 +1,24 @@
-//! Threads that Python ends: they stop, instead of unwinding through this module.
+//! Blocks threads that the interpreter terminates during finalization, instead of unwinding Rust frames.
 //!
-//! CPython before 3.14 ends a thread that wants the GIL while the interpreter is going away by `pthread_exit`, which
-//! unwinds the thread's stack by force. That may happen in any call into Python that can run Python code, so below
-//! nearly every function of this module: an import of NumPy for an array, a destructor, a callback of `ctypes` on a
-//! thread of a driver. Rust's frames must not be unwound like that: the process aborts, and destructors would drop
-//! references without the GIL. CPython 3.14 lets such a thread hang for ever, which the end of the process does not
-//! mind; here the same is done for all versions, at the one place that all of Rust's frames have in common.
+//! CPython before 3.14 terminates a thread that requests the GIL during finalization by calling `pthread_exit`, which
+//! starts a forced unwind of the thread's stack. This can happen in any call that may run Python code, so below nearly
+//! every function of this extension: an import of NumPy for an array, a destructor, a `ctypes` callback on a driver
+//! thread. A forced unwind must not pass through Rust frames: the process aborts, and destructors would drop references
+//! without the GIL. CPython 3.14 blocks such a thread until the process exits. This module does the same for all
+//! versions, in the personality function that all Rust frames share.
 //!
-//! The unwinder asks the personality function of each frame before it touches that frame. `build.rs` has the linker
-//! put ours (`--wrap`) before Rust's: the first frame of Rust that a forced unwind meets stops the thread, and
-//! everything else, panics above all, goes to Rust's own. Calls that only take the GIL back are stopped the same way
-//! by PyO3.
+//! The unwinder calls the personality function of each frame before it unwinds that frame. `build.rs` passes `--wrap` to
+//! the linker, so that the wrapper below runs first: it blocks the thread at the first Rust frame of a forced unwind and
+//! forwards everything else, panics in particular, to Rust's personality function. PyO3 blocks calls that only reacquire
+//! the GIL in the same way.
 
 use std::ffi::{c_int, c_void};
 
-/// `_UA_FORCE_UNWIND`: nobody may catch this one (Itanium C++ ABI, exception handling, 1.4).
+/// `_UA_FORCE_UNWIND`: the exception must not be caught (Itanium C++ ABI, exception handling, 1.4).
 const FORCED: c_int = 8;
 
 unsafe extern "C" {
-    /// Rust's own personality function.
+    /// Rust's personality function.
     fn __real_rust_eh_personality(
         version: c_int,
         actions: c_int,
@@ -28,11 +28,11 @@ unsafe extern "C" {
     ) -> c_int;
 }
 
-/// What the unwinder calls for every frame of Rust in this library.
+/// Personality function of every Rust frame in this library.
 ///
 /// # Safety
 ///
-/// Only for the unwinder.
+/// Only the unwinder may call it.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn __wrap_rust_eh_personality(
     version: c_int,
@@ -43,10 +43,10 @@ unsafe extern "C" fn __wrap_rust_eh_personality(
 ) -> c_int {
     if actions & FORCED != 0 {
         loop {
-            // SAFETY: waits for a signal; without preconditions.
+            // SAFETY: `pause` has no preconditions; it waits for a signal.
             unsafe { libc::pause() };
         }
     }
-    // SAFETY: the unwinder's arguments, as they came.
+    // SAFETY: forwards the unwinder's arguments unchanged.
     unsafe { __real_rust_eh_personality(version, actions, class, exception, context) }
 }

@@ -69,7 +69,7 @@ pub struct FreeList<T> {
 const CAPACITY: usize = 16;
 /// The value's offset could not be determined.
 const UNKNOWN: usize = usize::MAX;
-/// Reference count and class, which begin every object.
+/// Size of the object head: reference count and class.
 const HEAD: usize = size_of::<ffi::PyObject>();
 /// Offset of `tp_dealloc` in a class: after its head, `ob_size`, `tp_name`, `tp_basicsize` and `tp_itemsize`.
 const TP_DEALLOC: usize = HEAD + 4 * size_of::<usize>();
@@ -171,7 +171,7 @@ impl<T: FreeListed> FreeList<T> {
         let class = created.as_any().get_type();
         let offset = |name| class.getattr(name).ok()?.extract::<usize>().ok();
         let py = created.py();
-        // Checked Python versions, with a GIL.
+        // The trick is enabled only for checked Python versions with a GIL.
         if !enabled(Trick::Freelist) || offset(intern!(py, "__dictoffset__")) != Some(0) {
             return;
         }

@@ -6,8 +6,8 @@
 //! | trick | what is assumed | checked on | elsewhere |
 //! |---|---|---|---|
 //! | `reuse` ([`reference_count`]) | an object begins with its reference count; a tuple or handle with one reference may be changed, as tuples keep no hash | 3.11 to 3.13 with a GIL | every result is a new object |
-//! | `tuples` ([`tuple`]) | the items follow `tp_basicsize`; the length follows the head | 3.11 to 3.14 with a GIL | `PyTuple_GetItem` is called |
-//! | `freelist` ([`freelist`]) | PyO3's object layout; `tp_dealloc` is the seventh word of a type | 3.11 to 3.14 with a GIL | PyO3 makes and frees each object |
+//! | `tuples` ([`tuple`]) | the items follow `tp_basicsize`; the length follows the head | 3.11 to 3.13 with a GIL | `PyTuple_GetItem` is called |
+//! | `freelist` ([`freelist`]) | PyO3's object layout; `tp_dealloc` is the seventh word of a type | 3.11 to 3.13 with a GIL | PyO3 makes and frees each object |
 //! | `dicts` ([`split_dict`]) | offsets of the keys and values in a dictionary | 3.11 to 3.13 with a GIL | `PyDict_GetItem` is called |
 //! | `scalars` ([`scalar_values`]) | the bytes of NumPy's and ctypes' numbers follow the head, or their address does | tried with each type | the buffer protocol is used |
 //! | `cupy` (`core::view::cupy`) | the fields that `cupy.ndarray` declares in its `.pxd` files | found in two arrays | DLPack is used |
@@ -55,10 +55,8 @@ pub enum Trick {
     Cupy,
 }
 
-/// The first version after those that a trick was checked on; no trick is used there.
-const UNCHECKED: u32 = 0x030F_0000;
-/// The version in which tuples begin to keep their hash.
-const HASHED_TUPLES: u32 = 0x030E_0000;
+/// The first version that the tricks were not checked on: no layout of CPython's is relied on from there.
+const UNCHECKED: u32 = 0x030E_0000;
 
 /// One row of the table.
 struct Row {
@@ -74,7 +72,7 @@ const ROWS: [Row; 6] = [
     Row {
         trick: Trick::Reuse,
         name: "reuse",
-        versions: 0..HASHED_TUPLES,
+        versions: 0..UNCHECKED,
         check: reference_count::check,
     },
     Row {
@@ -92,7 +90,7 @@ const ROWS: [Row; 6] = [
     Row {
         trick: Trick::Dicts,
         name: "dicts",
-        versions: 0..HASHED_TUPLES,
+        versions: 0..UNCHECKED,
         check: split_dict::check,
     },
     Row {

@@ -1,4 +1,4 @@
-//! Reference counts, read in place to find objects that nobody else refers to. The limited API does not offer the count.
+//! Reads reference counts in place to detect unshared objects. The limited API does not expose the count.
 
 use pyo3::ffi;
 use pyo3::prelude::*;
@@ -13,27 +13,26 @@ use crate::cpython::{GIL, Owned};
 /// The object is live, the thread attached, and the layout known: [`check`] has succeeded.
 #[inline(always)]
 unsafe fn count(object: *mut ffi::PyObject) -> u32 {
-    // Since Python 3.12 the count has 32 bits, before it had 64, of which the upper half is 0. Either way it comes first.
+    // The count is the first field: 32 bits since Python 3.12, before that 64 bits with a zero upper half.
     let low = if cfg!(target_endian = "little") { 0 } else { 1 };
     // SAFETY: as promised by the caller.
     unsafe { object.cast::<u32>().add(low).read() }
 }
 
-/// Whether the caller's reference is the only one and the object may be changed and returned again. False where that is
-/// not known.
+/// Whether the caller holds the only reference, so that the object may be modified and returned again. False if unknown.
 ///
 /// # Safety
 ///
 /// The object is live, is a tuple or one of our handles, and the thread is attached.
 #[inline(always)]
 pub unsafe fn is_unshared(object: *mut ffi::PyObject) -> bool {
-    // SAFETY: as promised by the caller; the trick is on only where the layout was checked.
+    // SAFETY: the caller guarantees a live object and an attached thread; the trick is enabled only if `check` succeeded.
     GIL && enabled(Trick::Reuse) && unsafe { count(object) == 1 }
 }
 
-/// Whether a new object begins with a count of one that `Py_IncRef` raises and `Py_DecRef` lowers by one.
+/// Whether a new object has a count of one, which `Py_IncRef` and `Py_DecRef` change by one.
 pub fn check(_attached: Python<'_>) -> bool {
-    // SAFETY: the thread is attached; each reference added here is given back.
+    // SAFETY: the thread is attached, and every reference added here is released.
     unsafe {
         let Ok(list) = Owned::take(ffi::PyList_New(0)) else {
             crate::cpython::clear();

@@ -1,9 +1,9 @@
-//! Instance dictionaries that share the table of their names ("split" dictionaries, PEP 412).
+//! Instance dictionaries with a shared key table ("split" dictionaries, PEP 412), read in place.
 //!
-//! The dictionaries of the instances of one class share a table of names, to which names are only ever added, and have a
-//! row of values each, in the order of that table. A dictionary with a table that was seen before has its values at the
-//! places found then, whatever was done to the dictionary since: one that Python has given a table of its own, as it does
-//! when names are deleted, has another address there.
+//! The instance dictionaries of a class share one key table, to which keys are only ever added. Each dictionary has its own
+//! value array, indexed like that table. A dictionary with an already examined key table therefore has its values at the
+//! indices found then, regardless of later changes to the dictionary: one that Python has converted to its own key table,
+//! for example because keys were deleted, has a different table address.
 
 use std::ffi::c_void;
 
@@ -13,20 +13,20 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 const WORD: usize = size_of::<usize>();
-/// The parts of a dictionary: its head, the number of its items, a word for its watchers, the table of names, and the row
-/// of values, which is null in a dictionary that shares nothing.
+/// Layout of a dictionary: object head, number of items, watcher word, key table, and value array, which is null if the
+/// dictionary shares no table.
 const NAMES: usize = size_of::<ffi::PyObject>() + 2 * WORD;
 const VALUES: usize = NAMES + WORD;
 const SIZE: usize = VALUES + WORD;
 
-/// Since Python 3.13 a row of values begins with a word about itself.
+/// Index of the first value: since Python 3.13 a value array begins with a header word.
 #[inline(always)]
 fn first_value() -> usize {
-    // SAFETY: a constant of the interpreter.
+    // SAFETY: `Py_Version` is a constant of the interpreter.
     usize::from(unsafe { ffi::Py_Version } >= 0x030D_0000)
 }
 
-/// The table of names of a dictionary and its first value; the latter is null where the dictionary shares no table.
+/// The key table of a dictionary and the address of its first value, which is null if the dictionary shares no table.
 ///
 /// # Safety
 ///
@@ -34,7 +34,7 @@ fn first_value() -> usize {
 #[inline(always)]
 pub unsafe fn parts(fields: &Bound<'_, PyDict>) -> (*mut c_void, *const *mut ffi::PyObject) {
     let fields = fields.as_ptr();
-    // SAFETY: the caller's promise; a live dictionary.
+    // SAFETY: the dictionary is live; the caller guarantees its layout.
     unsafe {
         let names = fields.byte_add(NAMES).cast::<*mut c_void>().read();
         let row = fields
@@ -48,7 +48,7 @@ pub unsafe fn parts(fields: &Bound<'_, PyDict>) -> (*mut c_void, *const *mut ffi
     }
 }
 
-/// Whether a dictionary has the expected size. That values are where they are expected is checked for each class.
+/// Whether dictionaries have the expected size. The positions of the values are checked for each class.
 pub fn check(py: Python<'_>) -> bool {
     py.get_type::<PyDict>()
         .getattr(intern!(py, "__basicsize__"))

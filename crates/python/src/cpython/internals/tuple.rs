@@ -1,5 +1,5 @@
-//! Items and lengths of tuples, read in place, for loops over hundreds of kernel arguments: the limited API has one
-//! function call an item.
+//! Reads the items and lengths of tuples in place, for loops over hundreds of kernel arguments: the limited API needs one
+//! function call for each item.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -10,10 +10,10 @@ use crate::cpython;
 use crate::cpython::internals::{Trick, enabled};
 use crate::cpython::{Obj, Owned, as_i64_if_fits};
 
-/// Bytes from a tuple to its items, once [`check`] has found them.
+/// Offset of the items in a tuple, set by [`check`]; 0 if unknown.
 static ITEMS: AtomicUsize = AtomicUsize::new(0);
 
-/// Address of a tuple's items; `None` where the layout is not known. The items live as long as the tuple.
+/// Address of a tuple's items; `None` if the layout is unknown. The items live as long as the tuple.
 #[inline(always)]
 pub fn items(tuple: Obj<'_>) -> Option<*const *mut ffi::PyObject> {
     enabled(Trick::Tuples).then(|| {
@@ -27,10 +27,10 @@ pub fn items(tuple: Obj<'_>) -> Option<*const *mut ffi::PyObject> {
     })
 }
 
-/// Number of items of a tuple, where [`items`] knows the layout.
+/// Number of items of a tuple; valid only if [`items`] returns an address.
 #[inline(always)]
 pub fn known_len(tuple: Obj<'_>) -> usize {
-    // SAFETY: a live object of variable size, whose length follows its head.
+    // SAFETY: callers pass a live tuple; `check` has verified that its length follows the object head.
     unsafe {
         tuple
             .ptr()
@@ -40,15 +40,17 @@ pub fn known_len(tuple: Obj<'_>) -> usize {
     }
 }
 
-/// Finds the items of a tuple of three: they follow the fixed part, whose size the type tells.
+/// Determines the offset of the items with a tuple of three: they follow the fixed part, whose size is `__basicsize__`.
 pub fn check(_attached: Python<'_>) -> bool {
     let find = || {
-        // SAFETY: the type is immortal, and a live object.
+        // SAFETY: the tuple type and `None` live as long as the interpreter, and the thread is attached. The size
+        // check keeps the read within the new tuple.
         unsafe {
             let class = (&raw mut ffi::PyTuple_Type).cast::<ffi::PyObject>();
             let size = Obj::new(class).attribute(c"__basicsize__").ok()??;
             let size = usize::try_from(as_i64_if_fits(size.obj())?).ok()?;
-            // The tuple below has 48 bytes at least: three items from offset 32 at most lie within it and its fixed part.
+            // The tuple below has at least 48 bytes, so three items at an offset of at most 32 lie within it and its fixed
+            // part.
             if !(24..=32).contains(&size) || size % size_of::<usize>() != 0 {
                 return None;
             }
