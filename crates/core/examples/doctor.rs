@@ -1,4 +1,4 @@
-//! Says what is here, whether kernels can be compiled and run, and what would fix it if they cannot.
+//! Reports what is installed, whether kernels can be compiled and run, and how to fix problems.
 //!
 //! ```text
 //! cargo run --release --example doctor
@@ -28,7 +28,7 @@ fn main() -> ExitCode {
     } else {
         report.to_string()
     };
-    // A reader that has seen enough (`| head`) is no error.
+    // A closed pipe (`| head`) is not an error.
     let _ = std::io::stdout().write_all(text.as_bytes());
     ExitCode::from(u8::from(!report.ok))
 }

@@ -1,7 +1,7 @@
-//! Heat spreading over a plate, with the plate cut into two halves that two streams compute side by side.
+//! Heat diffusion on a plate in two halves, computed by two streams concurrently.
 //!
-//! Each step of a half needs the row of the other one next to the cut, from the step before: events make the streams
-//! wait for each other, and tell the time at the end.
+//! Each step of a half needs the boundary row of the other half from the previous step. Events make the streams wait
+//! for each other and measure the total time.
 //!
 //! ```text
 //! cargo run --release --example heat
@@ -23,7 +23,7 @@ extern "C" __global__ void step(const float *from, float *to, unsigned width, un
 }
 "#;
 
-/// What the kernel does, on the host. Both use a fused multiply-add, so the results are the same to the last bit.
+/// The kernel's step, on the host. Both use a fused multiply-add, so the results are bit-identical.
 fn step_on_host(from: &[f32], to: &mut [f32], width: usize, height: usize) {
     for y in 1..height - 1 {
         for x in 1..width - 1 {
@@ -34,7 +34,7 @@ fn step_on_host(from: &[f32], to: &mut [f32], width: usize, height: usize) {
     }
 }
 
-/// Computes `steps` steps of a plate; returns the largest difference to the host's result.
+/// Computes `steps` steps; returns the largest difference from the host's result.
 pub fn run(width: usize, height: usize, steps: usize) -> Result<f32> {
     let device = Device::new(0)?;
     let kernel = Program::new(SOURCE)
@@ -60,10 +60,10 @@ pub fn run(width: usize, height: usize, steps: usize) -> Result<f32> {
                 [(width as u32).div_ceil(32), (rows as u32).div_ceil(4), 1],
                 [32, 4, 1],
             );
-            // The halves write different rows of one buffer, which is why it goes by shared reference.
+            // The halves write different rows of one buffer, so it is passed by shared reference.
             let args = (from, to, width as u32, first as u32, last as u32);
-            // SAFETY: reads the rows from `first - 1` to `last` and writes those between, all of them within the plates.
-            // Nobody writes what is read here: the events below keep the other stream from being a step ahead.
+            // SAFETY: the kernel reads the rows from `first - 1` to `last` and writes those between, all within the
+            // plates. The events below keep the other stream from writing rows that are read here.
             unsafe { kernel.launch(stream, &config, &args)? };
         }
         let done = [streams[0].record()?, streams[1].record()?];
@@ -98,7 +98,7 @@ pub fn run(width: usize, height: usize, steps: usize) -> Result<f32> {
 fn main() -> Result<()> {
     let difference = run(512, 512, 100)?;
     println!("result   differs from the host's by {difference:e} at most");
-    // The order of additions is the same; a compiler may fuse other multiplications than the host's code does.
+    // The order of additions is the same, but the device compiler may fuse other multiplications than the host's.
     if difference > 1e-2 {
         std::process::exit(1);
     }

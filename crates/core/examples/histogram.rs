@@ -1,5 +1,5 @@
-//! How often each byte occurs: every block counts in shared memory of its own, with atomics, and adds what it has
-//! counted to the whole at the end.
+//! Histogram of bytes: each block counts in its shared memory with atomics, then adds its counts to the global
+//! histogram.
 //!
 //! ```text
 //! cargo run --release --example histogram [FILE]
@@ -40,7 +40,7 @@ pub fn run(data: &[u8]) -> Result<(Vec<u32>, Vec<u32>)> {
     let stream = device.create_stream()?;
     let config = LaunchConfig::linear(64, 256).with_shared((BINS * size_of::<u32>()) as u32);
     let before = stream.record()?;
-    // SAFETY: the kernel reads all of `bytes`, adds to all of `counts`, and has shared memory for as many counters.
+    // SAFETY: the kernel reads all of `bytes` and adds to all of `counts`; its shared memory holds as many counters.
     unsafe {
         histogram.launch(
             &stream,
@@ -65,7 +65,7 @@ pub fn run(data: &[u8]) -> Result<(Vec<u32>, Vec<u32>)> {
     Ok((counts.to_vec()?, expected))
 }
 
-/// Bytes that are not all alike, for want of a file.
+/// Pseudo-random bytes, used if no file is given.
 pub fn sample(n: usize) -> Vec<u8> {
     let mut state = 1u64;
     let next = || {

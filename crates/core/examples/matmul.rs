@@ -7,7 +7,7 @@
 
 use cupyrite::{ConstPtr, Device, LaunchConfig, MutPtr, Program, Result};
 
-/// Width and height of a tile; a block has a thread for each of its elements.
+/// Width and height of a tile; a block has one thread per element.
 const TILE: u32 = 16;
 
 const SOURCE: &str = r#"
@@ -32,7 +32,7 @@ extern "C" __global__ void matmul(const float *a, const float *b, float *c, unsi
 }
 "#;
 
-/// Multiplies a matrix of `m` x `k` by one of `k` x `n`; returns how many elements differ from the host's product.
+/// Multiplies an `m` x `k` by a `k` x `n` matrix; returns how many elements differ from the host's product.
 pub fn run(m: u32, n: u32, k: u32) -> Result<usize> {
     let device = Device::new(0)?;
     let matmul = Program::new(SOURCE)
@@ -42,7 +42,7 @@ pub fn run(m: u32, n: u32, k: u32) -> Result<usize> {
         .kernel("matmul")?
         .typed::<(ConstPtr<f32>, ConstPtr<f32>, MutPtr<f32>, u32, u32, u32)>()?;
 
-    // Small whole numbers: sums of their products are exact in any order.
+    // Small integers: sums of their products are exact in any order.
     let value = |i: u32| f32::from((i.wrapping_mul(2_654_435_761) >> 29) as u8) - 4.0;
     let a: Vec<f32> = (0..m * k).map(value).collect();
     let b: Vec<f32> = (0..k * n).map(|i| value(i + 12345)).collect();

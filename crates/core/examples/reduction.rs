@@ -55,8 +55,8 @@ pub fn run(n: usize) -> Result<(i64, i64)> {
     let mut total = device.buffer::<i64>(1)?;
     let stream = device.create_stream()?;
     let before = stream.record()?;
-    // SAFETY: the first launch reads the `n` elements of `input` and writes one for each of its blocks, the second reads
-    // those and writes one. A stream keeps the order.
+    // SAFETY: the first launch reads the `n` elements of `input` and writes one per block; the second reads those and
+    // writes one. Both run in the same stream, in this order.
     unsafe {
         sum.launch(
             &stream,

@@ -1,4 +1,4 @@
-//! `out = a * x + y`, compiled at run time and run on whatever device there is.
+//! `out = a * x + y`, compiled at run time and run on the selected device.
 //!
 //! ```text
 //! cargo run --release --example saxpy

@@ -1,5 +1,5 @@
-//! Data of the host goes through a kernel in two streams: one part is copied while another is worked on, from page-locked
-//! memory and back to it. The coefficients that both need are in managed memory, and a table is transposed on the way.
+//! Two streams process host data from page-locked memory: one part is copied while the other is computed. Both read
+//! coefficients in managed memory. A strided copy also transposes a matrix.
 //!
 //! ```text
 //! cargo run --release --example staging
@@ -24,7 +24,8 @@ extern "C" __global__ void polynomial(const float *x, const float *coefficients,
 }
 "#;
 
-/// Evaluates a polynomial at `2 * n` places, half of them in each stream; returns how many values differ from the host's.
+/// Evaluates a polynomial at `2 * n` points, half of them in each stream; returns how many values differ from those
+/// of the host.
 pub fn run(n: usize) -> Result<usize> {
     let device = Device::new(0)?;
     let kernel = Program::new(SOURCE)
@@ -33,7 +34,7 @@ pub fn run(n: usize) -> Result<usize> {
         .kernel("polynomial")?;
     let streams = [device.create_stream()?, device.create_stream()?];
 
-    // Memory that the host writes and the kernels read, and nobody writes again.
+    // The host writes this memory once; the kernels only read it.
     let coefficients = [1.0f32, -0.5, 0.25, 2.0];
     let pool = MemoryPool::with_kind(PoolKind::Managed(None), &PoolOptions::default())?;
     let shared = pool.allocate(size_of_val(&coefficients), &streams[0])?;
@@ -61,13 +62,13 @@ pub fn run(n: usize) -> Result<usize> {
     let config = LaunchConfig::for_elements(n, 256);
     let degree = coefficients.len() as i32 - 1;
     let table = DevicePtr::<f32>::new(shared.address());
-    // What the copies use is borrowed until the scope has waited: `out0` cannot be read inside of it.
+    // The copies borrow their buffers until the scope has waited: `out0` cannot be read inside it.
     streams[0].scope(|first| {
         streams[1].scope(|second| {
             first.upload(in0, x0)?;
             second.upload(in1, x1)?;
             // SAFETY: the kernel reads `n` elements of its input and all coefficients, and writes `n` elements of its
-            // output; each stream has buffers of its own, and nobody writes the coefficients.
+            // output; each stream has its own buffers, and the coefficients are not written.
             unsafe {
                 kernel.launch(first.stream(), &config, &(&*x0, table, degree, &*y0, n))?;
                 kernel.launch(second.stream(), &config, &(&*x1, table, degree, &*y1, n))?;
@@ -90,7 +91,7 @@ pub fn run(n: usize) -> Result<usize> {
     Ok(differ(0, out0) + differ(1, out1))
 }
 
-/// Copies a matrix to the device and back transposed; returns whether it is right.
+/// Copies a matrix to the device and back transposed; returns whether the result is correct.
 pub fn transpose(rows: usize, columns: usize) -> Result<bool> {
     let device = Device::new(0)?;
     let stream = device.create_stream()?;
@@ -99,7 +100,7 @@ pub fn transpose(rows: usize, columns: usize) -> Result<bool> {
     let back = HostBuffer::filled(matrix.len(), 0.0f32)?;
     let (r, c) = (rows as i64, columns as i64);
     let dense = StridedLayout::new(&[c, r], None, size_of::<f32>())?;
-    // The same memory as a matrix of `columns` by `rows`: a step along its rows is a row of the matrix.
+    // A transposed view, `columns` by `rows`: its strides are swapped.
     let turned = StridedLayout::new(&[c, r], Some(&[1, c]), size_of::<f32>())?;
     let destination = StridedMemory {
         base: back.address(),
@@ -111,7 +112,7 @@ pub fn transpose(rows: usize, columns: usize) -> Result<bool> {
         layout: &turned,
         on_host: false,
     };
-    // SAFETY: both layouts stay within their buffers, which nobody else uses and which live until the stream is done.
+    // SAFETY: both layouts are within their buffers, which have no other user and outlive the copy.
     unsafe { copy_strided(destination, source, &stream)? };
     stream.synchronize()?;
     Ok((0..columns).all(|j| (0..rows).all(|i| back[j * rows + i] == matrix[i * columns + j])))

@@ -1,5 +1,5 @@
-//! One kernel template, instantiated for several types and operations by name expressions: the compiler tells the mangled
-//! names, the compiled code is kept in memory for whoever asks for the same again.
+//! One kernel template, instantiated for several types and operations by name expressions. The compiler returns the
+//! mangled names; compiled instances are cached in memory.
 //!
 //! ```text
 //! cargo run --release --example templates
@@ -23,9 +23,9 @@ __global__ void combine(const T *a, const T *b, T *out, unsigned n)
 }
 "#;
 
-/// A type of the host with its name in CUDA C++.
+/// A host type and its name in CUDA C++.
 pub trait Element: DeviceCopy + PartialEq {
-    /// The device's name for it.
+    /// Its name in CUDA C++.
     const NAME: &'static str;
 }
 impl Element for f32 {
@@ -38,14 +38,14 @@ impl Element for i32 {
     const NAME: &'static str = "int";
 }
 
-/// Compiled instances, by name expression.
+/// Cache of compiled instances, by name expression.
 pub struct Instances {
     device: Device,
     compiled: HashMap<String, ObjectCode>,
 }
 
 impl Instances {
-    /// None yet.
+    /// An empty cache.
     pub fn new(device: Device) -> Instances {
         Instances {
             device,
@@ -73,7 +73,7 @@ impl Instances {
                 self.compiled.entry(expression.clone()).or_insert(code)
             }
         };
-        // Found by the expression, whatever its mangled name is.
+        // Looks the kernel up by its name expression.
         let kernel = code
             .kernel(&expression)?
             .typed::<(ConstPtr<T>, ConstPtr<T>, MutPtr<T>, u32)>()?;
@@ -81,7 +81,7 @@ impl Instances {
         let mut out = device.buffer::<T>(a.len())?;
         let stream = device.create_stream()?;
         let config = LaunchConfig::for_elements(a.len(), 128);
-        // SAFETY: the kernel reads and writes as many elements as the three buffers have.
+        // SAFETY: the kernel accesses `a.len()` elements of each buffer; all three have as many.
         unsafe { kernel.launch(&stream, &config, (&da, &db, &mut out, a.len() as u32))? };
         stream.synchronize()?;
         out.to_vec()

@@ -1,14 +1,13 @@
-//! Two processes work on the same memory of a device: nothing is copied between them. The first one makes a memory pool
-//! that can be shared and fills a buffer of it; the second one waits for that on the device, squares the numbers where they
-//! are, and ends.
+//! Two processes share device memory without copies. The first creates a shareable memory pool and fills a buffer from
+//! it; the second waits for that on the device, squares the numbers in place, and exits.
 //!
 //! ```text
 //! cargo run --release --example two_processes
 //! CUPYRITE_DEVICE=cpu cargo run --release --example two_processes
 //! ```
 //!
-//! What travels is the pool's file descriptor, here as the standard input of the second process (a Unix socket carries
-//! descriptors between processes that are not related), and bytes: what describes the buffer and the event.
+//! The second process gets the pool's file descriptor as its standard input (unrelated processes would use a Unix
+//! socket), and the descriptors of the buffer and the event as bytes in an environment variable.
 
 use std::os::fd::AsFd;
 use std::process::{Command, Stdio};
@@ -18,7 +17,7 @@ use cupyrite::{
     LaunchConfig, MemoryPool, PoolOptions, Program, Result,
 };
 
-/// Where the second process finds what it is told; where that is missing a process is the first one.
+/// Variable with the descriptors for the second process; not set in the first process.
 pub const TOLD: &str = "CUPYRITE_EXAMPLE_TOLD";
 
 const SOURCE: &str = r#"
@@ -34,7 +33,7 @@ extern "C" __global__ void square(float *x, size_t n)
 }
 "#;
 
-/// Starts one of the kernels on all numbers of a buffer.
+/// Launches one of the kernels on all numbers of a buffer.
 fn start(name: &str, x: &DeviceBuffer, stream: &cupyrite::Stream) -> Result<()> {
     let kernel = Program::new(SOURCE)
         .named("two_processes.cu")
@@ -42,7 +41,7 @@ fn start(name: &str, x: &DeviceBuffer, stream: &cupyrite::Stream) -> Result<()> 
         .kernel(name)?;
     let n = x.size() / size_of::<f32>();
     let config = LaunchConfig::for_elements(n, 256);
-    // SAFETY: the kernels touch `n` floats of the buffer, which has as many.
+    // SAFETY: the kernels access `n` floats; the buffer has as many.
     unsafe { kernel.launch(stream, &config, &(DevicePtr::<f32>::new(x.address()), n)) }
 }
 
@@ -50,7 +49,7 @@ fn to_hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// The reverse for the 64 bytes of a descriptor; `None` for anything else.
+/// Parses the 64 bytes of a descriptor; `None` for any other text.
 fn from_hex(text: &str) -> Option<[u8; 64]> {
     let mut bytes = [0; 64];
     if text.len() != 128 || !text.is_ascii() {
@@ -62,14 +61,14 @@ fn from_hex(text: &str) -> Option<[u8; 64]> {
     Some(bytes)
 }
 
-/// The first process: shares `n` numbers with the process that `other` starts; returns how many are wrong in the end.
+/// The first process: shares `n` numbers with the process that `other` starts; returns how many results are wrong.
 pub fn first(n: usize, mut other: Command) -> Result<usize> {
     let device = Device::new(0)?;
     let stream = device.create_stream()?;
     let pool = MemoryPool::new(&device, &PoolOptions::default().shareable(true))?;
     let x = pool.allocate(n * size_of::<f32>(), &stream)?;
     start("ramp", &x, &stream)?;
-    // The other process's work begins after this, without this one waiting for it.
+    // The other process's work starts after this event; this process does not wait for it.
     let filled = stream.record_with(&EventOptions {
         ipc: true,
         ..EventOptions::default()
@@ -87,14 +86,14 @@ pub fn first(n: usize, mut other: Command) -> Result<usize> {
         .status()
         .expect("this program starts itself");
     assert!(ended.success(), "the other process failed: {ended}");
-    // It has ended, and so has its work and its use of the memory.
+    // The other process has exited, so its work is complete and its import is released.
     let mut numbers = vec![0.0f32; n];
     x.read(&mut numbers, &stream)?;
     let right = |i: usize| ((i % 1000) as f32).powi(2);
     Ok((0..n).filter(|&i| numbers[i] != right(i)).count())
 }
 
-/// The second process, with what it was told.
+/// The second process; `told` is the value of [`TOLD`].
 pub fn second(told: &str) -> Result<()> {
     let words: Vec<&str> = told.split(' ').collect();
     let &[buffer, size, event] = &words[..] else {
@@ -118,7 +117,7 @@ pub fn second(told: &str) -> Result<()> {
     };
     stream.wait(&filled)?;
     start("square", &x, &stream)?;
-    // Let go of the memory, and wait: it has to be free here before the first process frees it.
+    // Free the import and wait: this must complete before the first process frees the memory.
     x.close(None)?;
     stream.synchronize()
 }

@@ -8,7 +8,7 @@ use cupyrite::{CodeKind, Error, Program};
 
 const KERNEL: &str = r#"extern "C" __global__ void k(int *a) { *a = 1; }"#;
 
-/// A directory that goes with the test.
+/// Temporary directory, removed on drop.
 struct Folder(PathBuf);
 
 impl Folder {
@@ -41,7 +41,7 @@ fn keeps(cache: &dyn ProgramCache) {
     cache.put(b"a", b"12345").unwrap();
     cache.put(b"b", b"12345").unwrap();
     assert_eq!(cache.get(b"a").unwrap().unwrap(), b"12345");
-    // Ten bytes fit: `b` was not used for longest.
+    // The limit is ten bytes: evicts `b`, the least recently used entry.
     cache.put(b"c", b"1").unwrap();
     assert_eq!(cache.get(b"b").unwrap(), None);
     assert_eq!(cache.get(b"c").unwrap().unwrap(), b"1");
@@ -90,7 +90,7 @@ fn threads_share_a_directory() {
         for thread in 0..4u8 {
             let root = folder.0.clone();
             scope.spawn(move || {
-                // Each as if it were a process of its own.
+                // Each thread opens its own cache object, as separate processes do.
                 let cache = FileCache::open(root, NonZeroU64::new(8_000)).unwrap();
                 for turn in 0..100u8 {
                     let key = [(turn.wrapping_mul(thread + 3)) % 5];

@@ -19,16 +19,16 @@ const PTX: &str = "\
 .visible .entry nothing() { ret; }
 ";
 
-/// A resource of somebody else's, which frees by a call that captures do not allow.
+/// A custom resource that frees with a call that captures prohibit.
 #[derive(Debug)]
 struct Plain;
 
-// SAFETY: the driver gives out memory once, and it is freed where it is asked to be.
+// SAFETY: the driver returns each allocation once; `deallocate` frees exactly the address it gets.
 unsafe impl MemoryResource for Plain {
     fn allocate(&self, bytes: usize, _: &Stream) -> Result<CUdeviceptr> {
         let _entered = Device::current()?.enter()?;
         let mut address = 0;
-        // SAFETY: a place for the result.
+        // SAFETY: `address` is valid for the result.
         let status = unsafe { driver::cuMemAlloc(&mut address, bytes) };
         assert_eq!(status.unwrap(), OK);
         Ok(address)
@@ -36,7 +36,7 @@ unsafe impl MemoryResource for Plain {
 
     unsafe fn deallocate(&self, address: CUdeviceptr, _: usize, _: &Stream) -> Result<()> {
         let _entered = Device::current()?.enter()?;
-        // SAFETY: the caller's contract.
+        // SAFETY: the caller of `deallocate` upholds its contract.
         match unsafe { driver::cuMemFree(address) }.unwrap() {
             OK => Ok(()),
             status => Err(Error::Driver {
@@ -62,15 +62,15 @@ unsafe impl MemoryResource for Plain {
 
 fn begin(stream: &Stream) {
     let mode = CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_GLOBAL;
-    // SAFETY: a live stream.
+    // SAFETY: `stream` is live.
     let status = unsafe { driver::cuStreamBeginCapture(stream.handle(), mode) };
     assert_eq!(status.unwrap(), OK);
 }
 
-/// Ends a capture; what the driver says of it.
+/// Ends a capture; returns the driver's status.
 fn end(stream: &Stream) -> CUresult {
     let mut graph: CUgraph = std::ptr::null_mut();
-    // SAFETY: a live stream and a place for the result; the graph is destroyed once.
+    // SAFETY: `stream` is live and `graph` is valid for the result; the graph is destroyed once.
     unsafe {
         let status = driver::cuStreamEndCapture(stream.handle(), &mut graph).unwrap();
         if status == OK {
@@ -84,7 +84,7 @@ fn is_there(address: CUdeviceptr) -> bool {
     pointer_info(address).is_ok_and(|info| info.kind != MemoryKind::Unknown)
 }
 
-/// Ends something while the stream is captured: by the thread that captures, and the next one by another thread.
+/// Drops a value while `stream` is captured: one in the capturing thread, the next one in another thread.
 fn ends<T: Send>(stream: &Stream, make: impl Fn() -> (T, Option<CUdeviceptr>)) {
     for in_thread in [false, true] {
         let (one, address) = make();
@@ -102,7 +102,7 @@ fn ends<T: Send>(stream: &Stream, make: impl Fn() -> (T, Option<CUdeviceptr>)) {
     }
 }
 
-/// Nobody else captures meanwhile; the device's context is current; a stream to capture, and another one.
+/// Fixture: a stream to capture and another one, with the device's context current. Its lock serialises the tests.
 struct Place {
     captured: Stream,
     stream: Stream,
@@ -174,7 +174,7 @@ fn code() {
     ends(&place.captured, || {
         let library = Library::load(PTX.as_bytes()).unwrap();
         let kernel = library.kernel("nothing").unwrap();
-        // Loaded in this context, too.
+        // Also loads the kernel in the current context.
         kernel.function_for_current_context().unwrap();
         ((library, kernel), None)
     });
@@ -184,11 +184,11 @@ fn code() {
 fn memory_by_its_address() {
     let place = Place::new();
     let mut address = 0;
-    // SAFETY: a place for the result.
+    // SAFETY: `address` is valid for the result.
     let status = unsafe { driver::cuMemAlloc(&mut address, BYTES) };
     assert_eq!(status.unwrap(), OK);
     begin(&place.captured);
-    // SAFETY: allocated just now, and nobody else's.
+    // SAFETY: this test has just allocated the memory and is its only user.
     unsafe { place.device.free(address, Some(&place.stream)) }.unwrap();
     assert_eq!(end(&place.captured), OK);
     assert!(!is_there(address));

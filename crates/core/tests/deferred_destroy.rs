@@ -1,4 +1,4 @@
-//! Deferred destruction of pools. The tests run one after the other: they count deferred pools.
+//! Deferred destruction of memory pools. The tests run serially: they count deferred pools.
 
 use std::ffi::c_void;
 use std::os::fd::AsFd;
@@ -20,23 +20,23 @@ fn alone() -> MutexGuard<'static, ()> {
 }
 
 unsafe extern "C" fn wait_here(gate: *mut c_void) {
-    // SAFETY: `Gate::close` gave it away for this call.
+    // SAFETY: `close_gate` passed ownership of the box to this single call.
     let gate = unsafe { Box::from_raw(gate.cast::<Receiver<()>>()) };
-    // Opened, or dropped by a test that failed.
+    // Returns when the sender sends, or when a failed test drops it.
     let _ = gate.recv();
 }
 
-/// Keeps a stream from going on.
+/// Blocks a stream until the returned sender sends.
 fn close_gate(stream: &Stream) -> Sender<()> {
     let (opens, gate) = channel();
     let gate = Box::into_raw(Box::new(gate)).cast();
-    // SAFETY: the function takes what it is given, once.
+    // SAFETY: the driver calls `wait_here` once, which takes ownership of `gate`.
     let status = unsafe { driver::cuLaunchHostFunc(stream.handle(), Some(wait_here), gate) };
     assert_eq!(status.unwrap(), OK);
     opens
 }
 
-/// A pool with memory that a stream is to free; the pool is dropped.
+/// Creates and drops a pool with one pending free in each of the streams.
 fn leave(device: &Device, streams: &[&Stream]) {
     let pool = MemoryPool::new(device, &PoolOptions::default()).unwrap();
     pool.set_attribute(PoolAttribute::ReleaseThreshold, u64::MAX)
@@ -46,15 +46,15 @@ fn leave(device: &Device, streams: &[&Stream]) {
     }
 }
 
-/// Does something while a stream is captured, which must not spoil that.
+/// Runs `body` while a stream is captured; the capture must stay valid.
 fn captured(stream: &Stream, body: impl FnOnce()) {
     let mode = CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_GLOBAL;
-    // SAFETY: a live stream.
+    // SAFETY: `stream` is live.
     let status = unsafe { driver::cuStreamBeginCapture(stream.handle(), mode) };
     assert_eq!(status.unwrap(), OK);
     body();
     let mut graph: CUgraph = std::ptr::null_mut();
-    // SAFETY: a live stream and a place for the result; the graph is destroyed once.
+    // SAFETY: `stream` is live and `graph` is valid for the result; the graph is destroyed once.
     unsafe {
         let ended = driver::cuStreamEndCapture(stream.handle(), &mut graph);
         assert_eq!(ended.unwrap(), OK);
@@ -73,7 +73,7 @@ fn pools_are_destroyed_when_their_memory_is_free() {
     );
     assert_eq!(deferred_pool_count(), 0);
 
-    // Nothing to free, or freed already: it is gone at once.
+    // No pending frees: the pool is destroyed at once.
     leave(&device, &[]);
     assert_eq!(deferred_pool_count(), 0);
     let pool = MemoryPool::new(&device, &PoolOptions::default()).unwrap();
@@ -82,12 +82,12 @@ fn pools_are_destroyed_when_their_memory_is_free() {
     drop(pool);
     assert_eq!(deferred_pool_count(), 0);
 
-    // To be freed by streams that wait for something: kept aside, and nobody waits.
+    // Pending frees in blocked streams: destruction is deferred, and dropping the pool does not wait.
     let gate = close_gate(&first);
     leave(&device, &[&first, &second]);
     leave(&device, &[&first]);
     assert_eq!(deferred_pool_count(), 2);
-    // Waits that do not help, the pools that come and go meanwhile, and those that are made from now on.
+    // Waiting for other streams, and creating and dropping other pools, does not change that.
     other.synchronize().unwrap();
     for _ in 0..20 {
         leave(&device, &[]);
@@ -96,13 +96,13 @@ fn pools_are_destroyed_when_their_memory_is_free() {
     assert_eq!(deferred_pool_count(), 2);
     gate.send(()).unwrap();
     first.synchronize().unwrap();
-    // They rest between two looks, unless the device is waited for.
+    // Stream waits check deferred pools only occasionally; a device wait always does.
     for _ in 0..32 {
         other.synchronize().unwrap();
     }
     assert_eq!(deferred_pool_count(), 0);
 
-    // An event and a device are waited for, too.
+    // Waiting for an event or the device also completes the destruction.
     for wait_for_event in [true, false] {
         let gate = close_gate(&first);
         leave(&device, &[&first]);
@@ -115,11 +115,11 @@ fn pools_are_destroyed_when_their_memory_is_free() {
         assert_eq!(deferred_pool_count(), 0);
     }
 
-    // The device's current pool is never one that has ended.
+    // A dropped pool stops being the device's current pool.
     let before = MemoryPool::default_for(&device).unwrap();
     let gate = close_gate(&first);
     let pool = MemoryPool::new(&device, &PoolOptions::default()).unwrap();
-    // SAFETY: a device and a pool of it.
+    // SAFETY: `pool` is a live pool of `device`.
     let status = unsafe { driver::cuDeviceSetMemPool(device.handle(), pool.handle()) };
     assert_eq!(status.unwrap(), OK);
     drop(pool.allocate(64, &first).unwrap());
@@ -130,7 +130,7 @@ fn pools_are_destroyed_when_their_memory_is_free() {
     device.synchronize().unwrap();
     assert_eq!(deferred_pool_count(), 0);
 
-    // The end of a pool is no part of a capture, and does not spoil it, whether it can be destroyed or not.
+    // Dropping a pool, idle or busy, is not captured and does not invalidate a capture.
     let gate = close_gate(&second);
     let idle = MemoryPool::new(&device, &PoolOptions::default()).unwrap();
     let busy = MemoryPool::new(&device, &PoolOptions::default()).unwrap();
@@ -143,10 +143,10 @@ fn pools_are_destroyed_when_their_memory_is_free() {
     device.synchronize().unwrap();
     assert_eq!(deferred_pool_count(), 0);
 
-    // Memory that somebody took by the driver's own calls keeps its pool, until it is freed.
+    // Memory allocated by direct driver calls keeps its pool alive until it is freed.
     let pool = MemoryPool::new(&device, &PoolOptions::default()).unwrap();
     let mut address = 0;
-    // SAFETY: a place for the result, a live pool and a live stream.
+    // SAFETY: `address` is valid for the result; the pool and the stream are live.
     let status =
         unsafe { driver::cuMemAllocFromPoolAsync(&mut address, 64, pool.handle(), other.handle()) };
     assert_eq!(status.unwrap(), OK);
@@ -161,7 +161,7 @@ fn pools_are_destroyed_when_their_memory_is_free() {
     device.synchronize().unwrap();
     assert_eq!(deferred_pool_count(), 0);
 
-    // Threads that end pools and wait, all at once.
+    // Threads drop pools and wait concurrently.
     thread::scope(|scope| {
         for _ in 0..4 {
             scope.spawn(|| {
@@ -183,7 +183,7 @@ fn pools_are_destroyed_when_their_memory_is_free() {
     assert_eq!(deferred_pool_count(), 0);
 }
 
-/// A pool whose memory the same process imports, which drivers of GPUs need not do.
+/// A pool that this process both exports and imports; GPU drivers may refuse that.
 struct Shared {
     theirs: MemoryPool,
     buffers: Vec<DeviceBuffer>,
@@ -200,7 +200,7 @@ impl Shared {
         Some(Shared { theirs, buffers })
     }
 
-    /// The pool's buffers, imported: one for each of these streams, which frees it.
+    /// Imports one buffer for each stream; that stream frees it.
     fn import(&self, streams: &[&Stream]) -> Vec<DeviceBuffer> {
         let pairs = self.buffers.iter().zip(streams);
         pairs
@@ -211,7 +211,7 @@ impl Shared {
             .collect()
     }
 
-    /// Ends the imported pool; the buffers that are left of the other one end when this is dropped.
+    /// Drops the imported pool; returns the remaining buffers of the exported pool.
     fn end(self) -> Vec<DeviceBuffer> {
         self.buffers
     }
@@ -231,7 +231,7 @@ fn imported_pools_are_destroyed_when_their_memory_is_free() {
     };
     let shared = || Shared::new(&device, &other, 3).unwrap();
 
-    // Nothing was ever imported, or what was is free already: it is gone at once.
+    // No imports, or all of them freed: the pool is destroyed at once.
     drop(idle.end());
     let pool = shared();
     drop(pool.import(&[&first, &second, &first]));
@@ -242,7 +242,7 @@ fn imported_pools_are_destroyed_when_their_memory_is_free() {
     drop(rest);
     device.synchronize().unwrap();
 
-    // To be freed by a stream that waits for something: kept aside, and nobody waits.
+    // A pending free in a blocked stream: destruction is deferred, and dropping the pool does not wait.
     let gate = close_gate(&first);
     let mut rest = Vec::new();
     for streams in [[&first, &second, &other], [&second, &first, &other]] {
@@ -254,7 +254,7 @@ fn imported_pools_are_destroyed_when_their_memory_is_free() {
     for _ in 0..40 {
         second.synchronize().unwrap();
     }
-    // Nor do they hold up others.
+    // Deferred pools do not delay the destruction of others.
     drop(shared().end());
     assert_eq!(deferred_pool_count(), 2);
     gate.send(()).unwrap();
@@ -266,7 +266,7 @@ fn imported_pools_are_destroyed_when_their_memory_is_free() {
     drop(rest);
     device.synchronize().unwrap();
 
-    // The next one that is imported is as good as a wait: a process that imports may never wait, nor make pools.
+    // An import also destroys deferred pools: an importing process may never wait or create pools.
     let gate = close_gate(&first);
     let pool = shared();
     drop(pool.import(&[&first]));
@@ -281,12 +281,12 @@ fn imported_pools_are_destroyed_when_their_memory_is_free() {
         thread::yield_now();
     }
     assert_eq!(deferred_pool_count(), 1);
-    // The pool itself is gone by now.
+    // The exported pool is already destroyed, so this import may fail.
     let _ = MemoryPool::import(&device, descriptor.as_fd());
     assert_eq!(deferred_pool_count(), 0);
     drop(rest);
 
-    // Memory that several buffers had is freed with the last of them, after what the others' streams hold.
+    // Memory imported several times is freed with its last buffer, after the pending work of the other streams.
     let gate = close_gate(&first);
     let pool = shared();
     let (slow, fast) = (pool.import(&[&first]), pool.import(&[&second]));
@@ -302,7 +302,7 @@ fn imported_pools_are_destroyed_when_their_memory_is_free() {
     assert_eq!(deferred_pool_count(), 0);
     drop(rest);
 
-    // Neither the end of memory nor that of its pool is a part of a capture, or spoils it.
+    // Dropping imported memory or its pool is not captured and does not invalidate a capture.
     for in_thread in [false, true] {
         let gate = close_gate(&second);
         let (idle, busy) = (shared(), shared());
@@ -329,7 +329,7 @@ fn imported_pools_are_destroyed_when_their_memory_is_free() {
         assert_eq!(deferred_pool_count(), 0);
     }
 
-    // Threads that import, free, end pools and wait, all at once. None of them has a current context.
+    // Threads without a current context import, free, drop pools and wait concurrently.
     thread::scope(|scope| {
         for _ in 0..4 {
             scope.spawn(|| {
@@ -344,7 +344,7 @@ fn imported_pools_are_destroyed_when_their_memory_is_free() {
                     if round % 2 == 0 {
                         mine.synchronize().unwrap();
                     }
-                    // Their maker frees them last.
+                    // The exporter frees its buffers last.
                     mine.wait_for_stream(&yours).unwrap();
                     mine.synchronize().unwrap();
                     drop(rest);

@@ -1,7 +1,7 @@
 //! The crate on the device of this process; `cargo xtask test` uses the CPU device.
 //!
-//! Tests that compile need NVRTC. Where there is none they say so and pass: the library is a prerequisite, not the
-//! thing under test.
+//! Tests that compile need NVRTC. Without it they print a message and pass: the library is a prerequisite, not the
+//! subject of the test.
 
 use std::sync::Arc;
 use std::thread;
@@ -140,7 +140,7 @@ fn wrong_arguments_are_named_before_anything_runs() {
     let stream = device.create_stream().unwrap();
     let out = device.buffer_zeroed::<u32>(1).unwrap();
     let config = LaunchConfig::linear(1, 1);
-    // SAFETY: never launched: there is an argument too few.
+    // SAFETY: never launched: one argument is missing.
     let e = unsafe { kernel.launch(&stream, &config, &(&out,)) }
         .unwrap_err()
         .to_string();
@@ -267,7 +267,7 @@ fn name_expressions_headers_and_both_kinds_of_code() {
             .unwrap();
         let x = device.buffer_from(&[1i32, 2, 3]).unwrap();
         let stream = device.create_stream().unwrap();
-        // SAFETY: three threads, three elements.
+        // SAFETY: each of the three threads accesses one of the three elements.
         unsafe {
             kernel
                 .launch(&stream, &LaunchConfig::linear(1, 3), &(&x, 5i32))

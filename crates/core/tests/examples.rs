@@ -1,6 +1,6 @@
-//! The examples, with sizes for a test: each checks its result against the host.
+//! Runs the examples with small sizes; each checks its result against the host.
 //!
-//! They need NVRTC. Where there is none they say so and pass, as the other tests that compile.
+//! They need NVRTC. Without it they print a message and pass.
 
 use cupyrite::sys::driver::CUresult;
 use cupyrite::{Error, Result};
@@ -83,7 +83,7 @@ fn templates_are_compiled_once() {
 
 #[test]
 fn two_processes_share_memory() {
-    // The second one is this test once more.
+    // The second process runs this same test.
     if let Ok(told) = std::env::var(two_processes::TOLD) {
         return two_processes::second(&told).unwrap();
     }

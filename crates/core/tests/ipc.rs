@@ -1,4 +1,4 @@
-//! Pools, buffers and events between two processes: the test runs itself a second time.
+//! Pools, buffers and events shared by two processes: the test starts itself as the second one.
 
 use std::os::fd::AsFd;
 use std::process::{Command, Stdio};
@@ -9,8 +9,8 @@ use cupyrite::{
     MemoryAccess, MemoryPool, PoolKind, PoolOptions,
 };
 
-/// What the second process is told: the bytes of the buffer's descriptor and of the event's. The pool's descriptor is its
-/// standard input.
+/// Variable with the second process's input: the bytes of the buffer's and the event's descriptors. The pool's file
+/// descriptor is its standard input.
 const TOLD: &str = "CUPYRITE_TEST_IPC";
 
 fn hex(bytes: &[u8]) -> String {
@@ -123,7 +123,7 @@ fn host_memory_is_shared_with_another_process() {
         let kind = PoolKind::Host(Some(0));
         let pool = MemoryPool::import_with_kind(kind, std::io::stdin().as_fd()).unwrap();
         assert_eq!((pool.kind(), pool.device()), (kind, None));
-        // All devices may use it, without having been told so.
+        // All devices have access by default.
         assert_eq!(pool.access(0).unwrap(), MemoryAccess::ReadWrite);
         let buffer = pool
             .import_buffer(&BufferDescriptor { bytes, size }, &stream)
@@ -148,7 +148,7 @@ fn host_memory_is_shared_with_another_process() {
     buffer.fill(FillPattern::U8(5), &stream).unwrap();
     stream.synchronize().unwrap();
     let descriptor = buffer.descriptor().unwrap();
-    // A process does not import what is its own.
+    // A process cannot import its own buffer.
     let own = pool.import_buffer(&descriptor, &stream).unwrap_err();
     assert_eq!(own.status(), Some(CUresult::CUDA_ERROR_INVALID_VALUE));
     let done = Command::new(std::env::current_exe().unwrap())

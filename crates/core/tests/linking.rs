@@ -1,7 +1,7 @@
-//! Object codes, kernels and linking, on the device of this process.
+//! Object code, kernels and linking, on the device of this process.
 //!
-//! Tests that compile or link need NVRTC and nvJitLink. Where there is none they say so and pass: the library is a
-//! prerequisite, not the thing under test.
+//! Tests that compile or link need NVRTC and nvJitLink. Without them they print a message and pass: the libraries are a
+//! prerequisite, not the subject of the test.
 
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -89,7 +89,7 @@ fn shared_kernel() -> Kernel {
         .unwrap()
 }
 
-/// Whether nvJitLink links here.
+/// Whether nvJitLink is available.
 fn has_nvjitlink() -> bool {
     let found = LinkerBackend::choose().unwrap() == LinkerBackend::NvJitLink;
     if !found {
@@ -148,11 +148,11 @@ fn code_is_loaded_once_by_all_threads() {
     let kernel = code.kernel("sum").unwrap();
     drop(code);
     assert_eq!(kernel.params().unwrap().len(), 1);
-    // SAFETY: a live kernel's handle.
+    // SAFETY: `kernel` is live.
     let again = unsafe { Kernel::from_handle(kernel.handle(), None) }.unwrap();
     drop(kernel);
     assert_eq!((again.name(), again.params().unwrap().len()), ("sum", 1));
-    // SAFETY: refused before anything is called.
+    // SAFETY: a null handle is refused before any driver call.
     assert!(unsafe { Kernel::from_handle(std::ptr::null_mut(), None) }.is_err());
 }
 
@@ -253,7 +253,7 @@ fn two_modules_are_linked_and_run() {
     let kernel = code.kernel("square").unwrap();
     let data = device.buffer_from(&[1.0f32, 2.0, 3.0]).unwrap();
     let stream = device.create_stream().unwrap();
-    // SAFETY: the kernel reads and writes as many elements as there are threads, which `data` has.
+    // SAFETY: each thread reads and writes one element; `data` has as many elements as the launch has threads.
     unsafe { kernel.launch(&stream, &LaunchConfig::linear(1, 3), &(&data,)) }.unwrap();
     stream.synchronize().unwrap();
     assert_eq!(data.to_vec().unwrap(), [1.0, 4.0, 9.0]);

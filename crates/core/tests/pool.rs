@@ -107,7 +107,7 @@ fn a_buffer_outlives_its_pool_stream_and_device() {
     let handle = pool.handle();
     assert_eq!(buffer.pool().unwrap().handle(), handle);
     drop(pool);
-    // In a thread where nothing is current.
+    // In a thread without a current context.
     thread::spawn(move || buffer.close(None).unwrap())
         .join()
         .unwrap();
@@ -228,19 +228,19 @@ fn memory_with_one_owned_stream_is_simple() {
     let pool = pool(&device);
     let mut simple = pool.allocate(64, &stream).unwrap();
     assert!(simple.is_simple());
-    // SAFETY: just asked.
+    // SAFETY: `is_simple` was just checked.
     let memory = unsafe { simple.into_simple() };
     assert_ne!(used(&pool), 0);
     memory.free().unwrap();
     stream.synchronize().unwrap();
     assert_eq!(used(&pool), 0);
 
-    // It keeps its pool and its stream.
+    // Simple memory keeps its pool and its stream alive.
     let pool_alone = MemoryPool::new(&device, &PoolOptions::default()).unwrap();
     let stream_alone = device.create_stream().unwrap();
     let mut kept = pool_alone.into_buffer(64, stream_alone).unwrap();
     assert!(kept.is_simple());
-    // SAFETY: just asked.
+    // SAFETY: `is_simple` was just checked.
     unsafe { kept.into_simple() }.free().unwrap();
 
     let mut shared = pool.allocate(64, &stream).unwrap();

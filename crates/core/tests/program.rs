@@ -1,4 +1,4 @@
-//! Programs and what compiles them. Where NVRTC or libNVVM is not installed, its tests say so and pass.
+//! Programs and their compilers. Tests whose compiler (NVRTC or libNVVM) is not installed print a message and pass.
 
 use cupyrite::{
     CodeKind, CompilerBackend, Error, ObjectCode, PchStatus, Program, ProgramOptions, Result,

@@ -26,7 +26,7 @@ fn status(error: &Error) -> Option<CUresult> {
     error.status()
 }
 
-/// A resource of somebody else's: it counts, and leaves the work to a pool.
+/// A custom resource that counts calls and delegates to a pool.
 #[derive(Debug)]
 struct Counting {
     pool: MemoryPool,
@@ -34,7 +34,7 @@ struct Counting {
     freed_on: Mutex<Vec<usize>>,
 }
 
-// SAFETY: the pool's memory.
+// SAFETY: the pool allocates and frees the memory, and upholds the trait's contract.
 unsafe impl MemoryResource for Counting {
     fn allocate(&self, bytes: usize, stream: &Stream) -> Result<CUdeviceptr> {
         let address = MemoryResource::allocate(&self.pool, bytes, stream)?;
@@ -45,7 +45,7 @@ unsafe impl MemoryResource for Counting {
     unsafe fn deallocate(&self, address: CUdeviceptr, bytes: usize, stream: &Stream) -> Result<()> {
         self.live.fetch_sub(bytes, Ordering::Relaxed);
         self.freed_on.lock().unwrap().push(stream.handle() as usize);
-        // SAFETY: the caller's contract.
+        // SAFETY: the caller of `deallocate` upholds its contract.
         unsafe { MemoryResource::deallocate(&self.pool, address, bytes, stream) }
     }
 
@@ -90,7 +90,7 @@ fn a_custom_resource_can_be_used() {
     assert_eq!(resource.live.load(Ordering::Relaxed), 0);
     let handles = vec![stream.handle() as usize, other.handle() as usize];
     assert_eq!(*resource.freed_on.lock().unwrap(), handles);
-    // The buffers were the last to have it.
+    // The buffers held the other references.
     assert_eq!(Arc::strong_count(&resource), 1);
 }
 
@@ -113,11 +113,11 @@ fn the_host_sees_page_locked_memory() {
         buffer.fill(FillPattern::U8(9), &stream).unwrap();
         stream.synchronize().unwrap();
         let place = std::ptr::with_exposed_provenance::<u8>(buffer.address() as usize);
-        // SAFETY: 100 bytes of the host's memory, which nobody writes now.
+        // SAFETY: `place` points to 100 bytes of host memory with no concurrent writer.
         assert_eq!(unsafe { std::slice::from_raw_parts(place, 100) }, [9; 100]);
         buffer.close(None).unwrap();
     }
-    // SAFETY: the driver refuses it.
+    // SAFETY: the driver refuses this address.
     let error = unsafe { HostMemoryResource.deallocate(4096, 1, &stream) }.unwrap_err();
     assert_eq!(status(&error), Some(CUresult::CUDA_ERROR_INVALID_VALUE));
 }
@@ -165,7 +165,7 @@ fn advice_on_managed_memory_is_readable() {
         MemoryLocation::Host,
         MemoryLocation::Host,
     ];
-    // SAFETY: nobody reads them before they are written.
+    // SAFETY: the ranges are not read before they are written.
     unsafe { managed::discard_and_prefetch_async(&ranges, &places, &stream).unwrap() };
     stream.synchronize().unwrap();
     let there = Some(MemoryLocation::Device(0));
@@ -201,11 +201,11 @@ fn a_batch_of_copies_is_one_call() {
     let mut overlapped = CopyOptions::default();
     overlapped.prefer_overlap_with_compute = true;
     let each = [CopyOptions::default(), CopyOptions::default(), overlapped];
-    // The per-thread default stream is that of the current context.
+    // The per-thread default stream belongs to the current context.
     let _entered = device.enter().unwrap();
     for options in [&each[..1], &each[..]] {
         for stream in [&stream, &Stream::per_thread_default()] {
-            // SAFETY: as many bytes on both sides, which live until the stream has copied them.
+            // SAFETY: source and destination sizes match, and both live until the stream is synchronized.
             unsafe { copy_batch_async(&copies, options, stream).unwrap() };
             stream.synchronize().unwrap();
         }

@@ -132,7 +132,7 @@ fn a_foreign_stream_keeps_its_owner() {
     let stream = device().create_stream().unwrap();
     let handle = stream.handle();
     let owner = Owner(stream, gone.clone());
-    // SAFETY: the owner owns the stream.
+    // SAFETY: `owner` keeps the stream alive.
     let foreign = unsafe { Stream::from_handle_with_owner(handle, owner) };
     assert!(!foreign.is_owned());
     assert_eq!(foreign.context().unwrap().device(), device());
@@ -183,7 +183,7 @@ fn events_that_cannot_be_timed_are_explained() {
 
 #[test]
 fn errors_begin_with_the_status() {
-    // SAFETY: a handle that no driver gives; the CPU device, which looks at what it gets, is asked, a GPU is not.
+    // SAFETY: only the CPU device, which validates handles, gets this invalid handle; a GPU driver never sees it.
     let nobody = unsafe { Stream::from_handle(std::ptr::without_provenance_mut(0x7ff0)) };
     if !device().name().unwrap().starts_with("CPU") {
         return;
@@ -232,7 +232,7 @@ fn a_default_stream_can_be_bound_to_a_device() {
                 (bound.default_device(), stream.default_device()),
                 (Some(device), None)
             );
-            // Nothing is current on this thread: only the bound one says where it is.
+            // No context is current on this thread: only the bound stream has one.
             assert!(stream.context().is_err());
             assert_eq!(bound.context().unwrap().device(), device);
             let event = bound.record().unwrap();
@@ -274,7 +274,7 @@ fn exactly_one_clone_is_the_last() {
             }
             drop((stream, event));
         });
-        // Where the clone of this thread was the last one, nobody else was told.
+        // At most one clone of each handle is the last; zero if the clones of this thread were.
         assert!(last.load(Ordering::Relaxed) <= 2);
     }
     let (stream, other) = (
@@ -287,8 +287,8 @@ fn exactly_one_clone_is_the_last() {
     let handle = stream.handle();
     assert!(stream.into_unique().is_some());
     assert_ne!(handle, other.handle());
-    // Those of somebody else end nothing.
-    // SAFETY: the stream lives.
+    // Borrowed and default streams never become unique: they destroy nothing.
+    // SAFETY: `other` is live.
     let foreign = unsafe { Stream::from_handle(other.handle()) };
     assert!(foreign.into_unique().is_none());
     assert!(Stream::legacy_default().into_unique().is_none());

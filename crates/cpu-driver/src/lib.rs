@@ -17,7 +17,7 @@ mod unwinding;
 include!(concat!(env!("OUT_DIR"), "/entries.rs"));
 
 unsafe extern "C" {
-    /// Target of each exported symbol, in the order of `NAMES`.
+    /// Target of each exported symbol, in the same order as `NAMES`.
     static mut cupyrite_entry_table: [*const c_void; NAMES.len()];
 }
 

@@ -477,7 +477,7 @@ impl AddressSpace {
         whole.contains(addr, len).then_some(whole)
     }
 
-    /// Changes which devices may access the region that starts at `base`; false if there is none.
+    /// Changes which devices may access the region that starts at `base`; false if no region starts there.
     pub fn set_reach(&self, base: u64, reach: Reach) -> bool {
         let mut regions = self.regions.write();
         let Some(entry) = regions.get_mut(&base) else {

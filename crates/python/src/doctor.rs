@@ -1,4 +1,4 @@
-//! The doctor's entry for `python -m cupyrite`: takes what only the interpreter knows, gives back text.
+//! The doctor for `python -m cupyrite`: takes the facts that only the interpreter knows, returns text.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -6,7 +6,7 @@ use std::time::Duration;
 use cupyrite::doctor::{Facts, Interpreter, Style, examine};
 use pyo3::prelude::*;
 
-/// Adds the function below.
+/// Adds `doctor` to the module.
 pub fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(doctor, module)?)
 }
@@ -63,7 +63,7 @@ fn doctor(
     })
 }
 
-/// An entry of the dictionary, if it is there and of that kind.
+/// An entry of the dictionary, if it exists and has this type.
 fn get<T>(facts: &Bound<'_, PyAny>, name: &str) -> Option<T>
 where
     T: for<'a, 'py> FromPyObject<'a, 'py>,
@@ -71,7 +71,7 @@ where
     facts.get_item(name).ok()?.extract().ok()
 }
 
-/// The elements of a list that are of that kind.
+/// The elements of a list that have this type.
 fn list<T>(facts: &Bound<'_, PyAny>, name: &str) -> Vec<T>
 where
     T: for<'a, 'py> FromPyObject<'a, 'py>,

@@ -1,4 +1,4 @@
-//! What Cupyrite tells about itself: the device and why it was chosen, and where libraries come from.
+//! Information about Cupyrite: why it chose the device, where libraries were loaded from, addresses of their functions.
 
 use cupyrite_sys::loader::{self, CudaLibrary, LoadErrorKind};
 use pyo3::exceptions::PyValueError;
@@ -11,9 +11,9 @@ use crate::cpython::R;
 use crate::pathfinder::FileName;
 use crate::site_packages;
 
-/// Adds the functions below, and hands the places where packages are installed to the search for libraries.
+/// Adds the functions below, and passes the site-packages folders to the search for libraries.
 pub fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    // Only the words: a look at the folders is taken when a library is needed.
+    // Reads settings only; the folders are read when a library is needed.
     site_packages::refresh(module.py());
     module.add_function(wrap_pyfunction!(device_reason, module)?)?;
     module.add_function(wrap_pyfunction!(internal_errors, module)?)?;
@@ -46,7 +46,7 @@ fn library_path(name: &str) -> Option<FileName> {
 #[pyfunction]
 fn internal_errors(py: Python<'_>) -> PyResult<(Py<PyAny>, Py<PyAny>)> {
     let class = |made: crate::cpython::R<*mut pyo3::ffi::PyObject>| match made {
-        // SAFETY: the class is live and kept for ever.
+        // SAFETY: `errors` creates the class once and never frees it.
         Ok(class) => Ok(unsafe { Bound::from_borrowed_ptr(py, class) }.unbind()),
         Err(_) => Err(PyErr::fetch(py)),
     };

@@ -1,10 +1,10 @@
 //! The extension module behind the Python packages: `cupyrite._native`.
 //!
-//! Belongs here: `cuda.bindings` ([`bindings`]: descriptors become Python functions; [`types`]: enums, handles, structs),
-//! the classes of `cuda.core` ([`mod@core`]) and what they need of CPython ([`cpython`]). Does not belong here: anything
-//! that a Rust program could use without Python.
+//! Belongs here: `cuda.bindings` ([`bindings`]: Python functions built from descriptors; [`types`]: enums, handles,
+//! structs), the classes of `cuda.core` ([`mod@core`]) and their CPython layer ([`cpython`]). Does not belong here:
+//! anything that a Rust program could use without Python.
 //!
-//! The bindings are data: `generated/` holds descriptors, and hand-written code reads them.
+//! The bindings are data: `generated/` holds the descriptors, and hand-written code interprets them.
 
 mod bindings;
 mod core;

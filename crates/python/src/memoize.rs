@@ -1,9 +1,9 @@
-//! Functions that remember what they found: the part of `cuda.pathfinder`'s caches that runs at every call.
+//! Memoizing functions: the fast path of `cuda.pathfinder`'s caches.
 //!
-//! `functools.cache` would do for one thread. It would let two threads search for the same library at the same
-//! time and hand out different objects, it would remember that something was not found, it would keep a result
-//! twice if the name is once given by keyword, and importing `functools` costs as much as all of `cuda.pathfinder`
-//! may. What is rare is written in Python (`miss` below); a call that finds its name in the dict ends here.
+//! `functools.cache` works for one thread only: two threads could search for the same library at the same time and
+//! return different objects. It also caches negative results, caches a result twice if the name is passed once by
+//! position and once by keyword, and importing `functools` takes as long as all of `cuda.pathfinder` may take. Cache
+//! hits are answered here; the slow path (`miss` below) is written in Python.
 
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::sync::atomic::AtomicPtr;
@@ -21,23 +21,24 @@ type VectorCall = unsafe extern "C" fn(
     *mut ffi::PyObject,
 ) -> *mut ffi::PyObject;
 
-/// One such function. C reads the vectorcall pointer, the attributes and the count at the offsets the type declares.
+/// A memoizing function. CPython reads the vectorcall pointer, the attributes, the weak references and the hit count at
+/// the offsets that the type declares.
 #[repr(C)]
 struct Memoized {
     base: ffi::PyObject,
     vectorcall: VectorCall,
-    /// What `functools.update_wrapper` would set, and the functions that look after the memory.
+    /// The instance dict: the attributes that `functools.update_wrapper` sets, and the cache management functions.
     attributes: *mut ffi::PyObject,
     weakrefs: *mut ffi::PyObject,
-    /// A dict: what is remembered, by name; by `None` where there is no parameter.
+    /// The cache: a dict by name, or by `None` for a function without a parameter.
     values: *mut ffi::PyObject,
-    /// Called where nothing is remembered, with the arguments as they were given.
+    /// Called for a cache miss, with the original arguments.
     miss: *mut ffi::PyObject,
-    /// Calls that were answered from the dict. Threads of an interpreter without a GIL may lose some.
+    /// Number of cache hits. Without the GIL, concurrent calls may lose increments.
     hits: ffi::Py_ssize_t,
 }
 
-/// Adds the function that makes such functions.
+/// Adds `memoize` to the module.
 ///
 /// # Errors
 ///
@@ -55,12 +56,12 @@ fn memoize(
 ) -> PyResult<Py<PyAny>> {
     let make = || {
         let ty = memoized_type()?;
-        // SAFETY: the type's basic size is that of `Memoized`; the allocation is zeroed and has its head set,
-        // and all null means: no attributes, no weak references yet.
+        // SAFETY: `make_type` gave the type the basic size of `Memoized`. The allocation is zeroed except for the object
+        // header, and null is valid for `attributes` and `weakrefs`.
         let object = unsafe { Owned::take(ffi::PyType_GenericAlloc(ty, 0)) }?;
         let fields = object.ptr().cast::<Memoized>();
-        // SAFETY: as above. The references go to the object, which is itself kept for ever (one reference more), so
-        // that the type needs neither a destructor nor a part in garbage collection: there are six of them.
+        // SAFETY: as above. The object owns the references. It is never freed (one extra reference), so the type needs
+        // neither a destructor nor garbage collection support. There are only six such objects.
         unsafe {
             (&raw mut (*fields).vectorcall).write(vectorcall);
             (&raw mut (*fields).values).write(values.into_ptr());
@@ -71,26 +72,26 @@ fn memoize(
     };
     let made: R<Owned> = make();
     match made {
-        // SAFETY: a new reference, handed over.
+        // SAFETY: `into_ptr` transfers a new reference.
         Ok(object) => Ok(unsafe { Bound::from_owned_ptr(py, object.into_ptr()) }.unbind()),
         Err(Raised) => Err(PyErr::fetch(py)),
     }
 }
 
-/// What is remembered for a name, as a new reference; null (and no exception) if nothing is.
+/// Looks a name up in the cache. Returns a new reference, or null without an exception for a miss.
 ///
 /// # Safety
 ///
-/// `function` is an instance of the type, `name` a live object that hashes without running Python code.
+/// `function` is an instance of the type. `name` is a live object whose hash runs no Python code.
 #[inline]
 unsafe fn recall(function: *mut ffi::PyObject, name: *mut ffi::PyObject) -> *mut ffi::PyObject {
     let this = function.cast::<Memoized>();
-    // SAFETY: the dict lives as long as the function. The reference it lends is counted before anything else runs;
-    // without a GIL, values that were once found stay alive, because `miss` never replaces one.
+    // SAFETY: the function owns the dict. The borrowed reference becomes an owned one before any other code runs.
+    // Without the GIL, cached values stay alive, because `miss` never replaces one.
     unsafe {
         let found = ffi::PyDict_GetItemWithError((*this).values, name);
         if found.is_null() {
-            // Looking a str or None up does not fail.
+            // The lookup of a `str` or `None` does not fail.
             ffi::PyErr_Clear();
         } else {
             ffi::Py_IncRef(found);
@@ -106,9 +107,10 @@ unsafe extern "C" fn vectorcall(
     nargsf: usize,
     kwnames: *mut ffi::PyObject,
 ) -> *mut ffi::PyObject {
-    // The top bit only says that the place before the arguments may be used.
+    // Mask out `PY_VECTORCALL_ARGUMENTS_OFFSET`, the top bit.
     let nargs = nargsf & (usize::MAX >> 1);
-    // SAFETY: the protocol gives an instance and as many arguments as it says, on an attached thread.
+    // SAFETY: by the vectorcall protocol, `callable` is an instance, `args` holds the arguments that `nargsf` and
+    // `kwnames` count, and this thread is attached.
     unsafe {
         if kwnames.is_null() && nargs <= 1 {
             let name = if nargs == 1 { *args } else { ffi::Py_None() };
@@ -141,13 +143,13 @@ unsafe extern "C" fn vectorcall(
     }
 }
 
-/// `tp_call`, for callers that have a tuple and a dict. `miss` looks into the memory again.
+/// `tp_call`, for callers that pass a tuple and a dict. `miss` checks the cache again.
 unsafe extern "C" fn tp_call(
     callable: *mut ffi::PyObject,
     args: *mut ffi::PyObject,
     kwargs: *mut ffi::PyObject,
 ) -> *mut ffi::PyObject {
-    // SAFETY: the protocol gives an instance, a tuple, and null or a dict.
+    // SAFETY: by the protocol of `tp_call`, the arguments are an instance, a tuple, and null or a dict.
     guard(|| unsafe { call_miss(callable, args, kwargs) })
 }
 
@@ -156,24 +158,24 @@ unsafe fn call_miss(
     args: *mut ffi::PyObject,
     kwargs: *mut ffi::PyObject,
 ) -> R<Owned> {
-    // SAFETY: called with an instance, a tuple, and null or a dict.
+    // SAFETY: the callers pass an instance, a tuple, and null or a dict. `miss` is never null after `memoize`.
     unsafe {
         let miss = (*function.cast::<Memoized>()).miss;
         Owned::take(ffi::PyObject_Call(miss, args, kwargs))
     }
 }
 
-/// A global name: pickle and copy give back the same object.
+/// `__reduce__`: returns the global name, so that `pickle` and `copy` return the same object.
 unsafe extern "C" fn reduce(
     object: *mut ffi::PyObject,
     _: *mut ffi::PyObject,
 ) -> *mut ffi::PyObject {
-    // SAFETY: a live object.
+    // SAFETY: CPython passes a live object.
     unsafe { ffi::PyObject_GetAttrString(object, c"__qualname__".as_ptr()) }
 }
 
 unsafe extern "C" fn repr(object: *mut ffi::PyObject) -> *mut ffi::PyObject {
-    // SAFETY: called with an instance.
+    // SAFETY: CPython passes a live instance to `tp_repr`.
     let this = unsafe { Obj::new(object) };
     guard(|| {
         let name = this.attribute(c"__qualname__")?;
@@ -182,14 +184,14 @@ unsafe extern "C" fn repr(object: *mut ffi::PyObject) -> *mut ffi::PyObject {
     })
 }
 
-/// Functions are found on classes as they are: they do not bind. Having this makes `inspect` and `pydoc` take them
-/// for what they are, routines.
+/// `__get__`: returns the function itself, which does not bind to instances. With this slot, `inspect` and `pydoc` treat
+/// these objects as routines.
 unsafe extern "C" fn descr_get(
     object: *mut ffi::PyObject,
     _: *mut ffi::PyObject,
     _: *mut ffi::PyObject,
 ) -> *mut ffi::PyObject {
-    // SAFETY: called with an instance.
+    // SAFETY: CPython passes a live instance to `tp_descr_get`.
     unsafe { Obj::new(object) }.owned().into_ptr()
 }
 
@@ -203,7 +205,7 @@ fn member(name: &'static CStr, offset: usize, flags: c_int) -> ffi::PyMemberDef 
     }
 }
 
-/// The type of these functions, made on first use.
+/// The type of memoizing functions, created on first use.
 fn memoized_type() -> R<*mut ffi::PyTypeObject> {
     static TYPE: AtomicPtr<ffi::PyTypeObject> = AtomicPtr::new(std::ptr::null_mut());
     crate::cpython::once(&TYPE, make_type)
@@ -211,7 +213,7 @@ fn memoized_type() -> R<*mut ffi::PyTypeObject> {
 
 fn make_type() -> R<Owned> {
     let at = |name, offset| member(name, offset, ffi::Py_READONLY);
-    // Tables that the type points at for as long as it lives.
+    // The immortal type points at these tables.
     let members = Box::leak(Box::new([
         at(
             c"__vectorcalloffset__",
@@ -226,7 +228,7 @@ fn make_type() -> R<Owned> {
             std::mem::offset_of!(Memoized, weakrefs),
         ),
         member(c"hits", std::mem::offset_of!(Memoized, hits), 0),
-        // SAFETY: all null ends the table.
+        // SAFETY: all-zero is a valid `PyMemberDef`; CPython defines it as the end of the table.
         unsafe { std::mem::zeroed() },
     ]));
     let methods = Box::leak(Box::new([
@@ -253,11 +255,12 @@ fn make_type() -> R<Owned> {
         name: c"cupyrite._native.memoized_function".as_ptr(),
         basicsize: c_int::try_from(size_of::<Memoized>()).unwrap_or(0),
         itemsize: 0,
-        // The flags are bits 7 (no instances from Python), 8 (immutable), 11 (vectorcall; not in the limited API's
-        // headers before 3.12, but the same in every version).
+        // Flags: bit 7 (no instantiation from Python), bit 8 (immutable), bit 11 (vectorcall: missing from the limited
+        // API's headers before 3.12, but the same bit in every version).
         flags: u32::try_from(ffi::Py_TPFLAGS_DEFAULT).unwrap_or(0) | 1 << 7 | 1 << 8 | 1 << 11,
         slots: slots.as_mut_ptr(),
     };
-    // SAFETY: the spec and its tables are well-formed; the spec itself is only read during the call.
+    // SAFETY: the spec and its tables are well-formed. The leaked tables outlive the type; CPython reads the spec only
+    // during the call.
     Owned::take(unsafe { ffi::PyType_FromSpec(&raw mut spec) })
 }

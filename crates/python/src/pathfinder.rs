@@ -1,8 +1,8 @@
-//! What `cuda.pathfinder` is made of: its exceptions, and its searches in Rust.
+//! The native part of `cuda.pathfinder`: its exceptions and searches.
 //!
-//! The exceptions live here, not in the Python package, so that `cuda.bindings` raises them without importing it.
-//! Belongs here: turning what [`cupyrite_pathfinder`] answers into Python objects. Does not belong here: any rule
-//! about where something is looked for.
+//! The exceptions are defined here, not in the Python package, so that `cuda.bindings` raises them without importing it.
+//! Belongs here: converting the results of [`cupyrite_pathfinder`] to Python objects. Does not belong here: rules about
+//! search locations.
 
 use std::ffi::CStr;
 use std::os::unix::ffi::OsStrExt;
@@ -25,17 +25,17 @@ use crate::site_packages;
 /// An exception class of `cuda.pathfinder`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Class {
-    /// A library that is nowhere.
+    /// A library was not found.
     DynamicLibNotFound,
-    /// A name that no library has.
+    /// No library has this name.
     DynamicLibUnknown,
-    /// A library that does not exist for this platform.
+    /// The library does not exist for this platform.
     DynamicLibNotAvailable,
-    /// A bitcode library that is nowhere.
+    /// A bitcode library was not found.
     BitcodeLibNotFound,
-    /// A static library that is nowhere.
+    /// A static library was not found.
     StaticLibNotFound,
-    /// A name that no tool has.
+    /// No tool has this name.
     UnsupportedBinary,
 }
 
@@ -46,7 +46,7 @@ struct Row {
     doc: &'static CStr,
 }
 
-/// In the order of [`Class`], bases first.
+/// The rows are sorted as in [`Class`], bases first.
 const CLASSES: [Row; 6] = [
     Row {
         class: Class::DynamicLibNotFound,
@@ -99,7 +99,7 @@ static MADE: [AtomicPtr<ffi::PyObject>; CLASSES.len()] =
     [const { AtomicPtr::new(std::ptr::null_mut()) }; CLASSES.len()];
 
 impl Class {
-    /// The class, kept for ever. It is there once the module has been imported, which is before anybody can ask.
+    /// The class, which is never freed. `init` creates it when the module is imported, before any use.
     pub fn get(self) -> *mut ffi::PyObject {
         let class = MADE[self as usize].load(Ordering::Acquire);
         assert!(!class.is_null(), "the exceptions are made with the module");
@@ -107,7 +107,7 @@ impl Class {
     }
 
     fn error(self, py: Python<'_>, message: String) -> PyErr {
-        // SAFETY: a live class, and it is kept for ever.
+        // SAFETY: `get` returns a live class, which is never freed.
         let class = unsafe { Bound::from_borrowed_ptr(py, self.get()) };
         match class.cast_into::<PyType>() {
             Ok(class) => PyErr::from_type(class, message),
@@ -124,11 +124,12 @@ impl Class {
 pub fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
     let py = module.py();
     for row in &CLASSES {
-        // SAFETY: the built-in classes are immortal and ours are kept; names and texts end with a nul.
+        // SAFETY: the built-in classes are immortal, and `MADE` keeps the base classes alive. Names and texts end with a
+        // nul.
         let made = unsafe {
             let base = match row.base {
                 Some(base) => base.get(),
-                // As every error about a name that does not exist.
+                // Unknown static and bitcode libraries raise `ValueError` too.
                 None if row.class == Class::UnsupportedBinary => ffi::PyExc_ValueError,
                 None => ffi::PyExc_RuntimeError,
             };
@@ -140,10 +141,10 @@ pub fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
             ))
         }
         .map_err(|Raised| PyErr::fetch(py))?;
-        // SAFETY: a live object.
+        // SAFETY: `made` owns the class and keeps it alive.
         let class = unsafe { Bound::from_borrowed_ptr(py, made.ptr()) };
         module.add(class.getattr("__name__")?.cast_into::<PyString>()?, class)?;
-        // One reference more, for ever.
+        // `MADE` keeps this reference and never releases it.
         MADE[row.class as usize].store(made.into_ptr(), Ordering::Release);
     }
     module.add_function(wrap_pyfunction!(find_names, module)?)?;
@@ -155,10 +156,10 @@ pub fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(find_bitcode_library, module)?)
 }
 
-/// Sets the exception for a library that could not be loaded; `message` is all that is to be said.
+/// Sets the exception for a library that could not be loaded. `message` is the complete text.
 ///
-/// A file that is there and does not load is not "not found": it raises `RuntimeError` itself, because of an
-/// `OSError`, so that programs which go on without a library that is not installed do not pass over a broken one.
+/// A file that exists but does not load (`failed`) raises `RuntimeError` itself, caused by an `OSError`. Programs that
+/// tolerate a library that is not installed therefore do not ignore a broken one.
 pub fn raise(py: Python<'_>, failed: bool, message: String) -> Raised {
     cpython::set(error(py, Class::DynamicLibNotFound, failed, message))
 }
@@ -185,7 +186,7 @@ fn load_error(py: Python<'_>, error_: &LoadError) -> PyErr {
     error(py, class, failed, error_.to_string())
 }
 
-/// A path as Python writes it: a `str` from which the encoding of this process's locale gives back the same bytes.
+/// A path as Python represents it: a `str` in the file system encoding, which round-trips to the same bytes.
 pub struct FileName(pub PathBuf);
 
 impl<'py> IntoPyObject<'py> for FileName {
@@ -200,7 +201,7 @@ impl<'py> IntoPyObject<'py> for FileName {
             ffi::PyUnicode_DecodeFSDefaultAndSize(bytes.as_ptr().cast(), bytes.len().cast_signed())
         };
         match Owned::take(made) {
-            // SAFETY: a new reference, handed over.
+            // SAFETY: `into_ptr` transfers a new reference.
             Ok(made) => Ok(unsafe { Bound::from_owned_ptr(py, made.into_ptr()) }),
             Err(Raised) => Err(PyErr::fetch(py)),
         }
@@ -314,7 +315,7 @@ fn find_bitcode_library(
         .map_err(|error| archive_error(py, Class::BitcodeLibNotFound, &error))
 }
 
-/// Runs a search while other threads go on.
+/// Runs a search without the GIL.
 fn find<T: Send>(
     py: Python<'_>,
     name: &Bound<'_, PyString>,

@@ -1,8 +1,8 @@
-//! Where this interpreter has Python packages installed: the roots in which wheels of NVIDIA's are looked for.
+//! The folders in which this interpreter has packages installed: the roots of the search for NVIDIA's wheels.
 //!
-//! Only words are read here (`sys.path`, what `site` says, `PYTHONPATH`), never the file system: what lies in those
-//! folders is looked at when something is needed. The folder of the script and the working directory are no roots,
-//! although Python imports from them: a file that happens to lie there must not become a library of the process.
+//! Reads settings only (`sys.path`, `site`, `PYTHONPATH`), never the file system; the search reads the folders when a
+//! library is needed. The script's folder and the working directory are not roots, although Python imports from them:
+//! the process must not load a library that happens to lie there.
 
 use std::collections::HashSet;
 use std::ffi::OsString;
@@ -11,19 +11,19 @@ use std::path::{Component, Path, PathBuf};
 use pyo3::prelude::*;
 use pyo3::types::PyString;
 
-/// Reads the roots anew and hands them to the search, for those that start one.
+/// Computes the roots again and passes them to the search. Call it before each search.
 ///
-/// Programs change `sys.path` while they run, so this comes before each search. Nothing in here can fail: whatever
-/// a program made of `sys.path` or `site`, what cannot be read is left out.
+/// Programs change `sys.path` at run time. This function never fails: it skips whatever it cannot read in `sys.path`
+/// or `site`.
 pub fn refresh(py: Python<'_>) {
     cupyrite_pathfinder::set_site_packages(roots(py));
 }
 
-/// The roots, in the order in which Python imports from them; those that are not on `sys.path` come last.
+/// The roots, in the order of `sys.path`; those not on `sys.path` come last.
 ///
-/// A folder is one if `site` says so, if `PYTHONPATH` names it, if this package was imported from it
-/// (`pip install --target`, frozen programs), or if a program put it on `sys.path` and its name is the usual one
-/// (`site-packages`, `dist-packages`).
+/// A folder is a root if `site` reports it, if `PYTHONPATH` names it, if this package was imported from it
+/// (`pip install --target`, frozen programs), or if the program put it on `sys.path` and it is named `site-packages` or
+/// `dist-packages`.
 fn roots(py: Python<'_>) -> Vec<PathBuf> {
     let Ok(sys) = py.import("sys") else {
         return Vec::new();
@@ -43,8 +43,8 @@ fn roots(py: Python<'_>) -> Vec<PathBuf> {
     }
     known.retain(|root| root.is_absolute());
     let named: HashSet<&PathBuf> = known.iter().collect();
-    // Python puts three folders on `sys.path` by itself that are no roots whatever their names: that of the script,
-    // the working directory, and what becomes of relative entries of `PYTHONPATH`.
+    // Python itself puts three kinds of folders on `sys.path` that are never roots, whatever their names: the script's
+    // folder, the working directory, and the resolved relative entries of `PYTHONPATH`.
     let script = module("__main__").and_then(|main| folder(&main.getattr("__file__").ok()?));
     let working = std::env::current_dir().ok();
     let by_itself = |entry: &Path| {
@@ -64,7 +64,7 @@ fn roots(py: Python<'_>) -> Vec<PathBuf> {
         .collect()
 }
 
-/// What the module `site`, which is there unless the interpreter was started with `-S`, calls site-packages.
+/// The folders that the module `site` calls site-packages. With `-S`, the interpreter does not import `site`.
 fn said_by_site(site: &Bound<'_, PyAny>, known: &mut Vec<PathBuf>) {
     let all = site
         .call_method0("getsitepackages")
@@ -72,7 +72,7 @@ fn said_by_site(site: &Bound<'_, PyAny>, known: &mut Vec<PathBuf>) {
     if let Ok(all) = all {
         known.extend(all.flatten().filter_map(|entry| folder(&entry)));
     }
-    // None or False: not wanted (`-s`, `-I`, a virtual environment without the system's packages).
+    // None or False: disabled (`-s`, `-I`, a virtual environment without the system's packages).
     let enabled = site.getattr("ENABLE_USER_SITE");
     if enabled.is_ok_and(|enabled| enabled.is_truthy().unwrap_or(false)) {
         let user = site.call_method0("getusersitepackages");
@@ -80,7 +80,7 @@ fn said_by_site(site: &Bound<'_, PyAny>, known: &mut Vec<PathBuf>) {
     }
 }
 
-/// The absolute entries of `sys.path`. Anything can have been put there.
+/// The absolute entries of `sys.path`. Programs may put objects of any type there.
 fn entries(sys: &Bound<'_, PyModule>) -> Vec<PathBuf> {
     let Ok(path) = sys.getattr("path").and_then(|path| path.try_iter()) else {
         return Vec::new();
@@ -91,8 +91,8 @@ fn entries(sys: &Bound<'_, PyModule>) -> Vec<PathBuf> {
         .collect()
 }
 
-/// The entries of `PYTHONPATH`, unless the interpreter was told to pass over it (`-E`, `-I`). Of a relative one only
-/// the end counts, behind `..`.
+/// The entries of `PYTHONPATH`, unless the interpreter ignores it (`-E`, `-I`). A relative entry is reduced to the part
+/// after `..`.
 fn python_path(sys: &Bound<'_, PyModule>) -> Vec<PathBuf> {
     let ignored = sys
         .getattr("flags")
@@ -101,7 +101,7 @@ fn python_path(sys: &Bound<'_, PyModule>) -> Vec<PathBuf> {
     match std::env::var_os("PYTHONPATH") {
         Some(value) if !ignored.unwrap_or(false) => std::env::split_paths(&value)
             .map(|entry| plain(&entry))
-            // The working directory itself, or one above it.
+            // Skips the working directory and its parents.
             .filter(|entry| entry.file_name().is_some())
             .collect(),
         _ => Vec::new(),
@@ -114,14 +114,14 @@ fn folder_of(package: &Bound<'_, PyAny>) -> Option<PathBuf> {
     Some(folder(&path)?.parent()?.to_owned())
 }
 
-/// The folder that a `str` names; `None` for any other object, which Python does not import from either.
+/// The folder that a `str` names; `None` for any other object, from which Python does not import either.
 fn folder(entry: &Bound<'_, PyAny>) -> Option<PathBuf> {
     let entry = entry.cast::<PyString>().ok()?;
     let entry: OsString = entry.extract().ok()?;
     Some(plain(Path::new(&entry)))
 }
 
-/// The path without `.`, `..` and doubled slashes, as `site` writes the entries of `sys.path`.
+/// The path without `.`, `..` and repeated slashes, as `site` normalizes the entries of `sys.path`.
 fn plain(path: &Path) -> PathBuf {
     let mut plain = PathBuf::new();
     for component in path.components() {
@@ -136,7 +136,7 @@ fn plain(path: &Path) -> PathBuf {
     plain
 }
 
-/// Whether this is the name of folders in which packages are installed (`dist-packages` on Debian).
+/// Whether the folder has the usual name for installed packages (`dist-packages` on Debian).
 fn usual_name(entry: &Path) -> bool {
     entry
         .file_name()

@@ -62,7 +62,7 @@ pub(crate) fn device(ordinal: i32) -> Res<CUdevice> {
     Ok(device)
 }
 
-/// The driver's current context as a number; 0 if there is none.
+/// The driver's current context as a number; 0 if no context is current.
 fn driver_current() -> Res<usize> {
     ready()?;
     let mut context: CUcontext = std::ptr::null_mut();

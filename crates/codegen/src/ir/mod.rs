@@ -18,7 +18,7 @@ pub use raising::*;
 /// The input of the back ends.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Api {
-    /// One entry per C library, in the order of `sources::SOURCES`.
+    /// One entry per C library, in the same order as `sources::SOURCES`.
     pub libraries: Vec<LibraryApi>,
 }
 
@@ -319,7 +319,7 @@ pub struct Function {
     pub base: String,
     /// Exported symbol, e.g. `cuMemAlloc_v2`.
     pub symbol: String,
-    /// CUDA version of this ABI from the `PFN_*_vNNNNN` typedefs, e.g. 3020; 0 where there is none (NVRTC).
+    /// CUDA version of this ABI from the `PFN_*_vNNNNN` typedefs, e.g. 3020; 0 for libraries without them (NVRTC).
     pub abi_version: u32,
     /// Exported symbol of the per-thread-default-stream variant, e.g. `cuMemcpyHtoD_v2_ptds`.
     pub per_thread_symbol: Option<String>,

@@ -33,7 +33,7 @@ pub enum Internal {
     Versions,
 }
 
-/// The libraries, in the order of the IR.
+/// The libraries, in the same order as the IR.
 pub const SOURCES: &[Source] = &[
     Source {
         name: "driver",

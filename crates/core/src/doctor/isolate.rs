@@ -77,7 +77,7 @@ fn in_thread(deadline: Duration) -> Outcome {
     let thread = std::thread::Builder::new()
         .name("cupyrite-doctor".to_owned())
         .spawn(move || {
-            // The receiver is gone after the deadline.
+            // Sending fails after the deadline, when the receiver is dropped.
             probe::run(&mut |message| drop(send.send(message)));
         });
     if let Err(error) = thread {
@@ -142,7 +142,7 @@ mod child {
                 let mut outcome = Outcome::new(false);
                 let in_time = listen(read, deadline, &mut outcome);
                 if !in_time {
-                    // SAFETY: the child is this process's own and not waited for yet, so the number is its.
+                    // SAFETY: the child has not been reaped yet, so the PID still identifies it.
                     unsafe { libc::kill(child, libc::SIGKILL) };
                 }
                 let status = wait(child, if in_time { deadline } else { GRACE });
@@ -157,8 +157,8 @@ mod child {
     }
 
     fn after_fork_in_child(write: OwnedFd, said: &OwnedFd) -> ! {
-        // SAFETY: plain system calls with valid arguments, on descriptors that this process owns. Signals get back
-        // their default, so that Python's handlers (or faulthandler's) do not run in the copy.
+        // SAFETY: plain system calls with valid arguments, on descriptors that this process owns. Signals get their
+        // default handler, so that Python's handlers (or faulthandler's) do not run in the copy.
         unsafe {
             for signal in [
                 libc::SIGINT,
@@ -193,7 +193,7 @@ mod child {
                 }
             });
         }));
-        // SAFETY: leaves at once: neither the parent's exit handlers nor its buffers are the child's business.
+        // SAFETY: `_exit` terminates at once, without running the parent's exit handlers or flushing its buffers.
         unsafe { libc::_exit(if work.is_ok() { 0 } else { 101 }) }
     }
 
@@ -238,7 +238,7 @@ mod child {
         let end = Instant::now() + longest;
         loop {
             let mut status = 0;
-            // SAFETY: the place is valid for one integer.
+            // SAFETY: `status` is valid for one integer.
             match unsafe { libc::waitpid(child, &raw mut status, libc::WNOHANG) } {
                 0 if Instant::now() < end => std::thread::sleep(Duration::from_micros(200)),
                 0 => return None,
@@ -291,12 +291,12 @@ mod child {
     /// A pipe whose ends are not 0, 1 or 2: the child redirects those, and they may be closed here.
     fn pipe() -> Option<(OwnedFd, OwnedFd)> {
         let mut ends = [0; 2];
-        // SAFETY: room for two descriptors.
+        // SAFETY: `ends` has room for two descriptors.
         if unsafe { libc::pipe(ends.as_mut_ptr()) } != 0 {
             return None;
         }
         let [read, write] = ends.map(|fd| {
-            // SAFETY: just made, owned by nobody else.
+            // SAFETY: just created and valid; nothing else owns it.
             unsafe { OwnedFd::from_raw_fd(fd) }
         });
         Some((high(&read)?, high(&write)?))
@@ -304,14 +304,14 @@ mod child {
 
     /// An in-memory file.
     fn memory_file() -> Option<OwnedFd> {
-        // SAFETY: the name ends with a nul.
+        // SAFETY: the name is NUL-terminated.
         let fd = unsafe { libc::memfd_create(c"cupyrite-doctor".as_ptr(), 0) };
-        // SAFETY: just made, owned by nobody else.
+        // SAFETY: just created and valid; nothing else owns it.
         high(&(fd >= 0).then(|| unsafe { OwnedFd::from_raw_fd(fd) })?)
     }
 
     fn high(fd: &impl AsRawFd) -> Option<OwnedFd> {
-        // SAFETY: the descriptor is open; the copy is owned by nobody else.
+        // SAFETY: `fd` is open; nothing else owns the copy.
         let copy: RawFd = unsafe { libc::fcntl(fd.as_raw_fd(), libc::F_DUPFD_CLOEXEC, 3) };
         // SAFETY: as above.
         (copy >= 0).then(|| unsafe { OwnedFd::from_raw_fd(copy) })

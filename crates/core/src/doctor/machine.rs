@@ -77,7 +77,7 @@ pub(crate) fn kernel_module(files: &dyn FileSystem) -> Option<String> {
         .map(str::to_owned)
 }
 
-/// `580.65.06`: numbers with points between them.
+/// `580.65.06`: numbers separated by dots.
 fn is_version(word: &str) -> bool {
     word.contains('.')
         && word

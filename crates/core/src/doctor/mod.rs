@@ -44,7 +44,7 @@ pub use report::{
 /// Facts that the caller provides.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Facts {
-    /// The Python interpreter; `None` in a Rust program, where the fields of Python below are not used.
+    /// The Python interpreter; `None` in a Rust program, which ignores the Python fields below.
     pub interpreter: Option<Interpreter>,
     /// The folder of the running `cupyrite` package.
     pub package: Option<PathBuf>,

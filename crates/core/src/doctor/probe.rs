@@ -158,7 +158,7 @@ impl Runner<'_> {
         self.known.driver_found_via = loader::library_found_via(CudaLibrary::Driver);
         // The driver reports its version without initialisation.
         let mut version = 0;
-        // SAFETY: the place is valid for one integer.
+        // SAFETY: `version` is valid for one integer.
         let told = unsafe { cupyrite_sys::driver::cuDriverGetVersion(&mut version) };
         if let Ok(CUresult::CUDA_SUCCESS) = told {
             self.known.driver_version = u32::try_from(version).ok().map(Version::from_number);
@@ -188,7 +188,7 @@ impl Runner<'_> {
     fn nvrtc(&mut self) -> Option<()> {
         let version = self.step(Stage::LoadNvrtc, || {
             let (mut major, mut minor) = (0, 0);
-            // SAFETY: both places are valid for one integer.
+            // SAFETY: `major` and `minor` are valid for one integer each.
             unsafe { crate::error::nvrtc!(nvrtcVersion(&mut major, &mut minor))? };
             Ok((major, minor))
         });
@@ -212,7 +212,7 @@ impl Runner<'_> {
             let out = device.buffer_zeroed::<u32>(ELEMENTS as usize)?;
             let seed = std::process::id();
             let shape = LaunchConfig::for_elements(ELEMENTS as usize, THREADS);
-            // SAFETY: the kernel writes `ELEMENTS` numbers, as many as `out` has; `out` outlives the wait.
+            // SAFETY: the kernel writes `ELEMENTS` numbers, as many as `out` has; `out` outlives the synchronization.
             unsafe { kernel.launch(&stream, &shape, &(&out, seed, ELEMENTS))? };
             stream.synchronize()?;
             let expected = (0..ELEMENTS).map(|i| i.wrapping_add(seed).wrapping_mul(2_654_435_761));
@@ -277,7 +277,7 @@ fn describe(ordinal: usize) -> Result<DeviceInfo, Error> {
     let mut name = [0 as c_char; 256];
     let mut memory = 0usize;
     let (mut major, mut minor) = (0, 0);
-    // SAFETY: every result has a valid place, and the name's buffer is one byte longer than the call is told.
+    // SAFETY: every result pointer is valid, and the name's buffer is one byte longer than the length passed.
     unsafe {
         crate::error::driver!(cuDeviceGet(&mut handle, ordinal as c_int))?;
         crate::error::driver!(cuDeviceGetName(

@@ -97,7 +97,7 @@ pub(crate) fn quoted(word: &str) -> String {
     format!("'{}'", word.replace('\'', r"'\''"))
 }
 
-/// All problems, in the order of the rules.
+/// All problems, in rule order.
 pub(crate) fn all(evidence: &Evidence<'_>) -> Vec<Problem> {
     let mut found = Vec::new();
     found.extend(ended(evidence));

@@ -69,7 +69,7 @@ impl Imports<'_> {
             .find(|file| matches!(self.files.entry(file), FileEntry::File(_)))
     }
 
-    /// The file that `import name` would run; `None` if there is none, or only folders without `__init__`.
+    /// The file that `import name` would run; `None` if no file or only folders without `__init__` match.
     pub(crate) fn find(&self, name: &str) -> Option<PathBuf> {
         let mut path: Vec<PathBuf> = self.path.to_vec();
         let mut parts = name.split('.').peekable();
@@ -351,7 +351,7 @@ pub(crate) fn look(imports: &Imports<'_>, package: Option<&Path>) -> Python {
     let ours = installed
         .iter()
         .find(|p| p.name == OURS && root.is_some_and(|root| same(root, &p.root)));
-    // The other package that claims the same file.
+    // Whether several packages claim the same file.
     let contested = |root: &Path, relative: &str| {
         let claims = |p: &&Installed| {
             let list = p.files.as_ref();

@@ -37,7 +37,7 @@ pub struct Report {
     pub tools: Vec<Item>,
     /// Relevant environment variables that are set, by name.
     pub variables: Vec<Variable>,
-    /// Relevant installed packages, in the order of the module path.
+    /// Relevant installed packages, in module path order.
     pub packages: Vec<Package>,
     /// The file that Python imports for each module of Cupyrite; empty in a Rust program.
     pub modules: Vec<ModuleOrigin>,
@@ -289,7 +289,7 @@ pub struct Package {
 pub struct ModuleOrigin {
     /// Its full name: `cuda.bindings.driver`.
     pub module: String,
-    /// The file that would be imported; `None` if there is none.
+    /// The file that would be imported; `None` if no file matches.
     #[serde(serialize_with = "optional_path")]
     pub file: Option<PathBuf>,
     /// The package that the file belongs to by its content: `cupyrite`, `cuda-bindings`, ...; `None` if no package's

@@ -1,4 +1,4 @@
-//! The doctor over made-up machines: made-up files, variables, and results of the probe.
+//! The doctor on simulated machines: simulated files, variables and probe results.
 
 mod machines;
 mod packages;
@@ -18,7 +18,7 @@ use super::report::{Backend, DeviceInfo, Interpreter, Report, Step, Version};
 use super::variables::Variables;
 use super::{Facts, judge};
 
-/// A loader that knows nothing: whatever is found is found in files.
+/// A loader that finds nothing: libraries are found only in files.
 struct NoLoader;
 
 impl DynamicLoader for NoLoader {
@@ -94,7 +94,7 @@ fn healthy() -> Case {
     }
 }
 
-/// The same on the CPU device, because there is no driver.
+/// The same machine without a driver, on the CPU device.
 fn on_cpu() -> Case {
     let mut case = healthy();
     let probe = &mut case.outcome.probe;
@@ -128,7 +128,7 @@ impl Case {
         self
     }
 
-    /// The step fails, and with it the proof (what comes after the launch is no part of it).
+    /// Makes a step fail, and with it the proof, which does not cover the steps after the launch.
     fn fails(mut self, step: Stage, kind: FailureKind, status: Option<u32>, words: &str) -> Case {
         let probe = &mut self.outcome.probe;
         probe.ran = step == Stage::Ptx;
@@ -167,7 +167,7 @@ fn codes(report: &Report) -> Vec<&'static str> {
     report.problems.iter().map(|problem| problem.code).collect()
 }
 
-/// Every command that a problem's fix names.
+/// Every command in a problem's fix.
 fn commands(report: &Report, code: &str) -> Vec<String> {
     let problem = report.problem(code).unwrap_or_else(|| {
         panic!("no {code} among {:?}", codes(report));

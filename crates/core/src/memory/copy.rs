@@ -99,7 +99,7 @@ pub unsafe fn copy_async(
     })
 }
 
-/// Copies by a call that takes attributes; `None` if there is none for this stream.
+/// Copies with the driver call that takes attributes; `None` if no such call accepts this stream.
 ///
 /// # Safety
 ///
@@ -237,8 +237,8 @@ unsafe fn copy_batch(copies: &[(CopyRange, CopyOptions)], stream: &Stream) -> Op
         .filter(|&(i, copy)| i == 0 || copies[i - 1].1 != copy.1)
         .map(|(i, copy)| (copy.1.attributes(), i))
         .unzip();
-    // SAFETY: the caller's contract for the memory; arrays of as many elements as the calls are told, which they read
-    // before they return.
+    // SAFETY: the caller guarantees that the memory is valid; the arrays have the lengths passed, and the calls read
+    // them before they return.
     unsafe {
         let done = driver!(cuMemcpyBatchAsync(
             destinations.as_mut_ptr(),

@@ -315,7 +315,7 @@ impl Library {
     ///
     /// # Errors
     ///
-    /// `CUDA_ERROR_NOT_FOUND` if there is none with that name.
+    /// `CUDA_ERROR_NOT_FOUND` if no variable has that name.
     pub fn global(&self, device: &Device, name: &str) -> Result<(u64, usize)> {
         let c_name = c_name("global", name)?;
         self.check_loaded("cuLibraryGetGlobal")?;

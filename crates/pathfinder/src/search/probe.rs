@@ -97,7 +97,7 @@ impl SearchLog {
         self.records.push(Record::Folder(step, folder.into()));
     }
 
-    /// The root that a variable names; records why there is none.
+    /// The root that a variable names; `None`, with the reason recorded, if it is unset or relative.
     pub(crate) fn root<'p>(
         &mut self,
         platform: Platform,

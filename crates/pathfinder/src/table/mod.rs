@@ -23,7 +23,7 @@ pub enum Origin {
     Product,
 }
 
-/// Package names for the advice in an error; empty where there is none.
+/// Package names for the advice in an error; empty if no package exists.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Packages {
     /// For `pip install`, with CUDA 13.

@@ -1,4 +1,4 @@
-//! The dynamic libraries of the toolkit, in the order of `SUPPORTED_NVIDIA_LIBNAMES`.
+//! The dynamic libraries of the toolkit, in the same order as `SUPPORTED_NVIDIA_LIBNAMES`.
 
 use super::libraries::{TOOLKIT, VERSIONED};
 use super::{Arch, LibraryDescriptor, Packages};

@@ -92,7 +92,7 @@ impl Module {
             .find(|(n, _)| *n == number)
             .map(|(_, p)| p.as_str())
     }
-    /// Number of the architecture in `.target`: 89 for `sm_89`, 90 for `sm_90a`; zero if there is none.
+    /// Number of the architecture in `.target`: 89 for `sm_89`, 90 for `sm_90a`; zero without a number.
     pub fn arch(&self) -> u32 {
         let digits = self
             .target

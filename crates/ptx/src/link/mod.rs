@@ -70,7 +70,7 @@ type At = (usize, Item);
 /// newest `.version` and architecture of the inputs, and the target options of all of them.
 ///
 /// # Errors
-/// All errors, in the order of the inputs; see [`LinkErrorKind`].
+/// All errors, in input order; see [`LinkErrorKind`].
 pub fn link(inputs: &[Input], provided: &dyn Fn(&str) -> bool) -> Result<Module, Vec<LinkError>> {
     let mut errors = Vec::new();
     let mut out = head(inputs, &mut errors);

@@ -109,7 +109,7 @@ impl<'t> Parser<'t> {
         }
     }
 
-    /// `+ expression` or `- expression` after a base, repeated; 0 if there is none.
+    /// `+ expression` or `- expression` after a base, repeated; 0 without an offset.
     fn offset(&mut self) -> Result<i64, Error> {
         let mut offset = 0i64;
         while self.at(b'+') || self.at(b'-') {

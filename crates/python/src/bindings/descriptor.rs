@@ -1,4 +1,4 @@
-//! What a function of the bindings is: data. The tables in `generated/` are made of these.
+//! Descriptors: the bound functions as data. The tables in `generated/` consist of these types.
 
 #![allow(
     dead_code,
@@ -11,19 +11,19 @@ use cupyrite_sys::loader::CudaLibrary;
 
 use crate::types::{ClassId, EnumId};
 
-/// Calls `symbol` with the words at the pointer, each taken as the C signature says (a by-value struct is a word
-/// with its address). One exists for each distinct C signature.
+/// Calls `symbol` with the words at the pointer, each converted to its type in the C signature (a by-value struct is a
+/// word with its address). There is one thunk for each distinct C signature.
 pub type Thunk = unsafe fn(symbol: *const c_void, words: *const u64) -> i64;
 
-/// The most Python parameters a function has.
+/// Largest number of Python parameters.
 pub const MAX_PARAMS: usize = 16;
-/// The most C parameters a function has.
+/// Largest number of C parameters.
 pub const MAX_WORDS: usize = 20;
-/// The most results a function has, besides its status.
+/// Largest number of results, not counting the status.
 pub const MAX_RESULTS: usize = 8;
-/// The most results a plain function has.
+/// Largest number of results of a plain function.
 pub const PLAIN_RESULTS: usize = 4;
-/// The most structs a function takes apart.
+/// Largest number of [`Request`]s of a function.
 pub const MAX_REQUESTS: usize = 2;
 
 /// A function of `cuda.bindings`.
@@ -35,52 +35,52 @@ pub struct Function {
     pub library: CudaLibrary,
     /// Index of its symbol in the library's table.
     pub symbol: u16,
-    /// How it is called.
+    /// Calls the symbol.
     pub thunk: Thunk,
-    /// Whether the GIL stays held: reads that take no lock and never call back.
+    /// Whether the GIL is held during the call: for reads that take no lock and never call back.
     pub keep_gil: bool,
     /// Python parameters in order.
     pub params: &'static [Param],
     /// C parameters in order.
     pub words: &'static [Word],
-    /// What comes back after the status.
+    /// Results after the status.
     pub results: &'static [Output],
-    /// Set where the general engine does not do.
+    /// Set for functions that the general route alone cannot serve.
     pub special: Special,
-    /// Whether every argument and result is one word, so that the short way through the engine does.
+    /// Whether every argument and result is one word, so that the call needs no frame.
     pub plain: bool,
-    /// For libraries whose functions raise ([`Special::Raising`] and the functions written by hand beside it): what
-    /// the general engine does not know of. `plain` is false then.
+    /// Additional data for libraries whose functions raise ([`Special::Raising`] and their custom functions). `plain` is
+    /// false then.
     pub raising: Option<&'static Raising>,
 }
 
-/// What a function that raises has besides: it returns its values alone and turns a bad status into an exception.
+/// Additional data of a function that raises: it returns its values without a status and raises for a bad status.
 #[derive(Debug)]
 pub struct Raising {
-    /// The C function's name, empty where there is none.
+    /// Name of the C function, or empty.
     pub symbol: &'static str,
-    /// What C returns.
+    /// Return type of the C function.
     pub ret: Ret,
-    /// How the number of elements is asked for first.
+    /// How a first call queries the number of elements.
     pub sizing: Option<Sizing>,
-    /// Structs that C takes and Python does not see, or sees with a part filled in.
+    /// Structs that C takes and that the engine creates or completes.
     pub requests: &'static [Request],
-    /// Whether the call can hang and so runs where Ctrl-C can leave it behind.
+    /// Whether the call can hang and therefore runs on a thread that Ctrl-C can abandon.
     pub interruptible: bool,
     /// Whether every argument is an [`Conv::Int`], [`Conv::Address`], [`Conv::Bool`] or [`Conv::Live`] passed as
     /// [`Word::Arg`], every result an [`Out::Int`], [`Out::Address`] or [`Out::Bool`] passed as [`Word::Result`],
-    /// and there is neither sizing nor request: the short way does. `ret` is [`Ret::Status`].
+    /// and there is neither sizing nor request, so that the call needs no frame. `ret` is [`Ret::Status`].
     pub short: bool,
 }
 
-/// What a C function returns.
+/// Return type of a C function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ret {
     /// A status: zero is success.
     Status,
     /// `CUfileError_t`: the library's status in the low 32 bits, the driver's above.
     CuFile,
-    /// `ssize_t`: the first result; -1 is an error told by `errno`.
+    /// `ssize_t`: the first result; -1 is an error whose code is in `errno`.
     Size,
     /// The first result itself.
     Value(Int),
@@ -90,37 +90,37 @@ pub enum Ret {
     Void,
 }
 
-/// A call that is made twice: first with no room, to learn the number of elements.
+/// A function that is called twice: a first call, without room for the arrays, returns the number of elements.
 #[derive(Debug)]
 pub struct Sizing {
     /// The type of the number.
     pub count: Int,
-    /// The results ([`Out::Slice`], [`Out::Pods`], [`Out::Str`] of [`Len::Counted`]) that are null the first time.
+    /// The results ([`Out::Slice`], [`Out::Pods`], [`Out::Str`] of [`Len::Counted`]) that are null in the first call.
     pub arrays: &'static [u8],
 }
 
-/// A struct made or completed by the engine ([`Word::Request`]).
+/// A struct created or completed by the engine ([`Word::Request`]).
 #[derive(Debug)]
 pub struct Request {
-    /// Where its bytes are.
+    /// Storage of its bytes.
     pub store: Store,
-    /// What its first 32 bits hold: the size and number of the struct's version; 0 leaves them as they are.
+    /// Value of its first 32 bits: size and number of the struct's version. 0 leaves them unchanged.
     pub version: u32,
-    /// What is written into it before the call: offset, type, Python parameter.
+    /// Fields written before the call: offset, type, Python parameter.
     pub inputs: &'static [(u32, Int, u8)],
-    /// What is read from it after the call: offset, result. The result's kind says how ([`Out::Int`], [`Out::Bool`],
+    /// Fields read after the call: offset, result. The result's kind is the field's type ([`Out::Int`], [`Out::Bool`],
     /// [`Out::Address`], [`Out::Str`] of [`Len::Const`]).
     pub outputs: &'static [(u32, u8)],
 }
 
-/// Where the bytes of a [`Request`] are.
+/// Storage of the bytes of a [`Request`].
 #[derive(Clone, Copy, Debug)]
 pub enum Store {
-    /// Zeroed bytes of this size, for the call only.
+    /// This many zeroed bytes, valid during the call.
     Scratch(u32),
-    /// Those of the result with this index, an [`Out::Pod`].
+    /// The result with this index, an [`Out::Pod`].
     Result(u8),
-    /// Those of the argument with this index, a [`Conv::Pod`].
+    /// The argument with this index, a [`Conv::Pod`].
     Arg(u8),
 }
 
@@ -133,7 +133,7 @@ pub struct Param {
     pub doc: &'static str,
     /// How the value is converted.
     pub conv: Conv,
-    /// The value if it is not given.
+    /// Default value.
     pub default: Option<i64>,
 }
 
@@ -169,7 +169,7 @@ impl Int {
         }
     }
 
-    /// As C writes it.
+    /// Name in C.
     pub const fn c_name(self) -> &'static str {
         match self {
             Int::I8 => "signed char",
@@ -184,12 +184,12 @@ impl Int {
     }
 }
 
-/// How a Python argument becomes a C value.
+/// Conversion of a Python argument to a C value.
 #[derive(Clone, Copy, Debug)]
 pub enum Conv {
     /// An integer within the range of the type.
     Int(Int),
-    /// The same, where `None` is zero.
+    /// The same; `None` is zero.
     IntOrNone(Int),
     /// A float.
     F32,
@@ -197,41 +197,41 @@ pub enum Conv {
     F64,
     /// A member of an enum, or anything `int()` takes.
     Enum(EnumId),
-    /// An instance of a handle class, an integer or `None`; the C type's range.
+    /// An instance of a handle class, an integer or `None`; the C type, for its range.
     Handle(ClassId, Int),
-    /// The same, passed by address: the object's own storage where there is one, null for `None`.
+    /// The same, passed by address: of the object's own storage if it has one; null for `None`.
     HandlePtr(ClassId, Int),
-    /// The same as [`Conv::HandlePtr`], where C takes an array as long as the parameter with this index says, and
-    /// Python can give one element only.
+    /// The same as [`Conv::HandlePtr`], where C takes an array whose length is the parameter with this index, and Python
+    /// can pass a single element only.
     HandleArray(ClassId, Int, u8),
-    /// A struct by address, `None` is null, where C takes an array as long as the parameter with this index says, and
-    /// Python can give one element only.
+    /// A struct by address, `None` is null, where C takes an array whose length is the parameter with this index, and
+    /// Python can pass a single element only.
     StructArray(ClassId, u8),
     /// A struct by address, `None` is null.
     Struct(ClassId),
     /// A struct by value: the word is its address.
     StructValue(ClassId),
-    /// A list or tuple as a C array, and its least length.
+    /// A list or tuple as a C array, and its minimum length.
     List(Element, Option<Count>),
     /// `bytes` as `const char *`.
     Bytes,
-    /// `bytes` that C writes into; the index of the parameter with its size, where there is one.
+    /// `bytes` that C writes into; the index of the parameter with its size, if any.
     BytesOut(Option<u8>),
-    /// `void *`: an address, a buffer, an object that knows its pointer, `None`; the index of the parameter with
-    /// the number of bytes C touches there, where there is one.
+    /// `void *`: an address, a buffer, an object with `getPtr()`, or `None`; the index of the parameter with the number
+    /// of bytes that C accesses, if any.
     VoidPtr(Option<u8>),
-    /// `void *` to rows: the parameters with the bytes from one row to the next, the bytes of a row that C touches, and
-    /// the number of rows.
+    /// `void *` to rows: the parameters with the pitch in bytes, the bytes of a row that C accesses, and the number of
+    /// rows.
     Rows(u8, u8, u8),
-    /// `void *` to a value whose type the parameter with this index selects.
+    /// `void *` to a value whose type is selected by the parameter with this index.
     Attribute(EnumId, u8),
     /// Option values: the enum of the options, the parameters with the options and their number.
     Options(EnumId, u8, u8),
-    /// Arguments of a kernel.
+    /// Kernel arguments.
     KernelParams,
     /// `void **` as an address.
     VoidPtrPtr,
-    /// An address or foreign handle (`intptr_t`): an integer, no float.
+    /// An address or foreign handle (`intptr_t`): an integer, not a float.
     Address,
     /// C's `bool`: the truth of any object.
     Bool,
@@ -240,33 +240,33 @@ pub enum Conv {
     /// A sequence of `str` or `bytes` as `const char **`, or the address of one; the index of the parameter with
     /// the number of strings.
     StrList(Option<u8>),
-    /// Memory C reads: `None`, an address, or a buffer with exactly the number of bytes that the parameter with this
-    /// index says.
+    /// Memory that C reads: `None`, an address, or a buffer. The parameter with this index is the exact size of the buffer
+    /// in bytes.
     Buffer(Option<u8>),
-    /// Memory C writes: `None`, an address, or a writable buffer with room enough.
+    /// Memory that C writes: `None`, an address, or a writable buffer of at least this size.
     BufferOut(OutSize),
     /// A struct by address.
     Pod(ClassId, PodRule),
-    /// A handle of the library that must be alive.
+    /// A handle of the library that must not have been destroyed.
     Live(HandleKind),
-    /// The same, and the call ends it.
+    /// The same; the call destroys it.
     Ended(HandleKind),
 }
 
-/// How much C writes into a buffer of the caller's.
+/// Number of bytes that C writes into the caller's buffer.
 #[derive(Clone, Copy, Debug)]
 pub enum OutSize {
-    /// As many bytes as the parameter with this index says.
+    /// The value of the parameter with this index.
     Arg(u8),
-    /// As many bytes as the module's function of this name says, called with the first argument.
+    /// What the module's function of this name returns for the first argument.
     Call(&'static str),
-    /// Known.
+    /// A constant.
     Const(u32),
-    /// Nobody knows.
+    /// Not known.
     Unknown,
 }
 
-/// What is taken for a struct.
+/// Arguments accepted for a struct.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PodRule {
     /// An instance of the class, an address, or `None` for null.
@@ -277,7 +277,7 @@ pub enum PodRule {
     Plain,
 }
 
-/// Handles that the engine keeps account of: the libraries crash on dead ones.
+/// Handles that the engine tracks: the libraries crash on destroyed ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum HandleKind {
@@ -294,18 +294,18 @@ pub enum HandleKind {
 }
 
 impl HandleKind {
-    /// How many there are.
+    /// Number of kinds.
     pub const COUNT: usize = 5;
 }
 
-/// The least length of a list: the value of a parameter, less a constant.
+/// The minimum length of a list: the value of a parameter, minus a constant.
 #[derive(Clone, Copy, Debug)]
 pub struct Count {
     /// Index of the parameter.
     pub param: u8,
-    /// What is taken off its value.
+    /// Subtracted from its value.
     pub less: u8,
-    /// Whether an empty list or `None` is a null pointer whatever the count.
+    /// Whether an empty list or `None` is a null pointer regardless of the count.
     pub optional: bool,
 }
 
@@ -320,7 +320,7 @@ pub enum Element {
     F64,
     /// An enum member, 4 bytes.
     Enum(EnumId),
-    /// A handle, and its C type's range.
+    /// A handle, and its C type, for its range.
     Handle(ClassId, Int),
     /// A struct, and its size.
     Struct(ClassId, u32),
@@ -343,7 +343,7 @@ impl Element {
     }
 }
 
-/// Where a C argument comes from.
+/// Source of a C argument.
 #[derive(Clone, Copy, Debug)]
 pub enum Word {
     /// The converted Python argument.
@@ -352,17 +352,17 @@ pub enum Word {
     ArgAddress(u8),
     /// The storage of a result.
     Result(u8),
-    /// The storage of a result, holding the converted argument before the call.
+    /// The storage of a result, which contains the converted argument before the call.
     InOut(u8, u8),
     /// Zero.
     Null,
-    /// A constant: the room in an array whose size is part of the interface.
+    /// A constant: the length of an array whose size is part of the interface.
     Const(u64),
     /// The address of the number of elements ([`Raising::sizing`]).
     Count,
     /// The address of the request with this index ([`Raising::requests`]).
     Request(u8),
-    /// The number of structs that the argument with this index, a [`Conv::Pod`], stands for.
+    /// The number of structs in the argument with this index, a [`Conv::Pod`].
     Elements(u8),
 }
 
@@ -371,13 +371,13 @@ pub enum Word {
 pub struct Output {
     /// Documented name.
     pub name: &'static str,
-    /// Type as it shows in Python.
+    /// Documented Python type.
     pub doc: &'static str,
-    /// How it is made.
+    /// How it is converted.
     pub kind: Out,
 }
 
-/// How a C output becomes a Python object.
+/// Conversion of a C output to a Python object.
 #[derive(Clone, Copy, Debug)]
 pub enum Out {
     /// An int.
@@ -388,11 +388,11 @@ pub enum Out {
     F64,
     /// An enum member.
     Enum(EnumId),
-    /// A fresh handle, and its C type's range.
+    /// A new handle object, and its C type.
     Handle(ClassId, Int),
-    /// A fresh struct.
+    /// A new struct.
     Struct(ClassId),
-    /// `bytes` of a length; cut at the first nul if the flag says so.
+    /// `bytes` of this length; truncated at the first nul if the flag is set.
     Bytes(Len, bool),
     /// `bytes` from `const char *`, `None` from null.
     CString,
@@ -400,25 +400,25 @@ pub enum Out {
     List(Element, Len),
     /// An address as an int.
     VoidPtr,
-    /// A value whose type the parameter with this index selects.
+    /// A value whose type is selected by the parameter with this index.
     Attribute(EnumId, u8),
     /// An address or foreign handle (`intptr_t`) as an int.
     Address,
-    /// A fresh handle that the engine keeps account of, as an int.
+    /// A new handle that the engine tracks, as an int.
     Made(HandleKind),
     /// C's `bool`.
     Bool,
-    /// A `char` array of this length, as `str` up to the first nul; with [`Ret::Text`] the length means nothing.
+    /// A `char` array of this length, as `str` up to the first nul. [`Ret::Text`] ignores the length.
     Str(Len),
     /// An array of integers, as a sequence with the buffer protocol.
     Slice(Slice, Len),
-    /// A fresh struct.
+    /// A new struct.
     Pod(ClassId),
-    /// A fresh array of structs.
+    /// A new array of structs.
     Pods(ClassId, Len),
 }
 
-/// Element of an array of integers, as its buffer says.
+/// Element type of an array of integers, with its buffer format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Slice {
     /// `unsigned int`, format `I`.
@@ -446,18 +446,18 @@ impl Slice {
 pub enum Len {
     /// The value of a Python argument.
     Arg(u8),
-    /// Known.
+    /// A constant.
     Const(u32),
-    /// What C said ([`Raising::sizing`]).
+    /// The number that the first call returned ([`Raising::sizing`]).
     Counted,
 }
 
-/// Functions with a part written by hand.
+/// Functions with custom code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Special {
-    /// Nothing special.
+    /// No custom code.
     None,
-    /// `cuCtxCreate`: CUDA 12's two arguments too.
+    /// `cuCtxCreate`: also accepts the two arguments of CUDA 12.
     CtxCreate,
     /// `cuCoredumpGetAttribute[Global]`
     CoredumpGet,
@@ -471,15 +471,15 @@ pub enum Special {
     RangeGetAttributes,
     /// `cuStreamGetCaptureInfo`, `cudaStreamGetCaptureInfo`
     CaptureInfo,
-    /// `cuLinkCreate`: what the options point at lives until `cuLinkDestroy`.
+    /// `cuLinkCreate`: memory that the options point to is kept until `cuLinkDestroy`.
     LinkCreate,
     /// `cuLinkDestroy`
     LinkDestroy,
-    /// `nvrtcGetPTX` and its like: the buffer is checked against the size that another function tells.
+    /// `nvrtcGetPTX` and similar functions: the buffer is checked against the size that another function returns.
     NvrtcGet,
     /// `nvrtcGetSupportedArchs`
     NvrtcArchs,
-    /// `nvrtcGetErrorString`, `cudaGetErrorName`, `cudaGetErrorString`: C returns the text, not a status.
+    /// `nvrtcGetErrorString`, `cudaGetErrorName`, `cudaGetErrorString`: C returns text, not a status.
     ErrorText,
     /// `cudaGetDeviceProperties`: CUDA 12's struct has another layout.
     DeviceProperties,
@@ -495,9 +495,9 @@ pub enum Special {
     LocalRuntimeVersion,
     /// `sizeof`
     Sizeof,
-    /// Nothing special, in a library whose functions raise.
+    /// No custom code, in a library whose functions raise.
     Raising,
-    /// `check_status`: raises for a bad status; the flag says whether a good one is returned.
+    /// `check_status`: raises for a bad status; the flag is whether a good one is returned.
     CheckStatus(bool),
     /// `nvml.check_status_size`: "too small" is a good status.
     CheckStatusSize,
@@ -505,7 +505,7 @@ pub enum Special {
     FieldValues,
     /// `nvml.device_get_handle_by_uuidv`
     HandleByUuid,
-    /// `nvml.device_get_gpu_instances`, `gpu_instance_get_compute_instances`: another function tells the number.
+    /// `nvml.device_get_gpu_instances`, `gpu_instance_get_compute_instances`: another function returns the number.
     Instances,
     /// `nvml.event_set_get_context_data_v1`
     ContextData,
@@ -521,7 +521,7 @@ pub enum Special {
     AttestationReport,
     /// `nvml.system_event_set_wait`
     SystemEventSetWait,
-    /// Functions of NVML whose struct points at an array: asked for its length first.
+    /// NVML functions whose struct points to an array; a first call queries its length.
     ListInStruct,
     /// `nvml.device_get_gsp_firmware_version`
     GspFirmwareVersion,
@@ -536,7 +536,7 @@ pub enum Special {
 }
 
 impl Special {
-    /// Whether the function returns its value without a status in front.
+    /// Whether the function returns its value without a status.
     pub const fn gives_value_alone(self) -> bool {
         matches!(
             self,
@@ -545,11 +545,11 @@ impl Special {
     }
 }
 
-/// Checks a table while it is compiled: the engine reads it without checking again.
+/// Checks a table at compile time. The engine relies on it and does not check again.
 ///
 /// # Panics
 ///
-/// An index leads out of its table, a table is too long for a call's frame, or the names are not sorted.
+/// An index is out of range, a table is too long for a call's frame, or the names are not sorted.
 pub const fn verify(functions: &[Function]) {
     let mut at = 0;
     while at < functions.len() {
@@ -658,7 +658,7 @@ const fn verify_raising(f: &Function, raising: &Raising) {
     let mut at = 0;
     while at < raising.requests.len() {
         let request = &raising.requests[at];
-        // What is read or written lies within the bytes there are; those of a class the engine checks.
+        // Fields must lie within the struct. The size of a class is checked by the engine instead.
         let size = match request.store {
             Store::Scratch(size) => size as usize,
             Store::Result(result) => {
@@ -696,7 +696,7 @@ const fn verify_raising(f: &Function, raising: &Raising) {
     }
 }
 
-/// Whether `a` sorts before `b`, for constants.
+/// `a < b` in constant evaluation.
 const fn before(a: &str, b: &str) -> bool {
     let (a, b) = (a.as_bytes(), b.as_bytes());
     let mut at = 0;

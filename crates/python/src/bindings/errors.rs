@@ -1,4 +1,4 @@
-//! Exceptions: every message names the function and the parameter.
+//! Exceptions. Every message about an argument names the function and the parameter.
 
 use std::ffi::CStr;
 use std::sync::atomic::{AtomicPtr, Ordering};
@@ -10,7 +10,7 @@ use crate::cpython::errors::raise_class;
 pub use crate::cpython::errors::{ExceptionKind, raise};
 use crate::cpython::{Obj, Owned, R, Raised};
 
-/// Where a value was given: a function and one of its parameters.
+/// The function and parameter that a value was passed to.
 #[derive(Clone, Copy, Debug)]
 pub struct Site {
     /// Function (or class) name.
@@ -20,7 +20,7 @@ pub struct Site {
 }
 
 impl Site {
-    /// The beginning of every message.
+    /// The prefix of every message.
     pub fn prefix(self) -> String {
         format!("{}() argument '{}'", self.func, self.param)
     }
@@ -28,13 +28,13 @@ impl Site {
 
 static LIST_TOO_SMALL: AtomicPtr<ffi::PyObject> = AtomicPtr::new(std::ptr::null_mut());
 
-/// The exception class for a sequence shorter than its count, made on first use and kept.
+/// The exception class for a sequence shorter than its count (borrowed). Created on first use, never freed.
 pub fn list_too_small() -> R<*mut ffi::PyObject> {
     let known = LIST_TOO_SMALL.load(Ordering::Acquire);
     if !known.is_null() {
         return Ok(known);
     }
-    // SAFETY: the classes are immortal; the tuple takes its own references.
+    // SAFETY: the base classes are immortal; the tuple takes its own references; the texts end with a nul.
     let made = unsafe {
         let bases = Owned::take(ffi::PyTuple_Pack(
             2,
@@ -51,17 +51,17 @@ pub fn list_too_small() -> R<*mut ffi::PyObject> {
     Ok(cpython::publish(&LIST_TOO_SMALL, made))
 }
 
-/// `exception.add_note(text)`, which Python has since 3.11.
+/// Calls `exception.add_note(text)` (Python 3.11 and later). Does nothing if there is no such method.
 ///
 /// # Errors
 ///
-/// Memory.
+/// `MemoryError`.
 pub fn add_note(exception: Obj<'_>, text: &Owned) -> R<()> {
     let Some(method) = exception.attribute(c"add_note")? else {
         return Ok(());
     };
     let null = std::ptr::null_mut::<ffi::PyObject>();
-    // SAFETY: both objects are live; null ends the arguments.
+    // SAFETY: `method` and `text` are owned references held here; null terminates the arguments.
     unsafe {
         Owned::take(ffi::PyObject_CallFunctionObjArgs(
             method.ptr(),
@@ -72,12 +72,12 @@ pub fn add_note(exception: Obj<'_>, text: &Owned) -> R<()> {
     Ok(())
 }
 
-/// Adds a note to the exception that is set.
+/// Adds a note to the current exception.
 pub fn note(text: &str) {
     let mut class = std::ptr::null_mut();
     let mut value = std::ptr::null_mut();
     let mut trace = std::ptr::null_mut();
-    // SAFETY: what is fetched is given back; nothing of it is used meanwhile but the value, which is live.
+    // SAFETY: `PyErr_Restore` takes back the references that `PyErr_Fetch` returned; the value is live in between.
     unsafe {
         ffi::PyErr_Fetch(&raw mut class, &raw mut value, &raw mut trace);
         ffi::PyErr_NormalizeException(&raw mut class, &raw mut value, &raw mut trace);
@@ -86,7 +86,7 @@ pub fn note(text: &str) {
                 .and_then(|text| add_note(Obj::new(value), &text))
                 .is_err()
         {
-            // The exception itself matters more.
+            // The original exception takes precedence over a failure to add the note.
             crate::cpython::clear();
         }
         ffi::PyErr_Restore(class, value, trace);
@@ -100,17 +100,17 @@ static NOT_SUPPORTED: AtomicPtr<ffi::PyObject> = AtomicPtr::new(std::ptr::null_m
 #[cold]
 pub fn raise_function_not_found(message: &str) -> Raised {
     match function_not_found() {
-        // SAFETY: the class is kept forever.
+        // SAFETY: `runtime_error` never frees the class.
         Ok(class) => unsafe { raise_class(class, message) },
         Err(Raised) => Raised,
     }
 }
 
-/// `cuda.bindings._internal.utils.FunctionNotFoundError`: a library has no function of this name (borrowed).
+/// `cuda.bindings._internal.utils.FunctionNotFoundError`: a library lacks a function (borrowed).
 ///
 /// # Errors
 ///
-/// Memory.
+/// `MemoryError`.
 pub fn function_not_found() -> R<*mut ffi::PyObject> {
     runtime_error(
         &FUNCTION_NOT_FOUND,
@@ -123,7 +123,7 @@ pub fn function_not_found() -> R<*mut ffi::PyObject> {
 ///
 /// # Errors
 ///
-/// Memory.
+/// `MemoryError`.
 pub fn not_supported() -> R<*mut ffi::PyObject> {
     runtime_error(
         &NOT_SUPPORTED,
@@ -132,7 +132,7 @@ pub fn not_supported() -> R<*mut ffi::PyObject> {
     )
 }
 
-/// A class derived from `RuntimeError`, made on first use and kept.
+/// A class derived from `RuntimeError` (borrowed). Created on first use, never freed.
 fn runtime_error(
     place: &AtomicPtr<ffi::PyObject>,
     name: &CStr,
@@ -142,7 +142,7 @@ fn runtime_error(
     if !known.is_null() {
         return Ok(known);
     }
-    // SAFETY: the base is immortal, the texts end with a nul.
+    // SAFETY: the base class is immortal; the texts end with a nul.
     let made = Owned::take(unsafe {
         ffi::PyErr_NewExceptionWithDoc(
             name.as_ptr(),
@@ -154,7 +154,7 @@ fn runtime_error(
     Ok(cpython::publish(place, made))
 }
 
-/// `TypeError`: something else was wanted.
+/// `TypeError`: the argument has the wrong type.
 #[cold]
 pub fn wrong_type(site: Site, wanted: &str, got: Obj<'_>) -> Raised {
     let message = format!(
@@ -165,7 +165,7 @@ pub fn wrong_type(site: Site, wanted: &str, got: Obj<'_>) -> Raised {
     raise(ExceptionKind::Type, &message)
 }
 
-/// `TypeError`: `None` where a value is needed.
+/// `TypeError`: the argument must not be `None`.
 #[cold]
 pub fn not_none(site: Site) -> Raised {
     raise(
@@ -177,7 +177,7 @@ pub fn not_none(site: Site) -> Raised {
 /// `OverflowError`: the integer does not fit the C type.
 #[cold]
 pub fn out_of_range(site: Site, c_type: &str, got: Obj<'_>) -> Raised {
-    // SAFETY: the object is live; a failure to print it is replaced by our message.
+    // SAFETY: `got` is live for the call; an exception raised by `str()` is cleared below.
     let text = match Owned::take(unsafe { ffi::PyObject_Str(got.ptr()) }) {
         Ok(text) => text.obj().text().unwrap_or_default(),
         Err(Raised) => {
@@ -190,12 +190,12 @@ pub fn out_of_range(site: Site, c_type: &str, got: Obj<'_>) -> Raised {
     raise(ExceptionKind::Overflow, &message)
 }
 
-/// `RuntimeError` and `ValueError`: fewer items than the count says.
+/// [`list_too_small`], a `ValueError` and `RuntimeError`: the sequence has fewer items than the count.
 #[cold]
 pub fn too_few(site: Site, have: usize, want: u64) -> Raised {
     let message = format!("{}: List is too small: {have} < {want}", site.prefix());
     match list_too_small() {
-        // SAFETY: the class is kept forever.
+        // SAFETY: `list_too_small` never frees the class.
         Ok(class) => unsafe { raise_class(class, &message) },
         Err(Raised) => Raised,
     }

@@ -1,8 +1,8 @@
-//! The Python objects that stand for functions: a descriptor and nothing else.
+//! The Python function objects. Each refers to a descriptor.
 //!
-//! They are instances of one small type that speaks the vectorcall protocol, not `builtin_function_or_method`:
-//! a built-in whose `self` is a descriptor would have the wrong `__qualname__`, `repr` and pickle, and costs one
-//! indirection more.
+//! They are instances of one small type that implements the vectorcall protocol, not `builtin_function_or_method`: a
+//! built-in whose `self` is a descriptor would have the wrong `__qualname__`, `repr` and pickle, and needs one more
+//! indirection.
 
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::sync::OnceLock;
@@ -24,7 +24,7 @@ use crate::generated::{
 };
 use crate::types::table::LIBRARIES;
 
-/// What the interpreter calls, with the arguments where they lie.
+/// A vectorcall function: callable, arguments, their number and flag, keyword names.
 pub type VectorCall = unsafe extern "C" fn(
     *mut ffi::PyObject,
     *const *mut ffi::PyObject,
@@ -32,7 +32,7 @@ pub type VectorCall = unsafe extern "C" fn(
     *mut ffi::PyObject,
 ) -> *mut ffi::PyObject;
 
-/// A function object. C reads the vectorcall pointer at the offset the type declares.
+/// A function object. The interpreter reads the vectorcall pointer at the offset that the type declares.
 #[repr(C)]
 struct FunctionObject {
     base: ffi::PyObject,
@@ -91,11 +91,11 @@ pub fn descriptor(library: CudaLibrary, name: &str) -> Option<&'static Function>
     index_of(library, name).map(|index| &all(library)[index])
 }
 
-/// The function object called `name`, always the same one; `None` if the library has no such function.
+/// The function object called `name`, the same one in every call; `None` if the library has no such function.
 ///
 /// # Errors
 ///
-/// Memory.
+/// `MemoryError`.
 pub fn get(library: CudaLibrary, name: &str) -> Option<R<Owned>> {
     static OBJECTS: [OnceLock<Box<[AtomicPtr<ffi::PyObject>]>>; CudaLibrary::COUNT] =
         [const { OnceLock::new() }; CudaLibrary::COUNT];
@@ -106,7 +106,7 @@ pub fn get(library: CudaLibrary, name: &str) -> Option<R<Owned>> {
             .map(|_| AtomicPtr::new(std::ptr::null_mut()))
             .collect()
     });
-    // SAFETY: function objects are kept forever.
+    // SAFETY: `OBJECTS` never releases its references.
     Some(
         cpython::once(&places[index], || make(&all(library)[index]))
             .map(|known| unsafe { Obj::new(known) }.owned()),
@@ -115,7 +115,7 @@ pub fn get(library: CudaLibrary, name: &str) -> Option<R<Owned>> {
 
 fn make(function: &'static Function) -> R<Owned> {
     let ty = function_type()?;
-    // SAFETY: the type's basic size is that of `FunctionObject`; the allocation is zeroed and has its head set.
+    // SAFETY: the type's basic size is that of `FunctionObject`; `PyType_GenericAlloc` zeroes it and sets `base`.
     unsafe {
         let object = Owned::take(ffi::PyType_GenericAlloc(ty, 0))?;
         let fields = object.ptr().cast::<FunctionObject>();
@@ -133,10 +133,10 @@ fn make(function: &'static Function) -> R<Owned> {
 ///
 /// # Safety
 ///
-/// It is one.
+/// `object` is a live function object.
 #[inline(always)]
 pub unsafe fn function_of(object: *mut ffi::PyObject) -> &'static Function {
-    // SAFETY: an instance of the type, which cannot be derived from or made by Python.
+    // SAFETY: the caller passes an instance; Python can neither create instances nor derive from the type.
     unsafe { (*object.cast::<FunctionObject>()).function }
 }
 
@@ -147,26 +147,26 @@ pub unsafe fn function_of(object: *mut ffi::PyObject) -> &'static Function {
 /// As [`function_of`].
 #[inline(always)]
 pub unsafe fn plan_of(object: *mut ffi::PyObject) -> *mut Plan {
-    // SAFETY: as above.
+    // SAFETY: the caller passes an instance.
     unsafe { &raw mut (*object.cast::<FunctionObject>()).plan }
 }
 
-/// A call of any function.
+/// The vectorcall of functions without a compiled plan, and the fallback of those with one.
 ///
 /// # Safety
 ///
-/// By the vectorcall protocol, with a function object.
+/// Called according to the vectorcall protocol, with a function object.
 pub unsafe extern "C" fn vectorcall(
     callable: *mut ffi::PyObject,
     args: *const *mut ffi::PyObject,
     nargsf: usize,
     kwnames: *mut ffi::PyObject,
 ) -> *mut ffi::PyObject {
-    // The top bit only says that the place before the arguments may be used.
+    // Clears PY_VECTORCALL_ARGUMENTS_OFFSET.
     let nargs = nargsf & (usize::MAX >> 1);
     if kwnames.is_null() {
-        // SAFETY: the protocol gives an instance and as many arguments as it says, on an attached thread; function
-        // objects are kept for ever.
+        // SAFETY: the vectorcall protocol passes an instance and `nargs` live arguments, on an attached thread; function
+        // objects are never freed.
         let answer = unsafe {
             let plan = &raw mut (*callable.cast::<FunctionObject>()).plan;
             Plan::call(plan, function_of(callable), args, nargs)
@@ -177,7 +177,7 @@ pub unsafe extern "C" fn vectorcall(
             None => {}
         }
     }
-    // SAFETY: as above.
+    // SAFETY: the vectorcall protocol passes an instance and live arguments, on an attached thread.
     unsafe { general(callable, args, nargs, kwnames) }
 }
 
@@ -188,7 +188,7 @@ unsafe fn general(
     nargs: usize,
     kwnames: *mut ffi::PyObject,
 ) -> *mut ffi::PyObject {
-    // SAFETY: as promised by the caller; function objects are kept for ever.
+    // SAFETY: as promised by the caller; function objects are never freed.
     guard(|| unsafe {
         let f = function_of(callable);
         let plan = &raw mut (*callable.cast::<FunctionObject>()).plan;
@@ -199,7 +199,7 @@ unsafe fn general(
     })
 }
 
-/// `tp_call`, for callers that have a tuple and a dict.
+/// `tp_call`, for callers that pass a tuple and a dict.
 unsafe extern "C" fn tp_call(
     callable: *mut ffi::PyObject,
     args: *mut ffi::PyObject,
@@ -207,8 +207,8 @@ unsafe extern "C" fn tp_call(
 ) -> *mut ffi::PyObject {
     guard(|| {
         let mut flat = Vec::new();
-        // SAFETY: the protocol gives a tuple and null or a dict; both outlive the call. `PyDict_Next` visits each
-        // pair once, and nothing changes the dict meanwhile.
+        // SAFETY: `tp_call` receives a tuple and null or a dict, both of which outlive the call. `PyDict_Next` visits each
+        // pair once, as nothing changes the dict meanwhile.
         unsafe {
             let nargs = ffi::PyTuple_Size(args).max(0);
             for index in 0..nargs {
@@ -241,7 +241,7 @@ unsafe extern "C" fn tp_call(
 // ---------------------------------------------------------------------------------------------------------
 // Attributes
 
-/// `(bytesize)`, as `inspect.signature` reads it.
+/// The signature in the form that `inspect.signature` parses, e.g. `(bytesize)`.
 pub fn text_signature(f: &Function) -> String {
     let params: Vec<String> = f
         .params
@@ -254,7 +254,7 @@ pub fn text_signature(f: &Function) -> String {
     format!("({})", params.join(", "))
 }
 
-/// The docstring: parameters, what comes back, where NVIDIA documents the function.
+/// The docstring: parameters, results, and the URL of NVIDIA's documentation.
 pub fn doc(f: &Function) -> String {
     use std::fmt::Write;
     let (title, status, url) = match f.library {
@@ -328,7 +328,7 @@ pub fn doc(f: &Function) -> String {
     text
 }
 
-/// The base of the exceptions that a function's library raises.
+/// The base class of the exceptions that a function's library raises.
 fn exception_name(f: &Function) -> Option<&'static str> {
     let library = LIBRARIES.iter().find(|l| l.loader == f.library)?;
     Some(library.errors?.exceptions.first()?.name)
@@ -356,7 +356,7 @@ unsafe extern "C" fn reduce(
     object: *mut ffi::PyObject,
     _: *mut ffi::PyObject,
 ) -> *mut ffi::PyObject {
-    // A global name: pickle and copy give back the same object.
+    // A global name: pickle and copy return the same object.
     // SAFETY: called with an instance.
     guard(|| cpython::from_str(unsafe { function_of(object) }.name))
 }
@@ -369,12 +369,12 @@ unsafe extern "C" fn repr(object: *mut ffi::PyObject) -> *mut ffi::PyObject {
     })
 }
 
-/// `__module__` is answered here: the type's own `__module__` would hide a getter.
+/// Handles `__module__`: the type's own `__module__` would hide a getter.
 unsafe extern "C" fn getattro(
     object: *mut ffi::PyObject,
     name: *mut ffi::PyObject,
 ) -> *mut ffi::PyObject {
-    // SAFETY: the protocol gives an instance and a str.
+    // SAFETY: `tp_getattro` receives an instance and a str.
     unsafe {
         if Obj::new(name).text().as_deref() == Some("__module__") {
             return guard(|| cpython::from_str(module_name(function_of(object).library)));
@@ -383,8 +383,8 @@ unsafe extern "C" fn getattro(
     }
 }
 
-/// Functions are found on classes as they are: they do not bind. Having this makes `inspect` take them for what
-/// they are, routines with a text signature.
+/// Returns the function itself: functions do not bind as methods. With this slot, `inspect` recognises them as routines
+/// with a text signature.
 unsafe extern "C" fn descr_get(
     object: *mut ffi::PyObject,
     _: *mut ffi::PyObject,
@@ -417,20 +417,20 @@ fn offset_member(name: &'static CStr, offset: usize) -> ffi::PyMemberDef {
     }
 }
 
-/// The type of all functions, made on first use.
+/// The type of all functions. Created on first use.
 fn function_type() -> R<*mut ffi::PyTypeObject> {
     static TYPE: AtomicPtr<ffi::PyTypeObject> = AtomicPtr::new(std::ptr::null_mut());
     cpython::once(&TYPE, make_type)
 }
 
 fn make_type() -> R<Owned> {
-    // Tables that the type points at for as long as it lives.
+    // Leaked: the type refers to these tables for its whole life.
     let getset = Box::leak(Box::new([
         getter(c"__name__", get_name),
         getter(c"__qualname__", get_name),
         getter(c"__doc__", get_doc),
         getter(c"__text_signature__", get_text_signature),
-        // SAFETY: all null ends the table.
+        // SAFETY: all fields may be null; a zeroed entry terminates the table.
         unsafe { std::mem::zeroed() },
     ]));
     let members = Box::leak(Box::new([
@@ -442,7 +442,7 @@ fn make_type() -> R<Owned> {
             c"__weaklistoffset__",
             std::mem::offset_of!(FunctionObject, weakrefs),
         ),
-        // SAFETY: all null ends the table.
+        // SAFETY: all fields may be null; a zeroed entry terminates the table.
         unsafe { std::mem::zeroed() },
     ]));
     let methods = Box::leak(Box::new([
@@ -471,11 +471,11 @@ fn make_type() -> R<Owned> {
         name: c"cupyrite._native.function".as_ptr(),
         basicsize: c_int::try_from(size_of::<FunctionObject>()).unwrap_or(0),
         itemsize: 0,
-        // The flags are bits 7 (no instances from Python), 8 (immutable), 11 (vectorcall; not in the limited API's
+        // Flag bits: 7 (Python cannot create instances), 8 (immutable), 11 (vectorcall; missing from the limited API's
         // headers before 3.12, but the same in every version).
         flags: u32::try_from(ffi::Py_TPFLAGS_DEFAULT).unwrap_or(0) | 1 << 7 | 1 << 8 | 1 << 11,
         slots: slots.as_mut_ptr(),
     };
-    // SAFETY: the spec and its tables are well-formed; the spec itself is only read during the call.
+    // SAFETY: the spec and its tables are well-formed. The spec is only read during the call; the tables are leaked.
     Owned::take(unsafe { ffi::PyType_FromSpec(&raw mut spec) })
 }

@@ -1,8 +1,8 @@
-//! Kernel arguments: what `kernelParams` takes, packed into C's array of pointers to values.
+//! Kernel arguments: packs the values passed as `kernelParams` into C's array of pointers to values.
 //!
-//! The forms: `None` or 0; the address of a ready `void **`; an object with the buffer protocol that holds such an
-//! array (NumPy); and a pair (values, types), where each type is one of ctypes' simple types or `None` for a value
-//! that knows its own address. A ctypes type is recognised by its address.
+//! Accepted forms: `None` or 0; the address of an existing `void **`; an object with the buffer protocol that contains
+//! such an array (NumPy); and a pair (values, types), where each type is a simple ctypes type, or `None` for a value
+//! that has an address of its own. A ctypes type is recognised by the address of its type object.
 
 use std::ffi::c_void;
 use std::sync::OnceLock;
@@ -22,7 +22,7 @@ use crate::cpython::pointer_map::PointerMap;
 use crate::cpython::{Buffer, Obj, Owned, R, Raised};
 use crate::types;
 
-/// How a value of a ctypes type is packed.
+/// C representation of a ctypes type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u16)]
 enum Pack {
@@ -59,7 +59,7 @@ impl Pack {
     ];
 }
 
-/// The types of ctypes, found on first use.
+/// The ctypes types, looked up on first use.
 struct CtypesTypes {
     packs: PointerMap<64>,
     /// `ctypes.c_void_p`
@@ -97,7 +97,7 @@ impl CtypesTypes {
                     "the module ctypes lacks one of its types",
                 )
             })?;
-            // The map needs the class to stay alive.
+            // The reference is leaked: the map needs the class to stay alive.
             Ok(class.into_ptr().expose_provenance())
         };
         let mut known = CtypesTypes {
@@ -106,7 +106,7 @@ impl CtypesTypes {
             data: 0,
         };
         for (name, pack) in NAMES {
-            // Some names stand for the same type.
+            // Some names refer to the same type.
             let class = std::ptr::with_exposed_provenance_mut(get(name)?);
             known.packs.insert(class, pack as u16);
         }
@@ -136,13 +136,13 @@ impl CtypesTypes {
     }
 }
 
-/// Packed arguments. It must not move between [`Packer::pack`] and the end of the C call.
+/// Packed arguments. Must not move between [`Packer::pack`] and the end of the C call.
 pub struct Packer {
     arena: ParameterArena,
 }
 
 impl Packer {
-    /// Empty; costs nothing.
+    /// An empty packer. Allocates and initialises nothing.
     #[inline(always)]
     pub const fn new() -> Packer {
         Packer {
@@ -150,12 +150,12 @@ impl Packer {
         }
     }
 
-    /// Packs `obj` and gives the address of the array of pointers, 0 for none.
+    /// Packs `obj` and returns the address of the array of pointers, 0 for none.
     ///
     /// # Errors
     ///
-    /// `TypeError` for what is none of the forms, tuples of different length, an unknown type, or a value that is
-    /// not of its type; `OverflowError` for an integer too large for its type.
+    /// `TypeError` for an object of none of the accepted forms, tuples of different length, an unknown type, or a value
+    /// that does not match its type; `OverflowError` for an integer too large for its type.
     pub fn pack(&mut self, obj: Obj<'_>, site: Site, keep: &mut Keep) -> R<u64> {
         if obj.is_none() {
             return Ok(0);
@@ -166,7 +166,7 @@ impl Packer {
         if obj.is_int() || types::handle_value(obj.ptr()).is_some() {
             return convert::handle(obj, Int::U64, site);
         }
-        // A NumPy scalar is an array of one address here, as in NVIDIA's package.
+        // A NumPy scalar is treated as an array of one address, as in NVIDIA's package.
         if let Some(view) = Buffer::get(obj)? {
             let address = view.address();
             keep.buffers.push(view);
@@ -228,10 +228,10 @@ impl Packer {
                 };
                 self.arena.word(word)?
             };
-            // SAFETY: there is room for `n` pointers.
+            // SAFETY: `begin` returned room for `n` pointers.
             unsafe { pointers.add(index).write(at) };
         }
-        // A list could let go of its items, and an item of its memory, while C reads.
+        // Keeps the items of lists alive: another thread may change a list while C reads.
         for fixed in [pair, values, kinds] {
             keep.objects.extend(fixed.into_snapshot());
         }
@@ -239,10 +239,10 @@ impl Packer {
     }
 }
 
-/// The items of a tuple as they are, those of a list as a copy.
+/// The items of a tuple, or a copy of the items of a list.
 struct Fixed<'a> {
     tuple: Obj<'a>,
-    /// Where they lie; null where that is not known.
+    /// Address of the items; null if their layout is not known.
     items: *const *mut ffi::PyObject,
     len: usize,
     snapshot: Option<Owned>,
@@ -252,7 +252,7 @@ impl<'a> Fixed<'a> {
     #[inline]
     fn new(obj: Obj<'a>) -> R<Fixed<'a>> {
         if obj.is_tuple() {
-            // SAFETY: it is a tuple.
+            // SAFETY: `is_tuple` was checked above.
             let len = unsafe { ffi::PyTuple_Size(obj.ptr()) };
             return Ok(Fixed {
                 tuple: obj,
@@ -264,7 +264,7 @@ impl<'a> Fixed<'a> {
         let items = obj.snapshot()?;
         let len = items.len();
         let snapshot = items.into_owned();
-        // SAFETY: the copy is owned by the value returned with it.
+        // SAFETY: the returned `Fixed` owns the copy.
         let tuple = unsafe { Obj::new(snapshot.ptr()) };
         Ok(Fixed {
             tuple,
@@ -281,7 +281,7 @@ impl<'a> Fixed<'a> {
     #[inline(always)]
     fn get(&self, index: usize) -> Obj<'a> {
         debug_assert!(index < self.len);
-        // SAFETY: a tuple with more than `index` items, which it holds.
+        // SAFETY: callers pass `index < len`; the tuple keeps its items alive.
         unsafe {
             Obj::new(if self.items.is_null() {
                 ffi::PyTuple_GetItem(self.tuple.ptr(), index.cast_signed())
@@ -298,7 +298,7 @@ impl<'a> Fixed<'a> {
 
 #[cold]
 fn unsupported(kind: Obj<'_>, index: usize, site: Site) -> Raised {
-    // SAFETY: the object is live.
+    // SAFETY: `kind` is live for the call.
     let text = match Owned::take(unsafe { ffi::PyObject_Repr(kind.ptr()) }) {
         Ok(text) => text.obj().text().unwrap_or_default(),
         Err(Raised) => return Raised,
@@ -310,7 +310,7 @@ fn unsupported(kind: Obj<'_>, index: usize, site: Site) -> Raised {
     errors::raise(ExceptionKind::Type, &message)
 }
 
-/// A value of type `None`: the address of the value itself.
+/// The address of a value whose type is `None`.
 fn own_address(
     value: Obj<'_>,
     arena: &mut ParameterArena,
@@ -352,7 +352,7 @@ fn own_address(
     Err(errors::raise(ExceptionKind::Type, &message))
 }
 
-/// The bits of an `int` for an integer or an address, or of a `float` for a number, where they fit.
+/// The bits of an exact `int` (integer or address types) or `float`; `None` for other values or if the value does not fit.
 #[inline(always)]
 fn exact_word(value: Obj<'_>, pack: Pack) -> Option<u64> {
     if value.is_exact_int() {
@@ -371,7 +371,7 @@ fn exact_word(value: Obj<'_>, pack: Pack) -> Option<u64> {
         });
     }
     if value.is_exact_float() && matches!(pack, Pack::Double | Pack::Float) {
-        // SAFETY: the object is a float, whose value needs no code of anybody's.
+        // SAFETY: the object is an exact float; reading its value runs no user code.
         let number = unsafe { ffi::PyFloat_AsDouble(value.ptr()) };
         #[allow(clippy::cast_possible_truncation)] // a C float is what was asked for
         return Some(if pack == Pack::Double {
@@ -383,12 +383,12 @@ fn exact_word(value: Obj<'_>, pack: Pack) -> Option<u64> {
     None
 }
 
-/// The bits of `value` as `pack` says.
+/// The bits of `value`, converted to `pack`.
 #[inline(never)]
 fn pack_value(value: Obj<'_>, pack: Pack, known: &CtypesTypes, index: usize, site: Site) -> R<u64> {
     match pack {
         Pack::Double | Pack::Float => {
-            // SAFETY: the object is live.
+            // SAFETY: `value` is live for the call.
             let mut number = unsafe { ffi::PyFloat_AsDouble(value.ptr()) };
             if number == -1.0 && cpython::raised() {
                 cpython::clear();
@@ -415,10 +415,10 @@ fn pack_value(value: Obj<'_>, pack: Pack, known: &CtypesTypes, index: usize, sit
 
 fn integer(value: Obj<'_>, pack: Pack, index: usize, site: Site) -> R<u64> {
     let mut overflow = 0;
-    // SAFETY: the object is an int.
+    // SAFETY: callers pass an int.
     let number = unsafe { ffi::PyLong_AsLongLongAndOverflow(value.ptr(), &raw mut overflow) };
-    // As in ctypes itself, unsigned and wide types take the low bits; `c_byte` and `c_int` are checked, as in
-    // NVIDIA's package.
+    // Unsigned and wide types take the low bits, as in ctypes; `c_byte` and `c_int` are range-checked, as in NVIDIA's
+    // package.
     let fits = match pack {
         Pack::I8 => overflow == 0 && i8::try_from(number).is_ok(),
         Pack::I32 => overflow == 0 && i32::try_from(number).is_ok(),
@@ -434,7 +434,7 @@ fn integer(value: Obj<'_>, pack: Pack, index: usize, site: Site) -> R<u64> {
     let word = if overflow == 0 {
         number.cast_unsigned()
     } else {
-        // SAFETY: the object is an int.
+        // SAFETY: callers pass an int.
         unsafe { ffi::PyLong_AsUnsignedLongLongMask(value.ptr()) }
     };
     Ok(match pack {
@@ -457,7 +457,7 @@ fn integer_slow(
         return integer(value, pack, index, site);
     }
     if value.has_slot(ffi::Py_nb_index) {
-        // SAFETY: the object is live.
+        // SAFETY: `value` is live for the call.
         let number = Owned::take(unsafe { ffi::PyNumber_Index(value.ptr()) })?;
         return integer(number.obj(), pack, index, site);
     }
@@ -508,8 +508,8 @@ fn pointer(value: Obj<'_>, known: &CtypesTypes, index: usize, site: Site) -> R<u
     if value.is_none() {
         return Ok(0);
     }
-    // Objects that know their pointer pass it: the kernel sees the address of the handle or struct, as in NVIDIA's
-    // package. (`int(handle)` passes the handle.)
+    // Objects with an address pass it: the kernel receives the address of the handle or struct, as in NVIDIA's package.
+    // (`int(handle)` passes the handle.)
     if let Some(address) = convert::handle_storage(value) {
         return Ok(address.addr() as u64);
     }
@@ -545,7 +545,7 @@ fn small(value: Obj<'_>, pack: Pack, known: &CtypesTypes, index: usize, site: Si
     };
     match pack {
         Pack::Bool => {
-            // SAFETY: the object is live.
+            // SAFETY: `value` is live for the call.
             match unsafe { ffi::PyObject_IsTrue(value.ptr()) } {
                 -1 => Err(Raised),
                 truth => Ok(u64::from(truth != 0)),
@@ -556,7 +556,7 @@ fn small(value: Obj<'_>, pack: Pack, known: &CtypesTypes, index: usize, site: Si
             if len != 1 {
                 return Err(wrong_value(value, index, pack, site));
             }
-            // SAFETY: one byte is there.
+            // SAFETY: `len` is 1.
             Ok(u64::from(unsafe { *data }))
         }
         Pack::WChar if value.is_str() => {
@@ -592,7 +592,7 @@ impl Packed {
             address: 0,
         };
         packed.address = packed.packer.pack(obj, site, &mut packed.keep)?;
-        // Values that gave their own address have to stay.
+        // Keeps values alive whose own address was packed.
         packed.keep.objects.push(obj.owned());
         Ok(packed)
     }

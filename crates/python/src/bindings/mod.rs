@@ -1,7 +1,7 @@
-//! `cuda.bindings`: descriptors become Python functions.
+//! `cuda.bindings`: Python functions built from descriptors.
 //!
-//! A function is a row of a table in `generated/` ([`descriptor`]); [`function`] is its Python object, [`call`] the routes
-//! of a call. Functions whose status is an exception go through [`raising`]; code for single functions is in [`custom`].
+//! Each function is a row of a table in `generated/` ([`descriptor`]). [`function`] is its Python object; [`call`] contains
+//! the routes of a call. [`raising`] serves functions that raise for a bad status; [`custom`] has code for single functions.
 
 pub mod call;
 pub mod custom;

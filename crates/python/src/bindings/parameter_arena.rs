@@ -1,7 +1,7 @@
-//! Memory for the parameters of a kernel: the array of pointers that `cuLaunchKernel` takes, and the values they point to.
+//! Memory for kernel parameters: the array of pointers that `cuLaunchKernel` takes, and the values they point to.
 //!
 //! `cuLaunchKernel` ([`super::kernel_arguments`]) and `cuda.core.launch` pack their arguments into it. Up to [`INLINE`]
-//! arguments need no memory from the heap; for more, pointers and values are one allocation, whatever their number.
+//! arguments need no heap memory; for more, pointers and values share one allocation.
 
 use std::ffi::c_void;
 use std::mem::MaybeUninit;
@@ -9,27 +9,28 @@ use std::mem::MaybeUninit;
 use crate::bindings::errors;
 use crate::cpython::R;
 
-/// Number of parameters that need no memory from the heap.
+/// Largest number of parameters that needs no heap memory.
 pub const INLINE: usize = 32;
 
-/// Bytes of values that need none, in words: 32 values of 16 bytes, and as much again for structures.
+/// Inline room for values, in 8-byte words: 32 values of 16 bytes, and as much again for structures.
 const INLINE_WORDS: usize = 4 * INLINE;
 
-/// Pointers and values. It must not move between [`ParameterArena::begin`] and the end of the C call.
+/// Pointers and values. Must not move between [`ParameterArena::begin`] and the end of the C call.
 pub struct ParameterArena {
     pointers: MaybeUninit<[*mut c_void; INLINE]>,
     words: MaybeUninit<[u128; INLINE_WORDS / 2]>,
-    /// The chunk that values are written to, 16-byte aligned; null while that is `words`.
+    /// The chunk that values are written to, 16-byte aligned; null while values go to `words`.
     chunk: *mut u64,
-    /// Words of the chunk that are used, and their number.
+    /// Words in use in the chunk.
     used: usize,
+    /// Words in the chunk.
     capacity: usize,
-    /// Memory from the heap, which stays where it is when this list grows.
+    /// Heap memory; its address does not change when this list grows.
     heap: Vec<Vec<u128>>,
 }
 
 impl ParameterArena {
-    /// Empty; costs nothing.
+    /// An empty arena. Allocates and initialises nothing.
     #[inline(always)]
     pub const fn new() -> ParameterArena {
         ParameterArena {
@@ -42,11 +43,11 @@ impl ParameterArena {
         }
     }
 
-    /// The array for `count` pointers, not initialised.
+    /// An uninitialised array of `count` pointers.
     ///
     /// # Errors
     ///
-    /// Memory.
+    /// `MemoryError`.
     #[inline(always)]
     pub fn begin(&mut self, count: usize) -> R<*mut *mut c_void> {
         if count <= INLINE {
@@ -60,14 +61,14 @@ impl ParameterArena {
     fn begin_on_heap(&mut self, count: usize) -> R<*mut *mut c_void> {
         let pieces = count.div_ceil(2);
         let pointers = self.allocate(pieces + count)?;
-        // SAFETY: the pointers take the first `pieces` pieces.
+        // SAFETY: the allocation has `pieces + count` elements; the pointers take the first `pieces`.
         self.chunk = unsafe { pointers.add(pieces) }.cast();
         self.used = 0;
         self.capacity = 2 * count;
         Ok(pointers.cast())
     }
 
-    /// Memory for so many pieces of 16 bytes, not initialised.
+    /// Uninitialised memory for `pieces` pieces of 16 bytes.
     fn allocate(&mut self, pieces: usize) -> R<*mut u128> {
         let mut memory: Vec<u128> = Vec::new();
         if memory.try_reserve_exact(pieces).is_err() || self.heap.try_reserve(1).is_err() {
@@ -78,27 +79,27 @@ impl ParameterArena {
         Ok(start)
     }
 
-    /// Stores a value of up to 8 bytes; its address.
+    /// Stores a value of up to 8 bytes and returns its address.
     ///
     /// # Errors
     ///
-    /// Memory.
+    /// `MemoryError`.
     #[inline(always)]
     pub fn word(&mut self, word: u64) -> R<*mut c_void> {
         let room = self.room(8)?;
-        // SAFETY: there is room for 8 aligned bytes.
+        // SAFETY: `room(8)` returned 8 bytes, aligned to 8.
         unsafe { room.cast::<u64>().write(word) };
         Ok(room.cast())
     }
 
-    /// Stores a copy of some bytes; its address.
+    /// Stores a copy of `bytes` and returns its address.
     ///
     /// # Errors
     ///
-    /// Memory.
+    /// `MemoryError`.
     pub fn bytes(&mut self, bytes: &[u8]) -> R<*mut c_void> {
         let room = self.room(bytes.len())?;
-        // SAFETY: there is room for as many bytes, in memory of our own.
+        // SAFETY: `room` returned `bytes.len()` bytes of the arena, which do not overlap `bytes`.
         unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), room, bytes.len()) };
         Ok(room.cast())
     }
@@ -107,7 +108,7 @@ impl ParameterArena {
     ///
     /// # Errors
     ///
-    /// Memory.
+    /// `MemoryError`.
     #[inline(always)]
     pub fn room(&mut self, size: usize) -> R<*mut u8> {
         let words = size.div_ceil(8);
@@ -125,11 +126,11 @@ impl ParameterArena {
         } else {
             self.chunk
         };
-        // SAFETY: the chunk has `capacity` words.
+        // SAFETY: the chunk has `capacity` words; `start + words <= capacity` was checked above.
         Ok(unsafe { base.add(start) }.cast())
     }
 
-    /// Twice the memory of the last chunk.
+    /// Room in a new chunk, of at least twice the size of the last one.
     #[cold]
     fn room_in_new_chunk(&mut self, words: usize) -> R<*mut u8> {
         let pieces = words.div_ceil(2).max(self.capacity);
@@ -144,7 +145,7 @@ impl ParameterArena {
 mod tests {
     use super::*;
 
-    /// Packs values of these sizes and looks at all of them afterwards.
+    /// Packs `count` values of these sizes, verifies them, and returns the number of heap allocations.
     fn pack(count: usize, size: impl Fn(usize) -> usize) -> usize {
         let mut arena = ParameterArena::new();
         let pointers = arena.begin(count).unwrap();
@@ -153,7 +154,7 @@ mod tests {
             let at = arena.bytes(&bytes).unwrap();
             let alignment = if bytes.len() > 8 { 16 } else { 8 };
             assert_eq!(at.addr() % alignment, 0);
-            // SAFETY: there is room for `count` pointers.
+            // SAFETY: `begin` returned room for `count` pointers.
             unsafe { pointers.add(index).write(at) };
         }
         for index in 0..count {

@@ -1,4 +1,4 @@
-//! Between the descriptors and the libraries: symbols, statuses, the first use of the driver, Ctrl-C.
+//! Connects descriptors to libraries: symbol lookup, statuses, initialisation on first use, Ctrl-C.
 
 use std::ffi::{c_int, c_void};
 use std::sync::OnceLock;
@@ -25,13 +25,13 @@ use crate::types::EnumId;
 /// # Errors
 ///
 /// `DynamicLibNotFoundError` for a missing library, `RuntimeError` for a broken one or a missing symbol, `ValueError` for an
-/// environment variable that means nothing.
+/// environment variable with an invalid value.
 #[inline]
 pub fn symbol(f: &'static Function) -> R<*const c_void> {
     symbol_at(f.library, f.symbol as usize, f.name)
 }
 
-/// The address of the symbol with this index in a library's table; `name` is for messages.
+/// The address of the symbol with this index in a library's table. `name` is the name used in messages.
 ///
 /// # Errors
 ///
@@ -55,19 +55,19 @@ pub fn symbol_at(library: CudaLibrary, index: usize, name: &str) -> R<*const c_v
 }
 
 static PREPARED: AtomicBool = AtomicBool::new(false);
-/// Which libraries besides the driver are in the process.
+/// Whether each library other than the driver is loaded.
 static LOADED: [AtomicBool; CudaLibrary::COUNT] =
     [const { AtomicBool::new(false) }; CudaLibrary::COUNT];
 static WARNED: AtomicBool = AtomicBool::new(false);
 
-/// What happens before the driver is used for the first time.
+/// Selects and loads the driver before its first use.
 #[cold]
 pub fn prepare() -> R<()> {
     loader::set_per_thread_default_stream(per_thread_default_stream()?);
     // SAFETY: called on a thread that is attached to the interpreter.
     let py = unsafe { Python::assume_attached() };
     site_packages::refresh(py);
-    // Loading takes its time, and other threads have better things to do than to wait for it.
+    // Loading is slow; other Python threads run meanwhile.
     if let Err(error) = py.detach(loader::driver_backend) {
         return Err(raise_load_error(&error, "the CUDA driver"));
     }
@@ -75,7 +75,7 @@ pub fn prepare() -> R<()> {
     warn_of_cpu_device()
 }
 
-/// What happens before the runtime API is used for the first time. A missing driver is the runtime's own to tell.
+/// Loads the runtime before its first use. The runtime itself reports a missing driver.
 #[cold]
 fn prepare_runtime() -> R<()> {
     loader::set_per_thread_default_stream(per_thread_default_stream()?);
@@ -89,11 +89,11 @@ fn prepare_runtime() -> R<()> {
     warn_of_cpu_device()
 }
 
-/// The one warning that the CPU device serves because there is no GPU, whichever library's call came to know it.
+/// Warns once that the CPU device is in use because there is no GPU, whichever library is loaded first.
 ///
 /// # Errors
 ///
-/// Warnings are errors in this program.
+/// The warning itself, where the user turned warnings into errors.
 fn warn_of_cpu_device() -> R<()> {
     if loader::is_cpu_fallback() && !WARNED.swap(true, Ordering::AcqRel) {
         let reason = loader::backend_reason().unwrap_or_default();
@@ -102,7 +102,7 @@ fn warn_of_cpu_device() -> R<()> {
              set CUPYRITE_DEVICE=cpu to choose it without this warning, or CUPYRITE_DEVICE=gpu to insist on a GPU."
         );
         let text = std::ffi::CString::new(text).unwrap_or_default();
-        // SAFETY: the category is immortal, the text ends with a nul.
+        // SAFETY: the category is immortal; `text` is a `CString`.
         let status = unsafe { ffi::PyErr_WarnEx(ffi::PyExc_RuntimeWarning, text.as_ptr(), 1) };
         if status != 0 {
             return Err(Raised);
@@ -111,8 +111,8 @@ fn warn_of_cpu_device() -> R<()> {
     Ok(())
 }
 
-/// Loads a library while other threads go on. Where it is not there, the caller's own look at the table says so; the next
-/// call tries again, with what `sys.path` holds then.
+/// Loads a library while other threads run. If it is missing, the caller's table lookup reports it; the next call tries
+/// again with the then current `sys.path`.
 #[cold]
 fn try_load(library: CudaLibrary) -> R<()> {
     // SAFETY: called on a thread that is attached to the interpreter.
@@ -120,12 +120,12 @@ fn try_load(library: CudaLibrary) -> R<()> {
     site_packages::refresh(py);
     let loaded = py.detach(|| loader::library_handle(library).is_ok());
     LOADED[library as usize].store(loaded, Ordering::Release);
-    // NVML and the runtime follow the driver's choice, and make it if need be.
+    // NVML and the runtime use the driver's backend, and select it if that has not happened yet.
     warn_of_cpu_device()
 }
 
-/// `CUDA_PYTHON_CUDA_PER_THREAD_DEFAULT_STREAM` as an int that is not 0: the only reader of this variable for
-/// `cuda.bindings` and `cuda.core`. A valid value is read once.
+/// Whether `CUDA_PYTHON_CUDA_PER_THREAD_DEFAULT_STREAM` is an integer other than 0. The only reader of this variable for
+/// `cuda.bindings` and `cuda.core`. A valid value is cached.
 ///
 /// # Errors
 ///
@@ -145,7 +145,7 @@ fn read_per_thread_default_stream() -> R<bool> {
         return Ok(false);
     };
     let text = cpython::from_str(&value.to_string_lossy())?;
-    // SAFETY: the object is live.
+    // SAFETY: `text` is an owned reference held here.
     let number = match Owned::take(unsafe { ffi::PyNumber_Long(text.ptr()) }) {
         Ok(number) => number,
         Err(Raised) => {
@@ -157,7 +157,7 @@ fn read_per_thread_default_stream() -> R<bool> {
             return Err(errors::raise(ExceptionKind::Value, &message));
         }
     };
-    // SAFETY: the object is live.
+    // SAFETY: `number` is an owned reference held here.
     match unsafe { ffi::PyObject_IsTrue(number.ptr()) } {
         -1 => Err(Raised),
         truth => Ok(truth != 0),
@@ -171,7 +171,7 @@ pub fn raise_load_error(error: &LoadError, name: &str) -> Raised {
     match error.kind {
         LoadErrorKind::LibraryNotFound | LoadErrorKind::LibraryFailed => {
             let failed = error.kind == LoadErrorKind::LibraryFailed;
-            // SAFETY: errors are raised on a thread that is attached to the interpreter.
+            // SAFETY: exceptions are only raised on a thread that is attached to the interpreter.
             let py = unsafe { Python::assume_attached() };
             pathfinder::raise(py, failed, message)
         }
@@ -186,7 +186,7 @@ pub fn raise_load_error(error: &LoadError, name: &str) -> Raised {
 // ---------------------------------------------------------------------------------------------------------
 // Statuses
 
-/// What success returns, made once for each library: the enum member and the tuple that holds only it.
+/// Cached return values for success, one for each library: the enum member and the tuple that holds only it.
 struct Success {
     member: AtomicPtr<ffi::PyObject>,
     tuple: AtomicPtr<ffi::PyObject>,
@@ -199,7 +199,7 @@ static SUCCESS: [Success; CudaLibrary::COUNT] = [const {
     }
 }; CudaLibrary::COUNT];
 
-/// The enum that the tuples of a library begin with. Functions of the other libraries raise.
+/// The status enum in a library's result tuples. Functions of the other libraries raise instead.
 fn status_enum(library: CudaLibrary) -> EnumId {
     match library {
         CudaLibrary::Nvrtc => ids::enums::nvrtc::nvrtcResult,
@@ -208,9 +208,9 @@ fn status_enum(library: CudaLibrary) -> EnumId {
     }
 }
 
-/// A reference that is kept forever, made by `make` on first use.
+/// A new reference to an object that `make` creates on first use and that is never freed.
 fn once(place: &AtomicPtr<ffi::PyObject>, make: impl FnOnce() -> R<Owned>) -> R<Owned> {
-    // SAFETY: what is stored is never released.
+    // SAFETY: the reference stored in `place` is never released.
     cpython::once(place, make).map(|known| unsafe { Obj::new(known) }.owned())
 }
 
@@ -218,7 +218,7 @@ fn once(place: &AtomicPtr<ffi::PyObject>, make: impl FnOnce() -> R<Owned>) -> R<
 ///
 /// # Errors
 ///
-/// Memory.
+/// `MemoryError`.
 #[inline]
 pub fn status(library: CudaLibrary, value: i64) -> R<Owned> {
     if value == 0 {
@@ -228,11 +228,11 @@ pub fn status(library: CudaLibrary, value: i64) -> R<Owned> {
     Owned::take(types::enum_member(status_enum(library), value))
 }
 
-/// The member that says success, borrowed: it lives for ever.
+/// The enum member for success (borrowed, never freed).
 ///
 /// # Errors
 ///
-/// Memory.
+/// `MemoryError`.
 #[inline(always)]
 pub fn success(library: CudaLibrary) -> R<*mut ffi::PyObject> {
     let known = SUCCESS[library as usize].member.load(Ordering::Acquire);
@@ -248,13 +248,13 @@ pub fn success(library: CudaLibrary) -> R<*mut ffi::PyObject> {
 ///
 /// # Errors
 ///
-/// Memory.
+/// `MemoryError`.
 #[inline(always)]
 pub fn status_tuple(library: CudaLibrary, value: i64) -> R<Owned> {
     if value == 0 {
         let known = SUCCESS[library as usize].tuple.load(Ordering::Acquire);
         if !known.is_null() {
-            // SAFETY: what is stored is never released.
+            // SAFETY: the reference stored in `SUCCESS` is never released.
             return Ok(unsafe { Obj::new(known) }.owned());
         }
     }
@@ -277,9 +277,9 @@ fn new_status_tuple(library: CudaLibrary, value: i64) -> R<Owned> {
 // ---------------------------------------------------------------------------------------------------------
 // The GIL
 
-/// Whether a call that neither waits nor takes a lock that is held across a wait may keep the GIL. Not in a program that
-/// has asked for log callbacks: whatever call fails writes to the driver's log, and waits there for the callback of
-/// another thread's failure, which is Python's as a rule and wants the GIL.
+/// Whether a call that neither waits nor takes a lock held across a wait may keep the GIL. False once
+/// `cuLogsRegisterCallback` is resolved: a failing call writes to the driver's log and waits there while another thread's
+/// failure runs its callback, which is usually Python code and needs the GIL.
 #[inline(always)]
 pub fn keeps_gil() -> bool {
     !driver::TABLE.is_resolved(driver::Symbol::cuLogsRegisterCallback as usize)
@@ -290,10 +290,10 @@ pub fn keeps_gil() -> bool {
 
 static INTERRUPTED: AtomicBool = AtomicBool::new(false);
 
-/// Asked by the CPU device while a call waits: whether the wait should end because a signal handler raised.
+/// Whether a waiting call should return because a signal handler raised. Polled by the CPU device.
 pub fn interrupt_requested() -> bool {
-    // SAFETY: the interpreter lives as long as calls are made from it; the state taken is released again. A thread
-    // that Python does not know gets no signals, so it is not made known to it.
+    // SAFETY: the interpreter is initialised, and outlives the calls made from it; `PyGILState_Release` matches
+    // `PyGILState_Ensure`. A thread without a thread state receives no signals, so none is created for it.
     unsafe {
         if ffi::Py_IsInitialized() == 0 || ffi::PyGILState_GetThisThreadState().is_null() {
             return false;
@@ -312,7 +312,7 @@ pub fn interrupt_requested() -> bool {
 ///
 /// # Errors
 ///
-/// There is one.
+/// The pending exception, if there is one.
 #[inline]
 pub fn check_interrupt() -> R<()> {
     if INTERRUPTED.load(Ordering::Relaxed) && cpython::raised() {
@@ -323,25 +323,25 @@ pub fn check_interrupt() -> R<()> {
 }
 
 // ---------------------------------------------------------------------------------------------------------
-// The end of the interpreter
+// Interpreter shutdown
 
-/// Asked by the CPU device before it calls a function of the program on a thread of its own: whether Python is there.
-/// Most of these functions are Python's (`ctypes`), and the memory of their code goes with the interpreter.
+/// Whether Python is initialised and not shutting down. The CPU device checks this before it runs a user callback on one of
+/// its own threads: most callbacks are `ctypes` functions, whose code is freed with the interpreter.
 pub fn python_is_there() -> bool {
     type Finalizing = unsafe extern "C" fn() -> c_int;
     static FINALIZING: OnceLock<Option<Finalizing>> = OnceLock::new();
     let finalizing = FINALIZING.get_or_init(|| {
-        // Public since Python 3.13, and there under its old name in all versions before.
+        // Public since Python 3.13; earlier versions export it under the private name.
         [c"Py_IsFinalizing", c"_Py_IsFinalizing"]
             .iter()
             .find_map(|name| {
-                // SAFETY: looks a name up; the symbol, if there is one, is a function of this type.
+                // SAFETY: the name ends with a nul; in every version of CPython the symbol is a function of this type.
                 unsafe {
                     let found = libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr());
                     std::mem::transmute::<*mut c_void, Option<Finalizing>>(found)
                 }
             })
     });
-    // SAFETY: both may be asked at any time, by any thread.
+    // SAFETY: both functions may be called at any time, on any thread, without the GIL.
     unsafe { ffi::Py_IsInitialized() != 0 && finalizing.is_none_or(|finalizing| finalizing() == 0) }
 }

@@ -1,4 +1,4 @@
-//! Python values to C values, with errors that name the attribute.
+//! Conversion of Python values to C values. Errors name the class and the attribute.
 
 use pyo3::ffi;
 
@@ -6,23 +6,23 @@ use crate::types::errors::{ExceptionKind, name_of_type, prefix, raise, type_name
 use crate::types::table::{ClassId, Prim};
 use crate::types::{memory, object, registry};
 
-/// Where a value goes, for error messages: a class (or an object of it) and an attribute or parameter.
+/// Destination of a value in error messages: a class, and an attribute or parameter.
 #[derive(Clone, Copy)]
 pub struct Site {
-    /// Type the attribute belongs to.
+    /// Type with the attribute.
     pub ty: *mut ffi::PyTypeObject,
-    /// Attribute.
+    /// Attribute or parameter.
     pub attr: &'static str,
 }
 
 impl Site {
     /// `CUlaunchConfig.gridDimX`
     pub fn name(&self) -> String {
-        // SAFETY: sites live within one call on an object whose type is alive.
+        // SAFETY: a site exists only within one call, during which the caller keeps the type alive.
         format!("{}.{}", unsafe { name_of_type(self.ty) }, self.attr)
     }
 
-    /// `TypeError: CUlaunchConfig.gridDimX: <wanted> is required, not str`
+    /// Raises `TypeError: CUlaunchConfig.gridDimX: <wanted> is required, not str`.
     ///
     /// # Safety
     /// `got` is a live object and the GIL is held.
@@ -36,7 +36,7 @@ impl Site {
         );
     }
 
-    /// Any other message.
+    /// Raises `exc` with a message after the site's name.
     #[cold]
     pub fn fail(&self, exc: ExceptionKind, message: &str) {
         raise(exc, &format!("{}: {message}", self.name()));
@@ -46,15 +46,15 @@ impl Site {
 /// The value of a handle, integer or callback object as 64 bits (signed types sign-extended).
 ///
 /// # Safety
-/// `obj` is such an instance of class `id`; the GIL is held.
+/// `obj` is an instance of class `id`, which is a handle, integer or callback class; the GIL is held.
 #[inline]
 pub unsafe fn handle_bits(obj: *mut object::Instance, id: ClassId) -> Option<u64> {
     let class = crate::types::table::class(id).1;
-    // SAFETY: as promised by the caller; the sizes are those of the C types.
+    // SAFETY: as promised by the caller; `class.size` is the size of the C type at `data`.
     unsafe {
         let size = class.size as usize;
         if size == 8 && (*obj).state & object::FOREIGN == 0 {
-            // Nearly every handle of nearly every call.
+            // Fast path: a 64-bit handle that owns its memory.
             return Some((*obj).data.cast::<u64>().read_unaligned());
         }
         let mut bytes = [0u8; 8];
@@ -71,8 +71,7 @@ pub unsafe fn handle_bits(obj: *mut object::Instance, id: ClassId) -> Option<u64
     }
 }
 
-/// An integer as the bindings take it: ints, our handles, floats and anything else with `__int__`; never text.
-/// None with an exception.
+/// Converts an int, a Cupyrite handle, a float or any other object with `__int__`; refuses text. None with an exception.
 ///
 /// # Safety
 /// `obj` is a live object and the GIL is held.
@@ -121,7 +120,7 @@ unsafe fn integer_slow(obj: *mut ffi::PyObject, site: &Site) -> Option<i128> {
 
 #[inline]
 unsafe fn long(obj: *mut ffi::PyObject, site: &Site) -> Option<i128> {
-    // SAFETY: `obj` is an int.
+    // SAFETY: the callers pass a live int and hold the GIL.
     unsafe {
         let mut overflow = 0;
         let value = ffi::PyLong_AsLongLongAndOverflow(obj, &mut overflow);
@@ -143,7 +142,7 @@ unsafe fn long(obj: *mut ffi::PyObject, site: &Site) -> Option<i128> {
     }
 }
 
-/// An integer within the range of `prim`, as the low bytes of a u64.
+/// Converts an integer within the range of `prim` to the low bytes of a u64.
 ///
 /// # Safety
 /// `obj` is a live object and the GIL is held.
@@ -162,7 +161,7 @@ pub unsafe fn ranged(obj: *mut ffi::PyObject, prim: Prim, site: &Site) -> Option
     Some(value as u64)
 }
 
-/// A handle, callback or integer class value: like `ranged`, and None is zero.
+/// Converts the value of a handle, callback or integer class: as [`ranged`], with None as zero.
 ///
 /// # Safety
 /// `obj` is a live object and the GIL is held.
@@ -177,7 +176,7 @@ pub unsafe fn handle(obj: *mut ffi::PyObject, prim: Prim, site: &Site) -> Option
     }
 }
 
-/// An enum value (32 bits, signed or not), from a member, an int or what `int()` takes.
+/// Converts a 32-bit enum value, signed or unsigned, from a member, an int or any object that `int()` accepts.
 ///
 /// # Safety
 /// `obj` is a live object and the GIL is held.
@@ -210,7 +209,7 @@ pub unsafe fn enum_value(obj: *mut ffi::PyObject, site: &Site) -> Option<u32> {
     }
 }
 
-/// A float.
+/// Converts a float.
 ///
 /// # Safety
 /// `obj` is a live object and the GIL is held.
@@ -226,10 +225,10 @@ pub unsafe fn float(obj: *mut ffi::PyObject, site: &Site) -> Option<f64> {
     }
 }
 
-/// An address and what has to stay alive for it (a new reference, or null).
+/// Converts an address. Returns it with the object that must stay alive (a new reference, or null).
 ///
-/// Taken: None, ints, our handles (their value), our structs (their address), buffers, and other numbers with `__int__`.
-/// A buffer is kept exported, so that a `bytearray` cannot move its memory.
+/// Accepts None, ints, Cupyrite handles (their value), Cupyrite structs (their address), buffers, and other numbers with
+/// `__int__`. A buffer stays exported, so that a `bytearray` cannot move its memory.
 ///
 /// # Safety
 /// `obj` is a live object and the GIL is held.
@@ -299,9 +298,9 @@ pub unsafe fn address(obj: *mut ffi::PyObject, site: &Site) -> Option<(u64, *mut
     }
 }
 
-/// An int as an address. What is no address is a `TypeError`, as in NVIDIA's package.
+/// Converts an int to an address. Raises `TypeError` outside 0 to 2^64-1, as in NVIDIA's package.
 unsafe fn plain_address(obj: *mut ffi::PyObject, site: &Site) -> Option<u64> {
-    // SAFETY: `obj` is an int.
+    // SAFETY: the callers pass a live int and hold the GIL.
     unsafe {
         let value = ffi::PyLong_AsUnsignedLongLong(obj);
         if value == u64::MAX && !ffi::PyErr_Occurred().is_null() {
@@ -316,7 +315,7 @@ unsafe fn plain_address(obj: *mut ffi::PyObject, site: &Site) -> Option<u64> {
     }
 }
 
-/// The bytes of a buffer object: calls `f` with them. `TypeError` for other objects.
+/// Calls `f` with the bytes of a buffer object. Raises `TypeError` for other objects.
 ///
 /// # Safety
 /// `obj` is a live object and the GIL is held; `f` does not run Python code.
@@ -325,7 +324,7 @@ pub unsafe fn with_bytes<T>(
     site: &Site,
     f: impl FnOnce(&[u8]) -> T,
 ) -> Option<T> {
-    // SAFETY: the buffer stays exported while `f` looks at it.
+    // SAFETY: as promised by the caller; the buffer stays exported until `f` returns.
     unsafe {
         if ffi::PyObject_CheckBuffer(obj) == 0 {
             site.wrong("a bytes-like object", obj);
@@ -347,7 +346,7 @@ pub unsafe fn with_bytes<T>(
     }
 }
 
-/// The `_ptr` argument of a constructor: an address of `len` readable bytes, or zero. None with an exception.
+/// Converts the `_ptr` argument of a constructor: zero, or the address of `len` readable bytes. None with an exception.
 ///
 /// # Safety
 /// `obj` is a live object and the GIL is held.

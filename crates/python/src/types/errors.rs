@@ -4,10 +4,10 @@ use pyo3::ffi;
 
 pub use crate::cpython::errors::{ExceptionKind, guard_or, raise};
 
-/// Puts `prefix` before the message of the current exception, keeping its type (Type-, Value- and OverflowError only;
-/// others pass unchanged).
+/// Prepends `prefix` to the message of the current exception and keeps its type. Changes only `TypeError`, `ValueError`
+/// and `OverflowError`.
 pub fn prefix(prefix: &str) {
-    // SAFETY: GIL held; the fetched references are given back or released.
+    // SAFETY: callers hold the GIL; the fetched references are restored or released.
     unsafe {
         let (mut ty, mut value, mut trace) = (
             std::ptr::null_mut(),
@@ -41,7 +41,7 @@ pub fn prefix(prefix: &str) {
     }
 }
 
-/// `str(obj)`, or a placeholder if that fails.
+/// `str(obj)`, or `<unprintable>` if that fails.
 ///
 /// # Safety
 /// `obj` is a live object and the GIL is held.
@@ -58,7 +58,7 @@ pub unsafe fn to_string(obj: *mut ffi::PyObject) -> String {
     }
 }
 
-/// The contents of a `str` object; None (with an exception) where it has none.
+/// The contents of a `str` object. None if `s` is null, or with an exception if it has no UTF-8 form.
 ///
 /// # Safety
 /// `s` is null or a live object and the GIL is held.
@@ -66,7 +66,7 @@ pub unsafe fn utf8(s: *mut ffi::PyObject) -> Option<String> {
     if s.is_null() {
         return None;
     }
-    // SAFETY: `s` is live; the pointer returned is valid while it is.
+    // SAFETY: as promised by the caller; the returned pointer is valid while `s` is live.
     unsafe {
         let mut len = 0;
         let p = ffi::PyUnicode_AsUTF8AndSize(s, &mut len);

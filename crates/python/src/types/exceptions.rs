@@ -1,8 +1,7 @@
-//! The exceptions of the modules whose functions raise: classes made from the tables on first use, and the text of a
-//! status.
+//! Exceptions of the modules whose functions raise: classes created from the tables on first use, and status messages.
 //!
-//! They are called with a status, like NVIDIA's: `nvvmError(3)` has `args == ("ERROR_IR_VERSION_MISMATCH (3)",)` and
-//! `status == 3`. What ours have besides: `log`, the text the library wrote about the failure.
+//! Like NVIDIA's, the classes take a status: `nvvmError(3)` has `args == ("ERROR_IR_VERSION_MISMATCH (3)",)` and
+//! `status == 3`. Cupyrite adds `log`, the text that the library wrote about the failure.
 
 use std::ffi::{CStr, CString, c_int, c_void};
 use std::sync::OnceLock;
@@ -24,7 +23,7 @@ type Classes = Box<[AtomicPtr<ffi::PyObject>]>;
 static CLASSES: [OnceLock<Classes>; loader::CudaLibrary::COUNT] =
     [const { OnceLock::new() }; loader::CudaLibrary::COUNT];
 
-/// The table of a library's types.
+/// The type table of a library.
 pub fn library(library: loader::CudaLibrary) -> Option<&'static Library> {
     LIBRARIES.iter().copied().find(|lib| lib.loader == library)
 }
@@ -39,8 +38,8 @@ fn classes(lib: &Library, errors: &Errors) -> &'static Classes {
     })
 }
 
-/// The exception class with this index in the library's table (borrowed), made on first use and kept; null with an
-/// exception.
+/// The exception class with this index in the library's table (borrowed), created and cached on first use; null with
+/// an exception.
 pub fn class(lib: &'static Library, index: u16) -> *mut ffi::PyObject {
     match lib.errors {
         Some(errors) => made(lib, errors, index).unwrap_or(std::ptr::null_mut()),
@@ -79,7 +78,7 @@ fn make(lib: &'static Library, errors: &'static Errors, index: u16) -> R<Owned> 
             ""
         }
     );
-    // The interpreter keeps pointers into the name on some versions.
+    // Some interpreter versions keep pointers into the name, so it is leaked.
     let name = Box::leak(CString::new(name).unwrap_or_default().into_boxed_c_str());
     let doc = CString::new(doc).unwrap_or_default();
     let methods = Box::leak(Box::new([
@@ -108,8 +107,8 @@ fn make(lib: &'static Library, errors: &'static Errors, index: u16) -> R<Owned> 
         flags: u32::try_from(ffi::Py_TPFLAGS_DEFAULT | ffi::Py_TPFLAGS_BASETYPE).unwrap_or(0),
         slots: slots.as_mut_ptr(),
     };
-    // SAFETY: the exception classes are live; the spec and its tables are well-formed, and what the type keeps of them
-    // is never released.
+    // SAFETY: the cache keeps the base class alive. The spec and its tables are well-formed; the parts that the type
+    // refers to are leaked.
     unsafe {
         let base = match exception.base {
             Some(base) => made(lib, errors, base)?,
@@ -118,7 +117,7 @@ fn make(lib: &'static Library, errors: &'static Errors, index: u16) -> R<Owned> 
         let bases = Owned::take(ffi::PyTuple_Pack(1, base))?;
         let made = Owned::take(ffi::PyType_FromSpecWithBases(&raw mut spec, bases.ptr()))?;
         if exception.base.is_none() {
-            // Always there, so that nobody has to ask whether it is.
+            // A class attribute, so that every exception has `log`.
             set(made.obj(), c"log", &cpython::from_str("")?)?;
         }
         Ok(made)
@@ -126,7 +125,7 @@ fn make(lib: &'static Library, errors: &'static Errors, index: u16) -> R<Owned> 
 }
 
 fn set(obj: Obj<'_>, name: &CStr, value: &Owned) -> R<()> {
-    // SAFETY: both objects are live, the name ends with a nul.
+    // SAFETY: `obj` and `value` are references to live objects; a `CStr` is NUL-terminated.
     match unsafe { ffi::PyObject_SetAttrString(obj.ptr(), name.as_ptr(), value.ptr()) } {
         0 => Ok(()),
         _ => Err(Raised),
@@ -151,7 +150,7 @@ fn library_of(exception: Obj<'_>) -> R<(&'static Library, &'static Errors)> {
 }
 
 // ---------------------------------------------------------------------------------------------------------
-// Making one
+// Construction
 
 unsafe extern "C" fn init(
     exception: *mut ffi::PyObject,
@@ -159,14 +158,14 @@ unsafe extern "C" fn init(
     kwargs: *mut ffi::PyObject,
 ) -> c_int {
     let done = cpython::guard(|| {
-        // SAFETY: the protocol gives an instance, a tuple, and null or a dict.
+        // SAFETY: the interpreter calls `tp_init` with an instance, a tuple, and null or a dict.
         let exception = unsafe { Obj::new(exception) };
         let (lib, errors) = library_of(exception)?;
         // SAFETY: as above.
         let (status, cu_err) = unsafe { arguments(exception, args, kwargs, errors)? };
         let text = text(lib, errors, status, cu_err)?;
         let text = cpython::from_str(&text)?;
-        // SAFETY: the slot of `Exception` takes an instance, a tuple and null for no keywords.
+        // SAFETY: `tp_init` of `Exception` has type `initproc`; it takes an instance, a tuple, and null for no keywords.
         unsafe {
             let init = ffi::PyType_GetSlot(ffi::PyExc_Exception.cast(), ffi::Py_tp_init);
             let init = std::mem::transmute::<*mut c_void, ffi::initproc>(init);
@@ -188,7 +187,7 @@ unsafe extern "C" fn init(
     }
 }
 
-/// The arguments `status` and, for cuFile, `cu_err` (`None` counts as left out).
+/// The arguments `status` and, for cuFile, `cu_err`. A `cu_err` of `None` counts as omitted.
 unsafe fn arguments<'a>(
     exception: Obj<'_>,
     args: *mut ffi::PyObject,
@@ -203,7 +202,7 @@ unsafe fn arguments<'a>(
     let class = exception.type_name();
     let wrong = |what: String| errors::raise(ExceptionKind::Type, &format!("{class}() {what}"));
     let mut found = [None; 2];
-    // SAFETY: a tuple, and null or a dict, that outlive the call; what they lend is live as long.
+    // SAFETY: the caller passes a tuple, and null or a dict, which keep the borrowed items alive during the call.
     unsafe {
         let given = ffi::PyTuple_Size(args).max(0).cast_unsigned();
         if given > names.len() {
@@ -240,13 +239,13 @@ unsafe fn arguments<'a>(
     }
 }
 
-/// `(class, (status[, cu_err]), attributes)`: the text is made again.
+/// Returns `(class, (status[, cu_err]), attributes)`; unpickling rebuilds the text.
 unsafe extern "C" fn reduce(
     exception: *mut ffi::PyObject,
     _: *mut ffi::PyObject,
 ) -> *mut ffi::PyObject {
     cpython::guard(|| {
-        // SAFETY: called with an instance; the objects packed are live, the tuples take references of their own.
+        // SAFETY: the interpreter passes an instance; the packed objects are live. PyTuple_Pack takes new references.
         unsafe {
             let exception = Obj::new(exception);
             let (_, errors) = library_of(exception)?;
@@ -274,12 +273,12 @@ unsafe extern "C" fn reduce(
 // ---------------------------------------------------------------------------------------------------------
 // Text
 
-/// An integer's value; `None` (and no exception) for what is no integer or larger than 64 bits.
+/// The value of an int. `None` without an exception for other objects and for ints outside 64 bits.
 fn number(obj: Obj<'_>) -> Option<i64> {
     if !obj.is_int() {
         return None;
     }
-    // SAFETY: the object is an int.
+    // SAFETY: the check above found an int.
     let value = unsafe { ffi::PyLong_AsLongLong(obj.ptr()) };
     if value == -1 && cpython::raised() {
         cpython::clear();
@@ -288,7 +287,7 @@ fn number(obj: Obj<'_>) -> Option<i64> {
     Some(value)
 }
 
-/// The first name of a value in an enum's table.
+/// The name of the first member with this value in an enum's table.
 fn member(id: crate::types::EnumId, value: i64) -> Option<&'static str> {
     let members = table::enumeration(id).1.members;
     members
@@ -297,14 +296,14 @@ fn member(id: crate::types::EnumId, value: i64) -> Option<&'static str> {
         .map(|(name, _)| *name)
 }
 
-/// `NAME (number)`.
+/// Formats a status as `NAME (number)`. Raises `ValueError` for an unknown status.
 fn named(id: crate::types::EnumId, obj: Obj<'_>) -> R<String> {
     if let Some(value) = number(obj)
         && let Some(name) = member(id, value)
     {
         return Ok(format!("{name} ({value})"));
     }
-    // SAFETY: the object is live.
+    // SAFETY: an `Obj` refers to a live object.
     let text = Owned::take(unsafe { ffi::PyObject_Str(obj.ptr()) })?;
     let message = format!(
         "{} is not a valid {}",
@@ -335,7 +334,7 @@ fn text(
                 let message = format!("status must be an integer, not {}", status.type_name());
                 return Err(errors::raise(ExceptionKind::Type, &message));
             };
-            // The library's words where it is there; an exception can be made without it.
+            // The library's own text if the library is available. Constructing the exception does not require it.
             match raising::error_string(lib.loader, value)? {
                 Some(text) => Ok(text),
                 None => Ok(match member(errors.status, value) {
@@ -360,7 +359,7 @@ fn text(
     }
 }
 
-/// `CUresult`.
+/// The id of `CUresult`.
 fn driver_status() -> Option<crate::types::EnumId> {
     let driver = library(loader::CudaLibrary::Driver)?;
     let at = driver
@@ -373,10 +372,10 @@ fn driver_status() -> Option<crate::types::EnumId> {
 }
 
 // ---------------------------------------------------------------------------------------------------------
-// Raising one
+// Raising
 
-/// Sets the exception for a bad status. `cu_err` is the driver's status where cuFile gives one; `log` is what the
-/// library wrote about it; `note` is what only the engine knows.
+/// Raises the exception for an error status. `cu_err` is the driver status that cuFile may return, `log` the library's
+/// log text, and `note` further information from the call engine.
 #[cold]
 pub fn raise_status(
     library: loader::CudaLibrary,
@@ -397,7 +396,7 @@ pub fn raise_status(
         }
         Ok(exception)
     }) {
-        // SAFETY: the exception is live, and so is its class.
+        // SAFETY: `exception` owns a reference to the exception, which keeps its class alive.
         Ok(exception) => unsafe {
             let class = exception.obj().ty().cast::<ffi::PyObject>();
             ffi::PyErr_SetObject(class, exception.ptr());
@@ -428,7 +427,7 @@ fn exception_of(library: loader::CudaLibrary, status: i64, cu_err: Option<i64>) 
     let class = made(lib, errors, index)?;
     let status = cpython::from_i64(status)?;
     let null = std::ptr::null_mut::<ffi::PyObject>();
-    // SAFETY: the class lives for ever, the arguments are live; null ends them.
+    // SAFETY: the cached class is immortal, the arguments are live, and null terminates them.
     unsafe {
         Owned::take(match cu_err {
             None => ffi::PyObject_CallFunctionObjArgs(class, status.ptr(), null),

@@ -14,7 +14,7 @@ use crate::types::registry;
 use crate::types::table;
 use crate::types::table::{CUDA_STREAM, ClassId, EQ_HASH, INDEX, Kind, Prim};
 
-/// The C integer type a class's values are stored as.
+/// The C integer type of a class's values.
 #[inline]
 pub fn prim(id: ClassId) -> Prim {
     match table::class(id).1.kind {
@@ -24,7 +24,7 @@ pub fn prim(id: ClassId) -> Prim {
 }
 
 unsafe fn bits(obj: *mut ffi::PyObject) -> Option<u64> {
-    // SAFETY: slots of handle types are only called with their instances.
+    // SAFETY: the callers are slots of handle types, which the interpreter calls with their instances.
     unsafe {
         let this = obj.cast::<Instance>();
         convert::handle_bits(this, ClassId((*this).id))
@@ -32,18 +32,18 @@ unsafe fn bits(obj: *mut ffi::PyObject) -> Option<u64> {
 }
 
 unsafe fn class_of(obj: *mut ffi::PyObject) -> &'static table::Class {
-    // SAFETY: slots of handle types are only called with their instances.
+    // SAFETY: the callers are slots of handle types, which the interpreter calls with their instances.
     unsafe { table::class(ClassId((*obj.cast::<Instance>()).id)).1 }
 }
 
-/// Makes the Python type of a class.
+/// Creates the Python type of a class.
 ///
 /// # Safety
 /// The GIL is held.
 pub unsafe fn make_type(id: ClassId) -> *mut ffi::PyTypeObject {
     let (lib, class) = table::class(id);
     if let Some(base) = class.base {
-        // SAFETY: the GIL is held.
+        // SAFETY: the caller holds the GIL.
         return unsafe { derive(id, base) };
     }
     let mut methods = vec![
@@ -87,20 +87,20 @@ pub unsafe fn make_type(id: ClassId) -> *mut ffi::PyTypeObject {
         _ => "A number with a C type of its own",
     };
     let doc = describe(id, what);
-    // SAFETY: the slots match the layout of `Instance`.
+    // SAFETY: the caller holds the GIL; every slot function expects the layout of `Instance`.
     unsafe { crate::types::structs::build(lib, class, object::HANDLE_SIZE, 0, slots, doc, None) }
 }
 
-/// The type of a class that derives from another library's of the same C type, and has everything from it.
+/// Creates the type of a class derived from another library's class with the same C type. It inherits every method.
 unsafe fn derive(id: ClassId, base: ClassId) -> *mut ffi::PyTypeObject {
     let (lib, class) = table::class(id);
-    // SAFETY: the GIL is held; the slots match the layout of `Instance`, which is the base's.
+    // SAFETY: the caller holds the GIL; base and derived class both have the layout of `Instance`.
     unsafe {
         let base = registry::type_of(base);
         if base.is_null() {
             return base;
         }
-        // A type that is made from a description inherits everything but this.
+        // `PyType_FromSpec` does not inherit `tp_dealloc`; it inherits the other slots.
         let slots = vec![slot(
             ffi::Py_tp_dealloc,
             object::handle_dealloc as *mut c_void,
@@ -128,7 +128,7 @@ unsafe extern "C" fn new(
     kwargs: *mut ffi::PyObject,
 ) -> *mut ffi::PyObject {
     guard_or(null_mut(), || {
-        // SAFETY: the interpreter calls with a type derived from ours.
+        // SAFETY: the interpreter passes a live type, a tuple, and null or a dict.
         unsafe {
             let Some(id) = crate::types::structs::class_of_type(ty) else {
                 return null_mut();
@@ -161,7 +161,8 @@ unsafe extern "C" fn new(
             let obj = object::new_handle(ty, id, value);
             if !obj.is_null() && address != 0 {
                 object::look_at(obj, address);
-                // An integer or callback given together with an address is written there, as NVIDIA's package does.
+                // Given both a value and an address, an integer or callback class stores the value at the address, as
+                // NVIDIA's package does.
                 let write = value != 0 && table::class(id).1.kind != Kind::Pointer;
                 if write && !object::write(obj.cast(), 0, &value.to_le_bytes()[..prim.size()]) {
                     ffi::Py_DECREF(obj);
@@ -174,7 +175,7 @@ unsafe extern "C" fn new(
 }
 
 unsafe extern "C" fn to_int(obj: *mut ffi::PyObject) -> *mut ffi::PyObject {
-    // SAFETY: called with an instance.
+    // SAFETY: the interpreter passes an instance of a handle class.
     unsafe {
         let Some(value) = bits(obj) else {
             return null_mut();
@@ -188,12 +189,12 @@ unsafe extern "C" fn to_int(obj: *mut ffi::PyObject) -> *mut ffi::PyObject {
 
 unsafe extern "C" fn repr(obj: *mut ffi::PyObject) -> *mut ffi::PyObject {
     guard_or(null_mut(), || {
-        // SAFETY: called with an instance.
+        // SAFETY: the interpreter passes an instance of a handle class.
         unsafe {
             let Some(value) = bits(obj) else {
                 return null_mut();
             };
-            // Named after the class that has the C type: `<CUstream 0x5>` for a `cudaStream_t` too.
+            // Uses the name of the root class: a `cudaStream_t` prints as `<CUstream 0x5>` too.
             let id = ClassId((*obj.cast::<Instance>()).id);
             let class = table::class(table::root(id)).1;
             let text = match class.kind {
@@ -207,12 +208,12 @@ unsafe extern "C" fn repr(obj: *mut ffi::PyObject) -> *mut ffi::PyObject {
 }
 
 unsafe extern "C" fn hash(obj: *mut ffi::PyObject) -> ffi::Py_hash_t {
-    // SAFETY: called with an instance.
+    // SAFETY: the interpreter passes an instance of a handle class.
     unsafe {
         let Some(value) = bits(obj) else {
             return -1;
         };
-        // As `hash(int(obj))`.
+        // Equals `hash(int(obj))`.
         let number = ffi::PyLong_FromUnsignedLongLong(value);
         if number.is_null() {
             return -1;
@@ -228,7 +229,7 @@ unsafe extern "C" fn compare(
     b: *mut ffi::PyObject,
     op: c_int,
 ) -> *mut ffi::PyObject {
-    // SAFETY: called with an instance first.
+    // SAFETY: the interpreter passes an instance as `a` and a live object as `b`.
     unsafe {
         if op != ffi::Py_EQ && op != ffi::Py_NE {
             ffi::Py_INCREF(ffi::Py_NotImplemented());
@@ -255,7 +256,7 @@ unsafe extern "C" fn cuda_stream(
     obj: *mut ffi::PyObject,
     _: *mut ffi::PyObject,
 ) -> *mut ffi::PyObject {
-    // SAFETY: called with an instance; PyTuple_SetItem takes the references over.
+    // SAFETY: the interpreter passes an instance; PyTuple_SetItem steals the references.
     unsafe {
         let value = to_int(obj);
         let zero = ffi::PyLong_FromLong(0);
@@ -272,7 +273,7 @@ unsafe extern "C" fn cuda_stream(
     }
 }
 
-/// A C string from text without NULs.
+/// Converts text to a C string. Removes NULs.
 pub fn c_string(text: &str) -> CString {
     CString::new(text.replace('\0', "")).unwrap_or_default()
 }

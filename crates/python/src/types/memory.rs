@@ -1,12 +1,12 @@
-//! Memory that is not ours: reads and writes that fail instead of faulting.
+//! Checked access to foreign memory: reads and writes that fail instead of faulting.
 //!
-//! A class made with `_ptr=address` looks at memory somebody else owns. The address may be wrong, and the memory may go
-//! away later, so every access goes through the kernel, which checks it (`process_vm_readv` on our own process, about
-//! 0.3 µs). Where the kernel refuses the call, pages are probed with `mincore` before a plain copy.
+//! An object made with `_ptr=address` views foreign memory. The address may be wrong, and the memory may be unmapped
+//! later. Every access therefore goes through the kernel, which checks it: `process_vm_readv` and `process_vm_writev` on
+//! the current process, about 0.3 µs. If the kernel refuses the call, `mincore` checks each page before a plain copy.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Set once the kernel has refused `process_vm_readv`.
+/// Set once the kernel has refused `process_vm_readv` or `process_vm_writev`.
 static REFUSED: AtomicBool = AtomicBool::new(false);
 
 /// Copies from `address` into `out`; false if any of it cannot be read.
@@ -26,7 +26,7 @@ pub fn read(address: usize, out: &mut [u8]) -> bool {
             iov_base: address as *mut libc::c_void,
             iov_len: out.len(),
         };
-        // SAFETY: the local side is a live slice; the kernel checks the remote side.
+        // SAFETY: `out` is a live slice; the kernel checks the remote range.
         let n = unsafe { libc::process_vm_readv(libc::getpid(), &local, 1, &remote, 1, 0) };
         if n >= 0 {
             return n as usize == out.len();
@@ -38,7 +38,7 @@ pub fn read(address: usize, out: &mut [u8]) -> bool {
     if !mapped(address, out.len()) {
         return false;
     }
-    // SAFETY: every page of the range is mapped (the fallback cannot see pages without read permission).
+    // SAFETY: `mapped` found every page of the range mapped. It does not detect pages without read permission.
     unsafe { std::ptr::copy(address as *const u8, out.as_mut_ptr(), out.len()) };
     true
 }
@@ -60,7 +60,7 @@ pub fn write(address: usize, data: &[u8]) -> bool {
             iov_base: address as *mut libc::c_void,
             iov_len: data.len(),
         };
-        // SAFETY: the local side is a live slice that is only read; the kernel checks the remote side.
+        // SAFETY: `data` is a live slice, which the call only reads; the kernel checks the remote range.
         let n = unsafe { libc::process_vm_writev(libc::getpid(), &local, 1, &remote, 1, 0) };
         if n >= 0 {
             return n as usize == data.len();
@@ -72,7 +72,7 @@ pub fn write(address: usize, data: &[u8]) -> bool {
     if !mapped(address, data.len()) {
         return false;
     }
-    // SAFETY: every page of the range is mapped (the fallback cannot see pages without write permission).
+    // SAFETY: `mapped` found every page of the range mapped. It does not detect pages without write permission.
     unsafe { std::ptr::copy(data.as_ptr(), address as *mut u8, data.len()) };
     true
 }
@@ -119,7 +119,7 @@ fn mapped(address: usize, len: usize) -> bool {
     let mut at = first;
     while at < end {
         let mut seen = 0u8;
-        // SAFETY: `seen` has room for the one page asked about; the kernel checks the address.
+        // SAFETY: `seen` holds the result for one page; the kernel checks the address.
         let rc = unsafe { libc::mincore(at as *mut libc::c_void, page, &mut seen) };
         if rc != 0 {
             return false;

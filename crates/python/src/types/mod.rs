@@ -1,10 +1,11 @@
-//! The types half of the bindings: enums, handle classes, struct classes and the lazy modules that offer them.
+//! Python types of the bindings: enums, handle classes, struct classes and the lazy modules that contain them.
 //!
-//! Belongs here: everything about Python *types* and their instances, driven by the tables in `generated/*_types.rs`.
-//! Does not belong here: calling functions (`crate::bindings::call::general`) and converting their arguments (`crate::bindings::call::convert`).
+//! This module implements Python *types* and their instances, driven by the tables in `generated/*_types.rs`. Calling
+//! functions belongs in `crate::bindings::call::general`, converting their arguments in
+//! `crate::bindings::call::convert`.
 //!
-//! The functions below are what the calling half uses. They are called with the GIL held and live objects (which
-//! callers establish where C hands them pointers), set a Python exception where they fail, and do not panic.
+//! The functions below are the interface to the call engine. Callers hold the GIL and pass live objects; a caller that
+//! gets a pointer from C establishes this itself. On failure the functions set a Python exception. They do not panic.
 
 pub mod convert;
 pub mod enums;
@@ -30,27 +31,27 @@ pub use crate::types::memory::{read, readable};
 use crate::types::object::Instance;
 use crate::types::pods::fields;
 use crate::types::pods::pointers;
-#[allow(unused_imports)] // the engine is about to use them
+#[allow(unused_imports)] // used by `crate::bindings`
 pub use crate::types::slices::{new_array, new_slice};
 use crate::types::structs::lists;
 use crate::types::table::Kind;
 pub use crate::types::table::{ClassId, EnumId};
 
-/// Adds what the Python packages call to the native module.
+/// Adds `lazy_module` and `fast_enum`, which the Python packages call, to the native module.
 ///
 /// # Errors
 ///
-/// Whatever Python raises.
+/// Any exception raised while adding them.
 pub fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    // SAFETY: called with the native module while it is being made.
+    // SAFETY: `module` is the live native module, and `Bound` proves that the GIL is held.
     match unsafe { module::init(module.as_ptr()) } {
         0 => Ok(()),
         _ => Err(PyErr::fetch(module.py())),
     }
 }
 
-/// The value of a handle, integer or callback object, as 64 bits; signed types are sign-extended. None for any other
-/// object, and no exception.
+/// The value of a handle, integer or callback object, as 64 bits; signed types are sign-extended. None without an
+/// exception for any other object.
 #[inline]
 pub fn handle_value(obj: *mut ffi::PyObject) -> Option<u64> {
     // SAFETY: the caller passes a live object with the GIL held.
@@ -64,18 +65,18 @@ pub fn handle_value(obj: *mut ffi::PyObject) -> Option<u64> {
         }
         let value = convert::handle_bits(obj.cast::<Instance>(), id);
         if value.is_none() {
-            // Foreign memory that has gone away.
+            // Foreign memory that is no longer readable.
             ffi::PyErr_Clear();
         }
         value
     }
 }
 
-/// The value of an object that is exactly of class `id`, whose C type has 64 bits, in memory of its own: nearly every
-/// handle of nearly every call. None for all others, which [`handle_value`] looks at more closely.
+/// Fast path for the common handle: the value of an object that is exactly of class `id`, owns its memory, and has a
+/// 64-bit C type. None for all other objects; [`handle_value`] is the general route.
 #[inline(always)]
 pub fn own_handle(obj: *mut ffi::PyObject, id: ClassId) -> Option<u64> {
-    // SAFETY: the caller passes a live object with the GIL held; an object of the type is an instance with 8 bytes.
+    // SAFETY: the caller passes a live object and holds the GIL; instances of this type have 8 value bytes.
     unsafe {
         let this = obj.cast::<Instance>();
         (registry::is_exactly(obj, id) && (*this).state & object::FOREIGN == 0)
@@ -92,10 +93,10 @@ pub fn handle_size(obj: *mut ffi::PyObject) -> usize {
     }
 }
 
-/// The same for a class whose C type has 32 bits.
+/// As [`own_handle`], for a class whose C type has 32 bits.
 #[inline(always)]
 pub fn own_handle32(obj: *mut ffi::PyObject, id: ClassId) -> Option<i32> {
-    // SAFETY: the caller passes a live object with the GIL held; an object of the type is an instance with 4 bytes.
+    // SAFETY: the caller passes a live object and holds the GIL; instances of this type have 4 value bytes.
     unsafe {
         let this = obj.cast::<Instance>();
         (registry::is_exactly(obj, id) && (*this).state & object::FOREIGN == 0)
@@ -103,14 +104,14 @@ pub fn own_handle32(obj: *mut ffi::PyObject, id: ClassId) -> Option<i32> {
     }
 }
 
-/// Whether an object is a member of exactly this enum, if that enum was made already.
+/// Whether an object is a member of exactly this enum. False if the enum type does not exist yet.
 #[inline(always)]
 pub fn is_member(obj: *mut ffi::PyObject, id: EnumId) -> bool {
     // SAFETY: the caller passes a live object with the GIL held.
     unsafe { registry::is_member(obj, id) }
 }
 
-/// The address of a handle, integer or callback object's value, as `getPtr()` gives it. None for any other object.
+/// The address of a handle, integer or callback object's value, as returned by `getPtr()`. None for any other object.
 #[inline]
 pub fn handle_address(obj: *mut ffi::PyObject) -> Option<*mut u8> {
     // SAFETY: the caller passes a live object with the GIL held.
@@ -129,7 +130,7 @@ pub fn handle_address(obj: *mut ffi::PyObject) -> Option<*mut u8> {
 /// A new object of a handle, integer or callback class: a new reference, or null with an exception.
 #[inline]
 pub fn new_handle(id: ClassId, value: u64) -> *mut ffi::PyObject {
-    // SAFETY: the caller holds the GIL; the type is that of the class.
+    // SAFETY: the caller holds the GIL; `registry::type_of` returns the type of class `id`.
     unsafe {
         let ty = registry::type_of(id);
         if ty.is_null() {
@@ -139,10 +140,10 @@ pub fn new_handle(id: ClassId, value: u64) -> *mut ffi::PyObject {
     }
 }
 
-/// The same for a class that is known to be of a handle or an integer.
+/// As [`new_handle`], for a class known to be a handle or integer class. Allocates from the free list.
 #[inline]
 pub fn new_own_handle(id: ClassId, value: u64) -> *mut ffi::PyObject {
-    // SAFETY: the caller holds the GIL; the type is that of the class.
+    // SAFETY: the caller holds the GIL; `registry::type_of` returns the type of class `id`.
     unsafe {
         let ty = registry::type_of(id);
         if ty.is_null() {
@@ -152,20 +153,20 @@ pub fn new_own_handle(id: ClassId, value: u64) -> *mut ffi::PyObject {
     }
 }
 
-/// Gives a handle made by [`new_own_handle`] another value. False where anybody but one owner has it, or has a weak
-/// reference to it.
+/// Stores a new value in a handle made by [`new_own_handle`], so that the object can be reused. Returns false and
+/// changes nothing if the handle has more than one reference or any weak reference.
 ///
 /// # Safety
 ///
-/// It is live, and exactly of its class.
+/// `obj` is live, and its type is exactly its class.
 #[inline(always)]
 pub unsafe fn renew_own_handle(obj: *mut ffi::PyObject, value: u64) -> bool {
     // SAFETY: as promised by the caller; the caller holds the GIL.
     unsafe { object::renew_own_handle(obj, value) }
 }
 
-/// The C value of an object whose class has the same C type as `id` (the class, its bases and what derives from them).
-/// None for any other object, and no exception.
+/// Pointer to the C value of an object whose class has the same C type as `id` (the class, its bases and their derived
+/// classes). None without an exception for any other object.
 #[inline]
 pub fn struct_ptr(obj: *mut ffi::PyObject, id: ClassId) -> Option<*mut u8> {
     // SAFETY: the caller passes a live object with the GIL held.
@@ -178,7 +179,7 @@ pub fn struct_ptr(obj: *mut ffi::PyObject, id: ClassId) -> Option<*mut u8> {
     }
 }
 
-/// The C value of an instance of any struct class. None for any other object, and no exception.
+/// Pointer to the C value of an instance of any struct class. None without an exception for any other object.
 pub fn any_struct_ptr(obj: *mut ffi::PyObject) -> Option<*mut u8> {
     // SAFETY: the caller passes a live object with the GIL held.
     unsafe {
@@ -196,9 +197,9 @@ pub fn any_struct_size(obj: *mut ffi::PyObject) -> usize {
     }
 }
 
-/// A new struct object with zeroed bytes of its own, and where they are; None with an exception.
+/// A new struct object that owns zeroed bytes, and their address; None with an exception.
 pub fn new_struct(id: ClassId) -> Option<(*mut ffi::PyObject, *mut u8)> {
-    // SAFETY: the caller holds the GIL; the type is that of the class.
+    // SAFETY: the caller holds the GIL; `registry::type_of` returns the type of class `id`.
     unsafe {
         let ty = registry::type_of(id);
         if ty.is_null() {
@@ -212,21 +213,21 @@ pub fn new_struct(id: ClassId) -> Option<(*mut ffi::PyObject, *mut u8)> {
     }
 }
 
-/// A new object of a `Kind::Pod` class with `count` zeroed structs of its own (1 for a class without `ARRAY`), and where
-/// they are; None with an exception.
-#[allow(dead_code)] // the engine is about to use it
+/// A new object of a `Kind::Pod` class that owns `count` zeroed structs (1 for a class without `ARRAY`), and their
+/// address; None with an exception.
+#[allow(dead_code)] // used by `crate::bindings::raising`
 pub fn new_pod(id: ClassId, count: usize) -> Option<(*mut ffi::PyObject, *mut u8)> {
-    // SAFETY: the caller holds the GIL; the type is that of the class.
+    // SAFETY: the caller holds the GIL.
     unsafe {
         let obj = pods::fresh(id, count).ok()?;
         Some((obj.cast(), (*obj).base.data))
     }
 }
 
-/// Where the structs of a `Kind::Pod` object are: of exactly class `id`, or of any. None for other objects, and no
-/// exception. Memory that somebody else owns may be gone: see [`prepare_struct`].
+/// Address of the structs of a `Kind::Pod` object of exactly class `id`, or of any class. None without an exception for
+/// other objects. Foreign memory may no longer be mapped: see [`prepare_struct`].
 #[inline]
-#[allow(dead_code)] // the engine is about to use it
+#[allow(dead_code)] // used by `crate::bindings::raising`
 pub fn pod_ptr(obj: *mut ffi::PyObject, id: Option<ClassId>) -> Option<*mut u8> {
     // SAFETY: the caller passes a live object with the GIL held.
     unsafe {
@@ -238,18 +239,18 @@ pub fn pod_ptr(obj: *mut ffi::PyObject, id: Option<ClassId>) -> Option<*mut u8> 
     }
 }
 
-/// How many structs a `Kind::Pod` object stands for; 0 for other objects.
-#[allow(dead_code)] // the engine is about to use it
+/// Number of structs in a `Kind::Pod` object; 0 for other objects.
+#[allow(dead_code)] // used by `crate::bindings::raising`
 pub fn pod_count(obj: *mut ffi::PyObject) -> usize {
     match pod_ptr(obj, None) {
-        // SAFETY: the object is a Pod.
+        // SAFETY: `pod_ptr` found that the object is a `Pod`.
         Some(_) => unsafe { (*obj.cast::<pods::Pod>()).count },
         None => 0,
     }
 }
 
-/// Gives every array that a `Kind::Pod` object points to room for as many elements as its counts say, after a library
-/// has written them. Whether any grew (then the call is worth repeating); None with an exception.
+/// Grows every array that a `Kind::Pod` object points to, to the counts that a library has written. Returns whether any
+/// array grew, in which case the call should be repeated; None with an exception.
 #[allow(dead_code)] // for functions whose struct points at an array
 pub fn provide_arrays(obj: *mut ffi::PyObject) -> Option<bool> {
     // SAFETY: the caller passes a live object with the GIL held.
@@ -277,11 +278,10 @@ pub fn enum_name(id: EnumId) -> &'static str {
     table::enumeration(id).1.name
 }
 
-/// The member of an enum with a value, or the plain int where no member has it: a new reference, or null with an
-/// exception.
+/// The enum member with this value, or a plain int if there is none: a new reference, or null with an exception.
 #[inline]
 pub fn enum_member(id: EnumId, value: i64) -> *mut ffi::PyObject {
-    // SAFETY: the caller holds the GIL; members live for ever.
+    // SAFETY: the caller holds the GIL; enum members are immortal, since `registry` leaks every enum.
     unsafe {
         let Some(made) = registry::enum_of(id) else {
             return std::ptr::null_mut();
@@ -298,7 +298,7 @@ pub fn enum_member(id: EnumId, value: i64) -> *mut ffi::PyObject {
     }
 }
 
-/// Whether an object is a member of an enum of ours (or of a class derived from `FastEnum`).
+/// Whether an object is a member of a Cupyrite enum or of any class derived from `FastEnum`.
 pub fn is_enum_member(obj: *mut ffi::PyObject) -> bool {
     // SAFETY: the caller passes a live object with the GIL held.
     unsafe {
@@ -318,11 +318,11 @@ pub fn class_type(id: ClassId) -> *mut ffi::PyTypeObject {
     unsafe { registry::type_of(id) }
 }
 
-/// After C wrote into a struct made by [`new_struct`]. The bytes are the object; there is nothing to do.
+/// Called after C wrote into a struct made by [`new_struct`]. A no-op: the object's attributes read the bytes directly.
 pub fn sync_out(_obj: *mut ffi::PyObject) {}
 
-/// Before a struct goes to C: arrays it points to are as long as its counts say, and foreign memory is still there.
-/// False with `ValueError`.
+/// Validates a struct before it is passed to C: the arrays it points to match its counts, and foreign memory is still
+/// readable. Returns false with `ValueError` otherwise.
 pub fn prepare_struct(obj: *mut ffi::PyObject) -> bool {
     // SAFETY: the caller passes a live object with the GIL held.
     unsafe {
@@ -353,7 +353,7 @@ pub fn prepare_struct(obj: *mut ffi::PyObject) -> bool {
     }
 }
 
-/// `sizeof(cls)`: None with the `TypeError` for what is no class of ours.
+/// `sizeof(cls)`; None with `TypeError` if `obj` is not a class with a known C size.
 pub fn sizeof(obj: *mut ffi::PyObject) -> Option<u64> {
     // SAFETY: the caller passes a live object with the GIL held.
     unsafe {
@@ -373,7 +373,7 @@ pub fn sizeof(obj: *mut ffi::PyObject) -> Option<u64> {
     }
 }
 
-/// What a `kernelParams` attribute points to, and what keeps it alive; None with an exception.
+/// The address stored in a `kernelParams` attribute, and the object that owns the memory there; None with an exception.
 ///
 /// # Safety
 /// `value` is a live object and the GIL is held.
@@ -382,7 +382,7 @@ unsafe fn kernel_params(
     site: &convert::Site,
 ) -> Option<(u64, *mut ffi::PyObject)> {
     unsafe extern "C" fn drop_packed(capsule: *mut ffi::PyObject) {
-        // SAFETY: the capsule holds a Packed from Box::into_raw under this name.
+        // SAFETY: `kernel_params` stored a `Packed` from `Box::into_raw` in the capsule under this name.
         unsafe {
             let at = ffi::PyCapsule_GetPointer(capsule, NAME.as_ptr());
             if !at.is_null() {

@@ -1,8 +1,8 @@
-//! The modules of the bindings: names become objects when they are first looked up.
+//! Lazy modules of the bindings: a name's object is created when the name is first looked up.
 //!
-//! A Python module calls `lazy_module(__name__)` while it is being imported. It gets `__getattr__` (PEP 562) in its
-//! dictionary and a class that completes the dictionary for those who ask for it (`vars(module)`, after which it is an
-//! ordinary module), and lists every name in `dir(module)`.
+//! A Python module calls `lazy_module(__name__)` during its import. This adds `__getattr__` (PEP 562) to its dictionary
+//! and changes its class. The class lists every name in `dir(module)`. `vars(module)` creates all objects and turns the
+//! module into an ordinary one.
 
 use std::ffi::c_void;
 use std::ptr::null_mut;
@@ -20,7 +20,7 @@ use crate::types::table::{ClassId, EnumId, LIBRARIES, Library};
 use crate::types::{enums, exceptions, numpy, registry};
 
 struct Defs<T>(T);
-// SAFETY: the tables inside are never written.
+// SAFETY: the tables are immutable after initialisation.
 unsafe impl<T> Sync for Defs<T> {}
 
 static FUNCTIONS: Defs<[ffi::PyMethodDef; 2]> = Defs([
@@ -57,7 +57,7 @@ static GETATTR: Defs<ffi::PyMethodDef> = Defs(ffi::PyMethodDef {
 /// `native` is the module; the GIL is held.
 pub unsafe fn init(native: *mut ffi::PyObject) -> i32 {
     for def in &FUNCTIONS.0 {
-        // SAFETY: the definitions are static; PyModule_AddObjectRef takes no reference.
+        // SAFETY: as promised by the caller; the definitions are static, and PyModule_AddObjectRef steals no reference.
         unsafe {
             let f =
                 ffi::PyCFunction_NewEx(std::ptr::from_ref(def).cast_mut(), null_mut(), null_mut());
@@ -76,7 +76,7 @@ pub unsafe fn init(native: *mut ffi::PyObject) -> i32 {
 
 unsafe extern "C" fn fast_enum(_: *mut ffi::PyObject, _: *mut ffi::PyObject) -> *mut ffi::PyObject {
     guard_or(null_mut(), || {
-        // SAFETY: both live for ever; PyTuple_SetItem takes references over.
+        // SAFETY: both classes are immortal; PyTuple_SetItem steals the references created here.
         unsafe {
             let (Some(base), Some(meta)) = (enums::base(), enums::metaclass()) else {
                 return null_mut();
@@ -98,7 +98,7 @@ unsafe extern "C" fn lazy_module(
     name: *mut ffi::PyObject,
 ) -> *mut ffi::PyObject {
     guard_or(null_mut(), || {
-        // SAFETY: called with one argument.
+        // SAFETY: the interpreter calls a `METH_O` function with one live argument.
         unsafe {
             match install(name) {
                 Some(()) => {
@@ -112,7 +112,7 @@ unsafe extern "C" fn lazy_module(
 }
 
 unsafe fn install(name: *mut ffi::PyObject) -> Option<()> {
-    // SAFETY: references are live while used; sys.modules lends the module.
+    // SAFETY: the caller passes a live object and holds the GIL; `sys.modules` keeps the borrowed module alive.
     unsafe {
         if ffi::PyUnicode_Check(name) == 0 {
             raise(
@@ -158,7 +158,7 @@ fn library(name: &str) -> Option<&'static Library> {
 }
 
 unsafe fn library_of(module: *mut ffi::PyObject) -> Option<&'static Library> {
-    // SAFETY: `module` is a module.
+    // SAFETY: the callers pass a live module.
     unsafe {
         let name = ffi::PyModule_GetNameObject(module);
         let text = utf8(name);
@@ -232,7 +232,7 @@ unsafe fn module_class() -> Option<*mut ffi::PyObject> {
         flags: ffi::Py_TPFLAGS_DEFAULT as u32,
         slots: slots.as_mut_ptr(),
     };
-    // SAFETY: a subclass of the module type with inherited size; PyTuple_SetItem takes the reference over.
+    // SAFETY: the spec inherits the size of the module type, its only base; PyTuple_SetItem steals the reference.
     unsafe {
         let bases = ffi::PyTuple_New(1);
         if bases.is_null() {
@@ -250,11 +250,11 @@ unsafe fn module_class() -> Option<*mut ffi::PyObject> {
 
 /// Every public name of a library's module.
 fn names(lib: &'static Library) -> impl Iterator<Item = &'static str> {
-    // The others are classes of members without a name, and their NumPy types.
+    // Names with an underscore are classes of unnamed members and their dtypes.
     all_names(lib).filter(|name| !name.starts_with('_'))
 }
 
-/// Every name of a library's module but `__all__` and `_FastEnum`.
+/// Every name of a library's module, except `__all__` and `_FastEnum`.
 fn all_names(lib: &'static Library) -> impl Iterator<Item = &'static str> {
     let functions = crate::bindings::function::all(lib.loader)
         .iter()
@@ -271,9 +271,10 @@ fn all_names(lib: &'static Library) -> impl Iterator<Item = &'static str> {
         .chain(functions)
 }
 
-/// The object called `name`: a new reference, null without an exception if there is none, with one if it failed.
+/// Creates the object called `name`: a new reference. Null without an exception for an unknown name, null with an
+/// exception on failure.
 unsafe fn make(lib: &'static Library, name: &str) -> *mut ffi::PyObject {
-    // SAFETY: the GIL is held.
+    // SAFETY: the callers hold the GIL.
     unsafe {
         if let Ok(i) = lib.class_index.binary_search_by_key(&name, |c| c.0) {
             let ty = registry::type_of(ClassId(lib.class_index[i].1)).cast::<ffi::PyObject>();
@@ -320,13 +321,13 @@ unsafe fn make(lib: &'static Library, name: &str) -> *mut ffi::PyObject {
     }
 }
 
-/// What a further name stands for: an object of the module, or `package.module.name` of another.
+/// The target of an alias: a name of this module, or `package.module.name` in another.
 unsafe fn alias(lib: &'static Library, target: &str) -> *mut ffi::PyObject {
     let Some((module, name)) = target.rsplit_once('.') else {
-        // SAFETY: the GIL is held.
+        // SAFETY: the caller holds the GIL.
         return unsafe { make(lib, target) };
     };
-    // SAFETY: the texts end with a nul; the module is live while it is asked.
+    // SAFETY: the caller holds the GIL; the names are NUL-terminated, and `module` is an owned reference.
     unsafe {
         let module = ffi::PyImport_ImportModule(c_string(module).as_ptr());
         if module.is_null() {
@@ -340,14 +341,14 @@ unsafe fn alias(lib: &'static Library, target: &str) -> *mut ffi::PyObject {
 
 unsafe fn all(lib: &'static Library) -> *mut ffi::PyObject {
     let mut list: Vec<&str> = names(lib).collect();
-    // `from module import *` makes them all, which must not fail for want of NumPy.
+    // `from module import *` creates every object in `__all__`, and must succeed without NumPy.
     if !lib.dtypes.is_empty() && numpy::module().is_err() {
-        // SAFETY: the GIL is held.
+        // SAFETY: the caller holds the GIL.
         unsafe { ffi::PyErr_Clear() };
         list.retain(|name| !is_dtype(lib, name));
     }
     list.sort_unstable();
-    // SAFETY: the GIL is held.
+    // SAFETY: the caller holds the GIL.
     unsafe { list_of(&list) }
 }
 
@@ -356,7 +357,7 @@ fn is_dtype(lib: &Library, name: &str) -> bool {
 }
 
 unsafe fn list_of(names: &[&str]) -> *mut ffi::PyObject {
-    // SAFETY: PyList_SetItem takes each reference over.
+    // SAFETY: the caller holds the GIL; PyList_SetItem steals each reference.
     unsafe {
         let list = ffi::PyList_New(names.len() as isize);
         if list.is_null() {
@@ -379,7 +380,7 @@ unsafe extern "C" fn module_getattr(
     name: *mut ffi::PyObject,
 ) -> *mut ffi::PyObject {
     guard_or(null_mut(), || {
-        // SAFETY: `module` is the module this function was made for.
+        // SAFETY: `install` bound this function to its module, so the interpreter passes that module and one argument.
         unsafe {
             if ffi::PyUnicode_Check(name) == 0 {
                 raise(ExceptionKind::Type, "__getattr__(): a name is required");
@@ -413,7 +414,7 @@ unsafe extern "C" fn module_getattr(
 
 unsafe extern "C" fn module_dict(module: *mut ffi::PyObject, _: *mut c_void) -> *mut ffi::PyObject {
     guard_or(null_mut(), || {
-        // SAFETY: called with a module of this class.
+        // SAFETY: the interpreter passes a module of this class.
         unsafe {
             let dict = ffi::PyModule_GetDict(module);
             let Some(lib) = library_of(module) else {
@@ -438,7 +439,7 @@ unsafe extern "C" fn module_dict(module: *mut ffi::PyObject, _: *mut c_void) -> 
                     && is_dtype(lib, name)
                     && ffi::PyErr_ExceptionMatches(ffi::PyExc_ImportError) != 0
                 {
-                    // NumPy is missing: whoever asks for the layout by name is told.
+                    // NumPy is missing: skip the dtype. Looking it up by name raises `ImportError`.
                     ffi::PyErr_Clear();
                     complete = false;
                     continue;
@@ -457,12 +458,12 @@ unsafe extern "C" fn module_dict(module: *mut ffi::PyObject, _: *mut c_void) -> 
             if !complete {
                 return dict;
             }
-            // An ordinary module from now on, whose attributes the interpreter finds faster.
+            // Restore the ordinary module class, whose attribute lookup is faster.
             let plain = (&raw mut ffi::PyModule_Type).cast::<ffi::PyObject>();
             if ffi::PyObject_SetAttrString(module, c"__class__".as_ptr(), plain) != 0
                 || ffi::PyDict_DelItemString(dict, c"__getattr__".as_ptr()) != 0
             {
-                // Somebody has changed the module; it still works as it is.
+                // Other code has changed the module. It still works as a lazy module.
                 ffi::PyErr_Clear();
             }
             dict
@@ -475,7 +476,7 @@ unsafe extern "C" fn module_dir(
     _: *mut ffi::PyObject,
 ) -> *mut ffi::PyObject {
     guard_or(null_mut(), || {
-        // SAFETY: called with a module of this class.
+        // SAFETY: the interpreter passes a module of this class.
         unsafe {
             let Some(lib) = library_of(module) else {
                 return null_mut();

@@ -1,7 +1,7 @@
-//! NumPy, which is imported when something is asked for that is a NumPy object, and not before.
+//! NumPy support: views and dtypes of struct objects. NumPy is imported on first use of a NumPy object.
 //!
-//! Arrays look at the memory of the object they come from and keep it alive, through a [`Window`]. Where NumPy is not
-//! installed, array attributes are `memoryview`s of the same memory, and layouts (`pci_info_dtype`) raise `ImportError`.
+//! An array views the memory of the object it comes from and keeps that object alive through a [`Window`]. Without
+//! NumPy, array attributes are `memoryview`s of the same memory, and dtypes (`pci_info_dtype`) raise `ImportError`.
 
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::ptr::null_mut;
@@ -24,30 +24,30 @@ static MODULE: AtomicPtr<ffi::PyObject> = AtomicPtr::new(null_mut());
 static DTYPES: [AtomicPtr<ffi::PyObject>; CLASS_COUNT] =
     [const { AtomicPtr::new(null_mut()) }; CLASS_COUNT];
 
-/// The module, imported on first use.
+/// The `numpy` module, imported on first use.
 ///
 /// # Errors
-/// What the import raises: `ModuleNotFoundError` naming NumPy where it is not installed.
+/// Any exception of the import: `ModuleNotFoundError` naming NumPy if it is not installed.
 pub fn module() -> R<Obj<'static>> {
     let mut known = MODULE.load(Ordering::Acquire);
     if known.is_null() {
-        // SAFETY: the GIL is held; the reference is kept for ever.
+        // SAFETY: callers hold the GIL; the name is NUL-terminated.
         let made = Owned::take(unsafe { ffi::PyImport_ImportModule(c"numpy".as_ptr()) })?;
         known = cpython::publish(&MODULE, made);
     }
-    // SAFETY: a reference of ours that is never given back.
+    // SAFETY: the static owns a reference that is never released.
     Ok(unsafe { Obj::new(known) })
 }
 
-/// The module if the program has imported it: without it nobody can have an array.
+/// The `numpy` module if it is already imported. Otherwise no NumPy array can exist.
 pub fn loaded() -> R<Option<Obj<'static>>> {
     let known = MODULE.load(Ordering::Acquire);
     if known.is_null() {
-        // SAFETY: the GIL is held; the dictionary is borrowed.
+        // SAFETY: callers hold the GIL; `sys.modules` is borrowed and live.
         unsafe {
             let modules = ffi::PyImport_GetModuleDict();
             let found = ffi::PyDict_GetItemString(modules, c"numpy".as_ptr());
-            // None stands for a module that must not be imported.
+            // None in `sys.modules` blocks the import of a module.
             if found.is_null() || found == ffi::Py_None() {
                 return Ok(None);
             }
@@ -59,19 +59,19 @@ pub fn loaded() -> R<Option<Obj<'static>>> {
 /// An attribute of an object.
 ///
 /// # Errors
-/// What looking it up raises.
+/// Any exception of the lookup.
 pub fn attribute(of: Obj<'_>, name: &CStr) -> R<Owned> {
-    // SAFETY: the object is live, the name ends with a nul.
+    // SAFETY: an `Obj` refers to a live object; a `CStr` is NUL-terminated.
     Owned::take(unsafe { ffi::PyObject_GetAttrString(of.ptr(), name.as_ptr()) })
 }
 
 /// Calls an object.
 ///
 /// # Errors
-/// What it raises.
+/// Any exception of the call.
 pub fn call<const N: usize>(what: Obj<'_>, args: [Owned; N]) -> R<Owned> {
     let args = tuple(args)?;
-    // SAFETY: both are live.
+    // SAFETY: `what` and `args` refer to live objects.
     Owned::take(unsafe { ffi::PyObject_CallObject(what.ptr(), args.ptr()) })
 }
 
@@ -80,17 +80,17 @@ static RECARRAY: AtomicPtr<ffi::PyObject> = AtomicPtr::new(null_mut());
 static DTYPE: AtomicPtr<ffi::PyObject> = AtomicPtr::new(null_mut());
 static NUMBERS: [AtomicPtr<ffi::PyObject>; 10] = [const { AtomicPtr::new(null_mut()) }; 10];
 
-/// A class of NumPy's, looked up once.
+/// A NumPy class, looked up once and cached in `place`.
 fn kept(place: &'static AtomicPtr<ffi::PyObject>, numpy: Obj<'_>, name: &CStr) -> R<Obj<'static>> {
     let mut known = place.load(Ordering::Acquire);
     if known.is_null() {
         known = cpython::publish(place, attribute(numpy, name)?);
     }
-    // SAFETY: a reference of ours that is never given back.
+    // SAFETY: the static owns a reference that is never released.
     Ok(unsafe { Obj::new(known) })
 }
 
-/// The dtype of a number.
+/// The dtype of a number type, cached.
 fn number_type(numpy: Obj<'_>, prim: Prim) -> R<Obj<'static>> {
     let place = &NUMBERS[prim as usize];
     let mut known = place.load(Ordering::Acquire);
@@ -98,11 +98,11 @@ fn number_type(numpy: Obj<'_>, prim: Prim) -> R<Obj<'static>> {
         let name = cpython::from_str(type_string(prim))?;
         known = cpython::publish(place, call(kept(&DTYPE, numpy, c"dtype")?, [name])?);
     }
-    // SAFETY: a reference of ours that is never given back.
+    // SAFETY: the static owns a reference that is never released.
     Ok(unsafe { Obj::new(known) })
 }
 
-/// The type string of a number: `<u4`.
+/// NumPy's type string of a number type: `<u4`.
 fn type_string(prim: Prim) -> &'static str {
     match prim {
         Prim::I8 => "|i1",
@@ -118,17 +118,17 @@ fn type_string(prim: Prim) -> &'static str {
     }
 }
 
-/// The layout of a class, made once.
+/// The dtype of a class, created once.
 ///
 /// # Errors
-/// NumPy is missing.
+/// `ImportError` if NumPy is missing.
 pub fn dtype(id: ClassId) -> R<Obj<'static>> {
     let place = &DTYPES[id.0 as usize];
     let mut known = place.load(Ordering::Acquire);
     if known.is_null() {
         known = cpython::publish(place, make_dtype(id)?);
     }
-    // SAFETY: a reference of ours that is never given back.
+    // SAFETY: the static owns a reference that is never released.
     Ok(unsafe { Obj::new(known) })
 }
 
@@ -138,7 +138,7 @@ fn make_dtype(id: ClassId) -> R<Owned> {
     let names = cpython::list(fields().map(|f| cpython::from_str(table::text(f.name))))?;
     let formats = cpython::list(fields().map(|f| format_of(f.kind)))?;
     let offsets = cpython::list(fields().map(|f| cpython::from_u64(f.offset.into())))?;
-    // SAFETY: live references; PyDict_SetItemString takes none over.
+    // SAFETY: all references are owned and live; PyDict_SetItemString takes new references.
     unsafe {
         let spec = Owned::take(ffi::PyDict_New())?;
         let size = cpython::from_u64(class.size.into())?;
@@ -174,7 +174,7 @@ fn format_of(kind: FieldKind) -> R<Owned> {
     tuple([base, tuple([cpython::from_u64(len.into())?])?])
 }
 
-/// The name of a class's layout, for messages.
+/// The name of a class's dtype, for messages.
 pub fn dtype_name(id: ClassId) -> &'static str {
     let lib = table::class(id).0;
     lib.dtypes
@@ -185,7 +185,7 @@ pub fn dtype_name(id: ClassId) -> &'static str {
 
 // ---- views
 
-/// What the elements of a view are.
+/// Element type of a view.
 #[derive(Clone, Copy)]
 pub enum Item {
     /// Numbers.
@@ -205,16 +205,17 @@ impl Item {
     }
 }
 
-/// Elements and bytes from one to the next, a dimension.
+/// One dimension: the number of elements, and the stride in bytes.
 pub type Dim = (usize, isize);
 
-/// An array of what is at `data`, one dimension a `Dim`, that keeps `holder` alive; a `memoryview` without NumPy.
+/// A NumPy array that views the memory at `data` and keeps `holder` alive; a `memoryview` without NumPy. `dims` has one
+/// or two dimensions.
 ///
 /// # Errors
-/// Memory.
+/// `MemoryError`, or any exception of NumPy.
 ///
 /// # Safety
-/// The memory belongs to `holder` and is there as long as it lives.
+/// `holder` owns the memory and keeps it valid for its lifetime.
 pub unsafe fn view(
     holder: Obj<'_>,
     data: *mut u8,
@@ -227,7 +228,7 @@ pub unsafe fn view(
     let numpy = match module() {
         Ok(numpy) => numpy,
         Err(Raised) => {
-            // SAFETY: an exception is set; a memoryview is made of a live object.
+            // SAFETY: `module` has set an exception; `window` is a live object.
             unsafe {
                 if ffi::PyErr_ExceptionMatches(ffi::PyExc_ImportError) == 0 {
                     return Err(Raised);
@@ -259,19 +260,19 @@ pub unsafe fn view(
     call(class, [shape, dtype.owned(), window, offset, strides])
 }
 
-/// The memory an array looks at. NumPy takes the bytes and applies shape and strides itself; without NumPy the shape is
-/// given here.
+/// Exports the memory that an array views through the buffer protocol. NumPy gets plain bytes and applies shape and
+/// strides itself. A `memoryview` gets shape and strides from here.
 #[repr(C)]
 struct Window {
     head: ffi::PyObject,
     holder: *mut ffi::PyObject,
-    /// Lowest address, and bytes from there on.
+    /// Lowest address; `len` is the number of bytes from there.
     start: *mut u8,
     len: isize,
-    /// 1, to be pointed at.
+    /// Always 1: the stride of the plain bytes, which `Py_buffer` needs a pointer to.
     one: isize,
     readonly: bool,
-    /// For a `memoryview`: the first element, its size and format, and shape and strides.
+    /// For a `memoryview`: the first element; then its size and format, the shape and the strides.
     first: *mut u8,
     item: usize,
     format: [c_char; 2],
@@ -300,7 +301,7 @@ unsafe fn window(
     if dims.iter().any(|d| d.0 == 0) {
         (low, high) = (0, 0);
     }
-    // SAFETY: the type's basicsize is that of Window; the holder is held while the window lives.
+    // SAFETY: the type's basicsize is the size of `Window`; the window owns a reference to the holder.
     unsafe {
         let window = Owned::take(ffi::PyType_GenericAlloc(window_type()?, 0))?;
         let this = window.ptr().cast::<Window>();
@@ -319,7 +320,7 @@ unsafe fn window(
             (*this).item = size;
             (*this).format[0] = letter(p) as c_char;
         } else {
-            // Bytes: one dimension more.
+            // A struct is exported as bytes, in one additional dimension.
             (*this).item = 1;
             (*this).format[0] = b'B' as c_char;
             (*this).shape[dims.len()] = size as isize;
@@ -336,7 +337,8 @@ unsafe extern "C" fn window_buffer(
     flags: c_int,
 ) -> c_int {
     guard_or(-1, || {
-        // SAFETY: called with an instance and a buffer to fill; what it points to lives as long as the object.
+        // SAFETY: the interpreter passes an instance and a buffer to fill. The buffer holds a reference to the object,
+        // which owns everything that the buffer points to.
         unsafe {
             let this = obj.cast::<Window>();
             if (*this).readonly && flags & ffi::PyBUF_WRITABLE != 0 {
@@ -386,7 +388,7 @@ unsafe extern "C" fn window_buffer(
 }
 
 unsafe extern "C" fn window_dealloc(obj: *mut ffi::PyObject) {
-    // SAFETY: `obj` is a dying instance, whose allocator was PyType_GenericAlloc.
+    // SAFETY: the interpreter passes an instance without references, allocated by PyType_GenericAlloc.
     unsafe {
         ffi::PyObject_GC_UnTrack(obj.cast());
         ffi::Py_XDECREF((*obj.cast::<Window>()).holder);
@@ -399,7 +401,7 @@ unsafe extern "C" fn window_traverse(
     visit: ffi::visitproc,
     arg: *mut c_void,
 ) -> c_int {
-    // SAFETY: the collector runs while no other thread changes objects.
+    // SAFETY: no other thread changes objects while the collector runs.
     unsafe {
         let rc = visit(ffi::Py_TYPE(obj).cast(), arg);
         let holder = (*obj.cast::<Window>()).holder;
@@ -433,17 +435,17 @@ fn make_window_type() -> R<Owned> {
             | ffi::Py_TPFLAGS_IMMUTABLETYPE) as u32,
         slots: slots.as_mut_ptr(),
     };
-    // SAFETY: the spec is complete and ends with a null slot.
+    // SAFETY: the spec is complete; a null slot terminates its slots.
     Owned::take(unsafe { ffi::PyType_FromSpec(&mut spec) })
 }
 
-/// An array of a pod's structs, or of a member of each.
+/// A NumPy array of a pod's structs, or of one member of each struct.
 ///
 /// # Errors
-/// Foreign memory that is gone; memory.
+/// `ValueError` if foreign memory is no longer readable; the errors of [`view`].
 ///
 /// # Safety
-/// `this` is a live pod and the dimensions stay within its memory.
+/// `this` is a live pod, and `dims` stay within its memory.
 pub unsafe fn of_pod(this: *mut Pod, data: *mut u8, item: Item, dims: &[Dim]) -> R<Owned> {
     // SAFETY: as promised by the caller.
     unsafe {

@@ -1,11 +1,11 @@
-//! The memory of handle and struct objects, and who keeps whom alive.
+//! Memory and lifetime of handle and struct objects.
 //!
 //! Every instance has a `data` pointer to the C value. It points into the object itself, into another instance (a live
-//! view, which then holds a reference to that *root*), or at memory somebody else owns (`_ptr`), which is only touched
-//! through checked copies ([`crate::types::memory`]).
+//! view, which holds a reference to that *root*), or to foreign memory (`_ptr`). Foreign memory is accessed only through
+//! checked copies ([`crate::types::memory`]).
 //!
-//! Attributes that are pointers own what they point to: the *root* holds a list of (offset, object) pairs. Copying a
-//! struct copies the pairs, so that the copy stays valid when the original changes.
+//! Pointer attributes own their targets: the *root* holds a list of (offset, object) pairs. Copying a struct copies the
+//! pairs, so the copy stays valid when the original changes.
 
 use std::cell::{Cell, RefCell, UnsafeCell};
 use std::mem::ManuallyDrop;
@@ -18,17 +18,17 @@ use crate::types::errors::{ExceptionKind, raise, type_name};
 use crate::types::memory;
 use crate::types::table::ClassId;
 
-/// `data` belongs to somebody else: access it through the kernel.
+/// `data` points to foreign memory: access it through the kernel.
 pub const FOREIGN: u16 = 1;
 
-/// A handle or struct object. `tail` is the value of a handle; for structs, the list of kept objects, with the bytes
-/// following the object.
+/// A handle or struct object. `tail` is the value of a handle, or the [`Links`] of a struct, whose bytes follow the
+/// object.
 #[repr(C)]
 pub struct Instance {
     head: ffi::PyObject,
     /// The C value.
     pub data: *mut u8,
-    /// The instance whose memory this one views; null where it has its own.
+    /// The instance whose memory this one views; null if it owns its memory.
     pub root: *mut ffi::PyObject,
     weak: *mut ffi::PyObject,
     /// Class.
@@ -44,22 +44,22 @@ pub struct Instance {
 pub const WEAK_OFFSET: usize = std::mem::offset_of!(Instance, weak);
 /// Size of a handle object.
 pub const HANDLE_SIZE: usize = std::mem::size_of::<Instance>();
-/// Where the bytes of a struct object begin.
+/// Offset of a struct object's bytes.
 const BYTES: usize = HANDLE_SIZE.next_multiple_of(16);
 
-/// An object held because the pointer at `offset` leads into it.
+/// An object kept alive because the pointer at `offset` points into it.
 struct Kept {
     offset: u32,
     object: *mut ffi::PyObject,
 }
 
-/// What a struct object knows of others.
+/// References of a struct object to other objects.
 #[derive(Default)]
 struct Links {
-    /// Held for the pointers among its bytes.
+    /// Targets of the pointers among its bytes (owned).
     kept: Vec<Kept>,
-    /// Views of its members that exist now (borrowed; each takes itself out when it dies), so that reading an attribute
-    /// twice gives the same object.
+    /// Existing views of its members, so that reading an attribute twice returns the same object. Borrowed: each view
+    /// removes itself in its `tp_dealloc`.
     views: Vec<*mut Instance>,
 }
 
@@ -72,14 +72,14 @@ pub fn record_size(size: usize, align: usize) -> usize {
 /// A new handle object of type `ty` with value `value`.
 ///
 /// # Safety
-/// `ty` is a handle class of ours or derived from one, `id` its id; the GIL is held.
+/// `ty` is a Cupyrite handle class or derived from one, `id` its id; the GIL is held.
 #[inline]
 pub unsafe fn new_handle(
     ty: *mut ffi::PyTypeObject,
     id: ClassId,
     value: u64,
 ) -> *mut ffi::PyObject {
-    // SAFETY: the type's basicsize is at least HANDLE_SIZE and memory comes zeroed.
+    // SAFETY: the caller passes a handle type, whose basicsize is at least HANDLE_SIZE; the allocator zeroes the memory.
     unsafe {
         let obj = ffi::PyType_GenericAlloc(ty, 0).cast::<Instance>();
         if !obj.is_null() {
@@ -91,20 +91,20 @@ pub unsafe fn new_handle(
     }
 }
 
-/// Memory of dead handles, for the next ones. All handle classes of ours have the same size, and a program that makes and
-/// drops events in a loop spends more on their memory than on the call.
+/// Free list of handle objects. All handle classes have the same size. A program that creates and drops events in a loop
+/// spends more time allocating them than calling the driver.
 struct Spare {
     count: usize,
     blocks: [*mut ffi::PyObject; SPARE],
 }
 
-/// How many dead handles are kept: a screenful of results, 2 KiB.
+/// Capacity of the free list: 32 blocks, 2 KiB.
 const SPARE: usize = 32;
 
-/// Touched only by threads that hold the GIL, and not at all where there is none.
+/// Accessed only by threads that hold the GIL, and never in a free-threaded interpreter.
 struct UnderGil(UnsafeCell<Spare>);
 
-// SAFETY: see above.
+// SAFETY: `new_own_handle` and `free_handle` hold the GIL, and skip the list in a free-threaded interpreter.
 unsafe impl Sync for UnderGil {}
 
 static FREE: UnderGil = UnderGil(UnsafeCell::new(Spare {
@@ -112,7 +112,7 @@ static FREE: UnderGil = UnderGil(UnsafeCell::new(Spare {
     blocks: [std::ptr::null_mut(); SPARE],
 }));
 
-/// As [`new_handle`], for the class itself.
+/// As [`new_handle`], for the class itself; reuses a block of the free list.
 ///
 /// # Safety
 /// `ty` is the type of the handle class `id`, not a derived one; the GIL is held.
@@ -122,8 +122,8 @@ pub unsafe fn new_own_handle(
     id: ClassId,
     value: u64,
 ) -> *mut ffi::PyObject {
-    // SAFETY: the GIL is held. The blocks have the type's basicsize and were objects without a collector's head, as this
-    // one will be; everything behind the object's head is written before anybody sees it.
+    // SAFETY: the caller holds the GIL. `free_handle` stores only blocks with the type's basicsize and no GC header.
+    // Every field after the object header is written before the object is published.
     unsafe {
         let free = FREE.0.get();
         if !enabled(Trick::Freelist) || (*free).count == 0 {
@@ -143,8 +143,8 @@ pub unsafe fn new_own_handle(
     }
 }
 
-/// Gives a handle another value where nobody can see that it is the same object: one reference, no weak ones. False, and
-/// nothing has happened, where that is not so.
+/// Stores a new value in a handle that no one else can observe: one reference, no weak references. Otherwise returns
+/// false and changes nothing.
 ///
 /// # Safety
 /// `obj` was made by [`new_own_handle`]; the GIL is held.
@@ -153,7 +153,7 @@ pub unsafe fn renew_own_handle(obj: *mut ffi::PyObject, value: u64) -> bool {
     // SAFETY: as promised by the caller.
     unsafe {
         let this = obj.cast::<Instance>();
-        // A tuple that has it has its hash too, from Python 3.14 on.
+        // Since Python 3.14 a tuple that contains the handle caches its hash; `is_unshared` returns false there.
         let alone =
             reference_count::is_unshared(obj) && (*this).weak.is_null() && (*this).state == 0;
         if alone {
@@ -163,14 +163,14 @@ pub unsafe fn renew_own_handle(obj: *mut ffi::PyObject, value: u64) -> bool {
     }
 }
 
-/// Gives a dead handle's memory back.
+/// Frees a handle's memory, or adds it to the free list.
 ///
 /// # Safety
 /// Called at the end of `handle_dealloc`; the GIL is held.
 #[inline]
 unsafe fn free_handle(obj: *mut ffi::PyObject) {
-    // SAFETY: as promised by the caller. An object of exactly our type has its basicsize and no collector's head, and it
-    // holds its type.
+    // SAFETY: as promised by the caller. An object of exactly a handle class has HANDLE_SIZE bytes and no GC header, and
+    // owns a reference to its type.
     unsafe {
         let id = ClassId((*obj.cast::<Instance>()).id);
         let spare = FREE.0.get();
@@ -187,17 +187,17 @@ unsafe fn free_handle(obj: *mut ffi::PyObject) {
     }
 }
 
-/// A new struct object of type `ty` with zeroed bytes of its own.
+/// A new struct object of type `ty` that owns its bytes. They are zero, except for the words in `Class::ones`.
 ///
 /// # Safety
-/// `ty` is a struct class of ours or derived from one, `id` its id and `align` its alignment; the GIL is held.
+/// `ty` is a Cupyrite struct class or derived from one, `id` its id and `align` its alignment; the GIL is held.
 #[inline]
 pub unsafe fn new_record(
     ty: *mut ffi::PyTypeObject,
     id: ClassId,
     align: usize,
 ) -> *mut ffi::PyObject {
-    // SAFETY: the type's basicsize is `record_size` and memory comes zeroed.
+    // SAFETY: the caller passes a struct type, whose basicsize is at least `record_size`; the allocator zeroes memory.
     unsafe {
         let obj = ffi::PyType_GenericAlloc(ty, 0).cast::<Instance>();
         if !obj.is_null() {
@@ -215,11 +215,10 @@ pub unsafe fn new_record(
     }
 }
 
-/// The object of type `ty` that views `data` inside `parent`: the one that exists, or a new one.
+/// The object of type `ty` that views `data` inside `parent`: the existing view, or a new one.
 ///
 /// # Safety
-/// `ty` is the type of class `id`; `parent` is a struct instance and `data` lies in the memory it stands for; the GIL is
-/// held.
+/// `ty` is the type of class `id`; `parent` is a struct instance and `data` lies within its memory; the GIL is held.
 pub unsafe fn view(
     ty: *mut ffi::PyTypeObject,
     id: ClassId,
@@ -229,8 +228,8 @@ pub unsafe fn view(
     // SAFETY: as promised by the caller; the root outlives the view, which holds a reference to it.
     unsafe {
         let root = owner(parent);
-        // Without a GIL a view in the list may be dying in another thread; then every read makes a new one.
-        // (Objects have a longer head there.)
+        // Without a GIL, another thread may be deallocating a view in the list, so every read makes a new view. A
+        // free-threaded build is recognised by its longer object header.
         let remember = size_of::<ffi::PyObject>() == 2 * size_of::<usize>();
         if remember {
             let _lock = locked(root);
@@ -267,12 +266,12 @@ pub unsafe fn view(
     }
 }
 
-/// Makes `obj` look at foreign memory.
+/// Makes `obj` a view of foreign memory.
 ///
 /// # Safety
-/// `obj` is a fresh instance.
+/// `obj` is a new instance that no other code has seen.
 pub unsafe fn look_at(obj: *mut ffi::PyObject, address: usize) {
-    // SAFETY: as promised by the caller; the memory is only touched through checked copies.
+    // SAFETY: as promised by the caller; `FOREIGN` restricts access to checked copies.
     unsafe {
         let obj = obj.cast::<Instance>();
         (*obj).data = address as *mut u8;
@@ -280,7 +279,7 @@ pub unsafe fn look_at(obj: *mut ffi::PyObject, address: usize) {
     }
 }
 
-/// The instance that owns the memory `obj` looks at.
+/// The instance that owns `obj`'s memory: its root, or `obj` itself.
 ///
 /// # Safety
 /// `obj` is an instance.
@@ -302,7 +301,7 @@ pub unsafe fn owner(obj: *mut Instance) -> *mut Instance {
 /// `obj` is an instance and the range lies within its C type.
 #[inline]
 pub unsafe fn read(obj: *mut Instance, offset: usize, out: &mut [u8]) -> bool {
-    // SAFETY: our own memory covers the whole C type; foreign memory is read through the kernel.
+    // SAFETY: memory of an instance covers its whole C type; foreign memory is read through the kernel.
     unsafe {
         let at = (*obj).data.add(offset);
         if (*obj).state & FOREIGN == 0 {
@@ -323,7 +322,7 @@ pub unsafe fn read(obj: *mut Instance, offset: usize, out: &mut [u8]) -> bool {
 /// `obj` is an instance and the range lies within its C type.
 #[inline]
 pub unsafe fn write(obj: *mut Instance, offset: usize, data: &[u8]) -> bool {
-    // SAFETY: our own memory covers the whole C type; foreign memory is written through the kernel.
+    // SAFETY: memory of an instance covers its whole C type; foreign memory is written through the kernel.
     unsafe {
         let at = (*obj).data.add(offset);
         if (*obj).state & FOREIGN == 0 {
@@ -339,7 +338,7 @@ pub unsafe fn write(obj: *mut Instance, offset: usize, data: &[u8]) -> bool {
 }
 
 unsafe fn unreadable(obj: *mut ffi::PyObject, address: usize, what: &str) {
-    // SAFETY: `obj` is live.
+    // SAFETY: the callers pass a live instance.
     let name = unsafe { type_name(obj) };
     raise(
         ExceptionKind::Value,
@@ -347,18 +346,18 @@ unsafe fn unreadable(obj: *mut ffi::PyObject, address: usize, what: &str) {
     );
 }
 
-// ---- what pointers keep alive
+// ---- targets of pointer attributes
 
 struct Locked(*mut Instance);
 
 impl Drop for Locked {
     fn drop(&mut self) {
-        // SAFETY: the instance outlives the guard.
+        // SAFETY: every user of `locked` keeps the instance alive longer than the guard.
         unsafe { (*self.0).lock.store(0, Ordering::Release) };
     }
 }
 
-/// Taken around every look at the list of kept objects; nothing in between runs Python code.
+/// Spin lock for the instance's [`Links`]. No Python code runs while it is held.
 unsafe fn locked(obj: *mut Instance) -> Locked {
     // SAFETY: `obj` is an instance.
     unsafe {
@@ -374,12 +373,12 @@ unsafe fn locked(obj: *mut Instance) -> Locked {
 }
 
 unsafe fn links(obj: *mut Instance) -> *mut *mut Links {
-    // SAFETY: struct objects use the tail for this pointer.
+    // SAFETY: the callers pass a struct object, whose tail is this pointer.
     unsafe { (&raw mut (*obj).tail).cast() }
 }
 
 unsafe fn offset_in(owner: *mut Instance, obj: *mut Instance, offset: usize) -> u32 {
-    // SAFETY: both are instances; a view's data lies in its owner's.
+    // SAFETY: the callers pass live instances; a view's data lies within its owner's.
     unsafe {
         ((*obj).data as usize)
             .wrapping_add(offset)
@@ -387,12 +386,13 @@ unsafe fn offset_in(owner: *mut Instance, obj: *mut Instance, offset: usize) -> 
     }
 }
 
-/// Holds `object` (the reference is taken over; null: nothing) for the pointer at `offset`, letting go of what was held.
+/// Keeps `object` alive for the pointer at `offset` and releases the previous object. Steals the reference; null keeps
+/// nothing.
 ///
 /// # Safety
 /// `obj` is a struct instance; the GIL is held.
 pub unsafe fn keep(obj: *mut Instance, offset: usize, object: *mut ffi::PyObject) {
-    // SAFETY: the list is only touched under the lock; references are dropped after it is released.
+    // SAFETY: the list is accessed only under the lock; references are dropped after its release.
     unsafe {
         let owner = owner(obj);
         let at = offset_in(owner, obj, offset);
@@ -418,12 +418,12 @@ pub unsafe fn keep(obj: *mut Instance, offset: usize, object: *mut ffi::PyObject
     }
 }
 
-/// Whether anything is held for pointers in the memory `obj` belongs to.
+/// Whether any object is kept alive for pointers in the memory of `obj`'s owner.
 ///
 /// # Safety
 /// `obj` is a struct instance; the GIL is held.
 pub unsafe fn holds_any(obj: *mut Instance) -> bool {
-    // SAFETY: the list is only touched under the lock.
+    // SAFETY: the list is accessed only under the lock.
     unsafe {
         let owner = owner(obj);
         let _lock = locked(owner);
@@ -432,12 +432,12 @@ pub unsafe fn holds_any(obj: *mut Instance) -> bool {
     }
 }
 
-/// What is held for the pointer at `offset`: a new reference or null.
+/// The object kept alive for the pointer at `offset`: a new reference or null.
 ///
 /// # Safety
 /// `obj` is a struct instance; the GIL is held.
 pub unsafe fn held(obj: *mut Instance, offset: usize) -> *mut ffi::PyObject {
-    // SAFETY: the list is only touched under the lock.
+    // SAFETY: the list is accessed only under the lock.
     unsafe {
         let owner = owner(obj);
         let at = offset_in(owner, obj, offset);
@@ -456,7 +456,8 @@ pub unsafe fn held(obj: *mut Instance, offset: usize) -> *mut ffi::PyObject {
     }
 }
 
-/// Makes `to` hold, for `len` bytes at `to_offset`, what `from` holds for those at `from_offset`.
+/// Copies the references kept for `len` bytes at `from_offset` of `from` to `to_offset` of `to`, and releases the
+/// previous ones there.
 ///
 /// # Safety
 /// Both are struct instances; the GIL is held.
@@ -467,7 +468,7 @@ pub unsafe fn keep_same(
     from_offset: usize,
     len: usize,
 ) {
-    // SAFETY: the lists are only touched under their locks, one at a time.
+    // SAFETY: each list is accessed only under its lock; one lock is held at a time.
     unsafe {
         let source = owner(from);
         let start = offset_in(source, from, from_offset);
@@ -527,13 +528,13 @@ pub fn slot(slot: i32, pfunc: *mut std::ffi::c_void) -> ffi::PyType_Slot {
 
 thread_local! {
     static DEPTH: Cell<u32> = const { Cell::new(0) };
-    // Never destroyed (it is empty between uses), so that objects may die however late in a thread's life.
+    // Never destroyed, so that objects can be deallocated during thread exit. It is empty between uses.
     static LATER: ManuallyDrop<RefCell<Vec<usize>>> =
         const { ManuallyDrop::new(RefCell::new(Vec::new())) };
 }
 
-/// Drops references; chains of structs that keep structs are taken apart level by level rather than by recursion, which
-/// a long chain would overflow the stack with.
+/// Drops references. Defers those nested deeper than 32 levels, so that a long chain of structs does not overflow the
+/// stack.
 unsafe fn release(list: Vec<Kept>) {
     let depth = DEPTH.with(Cell::get);
     if depth >= 32 {
@@ -545,14 +546,14 @@ unsafe fn release(list: Vec<Kept>) {
     }
     DEPTH.with(|d| d.set(depth + 1));
     for k in list {
-        // SAFETY: the list held this reference.
+        // SAFETY: the list owned this reference.
         unsafe { ffi::Py_DECREF(k.object) };
     }
     DEPTH.with(|d| d.set(depth));
     if depth == 0 {
         while let Some(object) = LATER.with(|l| l.borrow_mut().pop()) {
             DEPTH.with(|d| d.set(1));
-            // SAFETY: the postponed list held this reference.
+            // SAFETY: `LATER` owned this reference.
             unsafe { ffi::Py_DECREF(object as *mut ffi::PyObject) };
             DEPTH.with(|d| d.set(0));
         }
@@ -560,7 +561,7 @@ unsafe fn release(list: Vec<Kept>) {
 }
 
 unsafe fn drop_links(obj: *mut Instance) {
-    // SAFETY: the object is dying; nobody views it any more, since views hold references.
+    // SAFETY: called from `tp_dealloc`. No views are left, since every view holds a reference to its root.
     unsafe {
         let links = std::mem::replace(&mut *links(obj), std::ptr::null_mut());
         if !links.is_null() {
@@ -569,10 +570,10 @@ unsafe fn drop_links(obj: *mut Instance) {
     }
 }
 
-/// Lets go of everything held for pointers, of the list itself, and of further references (nulls are skipped).
+/// Releases all objects kept for pointers, the list itself, and the references in `more` (nulls are skipped).
 ///
 /// # Safety
-/// `obj` is a dying struct instance, and the references are its.
+/// `obj` is a struct instance in its `tp_dealloc`, and owns the references.
 pub unsafe fn drop_kept<const N: usize>(obj: *mut Instance, more: [*mut ffi::PyObject; N]) {
     // SAFETY: as promised by the caller.
     unsafe {
@@ -589,9 +590,9 @@ pub unsafe fn drop_kept<const N: usize>(obj: *mut Instance, more: [*mut ffi::PyO
     }
 }
 
-/// A dying view takes itself out of its root's list, before anything else can run.
+/// Removes a view from its root's list. `tp_dealloc` calls this first, before any other code can run.
 unsafe fn forget_view(view: *mut Instance) {
-    // SAFETY: the root is an instance the view holds a reference to.
+    // SAFETY: the root is live, since the view holds a reference to it; its list is accessed only under the lock.
     unsafe {
         if (*view).root.is_null() {
             return;
@@ -609,7 +610,7 @@ unsafe fn forget_view(view: *mut Instance) {
 }
 
 unsafe fn take_kept(obj: *mut Instance) -> Vec<Kept> {
-    // SAFETY: the pointer is null or came from Box::into_raw; it is replaced under the lock.
+    // SAFETY: the pointer is null or came from `Box::into_raw`; the list is emptied under the lock.
     unsafe {
         let _lock = locked(obj);
         let links = *links(obj);
@@ -621,12 +622,13 @@ unsafe fn take_kept(obj: *mut Instance) -> Vec<Kept> {
     }
 }
 
-/// Gives the memory of a dead object back.
+/// Frees the memory of a deallocated object.
 ///
 /// # Safety
 /// Called at the end of a `tp_dealloc`.
 pub unsafe fn free(obj: *mut ffi::PyObject) {
-    // SAFETY: the object is dead; its type's tp_free matches its allocation. A heap type's instance holds its type.
+    // SAFETY: the caller ends `tp_dealloc` here; the function matches the allocation. A heap type's instance owns a
+    // reference to its type.
     unsafe {
         let ty = ffi::Py_TYPE(obj);
         if ffi::PyType_GetFlags(ty) & ffi::Py_TPFLAGS_HAVE_GC != 0 {
@@ -643,7 +645,7 @@ pub unsafe fn free(obj: *mut ffi::PyObject) {
 /// # Safety
 /// Called by the interpreter.
 pub unsafe extern "C" fn handle_dealloc(obj: *mut ffi::PyObject) {
-    // SAFETY: `obj` is a dying instance.
+    // SAFETY: the interpreter passes an instance without references.
     unsafe {
         let this = obj.cast::<Instance>();
         forget_view(this);
@@ -662,7 +664,7 @@ pub unsafe extern "C" fn handle_dealloc(obj: *mut ffi::PyObject) {
 /// # Safety
 /// Called by the interpreter.
 pub unsafe extern "C" fn record_dealloc(obj: *mut ffi::PyObject) {
-    // SAFETY: `obj` is a dying instance.
+    // SAFETY: the interpreter passes an instance without references.
     unsafe {
         ffi::PyObject_GC_UnTrack(obj.cast());
         let this = obj.cast::<Instance>();
@@ -685,7 +687,7 @@ pub unsafe extern "C" fn record_traverse(
     visit: ffi::visitproc,
     arg: *mut std::ffi::c_void,
 ) -> std::ffi::c_int {
-    // SAFETY: the collector runs while no other thread changes objects.
+    // SAFETY: no other thread changes objects while the collector runs.
     unsafe {
         let this = obj.cast::<Instance>();
         let mut rc = visit(ffi::Py_TYPE(obj).cast(), arg);
@@ -705,12 +707,12 @@ pub unsafe extern "C" fn record_traverse(
     }
 }
 
-/// `tp_clear` of structs and storage. The root stays: views must never look at freed memory.
+/// `tp_clear` of structs and storage. Keeps the root, so that a view never points to freed memory.
 ///
 /// # Safety
 /// Called by the collector.
 pub unsafe extern "C" fn record_clear(obj: *mut ffi::PyObject) -> std::ffi::c_int {
-    // SAFETY: `obj` is an instance.
+    // SAFETY: the collector passes an instance.
     unsafe {
         let list = take_kept(obj.cast());
         if !list.is_empty() {

@@ -1,4 +1,4 @@
-//! Which Python type stands for which class, both ways. Types are made on first use and live for ever.
+//! Maps between class ids and Python types, in both directions. Types are created on first use and are immortal.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicPtr, Ordering};
@@ -16,7 +16,7 @@ static TYPES: [AtomicPtr<ffi::PyTypeObject>; CLASS_COUNT] =
 static ENUMS: [AtomicPtr<enums::Made>; ENUM_COUNT] =
     [const { AtomicPtr::new(std::ptr::null_mut()) }; ENUM_COUNT];
 
-/// Open-addressed map from type to class id, at most half full.
+/// Slots of the open-addressed map from type to class id, which is at most half full.
 const SLOTS: usize = (CLASS_COUNT * 2 + 2).next_power_of_two();
 static CLASSES: PointerMap<SLOTS> = PointerMap::new();
 static INSERT: Mutex<()> = Mutex::new(());
@@ -27,7 +27,7 @@ pub fn exact(ty: *mut ffi::PyTypeObject) -> Option<ClassId> {
     CLASSES.get(ty).map(ClassId)
 }
 
-/// The class an object is an instance of, itself or through a class derived in Python.
+/// The class of an object, directly or through a class derived in Python.
 ///
 /// # Safety
 /// `obj` is a live object; the GIL is held.
@@ -38,7 +38,7 @@ pub unsafe fn of(obj: *mut ffi::PyObject) -> Option<ClassId> {
     if let Some(id) = exact(ty) {
         return Some(id);
     }
-    // SAFETY: `ty` and its bases are live types; tp_base is null only for `object`.
+    // SAFETY: `ty` is live and keeps its bases alive; tp_base is null only for `object`.
     unsafe {
         if ffi::PyType_GetFlags(ty) & ffi::Py_TPFLAGS_HEAPTYPE == 0 {
             return None;
@@ -58,29 +58,29 @@ pub unsafe fn of(obj: *mut ffi::PyObject) -> Option<ClassId> {
     }
 }
 
-/// Whether an object is of exactly that class, without a class derived in between.
+/// Whether an object's type is exactly that class, not a derived one.
 ///
 /// # Safety
 /// `obj` is a live object; the GIL is held.
 #[inline(always)]
 pub unsafe fn is_exactly(obj: *mut ffi::PyObject, id: ClassId) -> bool {
-    // A type that was not made yet is null, which no object's type is.
+    // The entry of a type that does not exist yet is null and equals no object's type.
     // SAFETY: as promised by the caller.
     unsafe { ffi::Py_TYPE(obj) == TYPES[id.0 as usize].load(Ordering::Acquire) }
 }
 
-/// Whether an object's class is exactly that enum; false where the enum was not made yet.
+/// Whether an object's type is exactly that enum. False if the enum does not exist yet.
 ///
 /// # Safety
 /// `obj` is a live object; the GIL is held.
 #[inline(always)]
 pub unsafe fn is_member(obj: *mut ffi::PyObject, id: EnumId) -> bool {
     let made = ENUMS[id.0 as usize].load(Ordering::Acquire);
-    // SAFETY: made enums are leaked.
+    // SAFETY: as promised by the caller; published enums are leaked, so `made` stays valid.
     !made.is_null() && unsafe { (*made).class.cast() == ffi::Py_TYPE(obj) }
 }
 
-/// The type of a class (borrowed), made on first use; null with an exception if that fails.
+/// The type of a class (borrowed), created on first use; null with an exception if that fails.
 ///
 /// # Safety
 /// The GIL is held.
@@ -90,13 +90,13 @@ pub unsafe fn type_of(id: ClassId) -> *mut ffi::PyTypeObject {
     if !known.is_null() {
         return known;
     }
-    // SAFETY: the GIL is held.
+    // SAFETY: the caller holds the GIL.
     unsafe { make(id) }
 }
 
 #[cold]
 unsafe fn make(id: ClassId) -> *mut ffi::PyTypeObject {
-    // SAFETY: the GIL is held.
+    // SAFETY: the caller holds the GIL.
     let ty = unsafe {
         match table::class(id).1.kind {
             Kind::Record => structs::make_type(id),
@@ -112,7 +112,7 @@ unsafe fn make(id: ClassId) -> *mut ffi::PyTypeObject {
     let known = TYPES[id.0 as usize].load(Ordering::Acquire);
     if !known.is_null() {
         drop(lock);
-        // SAFETY: another thread was faster; nobody has seen this one.
+        // SAFETY: another thread published its type first; this one was never published.
         unsafe { ffi::Py_DECREF(ty.cast()) };
         return known;
     }
@@ -121,7 +121,7 @@ unsafe fn make(id: ClassId) -> *mut ffi::PyTypeObject {
     ty
 }
 
-/// The made enum, on first use; None with an exception if that fails.
+/// An enum, created on first use; None with an exception if that fails.
 ///
 /// # Safety
 /// The GIL is held.
@@ -129,10 +129,10 @@ unsafe fn make(id: ClassId) -> *mut ffi::PyTypeObject {
 pub unsafe fn enum_of(id: EnumId) -> Option<&'static enums::Made> {
     let known = ENUMS[id.0 as usize].load(Ordering::Acquire);
     if !known.is_null() {
-        // SAFETY: made enums are leaked.
+        // SAFETY: published enums are leaked, so the reference stays valid.
         return Some(unsafe { &*known });
     }
-    // SAFETY: the GIL is held.
+    // SAFETY: the caller holds the GIL.
     let made = Box::into_raw(Box::new(unsafe { enums::make(id)? }));
     match ENUMS[id.0 as usize].compare_exchange(
         std::ptr::null_mut(),
@@ -140,9 +140,9 @@ pub unsafe fn enum_of(id: EnumId) -> Option<&'static enums::Made> {
         Ordering::AcqRel,
         Ordering::Acquire,
     ) {
-        // SAFETY: made enums are leaked.
+        // SAFETY: `made` is leaked, so the reference stays valid.
         Ok(_) => Some(unsafe { &*made }),
-        // SAFETY: likewise. The one that lost the race is leaked too: it may have been seen through its members.
+        // SAFETY: published enums are leaked. The one that lost the race is leaked too: other code may hold its members.
         Err(winner) => Some(unsafe { &*winner }),
     }
 }

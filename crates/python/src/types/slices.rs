@@ -1,7 +1,7 @@
-//! Arrays of numbers as the functions that raise return them: `_memoryviewslice`, and `array` for a few.
+//! Number arrays returned by the functions that raise: `_memoryviewslice`, and `array` for a few functions.
 //!
-//! Both are one-dimensional, know their element type, and offer the buffer protocol (so that `memoryview(x)` and
-//! `numpy.asarray(x)` look at the same memory). Neither needs NumPy.
+//! Both are one-dimensional and typed, and implement the buffer protocol, so that `memoryview(x)` and `numpy.asarray(x)`
+//! view the same memory. Neither requires NumPy.
 
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::ptr::null_mut;
@@ -36,19 +36,19 @@ fn letter(format: Slice) -> &'static CStr {
     }
 }
 
-/// An array or a part of one.
+/// An array, or a strided part of one.
 #[repr(C)]
 struct Numbers {
     head: ffi::PyObject,
     /// First element.
     data: *mut u8,
-    /// Elements; a signed type because buffers point at it as their shape.
+    /// Number of elements. Signed, because `Py_buffer::shape` points to it.
     count: isize,
-    /// Bytes from one to the next.
+    /// Stride in bytes.
     stride: isize,
-    /// The object whose memory this one looks at; null where it has its own.
+    /// The object whose memory this one views; null if it owns its memory.
     root: *mut ffi::PyObject,
-    /// 64-bit words allocated; 0 where the memory is another's.
+    /// Number of 64-bit words allocated; 0 for a view.
     own: usize,
     format: Slice,
 }
@@ -57,7 +57,8 @@ static BASE: AtomicPtr<ffi::PyTypeObject> = AtomicPtr::new(null_mut());
 static SLICE: AtomicPtr<ffi::PyTypeObject> = AtomicPtr::new(null_mut());
 static ARRAY: AtomicPtr<ffi::PyTypeObject> = AtomicPtr::new(null_mut());
 
-/// A new `_memoryviewslice` with a copy of `bytes`, whole elements: a new reference, or null with an exception.
+/// A new `_memoryviewslice` with a copy of `bytes`, which hold whole elements: a new reference, or null with an
+/// exception.
 pub fn new_slice(format: Slice, bytes: &[u8]) -> *mut ffi::PyObject {
     // SAFETY: callers hold the GIL.
     unsafe {
@@ -69,7 +70,7 @@ pub fn new_slice(format: Slice, bytes: &[u8]) -> *mut ffi::PyObject {
     }
 }
 
-/// A new `array` with a copy of `bytes`, whole elements: a new reference, or null with an exception.
+/// A new `array` with a copy of `bytes`, which hold whole elements: a new reference, or null with an exception.
 pub fn new_array(format: Slice, bytes: &[u8]) -> *mut ffi::PyObject {
     // SAFETY: callers hold the GIL.
     unsafe {
@@ -81,12 +82,12 @@ pub fn new_array(format: Slice, bytes: &[u8]) -> *mut ffi::PyObject {
     }
 }
 
-/// The elements of an `array` of 64-bit words, to be pointed at: where, and how many. None for other objects.
+/// Address and number of the elements of an `array` of 64-bit words. None for other objects.
 ///
 /// # Safety
 /// `obj` is a live object.
 pub unsafe fn words(obj: *mut ffi::PyObject) -> Option<(*mut u8, usize)> {
-    // SAFETY: as promised by the caller; only our own type passes the test.
+    // SAFETY: as promised by the caller; the check leaves only instances of `array`, which are `Numbers`.
     unsafe {
         let ty = ffi::Py_TYPE(obj);
         if !std::ptr::eq(ty, ARRAY.load(Ordering::Acquire)) {
@@ -100,7 +101,8 @@ pub unsafe fn words(obj: *mut ffi::PyObject) -> Option<(*mut u8, usize)> {
 unsafe fn make(ty: *mut ffi::PyTypeObject, format: Slice, bytes: &[u8]) -> *mut ffi::PyObject {
     let size = prim(format).size();
     let mut words = vec![0u64; bytes.len().div_ceil(8).max(1)].into_boxed_slice();
-    // SAFETY: the words are at least as long as the bytes; the object owns them from here on.
+    // SAFETY: the callers pass a type whose instances are `Numbers`; `words` has room for `bytes`, and the object takes
+    // ownership of `words`.
     unsafe {
         let obj = ffi::PyType_GenericAlloc(ty, 0).cast::<Numbers>();
         if obj.is_null() {
@@ -118,7 +120,8 @@ unsafe fn make(ty: *mut ffi::PyTypeObject, format: Slice, bytes: &[u8]) -> *mut 
 }
 
 unsafe extern "C" fn free(obj: *mut ffi::PyObject) {
-    // SAFETY: `obj` is a dying instance; its words came from a boxed slice of this length.
+    // SAFETY: the interpreter passes an instance without references; `make` allocated its words as a boxed slice of
+    // this length.
     unsafe {
         let this = obj.cast::<Numbers>();
         if (*this).own != 0 {
@@ -132,9 +135,9 @@ unsafe extern "C" fn free(obj: *mut ffi::PyObject) {
     }
 }
 
-/// Where element `i` is; null with `IndexError` beyond the ends.
+/// Address of element `i`; null with `IndexError` if out of range.
 unsafe fn place(this: *mut Numbers, mut i: isize) -> *mut u8 {
-    // SAFETY: elements 0..count exist.
+    // SAFETY: the callers pass an instance; the bounds check leaves an index of an existing element.
     unsafe {
         if i < 0 {
             i += (*this).count;
@@ -152,7 +155,7 @@ unsafe fn place(this: *mut Numbers, mut i: isize) -> *mut u8 {
 
 unsafe fn value(this: *mut Numbers, at: *const u8) -> *mut ffi::PyObject {
     let mut bytes = [0u8; 8];
-    // SAFETY: `at` is an element.
+    // SAFETY: the callers pass the address of an element of `this`.
     unsafe {
         let kind = prim((*this).format);
         std::ptr::copy_nonoverlapping(at, bytes.as_mut_ptr(), kind.size());
@@ -161,15 +164,15 @@ unsafe fn value(this: *mut Numbers, at: *const u8) -> *mut ffi::PyObject {
 }
 
 unsafe extern "C" fn length(obj: *mut ffi::PyObject) -> isize {
-    // SAFETY: called with an instance.
+    // SAFETY: the interpreter passes an instance.
     unsafe { (*obj.cast::<Numbers>()).count }
 }
 
 unsafe extern "C" fn item(obj: *mut ffi::PyObject, i: isize) -> *mut ffi::PyObject {
     guard_or(null_mut(), || {
-        // SAFETY: called with an instance.
+        // SAFETY: the interpreter passes an instance.
         unsafe {
-            // The interpreter has added the length to a negative index already.
+            // The interpreter has already added the length to a negative index, so this one is out of range.
             let at = if i < 0 {
                 place(obj.cast(), isize::MIN / 2)
             } else {
@@ -183,7 +186,7 @@ unsafe extern "C" fn item(obj: *mut ffi::PyObject, i: isize) -> *mut ffi::PyObje
     })
 }
 
-/// The elements a slice object selects: first, step and number. None with an exception.
+/// The elements selected by a slice object: first index, step and number. None with an exception.
 ///
 /// # Safety
 /// `key` is a slice; the GIL is held.
@@ -204,7 +207,7 @@ unsafe extern "C" fn subscript(
     key: *mut ffi::PyObject,
 ) -> *mut ffi::PyObject {
     guard_or(null_mut(), || {
-        // SAFETY: called with an instance; a part holds a reference to the whole.
+        // SAFETY: the interpreter passes an instance; a part holds a reference to the owner of its memory.
         unsafe {
             let this = obj.cast::<Numbers>();
             if ffi::Py_TYPE(key) == &raw mut ffi::PySlice_Type {
@@ -247,7 +250,7 @@ unsafe extern "C" fn subscript(
 }
 
 unsafe fn index_of(obj: *mut ffi::PyObject, key: *mut ffi::PyObject) -> Option<isize> {
-    // SAFETY: both are live; the GIL is held.
+    // SAFETY: the callers pass live objects and hold the GIL.
     unsafe {
         if ffi::PyIndex_Check(key) == 0 {
             raise(
@@ -274,7 +277,7 @@ unsafe extern "C" fn assign(
     new: *mut ffi::PyObject,
 ) -> c_int {
     guard_or(-1, || {
-        // SAFETY: called with an instance.
+        // SAFETY: the interpreter passes an instance.
         unsafe {
             let this = obj.cast::<Numbers>();
             let site = Site {
@@ -302,7 +305,7 @@ unsafe extern "C" fn assign(
             if at.is_null() {
                 return -1;
             }
-            // The value is converted first: that may run Python code.
+            // Convert before writing: the conversion may run Python code.
             match convert::ranged(new, kind, &site) {
                 Some(v) => {
                     std::ptr::copy_nonoverlapping(v.to_le_bytes().as_ptr(), at, kind.size());
@@ -314,14 +317,14 @@ unsafe extern "C" fn assign(
     })
 }
 
-/// One number for all selected elements, or a sequence with one for each.
+/// Assigns one number to all selected elements, or a sequence with one number for each.
 unsafe fn assign_part(
     this: *mut Numbers,
     (start, step, count): (isize, isize, isize),
     new: *mut ffi::PyObject,
     site: &Site,
 ) -> Option<()> {
-    // SAFETY: the selected elements exist; every value is converted before the first is written.
+    // SAFETY: `selected` limits the indexes to existing elements; every value is converted before the first is written.
     unsafe {
         let kind = prim((*this).format);
         let mut values = Vec::new();
@@ -366,7 +369,8 @@ unsafe extern "C" fn getbuffer(
     buffer: *mut ffi::Py_buffer,
     flags: c_int,
 ) -> c_int {
-    // SAFETY: called with an instance and a buffer to fill; what it points to lives as long as the object.
+    // SAFETY: the interpreter passes an instance and a buffer to fill. The buffer holds a reference to the object, which
+    // owns everything that the buffer points to.
     unsafe {
         let this = obj.cast::<Numbers>();
         let size = prim((*this).format).size() as isize;
@@ -409,7 +413,7 @@ unsafe extern "C" fn getbuffer(
 
 unsafe extern "C" fn repr(obj: *mut ffi::PyObject) -> *mut ffi::PyObject {
     guard_or(null_mut(), || {
-        // SAFETY: called with an instance.
+        // SAFETY: the interpreter passes an instance.
         unsafe {
             let this = obj.cast::<Numbers>();
             let shown = (*this).count.min(16);
@@ -434,7 +438,7 @@ unsafe extern "C" fn repr(obj: *mut ffi::PyObject) -> *mut ffi::PyObject {
 // ---- attributes and methods
 
 unsafe fn one_tuple(n: isize) -> *mut ffi::PyObject {
-    // SAFETY: the GIL is held; PyTuple_SetItem takes the reference over.
+    // SAFETY: the callers hold the GIL; PyTuple_SetItem steals the reference.
     unsafe {
         let number = ffi::PyLong_FromSsize_t(n);
         let tuple = ffi::PyTuple_New(1);
@@ -451,7 +455,7 @@ unsafe fn one_tuple(n: isize) -> *mut ffi::PyObject {
 macro_rules! number {
     ($name:ident, |$this:ident| $value:expr) => {
         unsafe extern "C" fn $name(obj: *mut ffi::PyObject, _: *mut c_void) -> *mut ffi::PyObject {
-            // SAFETY: called with an instance.
+            // SAFETY: the interpreter passes an instance.
             unsafe {
                 let $this = obj.cast::<Numbers>();
                 $value
@@ -473,13 +477,13 @@ number!(get_nbytes, |this| ffi::PyLong_FromSsize_t(
 ));
 
 unsafe extern "C" fn get_self(obj: *mut ffi::PyObject, _: *mut c_void) -> *mut ffi::PyObject {
-    // SAFETY: called with an instance.
+    // SAFETY: the interpreter passes an instance.
     unsafe { ffi::Py_INCREF(obj) };
     obj
 }
 
 unsafe extern "C" fn get_base(obj: *mut ffi::PyObject, _: *mut c_void) -> *mut ffi::PyObject {
-    // SAFETY: called with an instance.
+    // SAFETY: the interpreter passes an instance.
     unsafe {
         let root = (*obj.cast::<Numbers>()).root;
         let base = if root.is_null() { obj } else { root };
@@ -488,9 +492,9 @@ unsafe extern "C" fn get_base(obj: *mut ffi::PyObject, _: *mut c_void) -> *mut f
     }
 }
 
-/// `array.memview`: the same memory as a `_memoryviewslice`.
+/// `array.memview`: a `_memoryviewslice` of the same memory.
 unsafe extern "C" fn get_memview(obj: *mut ffi::PyObject, _: *mut c_void) -> *mut ffi::PyObject {
-    // SAFETY: called with an instance; the whole of it is selected.
+    // SAFETY: the interpreter passes an instance; the slice selects all elements.
     unsafe {
         let all = ffi::PySlice_New(null_mut(), null_mut(), null_mut());
         if all.is_null() {
@@ -504,7 +508,7 @@ unsafe extern "C" fn get_memview(obj: *mut ffi::PyObject, _: *mut c_void) -> *mu
 
 unsafe extern "C" fn copy(obj: *mut ffi::PyObject, _: *mut ffi::PyObject) -> *mut ffi::PyObject {
     guard_or(null_mut(), || {
-        // SAFETY: called with an instance, whose elements exist.
+        // SAFETY: the interpreter passes an instance, whose elements 0 to count - 1 exist.
         unsafe {
             let this = obj.cast::<Numbers>();
             let size = prim((*this).format).size();
@@ -519,7 +523,7 @@ unsafe extern "C" fn copy(obj: *mut ffi::PyObject, _: *mut ffi::PyObject) -> *mu
 }
 
 unsafe extern "C" fn to_list(obj: *mut ffi::PyObject, _: *mut ffi::PyObject) -> *mut ffi::PyObject {
-    // SAFETY: called with an instance, which is a sequence.
+    // SAFETY: the interpreter passes an instance, which is a sequence.
     unsafe { ffi::PySequence_List(obj) }
 }
 
@@ -527,7 +531,7 @@ unsafe extern "C" fn contiguous(
     obj: *mut ffi::PyObject,
     _: *mut ffi::PyObject,
 ) -> *mut ffi::PyObject {
-    // SAFETY: called with an instance.
+    // SAFETY: the interpreter passes an instance.
     unsafe {
         let this = obj.cast::<Numbers>();
         let size = prim((*this).format).size() as isize;
@@ -539,7 +543,7 @@ unsafe extern "C" fn count_of(
     obj: *mut ffi::PyObject,
     what: *mut ffi::PyObject,
 ) -> *mut ffi::PyObject {
-    // SAFETY: called with an instance, which is a sequence.
+    // SAFETY: the interpreter passes an instance, which is a sequence.
     unsafe {
         match ffi::PySequence_Count(obj, what) {
             -1 => null_mut(),
@@ -552,7 +556,7 @@ unsafe extern "C" fn first_of(
     obj: *mut ffi::PyObject,
     what: *mut ffi::PyObject,
 ) -> *mut ffi::PyObject {
-    // SAFETY: called with an instance, which is a sequence.
+    // SAFETY: the interpreter passes an instance, which is a sequence.
     unsafe {
         match ffi::PySequence_Index(obj, what) {
             -1 => null_mut(),
@@ -561,10 +565,10 @@ unsafe extern "C" fn first_of(
     }
 }
 
-/// `copy` and `deepcopy`, which numbers need no memo for.
+/// Refuses pickling.
 unsafe extern "C" fn reduce(obj: *mut ffi::PyObject, _: *mut ffi::PyObject) -> *mut ffi::PyObject {
     guard_or(null_mut(), || {
-        // SAFETY: `obj` is live.
+        // SAFETY: the interpreter passes an instance.
         let name = unsafe { type_name(obj) };
         raise(
             ExceptionKind::Type,
@@ -683,7 +687,7 @@ unsafe fn build(name: &'static CStr, doc: &'static CStr, array: bool) -> *mut ff
             | if array { 0 } else { ffi::Py_TPFLAGS_BASETYPE }) as u32,
         slots: slots.as_mut_ptr(),
     };
-    // SAFETY: the spec is complete and ends with a null slot.
+    // SAFETY: the callers hold the GIL; the spec is complete, and a null slot terminates its slots.
     unsafe { ffi::PyType_FromSpec(&mut spec).cast() }
 }
 
@@ -692,7 +696,7 @@ unsafe fn array_type() -> *mut ffi::PyTypeObject {
     if !known.is_null() {
         return known;
     }
-    // SAFETY: the GIL is held.
+    // SAFETY: the callers hold the GIL.
     unsafe {
         let ty = build(
             c"cuda.bindings.array",
@@ -708,7 +712,7 @@ unsafe fn slice_type() -> *mut ffi::PyTypeObject {
     if !known.is_null() {
         return known;
     }
-    // SAFETY: the GIL is held; PyTuple_SetItem takes the reference over.
+    // SAFETY: the callers hold the GIL; PyTuple_SetItem steals the reference.
     unsafe {
         let mut base = BASE.load(Ordering::Acquire);
         if base.is_null() {

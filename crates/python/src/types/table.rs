@@ -1,4 +1,4 @@
-//! The shape of the generated tables: what a class, an attribute, an enum is, as plain data.
+//! Schema of the generated tables: plain data that describes classes, attributes, enums and exceptions.
 
 use std::ffi::CStr;
 
@@ -19,9 +19,9 @@ pub struct ClassId(pub u16);
 #[repr(transparent)]
 pub struct EnumId(pub u16);
 
-/// A C arithmetic type, by what matters for a conversion.
+/// A C arithmetic type, identified by size and signedness.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-#[allow(missing_docs, dead_code)] // which of them occur is up to the headers
+#[allow(missing_docs, dead_code)] // the headers determine which variants occur
 pub enum Prim {
     I8,
     U8,
@@ -60,12 +60,12 @@ impl Prim {
         }
     }
 
-    /// Whether negative values exist.
+    /// Whether the type has negative values.
     pub const fn signed(self) -> bool {
         matches!(self, Prim::I8 | Prim::I16 | Prim::I32 | Prim::I64)
     }
 
-    /// For error messages.
+    /// Description for error messages.
     pub const fn words(self) -> &'static str {
         match self {
             Prim::I8 => "an 8-bit signed integer",
@@ -84,7 +84,7 @@ impl Prim {
 
 /// One element of an array or list attribute.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-#[allow(dead_code)] // which of them occur is up to the headers
+#[allow(dead_code)] // the headers determine which variants occur
 pub enum Elem {
     /// An integer.
     Int(Prim),
@@ -105,13 +105,13 @@ pub enum Elem {
 pub struct Count {
     /// Offset in bytes within the struct.
     pub offset: u32,
-    /// 1 to 8 bytes; 0: the struct has no such member, a non-null pointer means one element.
+    /// 1 to 8 bytes. 0 if the struct has no such member; then a non-null pointer means one element.
     pub size: u8,
 }
 
-/// How an attribute's bytes become a Python value and back.
+/// Conversion between an attribute's bytes and its Python value.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-#[allow(dead_code)] // which of them occur is up to the headers
+#[allow(dead_code)] // the headers determine which variants occur
 pub enum FieldKind {
     /// An integer.
     Int(Prim),
@@ -125,60 +125,60 @@ pub enum FieldKind {
     View(ClassId),
     /// A `char` array, read and written as `bytes` of this length.
     Bytes(u32),
-    /// The same, shown in `repr` as hexadecimal digits (`CUuuid`).
+    /// As `Bytes`; `repr` shows hexadecimal digits (`CUuuid`).
     HexBytes(u32),
-    /// Text in a `char` array of this length: read as `bytes` up to the first nul, written with nuls after it.
+    /// Text in a `char` array of this length: read as `bytes` up to the first NUL, padded with NULs when written.
     Chars(u32),
-    /// An array inside the struct, of this length.
+    /// An array of this length inside the struct.
     Array(Elem, u32),
-    /// A pointer to elements the object owns.
+    /// A pointer to elements that the object owns.
     List(Elem, Count),
-    /// The same, and a `bytes`-like value is taken for the raw memory of the elements.
+    /// As `List`; also accepts a bytes-like value as the raw memory of the elements.
     RawList(Elem, Count),
-    /// A list whose assignment sets the count too.
+    /// As `List`; assignment also sets the count.
     CountedList(Elem, Count),
-    /// One of two lists that share a count; assigned together through a method.
+    /// One of two lists that share a count; a method assigns both together.
     PairedList(Elem, Count),
-    /// A pointer to one handle or number, read as that (zero for a null pointer).
+    /// A pointer to one handle or number, read as its target (zero for a null pointer).
     Pointee(ClassId),
-    /// `void *`: an int; takes ints, None, buffers and objects with an address.
+    /// `void *`: read as an int; accepts ints, None, buffers and objects with an address.
     Address,
-    /// The same, written in decimal by `repr`.
+    /// As `Address`; `repr` shows it in decimal.
     PlainAddress,
     /// `void **kernelParams`: packed as `cuLaunchKernel` does.
     KernelParams,
-    /// `const char *` given as bytes.
+    /// `const char *`, assigned as `bytes`.
     CString,
 
-    // What only classes of `Kind::Pod` have. In classes with `ARRAY` every attribute has a value an element: a plain
-    // value for one element, a NumPy array for any other number.
-    /// `unsigned long`: a 64-bit attribute whose NumPy layout is that of Windows, the lower 32 bits.
+    // The kinds below occur only in classes of `Kind::Pod`. In classes with `ARRAY` every attribute has one value per
+    // element: a plain value for one element, otherwise a NumPy array.
+    /// `unsigned long`: a 64-bit attribute. Its NumPy dtype is that of Windows, the lower 32 bits.
     Long(Prim),
-    /// A pointer-sized integer that takes ints only (an address, a handle of another library).
+    /// A pointer-sized integer that accepts only ints (an address, a handle of another library).
     Intptr,
-    /// `const char *` given as `str`, which the object copies and keeps.
+    /// `const char *`, assigned as `str`; the object owns a copy.
     Text,
-    /// `char[len]` read and written as `str`, NUL-terminated.
+    /// NUL-terminated `char[len]`, read and written as `str`.
     Str(u32),
-    /// An array of numbers of this length inside the struct, read as a NumPy array.
+    /// A number array of this length inside the struct, read as a NumPy array.
     Fixed(Prim, u32),
-    /// The same, of which the first `count` elements are in use; assigning sets the count.
+    /// As `Fixed`; only the first `count` elements are in use, and assignment sets the count.
     Counted(Prim, u32, Count),
     /// A nested struct, read as a live view.
     Pod(ClassId),
-    /// An array of structs inside the struct, read as a live view of the class. With a count: its first elements are in
-    /// use, and assigning sets the count.
+    /// An array of structs inside the struct, read as a live view of the class. With a count, only the first `count`
+    /// elements are in use, and assignment sets the count.
     Pods(ClassId, u32, Option<Count>),
-    /// A nested struct of an `ARRAY` class, read as a NumPy record array; with a length other than 0 an array of them.
+    /// A nested struct of an `ARRAY` class, or an array of them if the length is not 0; read as a NumPy record array.
     Records(ClassId, u32),
-    /// A pointer to numbers, which the object owns once they are assigned; assigning sets the count.
+    /// A pointer to numbers. Assignment makes the object their owner and sets the count.
     PointerInts(Prim, Count),
-    /// A pointer to structs, read as the class; assigning keeps the given object and sets the count.
+    /// A pointer to structs, read as the class. Assignment keeps the given object alive and sets the count.
     PointerPods(ClassId, Count),
-    /// A pointer to 64-bit words, read as `array`; assigning sets the count.
+    /// A pointer to 64-bit words, read as `array`; assignment sets the count.
     PointerWords(Count),
-    /// A member that is no attribute and only shows in the NumPy layout (counts, `reserved`): a number, or an array of
-    /// them where the length is not 0.
+    /// A member of the NumPy dtype without an attribute (counts, `reserved`): a number, or an array of numbers if the
+    /// length is not 0.
     Hidden(Prim, u32),
 }
 
@@ -197,7 +197,7 @@ pub struct Field {
     pub doc: &'static str,
 }
 
-/// What a class stands for.
+/// Kind of C type that a class wraps.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Kind {
     /// An opaque pointer.
@@ -208,10 +208,10 @@ pub enum Kind {
     Integer(Prim),
     /// A struct or union.
     Record,
-    /// A class without content (`cudaBindingsDriverGlobal`).
+    /// A class without data (`cudaBindingsDriverGlobal`).
     Marker,
-    /// A struct or union of the modules whose functions raise: `ptr`, `from_data`, `from_buffer`, `from_ptr`, a buffer;
-    /// with `ARRAY` also a length and elements.
+    /// A struct or union of the modules whose functions raise. It has `ptr`, `from_data`, `from_buffer`, `from_ptr` and
+    /// the buffer protocol, and with `ARRAY` a length and elements.
     Pod,
 }
 
@@ -221,13 +221,13 @@ pub const EQ_HASH: u16 = 1;
 pub const INDEX: u16 = 2;
 /// `__cuda_stream__`.
 pub const CUDA_STREAM: u16 = 4;
-/// Cannot be made without `_ptr`.
+/// Constructor requires `_ptr`.
 pub const NEEDS_POINTER: u16 = 8;
-/// `sizeof` knows the class.
+/// `sizeof` accepts the class.
 pub const SIZEOF: u16 = 16;
 /// `set_dsts_srcs`.
 pub const SET_DSTS_SRCS: u16 = 32;
-/// A `Kind::Pod` that stands for any number of structs: `X(size=1)`.
+/// A `Kind::Pod` with any number of structs: `X(size=1)`.
 pub const ARRAY: u16 = 64;
 /// Not listed by `dir()` and `__all__` (`_py_anon_pod0`).
 pub const PRIVATE: u16 = 128;
@@ -239,7 +239,7 @@ pub struct Class {
     pub name: &'static CStr,
     /// Class it derives from.
     pub base: Option<ClassId>,
-    /// What it stands for.
+    /// Kind of C type.
     pub kind: Kind,
     /// Size of the C type in bytes.
     pub size: u32,
@@ -247,9 +247,9 @@ pub struct Class {
     pub align: u32,
     /// `EQ_HASH`, `INDEX`, ...
     pub flags: u16,
-    /// How C spells the type.
+    /// Name of the type in C.
     pub c_name: &'static str,
-    /// Offsets of 32-bit words that are 1, not 0, in a fresh object: the sizes of a `dim3`.
+    /// Offsets of 32-bit words that a new object initialises to 1 instead of 0: the sizes of a `dim3`.
     pub ones: &'static [u32],
     /// Attributes in C order; empty for derived classes, which inherit them.
     pub fields: &'static [Field],
@@ -267,31 +267,31 @@ impl Class {
 pub struct Enum {
     /// Python name.
     pub name: &'static str,
-    /// Whether values below 0 stand for 64-bit numbers from 2^63 up.
+    /// Whether negative values represent 64-bit numbers from 2^63 up.
     pub unsigned: bool,
-    /// Names and values in C order; a value that appears again makes an alias.
+    /// Names and values in C order. A repeated value makes an alias.
     pub members: &'static [(&'static str, i64)],
 }
 
 /// The base of a library's enums.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-#[allow(dead_code)] // which of them occur is up to the libraries
+#[allow(dead_code)] // the libraries determine which variants occur
 pub enum EnumBase {
-    /// `FastEnum`, ours.
+    /// Cupyrite's `FastEnum`.
     Fast,
     /// `enum.IntEnum` of the standard library.
     Int,
 }
 
-/// Where the text of a library's exception comes from.
+/// Source of the text of a library's exceptions.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-#[allow(dead_code)] // which of them occur is up to the libraries
+#[allow(dead_code)] // the libraries determine which variants occur
 pub enum ErrorText {
     /// Name and number of the status: `ERROR_INVALID_INPUT (3)`.
     Name,
-    /// The library's own words for it.
+    /// The library's own description.
     Library,
-    /// cuFile's: two error codes, one of which may be the driver's.
+    /// cuFile: two error codes, of which one may be a driver status.
     CuFile,
 }
 
@@ -300,24 +300,24 @@ pub enum ErrorText {
 pub struct Exception {
     /// Python name.
     pub name: &'static str,
-    /// Index of the class it derives from; none: `Exception`.
+    /// Index of the base class; None for `Exception`.
     pub base: Option<u16>,
 }
 
-/// How statuses become exceptions.
+/// Mapping from statuses to exceptions.
 #[derive(Debug)]
 pub struct Errors {
-    /// The exceptions, bases before derived ones; the first is that of statuses without one of their own.
+    /// The exceptions, bases before derived ones. The first is the default for statuses not in `by_status`.
     pub exceptions: &'static [Exception],
-    /// Indexes by name, sorted.
+    /// Names and indexes of the exceptions, sorted by name.
     pub index: &'static [(&'static str, u16)],
-    /// The enum of the statuses.
+    /// The status enum.
     pub status: EnumId,
-    /// Where the text comes from.
+    /// Source of the text.
     pub text: ErrorText,
-    /// Whether making an exception of an unknown status is a `ValueError`.
+    /// Whether constructing an exception with an unknown status raises `ValueError`.
     pub unknown_is_value_error: bool,
-    /// Statuses with an exception of their own, sorted, and its index.
+    /// Statuses with a dedicated exception and its index, sorted by status.
     pub by_status: &'static [(i64, u16)],
 }
 
@@ -326,13 +326,13 @@ pub struct Errors {
 pub struct Library {
     /// `cuda.bindings.driver`
     pub module: &'static str,
-    /// The C library whose functions the module has.
+    /// The C library that the module binds.
     pub loader: loader::CudaLibrary,
-    /// Where NVIDIA documents it.
+    /// URL of NVIDIA's documentation.
     pub url: &'static str,
-    /// What its enums derive from.
+    /// Base class of its enums.
     pub enum_base: EnumBase,
-    /// Its exceptions; none where functions return the status.
+    /// Its exceptions; None if its functions return the status.
     pub errors: Option<&'static Errors>,
     /// Id of the first class.
     pub first_class: u16,
@@ -346,13 +346,13 @@ pub struct Library {
     pub enums: &'static [Enum],
     /// Module constants, sorted by name.
     pub constants: &'static [(&'static str, i64)],
-    /// Further names of objects of this module, or (with dots) of another, sorted by name.
+    /// Additional names for objects of this module, or (with dots) of another; sorted by name.
     pub aliases: &'static [(&'static str, &'static str)],
-    /// Names of the NumPy layouts and the classes they belong to, sorted by name.
+    /// Names of the NumPy dtypes and ids of their classes, sorted by name.
     pub dtypes: &'static [(&'static str, u16)],
 }
 
-/// Every library, in the order of their ids.
+/// Every library, sorted by id.
 pub static LIBRARIES: &[&Library] = &[
     &driver_types::LIBRARY,
     &runtime_types::LIBRARY,
@@ -365,7 +365,7 @@ pub static LIBRARIES: &[&Library] = &[
     &cudla_types::LIBRARY,
 ];
 
-/// The library a class belongs to, and the class.
+/// A class and its library.
 #[inline]
 pub fn class(id: ClassId) -> (&'static Library, &'static Class) {
     let mut found = LIBRARIES[0];
@@ -378,7 +378,7 @@ pub fn class(id: ClassId) -> (&'static Library, &'static Class) {
     (found, &found.classes[(id.0 - found.first_class) as usize])
 }
 
-/// The library an enum belongs to, and the enum.
+/// An enum and its library.
 #[inline]
 pub fn enumeration(id: EnumId) -> (&'static Library, &'static Enum) {
     let mut found = LIBRARIES[0];
@@ -391,7 +391,7 @@ pub fn enumeration(id: EnumId) -> (&'static Library, &'static Enum) {
     (found, &found.enums[(id.0 - found.first_enum) as usize])
 }
 
-/// The class at the root of `id`'s line of bases: classes with the same root share a C type.
+/// The last base of class `id`, or the class itself. Classes with the same root share a C type.
 pub fn root(id: ClassId) -> ClassId {
     let mut id = id;
     while let Some(base) = class(id).1.base {
@@ -400,17 +400,17 @@ pub fn root(id: ClassId) -> ClassId {
     id
 }
 
-/// The attributes of a class, its own or inherited.
+/// The attributes of a class, including inherited ones.
 pub fn fields(id: ClassId) -> &'static [Field] {
     class(root(id)).1.fields
 }
 
-/// A generated name as `str` (they are ASCII).
+/// A generated name as `str`. Generated names are ASCII.
 pub fn text(name: &'static CStr) -> &'static str {
     name.to_str().unwrap_or("?")
 }
 
-/// The class of a library's module with this name.
+/// The class with this name in a library's module.
 pub fn class_named(library: loader::CudaLibrary, name: &str) -> Option<ClassId> {
     let library = LIBRARIES.iter().find(|lib| lib.loader == library)?;
     let at = library

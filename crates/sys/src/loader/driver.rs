@@ -136,7 +136,7 @@ pub(super) fn library_handle() -> Result<Option<LibraryHandle>, LoadError> {
     driver().map(|driver| driver.library().map(|loaded| loaded.handle))
 }
 
-/// The CUDA major of NVIDIA's driver; `None` where there is none.
+/// The CUDA major of NVIDIA's driver; `None` if another driver is in use.
 pub(super) fn cuda_major() -> Option<u32> {
     match driver().ok()?.source {
         DriverSource::Gpu { version, .. } if version > 0 => u32::try_from(version / 1000).ok(),

@@ -32,7 +32,7 @@ impl CudaLibrary {
     /// Number of libraries.
     pub const COUNT: usize = 9;
 
-    /// All libraries, in the order of their discriminants.
+    /// All libraries, in discriminant order.
     pub const ALL: [CudaLibrary; CudaLibrary::COUNT] = [
         CudaLibrary::Driver,
         CudaLibrary::Nvrtc,

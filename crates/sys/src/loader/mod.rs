@@ -10,7 +10,7 @@
 //! | value | meaning |
 //! |---|---|
 //! | `auto` (or unset) | the NVIDIA driver where its library exists, else the CPU device |
-//! | `gpu` | the NVIDIA driver; an error where there is none |
+//! | `gpu` | the NVIDIA driver; an error if its library is missing |
 //! | `cpu` | the CPU device |
 //!
 //! The CPU device registers itself with [`register_cpu_driver`] and [`register_cpu_nvml`]. NVML makes the same choice

@@ -5,7 +5,7 @@
 //! | value | meaning |
 //! |---|---|
 //! | `auto` (or unset) | on the CPU device this project's runtime; else `libcudart` of the driver's CUDA major, or this project's runtime where none is installed |
-//! | `cudart` | `libcudart`; an error where there is none |
+//! | `cudart` | `libcudart`; an error if it is not installed |
 //! | `own` | this project's runtime, on any driver |
 
 use std::ffi::{CStr, c_int, c_void};
@@ -144,8 +144,8 @@ fn choose(
     }
 }
 
-/// Loads `libcudart` of the driver's CUDA major, because a newer one does not work with that driver; if there is none, of
-/// any major.
+/// Loads `libcudart` of the driver's CUDA major, because a newer one does not work with that driver; if that major is
+/// not installed, of any major.
 fn load() -> Result<&'static pathfinder::LoadedLibrary, LoadError> {
     let cell = &super::LOADED[CudaLibrary::Runtime as usize];
     if let Some(loaded) = cell.get() {

@@ -41,7 +41,7 @@ impl Meanings {
         Ok(Meanings(all))
     }
 
-    /// The description of a member; empty if there is none.
+    /// The description of a member; empty if it has none.
     pub fn of(&self, library: &str, name: &str, member: &str) -> &str {
         (self.0.get(&format!("{library}.{name}")))
             .and_then(|members| members.get(member))

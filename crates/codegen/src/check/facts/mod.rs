@@ -96,7 +96,7 @@ fn functions(lib: &LibraryApi, module: &Value, out: &mut Vec<String>) {
     }
     let facts = &module["functions"];
     let mut theirs = keys(facts);
-    theirs.remove("sizeof"); // written by hand
+    theirs.remove("sizeof"); // handwritten
     let what = format!("{} function", lib.name);
     for name in names(out, &what, ours.keys().copied().collect(), theirs) {
         let (f, fact) = (ours[name], &facts[name]);

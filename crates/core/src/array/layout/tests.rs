@@ -4,7 +4,7 @@ fn layout(shape: &[i64], strides: &[i64]) -> StridedLayout {
     StridedLayout::new(shape, Some(strides), 4).unwrap()
 }
 
-/// All elements, in the order of their indices.
+/// The offsets of all elements, in index order.
 fn elements(layout: &StridedLayout) -> Vec<i64> {
     let mut all = vec![layout.offset()];
     for (&extent, &stride) in layout.shape().iter().zip(layout.strides()) {

@@ -1,7 +1,7 @@
-//! Caches of compiled programs, and the keys of what is in them.
+//! Caches of compiled programs, and their keys.
 //!
-//! Belongs here: keeping bytes under keys, in memory (`memory`) and on disk (`file`), and making keys that change
-//! with everything that code is compiled from (`key`, `includes`, `identity`). Does not belong here: compiling.
+//! Stores bytes under keys, in memory (`memory`) and on disk (`file`), and computes keys that depend on every input of
+//! a compilation (`key`, `includes`, `identity`). Compilation itself does not belong here.
 
 mod file;
 mod identity;
@@ -16,23 +16,23 @@ pub use self::file::{FileCache, PathError};
 pub use self::key::{Expression, KeyRequest};
 pub use self::memory::MemoryCache;
 
-/// Something that keeps bytes under keys: [`MemoryCache`], [`FileCache`].
+/// A store of bytes under keys: [`MemoryCache`], [`FileCache`].
 pub trait ProgramCache: Send + Sync {
-    /// What is kept under a key; `None` if nothing is.
+    /// The bytes stored under a key; `None` if the key has no entry.
     ///
     /// # Errors
     ///
     /// The storage cannot be read.
     fn get(&self, key: &[u8]) -> io::Result<Option<Vec<u8>>>;
 
-    /// Keeps bytes under a key, instead of what was there.
+    /// Stores bytes under a key, replacing an existing entry.
     ///
     /// # Errors
     ///
     /// The storage cannot be written.
     fn put(&self, key: &[u8], bytes: &[u8]) -> io::Result<()>;
 
-    /// Forgets a key; whether something was there.
+    /// Removes an entry; returns whether it existed.
     ///
     /// # Errors
     ///
@@ -46,7 +46,7 @@ pub trait ProgramCache: Send + Sync {
     /// The storage cannot be read.
     fn len(&self) -> io::Result<usize>;
 
-    /// Whether there is no entry.
+    /// Whether the cache has no entries.
     ///
     /// # Errors
     ///
@@ -55,21 +55,21 @@ pub trait ProgramCache: Send + Sync {
         Ok(self.len()? == 0)
     }
 
-    /// Forgets everything.
+    /// Removes all entries.
     ///
     /// # Errors
     ///
     /// The storage cannot be written.
     fn clear(&self) -> io::Result<()>;
 
-    /// How often [`ProgramCache::get`] of this object found something.
+    /// Number of [`ProgramCache::get`] calls on this object that found an entry.
     fn hits(&self) -> u64;
 
-    /// How often it did not.
+    /// Number of those that did not.
     fn misses(&self) -> u64;
 }
 
-/// Counts of what was found and what was not.
+/// Counts of hits and misses.
 #[derive(Debug, Default)]
 struct Counts {
     hits: AtomicU64,

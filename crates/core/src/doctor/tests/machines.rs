@@ -8,7 +8,7 @@ const GPU: &str = "/sys/bus/pci/devices/0000:01:00.0";
 fn with_gpu(case: Case) -> Case {
     case.file(&format!("{GPU}/vendor"), b"0x10de\n")
         .file(&format!("{GPU}/class"), b"0x030200\n")
-        // The card's audio function and somebody else's display are none of ours.
+        // Ignored: the card's audio function and another vendor's display controller.
         .file("/sys/bus/pci/devices/0000:01:00.1/vendor", b"0x10de\n")
         .file("/sys/bus/pci/devices/0000:01:00.1/class", b"0x040300\n")
         .file("/sys/bus/pci/devices/0000:02:00.0/vendor", b"0x8086\n")
@@ -50,7 +50,7 @@ fn a_gpu_without_a_driver_is_a_warning_and_the_cpu_device_still_works() {
     assert!(report.ok);
     let why = &report.problems[0].why;
     assert!(why.contains("0000:01:00.0"), "{why}");
-    // Who asked for the CPU device knows.
+    // No warning if the CPU device was requested.
     let asked = with_gpu(on_cpu()).set("CUPYRITE_DEVICE", "CPU").report();
     assert_eq!(codes(&asked), [""; 0]);
 }
@@ -132,7 +132,7 @@ fn statuses_of_the_initialisation_are_explained() {
     );
     // CUDA_ERROR_SYSTEM_NOT_READY.
     assert!(commands(&fails(healthy(), 802), "driver-fails")[0].contains("nvidia-fabricmanager"));
-    // Every other one, those of the future included, has an explain_status and a way on.
+    // Every other status, including future ones, has an explain_status and a fix.
     for status in [1, 2, 3, 46, 101, 304, 804, 805, 999, 12345, u32::MAX] {
         let report = fails(healthy(), status);
         assert!(!report.ok);
@@ -183,7 +183,7 @@ fn a_missing_nvrtc_is_installed_for_the_major_of_the_driver() {
     assert!(why.contains("/venv") && !why.contains("To fix it"), "{why}");
     let asked = missing(on_cpu()).set("CUPYRITE_CUDA_MAJOR", "12").report();
     assert!(commands(&asked, "nvrtc-missing")[0].ends_with("-cu12"));
-    // The interpreter that was examined, not whichever pip comes first.
+    // The examined interpreter, not the first pip on PATH.
     let mut python_case = missing(healthy());
     python_case.facts.interpreter = python();
     assert_eq!(
@@ -228,7 +228,7 @@ fn a_driver_older_than_nvrtc() {
     let fix = commands(&report, "driver-older");
     assert_eq!(fix[0], "pip install 'nvidia-cuda-nvrtc-cu12<=12.8.9999'");
     assert_eq!(fix[1], "export CUPYRITE_CUDA_MAJOR=12");
-    // Nothing failed, but nothing can be relied upon either.
+    // No failure yet, but compatibility is not guaranteed.
     let mut case = healthy();
     case.outcome.probe.driver_version = Some(Version {
         major: 12,
@@ -237,7 +237,7 @@ fn a_driver_older_than_nvrtc() {
     let report = case.report();
     assert_eq!(codes(&report), ["driver-older"]);
     assert!(report.ok);
-    // Not a question of age.
+    // The version is not the cause.
     let case = healthy().fails(Stage::Load, FailureKind::Driver, Some(2), "out of memory");
     assert_eq!(codes(&case.report()), ["load-fails"]);
 }
@@ -367,7 +367,7 @@ fn the_closest_name_is_offered() {
     assert!(report.problems[0].why.contains("CUPYRITE_DEVICE"));
 }
 
-/// Every variable of the project's own that the documentation names is known here, and the other way round.
+/// The documentation and the doctor list the same variables of the project.
 #[test]
 fn documented_variables_are_known() {
     let page = include_str!("../../../../../docs/environment.md");

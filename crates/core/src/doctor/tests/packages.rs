@@ -1,4 +1,4 @@
-//! Packages that share a folder, in both orders of installation; copies; what Python would import.
+//! Packages that share a folder, in both installation orders; copies; what Python would import.
 
 use std::path::Path;
 
@@ -47,11 +47,11 @@ const BINDINGS: Package<'_> = (
 const PATHFINDER: Package<'_> = (
     "cuda-pathfinder",
     "1.9.0",
-    // As long as Cupyrite's: only the digest tells them apart.
+    // The same length as Cupyrite's file: only the digest differs.
     &[("cuda/pathfinder/__init__.py", b"ur pathfinder!")],
 );
 
-/// Installs a package as pip does: its files over what is there, and a list of them.
+/// Installs a package as pip does: overwrites existing files and writes a list.
 fn install(case: Case, root: &str, package: &Package<'_>) -> Case {
     let (name, version, files) = package;
     let mut case = case;
@@ -143,7 +143,7 @@ fn the_peer_installed_after_cupyrite() {
 
 #[test]
 fn cupyrite_installed_after_the_peer() {
-    // The extension module is still there, and wins over the file that came later.
+    // The extension module still exists and takes precedence over the later file.
     let report = install(install(in_python(), SITE, &BINDINGS), SITE, &OURS).report();
     assert_eq!(codes(&report), ["peer-mixed"]);
     assert!(report.problems[0].what.contains("2 of Cupyrite's 6"));
@@ -152,7 +152,7 @@ fn cupyrite_installed_after_the_peer() {
         init.is_some_and(|module| module.ours),
         "overwritten by Cupyrite"
     );
-    // Where nothing of it wins, its files are damaged all the same.
+    // Its files are reported as damaged even if none of them is imported.
     let report = install(install(in_python(), SITE, &PATHFINDER), SITE, &OURS).report();
     assert_eq!(codes(&report), ["peer-overwritten"]);
     assert!(report.ok);
@@ -181,7 +181,7 @@ fn uninstalling_the_peer_leaves_damage() {
     let mut files: Vec<(&str, &[u8])> = OURS.2.to_vec();
     let whole = install(in_python(), SITE, &OURS).report();
     assert_eq!(codes(&whole), [""; 0]);
-    // Uninstalling took the shared file away: list all, install all but one.
+    // Uninstalling removed the shared file: list all, install all but one.
     let mut case = install(in_python(), SITE, &OURS);
     let list = Path::new(SITE).join("cupyrite-0.1.0.dist-info/RECORD");
     let record = {
@@ -225,7 +225,7 @@ fn two_copies_and_two_versions() {
         .path
         .push("/venv/lib64/python3.12/site-packages".into());
     assert_eq!(codes(&case.report()), [""; 0]);
-    // What an interrupted upgrade leaves.
+    // The state after an interrupted upgrade.
     let case = install(in_python(), SITE, &OURS);
     let report = install(case, SITE, &("cupyrite", "0.0.9", &[])).report();
     assert_eq!(codes(&report), ["two-copies"]);
@@ -248,7 +248,7 @@ fn a_cuda_package_of_the_users_own() {
             .contains("/project/cuda/__init__.py")
     );
     assert_eq!(file_of(&report, "cuda.bindings.driver"), "");
-    // A folder without __init__ hides nothing, a module of the same name does.
+    // A folder without __init__ shadows nothing; a module of the same name does.
     let case = install(in_python(), SITE, &OURS).file("/project/cuda/notes.txt", b"mine");
     assert_eq!(codes(&case.report()), [""; 0]);
     let case = install(in_python(), SITE, &OURS).file("/project/cuda.py", b"mine");

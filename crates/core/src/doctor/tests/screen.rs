@@ -1,4 +1,4 @@
-//! The screen and the JSON.
+//! The text and JSON renderings.
 
 use std::time::Duration;
 
@@ -23,7 +23,7 @@ fn widest(text: &str) -> usize {
     text.lines().map(plain).max().unwrap_or(0)
 }
 
-/// A report with everything in it, long and hostile.
+/// A report with every field set, to long and hostile values.
 fn crowded() -> Report {
     let mut report = on_cpu().report();
     let long = format!("/{}", "a-very-long-folder/".repeat(30));
@@ -184,7 +184,7 @@ fn the_json_has_the_documented_fields() {
     }
 }
 
-/// The names of all fields, of nested objects too.
+/// The names of all fields, including those of nested objects.
 fn fields(value: &serde_json::Value, names: &mut Vec<String>) {
     match value {
         serde_json::Value::Object(map) => {
@@ -198,7 +198,7 @@ fn fields(value: &serde_json::Value, names: &mut Vec<String>) {
     }
 }
 
-/// Every code that a rule can give is documented.
+/// Every problem code is documented.
 #[test]
 fn the_codes_are_documented() {
     let page = include_str!("../../../../../docs/doctor.md");
@@ -259,7 +259,7 @@ fn items_of_each_state_are_reported() {
     );
 }
 
-/// The real thing, in a thread: other tests run in this process, so no child is made.
+/// A real examination, in a thread: other tests run in this process, so it does not fork.
 #[test]
 fn an_examination_terminates() {
     let facts = Facts {

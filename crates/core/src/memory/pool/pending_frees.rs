@@ -99,7 +99,8 @@ fn is_done(event: &Event) -> bool {
     type C = CUresult;
     match event.synchronize_if_done() {
         Ok(done) => done,
-        // The driver or the context is gone, or a capture has reused the event: the frees count as done.
+        // The driver is deinitialized, the context is destroyed, or a capture has reused the event: the frees count
+        // as completed.
         Err(Error::Driver {
             status:
                 C::CUDA_ERROR_DEINITIALIZED

@@ -104,7 +104,7 @@ fn mismatch<T>(result: u32, node: u64, from: u64) -> Result<T, UpdateMismatch> {
 /// The new payload of each node, by handle in the instantiated graph.
 type Changes = Vec<(u64, Arc<Payload>)>;
 
-/// Pairs the nodes of two graphs, backwards from the nodes without dependents, in the order of their dependencies, and
+/// Pairs the nodes of two graphs, backwards from the nodes without dependents, in dependency order, and
 /// collects the changes. The recursion depth is limited by the nesting depth of graphs.
 fn compare(
     ours: &Arc<Graph>,

@@ -119,7 +119,7 @@ impl SharedEvent {
         RECORDS + 4 * (number % ROOM) as usize
     }
 
-    /// Number of the latest record of any process; zero if there is none.
+    /// Number of the latest record of any process; zero before the first record.
     pub(crate) fn latest(&self) -> u64 {
         self.words.word(LATEST).load(Ordering::SeqCst)
     }

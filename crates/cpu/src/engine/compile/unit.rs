@@ -90,7 +90,7 @@ pub struct KernelLayout {
     pub block_specials: Vec<SpecialSlot>,
 }
 
-/// Results and parameters that a function has in registers (PTX ISA 1.x), in the order of those registers.
+/// Results and parameters that a function has in registers (PTX ISA 1.x), in register order.
 pub fn register_parameters(f: &Function) -> Vec<VarId> {
     let of = |list: &[Variable], make: &dyn Fn(u32) -> VarId| -> Vec<VarId> {
         list.iter()

@@ -223,7 +223,7 @@ impl Image {
             .map(|&n| Arc::clone(&self.kernels[n]))
     }
 
-    /// All kernels, in the order of the PTX.
+    /// All kernels, in PTX order.
     pub fn kernels(&self) -> &[Arc<Kernel>] {
         &self.kernels
     }
@@ -233,7 +233,7 @@ impl Image {
         self.globals.iter().find(|g| g.0 == name).map(|g| g.1)
     }
 
-    /// All module-level variables in device memory, in the order of the PTX.
+    /// All module-level variables in device memory, in PTX order.
     pub fn globals(&self) -> &[(String, Global)] {
         &self.globals
     }

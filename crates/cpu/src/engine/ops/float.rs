@@ -64,7 +64,7 @@ pub fn result(x: f32, imm: u32) -> f32 {
     if imm & SAT != 0 { saturate(x) } else { x }
 }
 
-/// Mode of a rounding modifier; to nearest if there is none.
+/// Mode of a rounding modifier; to nearest without a modifier.
 pub fn mode(r: Option<Rounding>) -> Option<u8> {
     Some(match r {
         None | Some(Rounding::Rn) => RN,

@@ -10,9 +10,9 @@ use std::mem::MaybeUninit;
 
 /// One instruction, for one lane.
 pub trait Lane: 'static {
-    /// A tuple of source values, in the order of [`OpArgs::src`].
+    /// A tuple of source values, in the same order as [`OpArgs::src`].
     type I: Inputs;
-    /// A result or a tuple of results, in the order of [`OpArgs::dst`].
+    /// A result or a tuple of results, in the same order as [`OpArgs::dst`].
     type O: Outputs;
     /// Computes one lane; `imm` is [`OpArgs::imm`]. Must be `#[inline(always)]`.
     fn lane(i: Self::I, imm: u32) -> Self::O;

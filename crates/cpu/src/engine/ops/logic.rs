@@ -269,7 +269,7 @@ fn clz(t: Type) -> Option<OpFn> {
 }
 
 /// `bfind`: position of the most significant bit that differs from the sign, or with `.shiftamt` its distance from the top.
-/// All ones if there is none.
+/// All ones if no bit differs.
 fn bfind(t: Type, shiftamt: bool) -> Option<OpFn> {
     macro_rules! find {
         ($u:ty, |$a:ident| $e:expr) => {
@@ -296,7 +296,7 @@ fn bfind(t: Type, shiftamt: bool) -> Option<OpFn> {
 }
 
 /// `fns`: position of the n-th set bit of `mask`, from bit `base` upwards (n > 0) or downwards (n < 0). For n = 0, `base` if
-/// that bit is set. All ones if there is none.
+/// that bit is set. All ones if no such bit exists.
 fn fns() -> OpFn {
     #[inline(always)]
     fn find(mask: u32, base: u32, n: i32) -> u32 {

@@ -42,7 +42,7 @@ use cupyrite_ptx::ir::{Instr, Register};
 
 pub use operation::{OpArgs, OpFn, OperandRef, OperandSlot, Selected, Slot, immediate};
 
-/// Selects the lane function of an instruction; `None` if there is none. `regs` is the register table of the body.
+/// Selects the lane function of an instruction; `None` if it has none. `regs` is the register table of the body.
 ///
 /// There is a function for every instruction whose result in a lane depends only on register operands of that lane.
 /// `mov` from a special register, of an address or of a function needs an operand that the compiler has turned into a

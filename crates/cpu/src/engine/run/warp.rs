@@ -69,7 +69,7 @@ pub struct Warp {
     pub live: u32,
     /// Position of the running fragment.
     pub pc: u32,
-    /// Lanes of the running fragment; zero if there is none.
+    /// Lanes of the running fragment; zero if no fragment is running.
     pub mask: u32,
     /// Lowest later position at which another fragment waits: the running one merges with it there.
     pub next_merge: u32,
@@ -233,7 +233,7 @@ impl Warp {
             .map(|(n, _)| n)
     }
 
-    /// Runs the lowest fragment that can run; returns false if there is none.
+    /// Runs the lowest fragment that can run; returns false if no fragment can.
     pub fn resume_next(&mut self) -> bool {
         self.mask = 0;
         self.rotating = false;
@@ -312,7 +312,7 @@ impl Warp {
         }
     }
 
-    /// Runs the ready fragment that has waited longest; returns false if there is none.
+    /// Runs the ready fragment that has waited longest; returns false if no fragment is ready.
     pub fn rotate(&mut self, pc: u32, mask: u32) -> bool {
         let oldest = self
             .fragments

@@ -1,8 +1,8 @@
-//! Python values to C values.
+//! Conversion of Python values to C values.
 //!
-//! What is accepted is what NVIDIA's package accepts (observed), and a little more: objects with `__index__` only,
-//! `None` for null pointers, objects with `getPtr()` for `void *`. Everything else raises, naming function and
-//! parameter, before anything is called.
+//! Accepts what NVIDIA's package accepts (observed), and in addition objects that have only `__index__`, `None` for null
+//! pointers, and objects with `getPtr()` for `void *`. Other values raise before the C call; the message names function
+//! and parameter.
 
 use std::ffi::c_char;
 
@@ -14,19 +14,19 @@ use crate::bindings::errors::{ExceptionKind, Site};
 use crate::cpython::{Buffer, Obj, Owned, R, Raised};
 use crate::types;
 
-/// What must outlive the C call.
+/// Owners of the memory that must outlive the C call.
 #[derive(Default)]
 pub struct Keep {
     /// Views of Python memory.
     pub buffers: Vec<Buffer>,
     /// Objects whose memory C reads.
     pub objects: Vec<Owned>,
-    /// Arrays made for C.
+    /// Arrays allocated for C.
     pub arrays: Vec<Vec<u64>>,
 }
 
 impl Keep {
-    /// Nothing yet.
+    /// An empty value.
     #[inline(always)]
     pub const fn new() -> Keep {
         Keep {
@@ -40,7 +40,7 @@ impl Keep {
     ///
     /// # Errors
     ///
-    /// Memory.
+    /// `MemoryError`.
     pub fn array(&mut self, bytes: usize) -> R<*mut u8> {
         if bytes == 0 {
             return Ok(std::ptr::null_mut());
@@ -49,13 +49,13 @@ impl Keep {
         let Ok(layout) = std::alloc::Layout::array::<u64>(words) else {
             return Err(errors::no_memory());
         };
-        // Zeroed by the allocator: pages that nobody touches take no memory, however large a count was given.
-        // SAFETY: the layout is not empty.
+        // The allocator zeroes: untouched pages take no memory, however large the count.
+        // SAFETY: the layout has at least one word, as `bytes` is not 0.
         let memory = unsafe { std::alloc::alloc_zeroed(layout) };
         if memory.is_null() {
             return Err(errors::no_memory());
         }
-        // SAFETY: the memory has this layout, comes from the global allocator and is zeroed.
+        // SAFETY: the memory comes from the global allocator with this layout and is zeroed.
         let mut array = unsafe { Vec::from_raw_parts(memory.cast::<u64>(), words, words) };
         let address = array.as_mut_ptr().cast();
         self.arrays.push(array);
@@ -63,13 +63,13 @@ impl Keep {
     }
 }
 
-/// `obj` as an `int` by `__int__` or `__index__`; strings are refused.
+/// `obj` as an `int`, by `__int__` or `__index__`. Refuses strings.
 fn to_int(obj: Obj<'_>, site: Site, wanted: &str) -> R<Owned> {
     let number = if obj.has_slot(ffi::Py_nb_int) {
-        // SAFETY: the object is live; it has `__int__`, so no text is parsed.
+        // SAFETY: `obj` is live for the call. It has `__int__`, so no text is parsed.
         unsafe { ffi::PyNumber_Long(obj.ptr()) }
     } else if obj.has_slot(ffi::Py_nb_index) {
-        // SAFETY: the object is live.
+        // SAFETY: `obj` is live for the call.
         unsafe { ffi::PyNumber_Index(obj.ptr()) }
     } else {
         return Err(errors::wrong_type(site, wanted, obj));
@@ -103,7 +103,7 @@ fn exact(obj: Obj<'_>, kind: Int, site: Site) -> R<u64> {
     Ok(value)
 }
 
-/// An integer of the C type `kind`, sign-extended to 64 bits. Takes what `int()` takes except text.
+/// An integer of the C type `kind`, sign-extended to 64 bits. Accepts what `int()` accepts except text.
 ///
 /// # Errors
 ///
@@ -134,7 +134,7 @@ pub fn float(obj: Obj<'_>, site: Site) -> R<f64> {
     if !obj.has_slot(ffi::Py_nb_float) && !obj.has_slot(ffi::Py_nb_index) {
         return Err(errors::wrong_type(site, "a real number", obj));
     }
-    // SAFETY: the object is live.
+    // SAFETY: `obj` is live for the call.
     let value = unsafe { ffi::PyFloat_AsDouble(obj.ptr()) };
     if value == -1.0 && crate::cpython::raised() {
         return Err(Raised);
@@ -148,18 +148,18 @@ pub fn float(obj: Obj<'_>, site: Site) -> R<f64> {
 ///
 /// What the object's `__bool__` raised.
 pub fn truth(obj: Obj<'_>) -> R<u64> {
-    // SAFETY: the object is live.
+    // SAFETY: `obj` is live for the call.
     match unsafe { ffi::PyObject_IsTrue(obj.ptr()) } {
         -1 => Err(Raised),
         truth => Ok(u64::from(truth != 0)),
     }
 }
 
-/// A value of an enum: a member, or anything `int()` takes. 32 bits, signed or not.
+/// An enum value: a member, or anything that `int()` accepts. 32 bits, signed or unsigned.
 ///
 /// # Errors
 ///
-/// `TypeError`, `OverflowError`, or `ValueError` for text that is no number.
+/// `TypeError`, `OverflowError`, or `ValueError` for text that is not a number.
 #[inline]
 pub fn enumerator(obj: Obj<'_>, site: Site) -> R<u64> {
     if obj.is_int() {
@@ -173,9 +173,9 @@ pub fn enumerator(obj: Obj<'_>, site: Site) -> R<u64> {
     if obj.is_none() {
         return Err(errors::not_none(site));
     }
-    // Text is parsed here because `int(text)` is what NVIDIA's package applies.
+    // Text is parsed because NVIDIA's package applies `int(text)`.
     let number = if obj.is_str() || obj.is_bytes() {
-        // SAFETY: the object is live.
+        // SAFETY: `obj` is live for the call.
         Owned::take(unsafe { ffi::PyNumber_Long(obj.ptr()) })?
     } else {
         to_int(obj, site, "an enum member")?
@@ -183,7 +183,7 @@ pub fn enumerator(obj: Obj<'_>, site: Site) -> R<u64> {
     enumerator(number.obj(), site)
 }
 
-/// A handle or integer class: an instance of any of our handle classes, an integer, or `None` for 0.
+/// A handle: an instance of any handle class of this package, an integer, or `None` for 0.
 ///
 /// # Errors
 ///
@@ -211,13 +211,13 @@ fn handle_slow(obj: Obj<'_>, kind: Int, site: Site) -> R<u64> {
     exact(number.obj(), kind, site)
 }
 
-/// Where a handle object keeps its value; `None` for other objects, and where that memory has gone away.
+/// The address of a handle object's value; `None` for other objects, or if that memory was freed.
 pub fn handle_storage(obj: Obj<'_>) -> Option<*mut u8> {
     types::handle_value(obj.ptr())?;
     types::handle_address(obj.ptr())
 }
 
-/// The address of a struct of class `id`; null for `None` where `nullable`.
+/// The address of a struct of class `id`; null for `None` if `nullable`.
 ///
 /// # Errors
 ///
@@ -250,7 +250,7 @@ pub fn bytes(obj: Obj<'_>, site: Site, keep: &mut Keep) -> R<u64> {
     if obj.is_bytearray()
         && let Some(view) = Buffer::get(obj)?
     {
-        // A bytearray's memory ends with a nul too; the view keeps it from being resized meanwhile.
+        // A bytearray's memory also ends with a nul; the view prevents resizing during the call.
         let address = view.address();
         keep.buffers.push(view);
         return Ok(address);
@@ -258,23 +258,23 @@ pub fn bytes(obj: Obj<'_>, site: Site, keep: &mut Keep) -> R<u64> {
     Err(errors::wrong_type(site, "bytes", obj))
 }
 
-/// Memory that C writes into: the address and the number of bytes there. `bytes` objects are written in place, as
-/// programs written for NVIDIA's package expect.
+/// Memory that C writes into: its address and size in bytes. `bytes` objects are written in place, as programs written
+/// for NVIDIA's package expect.
 ///
 /// # Errors
 ///
-/// `TypeError`, or the object refused to give its memory.
+/// `TypeError`, or the exception with which the object refused to export its buffer.
 pub fn bytes_out(obj: Obj<'_>, site: Site, keep: &mut Keep) -> R<(u64, usize)> {
     if obj.is_bytes() {
         let (data, len) = obj.bytes_data();
         if len <= 1 {
-            // The interpreter shares these: writing into one would change it everywhere.
+            // The interpreter shares these objects: a write would change every use of them. C gets scratch memory.
             return Ok((keep.array(8)?.addr() as u64, len));
         }
         return Ok((data.addr() as u64, len));
     }
-    // What is read-only stays as it is: NumPy's True is one object for the whole process, a mapped file may not even
-    // have pages that can be written.
+    // Read-only buffers are refused: NumPy's True is one object for the whole process, and the pages of a mapped file may
+    // not be writable.
     if !obj.is_str()
         && let Some(view) = Buffer::get(obj)?
         && !view.is_readonly()
@@ -287,8 +287,8 @@ pub fn bytes_out(obj: Obj<'_>, site: Site, keep: &mut Keep) -> R<(u64, usize)> {
     Err(errors::wrong_type(site, wanted, obj))
 }
 
-/// A `void *`: `None`, an integer, a handle (its value), a struct (its address), a buffer (where it is), an object
-/// with `getPtr()`. With a buffer comes its size in bytes.
+/// A `void *`: `None`, an integer, a handle (its value), a struct (its address), a buffer (its address), or an object
+/// with `getPtr()`. Structs and buffers also return their size in bytes.
 ///
 /// # Errors
 ///
@@ -311,12 +311,12 @@ pub fn void_ptr(obj: Obj<'_>, site: Site, keep: &mut Keep) -> R<(u64, Option<usi
     }
     let wanted = "None, an integer, an object with the buffer protocol or with getPtr()";
     let number = obj.has_slot(ffi::Py_nb_int);
-    // A float is no address: taken as one it makes the driver crash.
+    // A float is not an address: the driver would crash.
     if obj.has_slot(ffi::Py_nb_float) && !obj.has_slot(ffi::Py_nb_index) {
         return Err(errors::wrong_type(site, wanted, obj));
     }
     if let Some(view) = Buffer::get(obj)? {
-        // NumPy scalars have both: they stand for their value.
+        // NumPy scalars are both numbers and buffers; they are converted by value.
         if !(number && view.ndim() == 0) {
             let found = (view.address(), Some(view.len()));
             keep.buffers.push(view);
@@ -333,7 +333,7 @@ pub fn void_ptr(obj: Obj<'_>, site: Site, keep: &mut Keep) -> R<(u64, Option<usi
     Err(errors::wrong_type(site, wanted, obj))
 }
 
-/// An address or foreign handle (`intptr_t`), sign-extended. Floats are refused: a rounded address is a wrong one.
+/// An address or foreign handle (`intptr_t`), sign-extended. Refuses floats: a rounded address is wrong.
 ///
 /// # Errors
 ///
@@ -361,7 +361,7 @@ fn address_slow(obj: Obj<'_>, site: Site) -> R<u64> {
     exact(number.obj(), Int::I64, site)
 }
 
-/// The address of the UTF-8 text of a `str`, which lives as long as the object.
+/// The address of the UTF-8 text of a `str`, valid as long as the object lives.
 ///
 /// # Errors
 ///
@@ -371,19 +371,19 @@ pub fn utf8(obj: Obj<'_>, site: Site) -> R<u64> {
         return Err(errors::wrong_type(site, "a str", obj));
     }
     let mut len: ffi::Py_ssize_t = 0;
-    // SAFETY: it is a str.
+    // SAFETY: `is_str` was checked above.
     let text = unsafe { ffi::PyUnicode_AsUTF8AndSize(obj.ptr(), &raw mut len) };
     if text.is_null() {
         return Err(Raised);
     }
-    // SAFETY: the interpreter promises `len` bytes there.
+    // SAFETY: `PyUnicode_AsUTF8AndSize` returned a pointer to `len` bytes.
     let bytes =
         unsafe { std::slice::from_raw_parts(text.cast::<u8>(), len.max(0).cast_unsigned()) };
     no_nul(bytes, site)?;
     Ok(text.addr() as u64)
 }
 
-/// Refuses text that C would take for shorter than it is.
+/// Refuses text with a nul, which C would truncate.
 fn no_nul(bytes: &[u8], site: Site) -> R<()> {
     match bytes.iter().position(|&b| b == 0) {
         None => Ok(()),
@@ -409,10 +409,10 @@ pub fn text_list(obj: Obj<'_>, count: Option<u64>, site: Site, keep: &mut Keep) 
         check_texts(at, count.unwrap_or(0), site)?;
         return Ok(at);
     }
-    // SAFETY: the object is live.
+    // SAFETY: `obj` is live for the call.
     let sequence =
         obj.is_list() || obj.is_tuple() || unsafe { ffi::PySequence_Check(obj.ptr()) } != 0;
-    // A string is a sequence of characters, which nobody means.
+    // A string is a sequence of characters, but never meant as one here.
     if !sequence || obj.is_str() || obj.is_bytes() || obj.is_bytearray() {
         return Err(errors::wrong_type(site, wanted, obj));
     }
@@ -432,7 +432,7 @@ pub fn text_list(obj: Obj<'_>, count: Option<u64>, site: Site, keep: &mut Keep) 
         let item = items.get(index);
         let text = if item.is_bytes() {
             let (data, len) = item.bytes_data();
-            // SAFETY: the object has `len` bytes.
+            // SAFETY: the `bytes` object is live and has `len` bytes.
             no_nul(unsafe { std::slice::from_raw_parts(data, len) }, site)?;
             data.addr() as u64
         } else if item.is_str() {
@@ -445,14 +445,14 @@ pub fn text_list(obj: Obj<'_>, count: Option<u64>, site: Site, keep: &mut Keep) 
             );
             return Err(errors::raise(ExceptionKind::Type, &message));
         };
-        // SAFETY: the array has a word for each item.
+        // SAFETY: the array has a word for each of `items`.
         unsafe { array.add(index).write(text) };
     }
     keep.objects.push(items.into_owned());
     Ok(array.addr() as u64)
 }
 
-/// Refuses an address where there is no array of `count` strings. Null is the library's to judge.
+/// Refuses an address that is not that of an array of `count` strings. The library checks null pointers.
 fn check_texts(at: u64, count: u64, site: Site) -> R<()> {
     if at == 0 || count == 0 {
         return Ok(());
@@ -474,12 +474,12 @@ fn check_texts(at: u64, count: u64, site: Site) -> R<()> {
     Ok(())
 }
 
-/// Whether there is readable memory from `at` to the next nul.
+/// Whether the memory from `at` to the next nul is readable.
 fn ends(mut at: usize) -> bool {
     const PIECE: usize = 256;
     let mut piece = [0u8; PIECE];
     loop {
-        // Never across the end of a page: the next one may be another's.
+        // Reads never cross a page boundary: the next page may not be readable.
         let len = PIECE - at % PIECE;
         if !types::read(at, &mut piece[..len]) {
             return false;
@@ -498,7 +498,7 @@ fn ends(mut at: usize) -> bool {
 ///
 /// # Errors
 ///
-/// `ValueError` (as NVIDIA's package has it, for wrong types too), or the address is out of range.
+/// `ValueError` (also for wrong types, as in NVIDIA's package), or `OverflowError` for an address out of range.
 pub fn buffer_in(obj: Obj<'_>, size: Option<(u64, &str)>, site: Site, keep: &mut Keep) -> R<u64> {
     if obj.is_none() {
         return Ok(0);
@@ -526,7 +526,7 @@ pub fn buffer_in(obj: Obj<'_>, size: Option<(u64, &str)>, site: Site, keep: &mut
     Ok(at)
 }
 
-/// Memory that C writes: `None` for null, an address, or a writable buffer; and the room there, where it is known.
+/// Memory that C writes: `None` for null, an address, or a writable buffer; and its size in bytes, if known.
 ///
 /// # Errors
 ///
@@ -549,12 +549,12 @@ pub fn buffer_out(obj: Obj<'_>, site: Site, keep: &mut Keep) -> R<(u64, Option<u
     }
 }
 
-/// An object's memory; `None` (and no exception) if it has none.
+/// An object's buffer; `None` (and no exception) if it does not support the buffer protocol.
 fn contiguous(obj: Obj<'_>, site: Site, wanted: &str) -> R<Option<Buffer>> {
     match Buffer::get(obj) {
         Ok(view) => Ok(view),
         Err(Raised) => {
-            // SAFETY: an exception is set; the class is immortal.
+            // SAFETY: `Buffer::get` has set an exception; the class is immortal.
             if unsafe { ffi::PyErr_ExceptionMatches(ffi::PyExc_BufferError) } == 0 {
                 return Err(Raised);
             }
@@ -574,7 +574,7 @@ fn no_buffer(obj: Obj<'_>, site: Site, wanted: &str) -> Raised {
     errors::raise(ExceptionKind::Value, &message)
 }
 
-/// Refuses an address where there are not `size` readable bytes. Zero is a null pointer, which the library judges.
+/// Refuses an address without `size` readable bytes. The library checks null pointers.
 ///
 /// # Errors
 ///
@@ -589,7 +589,7 @@ pub fn check_memory(at: u64, size: u64, site: Site) -> R<()> {
     Err(no_memory_at(at, size, site))
 }
 
-/// `ValueError`: an address leads nowhere.
+/// `ValueError`: there is no readable memory at an address.
 #[cold]
 pub fn no_memory_at(at: u64, size: u64, site: Site) -> Raised {
     let message = format!(
@@ -599,11 +599,11 @@ pub fn no_memory_at(at: u64, size: u64, site: Site) -> Raised {
     errors::raise(ExceptionKind::Value, &message)
 }
 
-/// What `obj.getPtr()` says, if there is such a method.
+/// The result of `obj.getPtr()`, if there is such a method.
 ///
 /// # Errors
 ///
-/// What the call raised, or it gave no address.
+/// The exception that the call raised, or `TypeError` or `OverflowError` if it did not return an address.
 pub fn get_ptr(obj: Obj<'_>, site: Site) -> R<Option<u64>> {
     let Some(method) = obj.attribute(c"getPtr")? else {
         return Ok(None);
@@ -612,7 +612,7 @@ pub fn get_ptr(obj: Obj<'_>, site: Site) -> R<Option<u64>> {
     int(address.obj(), Int::U64, site).map(Some)
 }
 
-/// The items of a sequence argument; `None` is empty.
+/// The items of a sequence argument, or `None` for the object `None`.
 ///
 /// # Errors
 ///
@@ -621,7 +621,7 @@ pub fn items(obj: Obj<'_>, site: Site) -> R<Option<crate::cpython::Items>> {
     if obj.is_none() {
         return Ok(None);
     }
-    // SAFETY: the object is live.
+    // SAFETY: `obj` is live for the call.
     let sequence =
         obj.is_tuple() || obj.is_list() || unsafe { ffi::PySequence_Check(obj.ptr()) } != 0;
     if !sequence || obj.is_str() {
@@ -667,7 +667,7 @@ pub fn list(
     };
     check_count(items.len(), count, site)?;
     if let (Element::Struct(id, _), 1) = (of, items.len()) {
-        // C may write into it: a single struct is passed itself.
+        // A single struct is passed in place, as C may write into it.
         let address = element_struct(items.get(0), id, site)?;
         keep.objects.push(items.into_owned());
         return Ok(address.addr() as u64);
@@ -704,7 +704,7 @@ pub fn list(
             Element::VoidPtr => void_ptr(item, site, keep)?.0,
             Element::Struct(id, size) => {
                 let from = element_struct(item, id, site)?;
-                // SAFETY: the struct has `size` bytes, and the array room for all items.
+                // SAFETY: the struct has `size` bytes; the array has room for all items.
                 unsafe {
                     let to = array.add(index * size as usize);
                     std::ptr::copy_nonoverlapping(from, to, size as usize);
@@ -712,8 +712,8 @@ pub fn list(
                 continue;
             }
         };
-        // Little-endian: the low bytes are the value.
-        // SAFETY: the array has room for `items.len()` elements of `size` bytes.
+        // The low bytes are the value (little-endian).
+        // SAFETY: the array has room for `items.len()` elements of `size` bytes; `size` is at most 8.
         unsafe {
             let to = array.add(index * size);
             std::ptr::copy_nonoverlapping((&raw const value).cast::<u8>(), to, size);
@@ -754,7 +754,7 @@ fn element_type(of: Element, item: Obj<'_>, site: Site) -> Raised {
     errors::raise(ExceptionKind::Type, &message)
 }
 
-/// `bytes` from a nul-terminated string of C, `None` from null.
+/// `bytes` from a nul-terminated C string, `None` from null.
 ///
 /// # Safety
 ///
@@ -762,11 +762,11 @@ fn element_type(of: Element, item: Obj<'_>, site: Site) -> Raised {
 ///
 /// # Errors
 ///
-/// Memory.
+/// `MemoryError`.
 pub unsafe fn c_string(text: *const c_char) -> R<Owned> {
     if text.is_null() {
         return Ok(crate::cpython::none());
     }
-    // SAFETY: by contract it ends with a nul.
+    // SAFETY: the caller guarantees that `text` ends with a nul.
     Owned::take(unsafe { ffi::PyBytes_FromString(text) })
 }

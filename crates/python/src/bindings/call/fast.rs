@@ -1,10 +1,9 @@
-//! The short way through the engine: calls whose arguments are exact integers, our own handles and enum members.
+//! Fast path: calls whose arguments are exact integers, handles of this package and enum members.
 //!
-//! Nearly every call of a hot loop is of this kind. What it takes is put together once, when the function object is
-//! made, into a [`Plan`] that lies in the object itself: a handful of bytes beside the pointer the interpreter has just
-//! read, where the description is spread over a dozen cache lines that a long call of the driver pushes out. Everything
-//! the plan does not foresee (keywords, defaults, foreign objects, values that do not fit) goes the engine's general
-//! way from the start; nothing has happened by then.
+//! Nearly every call in a hot loop is of this kind. A [`Plan`] is built once, when the function object is created, and is
+//! stored in the object, next to the pointer that the interpreter has just read. The descriptor, in contrast, spans a dozen
+//! cache lines, which a long driver call evicts. The fast path rejects calls that the plan does not cover (keywords,
+//! defaults, foreign objects, values that do not fit) before it has any side effect; they take the general route.
 
 use std::ffi::c_void;
 use std::mem::MaybeUninit;
@@ -27,10 +26,10 @@ use crate::cpython::{Obj, Owned, R};
 use crate::types;
 use crate::types::{ClassId, EnumId};
 
-/// The most C parameters of a call that goes the short way.
+/// Largest number of C parameters on the fast path.
 const WORDS: usize = 11;
 
-/// Where a C argument comes from.
+/// Source of a C argument.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub(super) enum WordSource {
@@ -40,16 +39,16 @@ pub(super) enum WordSource {
     Result,
     /// A handle that is exactly of the class, an `int`, or `None`. 64 bits in C.
     Handle,
-    /// The same of 32 bits, signed (`CUdevice`).
+    /// The same, with 32 bits, signed (`CUdevice`).
     Handle32,
     /// An `int` or a member of the enum.
     Enum,
-    /// An `int` within C's type, of as many bits as the step says.
+    /// An `int` in the range of the C type; [`Step::id`] is its number of bits.
     Unsigned,
     Signed,
     /// An address as an `int`, or `None`.
     Address,
-    /// Arguments of a kernel.
+    /// Kernel arguments.
     Kernel,
 }
 
@@ -59,50 +58,50 @@ pub(super) struct Step {
     pub(super) from: WordSource,
     /// Index of the Python argument or of the result.
     pub(super) index: u8,
-    /// The handle's class, the enum, or the integer's bits.
+    /// The handle's class, the enum, or the integer's number of bits.
     pub(super) id: u16,
 }
 
-/// What comes back after the status.
+/// Results after the status.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Answer {
     Nothing,
     /// One handle of 64 bits.
     Handle(ClassId),
-    /// One immutable value. The same value gives the same tuple as the last time.
+    /// One immutable value. The previous tuple is returned again for the same value.
     Value,
-    /// Anything else that is a word each.
+    /// Other results of one word each.
     Words,
 }
 
-/// A function's short way. What each call reads lies in front.
+/// A function's fast path. The fields that every call reads come first.
 #[repr(C)]
 pub struct Plan {
-    /// The symbol, once it was called.
+    /// The symbol; null before the first call.
     pub(super) address: AtomicPtr<c_void>,
     pub(super) thunk: Thunk,
-    /// Whether there is a short way.
+    /// Whether [`Plan::call`] can serve the function.
     pub(super) usable: bool,
-    /// Whether there is one that packs the arguments of a kernel.
+    /// Whether [`Plan::launch`], which packs kernel arguments, can serve the function.
     pub(super) launches: bool,
     pub(super) keep_gil: bool,
-    /// Python arguments.
+    /// Number of Python arguments.
     pub(super) arguments: u8,
-    /// C arguments.
+    /// Number of C arguments.
     pub(super) words: u8,
     pub(super) library: CudaLibrary,
-    /// Whether a wait of the CPU device can end with an exception.
+    /// Whether a signal handler can interrupt the call with an exception: only on the CPU device.
     pub(super) interruptible: bool,
     pub(super) answer: Answer,
-    /// The last answer: its word ([`Answer::Value`]) or the handle's address ([`Answer::Handle`]), and the tuple made for
-    /// it (null: none).
+    /// The previous answer: its word ([`Answer::Value`]) or the address of the handle object ([`Answer::Handle`]).
     pub(super) last_word: u64,
+    /// The tuple made for it, or null.
     pub(super) last: *mut ffi::PyObject,
     pub(super) steps: [Step; WORDS],
 }
 
 impl Plan {
-    /// The plan of a function; where it has no short way, one that says so.
+    /// The plan of a function. It is marked unusable if the fast path cannot serve the function.
     pub fn new(f: &'static Function) -> Plan {
         let mut plan = Plan {
             thunk: f.thunk,
@@ -130,7 +129,7 @@ impl Plan {
     }
 
     fn fill(&mut self, f: &'static Function) -> Option<()> {
-        // Symbols of the other libraries may be resolved anew, and none of their functions is called in hot loops.
+        // Symbols of the other libraries may be resolved again, and their functions are not called in hot loops.
         let known = matches!(f.library, CudaLibrary::Driver | CudaLibrary::Runtime);
         if !known || !cpython::GIL || f.special != Special::None || f.raising.is_some() {
             return None;
@@ -165,7 +164,7 @@ impl Plan {
             };
             *step = Step { from, index, id };
         }
-        // A parameter that no C argument takes would not be looked at.
+        // A parameter that no C argument uses would not be converted or checked.
         if seen.count_ones() as usize != f.params.len() {
             return None;
         }
@@ -174,7 +173,7 @@ impl Plan {
             [one] => match one.kind {
                 Out::Handle(id, Int::U64) => Answer::Handle(id),
                 Out::Int(_) | Out::Enum(_) | Out::VoidPtr => Answer::Value,
-                // Where it is the only one, there is room for four (`cuTexRefGetBorderColor`).
+                // C may write up to four floats into `outs` (`cuTexRefGetBorderColor`).
                 Out::F32 | Out::F64 => Answer::Value,
                 Out::CString | Out::Handle(..) => Answer::Words,
                 _ => return None,
@@ -196,7 +195,7 @@ impl Plan {
         (outs.count() == f.results.len()).then_some(())
     }
 
-    /// Calls `f` by the short way; `None` where that is not possible, and nothing has happened then.
+    /// Calls `f` on the fast path. `None`, without any effect, if the plan does not cover the call.
     ///
     /// # Safety
     ///
@@ -208,8 +207,8 @@ impl Plan {
         args: *const *mut ffi::PyObject,
         nargs: usize,
     ) -> Option<R<Owned>> {
-        // SAFETY: as promised by the caller. Only this thread touches the plan: it is attached, and a build without a
-        // GIL has no plans that are usable. The plan lives on during the call of C, as the caller holds the function.
+        // SAFETY: as promised by the caller. Only the attached thread accesses the plan: a build without a GIL has no
+        // usable plans (`fill`). The caller's reference to the function keeps the plan alive during the C call.
         unsafe {
             if !(*this).usable || nargs != (*this).arguments as usize {
                 return None;
@@ -227,7 +226,7 @@ impl Plan {
         }
     }
 
-    /// The same for a launch. `kwnames` is null where there are none.
+    /// The same for functions with kernel arguments. `kwnames` is null without keywords.
     ///
     /// # Safety
     ///
@@ -248,12 +247,12 @@ impl Plan {
         let mut keep = Keep::new();
         let mut outs = [0u64; PLAIN_RESULTS];
         let mut words = [const { MaybeUninit::<u64>::uninit() }; WORDS];
-        // SAFETY: as promised by the caller of `call`; the indices were checked when the plan was made.
+        // SAFETY: as promised by the caller; `Plan::fill` checked the indices.
         unsafe {
             if !(*this).convert(args, outs.as_mut_ptr(), words.as_mut_ptr().cast()) {
                 return None;
             }
-            // Last: it may run code of the program's, which must not run twice.
+            // Packed last: it may run user code, which must not run again on the general route.
             let steps = (*this).steps.iter().take((*this).words as usize);
             for (step, word) in steps.zip(&mut words) {
                 if step.from == WordSource::Kernel {
@@ -276,8 +275,8 @@ impl Plan {
         }
     }
 
-    /// Fills in the words; false where one argument needs more than a glance. Runs no code of the program's, and leaves
-    /// no exception.
+    /// Converts the arguments to words. False if an argument needs the general route. Runs no user code and leaves no
+    /// exception set.
     #[inline(always)]
     unsafe fn convert(
         &self,
@@ -286,7 +285,7 @@ impl Plan {
         words: *mut u64,
     ) -> bool {
         for at in 0..self.words as usize {
-            // SAFETY: a plan has at most `WORDS` steps; each index lies within the arguments or the results.
+            // SAFETY: a plan has at most `WORDS` steps; each index is within the arguments or results (`fill`).
             let word = unsafe {
                 let step = *self.steps.get_unchecked(at);
                 let index = step.index as usize;
@@ -299,7 +298,7 @@ impl Plan {
                     },
                 }
             };
-            // SAFETY: as above.
+            // SAFETY: `words` has room for `WORDS` words (`call`, `launch`).
             unsafe { words.add(at).write(word) };
         }
         true
@@ -307,8 +306,8 @@ impl Plan {
 
     #[inline(always)]
     unsafe fn invoke(this: *mut Plan, f: &'static Function, words: *const u64) -> R<i64> {
-        // SAFETY: the words were made for this function's C signature, the symbol is that function, and everything
-        // the words point at is in the caller's frame. The thread state is restored before Python is touched.
+        // SAFETY: the words match this function's C signature, and the symbol is that function (`Plan::fill`). The memory
+        // they point to is kept alive by the caller. The thread is attached again before Python is used.
         unsafe {
             let mut address = (*this).address.load(Ordering::Relaxed).cast_const();
             if address.is_null() {
@@ -372,7 +371,7 @@ impl Plan {
 
     #[inline(never)]
     pub(super) unsafe fn status(this: *mut Plan, status: i64) -> R<Owned> {
-        // SAFETY: as promised by the caller of `call`. The tuple that says success is there for ever, also in the plan.
+        // SAFETY: as promised by the caller of `call`. The tuple for success is never freed, so the plan may borrow it.
         unsafe {
             let tuple = symbols::status_tuple((*this).library, status)?;
             if status == 0 {
@@ -382,12 +381,12 @@ impl Plan {
         }
     }
 
-    /// (success, handle). Where nobody holds the tuple of the last time any more, it is used again, and where nobody
-    /// holds its handle, that too: a program that makes and drops events in a loop makes one of each.
+    /// (success, handle). Reuses the previous tuple and its handle object if nothing else refers to them: a program that
+    /// creates and drops events in a loop allocates one of each.
     #[inline(always)]
     pub(super) unsafe fn handle(this: *mut Plan, id: ClassId, word: u64) -> R<Owned> {
-        // SAFETY: as promised by the caller of `call`; the plan holds a reference to the tuple and the tuple one to the
-        // handle, which is exactly of the class. Nobody changes a tuple.
+        // SAFETY: as promised by the caller of `call`. The plan owns a reference to the tuple. The immutable tuple owns one
+        // to the handle at `last_word`, which is an exact instance of its class.
         unsafe {
             let last = (*this).last;
             if !last.is_null()
@@ -410,16 +409,16 @@ impl Plan {
         }
     }
 
-    /// (success, value), kept for the next time under `word`; in the tuple of the last time where nobody else has it.
+    /// (success, value), cached under `word`. Reuses the previous tuple if nothing else refers to it.
     unsafe fn remember(this: *mut Plan, word: u64, value: Owned) -> R<Owned> {
-        // SAFETY: as promised by the caller of `call`. Making a tuple can run the collector, and letting a handle go a
-        // weak reference's callback, and so code of the program's that calls this function: the plan has no tuple
-        // meanwhile, and is changed in one go.
+        // SAFETY: as promised by the caller of `call`. Creating a tuple can run the garbage collector, and dropping a handle
+        // can run a weak reference's callback. Either can run user code that calls this function again. The plan therefore
+        // owns no tuple meanwhile, and `last` and `last_word` change together.
         unsafe {
             let last = std::mem::replace(&mut (*this).last, std::ptr::null_mut());
-            // Later versions keep a tuple's hash.
+            // `is_unshared` is false from Python 3.14 on, where tuples cache their hash.
             let tuple = if !last.is_null() && reference_count::is_unshared(last) {
-                // It is the only reference, so that this cannot fail.
+                // Cannot fail: this is the only reference to the tuple.
                 ffi::PyTuple_SetItem(last, 1, value.into_ptr());
                 Owned::take(last)?
             } else {
@@ -434,17 +433,17 @@ impl Plan {
         }
     }
 
-    /// (success, value), the tuple of the last time where the value is that of the last time: neither can be changed.
+    /// (success, value). Returns the previous tuple for the same value: both are immutable.
     #[inline(always)]
     unsafe fn value(this: *mut Plan, f: &'static Function, word: u64) -> R<Owned> {
-        // SAFETY: as promised by the caller of `call`; the plan holds a reference to the tuple.
+        // SAFETY: as promised by the caller of `call`; the plan owns a reference to the tuple.
         unsafe {
             let last = (*this).last;
             if !last.is_null() && (*this).last_word == word {
                 return Ok(Obj::new(last).owned());
             }
         }
-        // SAFETY: as above.
+        // SAFETY: as promised by the caller of `call`.
         unsafe { Plan::new_value(this, f, word) }
     }
 
@@ -456,7 +455,7 @@ impl Plan {
     }
 }
 
-/// An argument that needs no more than a glance.
+/// The word for an argument; `None` if it needs the general route.
 #[inline(always)]
 pub(super) fn value(obj: Obj<'_>, from: WordSource, id: u16) -> Option<u64> {
     match from {
@@ -487,7 +486,7 @@ pub(super) fn value(obj: Obj<'_>, from: WordSource, id: u16) -> Option<u64> {
     }
 }
 
-/// How an integer of a type is taken.
+/// The source and number of bits for an integer type.
 fn integer(kind: Int) -> (WordSource, u16) {
     match kind {
         Int::U8 => (WordSource::Unsigned, 8),
@@ -501,7 +500,7 @@ fn integer(kind: Int) -> (WordSource, u16) {
     }
 }
 
-/// A number of up to `bits` bits (1 to 64). The largest of 64 stands for an exception too.
+/// An unsigned number of `bits` bits (1 to 64). `u64::MAX` is refused, as it may also mean an exception.
 #[inline(always)]
 fn unsigned(obj: Obj<'_>, bits: u16) -> Option<u64> {
     let value = cpython::as_u64(obj);
@@ -511,7 +510,7 @@ fn unsigned(obj: Obj<'_>, bits: u16) -> Option<u64> {
     Some(value)
 }
 
-/// The same with a sign; -1 stands for an exception too.
+/// A signed number of `bits` bits. -1 is refused, as it may also mean an exception.
 #[inline(always)]
 fn signed(obj: Obj<'_>, bits: u16) -> Option<u64> {
     let value = cpython::as_i64(obj);
@@ -522,7 +521,7 @@ fn signed(obj: Obj<'_>, bits: u16) -> Option<u64> {
     Some(value.cast_unsigned())
 }
 
-/// The general way tells what is wrong, if anything is.
+/// Clears the exception; the general route converts the argument or raises.
 #[cold]
 #[inline(never)]
 fn refused() -> Option<u64> {

@@ -1,8 +1,7 @@
-//! The engine: one entry for every function, driven by its descriptor.
+//! General route: one entry point for every function, driven by its descriptor.
 //!
-//! A call runs through five steps: bind positional and keyword arguments to parameters; convert them (lists last,
-//! when the counts are known); provide storage for the results; call the symbol without the GIL; turn what came
-//! back into objects.
+//! A call has five steps: bind positional and keyword arguments to parameters; convert them (lists last, when the counts
+//! are known); allocate storage for the results; call the symbol without the GIL; convert the results to objects.
 
 use std::ffi::{c_char, c_void};
 use std::mem::MaybeUninit;
@@ -34,18 +33,18 @@ pub struct Arguments<'a> {
 }
 
 impl<'a> Arguments<'a> {
-    /// The argument for parameter `index`; `None` if it was left to its default.
+    /// The argument for parameter `index`; `None` if it was not passed.
     #[inline(always)]
     pub fn get(self, index: usize) -> Option<Obj<'a>> {
         debug_assert!(index < self.f.params.len());
-        // SAFETY: there is one pointer for each parameter, null or a live object.
+        // SAFETY: `vectorcall` provides one pointer for each parameter, null or to a live object.
         unsafe {
             let ptr = *self.args.add(index);
             (!ptr.is_null()).then(|| Obj::new(ptr))
         }
     }
 
-    /// Where a message about parameter `index` points.
+    /// The site of parameter `index`, for messages.
     #[inline(always)]
     pub fn site(self, index: usize) -> Site {
         Site {
@@ -55,17 +54,17 @@ impl<'a> Arguments<'a> {
     }
 }
 
-/// Everything a call needs until it is over. It stays where it is: C gets addresses into it.
+/// The data of a call. Must not move after [`Frame::convert`]: C receives addresses into it.
 pub struct Frame {
     /// The converted arguments, one word each.
     pub vals: [u64; MAX_PARAMS + 2],
-    /// Storage of the results: values, or addresses of what is larger.
+    /// Storage of the results: values, or addresses of larger results.
     pub outs: [u64; MAX_RESULTS + 4],
-    /// Results that are objects already (structs, `bytes`), with their index.
+    /// Results that are created as objects (structs, `bytes`), with their index.
     pub objects: Vec<(usize, Owned)>,
     /// Results of in-out arguments that were `None`, as bits.
     absent: u16,
-    /// What lives until the end.
+    /// Kept alive until the end of the call.
     pub keep: Keep,
     packer: Packer,
 }
@@ -88,7 +87,7 @@ impl Frame {
     ///
     /// # Errors
     ///
-    /// The first argument that does not convert.
+    /// The exception for the first argument that does not convert.
     #[inline]
     pub fn convert(&mut self, arguments: Arguments<'_>) -> R<()> {
         let mut later = 0u32;
@@ -142,7 +141,7 @@ impl Frame {
         Ok(())
     }
 
-    /// Converts what depends on other arguments.
+    /// Converts an argument whose conversion depends on other arguments.
     fn convert_late(&mut self, arguments: Arguments<'_>, index: usize) -> R<()> {
         let Some(obj) = arguments.get(index) else {
             return Ok(());
@@ -174,7 +173,7 @@ impl Frame {
                 }
                 address
             }
-            // C takes an array where Python can give one element: a larger count would read past it.
+            // C takes an array where Python can pass only one element: C would read past it with a larger count.
             Conv::HandleArray(_, kind, count) => {
                 let value = convert::handle(obj, kind, site)?;
                 self.check_single(arguments, obj, count, site)?;
@@ -225,7 +224,7 @@ impl Frame {
         }
     }
 
-    /// The value of a count parameter; negative counts are as good as 0 here (C refuses them).
+    /// The value of a count parameter. Negative counts, which C refuses, count as 0.
     fn count(&self, arguments: Arguments<'_>, index: u8) -> u64 {
         let value = self.vals[index as usize];
         match arguments.f.params[index as usize].conv {
@@ -234,11 +233,11 @@ impl Frame {
         }
     }
 
-    /// Provides storage for the results.
+    /// Allocates storage for the results.
     ///
     /// # Errors
     ///
-    /// Memory.
+    /// `MemoryError`.
     #[inline]
     pub fn provide(&mut self, arguments: Arguments<'_>) -> R<()> {
         for (index, result) in arguments.f.results.iter().enumerate() {
@@ -258,8 +257,8 @@ impl Frame {
                         return Err(errors::no_memory());
                     };
                     if len == 0 {
-                        // NVIDIA's driver reads a length of 0 as endless and writes until it crashes. It gets room for
-                        // one byte and is told so; the answer is empty.
+                        // NVIDIA's driver treats a length of 0 as unlimited and writes until it crashes. Pass it 8 bytes
+                        // and a length of 1; the result is empty.
                         self.objects.push((index, cpython::from_bytes(b"")?));
                         self.outs[index] = self.keep.array(8)?.addr() as u64;
                         if let Len::Arg(arg) = given {
@@ -267,9 +266,9 @@ impl Frame {
                         }
                         continue;
                     }
-                    // `bytes(length)` is zeroed by the allocator: pages that nobody touches take no memory.
+                    // The allocator zeroes `bytes(length)`: untouched pages take no memory.
                     let number = cpython::from_i64(len as i64)?;
-                    // SAFETY: the type is immortal, the argument live; the object is fresh and of this length.
+                    // SAFETY: the type is immortal and the argument live; the object is new and has `len` bytes.
                     unsafe {
                         let class = (&raw mut ffi::PyBytes_Type).cast::<ffi::PyObject>();
                         let null = std::ptr::null_mut::<ffi::PyObject>();
@@ -304,19 +303,19 @@ impl Frame {
         match len {
             Len::Arg(index) => self.count(arguments, index),
             Len::Const(n) => u64::from(n),
-            // Known only after the first call (`raising`).
+            // Known only after the first of two calls (`raising`).
             Len::Counted => 0,
         }
     }
 
-    /// Fills in C's arguments.
+    /// The C arguments.
     #[inline]
     pub fn words(&mut self, arguments: Arguments<'_>) -> [u64; MAX_WORDS] {
         let mut words = [0u64; MAX_WORDS];
         let vals = self.vals.as_mut_ptr();
         let outs = self.outs.as_mut_ptr();
         for (word, from) in words.iter_mut().zip(arguments.f.words) {
-            // SAFETY: all indices lead into their tables (`desc::verify`, when this is compiled).
+            // SAFETY: `descriptor::verify` checks all indices at compile time.
             *word = unsafe {
                 match *from {
                     Word::Arg(arg) => *vals.add(arg as usize),
@@ -337,7 +336,7 @@ impl Frame {
                         }
                     }
                     Word::Const(value) => value,
-                    // `raising` has these.
+                    // Only `raising` uses the last three.
                     Word::Null | Word::Count | Word::Request(_) | Word::Elements(_) => 0,
                 }
             };
@@ -345,7 +344,7 @@ impl Frame {
         words
     }
 
-    /// The address C gets for an argument that it takes by pointer.
+    /// The address passed to C for an argument that it takes by pointer.
     unsafe fn address_of(&mut self, arguments: Arguments<'_>, arg: u8) -> u64 {
         let param = &arguments.f.params[arg as usize];
         let obj = arguments.get(arg as usize);
@@ -362,15 +361,15 @@ impl Frame {
         {
             return 0;
         }
-        // SAFETY: the index is within the array.
+        // SAFETY: `descriptor::verify` checks that `arg` is a parameter; `vals` has room for all.
         unsafe { self.vals.as_mut_ptr().add(arg as usize).addr() as u64 }
     }
 
-    /// The value of result `index` as an object.
+    /// Result `index` as an object.
     ///
     /// # Errors
     ///
-    /// Memory.
+    /// `MemoryError`.
     #[inline]
     pub fn result(&mut self, arguments: Arguments<'_>, index: usize) -> R<Owned> {
         let word = self.outs[index];
@@ -384,7 +383,7 @@ impl Frame {
                 let object = self.object(index)?;
                 if until_nul {
                     let (data, len) = object.obj().bytes_data();
-                    // SAFETY: the object holds `len` bytes.
+                    // SAFETY: the `bytes` object is live and has `len` bytes.
                     let bytes = unsafe { std::slice::from_raw_parts(data, len) };
                     if let Some(end) = bytes.iter().position(|&b| b == 0) {
                         return cpython::from_bytes(&bytes[..end]);
@@ -405,11 +404,11 @@ impl Frame {
         }
     }
 
-    /// The object made for result `index`.
+    /// The object that [`Frame::provide`] created for result `index`.
     ///
     /// # Errors
     ///
-    /// There is none.
+    /// `SystemError` if there is none.
     pub fn object(&mut self, index: usize) -> R<Owned> {
         match self.objects.iter().position(|(at, _)| *at == index) {
             Some(at) => Ok(self.objects.swap_remove(at).1),
@@ -421,7 +420,7 @@ impl Frame {
     }
 }
 
-/// An address as Rust counts them.
+/// An address as `usize`.
 #[allow(clippy::cast_possible_truncation)] // 64-bit machines only
 #[inline(always)]
 pub fn address(word: u64) -> usize {
@@ -453,7 +452,7 @@ pub fn low_bytes(word: u64, kind: Int) -> u64 {
 ///
 /// # Errors
 ///
-/// Memory.
+/// `MemoryError`.
 #[inline]
 pub fn int_from(word: u64, kind: Int) -> R<Owned> {
     match kind {
@@ -462,7 +461,7 @@ pub fn int_from(word: u64, kind: Int) -> R<Owned> {
     }
 }
 
-/// `extra` of a launch: an address. NVIDIA's package takes integers only; `None` is as good as 0.
+/// `extra` of a launch: an address. `None` is 0; NVIDIA's package takes integers only.
 fn void_ptr_ptr(obj: Obj<'_>, site: Site) -> R<u64> {
     if obj.is_none() {
         return Ok(0);
@@ -470,7 +469,7 @@ fn void_ptr_ptr(obj: Obj<'_>, site: Site) -> R<u64> {
     convert::int(obj, Int::U64, site)
 }
 
-/// Refuses a buffer smaller than what C was told to touch.
+/// Refuses a buffer smaller than the number of bytes that C accesses.
 ///
 /// # Errors
 ///
@@ -488,7 +487,7 @@ pub fn check_room(len: Option<usize>, needed: u64, site: Site, size: &str) -> R<
     }
 }
 
-/// The same for rows that lie `pitch` bytes apart.
+/// As [`check_room`], for rows that are `pitch` bytes apart.
 ///
 /// # Errors
 ///
@@ -513,7 +512,7 @@ fn check_rows(len: Option<usize>, pitch: u64, width: u64, rows: u64, site: Site)
     Ok(())
 }
 
-/// Calls the symbol, without the GIL unless the descriptor says otherwise.
+/// Calls the symbol of `f`, without the GIL unless the descriptor keeps it.
 ///
 /// # Errors
 ///
@@ -526,11 +525,11 @@ pub fn invoke(f: &'static Function, words: &[u64; MAX_WORDS]) -> R<i64> {
     Ok(status)
 }
 
-/// Calls a symbol with the words made for `f`, without the GIL unless the descriptor says otherwise.
+/// Calls a symbol with the words for `f`, without the GIL unless the descriptor keeps it.
 #[inline(always)]
 pub fn invoke_at(f: &'static Function, symbol: *const c_void, words: *const u64) -> i64 {
-    // SAFETY: the words were made for this function's C signature, the symbol is that function, and everything
-    // the words point at is kept by the caller's frame. The thread state is restored before Python is touched.
+    // SAFETY: the caller passes words that match this function's C signature, the symbol of that function, and keeps alive
+    // the memory that the words point to. The thread is attached again before Python is used.
     unsafe {
         if f.keep_gil && symbols::keeps_gil() {
             (f.thunk)(symbol, words)
@@ -540,11 +539,11 @@ pub fn invoke_at(f: &'static Function, symbol: *const c_void, words: *const u64)
     }
 }
 
-/// The tuple a call returns: the status and what `value` makes, or `None`s after an error.
+/// The tuple that a call returns: the status and the results of `value`, or `None`s after an error.
 ///
 /// # Errors
 ///
-/// What `value` raised, or memory.
+/// The exception that `value` raised, or `MemoryError`.
 #[inline]
 pub fn answer(
     library: CudaLibrary,
@@ -556,7 +555,7 @@ pub fn answer(
         return symbols::status_tuple(library, status);
     }
     let first = symbols::status(library, status)?;
-    // SAFETY: a fresh tuple that is filled before anybody sees it; references are handed over.
+    // SAFETY: a new tuple, filled before it is published; `PyTuple_SetItem` steals the references.
     unsafe {
         let tuple = Owned::take(ffi::PyTuple_New((count + 1).cast_signed()))?;
         ffi::PyTuple_SetItem(tuple.ptr(), 0, first.into_ptr());
@@ -572,12 +571,12 @@ pub fn answer(
     }
 }
 
-/// A whole call of a function whose arguments and results are one word each: nothing outlives the conversion, so no
-/// frame is needed.
+/// A complete call of a function whose arguments and results are one word each. It needs no frame, as nothing has to be
+/// kept alive for C.
 ///
 /// # Errors
 ///
-/// Anything the steps raise.
+/// Any exception that a step raises.
 #[inline]
 pub fn plain(arguments: Arguments<'_>) -> R<Owned> {
     let f = arguments.f;
@@ -599,12 +598,12 @@ pub fn plain(arguments: Arguments<'_>) -> R<Owned> {
     let status = invoke_at(f, symbol, words.as_ptr().cast());
     symbols::check_interrupt()?;
     answer(f.library, status, f.results.len(), |index| {
-        // SAFETY: as above; C wrote through the same pointer.
+        // SAFETY: a plain function has at most `PLAIN_RESULTS` results; C wrote through the same pointer.
         word_result(f.results[index].kind, unsafe { out.add(index).read() })
     })
 }
 
-/// The value of a handle, by the short way where it is one.
+/// The value of a handle; a fast path for 64-bit handle objects that are exactly of class `id`.
 #[inline(always)]
 fn handle(obj: Obj<'_>, id: types::ClassId, kind: Int, site: Site) -> R<u64> {
     if kind == Int::U64
@@ -615,8 +614,8 @@ fn handle(obj: Obj<'_>, id: types::ClassId, kind: Int, site: Site) -> R<u64> {
     convert::handle(obj, kind, site)
 }
 
-/// The word for an argument of a plain function; `None` for memory that must be kept while C works, which the general
-/// engine does.
+/// The word for an argument of a plain function; `None` for memory that must be kept alive during the C call, which
+/// [`general`] does.
 #[inline]
 fn plain_word(arguments: Arguments<'_>, index: usize) -> R<Option<u64>> {
     let param = &arguments.f.params[index];
@@ -649,7 +648,7 @@ pub fn word_result(kind: Out, word: u64) -> R<Owned> {
         #[allow(clippy::cast_possible_truncation)] // floats are 32 bits
         Out::F32 => cpython::from_f64(f32::from_bits(word as u32).into()),
         Out::F64 => cpython::from_f64(f64::from_bits(word)),
-        // SAFETY: C stored null or the address of a string.
+        // SAFETY: C stored null or the address of a nul-terminated string.
         Out::CString => unsafe {
             convert::c_string(std::ptr::with_exposed_provenance::<c_char>(address(word)))
         },
@@ -657,11 +656,11 @@ pub fn word_result(kind: Out, word: u64) -> R<Owned> {
     }
 }
 
-/// A whole call of the general kind.
+/// A complete call with a frame.
 ///
 /// # Errors
 ///
-/// Anything the five steps raise.
+/// Any exception that a step raises.
 #[inline]
 pub fn general(arguments: Arguments<'_>) -> R<Owned> {
     let f = arguments.f;
@@ -687,7 +686,7 @@ pub fn general(arguments: Arguments<'_>) -> R<Owned> {
 ///
 /// # Errors
 ///
-/// Anything.
+/// Any exception that the call raises.
 #[inline]
 pub unsafe fn vectorcall(
     f: &'static Function,
@@ -713,7 +712,7 @@ pub unsafe fn vectorcall(
     })
 }
 
-/// Sorts positional and keyword arguments into `room`, one place for each parameter.
+/// Binds positional and keyword arguments to parameters, one element of `room` each.
 #[inline(never)]
 unsafe fn bind(
     f: &'static Function,
@@ -726,20 +725,20 @@ unsafe fn bind(
     let keywords = if kwnames.is_null() {
         0
     } else {
-        // SAFETY: a tuple.
+        // SAFETY: the caller passes null or a tuple.
         unsafe { ffi::PyTuple_Size(kwnames) }.max(0).cast_unsigned()
     };
     if nargs > params.len() {
         return Err(wrong_count(f, nargs));
     }
-    // CUDA 12's two-argument form of `cuCtxCreate`, which had no parameter block in front.
+    // Nonzero for the two-argument form of `cuCtxCreate` of CUDA 12, which has no leading parameter block.
     let first = custom::skipped_parameters(f, nargs, keywords);
     for index in 0..nargs {
-        // SAFETY: `nargs` positional arguments are there.
+        // SAFETY: the caller passes `nargs` positional arguments.
         room[first + index] = unsafe { *args.add(index) };
     }
     for index in 0..keywords {
-        // SAFETY: the tuple has `keywords` names, and as many values follow the positional arguments.
+        // SAFETY: the tuple has `keywords` names; the caller passes as many values after the positional arguments.
         let (name, value) = unsafe {
             (
                 Obj::new(ffi::PyTuple_GetItem(kwnames, index.cast_signed())),

@@ -1,7 +1,7 @@
-//! The shortest way: calls of the shapes that hot loops are made of, each with a vectorcall of its own.
+//! Compiled plans: a separate vectorcall for each signature that is common in hot loops.
 //!
-//! [`Plan::call`] reads from the plan what to do: a jump for each argument, one to the thunk, one for the answer. Here the
-//! compiler knows the shape: half of the instructions are left, and the arguments go to C in registers.
+//! [`Plan::call`] interprets the plan: a jump for each argument, one to the thunk, one for the answer. Here the shape is
+//! known at compile time, which halves the number of instructions and passes the arguments to C in registers.
 
 use std::ffi::c_void;
 use std::sync::atomic::Ordering;
@@ -16,19 +16,19 @@ use crate::bindings::symbols;
 use crate::cpython;
 use crate::cpython::{Obj, Owned, R, Raised};
 
-/// Where a C argument comes from and what C takes.
+/// Source and type of a C argument.
 trait WordKind {
-    /// As C has it. Signed and unsigned are passed alike.
+    /// The type in C. Signed and unsigned types are passed alike.
     type C;
     const FROM: WordSource;
-    /// Of an integer; 0 for everything else.
+    /// Number of bits of an integer; 0 for other sources.
     const BITS: u16;
 
-    /// The argument, from the next of Python's where it is one of those; `None` where that needs more than a glance.
+    /// The C argument. Consumes the next Python argument unless it is a result; `None` if that needs the general route.
     ///
     /// # Safety
     ///
-    /// As many live objects are left as kinds that read one; `id` is that of the plan's step.
+    /// `args` points to a live object for each remaining kind that consumes one; `id` is that of the plan's step.
     unsafe fn take(args: &mut *const *mut ffi::PyObject, id: u16, out: *mut u64)
     -> Option<Self::C>;
 }
@@ -46,11 +46,11 @@ macro_rules! kinds {
             #[inline(always)]
             unsafe fn take(args: &mut *const *mut ffi::PyObject, id: u16, _out: *mut u64) -> Option<$c> {
                 let id = if $bits == 0 { id } else { $bits };
-                // SAFETY: the caller's.
+                // SAFETY: the caller guarantees that `args` points to a live object.
                 unsafe {
                     let obj = Obj::new(**args);
                     *args = args.add(1);
-                    // `value` says which words fit.
+                    // `value` has checked the range.
                     value(obj, WordSource::$from, id).map(|word| word as $c)
                 }
             }
@@ -59,13 +59,13 @@ macro_rules! kinds {
 }
 
 kinds! {
-    /// A handle of 64 bits.
+    /// A 64-bit handle.
     Handle: Handle, 0, u64;
-    /// An address, whatever it is of.
+    /// An address.
     Address: Address, 0, u64;
     /// A member of an enum.
     Enum: Enum, 0, u32;
-    /// `size_t` and its like.
+    /// `size_t` and other 64-bit types.
     U64: Unsigned, 64, u64;
     /// `unsigned int`.
     U32: Unsigned, 32, u32;
@@ -73,7 +73,7 @@ kinds! {
     I32: Signed, 32, u32;
 }
 
-/// The place of the result.
+/// The storage of the result.
 struct Out;
 
 impl WordKind for Out {
@@ -91,16 +91,16 @@ impl WordKind for Out {
     }
 }
 
-/// What comes back after the status.
+/// The result after the status.
 trait Finish {
-    /// Whether it is this.
+    /// Whether `answer` is of this kind.
     fn fits(answer: Answer) -> bool;
 
     /// As [`Plan::answer`].
     ///
     /// # Safety
     ///
-    /// As for that one; `callable` is the function object of the plan, which has this answer.
+    /// As for [`Plan::answer`]; `callable` is the function object of the plan, whose answer is of this kind.
     unsafe fn finish(
         plan: *mut Plan,
         callable: *mut ffi::PyObject,
@@ -109,11 +109,11 @@ trait Finish {
     ) -> R<Owned>;
 }
 
-/// Nothing does.
+/// No result.
 struct Nothing;
-/// A value that cannot be changed.
+/// An immutable value.
 struct Value;
-/// A handle of 64 bits.
+/// A new 64-bit handle.
 struct Made;
 
 impl Finish for Nothing {
@@ -128,7 +128,7 @@ impl Finish for Nothing {
         status: i32,
         _out: u64,
     ) -> R<Owned> {
-        // SAFETY: the caller's; the plan holds the tuple.
+        // SAFETY: as promised by the caller; a tuple in the plan is live.
         unsafe {
             let last = (*plan).last;
             if status == 0 && !last.is_null() {
@@ -151,7 +151,7 @@ impl Finish for Value {
         status: i32,
         out: u64,
     ) -> R<Owned> {
-        // SAFETY: the caller's; the plan holds the tuple.
+        // SAFETY: as promised by the caller; a tuple in the plan is live.
         unsafe {
             let last = (*plan).last;
             if status == 0 && !last.is_null() && (*plan).last_word == out {
@@ -174,7 +174,7 @@ impl Finish for Made {
         status: i32,
         out: u64,
     ) -> R<Owned> {
-        // SAFETY: the caller's.
+        // SAFETY: as promised by the caller.
         unsafe {
             match (*plan).answer {
                 Answer::Handle(id) if status == 0 => Plan::handle(plan, id, out),
@@ -184,17 +184,17 @@ impl Finish for Made {
     }
 }
 
-/// The answer in general.
+/// The answer in all other cases.
 #[inline(never)]
 unsafe fn other(plan: *mut Plan, callable: *mut ffi::PyObject, status: i32, out: u64) -> R<Owned> {
-    // SAFETY: the caller's; a shape has one result at most.
+    // SAFETY: as promised by the caller; a shape has at most one result.
     unsafe {
         let f = function::function_of(callable);
         Plan::answer(plan, f, i64::from(status), &raw const out)
     }
 }
 
-/// The vectorcall of functions with so many C parameters.
+/// Defines the vectorcall of functions with this number of C parameters.
 macro_rules! with_words {
     ($name:ident: $($kind:ident $word:ident $index:literal)*) => {
         unsafe extern "C" fn $name<A: Finish, $($kind: WordKind),*>(
@@ -204,20 +204,20 @@ macro_rules! with_words {
             kwnames: *mut ffi::PyObject,
         ) -> *mut ffi::PyObject {
             let expected = const { 0 $(+ ($kind::FROM as usize != WordSource::Result as usize) as usize)* };
-            // SAFETY: the protocol gives a function object and as many arguments as it says, on an attached thread.
+            // SAFETY: the vectorcall protocol passes a function object and `nargs` live arguments, on an attached thread.
             // Function objects with this vectorcall have a plan of this shape, whose symbol is a function of this C
-            // signature that returns a status: `Plan::new` and `of` have seen to that. What C writes to lies in this frame.
-            // The thread state is restored before Python is touched.
+            // signature that returns a status; `Plan::new` and `of` ensure this. C writes into this stack frame only.
+            // The thread is attached again before Python is used.
             unsafe {
                 let plan = function::plan_of(callable);
-                // The top bit only says that the place before the arguments may be used.
+                // Clears PY_VECTORCALL_ARGUMENTS_OFFSET.
                 let nargs = nargsf & (usize::MAX >> 1);
                 let address = (*plan).address.load(Ordering::Relaxed).cast_const();
                 'short: {
                     if nargs != expected || !kwnames.is_null() || address.is_null() {
                         break 'short;
                     }
-                    // As much room as `Plan::call` has: what is called a float may be four (`cuTexRefGetBorderColor`).
+                    // The same room as in `Plan::call`: a float result may be four (`cuTexRefGetBorderColor`).
                     #[allow(unused_mut, reason = "not every shape has results")]
                     let mut out = [0u64; PLAIN_RESULTS];
                     #[allow(unused_mut, unused_variables, reason = "not every shape has arguments")]
@@ -245,7 +245,7 @@ macro_rules! with_words {
                         Err(Raised) => std::ptr::null_mut(),
                     };
                 }
-                // The first call, too.
+                // Also serves the first call, which resolves the symbol.
                 function::vectorcall(callable, args, nargsf, kwnames)
             }
         }
@@ -278,7 +278,7 @@ macro_rules! shapes {
 
 #[rustfmt::skip]
 static SHAPES: [Shape; 30] = shapes! {
-    // Synchronise, choose, ask.
+    // Synchronise, select, query.
     with0: Nothing;
     with1: Nothing, I32;
     with1: Nothing, U32;
@@ -287,7 +287,7 @@ static SHAPES: [Shape; 30] = shapes! {
     with2: Made, Out, U32;
     with2: Value, Out, Handle;
     with2: Made, Out, Handle;
-    // Release; work of streams and events.
+    // Release; streams and events.
     with1: Nothing, Handle;
     with1: Nothing, Address;
     with2: Nothing, Handle, Handle;
@@ -328,14 +328,14 @@ impl Shape {
                     arguments += 1;
                     arguments - 1
                 };
-                // Each argument is taken once, in Python's order.
+                // Each argument is used once, in the order of the Python parameters.
                 step.from == from && step.index == index && (!integer || step.id == bits)
             });
         every && arguments == plan.arguments && (self.answer)(plan.answer)
     }
 }
 
-/// The vectorcall for a plan, if it is of one of the shapes.
+/// The vectorcall for a plan that has one of the shapes.
 pub fn of(plan: &Plan) -> Option<VectorCall> {
     let shape = SHAPES.iter().find(|shape| shape.fits(plan));
     shape.filter(|_| plan.usable).map(|shape| shape.call)

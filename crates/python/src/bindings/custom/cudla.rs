@@ -1,4 +1,4 @@
-//! What functions of cuDLA do beside the tables.
+//! cuDLA functions that need code of their own beside the descriptor tables.
 
 use crate::bindings::call::convert;
 use crate::bindings::call::general::{Arguments, address};
@@ -13,11 +13,11 @@ use crate::generated::ids::class::cudla as class;
 use crate::types;
 use crate::types::exceptions;
 
-/// Makes a call by hand; `None` for functions that have nothing special.
+/// Calls a function that this module implements; `None` for all others.
 ///
 /// # Errors
 ///
-/// Anything.
+/// Whatever the call raises.
 pub fn by_hand(arguments: Arguments<'_>) -> Option<R<Owned>> {
     Some(match arguments.f.special {
         Special::CudlaCreateDevice => create_device(arguments),
@@ -27,7 +27,8 @@ pub fn by_hand(arguments: Arguments<'_>) -> Option<R<Owned>> {
     })
 }
 
-/// `cudlaDevCreateFlags`: a device without a GPU, which needs more of other libraries than Python can give.
+/// `CUDLA_STANDALONE` of `cudlaDevCreateFlags`: a device without a GPU. It needs objects of other libraries that Python
+/// cannot provide.
 const STANDALONE: u64 = 1;
 /// `cudlaErrorUnsupportedOperation`
 const UNSUPPORTED: i64 = 13;
@@ -47,7 +48,7 @@ fn create_device(arguments: Arguments<'_>) -> R<Owned> {
     raising::call(arguments)
 }
 
-/// `(h_module, attr_type)`: a number, or a list of descriptors.
+/// `(h_module, attr_type)`. Returns a number or a list of tensor descriptors.
 fn module_attributes(arguments: Arguments<'_>) -> R<Owned> {
     let (obj, site) = required(arguments, 0)?;
     let module = convert::address(obj, site)?;
@@ -59,12 +60,12 @@ fn module_attributes(arguments: Arguments<'_>) -> R<Owned> {
     };
     let mut value = 0u64;
     match which {
-        // Numbers of input tensors, output tensors and output task statistics.
+        // Number of input tensors, output tensors or output task statistics.
         0 | 1 | 4 => {
             ask(which, &mut value)?;
             cpython::from_u64(read(&value) & 0xFFFF_FFFF)
         }
-        // Descriptors of them; how many there are comes first.
+        // Descriptors of the input or output tensors; their number is queried first.
         2 | 3 => {
             ask(which - 2, &mut value)?;
             let count = address(read(&value) & 0xFFFF_FFFF);
@@ -78,7 +79,7 @@ fn module_attributes(arguments: Arguments<'_>) -> R<Owned> {
             cpython::list((0..count).map(|index| {
                 let (object, to) =
                     types::new_pod(class::ModuleTensorDescriptor, 1).ok_or(Raised)?;
-                // SAFETY: the array has `count` structs, the object one.
+                // SAFETY: the array has `count` structs of `size` bytes, the new object one. They do not overlap.
                 unsafe { std::ptr::copy_nonoverlapping(array.add(index * size), to, size) };
                 Owned::take(object)
             }))
@@ -94,13 +95,13 @@ fn module_attributes(arguments: Arguments<'_>) -> R<Owned> {
     }
 }
 
-/// What C wrote.
+/// Reads a word that C wrote.
 fn read(value: &u64) -> u64 {
-    // SAFETY: a reference is readable.
+    // SAFETY: the pointer comes from a reference.
     unsafe { std::ptr::from_ref(value).read_volatile() }
 }
 
-/// `(dev_handle, ptr_to_tasks, num_tasks, stream, flags)`: one `Task`, or the address of an array of them.
+/// `(dev_handle, ptr_to_tasks, num_tasks, stream, flags)`. `ptr_to_tasks` is a `Task` or the address of an array of tasks.
 fn submit_task(arguments: Arguments<'_>) -> R<Owned> {
     let int = |index: usize, kind| {
         let (obj, site) = required(arguments, index)?;

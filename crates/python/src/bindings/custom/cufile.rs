@@ -1,5 +1,4 @@
-//! What cuFile's functions have beside the tables: words for its statuses. The library exports none; its header has
-//! some, which are NVIDIA's.
+//! Error texts for cuFile's statuses. The library exports none, and the texts in its header are NVIDIA's.
 
 use crate::bindings::call::convert;
 use crate::bindings::call::general::Arguments;
@@ -9,11 +8,11 @@ use crate::bindings::errors::ExceptionKind;
 use crate::cpython;
 use crate::cpython::{Owned, R};
 
-/// Makes a call by hand; `None` for functions that have nothing special.
+/// Calls a function that this module implements; `None` for all others.
 ///
 /// # Errors
 ///
-/// Anything.
+/// Whatever the call raises.
 pub fn by_hand(arguments: Arguments<'_>) -> Option<R<Owned>> {
     match arguments.f.special {
         Special::OpStatusError => Some(op_status_error(arguments)),
@@ -21,7 +20,7 @@ pub fn by_hand(arguments: Arguments<'_>) -> Option<R<Owned>> {
     }
 }
 
-/// `op_status_error(status)`: what a status means.
+/// `op_status_error(status)`: the text for a status.
 fn op_status_error(arguments: Arguments<'_>) -> R<Owned> {
     let Some(obj) = arguments.get(0) else {
         return Err(errors::raise(
@@ -36,7 +35,7 @@ fn op_status_error(arguments: Arguments<'_>) -> R<Owned> {
     })
 }
 
-/// What a status of cuFile means; empty for unknown ones.
+/// The text for a cuFile status; empty for an unknown one.
 pub fn words(status: i64) -> &'static str {
     match WORDS.binary_search_by_key(&status, |row| row.0) {
         Ok(at) => WORDS[at].1,

@@ -1,4 +1,4 @@
-//! The functions that the general engine does not do alone.
+//! Functions that need code of their own beside the descriptor tables.
 
 pub mod cudla;
 pub mod cufile;
@@ -26,11 +26,11 @@ use crate::generated::ids::class::{driver as class, runtime as runtime_class};
 use crate::generated::ids::enums::{driver as enums, runtime as runtime_enums};
 use crate::types;
 
-/// Makes a call, by the general engine or by hand.
+/// Dispatches a call to the fast path, the general engine, the raising engine or a function's own code.
 ///
 /// # Errors
 ///
-/// Anything.
+/// Whatever the call raises.
 #[inline]
 pub fn dispatch(arguments: Arguments<'_>) -> R<Owned> {
     if arguments.f.plain {
@@ -80,13 +80,13 @@ pub fn required<'a>(arguments: Arguments<'a>, index: usize) -> R<Obj<'a>> {
     })
 }
 
-/// How many leading parameters a call leaves out: one, when `cuCtxCreate` is called as CUDA 12 has it.
+/// How many leading parameters a call omits: one if `cuCtxCreate` is called with CUDA 12's two arguments.
 pub fn skipped_parameters(f: &Function, positional: usize, keywords: usize) -> usize {
     usize::from(f.special == Special::CtxCreate && positional + keywords == 2)
 }
 
-/// `cuCtxCreate`. Drivers before CUDA 12.5 lack the form with a parameter block; without one the older form does
-/// the same.
+/// `cuCtxCreate`. Drivers before CUDA 12.5 lack the form with a parameter block. For a null block the older form is
+/// equivalent.
 fn ctx_create(arguments: Arguments<'_>) -> R<Owned> {
     let f = arguments.f;
     let mut frame = Frame::new();
@@ -95,7 +95,8 @@ fn ctx_create(arguments: Arguments<'_>) -> R<Owned> {
     let status = if frame.vals[0] == 0 && older_driver(f)? {
         let older = Symbol::cuCtxCreate_cuda12 as usize;
         let symbol = symbols::symbol_at(f.library, older, f.name)?;
-        // SAFETY: this is `cuCtxCreate_v2(CUcontext *, unsigned int, CUdevice)`, and the words are of these types.
+        // SAFETY: the symbol is `cuCtxCreate_v2(CUcontext *, unsigned int, CUdevice)`. The descriptor packs the words
+        // with these types, and the frame has room for the result.
         let status = unsafe {
             let create = std::mem::transmute::<
                 *const std::ffi::c_void,
@@ -111,7 +112,7 @@ fn ctx_create(arguments: Arguments<'_>) -> R<Owned> {
     general::answer(f.library, status, 1, |_| frame.result(arguments, 0))
 }
 
-/// Whether the driver was found not to have this function's newest form.
+/// Whether the driver lacks this function's newest form.
 fn older_driver(f: &'static Function) -> R<bool> {
     match symbols::symbol(f) {
         Ok(_) => Ok(false),
@@ -128,7 +129,7 @@ fn older_driver(f: &'static Function) -> R<bool> {
     }
 }
 
-/// What a core-dump setting is.
+/// Value type of a core-dump setting.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Setting {
     Bool,
@@ -149,7 +150,7 @@ fn setting(arguments: Arguments<'_>, which: u64) -> R<Setting> {
     }
 }
 
-/// Bytes offered for a file name, as documented.
+/// Size of the buffer for a file name, in bytes, as the CUDA documentation requires.
 const SETTING_ROOM: usize = 1024;
 
 fn coredump_get(arguments: Arguments<'_>) -> R<Owned> {
@@ -169,7 +170,7 @@ fn coredump_get(arguments: Arguments<'_>) -> R<Owned> {
     words[2] = (&raw mut size).addr() as u64;
     let status = general::invoke(f, &words)?;
     general::answer(f.library, status, 1, |_| {
-        // SAFETY: `SETTING_ROOM + 8` zeroed bytes were made there, of which C was given all but 8.
+        // SAFETY: `keep` holds `SETTING_ROOM + 8` zeroed bytes there; C was told of at most `SETTING_ROOM`.
         let bytes = unsafe { std::slice::from_raw_parts(value, SETTING_ROOM) };
         match kind {
             Setting::Bool => cpython::from_bool(bytes[0] != 0),
@@ -220,7 +221,7 @@ fn coredump_set(arguments: Arguments<'_>) -> R<Owned> {
     symbols::status_tuple(f.library, status)
 }
 
-/// Storage for several attributes: C's array of pointers, and the pointers.
+/// Allocates storage for several attributes. Returns the address of C's array of pointers, and the pointers.
 fn storage_for(
     keep: &mut Keep,
     sizes: impl ExactSizeIterator<Item = R<usize>>,
@@ -230,7 +231,7 @@ fn storage_for(
     let mut addresses = Vec::new();
     for (index, size) in sizes.enumerate() {
         let at = keep.array(size?.max(64))?.addr() as u64;
-        // SAFETY: the array has `count` words.
+        // SAFETY: the array has `count` words, and `index` is below `count`.
         unsafe { array.add(index).write(at) };
         addresses.push(at);
     }
@@ -269,7 +270,7 @@ fn pointer_get_attributes(arguments: Arguments<'_>) -> R<Owned> {
     })
 }
 
-/// A list of attributes as a C array, and their numbers.
+/// Converts a list of attributes to a C array. Returns its address and the attribute numbers.
 fn selectors(
     obj: Obj<'_>,
     selector: types::EnumId,
@@ -282,7 +283,7 @@ fn selectors(
         return Ok((0, Vec::new()));
     };
     let n = items.len();
-    // One copy serves both, so that they agree whatever happens to the caller's list.
+    // Both results come from one copy, so that they agree even if the caller's list changes meanwhile.
     let items = items.into_owned();
     let list = convert::list(
         items.obj(),
@@ -294,13 +295,14 @@ fn selectors(
     )?;
     let from = std::ptr::with_exposed_provenance::<i32>(address(list));
     let which = (0..n)
-        // SAFETY: the array has one value for each item.
+        // SAFETY: `convert::list` stored one value for each of the `n` items, and `keep` keeps the array alive.
         .map(|index| i64::from(unsafe { from.add(index).read_unaligned() }).cast_unsigned())
         .collect();
     Ok((list, which))
 }
 
-/// `CU_MEM_RANGE_ATTRIBUTE_ACCESSED_BY`, `cudaMemRangeAttributeAccessedBy`: a list of device numbers. All other range attributes are an `int`.
+/// `CU_MEM_RANGE_ATTRIBUTE_ACCESSED_BY`, `cudaMemRangeAttributeAccessedBy`: a list of device numbers. All other range
+/// attributes are an `int`.
 const ACCESSED_BY: u64 = 3;
 
 fn range_value(which: u64, size: usize, at: u64) -> R<Owned> {
@@ -308,7 +310,7 @@ fn range_value(which: u64, size: usize, at: u64) -> R<Owned> {
     if which == ACCESSED_BY {
         return tagged_values::list_from(from, size / 4, Element::Int(Int::I32));
     }
-    // SAFETY: at least 8 zeroed bytes were made there.
+    // SAFETY: the caller allocated at least 8 zeroed bytes there.
     cpython::from_i64(unsafe { from.cast::<i32>().read_unaligned() }.into())
 }
 
@@ -330,7 +332,7 @@ fn range_get_attribute(arguments: Arguments<'_>) -> R<Owned> {
     })
 }
 
-/// The start of a range: a device pointer of the driver's, any pointer of the runtime's.
+/// The start of a range: a `CUdeviceptr` for the driver, any pointer for the runtime.
 fn range_start(arguments: Arguments<'_>, index: usize, keep: &mut Keep) -> R<u64> {
     let (obj, site) = (required(arguments, index)?, arguments.site(index));
     match arguments.f.library {
@@ -339,7 +341,7 @@ fn range_start(arguments: Arguments<'_>, index: usize, keep: &mut Keep) -> R<u64
     }
 }
 
-/// Bytes to make for an attribute that C is told has `size` bytes.
+/// Bytes to allocate for an attribute whose size is passed to C as `size`.
 fn room_for(size: u64) -> R<usize> {
     usize::try_from(size)
         .ok()
@@ -386,7 +388,8 @@ fn range_get_attributes(arguments: Arguments<'_>) -> R<Owned> {
     })
 }
 
-/// `cuStreamGetCaptureInfo`, `cudaStreamGetCaptureInfo`: the lists are the driver's own memory, copied before anything else can change it.
+/// `cuStreamGetCaptureInfo`, `cudaStreamGetCaptureInfo`. The driver owns the lists; they are copied at once, before
+/// anything can change them.
 fn capture_info(arguments: Arguments<'_>) -> R<Owned> {
     let f = arguments.f;
     let stream = convert::handle(required(arguments, 0)?, Int::U64, arguments.site(0))?;
@@ -396,11 +399,11 @@ fn capture_info(arguments: Arguments<'_>) -> R<Owned> {
     let mut words = [0u64; MAX_WORDS];
     words[0] = stream;
     for (index, word) in words[1..7].iter_mut().enumerate() {
-        // SAFETY: six words are there.
+        // SAFETY: `out` has six words, and `index` is below 6.
         *word = unsafe { base.add(index) }.addr() as u64;
     }
     let status = general::invoke(f, &words)?;
-    // SAFETY: the array is alive; C wrote through the same pointer.
+    // SAFETY: `out` is alive, and C wrote through the same pointer.
     let out = unsafe { base.cast::<[u64; 6]>().read() };
     let list = |at: u64, of| {
         let len = if at == 0 { 0 } else { address(out[5]) };
@@ -440,11 +443,11 @@ fn capture_info(arguments: Arguments<'_>) -> R<Owned> {
     })
 }
 
-/// What the options of a linker point at, by the linker's handle.
+/// The memory that a linker's options point at, by the linker's handle.
 static LINKERS: Mutex<Option<HashMap<u64, Linked>>> = Mutex::new(None);
 
 struct Linked(#[allow(dead_code, reason = "held, not read")] Keep);
-// SAFETY: only moved between threads; used and dropped by threads that are attached to the interpreter.
+// SAFETY: values are only moved between threads. `link_create` and `link_destroy` use and drop them on attached threads.
 unsafe impl Send for Linked {}
 
 fn linkers<T>(f: impl FnOnce(&mut HashMap<u64, Linked>) -> T) -> T {
@@ -454,7 +457,7 @@ fn linkers<T>(f: impl FnOnce(&mut HashMap<u64, Linked>) -> T) -> T {
     f(linkers.get_or_insert_default())
 }
 
-/// `cuLinkCreate`: the driver writes into log buffers until the linker is destroyed, so they live that long.
+/// `cuLinkCreate`. The driver writes to the log buffers until the linker is destroyed, so they are kept alive until then.
 fn link_create(arguments: Arguments<'_>) -> R<Owned> {
     let f = arguments.f;
     let mut frame = Frame::new();
@@ -464,7 +467,7 @@ fn link_create(arguments: Arguments<'_>) -> R<Owned> {
     if status == 0 {
         let keep = std::mem::take(&mut frame.keep);
         let old = linkers(|linkers| linkers.insert(frame.outs[0], Linked(keep)));
-        // Outside of the lock: letting go of objects can run any code.
+        // Outside the lock: dropping objects can run arbitrary code.
         drop(old);
     }
     general::answer(f.library, status, 1, |_| frame.result(arguments, 0))
@@ -475,7 +478,7 @@ fn link_destroy(arguments: Arguments<'_>) -> R<Owned> {
     let mut frame = Frame::new();
     frame.convert(arguments)?;
     let state = frame.vals[0];
-    // Taken out first: another linker may get the same handle as soon as this one is gone.
+    // Removed before the call: the driver may reuse the handle as soon as the linker is destroyed.
     let kept = linkers(|linkers| linkers.remove(&state));
     let words = frame.words(arguments);
     let status = general::invoke(f, &words);
@@ -487,7 +490,7 @@ fn link_destroy(arguments: Arguments<'_>) -> R<Owned> {
     symbols::status_tuple(f.library, status?)
 }
 
-/// Calls the NVRTC function called `name` with these words.
+/// Calls the NVRTC function named `name` with these words and returns its status.
 fn nvrtc_call(name: &str, arguments: &[u64]) -> R<i64> {
     let Some(f) = crate::bindings::function::descriptor(CudaLibrary::Nvrtc, name) else {
         let message = format!("the table of NVRTC lacks {name}");
@@ -498,8 +501,8 @@ fn nvrtc_call(name: &str, arguments: &[u64]) -> R<i64> {
     general::invoke(f, &words)
 }
 
-/// `nvrtcGetPTX` and its like write as many bytes as another function says into a buffer of the caller's, which is
-/// checked first.
+/// `nvrtcGetPTX` and similar functions. They write as many bytes to the caller's buffer as another function reports; the
+/// buffer's size is checked first.
 fn nvrtc_get(arguments: Arguments<'_>) -> R<Owned> {
     let f = arguments.f;
     let mut keep = Keep::default();
@@ -511,7 +514,7 @@ fn nvrtc_get(arguments: Arguments<'_>) -> R<Owned> {
     if status != 0 {
         return symbols::status_tuple(f.library, status);
     }
-    // SAFETY: C wrote a size there.
+    // SAFETY: the pointer comes from the initialized local above, which C wrote to.
     let size = unsafe { (&raw const size).read_volatile() };
     if len < size {
         let message = format!(
@@ -534,7 +537,7 @@ fn nvrtc_archs(arguments: Arguments<'_>) -> R<Owned> {
         "nvrtcGetNumSupportedArchs",
         &[(&raw mut count).addr() as u64],
     )?;
-    // SAFETY: C wrote a number there.
+    // SAFETY: the pointer comes from the initialized local above, which C may have written to.
     let count = usize::try_from(unsafe { (&raw const count).read_volatile() }).unwrap_or(0);
     if status != 0 {
         return general::answer(f.library, status, 1, |_| Ok(cpython::none()));
@@ -549,14 +552,14 @@ fn nvrtc_archs(arguments: Arguments<'_>) -> R<Owned> {
     })
 }
 
-/// `nvrtcGetErrorString` and its like return the text itself.
+/// `nvrtcGetErrorString` and similar functions, which return the text instead of a status.
 fn error_text(arguments: Arguments<'_>) -> R<Owned> {
     let f = arguments.f;
     let mut words = [0u64; MAX_WORDS];
     words[0] = convert::enumerator(required(arguments, 0)?, arguments.site(0))?;
     let text = general::invoke(f, &words)?.cast_unsigned();
     general::answer(f.library, 0, 1, |_| {
-        // SAFETY: the library returns null or the address of a constant string.
+        // SAFETY: by the library's contract, the result is null or a constant string.
         unsafe { convert::c_string(std::ptr::with_exposed_provenance(address(text))) }
     })
 }

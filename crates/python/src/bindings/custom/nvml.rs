@@ -1,5 +1,5 @@
-//! What functions of NVML do beside the tables: lists of fields, structs that hold what Python passes as bytes, arrays
-//! whose length another function tells.
+//! NVML functions that need code of their own beside the descriptor tables: lists of fields, structs for which Python
+//! passes bytes, and arrays whose length another function reports.
 
 use cupyrite_sys::loader::{self, Backend, CudaLibrary};
 use pyo3::ffi;
@@ -17,11 +17,11 @@ use crate::generated::ids::class::nvml as class;
 use crate::types;
 use crate::types::{ClassId, exceptions};
 
-/// Makes a call by hand; `None` for functions that have nothing special here.
+/// Calls a function that this module implements; `None` for all others.
 ///
 /// # Errors
 ///
-/// Anything.
+/// Whatever the call raises.
 pub fn by_hand(arguments: Arguments<'_>) -> Option<R<Owned>> {
     Some(match arguments.f.special {
         Special::CheckStatus(returns) => check_status(arguments, returns, false),
@@ -40,10 +40,10 @@ pub fn by_hand(arguments: Arguments<'_>) -> Option<R<Owned>> {
     })
 }
 
-/// Functions that follow the handle given first without a look at it. All others know their handles.
+/// Functions that dereference their first handle unchecked. All others validate their handles.
 const FOLLOW: &[&str] = &["device_get_device_handle_from_mig_device_handle"];
 
-/// Refuses a handle that leads nowhere, where NVML would follow it.
+/// Refuses a handle that is no readable address, for functions that dereference it unchecked.
 ///
 /// # Errors
 ///
@@ -68,7 +68,7 @@ pub fn check_handle(arguments: Arguments<'_>, handle: u64) -> R<()> {
     ))
 }
 
-/// Whether "too small" is a good status: the struct holds what fits, and there is no larger one.
+/// Whether "too small" counts as success: the struct holds as much as fits, and no larger struct exists.
 pub fn fills_what_fits(f: &Function) -> bool {
     f.library == CudaLibrary::Nvml
         && matches!(
@@ -81,7 +81,7 @@ pub fn fills_what_fits(f: &Function) -> bool {
 ///
 /// # Errors
 ///
-/// There is none, which the binding of arguments rules out.
+/// The argument is missing, which argument binding rules out.
 pub fn required<'a>(arguments: Arguments<'a>, index: usize) -> R<(Obj<'a>, Site)> {
     match arguments.get(index) {
         Some(obj) => Ok((obj, arguments.site(index))),
@@ -92,7 +92,7 @@ pub fn required<'a>(arguments: Arguments<'a>, index: usize) -> R<(Obj<'a>, Site)
     }
 }
 
-/// An integer argument; of a handle that the engine keeps account of, one that is alive.
+/// Converts an integer, address or handle argument. A handle of a registered kind must be alive.
 fn number(arguments: Arguments<'_>, index: usize) -> R<u64> {
     let (obj, site) = required(arguments, index)?;
     match arguments.f.params[index].conv {
@@ -108,12 +108,12 @@ fn number(arguments: Arguments<'_>, index: usize) -> R<u64> {
     }
 }
 
-/// A 32-bit member of a struct, written.
+/// Writes a 32-bit member of a struct.
 fn put(bytes: &mut [u8], offset: usize, value: u64) {
     bytes[offset..offset + 4].copy_from_slice(&value.to_le_bytes()[..4]);
 }
 
-/// A 32-bit member of a struct that C wrote.
+/// Reads a 32-bit member of a struct that C wrote.
 fn get(bytes: &[u8], offset: usize) -> u32 {
     let mut word = [0u8; 4];
     word.copy_from_slice(&bytes[offset..offset + 4]);
@@ -130,7 +130,7 @@ impl<const N: usize> Bytes<N> {
     }
 }
 
-/// The content of `bytes` or another buffer.
+/// Copies the content of `bytes` or another buffer.
 fn content(obj: Obj<'_>, site: Site) -> R<Vec<u8>> {
     if obj.is_str() {
         return Err(errors::wrong_type(site, "bytes", obj));
@@ -139,14 +139,15 @@ fn content(obj: Obj<'_>, site: Site) -> R<Vec<u8>> {
         Some(view) if view.len() == 0 => Ok(Vec::new()),
         Some(view) => {
             let from = std::ptr::with_exposed_provenance::<u8>(address(view.address()));
-            // SAFETY: the view holds as many bytes; nobody changes them while the GIL is held.
+            // SAFETY: the view keeps this many bytes alive. The GIL is held during the copy, so no Python code changes
+            // them.
             Ok(unsafe { std::slice::from_raw_parts(from, view.len()) }.to_vec())
         }
         None => Err(errors::wrong_type(site, "bytes", obj)),
     }
 }
 
-/// A struct object, and where its bytes are.
+/// Makes an object of `count` zeroed structs. Returns the object and its address.
 fn fresh(id: ClassId, count: usize) -> R<(Owned, *mut u8)> {
     let (object, at) = types::new_pod(id, count).ok_or(Raised)?;
     Ok((Owned::take(object)?, at))
@@ -159,7 +160,7 @@ fn value_error(site: Site, what: &str) -> Raised {
 // ---------------------------------------------------------------------------------------------------------
 // Statuses
 
-/// `check_status(status)`: raises for a bad one.
+/// `check_status(status)`: raises for an error status.
 fn check_status(arguments: Arguments<'_>, returns: bool, size_is_fine: bool) -> R<Owned> {
     let status = number(arguments, 0)?.cast_signed();
     if status != 0 && !(size_is_fine && status == TOO_SMALL) {
@@ -184,7 +185,7 @@ fn check_status(arguments: Arguments<'_>, returns: bool, size_is_fine: bool) -> 
 /// `nvmlFieldValue_t`
 const FIELD_VALUE: usize = 40;
 
-/// `(device, values)`: `FieldValue`, or a list of fields and (field, scope) pairs.
+/// `(device, values)`. `values` is a `FieldValue` or a list of fields and (field, scope) pairs.
 fn field_values(arguments: Arguments<'_>) -> R<Owned> {
     let device = number(arguments, 0)?;
     let (obj, site) = required(arguments, 1)?;
@@ -197,7 +198,7 @@ fn field_values(arguments: Arguments<'_>) -> R<Owned> {
         }
         None => fields(obj, site)?,
     };
-    // Without a field there is nothing to ask the library for; NVIDIA's package gives the object back then.
+    // Without fields the library is not called; the object is returned unchanged, as in NVIDIA's package.
     if count == 0 {
         return Ok(values);
     }
@@ -211,7 +212,7 @@ fn field_values(arguments: Arguments<'_>) -> R<Owned> {
 
 fn fields(obj: Obj<'_>, site: Site) -> R<(Owned, *mut u8, usize)> {
     const WANTED: &str = "a FieldValue or a sequence of field IDs or (field ID, scope ID) tuples";
-    // SAFETY: the object is live.
+    // SAFETY: `obj` is a live object, which the caller's arguments keep alive.
     let sequence = unsafe { ffi::PySequence_Check(obj.ptr()) } != 0;
     if !sequence || obj.is_str() || obj.is_bytes() {
         return Err(errors::wrong_type(site, WANTED, obj));
@@ -241,7 +242,8 @@ fn fields(obj: Obj<'_>, site: Site) -> R<(Owned, *mut u8, usize)> {
                 &format!("must be {WANTED}; item {index} is not"),
             ));
         };
-        // SAFETY: the object has a struct of this size for each item, which begins with two 32-bit members.
+        // SAFETY: `fresh` allocated one struct of `FIELD_VALUE` bytes for each item. The struct begins with two 32-bit
+        // members.
         unsafe {
             let to = at.add(index * FIELD_VALUE).cast::<u32>();
             #[allow(clippy::cast_possible_truncation)] // checked to fit
@@ -254,9 +256,9 @@ fn fields(obj: Obj<'_>, site: Site) -> R<(Owned, *mut u8, usize)> {
 }
 
 // ---------------------------------------------------------------------------------------------------------
-// Structs that Python gives as bytes
+// Structs for which Python passes bytes
 
-/// `(type, uuid)`: text of 40 characters for type 1, 16 bytes for type 2.
+/// `(type, uuid)`. `uuid` is text of 40 characters for type 1, 16 bytes for type 2.
 fn handle_by_uuid(arguments: Arguments<'_>) -> R<Owned> {
     let kind = number(arguments, 0)?;
     let (obj, site) = required(arguments, 1)?;
@@ -265,7 +267,7 @@ fn handle_by_uuid(arguments: Arguments<'_>) -> R<Owned> {
         _ => content(obj, site)?,
     };
     match (kind, uuid.len()) {
-        // NVIDIA's package takes 15 bytes, one too few.
+        // NVIDIA's package also accepts 15 bytes, one too few.
         (1, 40) | (2, 15 | 16) => {}
         (1, len) => {
             let what = format!("must be a UUID of 40 characters, not of {len}");
@@ -288,11 +290,11 @@ fn handle_by_uuid(arguments: Arguments<'_>) -> R<Owned> {
     let mut device = 0u64;
     let to = &raw mut device;
     raising::by_words(arguments.f, &[request.at(), to.addr() as u64])?;
-    // SAFETY: C wrote a handle there.
+    // SAFETY: the pointer comes from the initialized local above, which C wrote a handle to.
     cpython::from_i64(unsafe { to.read_volatile() }.cast_signed())
 }
 
-/// Bytes for the text of `nvmlHostname_v1_t`, its nul among them.
+/// Size of the text in `nvmlHostname_v1_t`, in bytes, with its nul.
 const HOSTNAME: usize = 64;
 
 /// `(device, hostname)`
@@ -315,10 +317,10 @@ fn set_hostname(arguments: Arguments<'_>) -> R<Owned> {
     Ok(cpython::none())
 }
 
-/// Bytes for the data of `nvmlPRMTLV_v1_t`, which follows two 32-bit members: its length and a status.
+/// Size of the data in `nvmlPRMTLV_v1_t`, in bytes. The data follows two 32-bit members: its length and a status.
 const PRM: usize = 496;
 
-/// `(device, in_data)`: status and data.
+/// `(device, in_data)`. Returns status and data.
 fn read_write_prm(arguments: Arguments<'_>) -> R<Owned> {
     let device = number(arguments, 0)?;
     let (obj, site) = required(arguments, 1)?;
@@ -334,11 +336,11 @@ fn read_write_prm(arguments: Arguments<'_>) -> R<Owned> {
     let len = (get(&request.0, 0) as usize).min(PRM);
     let status = cpython::from_u64(get(&request.0, 4).into())?;
     let data = cpython::from_bytes(&request.0[8..8 + len])?;
-    // SAFETY: both objects are live; the tuple takes references of its own.
+    // SAFETY: `status` and `data` own live objects; `PyTuple_Pack` takes its own references.
     Owned::take(unsafe { ffi::PyTuple_Pack(2, status.ptr(), data.ptr()) })
 }
 
-/// `(device, counters)`: the counters, filled.
+/// `(device, counters)`. Fills in `counters` and returns it.
 fn prm_counters(arguments: Arguments<'_>) -> R<Owned> {
     let device = number(arguments, 0)?;
     let (obj, site) = required(arguments, 1)?;
@@ -348,7 +350,7 @@ fn prm_counters(arguments: Arguments<'_>) -> R<Owned> {
     if !types::prepare_struct(obj.ptr()) {
         return Err(Raised);
     }
-    // `nvmlPRMCounterList_v1_t`: number and address.
+    // `nvmlPRMCounterList_v1_t`: count and address.
     let mut request = Bytes([0u8; 16]);
     put(&mut request.0, 0, types::pod_count(obj.ptr()) as u64);
     request.0[8..].copy_from_slice(&(at.addr() as u64).to_le_bytes());
@@ -359,14 +361,14 @@ fn prm_counters(arguments: Arguments<'_>) -> R<Owned> {
 /// Offset and length of `nonce` in `nvmlConfComputeGpuAttestationReport_t`.
 const NONCE: (usize, usize) = (12, 32);
 
-/// `(device, nonce)`: a shorter nonce is filled up with zeros, a longer one cut.
+/// `(device, nonce)`. A shorter nonce is padded with zeros, a longer one truncated.
 fn attestation_report(arguments: Arguments<'_>) -> R<Owned> {
     let device = number(arguments, 0)?;
     let (obj, site) = required(arguments, 1)?;
     let nonce = content(obj, site)?;
     let (report, at) = fresh(class::ConfComputeGpuAttestationReport, 1)?;
     let len = nonce.len().min(NONCE.1);
-    // SAFETY: the object has a whole struct.
+    // SAFETY: the new object holds a whole struct, and `NONCE` lies within it. `len` is at most the length of either side.
     unsafe { std::ptr::copy_nonoverlapping(nonce.as_ptr(), at.add(NONCE.0), len) };
     raising::by_words(arguments.f, &[device, at.addr() as u64])?;
     Ok(report)
@@ -375,7 +377,7 @@ fn attestation_report(arguments: Arguments<'_>) -> R<Owned> {
 // ---------------------------------------------------------------------------------------------------------
 // Arrays
 
-/// `(device or GPU instance, profile)`: there may be as many instances as there are places for them.
+/// `(device or GPU instance, profile)`. The number of possible placements limits the number of instances.
 fn instances(arguments: Arguments<'_>) -> R<Owned> {
     let parent = number(arguments, 0)?;
     let profile = number(arguments, 1)?;
@@ -394,7 +396,7 @@ fn instances(arguments: Arguments<'_>) -> R<Owned> {
         let library = arguments.f.library;
         return Err(exceptions::raise_status(library, status, None, None, None));
     }
-    // SAFETY: C wrote a number there.
+    // SAFETY: the pointer comes from the initialized local above, which C wrote a number to.
     let most = unsafe { counter.read_volatile() };
     if most == 0 {
         return Owned::take(types::new_slice(Slice::Address, &[]));
@@ -404,7 +406,7 @@ fn instances(arguments: Arguments<'_>) -> R<Owned> {
     let array = keep.array(bytes)?;
     let words = [parent, profile, array.addr() as u64, counter.addr() as u64];
     raising::by_words(arguments.f, &words)?;
-    // SAFETY: C wrote a number there, and at most `most` handles into the array.
+    // SAFETY: C wrote a number to the local. The array has room for `most` handles, which limits `found`.
     let found = unsafe {
         let found = counter.read_volatile().min(most) as usize;
         std::slice::from_raw_parts(array, found * 8)
@@ -412,7 +414,7 @@ fn instances(arguments: Arguments<'_>) -> R<Owned> {
     Owned::take(types::new_slice(Slice::Address, found))
 }
 
-/// `(device)`: all performance states there are.
+/// `(device)`. Returns all supported performance states.
 fn performance_states(arguments: Arguments<'_>) -> R<Owned> {
     const STATES: usize = 16;
     let device = number(arguments, 0)?;
@@ -422,7 +424,7 @@ fn performance_states(arguments: Arguments<'_>) -> R<Owned> {
     Owned::take(types::new_array(Slice::U32, &states.0))
 }
 
-/// `(set, index)`: the data of an event's context.
+/// `(set, index)`. Returns the context data of an event.
 fn context_data(arguments: Arguments<'_>) -> R<Owned> {
     let set = number(arguments, 0)?;
     let index = number(arguments, 1)?;
@@ -447,7 +449,7 @@ fn context_data(arguments: Arguments<'_>) -> R<Owned> {
     cpython::from_bytes(&data)
 }
 
-/// `(event_set, timeout_ms, buffer_size)`: as many events as there were, but no more than `buffer_size`.
+/// `(event_set, timeout_ms, buffer_size)`. Returns the events that occurred, at most `buffer_size`.
 fn system_event_set_wait(arguments: Arguments<'_>) -> R<Owned> {
     let set = number(arguments, 0)?;
     let timeout = number(arguments, 1)?;
@@ -469,7 +471,7 @@ fn system_event_set_wait(arguments: Arguments<'_>) -> R<Owned> {
     }
     let (fewer, to) = fresh(class::SystemEventData_v1, found)?;
     let bytes = found * types::class_size(class::SystemEventData_v1);
-    // SAFETY: both objects have at least `found` structs.
+    // SAFETY: both objects hold at least `found` structs. They do not overlap.
     unsafe { std::ptr::copy_nonoverlapping(at, to, bytes) };
     Ok(fewer)
 }

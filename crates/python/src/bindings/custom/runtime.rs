@@ -1,4 +1,4 @@
-//! The functions of the runtime API that the general engine does not do alone.
+//! Runtime API functions that need code of their own beside the descriptor tables.
 
 use cupyrite_sys::loader::{self, CudaLibrary, RuntimeSource};
 use cupyrite_sys::runtime as c;
@@ -19,7 +19,7 @@ use crate::types;
 use crate::types::ClassId;
 use crate::{pathfinder, site_packages};
 
-/// Makes a call that this file knows; `None` for the others.
+/// Calls a function that this module implements; `None` for all others.
 pub fn by_hand(arguments: Arguments<'_>) -> Option<R<Owned>> {
     Some(match arguments.f.special {
         Special::DeviceProperties => device_properties(arguments),
@@ -32,7 +32,7 @@ pub fn by_hand(arguments: Arguments<'_>) -> Option<R<Owned>> {
     })
 }
 
-/// A fresh object of a class whose C type is `T`, with this value.
+/// Makes an object of a class whose C type is `T`, with this value.
 fn object<T: Copy>(id: ClassId, value: T) -> R<Owned> {
     let Some((object, at)) = types::new_struct(id) else {
         return Err(Raised);
@@ -44,7 +44,7 @@ fn object<T: Copy>(id: ClassId, value: T) -> R<Owned> {
             "a class of another C type",
         ));
     }
-    // SAFETY: the object has room for its class's C type, which `T` is.
+    // SAFETY: the object holds a struct of its class's size, which the check above compared with `T`'s.
     unsafe { at.cast::<T>().write_unaligned(value) };
     Ok(object)
 }
@@ -53,7 +53,8 @@ fn size(arguments: Arguments<'_>, index: usize) -> R<usize> {
     convert::int(required(arguments, index)?, Int::U64, arguments.site(index)).map(general::address)
 }
 
-/// C has these four as inline functions, or returns the struct by value: they only fill it in.
+// C implements the next four as inline functions or returns the struct by value. They only fill in a struct.
+
 fn create_channel_desc(arguments: Arguments<'_>) -> R<Owned> {
     #[allow(clippy::cast_possible_truncation)] // the values were checked to fit
     let bits = |index| {
@@ -93,7 +94,7 @@ fn make_pos(arguments: Arguments<'_>) -> R<Owned> {
     object(class::cudaPos, value)
 }
 
-/// The struct holds an address only: what lies there is the caller's to keep, as with a pointer in C.
+/// The struct borrows the address: the caller keeps the memory alive, as with a pointer in C.
 fn make_pitched_ptr(arguments: Arguments<'_>) -> R<Owned> {
     let mut keep = Keep::default();
     let (address, _) = convert::void_ptr(required(arguments, 0)?, arguments.site(0), &mut keep)?;
@@ -106,11 +107,11 @@ fn make_pitched_ptr(arguments: Arguments<'_>) -> R<Owned> {
     object(class::cudaPitchedPtr, value)
 }
 
-/// The version of the `libcudart` that is installed, whichever runtime is in use.
+/// The version of the installed `libcudart`, independent of the runtime in use.
 ///
-/// Raises `DynamicLibNotFoundError` where there is none.
+/// Raises `DynamicLibNotFoundError` if none is installed.
 fn local_runtime_version(arguments: Arguments<'_>) -> R<Owned> {
-    // SAFETY: called on a thread that is attached to the interpreter.
+    // SAFETY: Python calls this function, so this thread is attached.
     let py = unsafe { pyo3::Python::assume_attached() };
     site_packages::refresh(py);
     let told = py.detach(|| {
@@ -120,7 +121,7 @@ fn local_runtime_version(arguments: Arguments<'_>) -> R<Owned> {
             return Ok(None);
         }
         let mut version = 0i32;
-        // SAFETY: the library exports the symbol with this signature; it stores one integer.
+        // SAFETY: the library exports the symbol with this signature, and it stores one integer.
         let status = unsafe {
             let get = std::mem::transmute::<
                 *mut std::ffi::c_void,
@@ -148,8 +149,8 @@ fn local_runtime_version(arguments: Arguments<'_>) -> R<Owned> {
     })
 }
 
-/// `cudaGetDeviceProperties`. CUDA 12's library fills in its own struct, which is turned into CUDA 13's: members that
-/// CUDA 12 does not have are 0.
+/// `cudaGetDeviceProperties`. CUDA 12's library fills in CUDA 12's struct, which is converted to CUDA 13's. Members that
+/// CUDA 12 lacks are 0.
 fn device_properties(arguments: Arguments<'_>) -> R<Owned> {
     let f = arguments.f;
     let device = convert::int(required(arguments, 0)?, Int::I32, arguments.site(0))?;
@@ -173,12 +174,12 @@ fn device_properties(arguments: Arguments<'_>) -> R<Owned> {
     })
 }
 
-/// Whether the library that this first call chooses is CUDA 12's.
+/// Whether this is the first call and the library that it chooses is CUDA 12's.
 fn installed_is_older(f: &'static crate::bindings::descriptor::Function) -> R<bool> {
     if loader::chosen_runtime().is_some() {
         return Ok(false);
     }
-    // Chooses, with all that belongs to a first use.
+    // Resolving any symbol chooses the runtime and does the setup of a first use.
     let _ = symbols::symbol_at(f.library, c::Symbol::cudaRuntimeGetVersion as usize, f.name)?;
     Ok(matches!(
         loader::chosen_runtime(),

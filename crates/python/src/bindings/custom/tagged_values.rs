@@ -18,9 +18,9 @@ use crate::types::{ClassId, EnumId};
 /// The type of an attribute's value.
 #[derive(Clone, Copy, Debug)]
 pub enum Value {
-    /// One byte of truth.
+    /// A boolean of one byte.
     Bool,
-    /// An int.
+    /// An integer.
     Int(Int),
     /// An address.
     Pointer,
@@ -30,7 +30,7 @@ pub enum Value {
     Struct(ClassId),
 }
 
-/// What attribute `which` of the enum `selector` holds; `None` if it is not known.
+/// The value type of attribute `which` of the enum `selector`; `None` for an unknown attribute.
 pub fn value_of(selector: EnumId, which: u64) -> Option<Value> {
     use Value::{Bool, Handle, Pointer, Struct};
     const I32: Value = Value::Int(Int::I32);
@@ -79,7 +79,7 @@ pub fn value_of(selector: EnumId, which: u64) -> Option<Value> {
     })
 }
 
-/// `TypeError`: an attribute nobody knows, as in NVIDIA's package.
+/// `TypeError` for an unknown attribute, as in NVIDIA's package.
 #[cold]
 pub fn unsupported(selector: EnumId, which: u64, site: Site) -> Raised {
     #[allow(clippy::cast_possible_truncation)] // enums are 32 bits
@@ -92,26 +92,26 @@ pub fn unsupported(selector: EnumId, which: u64, site: Site) -> Raised {
     errors::raise(ExceptionKind::Type, &message)
 }
 
-/// Room for an attribute that C will write.
+/// Allocates storage for an attribute that C writes.
 ///
 /// # Errors
 ///
-/// `TypeError` for an attribute that is not known, or memory.
+/// `TypeError` for an unknown attribute, or `MemoryError`.
 pub fn attribute_storage(selector: EnumId, which: u64, site: Site, keep: &mut Keep) -> R<u64> {
     let size = match value_of(selector, which) {
         Some(Value::Struct(id)) => types::class_size(id),
         Some(_) => 8,
         None => return Err(unsupported(selector, which, site)),
     };
-    // A little more than is needed: what a newer driver writes should not hurt.
+    // Spare bytes, in case a newer driver writes a larger value.
     Ok(keep.array(size.max(64))?.addr() as u64)
 }
 
-/// The attribute that C wrote at `at`.
+/// Converts the attribute that C wrote at `at`.
 ///
 /// # Errors
 ///
-/// Memory.
+/// `TypeError` for an unknown attribute, or `MemoryError`.
 pub fn attribute_out(selector: EnumId, which: u64, at: u64, site: Site) -> R<Owned> {
     let Some(value) = value_of(selector, which) else {
         return Err(unsupported(selector, which, site));
@@ -120,7 +120,7 @@ pub fn attribute_out(selector: EnumId, which: u64, at: u64, site: Site) -> R<Own
     if let Value::Struct(id) = value {
         return copy_struct(id, from.cast(), types::class_size(id));
     }
-    // SAFETY: `attribute_storage` made at least 64 bytes there.
+    // SAFETY: the caller allocated at least 64 bytes there, as `attribute_storage` does.
     let word = unsafe { from.read_unaligned() };
     match value {
         Value::Bool => cpython::from_bool(word & 0xFF != 0),
@@ -130,11 +130,11 @@ pub fn attribute_out(selector: EnumId, which: u64, at: u64, site: Site) -> R<Own
     }
 }
 
-/// An attribute that C will read: its address.
+/// Converts an attribute that C reads, and returns its address.
 ///
 /// # Errors
 ///
-/// `TypeError` for an unknown attribute or a wrong value, `OverflowError`, or memory.
+/// `TypeError` for an unknown attribute or a wrong value, `OverflowError`, or `MemoryError`.
 pub fn attribute_in(
     selector: EnumId,
     which: u64,
@@ -153,42 +153,42 @@ pub fn attribute_in(
         Value::Struct(id) => return convert::structure(obj, id, false, site),
     };
     let storage = keep.array(64)?;
-    // SAFETY: 64 bytes were just made there.
+    // SAFETY: `keep.array` just allocated 64 aligned bytes.
     unsafe { storage.cast::<u64>().write(word) };
     Ok(storage.addr() as u64)
 }
 
-/// A new struct object with a copy of what is at `from`.
+/// Makes a struct object with a copy of the struct at `from`.
 ///
 /// # Errors
 ///
-/// Memory.
+/// `MemoryError`.
 pub fn copy_struct(id: ClassId, from: *const u8, size: usize) -> R<Owned> {
     let Some((object, to)) = types::new_struct(id) else {
         return Err(Raised);
     };
     let object = Owned::take(object)?;
-    // SAFETY: both are at least the class's size.
+    // SAFETY: the object has the class's size, and the caller guarantees `size` bytes at `from`; the smaller is copied.
     unsafe { std::ptr::copy_nonoverlapping(from, to, size.min(types::class_size(id))) };
     types::sync_out(object.ptr());
     Ok(object)
 }
 
-/// `len` elements at `from` as a list.
+/// Converts `len` elements at `from` to a list.
 ///
 /// # Errors
 ///
-/// Memory.
+/// `MemoryError`.
 pub fn list_from(from: *const u8, len: usize, of: Element) -> R<Owned> {
     let size = of.size();
     cpython::list((0..len).map(|index| {
-        // SAFETY: the array has `len` elements of `size` bytes.
+        // SAFETY: the caller guarantees `len` elements of `size` bytes, and `index` is below `len`.
         let at = unsafe { from.add(index * size) };
         if let Element::Struct(id, size) = of {
             return copy_struct(id, at, size as usize);
         }
         let mut word = 0u64;
-        // SAFETY: as above; elements that are no structs have at most 8 bytes.
+        // SAFETY: as above. Elements other than structs have at most 8 bytes, the size of `word`.
         unsafe { std::ptr::copy_nonoverlapping(at, (&raw mut word).cast(), size.min(8)) };
         #[allow(clippy::cast_possible_truncation)] // the low bytes are what C stored
         match of {
@@ -199,7 +199,7 @@ pub fn list_from(from: *const u8, len: usize, of: Element) -> R<Owned> {
             Element::Handle(id, kind) => Owned::take(types::new_handle(id, low_bytes(word, kind))),
             Element::Struct(id, size) => copy_struct(id, at, size as usize),
             Element::VoidPtr => cpython::from_u64(word),
-            // SAFETY: C stored null or the address of a string.
+            // SAFETY: by the function's contract, C stored null or the address of a string.
             Element::Bytes => unsafe {
                 convert::c_string(std::ptr::with_exposed_provenance::<c_char>(address(word)))
             },
@@ -253,12 +253,12 @@ fn option_kind(selector: EnumId, which: u64) -> Option<Opt> {
     })
 }
 
-/// Option values, each as its option says, as `void **`. A log buffer is refused if it is smaller than the size
-/// given with it.
+/// Converts option values to `void **`, each according to its option. Refuses a log buffer that is smaller than the size
+/// passed with it.
 ///
 /// # Errors
 ///
-/// `TypeError`, `ValueError`, `OverflowError`, or a list is shorter than `count`.
+/// `TypeError`, `ValueError` or `OverflowError`; also if a list is shorter than `count`.
 pub fn options(
     selector: EnumId,
     options: Option<Obj<'_>>,
@@ -285,7 +285,7 @@ pub fn options(
         return Ok(0);
     }
     let array = keep.array(n * 8)?.cast::<u64>();
-    // Sizes of the log buffers given, and the sizes said to be theirs: info, error.
+    // For the info log and the error log: the size of the buffer, and the size passed with it.
     let mut rooms: [(Option<usize>, Option<u64>); 2] = [(None, None); 2];
     for index in 0..n {
         let which = convert::enumerator(options.get(index), site)?;
@@ -324,7 +324,7 @@ pub fn options(
             // The driver reads an unsigned int.
             rooms[usize::from(which == 6)].1 = Some(word & 0xFFFF_FFFF);
         }
-        // SAFETY: the array has `n` words.
+        // SAFETY: the array has `n` words, and `index` is below `n`.
         unsafe { array.add(index).write(word) };
     }
     for (have, said) in rooms {
