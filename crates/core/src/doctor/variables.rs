@@ -25,6 +25,7 @@ const OWN: &[&str] = &[
     "CUPYRITE_REQUIRE_WHEELS",
     "CUPYRITE_LINKER",
     "CUPYRITE_RUNTIME",
+    "CUPYRITE_STRICT_ABI",
     "CUPYRITE_TEST_ALL_WHEELS",
 ];
 const LIB: &str = "CUPYRITE_LIB_";
