@@ -351,8 +351,8 @@ def test_inputs_of_the_wrong_kind_are_refused(arch, shared_context):
     cases = [
         (KIND.CU_JIT_INPUT_CUBIN, compile_to(MAIN, "PTX", arch), "not a cubin"),
         (KIND.CU_JIT_INPUT_PTX, compile_to(MAIN, "CUBIN", arch, "-rdc=true"), "not PTX"),
-        (KIND.CU_JIT_INPUT_LIBRARY, b"!<arch>\nnonsense", "damaged"),
-        (KIND.CU_JIT_INPUT_FATBINARY, b"\x50\xed\x55\xba" + bytes(4), "damaged"),
+        (KIND.CU_JIT_INPUT_LIBRARY, b"!<arch>\nnonsense", "corrupted"),
+        (KIND.CU_JIT_INPUT_FATBINARY, b"\x50\xed\x55\xba" + bytes(4), "corrupted"),
         (KIND.CU_JIT_INPUT_OBJECT, b"\x7fELF\2\1\1" + bytes(57), "no device code"),
     ]
     for kind, code, says in cases:

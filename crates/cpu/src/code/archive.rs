@@ -7,7 +7,7 @@ pub(super) const MAGIC: u64 = 0x7261_3C21;
 
 /// The PTX of all members that contain device code.
 pub(super) fn content(data: CodeSource<'_>, name: &str) -> Result<Content, CodeError> {
-    let damaged = || CodeError::Invalid(format!("the library '{name}' is damaged or truncated"));
+    let damaged = || CodeError::Invalid(format!("the library '{name}' is corrupted or truncated"));
     let CodeSource::Slice(bytes) = data else {
         return Err(CodeError::Invalid(
             "the image is a static library; link it before loading it".into(),
