@@ -107,8 +107,8 @@ impl Error {
         // The driver's own message does not mention the fork.
         let log = match status {
             CUresult::CUDA_ERROR_NOT_INITIALIZED if crate::fork::is_forked_child() => {
-                "this process was is_forked_child from one that had used CUDA, which does not work then: start processes by spawn \
-                 or forkserver"
+                "this process was forked from one that had used CUDA, which CUDA does not support; start processes with spawn or \
+                 forkserver"
                     .to_owned()
             }
             _ => crate::status::driver_log(call, status),

@@ -156,13 +156,50 @@ fn undo(kind: OwnedKind, handle: usize, (epoch, former): (u32, Option<u32>)) {
     }
 }
 
-/// Notes that the program destroys or resets a context, with its streams and events.
-fn note_context(context: usize) {
+/// The kinds of handles that belong to a context.
+const OF_CONTEXT: [OwnedKind; 2] = [OwnedKind::Stream, OwnedKind::Event];
+
+/// Notes that the program destroys or resets a context, with its streams and events; [`undo_context`] takes the result.
+fn note_context(context: usize) -> [(u32, Option<u32>); 2] {
     let mut table = table();
-    for kind in [OwnedKind::Stream, OwnedKind::Event] {
+    OF_CONTEXT.map(|kind| {
         let epoch = kind.advance();
-        table.get_or_insert_with(Table::new).contexts[kind as usize].insert(context, epoch);
+        let contexts = &mut table.get_or_insert_with(Table::new).contexts[kind as usize];
+        (epoch, contexts.insert(context, epoch))
+    })
+}
+
+/// Takes a note back: the driver refused the call.
+fn undo_context(context: usize, notes: [(u32, Option<u32>); 2]) {
+    let mut table = table();
+    for (kind, (epoch, former)) in OF_CONTEXT.into_iter().zip(notes) {
+        let contexts = &mut table.get_or_insert_with(Table::new).contexts[kind as usize];
+        if contexts.get(&context) == Some(&epoch) {
+            match former {
+                Some(former) => contexts.insert(context, former),
+                None => contexts.remove(&context),
+            };
+        }
     }
+}
+
+/// Whether a status means that nothing was destroyed: the arguments or the state did not allow the call. Any other status
+/// may be that of earlier work, which the call returns after it has destroyed the object.
+fn is_refusal(status: c_int) -> bool {
+    matches!(
+        CUresult(status as _),
+        CUresult::CUDA_ERROR_INVALID_VALUE
+            | CUresult::CUDA_ERROR_NOT_INITIALIZED
+            | CUresult::CUDA_ERROR_INVALID_CONTEXT
+            | CUresult::CUDA_ERROR_INVALID_HANDLE
+            | CUresult::CUDA_ERROR_CONTEXT_IS_DESTROYED
+            | CUresult::CUDA_ERROR_NOT_PERMITTED
+            | CUresult::CUDA_ERROR_NOT_SUPPORTED
+            | CUresult::CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED
+            | CUresult::CUDA_ERROR_STREAM_CAPTURE_INVALIDATED
+            | CUresult::CUDA_ERROR_STREAM_CAPTURE_IMPLICIT
+            | CUresult::CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD
+    )
 }
 
 /// The handle of a device's primary context, if it is active.
@@ -218,7 +255,7 @@ impl Original {
         let note = note_handle(kind, handle.addr());
         // SAFETY: the caller's promise.
         let status = unsafe { self.call(handle) };
-        if status != 0 {
+        if is_refusal(status) {
             undo(kind, handle.addr(), note);
         }
         status
@@ -249,11 +286,15 @@ static CU_CTX_DESTROY: Original = Original::new();
 static CU_PRIMARY_RESET: Original = Original::new();
 static CUDA_DEVICE_RESET: Original = Original::new();
 
-// A context that the driver refuses to destroy has no live objects that this crate could name, so nothing is undone.
+// The driver refuses to destroy a primary context, whose streams and events then stay live.
 unsafe extern "C" fn cu_ctx_destroy(context: *mut c_void) -> c_int {
-    note_context(context.addr());
+    let note = note_context(context.addr());
     // SAFETY: as in `wrappers`.
-    unsafe { CU_CTX_DESTROY.call(context) }
+    let status = unsafe { CU_CTX_DESTROY.call(context) };
+    if is_refusal(status) {
+        undo_context(context.addr(), note);
+    }
+    status
 }
 
 unsafe extern "C" fn cu_primary_reset(device: CUdevice) -> c_int {
@@ -415,6 +456,27 @@ mod tests {
         assert_eq!(program_destroys(refuse, kind, 0x2000), 400);
         assert!(kind.is_destroyed(handle(0x2000), NO_CONTEXT, first));
         assert!(!kind.is_destroyed(handle(0x2000), NO_CONTEXT, second));
+    }
+
+    #[test]
+    fn a_handle_whose_destruction_returns_an_earlier_error_is_destroyed() {
+        unsafe extern "C" fn fault(_: *mut c_void) -> c_int {
+            CUresult::CUDA_ERROR_ILLEGAL_ADDRESS.0 as c_int
+        }
+        let kind = OwnedKind::Event;
+        let created = kind.epoch();
+        assert_eq!(program_destroys(fault, kind, 0x4000), 700);
+        assert!(kind.is_destroyed(handle(0x4000), NO_CONTEXT, created));
+    }
+
+    #[test]
+    fn a_context_that_is_not_destroyed_keeps_its_streams() {
+        let context: CUcontext = handle(0x5000).cast();
+        let created = OwnedKind::Stream.epoch();
+        let note = note_context(0x5000);
+        assert!(OwnedKind::Stream.is_destroyed(handle(1), context, created));
+        undo_context(0x5000, note);
+        assert!(!OwnedKind::Stream.is_destroyed(handle(1), context, created));
     }
 
     #[test]

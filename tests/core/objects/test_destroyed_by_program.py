@@ -85,6 +85,12 @@ code, kernel = load()
 '''
 
 CASES = {
+    "a refused destruction of the primary context": """
+        status, context = driver.cuCtxGetCurrent()
+        assert status == 0 and driver.cuCtxDestroy(context)[0] != 0
+        assert run(kernel) == 7
+        stream.sync()
+    """,
     "drop": """
         unload(code)
         del kernel, code
@@ -193,8 +199,9 @@ CASES = {
     "unload, then reset, then drop": """
         assert run(kernel) == 7
         unload(code)
-        assert driver.cuDevicePrimaryCtxReset(0) == (0,)
-        assert refused(lambda: launch(device.create_stream(), config, kernel, 0))
+        reset()
+        fresh = device.create_stream()
+        assert refused(lambda: launch(fresh, config, kernel, 0))
         del kernel, code
         gc.collect()
     """,
