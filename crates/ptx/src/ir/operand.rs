@@ -41,8 +41,9 @@ pub enum Operand {
     Proto(ProtoId),
     /// `_`.
     Sink,
-    /// The label of a `.branchtargets` (in `brx.idx`, index into [`Body::branch_targets`]) or of a `.calltargets` list
-    /// (in `call`, index into [`Body::call_targets`]).
+    /// The label of a `.branchtargets` list (in `brx.idx`, an index into
+    /// [`Body::branch_targets`](crate::ir::Body::branch_targets)) or of a `.calltargets` list (in `call`, an index into
+    /// [`Body::call_targets`](crate::ir::Body::call_targets)).
     Targets(u32),
     /// `[tex, {coords}]` of texture and surface instructions: the operands inside the brackets.
     TexAddr(Vec<Operand>),
