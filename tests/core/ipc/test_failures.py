@@ -434,7 +434,8 @@ def _through_manager(pipe, shared):
 def test_pools_of_processes(stream, mr, method):
     buffers = [filled(mr, stream, 10 * i) for i in range(4)]
     with multiprocessing.get_context(method).Pool(2) as workers:
-        answers = workers.map_async(_add_one, buffers * 2, chunksize=1).get(LIMIT)
+        # Two maps: within one, both workers could add to the same buffer at once.
+        answers = [answer for _ in range(2) for answer in workers.map_async(_add_one, buffers, chunksize=1).get(LIMIT)]
         assert all((known, mapped) == (mr.uuid, True) and pid != os.getpid() for known, mapped, pid in answers)
         workers.close()
         workers.join()
