@@ -14,7 +14,7 @@ def compiler():
 
 
 def compile_c(*words, optimize="-O2"):
-    """Runs the C compiler; ends the program with a message where there is none."""
+    """Runs the C compiler; exits with a message if none is installed."""
     cc = compiler()
     if cc is None:
         sys.exit("a C compiler is needed (cc, gcc or clang on PATH, or CC)")

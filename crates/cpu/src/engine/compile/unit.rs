@@ -1,4 +1,4 @@
-//! What the stages of the compiler exchange: a module with its variables placed, and one function on its way to code.
+//! The data that compiler stages exchange: a module with its variables placed, and one function being compiled.
 
 use std::collections::HashMap;
 use std::sync::Arc;

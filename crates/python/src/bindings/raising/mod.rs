@@ -274,7 +274,7 @@ impl Call {
         let len = usize::try_from(len).map_err(|_| errors::no_memory())?;
         Ok(match kind {
             Out::Str(_) => {
-                // One byte more than C is told: the text ends with a nul whatever C writes.
+                // One byte more than C gets: the text stays NUL-terminated whatever C writes.
                 let bytes = len.checked_add(1).ok_or_else(errors::no_memory)?;
                 let at = self.frame.keep.array(bytes)?;
                 if len == 0 { 0 } else { at.addr() as u64 }
