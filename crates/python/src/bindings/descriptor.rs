@@ -9,6 +9,7 @@ use std::ffi::c_void;
 
 use cupyrite_sys::loader::CudaLibrary;
 
+pub use crate::types::table::Slice;
 use crate::types::{ClassId, EnumId};
 
 /// Calls `symbol` with the words at the pointer, each converted to its type in the C signature (a by-value struct is a
@@ -416,29 +417,6 @@ pub enum Out {
     Pod(ClassId),
     /// A new array of structs.
     Pods(ClassId, Len),
-}
-
-/// Element type of an array of integers, with its buffer format.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Slice {
-    /// `unsigned int`, format `I`.
-    U32,
-    /// `unsigned long long`, format `Q`.
-    U64,
-    /// `unsigned long`, format `L`.
-    Ulong,
-    /// An address or foreign handle, format `q`.
-    Address,
-}
-
-impl Slice {
-    /// Size in bytes.
-    pub const fn size(self) -> usize {
-        match self {
-            Slice::U32 => 4,
-            Slice::U64 | Slice::Ulong | Slice::Address => 8,
-        }
-    }
 }
 
 /// A number of elements.

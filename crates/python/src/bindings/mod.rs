@@ -2,13 +2,33 @@
 //!
 //! Each function is a row of a table in `generated/` ([`descriptor`]). [`function`] is its Python object; [`call`] contains
 //! the routes of a call. [`raising`] serves functions that raise for a bad status; [`custom`] has code for single functions.
+//! [`lazy_module`] fills the Python modules with functions, exceptions and the types of [`crate::types`], which does not
+//! depend on this module.
 
 pub mod call;
 pub mod custom;
 pub mod descriptor;
 pub mod errors;
+pub mod exceptions;
 pub mod function;
 pub mod kernel_arguments;
+pub mod kernel_params;
+pub mod lazy_module;
 pub mod parameter_arena;
 pub mod raising;
 pub mod symbols;
+
+use pyo3::prelude::*;
+
+/// Adds `lazy_module` and `fast_enum`, which the Python packages call, to the native module.
+///
+/// # Errors
+///
+/// Any exception raised while adding them.
+pub fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    // SAFETY: `module` is the live native module, and `Bound` proves that the GIL is held.
+    match unsafe { lazy_module::init(module.as_ptr()) } {
+        0 => Ok(()),
+        _ => Err(PyErr::fetch(module.py())),
+    }
+}

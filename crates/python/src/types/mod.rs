@@ -1,8 +1,9 @@
-//! Python types of the bindings: enums, handle classes, struct classes and the lazy modules that contain them.
+//! Python types of the bindings: enums, handle classes and struct classes.
 //!
 //! This module implements Python *types* and their instances, driven by the tables in `generated/*_types.rs`. Calling
-//! functions belongs in `crate::bindings::call::general`, converting their arguments in
-//! `crate::bindings::call::convert`.
+//! functions and converting their arguments belongs in `bindings`, which depends on this module; nothing here depends on
+//! `bindings`. The Python types refer to each other in circles (a struct's attribute is a handle, which is created on
+//! demand), so [`registry`] creates them through functions that [`init`] registers.
 //!
 //! The functions below are the interface to the call engine. Callers hold the GIL and pass live objects; a caller that
 //! gets a pointer from C establishes this itself. On failure the functions set a Python exception. They do not panic.
@@ -10,10 +11,8 @@
 pub mod convert;
 pub mod enums;
 pub mod errors;
-pub mod exceptions;
 pub mod handles;
 pub mod memory;
-pub mod module;
 pub mod numpy;
 pub mod object;
 pub mod pods;
@@ -22,31 +21,40 @@ pub mod slices;
 pub mod structs;
 pub mod table;
 
-use std::ffi::c_void;
-
 use pyo3::ffi;
-use pyo3::prelude::*;
 
 pub use crate::types::memory::{read, readable};
 use crate::types::object::Instance;
 use crate::types::pods::fields;
 use crate::types::pods::pointers;
+use crate::types::registry::Makers;
 #[allow(unused_imports)] // used by `crate::bindings`
 pub use crate::types::slices::{new_array, new_slice};
+use crate::types::structs::fields::PackKernelParams;
 use crate::types::structs::lists;
 use crate::types::table::Kind;
 pub use crate::types::table::{ClassId, EnumId};
 
-/// Adds `lazy_module` and `fast_enum`, which the Python packages call, to the native module.
-///
-/// # Errors
-///
-/// Any exception raised while adding them.
-pub fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    // SAFETY: `module` is the live native module, and `Bound` proves that the GIL is held.
-    match unsafe { module::init(module.as_ptr()) } {
-        0 => Ok(()),
-        _ => Err(PyErr::fetch(module.py())),
+/// Registers the functions that modules of lower layers call in higher ones. `pack_kernel_params` packs the values of
+/// `kernelParams` attributes.
+pub fn init(pack_kernel_params: PackKernelParams) {
+    registry::set_makers(Makers {
+        class: make_class,
+        enumeration: enums::make,
+    });
+    structs::fields::set_packer(pack_kernel_params);
+}
+
+/// Creates the Python type of a class; null with an exception.
+unsafe fn make_class(id: ClassId) -> *mut ffi::PyTypeObject {
+    // SAFETY: the registry calls this with the GIL held.
+    unsafe {
+        match table::class(id).1.kind {
+            Kind::Record => structs::make_type(id),
+            Kind::Marker => structs::make_marker(id),
+            Kind::Pod => pods::make_type(id),
+            _ => handles::make_type(id),
+        }
     }
 }
 
@@ -370,49 +378,5 @@ pub fn sizeof(obj: *mut ffi::PyObject) -> Option<u64> {
             &format!("sizeof(): unknown type: {}", errors::to_string(obj)),
         );
         None
-    }
-}
-
-/// The address stored in a `kernelParams` attribute, and the object that owns the memory there; None with an exception.
-///
-/// # Safety
-/// `value` is a live object and the GIL is held.
-unsafe fn kernel_params(
-    value: *mut ffi::PyObject,
-    site: &convert::Site,
-) -> Option<(u64, *mut ffi::PyObject)> {
-    unsafe extern "C" fn drop_packed(capsule: *mut ffi::PyObject) {
-        // SAFETY: `kernel_params` stored a `Packed` from `Box::into_raw` in the capsule under this name.
-        unsafe {
-            let at = ffi::PyCapsule_GetPointer(capsule, NAME.as_ptr());
-            if !at.is_null() {
-                drop(Box::from_raw(
-                    at.cast::<crate::bindings::kernel_arguments::Packed>(),
-                ));
-            }
-        }
-    }
-    const NAME: &std::ffi::CStr = c"cupyrite kernel parameters";
-    // SAFETY: as promised by the caller.
-    unsafe {
-        if ffi::PyFloat_Check(value) != 0 {
-            site.wrong("an address, a buffer or (values, types)", value);
-            return None;
-        }
-        let obj = crate::cpython::Obj::new(value);
-        let at = crate::bindings::errors::Site {
-            func: "CUDA_KERNEL_NODE_PARAMS",
-            param: site.attr,
-        };
-        let packed = Box::into_raw(Box::new(
-            crate::bindings::kernel_arguments::Packed::new(obj, at).ok()?,
-        ));
-        let address = (*packed).address();
-        let capsule = ffi::PyCapsule_New(packed.cast::<c_void>(), NAME.as_ptr(), Some(drop_packed));
-        if capsule.is_null() {
-            drop(Box::from_raw(packed));
-            return None;
-        }
-        Some((address, capsule))
     }
 }

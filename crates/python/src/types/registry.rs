@@ -1,19 +1,69 @@
 //! Maps between class ids and Python types, in both directions. Types are created on first use and are immortal.
+//!
+//! The modules that create types need the types of other classes, so they depend on this module; it calls them through
+//! [`Makers`].
 
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicPtr, Ordering};
+use std::sync::{Mutex, OnceLock};
 
 use pyo3::ffi;
 
 use crate::cpython::pointer_map::PointerMap;
 use crate::generated::ids::{CLASS_COUNT, ENUM_COUNT};
-use crate::types::table;
-use crate::types::table::{ClassId, EnumId, Kind};
-use crate::types::{enums, handles, pods, structs};
+use crate::types::errors::{ExceptionKind, raise};
+use crate::types::table::{ClassId, EnumId};
+
+/// A created enum. Its class and members live as long as the process.
+pub struct Made {
+    /// The Python class.
+    pub class: *mut ffi::PyObject,
+    /// Values and members, sorted by value.
+    pub members: Vec<(i64, *mut ffi::PyObject)>,
+}
+
+impl Made {
+    /// The member with this value, borrowed; null if none has it.
+    #[inline]
+    pub fn member(&self, value: i64) -> *mut ffi::PyObject {
+        // Most enums count from 0 or 1 without gaps.
+        if let Some((v, m)) = self.members.get(value as usize)
+            && *v == value
+        {
+            return *m;
+        }
+        match self.members.binary_search_by_key(&value, |m| m.0) {
+            Ok(i) => self.members[i].1,
+            Err(_) => std::ptr::null_mut(),
+        }
+    }
+}
+
+/// Functions that create types. The GIL is held during their calls.
+pub struct Makers {
+    /// The Python type of a class: a new reference, or null with an exception.
+    pub class: unsafe fn(ClassId) -> *mut ffi::PyTypeObject,
+    /// The Python class and members of an enum; `None` with an exception.
+    pub enumeration: unsafe fn(EnumId) -> Option<Made>,
+}
+
+static MAKERS: OnceLock<Makers> = OnceLock::new();
+
+/// Registers the functions that create types. The first ones win.
+pub fn set_makers(makers: Makers) {
+    let _ = MAKERS.set(makers);
+}
+
+fn makers() -> Option<&'static Makers> {
+    let makers = MAKERS.get();
+    if makers.is_none() {
+        raise(ExceptionKind::System, "the types are not initialised");
+    }
+    makers
+}
 
 static TYPES: [AtomicPtr<ffi::PyTypeObject>; CLASS_COUNT] =
     [const { AtomicPtr::new(std::ptr::null_mut()) }; CLASS_COUNT];
-static ENUMS: [AtomicPtr<enums::Made>; ENUM_COUNT] =
+static ENUMS: [AtomicPtr<Made>; ENUM_COUNT] =
     [const { AtomicPtr::new(std::ptr::null_mut()) }; ENUM_COUNT];
 
 /// Slots of the open-addressed map from type to class id, which is at most half full.
@@ -96,15 +146,11 @@ pub unsafe fn type_of(id: ClassId) -> *mut ffi::PyTypeObject {
 
 #[cold]
 unsafe fn make(id: ClassId) -> *mut ffi::PyTypeObject {
-    // SAFETY: the caller holds the GIL.
-    let ty = unsafe {
-        match table::class(id).1.kind {
-            Kind::Record => structs::make_type(id),
-            Kind::Marker => structs::make_marker(id),
-            Kind::Pod => pods::make_type(id),
-            _ => handles::make_type(id),
-        }
+    let Some(makers) = makers() else {
+        return std::ptr::null_mut();
     };
+    // SAFETY: the caller holds the GIL.
+    let ty = unsafe { (makers.class)(id) };
     if ty.is_null() {
         return ty;
     }
@@ -126,14 +172,14 @@ unsafe fn make(id: ClassId) -> *mut ffi::PyTypeObject {
 /// # Safety
 /// The GIL is held.
 #[inline]
-pub unsafe fn enum_of(id: EnumId) -> Option<&'static enums::Made> {
+pub unsafe fn enum_of(id: EnumId) -> Option<&'static Made> {
     let known = ENUMS[id.0 as usize].load(Ordering::Acquire);
     if !known.is_null() {
         // SAFETY: published enums are leaked, so the reference stays valid.
         return Some(unsafe { &*known });
     }
     // SAFETY: the caller holds the GIL.
-    let made = Box::into_raw(Box::new(unsafe { enums::make(id)? }));
+    let made = Box::into_raw(Box::new(unsafe { (makers()?.enumeration)(id)? }));
     match ENUMS[id.0 as usize].compare_exchange(
         std::ptr::null_mut(),
         made,

@@ -9,7 +9,6 @@ use std::sync::atomic::{AtomicPtr, Ordering};
 
 use pyo3::ffi;
 
-use crate::bindings::descriptor::Slice;
 use crate::cpython;
 use crate::cpython::Owned;
 use crate::types::convert;
@@ -17,7 +16,7 @@ use crate::types::convert::Site;
 use crate::types::errors::{ExceptionKind, guard_or, raise, type_name};
 use crate::types::object::slot;
 use crate::types::structs::fields::to_int;
-use crate::types::table::Prim;
+use crate::types::table::{Prim, Slice};
 
 fn prim(format: Slice) -> Prim {
     match format {

@@ -82,6 +82,29 @@ impl Prim {
     }
 }
 
+/// Element type of an array of integers, with its buffer format.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Slice {
+    /// `unsigned int`, format `I`.
+    U32,
+    /// `unsigned long long`, format `Q`.
+    U64,
+    /// `unsigned long`, format `L`.
+    Ulong,
+    /// An address or foreign handle, format `q`.
+    Address,
+}
+
+impl Slice {
+    /// Size in bytes.
+    pub const fn size(self) -> usize {
+        match self {
+            Slice::U32 => 4,
+            Slice::U64 | Slice::Ulong | Slice::Address => 8,
+        }
+    }
+}
+
 /// One element of an array or list attribute.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[allow(dead_code)] // the headers determine which variants occur

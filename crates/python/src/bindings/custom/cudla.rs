@@ -6,12 +6,12 @@ use crate::bindings::custom::nvml::required;
 use crate::bindings::descriptor::{Int, Special};
 use crate::bindings::errors;
 use crate::bindings::errors::ExceptionKind;
+use crate::bindings::exceptions;
 use crate::bindings::raising;
 use crate::cpython;
 use crate::cpython::{Owned, R, Raised};
 use crate::generated::ids::class::cudla as class;
 use crate::types;
-use crate::types::exceptions;
 
 /// Calls a function that this module implements; `None` for all others.
 ///

@@ -9,13 +9,14 @@ use crate::bindings::call::general::{Arguments, address};
 use crate::bindings::descriptor::{Conv, Function, Int, Slice, Special};
 use crate::bindings::errors;
 use crate::bindings::errors::{ExceptionKind, Site};
+use crate::bindings::exceptions;
 use crate::bindings::raising;
 use crate::bindings::raising::TOO_SMALL;
 use crate::cpython;
 use crate::cpython::{Buffer, Obj, Owned, R, Raised};
 use crate::generated::ids::class::nvml as class;
 use crate::types;
-use crate::types::{ClassId, exceptions};
+use crate::types::ClassId;
 
 /// Calls a function that this module implements; `None` for all others.
 ///

@@ -8,11 +8,11 @@ use crate::bindings::call::general::address;
 use crate::bindings::descriptor::{Function, HandleKind, MAX_WORDS};
 use crate::bindings::errors;
 use crate::bindings::errors::ExceptionKind;
+use crate::bindings::exceptions;
 use crate::bindings::raising::exit_guard;
 use crate::bindings::{function, symbols};
 use crate::cpython;
 use crate::cpython::{R, Raised};
-use crate::types::exceptions;
 
 /// The exception for a handle that is not alive: the one that the library defines for a null handle.
 #[cold]

@@ -26,6 +26,7 @@ use crate::bindings::descriptor::{
 };
 use crate::bindings::errors;
 use crate::bindings::errors::ExceptionKind;
+use crate::bindings::exceptions;
 pub use crate::bindings::raising::entry_points::{
     by_words, call_named, dead, error_string, status_of,
 };
@@ -34,7 +35,6 @@ use crate::bindings::symbols;
 use crate::cpython;
 use crate::cpython::{Obj, Owned, R, Raised};
 use crate::types;
-use crate::types::exceptions;
 
 /// `NVML_ERROR_INSUFFICIENT_SIZE`. Only NVML has calls that query a size first.
 pub const TOO_SMALL: i64 = 7;

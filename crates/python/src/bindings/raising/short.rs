@@ -8,10 +8,10 @@ use crate::bindings::call::convert;
 use crate::bindings::call::general::{Arguments, invoke_at};
 use crate::bindings::custom::nvml;
 use crate::bindings::descriptor::{Conv, MAX_WORDS, PLAIN_RESULTS, Word};
+use crate::bindings::exceptions;
 use crate::bindings::raising::{answer, dead, entry_points, exit_guard, live_handles, word_result};
 use crate::bindings::symbols;
 use crate::cpython::{Owned, R};
-use crate::types::exceptions;
 
 /// Calls a function whose arguments and results are one word each.
 ///

@@ -10,33 +10,10 @@ use pyo3::ffi;
 
 pub use crate::types::enums::fast_enum::{base, metaclass};
 use crate::types::errors::{ExceptionKind, raise};
+use crate::types::registry;
+use crate::types::registry::Made;
 use crate::types::table;
 use crate::types::table::{Enum, EnumBase, EnumId, Library};
-
-/// A created enum. Its class and members live as long as the process.
-pub struct Made {
-    /// The Python class.
-    pub class: *mut ffi::PyObject,
-    /// Values and members, sorted by value.
-    members: Vec<(i64, *mut ffi::PyObject)>,
-}
-
-impl Made {
-    /// The member with this value, borrowed; null if none has it.
-    #[inline]
-    pub fn member(&self, value: i64) -> *mut ffi::PyObject {
-        // Most enums count from 0 or 1 without gaps.
-        if let Some((v, m)) = self.members.get(value as usize)
-            && *v == value
-        {
-            return *m;
-        }
-        match self.members.binary_search_by_key(&value, |m| m.0) {
-            Ok(i) => self.members[i].1,
-            Err(_) => null_mut(),
-        }
-    }
-}
 
 /// The member for a stored value: a new reference, or null with the `ValueError` that calling the enum would raise. Tries
 /// the value as signed, then as unsigned.
@@ -46,7 +23,7 @@ impl Made {
 pub unsafe fn read(id: EnumId, raw: u32) -> *mut ffi::PyObject {
     // SAFETY: the caller holds the GIL; members live as long as the process.
     unsafe {
-        let Some(made) = crate::types::registry::enum_of(id) else {
+        let Some(made) = registry::enum_of(id) else {
             return null_mut();
         };
         for value in [i64::from(raw as i32), i64::from(raw)] {

@@ -3,7 +3,6 @@
 
 use pyo3::ffi;
 
-use crate::bindings::descriptor::Slice;
 use crate::cpython;
 use crate::cpython::{Obj, Owned, R, Raised};
 use crate::types::convert::Site;
@@ -19,7 +18,7 @@ use crate::types::pods::{Pod, peek, poke};
 use crate::types::structs::list_storage;
 use crate::types::structs::list_storage::Storage;
 use crate::types::table;
-use crate::types::table::{ARRAY, ClassId, Count, Elem, Field, FieldKind, Prim};
+use crate::types::table::{ARRAY, ClassId, Count, Elem, Field, FieldKind, Prim, Slice};
 use crate::types::{memory, slices};
 
 /// Maximum size in bytes of a foreign array that is read.

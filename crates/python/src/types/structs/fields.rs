@@ -2,12 +2,14 @@
 
 use std::ffi::{c_int, c_void};
 use std::ptr::null_mut;
+use std::sync::OnceLock;
 
 use pyo3::ffi;
 
+use crate::cpython::{Obj, Owned, R};
 use crate::types::convert;
 use crate::types::convert::Site;
-use crate::types::errors::{ExceptionKind, guard_or};
+use crate::types::errors::{ExceptionKind, guard_or, raise};
 use crate::types::object;
 use crate::types::object::Instance;
 use crate::types::structs::lists;
@@ -205,7 +207,7 @@ pub unsafe fn get(obj: *mut Instance, field: &'static Field) -> *mut ffi::PyObje
 /// Raises for field kinds that the tables only use in `Kind::Pod` classes.
 fn misplaced(field: &Field) -> *mut ffi::PyObject {
     let text = format!("{:?} is no kind of a record's attribute", field.kind);
-    crate::types::errors::raise(ExceptionKind::Runtime, &text);
+    raise(ExceptionKind::Runtime, &text);
     null_mut()
 }
 
@@ -377,8 +379,8 @@ pub unsafe fn set(
                 point(obj, offset, at, held)
             }
             FieldKind::KernelParams => {
-                let (at, held) = crate::types::kernel_params(value, site)?;
-                point(obj, offset, at, held)
+                let (at, held) = kernel_params(value, site)?;
+                point(obj, offset, at, held.into_ptr())
             }
             FieldKind::CString => set_text(obj, offset, value, site),
             _ => {
@@ -386,6 +388,32 @@ pub unsafe fn set(
                 None
             }
         }
+    }
+}
+
+/// Packs the value of the attribute `name` for `cuLaunchKernel`: the address to store, and the object that owns the
+/// memory there.
+pub type PackKernelParams = fn(value: Obj<'_>, name: &'static str) -> R<(u64, Owned)>;
+
+static PACKER: OnceLock<PackKernelParams> = OnceLock::new();
+
+/// Registers the packer of kernel arguments, which belongs to a higher layer. The first one wins.
+pub fn set_packer(pack: PackKernelParams) {
+    let _ = PACKER.set(pack);
+}
+
+unsafe fn kernel_params(value: *mut ffi::PyObject, site: &Site) -> Option<(u64, Owned)> {
+    // SAFETY: callers pass a live object and hold the GIL.
+    unsafe {
+        if ffi::PyFloat_Check(value) != 0 {
+            site.wrong("an address, a buffer or (values, types)", value);
+            return None;
+        }
+        let Some(pack) = PACKER.get() else {
+            raise(ExceptionKind::System, "no packer of kernel parameters");
+            return None;
+        };
+        pack(Obj::new(value), site.attr).ok()
     }
 }
 

@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicPtr, Ordering};
 
 use pyo3::ffi;
 
+use crate::bindings::{exceptions, function};
 use crate::cpython;
 use crate::cpython::Owned;
 use crate::types::errors::{ExceptionKind, guard_or, raise, utf8};
@@ -17,7 +18,7 @@ use crate::types::handles::c_string;
 use crate::types::object::slot;
 use crate::types::pods::answer;
 use crate::types::table::{ClassId, EnumId, LIBRARIES, Library};
-use crate::types::{enums, exceptions, numpy, registry};
+use crate::types::{enums, numpy, registry};
 
 struct Defs<T>(T);
 // SAFETY: the tables are immutable after initialisation.
@@ -256,9 +257,7 @@ fn names(lib: &'static Library) -> impl Iterator<Item = &'static str> {
 
 /// Every name of a library's module, except `__all__` and `_FastEnum`.
 fn all_names(lib: &'static Library) -> impl Iterator<Item = &'static str> {
-    let functions = crate::bindings::function::all(lib.loader)
-        .iter()
-        .map(|f| f.name);
+    let functions = function::all(lib.loader).iter().map(|f| f.name);
     let exceptions = lib.errors.map_or(&[] as &[_], |e| e.index);
     lib.class_index
         .iter()
@@ -314,7 +313,7 @@ unsafe fn make(lib: &'static Library, name: &str) -> *mut ffi::PyObject {
             ffi::Py_INCREF(base);
             return base;
         }
-        match crate::bindings::function::get(lib.loader, name) {
+        match function::get(lib.loader, name) {
             Some(Ok(function)) => function.into_ptr(),
             _ => null_mut(),
         }

@@ -10,13 +10,14 @@ use std::sync::atomic::{AtomicPtr, Ordering};
 use cupyrite_sys::loader;
 use pyo3::ffi;
 
+use crate::bindings::custom::cufile;
 use crate::bindings::errors;
 use crate::bindings::errors::ExceptionKind;
 use crate::bindings::raising;
 use crate::cpython;
 use crate::cpython::{Obj, Owned, R, Raised};
 use crate::types::table;
-use crate::types::table::{ErrorText, Errors, LIBRARIES, Library};
+use crate::types::table::{EnumId, ErrorText, Errors, LIBRARIES, Library};
 
 type Classes = Box<[AtomicPtr<ffi::PyObject>]>;
 
@@ -288,7 +289,7 @@ fn number(obj: Obj<'_>) -> Option<i64> {
 }
 
 /// The name of the first member with this value in an enum's table.
-fn member(id: crate::types::EnumId, value: i64) -> Option<&'static str> {
+fn member(id: EnumId, value: i64) -> Option<&'static str> {
     let members = table::enumeration(id).1.members;
     members
         .iter()
@@ -297,7 +298,7 @@ fn member(id: crate::types::EnumId, value: i64) -> Option<&'static str> {
 }
 
 /// Formats a status as `NAME (number)`. Raises `ValueError` for an unknown status.
-fn named(id: crate::types::EnumId, obj: Obj<'_>) -> R<String> {
+fn named(id: EnumId, obj: Obj<'_>) -> R<String> {
     if let Some(value) = number(obj)
         && let Some(name) = member(id, value)
     {
@@ -308,7 +309,7 @@ fn named(id: crate::types::EnumId, obj: Obj<'_>) -> R<String> {
     let message = format!(
         "{} is not a valid {}",
         text.obj().text().unwrap_or_default(),
-        crate::types::enum_name(id)
+        table::enumeration(id).1.name
     );
     Err(errors::raise(ExceptionKind::Value, &message))
 }
@@ -345,7 +346,7 @@ fn text(
         }
         ErrorText::CuFile => {
             let mut text = named(errors.status, status)?;
-            let words = number(status).map_or("", crate::bindings::custom::cufile::words);
+            let words = number(status).map_or("", cufile::words);
             if !words.is_empty() {
                 text.push_str(": ");
                 text.push_str(words);
@@ -360,7 +361,7 @@ fn text(
 }
 
 /// The id of `CUresult`.
-fn driver_status() -> Option<crate::types::EnumId> {
+fn driver_status() -> Option<EnumId> {
     let driver = library(loader::CudaLibrary::Driver)?;
     let at = driver
         .enums
@@ -368,7 +369,7 @@ fn driver_status() -> Option<crate::types::EnumId> {
         .ok()?;
     u16::try_from(at)
         .ok()
-        .map(|at| crate::types::EnumId(driver.first_enum + at))
+        .map(|at| EnumId(driver.first_enum + at))
 }
 
 // ---------------------------------------------------------------------------------------------------------
