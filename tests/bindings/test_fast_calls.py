@@ -1,4 +1,4 @@
-"""Calls that programs make in loops, which take the fast path: first and later calls, positional and keyword arguments,
+"""Calls that programs make in loops, which take the fast route: first and later calls, positional and keyword arguments,
 every accepted and every refused type, results that do not repeat.
 """
 
@@ -43,7 +43,7 @@ def test_sizes_use_all_bits():
 
 
 def test_int_subclasses_give_the_same_results():
-    """Bools, subclasses of int and objects with __index__ take the slow path."""
+    """Bools, subclasses of int and objects with __index__ take the general route."""
 
     class Number(int):
         pass

@@ -125,7 +125,7 @@ def test_pointer_of_an_argument_is_read_once(kernels, out):
 
     knows = Knows()
     knows.memory = C.c_longlong(0x1234)
-    # A NumPy number as the grid takes the slow path, plain ints do not.
+    # A NumPy number as the grid takes the general route, plain ints do not.
     for count, one in enumerate((1, np.uint32(1)), 1):
         result = driver.cuLaunchKernel(kernels["one"], one, 1, 1, 1, 1, 1, 0, 0, ((out, knows), (None, None)), 0)
         assert result == (driver.CUresult.CUDA_SUCCESS,)

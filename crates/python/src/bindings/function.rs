@@ -11,8 +11,7 @@ use std::sync::atomic::AtomicPtr;
 use cupyrite_sys::loader::CudaLibrary;
 use pyo3::ffi;
 
-use crate::bindings::call::fast;
-use crate::bindings::call::fast::Plan;
+use crate::bindings::call::fast::FastRoute;
 use crate::bindings::call::general;
 use crate::bindings::descriptor::Function;
 use crate::cpython;
@@ -25,7 +24,7 @@ use crate::generated::{
 use crate::types::table::LIBRARIES;
 
 /// A vectorcall function: callable, arguments, their number and flag, keyword names.
-pub type VectorCall = unsafe extern "C" fn(
+type VectorCall = unsafe extern "C" fn(
     *mut ffi::PyObject,
     *const *mut ffi::PyObject,
     usize,
@@ -39,7 +38,7 @@ struct FunctionObject {
     vectorcall: VectorCall,
     weakrefs: *mut ffi::PyObject,
     function: &'static Function,
-    plan: Plan,
+    fast: FastRoute,
 }
 
 const _: () = crate::bindings::descriptor::verify(driver_functions::FUNCTIONS);
@@ -119,12 +118,10 @@ fn make(function: &'static Function) -> R<Owned> {
     unsafe {
         let object = Owned::take(ffi::PyType_GenericAlloc(ty, 0))?;
         let fields = object.ptr().cast::<FunctionObject>();
-        let plan = Plan::new(function);
-        let call = fast::vectorcall_of(&plan).unwrap_or(vectorcall);
-        (&raw mut (*fields).vectorcall).write(call);
+        (&raw mut (*fields).vectorcall).write(vectorcall);
         (&raw mut (*fields).weakrefs).write(std::ptr::null_mut());
         (&raw mut (*fields).function).write(function);
-        (&raw mut (*fields).plan).write(plan);
+        (&raw mut (*fields).fast).write(FastRoute::new(function));
         Ok(object)
     }
 }
@@ -135,28 +132,17 @@ fn make(function: &'static Function) -> R<Owned> {
 ///
 /// `object` is a live function object.
 #[inline(always)]
-pub unsafe fn function_of(object: *mut ffi::PyObject) -> &'static Function {
+unsafe fn function_of(object: *mut ffi::PyObject) -> &'static Function {
     // SAFETY: the caller passes an instance; Python can neither create instances nor derive from the type.
     unsafe { (*object.cast::<FunctionObject>()).function }
 }
 
-/// The plan of a function object.
-///
-/// # Safety
-///
-/// As [`function_of`].
-#[inline(always)]
-pub unsafe fn plan_of(object: *mut ffi::PyObject) -> *mut Plan {
-    // SAFETY: the caller passes an instance.
-    unsafe { &raw mut (*object.cast::<FunctionObject>()).plan }
-}
-
-/// The vectorcall of functions without a compiled plan, and the fallback of those with one.
+/// The vectorcall of all functions: the fast route if it serves the call, else the general route.
 ///
 /// # Safety
 ///
 /// Called according to the vectorcall protocol, with a function object.
-pub unsafe extern "C" fn vectorcall(
+unsafe extern "C" fn vectorcall(
     callable: *mut ffi::PyObject,
     args: *const *mut ffi::PyObject,
     nargsf: usize,
@@ -168,8 +154,8 @@ pub unsafe extern "C" fn vectorcall(
         // SAFETY: the vectorcall protocol passes an instance and `nargs` live arguments, on an attached thread; function
         // objects are never freed.
         let answer = unsafe {
-            let plan = &raw mut (*callable.cast::<FunctionObject>()).plan;
-            Plan::call(plan, function_of(callable), args, nargs)
+            let fast = &raw mut (*callable.cast::<FunctionObject>()).fast;
+            FastRoute::call(fast, function_of(callable), args, nargs)
         };
         match answer {
             Some(Ok(value)) => return value.into_ptr(),
@@ -189,14 +175,7 @@ unsafe fn general(
     kwnames: *mut ffi::PyObject,
 ) -> *mut ffi::PyObject {
     // SAFETY: as promised by the caller; function objects are never freed.
-    guard(|| unsafe {
-        let f = function_of(callable);
-        let plan = &raw mut (*callable.cast::<FunctionObject>()).plan;
-        match Plan::launch(plan, f, args, nargs, kwnames) {
-            Some(answer) => answer,
-            None => general::vectorcall(f, args, nargs, kwnames),
-        }
-    })
+    guard(|| unsafe { general::vectorcall(function_of(callable), args, nargs, kwnames) })
 }
 
 /// `tp_call`, for callers that pass a tuple and a dict.

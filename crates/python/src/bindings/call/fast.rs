@@ -1,9 +1,9 @@
-//! Fast path: calls whose arguments are exact integers, handles of this package and enum members.
+//! Fast route: calls whose arguments are exact integers, handles of this package, enum members and kernel arguments.
 //!
-//! Nearly every call in a hot loop is of this kind. A [`Plan`] is built once, when the function object is created, and is
-//! stored in the object, next to the pointer that the interpreter has just read. The descriptor, in contrast, spans a dozen
-//! cache lines, which a long driver call evicts. The fast path rejects calls that the plan does not cover (keywords,
-//! defaults, foreign objects, values that do not fit) before it has any side effect; they take the general route.
+//! Nearly every call in a hot loop is of this kind. A [`FastRoute`] is built once, when the function object is created, and
+//! is stored in the object, next to the pointer that the interpreter has just read. The descriptor, in contrast, spans a
+//! dozen cache lines, which a long driver call evicts. The fast route rejects all other calls (keywords, defaults, foreign
+//! objects, values that do not fit) before it has any side effect; they take the general route.
 
 use std::ffi::c_void;
 use std::mem::MaybeUninit;
@@ -11,28 +11,27 @@ use std::sync::atomic::{AtomicPtr, Ordering};
 
 use cupyrite_sys::loader::{self, Backend, CudaLibrary};
 use pyo3::ffi;
-pub use specialized::of as vectorcall_of;
 
 use crate::bindings::call::convert::Keep;
 use crate::bindings::call::general;
-use crate::bindings::call::specialized;
 use crate::bindings::descriptor::{Conv, Function, Int, Out, PLAIN_RESULTS, Special, Thunk, Word};
 use crate::bindings::errors::Site;
 use crate::bindings::kernel_arguments::Packer;
 use crate::bindings::symbols;
 use crate::cpython;
+use crate::cpython::errors::guard_or;
 use crate::cpython::internals::reference_count;
-use crate::cpython::{Obj, Owned, R};
+use crate::cpython::{Obj, Owned, R, Raised};
 use crate::types;
 use crate::types::{ClassId, EnumId};
 
-/// Largest number of C parameters on the fast path.
+/// Largest number of C parameters on the fast route.
 const WORDS: usize = 11;
 
 /// Source of a C argument.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
-pub(super) enum WordSource {
+enum WordSource {
     /// Zero.
     Nothing,
     /// The address of the result with this index.
@@ -54,17 +53,17 @@ pub(super) enum WordSource {
 
 /// One C argument.
 #[derive(Clone, Copy)]
-pub(super) struct Step {
-    pub(super) from: WordSource,
+struct Step {
+    from: WordSource,
     /// Index of the Python argument or of the result.
-    pub(super) index: u8,
+    index: u8,
     /// The handle's class, the enum, or the integer's number of bits.
-    pub(super) id: u16,
+    id: u16,
 }
 
 /// Results after the status.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Answer {
+enum Answer {
     Nothing,
     /// One handle of 64 bits.
     Handle(ClassId),
@@ -74,43 +73,43 @@ pub(super) enum Answer {
     Words,
 }
 
-/// A function's fast path. The fields that every call reads come first.
+/// A function's fast route, prepared from its descriptor. The fields that every call reads come first.
 #[repr(C)]
-pub struct Plan {
+pub struct FastRoute {
     /// The symbol; null before the first call.
-    pub(super) address: AtomicPtr<c_void>,
-    pub(super) thunk: Thunk,
-    /// Whether [`Plan::call`] can serve the function.
-    pub(super) usable: bool,
-    /// Whether [`Plan::launch`], which packs kernel arguments, can serve the function.
-    pub(super) launches: bool,
-    pub(super) keep_gil: bool,
+    address: AtomicPtr<c_void>,
+    thunk: Thunk,
+    /// Whether the function has a fast route.
+    usable: bool,
+    /// Whether a step packs kernel arguments.
+    packs: bool,
+    keep_gil: bool,
     /// Number of Python arguments.
-    pub(super) arguments: u8,
+    arguments: u8,
     /// Number of C arguments.
-    pub(super) words: u8,
-    pub(super) library: CudaLibrary,
+    words: u8,
+    library: CudaLibrary,
     /// Whether a signal handler can interrupt the call with an exception: only on the CPU device.
-    pub(super) interruptible: bool,
-    pub(super) answer: Answer,
+    interruptible: bool,
+    answer: Answer,
     /// The previous answer: its word ([`Answer::Value`]) or the address of the handle object ([`Answer::Handle`]).
-    pub(super) last_word: u64,
+    last_word: u64,
     /// The tuple made for it, or null.
-    pub(super) last: *mut ffi::PyObject,
-    pub(super) steps: [Step; WORDS],
+    last: *mut ffi::PyObject,
+    steps: [Step; WORDS],
 }
 
-impl Plan {
-    /// The plan of a function. It is marked unusable if the fast path cannot serve the function.
-    pub fn new(f: &'static Function) -> Plan {
-        let mut plan = Plan {
+impl FastRoute {
+    /// The fast route of a function; marked unusable if the function has none.
+    pub fn new(f: &'static Function) -> FastRoute {
+        let mut route = FastRoute {
             thunk: f.thunk,
             address: AtomicPtr::new(std::ptr::null_mut()),
             arguments: 0,
             words: 0,
             usable: false,
             keep_gil: f.keep_gil,
-            launches: false,
+            packs: false,
             library: f.library,
             interruptible: true,
             answer: Answer::Nothing,
@@ -122,10 +121,8 @@ impl Plan {
                 id: 0,
             }; WORDS],
         };
-        let some = plan.fill(f).is_some();
-        plan.usable = some && !plan.launches;
-        plan.launches &= some;
-        plan
+        route.usable = route.fill(f).is_some();
+        route
     }
 
     fn fill(&mut self, f: &'static Function) -> Option<()> {
@@ -152,8 +149,8 @@ impl Plan {
                         Conv::Enum(EnumId(id)) => (WordSource::Enum, id),
                         Conv::Int(kind) | Conv::IntOrNone(kind) => integer(kind),
                         Conv::VoidPtr(_) | Conv::VoidPtrPtr => (WordSource::Address, 0),
-                        Conv::KernelParams if !self.launches => {
-                            self.launches = true;
+                        Conv::KernelParams if !self.packs => {
+                            self.packs = true;
                             (WordSource::Kernel, 0)
                         }
                         _ => return None,
@@ -195,84 +192,83 @@ impl Plan {
         (outs.count() == f.results.len()).then_some(())
     }
 
-    /// Calls `f` on the fast path. `None`, without any effect, if the plan does not cover the call.
+    /// Calls `f` on the fast route. `None`, without any effect, if the call needs the general route.
     ///
     /// # Safety
     ///
-    /// `this` is the plan of `f`, in a live function object. `args` holds `nargs` live objects. The thread is attached.
+    /// `this` is the fast route of `f`, in a live function object. `args` holds `nargs` live objects. The thread is attached.
     #[inline(always)]
     pub unsafe fn call(
-        this: *mut Plan,
+        this: *mut FastRoute,
         f: &'static Function,
         args: *const *mut ffi::PyObject,
         nargs: usize,
     ) -> Option<R<Owned>> {
-        // SAFETY: as promised by the caller. Only the attached thread accesses the plan: a build without a GIL has no
-        // usable plans (`fill`). The caller's reference to the function keeps the plan alive during the C call.
+        // SAFETY: as promised by the caller. Only the attached thread accesses the route: a build without a GIL has no
+        // usable one (`fill`). The caller's reference to the function keeps the route alive during the C call.
         unsafe {
             if !(*this).usable || nargs != (*this).arguments as usize {
                 return None;
             }
             let mut outs = [0u64; PLAIN_RESULTS];
             let mut words = [const { MaybeUninit::<u64>::uninit() }; WORDS];
-            if !(*this).convert(args, outs.as_mut_ptr(), words.as_mut_ptr().cast()) {
+            let (outs, words) = (outs.as_mut_ptr(), words.as_mut_ptr().cast());
+            if !(*this).convert(args, outs, words) {
                 return None;
             }
-            let status = match Plan::invoke(this, f, words.as_ptr().cast()) {
-                Ok(status) => status,
-                Err(raised) => return Some(Err(raised)),
-            };
-            Some(Plan::answer(this, f, status, outs.as_ptr()))
+            Some(if (*this).packs {
+                FastRoute::pack_and_finish(this, f, args, outs, words)
+            } else {
+                FastRoute::finish(this, f, outs, words)
+            })
         }
     }
 
-    /// The same for functions with kernel arguments. `kwnames` is null without keywords.
-    ///
-    /// # Safety
-    ///
-    /// As [`Plan::call`].
-    pub unsafe fn launch(
-        this: *mut Plan,
+    /// Calls C with the words and returns the answer.
+    #[inline(always)]
+    unsafe fn finish(
+        this: *mut FastRoute,
+        f: &'static Function,
+        outs: *const u64,
+        words: *const u64,
+    ) -> R<Owned> {
+        // SAFETY: as promised by the caller of `call`, which converted the words.
+        unsafe {
+            let status = FastRoute::invoke(this, f, words)?;
+            FastRoute::answer(this, f, status, outs)
+        }
+    }
+
+    /// Packs the kernel arguments, then [`FastRoute::finish`]. Separate from the other calls, which need no room for kernel
+    /// arguments in their stack frame. Packing runs after all conversions: it may run user code, which must not run
+    /// again on the general route.
+    #[inline(never)]
+    unsafe fn pack_and_finish(
+        this: *mut FastRoute,
         f: &'static Function,
         args: *const *mut ffi::PyObject,
-        nargs: usize,
-        kwnames: *mut ffi::PyObject,
-    ) -> Option<R<Owned>> {
-        // SAFETY: as promised by the caller.
-        if unsafe { !(*this).launches || nargs != (*this).arguments as usize } || !kwnames.is_null()
-        {
-            return None;
-        }
-        let mut packer = Packer::new();
-        let mut keep = Keep::new();
-        let mut outs = [0u64; PLAIN_RESULTS];
-        let mut words = [const { MaybeUninit::<u64>::uninit() }; WORDS];
-        // SAFETY: as promised by the caller; `Plan::fill` checked the indices.
-        unsafe {
-            if !(*this).convert(args, outs.as_mut_ptr(), words.as_mut_ptr().cast()) {
-                return None;
-            }
-            // Packed last: it may run user code, which must not run again on the general route.
-            let steps = (*this).steps.iter().take((*this).words as usize);
-            for (step, word) in steps.zip(&mut words) {
-                if step.from == WordSource::Kernel {
-                    let site = Site {
-                        func: f.name,
-                        param: f.params[step.index as usize].name,
-                    };
-                    let obj = Obj::new(*args.add(step.index as usize));
-                    match packer.pack(obj, site, &mut keep) {
-                        Ok(address) => word.write(address),
-                        Err(raised) => return Some(Err(raised)),
-                    };
+        outs: *const u64,
+        words: *mut u64,
+    ) -> R<Owned> {
+        guard_or(Err(Raised), || {
+            let mut packer = Packer::new();
+            let mut keep = Keep::new();
+            // SAFETY: as promised by the caller of `call`; `fill` checked the indices.
+            unsafe {
+                let steps = (*this).steps.iter().take((*this).words as usize);
+                for (at, step) in steps.enumerate() {
+                    if step.from == WordSource::Kernel {
+                        let site = Site {
+                            func: f.name,
+                            param: f.params[step.index as usize].name,
+                        };
+                        let obj = Obj::new(*args.add(step.index as usize));
+                        words.add(at).write(packer.pack(obj, site, &mut keep)?);
+                    }
                 }
+                FastRoute::finish(this, f, outs, words)
             }
-            let status = match Plan::invoke(this, f, words.as_ptr().cast()) {
-                Ok(status) => status,
-                Err(raised) => return Some(Err(raised)),
-            };
-            Some(Plan::answer(this, f, status, outs.as_ptr()))
-        }
+        })
     }
 
     /// Converts the arguments to words. False if an argument needs the general route. Runs no user code and leaves no
@@ -285,7 +281,7 @@ impl Plan {
         words: *mut u64,
     ) -> bool {
         for at in 0..self.words as usize {
-            // SAFETY: a plan has at most `WORDS` steps; each index is within the arguments or results (`fill`).
+            // SAFETY: a route has at most `WORDS` steps; each index is within the arguments or results (`fill`).
             let word = unsafe {
                 let step = *self.steps.get_unchecked(at);
                 let index = step.index as usize;
@@ -298,20 +294,20 @@ impl Plan {
                     },
                 }
             };
-            // SAFETY: `words` has room for `WORDS` words (`call`, `launch`).
+            // SAFETY: `words` has room for `WORDS` words (`call`).
             unsafe { words.add(at).write(word) };
         }
         true
     }
 
     #[inline(always)]
-    unsafe fn invoke(this: *mut Plan, f: &'static Function, words: *const u64) -> R<i64> {
-        // SAFETY: the words match this function's C signature, and the symbol is that function (`Plan::fill`). The memory
+    unsafe fn invoke(this: *mut FastRoute, f: &'static Function, words: *const u64) -> R<i64> {
+        // SAFETY: the words match this function's C signature, and the symbol is that function (`FastRoute::fill`). The memory
         // they point to is kept alive by the caller. The thread is attached again before Python is used.
         unsafe {
             let mut address = (*this).address.load(Ordering::Relaxed).cast_const();
             if address.is_null() {
-                address = Plan::resolve(this, f)?;
+                address = FastRoute::resolve(this, f)?;
             }
             let thunk = (*this).thunk;
             let status = if (*this).keep_gil && symbols::keeps_gil() {
@@ -328,7 +324,7 @@ impl Plan {
 
     #[cold]
     #[inline(never)]
-    unsafe fn resolve(this: *mut Plan, f: &'static Function) -> R<*const c_void> {
+    unsafe fn resolve(this: *mut FastRoute, f: &'static Function) -> R<*const c_void> {
         let address = symbols::symbol(f)?;
         // SAFETY: as promised by the caller of `call`.
         unsafe {
@@ -339,8 +335,8 @@ impl Plan {
     }
 
     #[inline(always)]
-    pub(super) unsafe fn answer(
-        this: *mut Plan,
+    unsafe fn answer(
+        this: *mut FastRoute,
         f: &'static Function,
         status: i64,
         outs: *const u64,
@@ -353,13 +349,13 @@ impl Plan {
                 if status == 0 && !last.is_null() {
                     return Ok(Obj::new(last).owned());
                 }
-                return Plan::status(this, status);
+                return FastRoute::status(this, status);
             }
             if status == 0 {
                 let word = outs.read();
                 match answer {
-                    Answer::Value => return Plan::value(this, f, word),
-                    Answer::Handle(id) => return Plan::handle(this, id, word),
+                    Answer::Value => return FastRoute::value(this, f, word),
+                    Answer::Handle(id) => return FastRoute::handle(this, id, word),
                     Answer::Nothing | Answer::Words => {}
                 }
             }
@@ -370,8 +366,8 @@ impl Plan {
     }
 
     #[inline(never)]
-    pub(super) unsafe fn status(this: *mut Plan, status: i64) -> R<Owned> {
-        // SAFETY: as promised by the caller of `call`. The tuple for success is never freed, so the plan may borrow it.
+    unsafe fn status(this: *mut FastRoute, status: i64) -> R<Owned> {
+        // SAFETY: as promised by the caller of `call`. The tuple for success is never freed, so the route may borrow it.
         unsafe {
             let tuple = symbols::status_tuple((*this).library, status)?;
             if status == 0 {
@@ -384,8 +380,8 @@ impl Plan {
     /// (success, handle). Reuses the previous tuple and its handle object if nothing else refers to them: a program that
     /// creates and drops events in a loop allocates one of each.
     #[inline(always)]
-    pub(super) unsafe fn handle(this: *mut Plan, id: ClassId, word: u64) -> R<Owned> {
-        // SAFETY: as promised by the caller of `call`. The plan owns a reference to the tuple. The immutable tuple owns one
+    unsafe fn handle(this: *mut FastRoute, id: ClassId, word: u64) -> R<Owned> {
+        // SAFETY: as promised by the caller of `call`. The route owns a reference to the tuple. The immutable tuple owns one
         // to the handle at `last_word`, which is an exact instance of its class.
         unsafe {
             let last = (*this).last;
@@ -395,24 +391,24 @@ impl Plan {
             {
                 return Ok(Obj::new(last).owned());
             }
-            Plan::new_handle(this, id, word)
+            FastRoute::new_handle(this, id, word)
         }
     }
 
     #[inline(never)]
-    unsafe fn new_handle(this: *mut Plan, id: ClassId, word: u64) -> R<Owned> {
+    unsafe fn new_handle(this: *mut FastRoute, id: ClassId, word: u64) -> R<Owned> {
         // SAFETY: as promised by the caller of `call`.
         unsafe {
             let handle = Owned::take(types::new_own_handle(id, word))?;
             let address = handle.ptr();
-            Plan::remember(this, address as u64, handle)
+            FastRoute::remember(this, address as u64, handle)
         }
     }
 
     /// (success, value), cached under `word`. Reuses the previous tuple if nothing else refers to it.
-    unsafe fn remember(this: *mut Plan, word: u64, value: Owned) -> R<Owned> {
+    unsafe fn remember(this: *mut FastRoute, word: u64, value: Owned) -> R<Owned> {
         // SAFETY: as promised by the caller of `call`. Creating a tuple can run the garbage collector, and dropping a handle
-        // can run a weak reference's callback. Either can run user code that calls this function again. The plan therefore
+        // can run a weak reference's callback. Either can run user code that calls this function again. The route therefore
         // owns no tuple meanwhile, and `last` and `last_word` change together.
         unsafe {
             let last = std::mem::replace(&mut (*this).last, std::ptr::null_mut());
@@ -435,8 +431,8 @@ impl Plan {
 
     /// (success, value). Returns the previous tuple for the same value: both are immutable.
     #[inline(always)]
-    unsafe fn value(this: *mut Plan, f: &'static Function, word: u64) -> R<Owned> {
-        // SAFETY: as promised by the caller of `call`; the plan owns a reference to the tuple.
+    unsafe fn value(this: *mut FastRoute, f: &'static Function, word: u64) -> R<Owned> {
+        // SAFETY: as promised by the caller of `call`; the route owns a reference to the tuple.
         unsafe {
             let last = (*this).last;
             if !last.is_null() && (*this).last_word == word {
@@ -444,20 +440,20 @@ impl Plan {
             }
         }
         // SAFETY: as promised by the caller of `call`.
-        unsafe { Plan::new_value(this, f, word) }
+        unsafe { FastRoute::new_value(this, f, word) }
     }
 
     #[inline(never)]
-    unsafe fn new_value(this: *mut Plan, f: &'static Function, word: u64) -> R<Owned> {
+    unsafe fn new_value(this: *mut FastRoute, f: &'static Function, word: u64) -> R<Owned> {
         let value = general::word_result(f.results[0].kind, word)?;
         // SAFETY: as promised by the caller of `call`.
-        unsafe { Plan::remember(this, word, value) }
+        unsafe { FastRoute::remember(this, word, value) }
     }
 }
 
 /// The word for an argument; `None` if it needs the general route.
 #[inline(always)]
-pub(super) fn value(obj: Obj<'_>, from: WordSource, id: u16) -> Option<u64> {
+fn value(obj: Obj<'_>, from: WordSource, id: u16) -> Option<u64> {
     match from {
         WordSource::Handle => {
             if let Some(value) = types::own_handle(obj.ptr(), ClassId(id)) {
