@@ -6,10 +6,12 @@
 mod code;
 pub mod driver;
 pub mod engine;
+mod install;
 pub mod memory;
 pub mod nvml;
 pub mod texture;
 mod toolchain;
 
 pub use code::Unit;
-pub use driver::{describe, install, set_host_function_gate, set_interrupt_hook};
+pub use driver::{describe, set_host_function_gate, set_interrupt_hook};
+pub use install::install;

@@ -10,24 +10,19 @@ use parking_lot::Mutex;
 
 use crate::driver::context::{self, Context};
 use crate::driver::device;
+use crate::driver::entry::Res;
 use crate::driver::entry::caller_memory::{get, non_null, put};
 use crate::driver::entry::entries;
 use crate::driver::entry::errors::Code;
 use crate::driver::entry::handles::{HandleKind, Table, fresh_id};
-use crate::driver::entry::{Entry, Res};
-use crate::driver::graph;
 use crate::driver::memory::space::space;
+use crate::driver::stream::capture_state;
 use crate::memory::Charge;
 use crate::memory::pages::available_memory;
 use crate::texture::{Format, Level, Storage, StorageError};
 
 pub(crate) mod limits;
 pub(crate) mod texture;
-
-/// The entry points of this folder.
-pub(crate) fn entry_points() -> impl Iterator<Item = &'static Entry> {
-    [ENTRIES, texture::ENTRIES].into_iter().flatten()
-}
 
 static ARRAYS: Table<Array> = Table::new(HandleKind::Array);
 static MIPMAPPED: Table<Mipmapped> = Table::new(HandleKind::MipmappedArray);
@@ -252,7 +247,7 @@ fn allocate(
     levels: u32,
     mipmapped: bool,
 ) -> Res<(Arc<Storage>, Charge)> {
-    graph::capture::reject_if_capturing()?;
+    capture_state::reject_if_capturing()?;
     let format = Format::new(d.format, d.channels).ok_or_else(|| no_format(d))?;
     let device = device::by_ordinal(context.device)?;
     limits::check(device, d.size, d.flags, mipmapped)?;

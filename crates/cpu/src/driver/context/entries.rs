@@ -18,7 +18,6 @@ use crate::driver::entry::caller_memory::{get, non_null, put, put_optional};
 use crate::driver::entry::entries;
 use crate::driver::entry::errors::Code;
 use crate::driver::entry::init;
-use crate::driver::graph;
 use crate::driver::memory::host_flags;
 use crate::driver::memory::ipc;
 use crate::driver::memory::managed;
@@ -26,6 +25,7 @@ use crate::driver::memory::pool;
 use crate::driver::module;
 use crate::driver::module::library;
 use crate::driver::stream;
+use crate::driver::stream::capture_state;
 use crate::driver::stream::event;
 use crate::driver::stream::resolve;
 use crate::memory::AddressSpace;
@@ -70,7 +70,7 @@ fn tear_down(context: &Arc<Context>) {
     // Threads may still refer to their default streams of this context. These become unusable; an unfinished
     // capture would restrict the whole process permanently.
     for stream in &streams {
-        graph::capture::stream_ends(stream);
+        capture_state::stream_ends(stream);
         stream.abandon();
     }
     *context.legacy.lock() = None;
@@ -239,12 +239,12 @@ entries! {
     }
     fn ctx_synchronize "cuCtxSynchronize" () {
         let context = current()?;
-        graph::capture::refuse_context(context.id)?;
+        capture_state::refuse_context(context.id)?;
         context.synchronize()
     }
     fn ctx_synchronize_v2 "cuCtxSynchronize_v2" (handle: u64) {
         let context = by_handle_or_current(handle)?;
-        graph::capture::refuse_context(context.id)?;
+        capture_state::refuse_context(context.id)?;
         context.synchronize()
     }
     fn ctx_get_limit "cuCtxGetLimit" (out: u64, limit: u32) {
@@ -255,7 +255,7 @@ entries! {
     fn ctx_set_limit "cuCtxSetLimit" (limit: u32, value: u64) {
         let index = known_limit(limit, false)?;
         let context = current()?;
-        graph::capture::reject_if_capturing()?;
+        capture_state::reject_if_capturing()?;
         // Rounds and caps as hardware does: at most 512 KiB of stack a thread, L2 fetch granularity up to 128 bytes.
         let value = match Limit(limit) {
             Limit::CU_LIMIT_STACK_SIZE => value.checked_next_multiple_of(16).filter(|&v| v <= 512 << 10).ok_or(Code::INVALID_VALUE)?,

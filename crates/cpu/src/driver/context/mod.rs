@@ -8,9 +8,9 @@ use cupyrite_sys::driver::CUlimit as Limit;
 use parking_lot::Mutex;
 
 use crate::driver::context::printf::PrintfBuffer;
+use crate::driver::entry::Res;
 use crate::driver::entry::errors::Code;
 use crate::driver::entry::handles::{HandleKind, Table, fresh_id, handle_of};
-use crate::driver::entry::{Entry, Res};
 use crate::driver::stream::queue;
 use crate::driver::stream::{Stream, StreamKind};
 
@@ -18,11 +18,6 @@ pub(crate) mod activity;
 pub(crate) mod entries;
 mod primary;
 pub(crate) mod printf;
-
-/// The entry points of this folder.
-pub(crate) fn entry_points() -> impl Iterator<Item = &'static Entry> {
-    entries::ENTRIES.iter()
-}
 
 pub(crate) static CONTEXTS: Table<Context> = Table::new(HandleKind::Context);
 

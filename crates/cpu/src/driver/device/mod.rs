@@ -7,19 +7,14 @@ use std::sync::OnceLock;
 
 use cupyrite_sys::driver as sys;
 
+use crate::driver::entry::Res;
 use crate::driver::entry::caller_memory::{get_name, non_null, put, put_bytes, put_text};
 use crate::driver::entry::entries;
 use crate::driver::entry::errors::Code;
-use crate::driver::entry::{Entry, Res};
 use crate::memory::AddressSpace;
 
 pub(crate) mod attributes;
 pub(crate) mod peers;
-
-/// The entry points of this folder.
-pub(crate) fn entry_points() -> impl Iterator<Item = &'static Entry> {
-    [ENTRIES, peers::ENTRIES].into_iter().flatten()
-}
 
 /// A device.
 pub(crate) struct Device {

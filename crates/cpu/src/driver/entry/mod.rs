@@ -85,15 +85,3 @@ pub(crate) fn guard(name: &'static str, body: impl FnOnce() -> Res) -> u32 {
     }
     guard_bare(name, body)
 }
-
-/// The entry points of this folder.
-pub(crate) fn entry_points() -> impl Iterator<Item = &'static Entry> {
-    [
-        errors::ENTRIES,
-        init::ENTRIES,
-        logs::ENTRIES,
-        proc_address::ENTRIES,
-    ]
-    .into_iter()
-    .flatten()
-}

@@ -12,7 +12,7 @@ use crate::driver::entry::caller_memory::{get_name, put, put_optional};
 use crate::driver::entry::entries;
 use crate::driver::entry::errors::Code;
 use crate::driver::entry::init::DRIVER_VERSION;
-use crate::driver::get_proc;
+use crate::driver::entry_points::get_proc;
 
 /// Every version of every function, by base name and by exported name.
 struct Names {

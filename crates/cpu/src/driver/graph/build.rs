@@ -12,7 +12,7 @@ use crate::driver::context::{self, Context};
 use crate::driver::entry::Res;
 use crate::driver::entry::caller_memory::{get, non_null, put};
 use crate::driver::entry::entries;
-use crate::driver::memory::copy_nd;
+use crate::driver::memory::copy_job;
 use crate::driver::stream::host_call::HostCall;
 
 /// Adds a node to a graph and writes its handle to the caller.
@@ -150,7 +150,7 @@ entries! {
     fn add_memcpy "cuGraphAddMemcpyNode" (out: u64, graph: u64, nodes: u64, count: u64, params: u64, context: u64) {
         non_null(params)?;
         add(out, graph, (nodes, 0, count), || {
-            let words = get::<copy_nd::Words3>(params)?;
+            let words = get::<copy_job::Words3>(params)?;
             Memcpy::prepare(words, node_context(context)?).map(Payload::Memcpy).map(plain)
         })
     }

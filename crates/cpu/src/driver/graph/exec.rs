@@ -7,11 +7,12 @@ use parking_lot::{Mutex, MutexGuard};
 
 use super::objects::Objects;
 use super::plan::Plan;
-use super::{Code, Graph, Payload, capture, find, graph_of, memory};
+use super::{Code, Graph, Payload, find, graph_of, memory};
 use crate::driver::entry::Res;
 use crate::driver::entry::caller_memory::{get, non_null, put, put_bytes, put_optional};
 use crate::driver::entry::entries;
 use crate::driver::entry::handles::{HandleKind, Table, fresh_id};
+use crate::driver::stream::capture_state::reject_if_capturing;
 use crate::driver::stream::queue::Op;
 use crate::driver::stream::resolve;
 
@@ -130,7 +131,7 @@ fn instantiate(graph: u64, flags: u64) -> Result<(u64, Arc<Exec>), Instantiation
 /// Instantiates a graph and writes the handle.
 fn instantiate_to(out: u64, graph: u64, flags: u64) -> Result<Arc<Exec>, InstantiationError> {
     non_null(out)?;
-    capture::reject_if_capturing()?;
+    reject_if_capturing()?;
     let (handle, exec) = instantiate(graph, flags)?;
     put(out, handle).inspect_err(|_| {
         let _ = EXECS.remove(handle);
@@ -215,7 +216,7 @@ entries! {
     }
     fn exec_destroy "cuGraphExecDestroy" (exec: u64) {
         find_exec(exec)?;
-        capture::reject_if_capturing()?;
+        reject_if_capturing()?;
         let exec = EXECS.remove(exec).map_err(|_| Code::INVALID_VALUE)?;
         // Running launches keep what they need, except for user objects.
         let state = exec.lock();

@@ -1,13 +1,14 @@
 //! Graphs: work that is described once and launched any number of times.
 //!
 //! Belongs here: graphs and their nodes, stream capture, executable graphs, user objects. The work of a node is defined
-//! where the same work is defined for streams (`launch_kernel`, `memset`, `copy`, ...); a node holds a validated copy
-//! of its description.
+//! where the same work is defined for streams (`launch`, `fill`, `copy_job`, ...); a node holds a validated copy of its
+//! description. The entry points that enqueue or capture such work are above this folder.
 //!
-//! * `mod.rs`: the structure of graphs; `node.rs`: the payload of nodes.
+//! * `mod.rs`, `edge_data.rs`: the structure of graphs; `node.rs`: the payload of nodes.
 //! * `build.rs`, `edges.rs`, `params.rs`: the entry points that create and change graphs.
 //! * `exec.rs`, `plan.rs`, `update.rs`: executable graphs: instantiation, launch, updates.
-//! * `capture.rs`: stream capture. `memory.rs`: graph-allocated memory. `objects.rs`: user objects.
+//! * `capture.rs`: the graphs of stream captures; which streams are capturing is in `stream::capture_state`.
+//! * `memory.rs`: graph-allocated memory. `objects.rs`: user objects.
 //! * `dot.rs`: DOT output.
 //!
 //! Lock order: captures, executable graph, graph, embedded graph, handle tables.
@@ -18,67 +19,34 @@ use std::sync::{Arc, Weak};
 
 use parking_lot::{Mutex, MutexGuard};
 
-use crate::driver::entry::Entry;
 use crate::driver::entry::Res;
 use crate::driver::entry::errors::Code;
 use crate::driver::entry::handles::{HandleKind, Table, fresh_id, handle_of};
 
-mod build;
+pub(super) mod build;
 pub(super) mod capture;
-mod dot;
-mod edges;
-mod exec;
+pub(super) mod dot;
+pub(super) mod edge_data;
+pub(super) mod edges;
+pub(super) mod exec;
 pub(super) mod memory;
 mod node;
-mod objects;
-mod params;
+pub(super) mod objects;
+pub(super) mod params;
 mod plan;
-mod update;
+pub(super) mod update;
 
+pub(super) use edge_data::{Edge, EdgeData};
 pub(super) use node::{EventNode, Kernel, MemOps, Memcpy, Memset, Payload};
 use objects::Objects;
 
 static GRAPHS: Table<Graph> = Table::new(HandleKind::Graph);
 static NODES: Table<Weak<Graph>> = Table::new(HandleKind::Node);
 
-/// The entry points of this folder.
-pub(super) fn entry_points() -> impl Iterator<Item = &'static Entry> {
-    [
-        build::ENTRIES,
-        capture::ENTRIES,
-        dot::ENTRIES,
-        edges::ENTRIES,
-        exec::ENTRIES,
-        memory::ENTRIES,
-        objects::ENTRIES,
-        params::ENTRIES,
-        update::ENTRIES,
-    ]
-    .into_iter()
-    .flatten()
-}
-
 /// Maximum nesting depth of graphs.
 const MAX_NESTING: usize = 128;
 /// Maximum number of nodes of a graph, including embedded graphs.
 const MAX_NODES: usize = 1 << 22;
-
-/// `CUgraphEdgeData`: source port, destination port, type; the rest is zero.
-pub(super) type EdgeData = [u8; 8];
-
-/// One end of an edge: the node at the other end and the edge's data.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Edge {
-    pub(super) node: u64,
-    pub(super) data: EdgeData,
-}
-
-impl Edge {
-    /// An edge without data: it waits for the whole of `node`.
-    pub(super) fn plain(node: u64) -> Edge {
-        Edge { node, data: [0; 8] }
-    }
-}
 
 /// A node of a graph. Its key is its handle.
 #[derive(Clone)]

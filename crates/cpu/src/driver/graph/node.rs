@@ -11,13 +11,13 @@ use super::{Graph, memory};
 use crate::driver::context::{self, Context};
 use crate::driver::entry::Res;
 use crate::driver::entry::errors::Code;
-use crate::driver::memory::copy_nd;
-use crate::driver::memory::memset::Fill;
+use crate::driver::memory::copy_job;
+use crate::driver::memory::fill::Fill;
 use crate::driver::module::function::FUNCTIONS;
-use crate::driver::module::launch_kernel::{Launch, LaunchConfig, RawAttribute};
+use crate::driver::module::launch::{Launch, LaunchConfig, RawAttribute};
 use crate::driver::stream::event::{self, Event};
 use crate::driver::stream::host_call::HostCall;
-use crate::driver::stream::stream_memory::Batch;
+use crate::driver::stream::memory_operations::Batch;
 
 /// The work of a node.
 pub(in crate::driver) enum Payload {
@@ -265,21 +265,24 @@ fn check_attribute(id: u32) -> Res {
 #[derive(Clone)]
 pub(in crate::driver) struct Memcpy {
     /// The caller's `CUDA_MEMCPY3D`.
-    pub(super) words: copy_nd::Words3,
+    pub(super) words: copy_job::Words3,
     pub(super) context: Arc<Context>,
-    pub(super) job: copy_nd::Job,
+    pub(super) job: copy_job::Job,
 }
 
 impl Memcpy {
     /// Validates a copy; its memory may be memory that a graph allocates later.
-    pub(in crate::driver) fn prepare(words: copy_nd::Words3, context: Arc<Context>) -> Res<Memcpy> {
+    pub(in crate::driver) fn prepare(
+        words: copy_job::Words3,
+        context: Arc<Context>,
+    ) -> Res<Memcpy> {
         if words[22..].contains(&0) {
             return Err(Code::INVALID_VALUE);
         }
         Ok(Memcpy {
             words,
             context,
-            job: copy_nd::Job::for_later(&words, memory::covers)?,
+            job: copy_job::Job::for_later(&words, memory::covers)?,
         })
     }
 

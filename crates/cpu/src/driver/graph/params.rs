@@ -12,7 +12,7 @@ use super::{
 use crate::driver::entry::Res;
 use crate::driver::entry::caller_memory::{get, non_null, put};
 use crate::driver::entry::entries;
-use crate::driver::memory::copy_nd;
+use crate::driver::memory::copy_job;
 use crate::driver::stream::host_call::HostCall;
 
 /// `CUgraphNodeParams` as 64-bit words: the type and reserved words, 29 words for the type's parameters, one reserved.
@@ -156,7 +156,7 @@ pub(super) fn new_kernel(old: &Payload, words: &KernelWords) -> Res<Payload> {
 }
 
 /// A copy node with new parameters; a null context keeps the old one.
-pub(super) fn new_memcpy(old: &Payload, words: copy_nd::Words3, context: u64) -> Res<Payload> {
+pub(super) fn new_memcpy(old: &Payload, words: copy_job::Words3, context: u64) -> Res<Payload> {
     let Payload::Memcpy(old) = old else {
         return Err(WRONG_NODE_TYPE);
     };

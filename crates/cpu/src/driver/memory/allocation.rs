@@ -14,13 +14,14 @@ use crate::driver::memory::ipc;
 use crate::driver::memory::managed;
 use crate::driver::memory::pool;
 use crate::driver::memory::space::{out_of_memory, space};
+use crate::driver::stream::capture_state;
 use crate::memory::{Reach, Region, RegionKind};
 
 /// Allocates for `context` and writes the address to the caller; frees the memory if that write fails.
 fn allocate(out: u64, size: u64, kind: RegionKind) -> Res<Region> {
     non_null(out)?;
     let context = context::current()?;
-    graph::capture::reject_if_capturing()?;
+    capture_state::reject_if_capturing()?;
     if size == 0 {
         return refuse(Code::INVALID_VALUE, || {
             "bytesize=0: must be positive".into()
@@ -44,7 +45,7 @@ fn release(address: u64, accept: impl Fn(&Region) -> bool) -> Res {
     if address == 0 {
         return Ok(());
     }
-    graph::capture::reject_if_capturing()?;
+    capture_state::reject_if_capturing()?;
     let region = space().find(address);
     let region = region.filter(|r| r.base == address && accept(r) && !ipc::is_opened(r));
     if let Some(free) = graph::memory::free_later(address) {
@@ -137,7 +138,7 @@ entries! {
             return Err(Code::NOT_SUPPORTED);
         }
         let context = context::current()?;
-        graph::capture::reject_if_capturing()?;
+        capture_state::reject_if_capturing()?;
         let last = address.checked_add(size - 1).ok_or(Code::INVALID_VALUE)?;
         let allocated = |at| space().find(at).is_some_and(|r| r.kind != RegionKind::Registered);
         if allocated(address) || allocated(last) {
@@ -152,7 +153,7 @@ entries! {
             return Err(Code::INVALID_VALUE);
         }
         let context = context::current()?;
-        graph::capture::reject_if_capturing()?;
+        capture_state::reject_if_capturing()?;
         let ours = |r: &Region| r.kind == RegionKind::Registered;
         match space().find(address) {
             Some(r) if r.base == address && ours(&r) => (),

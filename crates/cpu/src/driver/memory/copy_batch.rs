@@ -12,8 +12,8 @@ use crate::driver::entry::Res;
 use crate::driver::entry::caller_memory::{get, get_array, non_null, put_optional};
 use crate::driver::entry::entries;
 use crate::driver::entry::errors::Code;
-use crate::driver::memory::copy::{self, CopyMode, ExpectedMemory};
-use crate::driver::memory::copy_nd::{Job, Words3};
+use crate::driver::memory::copy_job::{Job, Words3};
+use crate::driver::memory::copy_range::{CopyMode, ExpectedMemory, perform};
 use crate::driver::memory::managed::{batch_stream, entry_indices};
 use crate::driver::stream::Stream;
 use crate::driver::stream::resolve;
@@ -54,7 +54,7 @@ fn enter(jobs: Vec<(Job, CopyMode)>, stream: &Arc<Stream>) -> Res {
     for (job, mode) in jobs {
         if !job.is_empty() {
             let (pageable, bytes) = (job.is_pageable()?, job.bytes());
-            copy::perform(stream, mode, pageable, bytes, move || job.run())?;
+            perform(stream, mode, pageable, bytes, move || job.run())?;
         }
     }
     Ok(())

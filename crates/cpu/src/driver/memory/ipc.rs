@@ -21,11 +21,11 @@ use crate::driver::entry::caller_memory::{get, non_null, put};
 use crate::driver::entry::entries;
 use crate::driver::entry::errors::Code;
 use crate::driver::entry::logs::refuse;
-use crate::driver::graph;
 use crate::driver::memory::host_flags;
 use crate::driver::memory::ipc_message::{Message, is_sealed, seal, words};
 use crate::driver::memory::pool::{self, Pool, PoolKind};
 use crate::driver::memory::space::space;
+use crate::driver::stream::capture_state;
 use crate::memory::files::{self, Process};
 use crate::memory::{Access, Arena, Reach, Region, RegionKind, SharedRange};
 
@@ -426,7 +426,7 @@ fn get_handle(address: u64) -> Res<Message> {
 
 fn open_handle(handle: &Message, lazy_peers: bool) -> Res<u64> {
     let context = context::current()?;
-    graph::capture::reject_if_capturing()?;
+    capture_state::reject_if_capturing()?;
     let [_, process, start, descriptor, a, b, ..] = *handle;
     if !is_sealed(handle, HANDLE_MAGIC) {
         return refuse(Code::INVALID_HANDLE, || {
@@ -517,7 +517,7 @@ fn map_handle(
 
 fn close_handle(address: u64) -> Res {
     let context = context::current()?;
-    graph::capture::reject_if_capturing()?;
+    capture_state::reject_if_capturing()?;
     let region = space()
         .find(address)
         .filter(|r| r.base == address && is_opened(r))

@@ -2,12 +2,13 @@
 //!
 //! Does not belong here: the address space itself ([`crate::memory`]).
 
-use crate::driver::entry::Entry;
-
 pub(crate) mod allocation;
 pub(crate) mod copy;
 pub(crate) mod copy_batch;
+pub(crate) mod copy_job;
 pub(crate) mod copy_nd;
+pub(crate) mod copy_range;
+pub(crate) mod fill;
 pub(crate) mod host_flags;
 pub(crate) mod ipc;
 pub(crate) mod ipc_message;
@@ -17,21 +18,3 @@ pub(crate) mod pointer;
 pub(crate) mod pool;
 pub(crate) mod space;
 pub(crate) mod virtual_memory;
-
-/// The entry points of this folder.
-pub(crate) fn entry_points() -> impl Iterator<Item = &'static Entry> {
-    [
-        allocation::ENTRIES,
-        copy::ENTRIES,
-        copy_batch::ENTRIES,
-        copy_nd::ENTRIES,
-        ipc::ENTRIES,
-        managed::ENTRIES,
-        memset::ENTRIES,
-        pointer::ENTRIES,
-        pool::ENTRIES,
-        virtual_memory::ENTRIES,
-    ]
-    .into_iter()
-    .flatten()
-}

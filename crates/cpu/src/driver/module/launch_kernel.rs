@@ -1,318 +1,20 @@
-//! Kernel launches: validation, argument packing, and the op that runs the grid.
+//! The entry points that launch kernels, and the attributes of a launch.
 
 use std::sync::{Arc, OnceLock};
 
 use cupyrite_sys::driver::CUlaunchAttributeID as Attribute;
 
-use crate::driver::context::Context;
-use crate::driver::context::activity::RunningKernel;
-use crate::driver::device::attributes::{MAX_BLOCK, MAX_GRID, MAX_THREADS_PER_BLOCK};
-use crate::driver::device::peers;
 use crate::driver::entry::Res;
-use crate::driver::entry::caller_memory::{gather, get, get_array, non_null};
+use crate::driver::entry::caller_memory::{get, get_array, non_null};
 use crate::driver::entry::entries;
 use crate::driver::entry::errors::Code;
-use crate::driver::entry::handles::fresh_id;
-use crate::driver::entry::logs::{self, Level, because, refuse};
+use crate::driver::entry::logs::refuse;
 use crate::driver::graph;
-use crate::driver::memory::space::space;
-use crate::driver::module::function::{self, Function};
-use crate::driver::module::occupancy;
+use crate::driver::module::launch::{Launch, LaunchConfig, RawAttribute, shape};
+use crate::driver::stream::capture_state;
 use crate::driver::stream::event;
 use crate::driver::stream::resolve;
 use crate::driver::stream::{self, OpPlacement};
-use crate::engine::{self, FaultKind, Kernel, LaunchSpec};
-
-/// The dimensions and attributes of a launch.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct LaunchConfig {
-    pub(crate) grid: [u32; 3],
-    pub(crate) block: [u32; 3],
-    pub(crate) dynamic_shared: u32,
-    pub(crate) cooperative: bool,
-}
-
-/// Copies of a launch's arguments and their addresses, as reported by a kernel node.
-pub(crate) struct Arguments {
-    bytes: Box<[u8]>,
-    /// Addresses within `bytes`, whose allocation does not move.
-    pointers: Box<[u64]>,
-}
-
-impl Arguments {
-    fn new(kernel: &Kernel, bytes: Box<[u8]>) -> Arguments {
-        let base = bytes.as_ptr() as u64;
-        let pointers = kernel.params.iter();
-        Arguments {
-            pointers: pointers.map(|p| base + u64::from(p.offset)).collect(),
-            bytes,
-        }
-    }
-
-    /// Address of the array of pointers to the arguments, zero if there are none. Valid as long as `self` lives.
-    pub(crate) fn pointers(&self) -> u64 {
-        if self.pointers.is_empty() {
-            0
-        } else {
-            self.pointers.as_ptr() as u64
-        }
-    }
-
-    pub(crate) fn bytes(&self) -> &[u8] {
-        &self.bytes
-    }
-}
-
-/// A validated launch that can run any number of times.
-#[derive(Clone)]
-pub(crate) struct Launch {
-    /// The function or library kernel that the caller named.
-    pub(crate) handle: u64,
-    pub(crate) function: Arc<Function>,
-    pub(crate) config: LaunchConfig,
-    pub(crate) arguments: Arc<Arguments>,
-}
-
-impl Launch {
-    /// Validates a launch of `handle` in `context` and copies the arguments.
-    ///
-    /// # Errors
-    /// `INVALID_HANDLE` for an invalid handle or one of another context, `INVALID_VALUE` for unreadable arguments and
-    /// for dimensions that the device or the function does not allow.
-    pub(crate) fn prepare(
-        handle: u64,
-        context: &Arc<Context>,
-        config: LaunchConfig,
-        pointers: u64,
-        extra: u64,
-    ) -> Res<Launch> {
-        let function = function::find_for(handle, || Ok(context.clone()))?;
-        if context.id != function.context.id {
-            return Err(Code::INVALID_HANDLE);
-        }
-        check(&function, &config)?;
-        let bytes = arguments(&function.kernel, pointers, extra)?;
-        let arguments = Arc::new(Arguments::new(&function.kernel, bytes));
-        Ok(Launch {
-            handle,
-            function,
-            config,
-            arguments,
-        })
-    }
-
-    /// The same launch with other dimensions, validated again.
-    pub(crate) fn with_config(&self, config: LaunchConfig) -> Res<Launch> {
-        check(&self.function, &config)?;
-        Ok(Launch {
-            config,
-            ..self.clone()
-        })
-    }
-
-    /// Runs the grid on this thread. Fault reports go to standard error.
-    pub(crate) fn run(&self) -> Res {
-        let context = &self.function.context;
-        let _pin = space().pin();
-        let _running = RunningKernel::on(context.device);
-        let outcome = engine::launch(&LaunchSpec {
-            kernel: &self.function.kernel,
-            grid: self.config.grid,
-            block: self.config.block,
-            dynamic_shared: self.config.dynamic_shared,
-            params: self.arguments.bytes(),
-            cooperative: self.config.cooperative,
-            cancel: &context.cancel,
-            printf: &context.printf,
-            local_limit: context.stack_limit(),
-            heap_limit: context.heap_limit(),
-            grid_id: fresh_id(),
-            viewer: peers::viewer(context),
-        });
-        outcome.map_err(|fault| {
-            if !fault.report.is_empty() && !context.has_failed() {
-                eprintln!("{}", fault.report.trim_end());
-                logs::message(Level::Error, &fault.report);
-            }
-            code_of(&fault.kind)
-        })
-    }
-}
-
-/// Checks a launch against the limits of the device and the function.
-fn check(f: &Function, config: &LaunchConfig) -> Res {
-    let LaunchConfig {
-        grid,
-        block,
-        dynamic_shared,
-        cooperative,
-    } = *config;
-    let name = &f.kernel.name;
-    for (what, dims, most) in [("grid", grid, MAX_GRID), ("block", block, MAX_BLOCK)] {
-        if dims.iter().zip(most).any(|(&d, m)| !(1..=m).contains(&d)) {
-            return refuse(Code::INVALID_VALUE, || {
-                format!(
-                    "launch of '{name}': the {what} is {}; valid sizes are 1 to {}",
-                    shape(dims),
-                    shape(most)
-                )
-            });
-        }
-    }
-    let threads = block.iter().map(|&d| u64::from(d)).product::<u64>();
-    let most = MAX_THREADS_PER_BLOCK.min(f.kernel.max_threads_per_block);
-    if threads > u64::from(most) {
-        return refuse(Code::INVALID_VALUE, || {
-            let whose = if most < MAX_THREADS_PER_BLOCK {
-                "the kernel's launch bounds allow"
-            } else {
-                "the device allows"
-            };
-            format!(
-                "launch of '{name}': the block is {}, {threads} threads; {whose} at most {most}",
-                shape(block)
-            )
-        });
-    }
-    if let Some(required) = f.kernel.req_ntid.filter(|r| *r != block) {
-        return refuse(Code::INVALID_VALUE, || {
-            format!(
-                "launch of '{name}': the block is {}; the kernel was compiled for blocks of {} (.reqntid)",
-                shape(block),
-                shape(required)
-            )
-        });
-    }
-    let settings = f.settings();
-    if i64::from(dynamic_shared) > i64::from(settings.max_dynamic_shared) {
-        return refuse(Code::INVALID_VALUE, || {
-            format!(
-                "launch of '{name}': {dynamic_shared} bytes of dynamic shared memory; at most {} are allowed until \
-                 CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES is set higher (the kernel itself takes {} bytes)",
-                settings.max_dynamic_shared, f.kernel.static_shared
-            )
-        });
-    }
-    let resident = occupancy::blocks_per_sm(f, threads as u32, dynamic_shared.into())?;
-    if resident == 0 {
-        return refuse(Code::LAUNCH_OUT_OF_RESOURCES, || {
-            format!(
-                "launch of '{name}': not one block of {threads} threads with {} + {dynamic_shared} bytes of shared \
-                 memory fits on a multiprocessor",
-                f.kernel.static_shared
-            )
-        });
-    }
-    if cooperative {
-        let blocks = grid.iter().map(|&d| u64::from(d)).product::<u64>();
-        let most = u64::from(resident) * f.device()?.threads as u64;
-        if blocks > most {
-            return refuse(Code::COOPERATIVE_LAUNCH_TOO_LARGE, || {
-                format!(
-                    "cooperative launch of '{name}': {blocks} blocks; at most {most} can be resident together \
-                     ({resident} on each of {} multiprocessors)",
-                    most / u64::from(resident)
-                )
-            });
-        }
-    }
-    Ok(())
-}
-
-/// `2 x 3 x 4`
-fn shape(dims: [u32; 3]) -> String {
-    let [x, y, z] = dims;
-    format!("{x} x {y} x {z}")
-}
-
-/// Reads the arguments through an array of pointers.
-fn by_pointers(kernel: &Kernel, pointers: u64) -> Res<Box<[u8]>> {
-    let mut bytes = vec![0u8; kernel.param_bytes as usize].into_boxed_slice();
-    let count = kernel.params.len();
-    let unreadable = |_| {
-        because(Code::INVALID_VALUE, || {
-            format!(
-                "launch of '{}': kernelParams must hold {count} pointers to readable arguments",
-                kernel.name
-            )
-        })
-    };
-    let addresses = get_array::<u64>(pointers, count).map_err(unreadable)?;
-    let parts: Vec<(u64, usize, usize)> = kernel
-        .params
-        .iter()
-        .zip(addresses)
-        .map(|(p, address)| (address, p.offset as usize, p.size as usize))
-        .collect();
-    gather(&parts, &mut bytes).map_err(unreadable)?;
-    Ok(bytes)
-}
-
-/// Reads the arguments from the buffer that `extra` describes.
-fn by_buffer(kernel: &Kernel, extra: u64) -> Res<Box<[u8]>> {
-    const END: u64 = 0;
-    const BUFFER_POINTER: u64 = 1;
-    const BUFFER_SIZE: u64 = 2;
-    let (mut buffer, mut size) = (0, None);
-    for i in 0.. {
-        // Each of the two keys at most once, then the end marker.
-        if i > 2 {
-            return Err(Code::INVALID_VALUE);
-        }
-        let at = extra.checked_add(16 * i).ok_or(Code::INVALID_VALUE)?;
-        match get::<u64>(at)? {
-            END => break,
-            BUFFER_POINTER => buffer = get::<u64>(at + 8)?,
-            BUFFER_SIZE => size = Some(get::<u64>(get::<u64>(at + 8)?)?),
-            _ => return Err(Code::INVALID_VALUE),
-        }
-    }
-    let needed = u64::from(kernel.param_bytes);
-    let size = size.ok_or(Code::INVALID_VALUE)?;
-    // The buffer may include the trailing padding of a C structure, but may not be smaller than the parameters.
-    if size < needed || size > needed.next_multiple_of(16) + 16 {
-        return refuse(Code::INVALID_VALUE, || {
-            format!(
-                "launch of '{}': the argument buffer has {size} bytes; the parameters need {needed}",
-                kernel.name
-            )
-        });
-    }
-    let mut bytes = vec![0u8; needed as usize].into_boxed_slice();
-    gather(&[(buffer, 0, needed as usize)], &mut bytes)?;
-    Ok(bytes)
-}
-
-fn arguments(kernel: &Kernel, pointers: u64, extra: u64) -> Res<Box<[u8]>> {
-    match (pointers, extra) {
-        (_, _) if pointers != 0 && extra != 0 => refuse(Code::INVALID_VALUE, || {
-            "kernelParams and extra are mutually exclusive".into()
-        }),
-        _ if kernel.params.is_empty() => Ok(Box::default()),
-        (0, 0) => refuse(Code::INVALID_VALUE, || {
-            let (name, count) = (&kernel.name, kernel.params.len());
-            format!("launch of '{name}': missing arguments; the kernel has {count} parameters")
-        }),
-        (0, extra) => by_buffer(kernel, extra),
-        (pointers, _) => by_pointers(kernel, pointers),
-    }
-}
-
-/// The result code of a fault.
-fn code_of(kind: &FaultKind) -> Code {
-    match kind {
-        FaultKind::IllegalAddress => Code::ILLEGAL_ADDRESS,
-        FaultKind::MisalignedAddress => Code::MISALIGNED_ADDRESS,
-        FaultKind::Assert => Code::ASSERT,
-        FaultKind::IllegalInstruction => Code::ILLEGAL_INSTRUCTION,
-        FaultKind::InvalidPc => Code::INVALID_PC,
-        FaultKind::InvalidAddressSpace => Code::INVALID_ADDRESS_SPACE,
-        FaultKind::Trap => Code::LAUNCH_FAILED,
-        FaultKind::StackOverflow => Code::HARDWARE_STACK_ERROR,
-        FaultKind::Cancelled => Code::LAUNCH_TIMEOUT,
-        FaultKind::LaunchOutOfResources => Code::LAUNCH_OUT_OF_RESOURCES,
-    }
-}
 
 /// Whether `CUDA_LAUNCH_BLOCKING` makes launches synchronous.
 fn blocking() -> bool {
@@ -332,8 +34,8 @@ fn launch(
     let stream = resolve::resolve_for_capture(stream, per_thread)?;
     let launch = Launch::prepare(handle, &stream.context, config, pointers, extra);
     // A failed launch would be missing from the graph.
-    let launch = launch.inspect_err(|_| graph::capture::invalidate(&stream))?;
-    if graph::capture::is_capturing(&stream)? {
+    let launch = launch.inspect_err(|_| capture_state::invalidate(&stream))?;
+    if capture_state::is_capturing(&stream)? {
         let node = graph::Kernel::captured(launch, attributes);
         graph::capture::record(&stream, graph::Payload::Kernel(node))?;
         return Ok(stream);
@@ -344,9 +46,6 @@ fn launch(
     }
     Ok(stream)
 }
-
-/// `CUlaunchAttribute`: the id (and padding), then 64 bytes of value.
-pub(crate) type RawAttribute = [u64; 9];
 
 /// The launch attributes that have an effect.
 #[derive(Default)]

@@ -14,10 +14,10 @@ use crate::driver::entry::caller_memory::{get_array, get_name, non_null, put};
 use crate::driver::entry::entries;
 use crate::driver::entry::errors::Code;
 use crate::driver::entry::handles::{HandleKind, Table, fresh_id, handle_of};
-use crate::driver::graph;
 use crate::driver::module::function::{self, Function, Shared};
 use crate::driver::module::jit::{self, JitOptions, Rejected};
 use crate::driver::module::{self, Module};
+use crate::driver::stream::capture_state;
 use crate::engine::{Image, Kernel};
 
 static LIBRARIES: Table<LoadedLibrary> = Table::new(HandleKind::Library);
@@ -175,7 +175,7 @@ entries! {
     }
     fn library_unload "cuLibraryUnload" (handle: u64) {
         let library = LIBRARIES.get(handle)?;
-        graph::capture::reject_if_capturing()?;
+        capture_state::reject_if_capturing()?;
         library.unload();
         Ok(())
     }

@@ -9,36 +9,23 @@ use parking_lot::Mutex;
 use self::function::Function;
 use crate::code::{self, Unit};
 use crate::driver::context::{self, Context};
+use crate::driver::entry::Res;
 use crate::driver::entry::caller_memory::{get_name, non_null, put, put_optional};
 use crate::driver::entry::entries;
 use crate::driver::entry::errors::Code;
 use crate::driver::entry::handles::{HandleKind, Table, fresh_id, handle_of};
-use crate::driver::entry::{Entry, Res};
-use crate::driver::graph;
 use crate::driver::module::jit::{JitOptions, Rejected, units_at, units_of};
+use crate::driver::stream::capture_state;
 use crate::engine::Image;
 use crate::memory::checked;
 
 pub(crate) mod function;
 pub(crate) mod jit;
+pub(crate) mod launch;
 pub(crate) mod launch_kernel;
 pub(crate) mod library;
 pub(crate) mod link;
 pub(crate) mod occupancy;
-
-/// The entry points of this folder.
-pub(crate) fn entry_points() -> impl Iterator<Item = &'static Entry> {
-    [
-        ENTRIES,
-        function::ENTRIES,
-        launch_kernel::ENTRIES,
-        library::ENTRIES,
-        link::ENTRIES,
-        occupancy::ENTRIES,
-    ]
-    .into_iter()
-    .flatten()
-}
 
 pub(crate) static MODULES: Table<Module> = Table::new(HandleKind::Module);
 
@@ -190,7 +177,7 @@ entries! {
         if module.of_library {
             return Err(Code::NOT_PERMITTED);
         }
-        graph::capture::reject_if_capturing()?;
+        capture_state::reject_if_capturing()?;
         let status = module.context.check();
         module.unload();
         status

@@ -2,9 +2,12 @@
 
 use cupyrite_sys::driver as sys;
 
+use super::capture_state;
 use super::host_call::{self, HostCall, code};
 use super::resolve::{look_up, resolve, resolve_for_capture};
-use super::{GREATEST_PRIORITY, LEAST_PRIORITY, OpPlacement, STREAMS, Stream, StreamKind, event};
+use super::{
+    GREATEST_PRIORITY, LEAST_PRIORITY, OpPlacement, STREAMS, Stream, StreamKind, event_entries,
+};
 use crate::driver::context;
 use crate::driver::entry::Res;
 use crate::driver::entry::caller_memory::{get, non_null, put, put_optional};
@@ -42,7 +45,7 @@ fn create(out: u64, flags: u32, priority: i32) -> Res {
 fn host_function(stream: u64, per_thread: bool, function: u64, data: u64, mode: u32) -> Res {
     let call = HostCall::prepare(function, data, mode)?;
     let stream = resolve_for_capture(stream, per_thread)?;
-    if graph::capture::is_capturing(&stream)? {
+    if capture_state::is_capturing(&stream)? {
         return graph::capture::record(&stream, graph::Payload::Host(call));
     }
     stream.enqueue(&[], OpPlacement::Worker, move |_| {
@@ -73,26 +76,26 @@ entries! {
     fn stream_destroy "cuStreamDestroy_v2" (handle: u64) {
         // Default streams cannot be destroyed: their handles are not in the table.
         let stream = STREAMS.remove(handle)?;
-        graph::capture::stream_ends(&stream);
+        capture_state::stream_ends(&stream);
         stream.abandon();
         stream.context.forget_finished_streams();
         stream.context.check()
     }
     fn stream_query "cuStreamQuery" | "cuStreamQuery_ptsz" (handle: u64) {
         let stream = resolve(handle, PER_THREAD)?;
-        graph::capture::reject_if_capturing()?;
+        capture_state::reject_if_capturing()?;
         if stream.is_idle() { Ok(()) } else { Err(Code::NOT_READY) }
     }
     fn stream_synchronize "cuStreamSynchronize" | "cuStreamSynchronize_ptsz" (handle: u64) {
         let stream = resolve(handle, PER_THREAD)?;
-        graph::capture::reject_if_capturing()?;
+        capture_state::reject_if_capturing()?;
         stream.synchronize()
     }
     fn stream_wait_event "cuStreamWaitEvent" | "cuStreamWaitEvent_ptsz" (handle: u64, event: u64, flags: u32) {
         if flags > 1 {
             return Err(Code::INVALID_VALUE);
         }
-        event::make_stream_wait(&resolve_for_capture(handle, PER_THREAD)?, event, flags)
+        event_entries::make_stream_wait(&resolve_for_capture(handle, PER_THREAD)?, event, flags)
     }
     fn stream_add_callback "cuStreamAddCallback" | "cuStreamAddCallback_ptsz"
         (handle: u64, callback: u64, data: u64, flags: u32) {

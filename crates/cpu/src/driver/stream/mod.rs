@@ -10,24 +10,20 @@ use parking_lot::{Condvar, Mutex};
 
 use self::queue::{Op, Work};
 use crate::driver::context::{self, Context};
+use crate::driver::entry::Res;
 use crate::driver::entry::errors::Code;
 use crate::driver::entry::handles::{HandleKind, Table, fresh_id};
-use crate::driver::entry::{Entry, Res};
 
+pub(crate) mod capture_state;
 pub(crate) mod entries;
 pub(crate) mod event;
+pub(crate) mod event_entries;
 pub(crate) mod host_call;
+pub(crate) mod memory_operations;
 pub(crate) mod queue;
 pub(crate) mod resolve;
 pub(crate) mod shared_event;
 pub(crate) mod stream_memory;
-
-/// The entry points of this folder.
-pub(crate) fn entry_points() -> impl Iterator<Item = &'static Entry> {
-    [entries::ENTRIES, event::ENTRIES, stream_memory::ENTRIES]
-        .into_iter()
-        .flatten()
-}
 
 pub(crate) static STREAMS: Table<Stream> = Table::new(HandleKind::Stream);
 

@@ -3,11 +3,11 @@
 use std::cell::RefCell;
 use std::sync::Arc;
 
+use super::capture_state;
 use super::{STREAMS, Stream, StreamKind};
 use crate::driver::context::{self, Context};
 use crate::driver::entry::Res;
 use crate::driver::entry::errors::Code;
-use crate::driver::graph;
 
 /// `CU_STREAM_LEGACY`.
 const LEGACY_HANDLE: u64 = 1;
@@ -18,7 +18,7 @@ struct ThreadStreams(Vec<Arc<Stream>>);
 impl Drop for ThreadStreams {
     fn drop(&mut self) {
         for stream in &self.0 {
-            graph::capture::stream_ends(stream);
+            capture_state::stream_ends(stream);
             stream.abandon();
         }
     }
@@ -53,18 +53,18 @@ fn per_thread_stream(context: &Arc<Context>) -> Res<Arc<Stream>> {
 /// stream while a stream that it synchronises with is capturing. Both invalidate the capture.
 pub(crate) fn resolve(handle: u64, per_thread: bool) -> Res<Arc<Stream>> {
     let stream = look_up(handle, per_thread)?;
-    graph::capture::refuse(&stream)?;
+    capture_state::refuse(&stream)?;
     Ok(stream)
 }
 
-/// Resolves a stream handle for work that can be captured; the caller checks [`graph::capture::is_capturing`].
+/// Resolves a stream handle for work that can be captured; the caller checks [`capture_state::is_capturing`].
 ///
 /// # Errors
 /// Those of [`look_up`]; `STREAM_CAPTURE_IMPLICIT` for the legacy stream while a stream that it synchronises with is
 /// capturing.
 pub(crate) fn resolve_for_capture(handle: u64, per_thread: bool) -> Res<Arc<Stream>> {
     let stream = look_up(handle, per_thread)?;
-    graph::capture::refuse_implicit(&stream)?;
+    capture_state::refuse_implicit(&stream)?;
     Ok(stream)
 }
 
@@ -91,7 +91,7 @@ pub(crate) fn forget_context(context: u64) {
     STREAMS.remove_where(|s| {
         let gone = s.context.id == context;
         if gone {
-            graph::capture::stream_ends(s);
+            capture_state::stream_ends(s);
             s.abandon();
         }
         gone

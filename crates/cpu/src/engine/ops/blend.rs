@@ -76,7 +76,7 @@ unsafe fn blend_any<T: Copy>(p: *mut T, t: *const T, mask: u32) {
 
 #[cfg(target_arch = "x86_64")]
 mod x86 {
-    use super::BIT;
+    use crate::engine::ops::blend::BIT;
     use std::arch::x86_64::*;
 
     #[inline(never)]
