@@ -242,7 +242,7 @@ macro_rules! driver {
         $crate::error::driver!(@ driver $name($($arg),*))
     };
     (@ $module:ident $name:ident($($arg:expr),* $(,)?)) => {{
-        if $crate::fork::is_driver_ready() || $crate::prepare_driver() {
+        if $crate::fork::is_driver_ready() || $crate::backend::prepare_driver() {
             match cupyrite_sys::$module::$name($($arg),*) {
                 Ok(cupyrite_sys::driver::CUresult::CUDA_SUCCESS) => Ok(()),
                 Ok(status) => {
@@ -265,7 +265,7 @@ pub(crate) use driver;
 /// Calls an NVRTC function and converts its status to a `Result`.
 macro_rules! nvrtc {
     ($name:ident($($arg:expr),* $(,)?)) => {{
-        $crate::init_software_driver();
+        $crate::backend::init_software_driver();
         match cupyrite_sys::nvrtc::$name($($arg),*) {
             Ok(cupyrite_sys::nvrtc::nvrtcResult::NVRTC_SUCCESS) => Ok(()),
             Ok(status) => Err($crate::Error::Nvrtc { call: stringify!($name), status, log: String::new() }),
@@ -290,7 +290,7 @@ pub(crate) use nvvm;
 /// Calls an nvJitLink function and converts its status to a `Result`.
 macro_rules! nvjitlink {
     ($name:ident($($arg:expr),* $(,)?)) => {{
-        $crate::init_software_driver();
+        $crate::backend::init_software_driver();
         match cupyrite_sys::nvjitlink::$name($($arg),*) {
             Ok(cupyrite_sys::nvjitlink::nvJitLinkResult::NVJITLINK_SUCCESS) => Ok(()),
             Ok(status) => Err($crate::Error::NvJitLink { call: stringify!($name), status, log: String::new() }),

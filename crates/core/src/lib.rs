@@ -26,6 +26,7 @@
 
 mod after_wait;
 mod array;
+mod backend;
 mod compile;
 mod context;
 pub mod doctor;
@@ -40,6 +41,7 @@ mod status;
 mod stream;
 
 pub use array::{Index, MAX_DIMS, StrideOrder, StridedLayout, dlpack};
+pub use backend::backend;
 pub use compile::{
     Compiler, CompilerBackend, Linker, LinkerBackend, LinkerOptions, PchStatus, Program,
     ProgramOptions, SourceKind, bundled_headers_directory, cache, default_arch,
@@ -68,34 +70,3 @@ pub use stream::{
     Event, EventOptions, IpcEventHandle, Stream, StreamOptions, StreamUsage, UniqueEvent,
     UniqueStream, is_capturing, wait_for_streams,
 };
-
-/// The driver of this process: NVIDIA's, or the CPU device.
-///
-/// Selects the driver if it is not selected yet.
-///
-/// # Errors
-///
-/// [`Error::Load`] if `CUPYRITE_DEVICE` has an unknown value, or asks for a GPU where no driver library is found.
-pub fn backend() -> Result<sys::loader::Backend> {
-    init_software_driver();
-    Ok(sys::loader::driver_backend()?)
-}
-
-/// Prepares the first driver call. Returns false in a fork of a process that used the driver: no call may be made
-/// there.
-#[cold]
-#[inline(never)]
-pub(crate) fn prepare_driver() -> bool {
-    if fork::is_forked_child() {
-        return false;
-    }
-    init_software_driver();
-    true
-}
-
-/// Registers the CPU device with the loader. Cheap after the first call.
-#[inline]
-pub(crate) fn init_software_driver() {
-    static ONCE: std::sync::Once = std::sync::Once::new();
-    ONCE.call_once(cupyrite_cpu::install);
-}

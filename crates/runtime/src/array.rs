@@ -8,8 +8,9 @@ use cupyrite_sys::runtime::{cudaChannelFormatDesc, cudaExtent};
 
 use crate::channel;
 use crate::checked::{get, non_null, put, put_optional};
+use crate::context;
 use crate::entry::{cu, entries};
-use crate::{Res, context};
+use crate::errors::Res;
 
 /// The driver's descriptor of an array.
 pub(crate) fn describe(array: u64) -> Res<CUDA_ARRAY3D_DESCRIPTOR> {

@@ -8,9 +8,9 @@ use cupyrite_sys::runtime::{cudaChannelFormatDesc, cudaChannelFormatKind as Chan
 
 use crate::array;
 use crate::checked::{non_null, plain, put};
+use crate::context;
 use crate::entry::{Entry, entries};
-use crate::errors::Error;
-use crate::{Res, context};
+use crate::errors::{Error, Res};
 
 plain!(cudaChannelFormatDesc);
 

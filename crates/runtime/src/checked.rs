@@ -6,8 +6,8 @@
 
 use cupyrite_sys::checked::{self, BadAddress, is_on_stack};
 
-use crate::Res;
 use crate::errors::Error;
+use crate::errors::Res;
 
 impl From<BadAddress> for Error {
     fn from(_: BadAddress) -> Self {

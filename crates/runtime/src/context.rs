@@ -11,8 +11,8 @@ use parking_lot::{Mutex, MutexGuard};
 
 use crate::checked::{get_array, put};
 use crate::entry::{cu, entries};
-use crate::errors::Error;
-use crate::{Res, thread};
+use crate::errors::{Error, Res};
+use crate::thread;
 
 /// A primary context that this runtime has used.
 struct Primary {

@@ -6,10 +6,10 @@ use cupyrite_sys::driver::{CUmemorytype, CUstream};
 use cupyrite_sys::loader::per_thread_default_stream;
 use cupyrite_sys::runtime::cudaMemcpyKind;
 
+use crate::context;
 use crate::entry::{cu, entries};
-use crate::errors::Error;
+use crate::errors::{Error, Res};
 use crate::stream::handle;
-use crate::{Res, context};
 
 /// Location of source and destination, as given by a `cudaMemcpyKind`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

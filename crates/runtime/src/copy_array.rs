@@ -8,8 +8,8 @@ use cupyrite_sys::driver::{CUDA_MEMCPY2D, CUarray, CUmemorytype};
 use crate::copy::{CopyDirection, Execution};
 use crate::copy_nd::element_bytes;
 use crate::entry::{cu, entries};
-use crate::errors::Error;
-use crate::{Res, array, context};
+use crate::errors::{Error, Res};
+use crate::{array, context};
 
 /// A position in an array: byte offset in the row, and row.
 #[derive(Clone, Copy)]

@@ -14,8 +14,8 @@ use cupyrite_sys::runtime::{
 use crate::checked::{get, plain};
 use crate::copy::{CopyDirection, Execution};
 use crate::entry::{cu, entries};
-use crate::errors::Error;
-use crate::{Res, context, peer};
+use crate::errors::{Error, Res};
+use crate::{context, peer};
 
 plain!(cudaMemcpy3DParms, cudaMemcpy3DPeerParms);
 

@@ -9,9 +9,9 @@ use cupyrite_sys::driver::{
 use cupyrite_sys::runtime;
 
 use crate::checked::{get_text, non_null, put, put_bytes};
+use crate::context;
 use crate::entry::{cu, entries};
-use crate::errors::Error;
-use crate::{Res, context};
+use crate::errors::{Error, Res};
 
 /// Implied in every context that the runtime creates.
 const MAP_HOST: u32 = runtime::cudaDeviceMapHost;

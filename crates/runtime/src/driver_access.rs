@@ -10,11 +10,11 @@ use cupyrite_sys::loader::per_thread_default_stream;
 use cupyrite_sys::runtime::{cudaIpcEventHandle_t, cudaIpcMemHandle_t};
 
 use crate::checked::{get, get_text, non_null, plain, put, put_optional};
+use crate::context;
 use crate::entry::{cu, entries};
-use crate::errors::Error;
+use crate::errors::{Error, Res};
 use crate::managed::same_layout;
 use crate::version::VERSION;
-use crate::{Res, context};
 
 plain!(CUuuid, CUipcEventHandle, CUipcMemHandle);
 

@@ -3,8 +3,8 @@
 use std::ffi::c_void;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use crate::errors::Error;
-use crate::{Res, thread};
+use crate::errors::{Error, Res};
+use crate::thread;
 
 /// One entry point: exported name and address.
 pub(crate) struct Entry {
@@ -17,7 +17,7 @@ unsafe impl Sync for Entry {}
 
 /// Defines entry points and the table `ENTRIES` that lists them.
 ///
-/// Each is `fn name "cudaName" (args) { body }`, where the body returns a [`Res`](crate::Res). A second string after
+/// Each is `fn name "cudaName" (args) { body }`, where the body returns a [`Res`](crate::errors::Res). A second string after
 /// `|` names the variant for the per-thread default stream; the body distinguishes the two by the constant
 /// `PER_THREAD`.
 ///
@@ -72,7 +72,7 @@ pub(crate) fn guard(body: impl FnOnce() -> Res) -> u32 {
     status
 }
 
-/// Calls the driver: `cu!(cuMemFree(address))` returns a [`Res`](crate::Res) with the runtime's code.
+/// Calls the driver: `cu!(cuMemFree(address))` returns a [`Res`](crate::errors::Res) with the runtime's code.
 macro_rules! cu {
     ($name:ident($($arg:expr),* $(,)?)) => {{
         // Evaluated outside the unsafe block.

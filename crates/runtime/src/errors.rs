@@ -8,11 +8,14 @@ use cupyrite_sys::driver::CUresult;
 use cupyrite_sys::loader::{LoadError, LoadErrorKind};
 
 use crate::entry::{Entry, entries};
-use crate::{Res, thread};
+use crate::thread;
 
 /// A `cudaError_t`; includes success, for a thread's last error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Error(pub u32);
+
+/// Result of the runtime's internal functions.
+pub(crate) type Res<T = ()> = Result<T, Error>;
 
 macro_rules! codes {
     ($($value:literal $name:ident $full:literal $text:literal,)*) => {

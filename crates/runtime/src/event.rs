@@ -3,10 +3,10 @@
 use cupyrite_sys::driver::CUevent;
 
 use crate::checked::{non_null, put};
+use crate::context;
 use crate::entry::{cu, entries};
-use crate::errors::Error;
+use crate::errors::{Error, Res};
 use crate::stream::handle;
-use crate::{Res, context};
 
 /// Validates an event handle. The null handle is refused before a context is created for it.
 fn event(handle: u64) -> Res<CUevent> {

@@ -8,8 +8,9 @@ use cupyrite_sys::driver::{
 };
 
 use crate::checked::{non_null, put};
+use crate::context;
 use crate::entry::{cu, entries};
-use crate::{Res, context};
+use crate::errors::Res;
 
 /// The address of an array that the driver reads or writes.
 pub(crate) fn array<T>(address: u64) -> *mut T {

@@ -6,9 +6,10 @@ use cupyrite_sys::driver::{
 };
 
 use crate::checked::{get, non_null, plain, put};
+use crate::context;
 use crate::entry::{cu, entries};
+use crate::errors::Res;
 use crate::stream::handle;
-use crate::{Res, context};
 
 plain!(CUDA_GRAPH_INSTANTIATE_PARAMS);
 

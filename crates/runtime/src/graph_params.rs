@@ -18,9 +18,9 @@ use crate::checked::{get, non_null, plain, put};
 use crate::copy::CopyDirection;
 use crate::copy_nd::{element_bytes, translate};
 use crate::entry::{cu, entries};
-use crate::errors::Error;
+use crate::errors::{Error, Res};
 use crate::graph::{added, array, host_function};
-use crate::{Res, context, kernel};
+use crate::{context, kernel};
 
 plain!(
     cudaKernelNodeParams,

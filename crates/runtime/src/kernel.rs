@@ -10,10 +10,10 @@ use cupyrite_sys::driver::{
 use cupyrite_sys::runtime::{cudaFuncAttribute, cudaFuncAttributes, cudaSharedMemoryMode};
 
 use crate::checked::{get, non_null, plain, put, put_optional};
+use crate::context;
 use crate::entry::{cu, entries};
-use crate::errors::Error;
+use crate::errors::{Error, Res};
 use crate::launch;
-use crate::{Res, context};
 
 plain!(CUlaunchConfig);
 

@@ -6,10 +6,10 @@ use cupyrite_sys::driver::{CUdevice_attribute, CUfunction, CUlaunchConfig};
 use cupyrite_sys::runtime::{cudaLaunchConfig_t, dim3};
 
 use crate::checked::{get, plain};
+use crate::context;
 use crate::entry::{cu, entries};
-use crate::errors::Error;
+use crate::errors::{Error, Res};
 use crate::stream::handle;
-use crate::{Res, context};
 
 plain!(cudaLaunchConfig_t);
 

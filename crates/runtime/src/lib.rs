@@ -52,9 +52,6 @@ mod version;
 use entry::Entry;
 pub use errors::Error;
 
-/// Result of the runtime's internal functions.
-pub(crate) type Res<T = ()> = Result<T, Error>;
-
 /// All entry points by exported name.
 fn table() -> &'static HashMap<&'static str, &'static Entry> {
     static TABLE: OnceLock<HashMap<&'static str, &'static Entry>> = OnceLock::new();

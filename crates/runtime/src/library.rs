@@ -6,8 +6,8 @@ use cupyrite_sys::driver::{CUdeviceptr, CUjit_option, CUkernel, CUlibrary, CUlib
 
 use crate::checked::{get_text, non_null, put, put_optional};
 use crate::entry::{cu, entries};
-use crate::errors::Error;
-use crate::{Res, capture, context, kernel};
+use crate::errors::{Error, Res};
+use crate::{capture, context, kernel};
 
 /// The options of a load: pairs of parallel lists, each with a count.
 struct Options {

@@ -4,9 +4,10 @@ use cupyrite_sys::driver::{CUmem_advise, CUmem_range_attribute, CUmemLocation};
 use cupyrite_sys::runtime::cudaMemLocation;
 
 use crate::checked::{Plain, get, get_array, non_null, plain};
+use crate::context;
 use crate::entry::{cu, entries};
+use crate::errors::Res;
 use crate::stream::handle;
-use crate::{Res, context};
 
 plain!(cudaMemLocation, CUmemLocation);
 

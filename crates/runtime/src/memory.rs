@@ -7,9 +7,9 @@ use cupyrite_sys::driver::CUdeviceptr;
 use cupyrite_sys::runtime::{self, cudaExtent, cudaPitchedPtr};
 
 use crate::checked::{non_null, put, put_optional};
+use crate::context;
 use crate::entry::{cu, entries};
-use crate::errors::Error;
-use crate::{Res, context};
+use crate::errors::{Error, Res};
 
 /// Element size for `cudaMallocPitch`, in bytes: that of the largest coalesced access.
 const LARGEST_ELEMENT: u32 = 16;

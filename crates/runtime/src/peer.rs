@@ -3,10 +3,10 @@
 use cupyrite_sys::driver::{CUcontext, CUdevice_P2PAttribute};
 
 use crate::checked::{non_null, put};
+use crate::context;
 use crate::entry::{cu, entries};
-use crate::errors::Error;
+use crate::errors::{Error, Res};
 use crate::stream::handle;
-use crate::{Res, context};
 
 /// The primary context of a device, created if necessary.
 pub(crate) fn context_of(ordinal: i32) -> Res<CUcontext> {

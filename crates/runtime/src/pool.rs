@@ -12,7 +12,7 @@ use crate::entry::{cu, entries};
 use crate::stream::handle;
 
 /// Writes a pool handle to the caller.
-fn put_pool(out: u64, pool: CUmemoryPool) -> crate::Res {
+fn put_pool(out: u64, pool: CUmemoryPool) -> crate::errors::Res {
     put(out, pool as u64)
 }
 

@@ -7,7 +7,8 @@ use cupyrite_sys::runtime::{cudaDeviceProp, cudaDeviceProp_cuda12, cudaUUID_t};
 
 use crate::checked::{get, non_null, plain, put};
 use crate::entry::{cu, entries};
-use crate::{Res, context, device};
+use crate::errors::Res;
+use crate::{context, device};
 
 plain!(cudaDeviceProp);
 

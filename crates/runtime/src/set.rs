@@ -2,10 +2,10 @@
 
 use cupyrite_sys::runtime::{cudaExtent, cudaPitchedPtr};
 
+use crate::context;
 use crate::copy::Execution;
 use crate::entry::{cu, entries};
-use crate::errors::Error;
-use crate::{Res, context};
+use crate::errors::{Error, Res};
 
 fn line(address: u64, value: u8, count: usize, execution: Execution) -> Res {
     context::current()?;

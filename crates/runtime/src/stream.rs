@@ -45,7 +45,7 @@ fn host_function(address: u64) -> CUhostFn {
     unsafe { std::mem::transmute::<usize, CUhostFn>(address as usize) }
 }
 
-fn create(out: u64, flags: u32, priority: i32) -> crate::Res {
+fn create(out: u64, flags: u32, priority: i32) -> crate::errors::Res {
     non_null(out)?;
     context::current()?;
     let mut stream: CUstream = std::ptr::null_mut();

@@ -12,8 +12,8 @@ use cupyrite_sys::runtime::{
 
 use crate::checked::{get, non_null, plain, put};
 use crate::entry::{cu, entries};
-use crate::errors::Error;
-use crate::{Res, array, channel, context};
+use crate::errors::{Error, Res};
+use crate::{array, channel, context};
 
 plain!(cudaResourceDesc, cudaTextureDesc, CUDA_RESOURCE_VIEW_DESC);
 

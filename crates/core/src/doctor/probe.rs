@@ -148,7 +148,7 @@ impl Runner<'_> {
     }
 
     fn driver(&mut self) -> Option<Device> {
-        let backend = self.step(Stage::Choose, crate::backend)?;
+        let backend = self.step(Stage::Choose, crate::backend::backend)?;
         self.known.backend = Some(match backend {
             loader::Backend::Gpu => Backend::Gpu,
             loader::Backend::Cpu => Backend::Cpu,

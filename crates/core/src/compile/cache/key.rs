@@ -128,7 +128,8 @@ impl KeyRequest<'_> {
         }
         if self.target != CodeKind::Ptx {
             // The CPU device needs the PTX beside the machine code; other machine code does not run there.
-            let device = crate::backend().map_or_else(|_| "none".into(), |b| format!("{b:?}"));
+            let device =
+                crate::backend::backend().map_or_else(|_| "none".into(), |b| format!("{b:?}"));
             fields.add("device", device);
         }
         if kind == SourceKind::Nvvm {
