@@ -12,11 +12,9 @@ use pyo3::ffi;
 
 use crate::bindings::{exceptions, function};
 use crate::cpython;
-use crate::cpython::Owned;
+use crate::cpython::{Owned, Raised, c_string};
 use crate::types::errors::{ExceptionKind, guard_or, raise, utf8};
-use crate::types::handles::c_string;
 use crate::types::object::slot;
-use crate::types::pods::answer;
 use crate::types::table::{ClassId, EnumId, LIBRARIES, Library};
 use crate::types::{enums, numpy, registry};
 
@@ -301,7 +299,10 @@ unsafe fn make(lib: &'static Library, name: &str) -> *mut ffi::PyObject {
             return alias(lib, lib.aliases[i].1);
         }
         if let Ok(i) = lib.dtypes.binary_search_by_key(&name, |d| d.0) {
-            return answer(numpy::dtype(ClassId(lib.dtypes[i].1)).map(|d| d.owned()));
+            return match numpy::dtype(ClassId(lib.dtypes[i].1)) {
+                Ok(dtype) => dtype.owned().into_ptr(),
+                Err(Raised) => null_mut(),
+            };
         }
         if name == "__all__" {
             return all(lib);

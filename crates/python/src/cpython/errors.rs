@@ -1,6 +1,6 @@
 //! Raises exceptions and catches panics before they reach C.
 
-use std::ffi::CString;
+use std::ffi::{CString, c_int};
 use std::panic::AssertUnwindSafe;
 
 use pyo3::ffi;
@@ -69,6 +69,15 @@ pub fn guard_inline(f: impl FnOnce() -> R<Owned>) -> *mut ffi::PyObject {
     guard_or(std::ptr::null_mut(), || match f() {
         Ok(value) => value.into_ptr(),
         Err(Raised) => std::ptr::null_mut(),
+    })
+}
+
+/// Runs `f` and returns its result to C: 0, or -1 for an exception. A panic raises `SystemError`.
+#[inline(always)]
+pub fn guard_status(f: impl FnOnce() -> R<()>) -> c_int {
+    guard_or(-1, || match f() {
+        Ok(()) => 0,
+        Err(Raised) => -1,
     })
 }
 

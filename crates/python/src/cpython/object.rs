@@ -4,7 +4,7 @@
 //! attached to the interpreter. It is established where C passes pointers in, so conversions built on these types need
 //! no `unsafe`.
 
-use std::ffi::{CStr, c_char};
+use std::ffi::{CStr, CString, c_char};
 use std::marker::PhantomData;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicPtr, Ordering};
@@ -422,6 +422,26 @@ pub fn list(items: impl ExactSizeIterator<Item = R<Owned>>) -> R<Owned> {
         unsafe { ffi::PyList_SetItem(list.ptr(), index.cast_signed(), item?.into_ptr()) };
     }
     Ok(list)
+}
+
+/// A tuple of `items`.
+///
+/// # Errors
+///
+/// `MemoryError`.
+pub fn tuple<const N: usize>(items: [Owned; N]) -> R<Owned> {
+    // SAFETY: no preconditions beyond an attached thread; the tuple is filled before it is returned.
+    let tuple = Owned::take(unsafe { ffi::PyTuple_New(N.cast_signed()) })?;
+    for (index, item) in items.into_iter().enumerate() {
+        // SAFETY: the new tuple has more than `index` empty slots; the call takes ownership of the item's reference.
+        unsafe { ffi::PyTuple_SetItem(tuple.ptr(), index.cast_signed(), item.into_ptr()) };
+    }
+    Ok(tuple)
+}
+
+/// Converts text to a C string. Removes NULs.
+pub fn c_string(text: &str) -> CString {
+    CString::new(text.replace('\0', "")).unwrap_or_default()
 }
 
 /// Whether this build has a GIL. Free-threaded builds have a longer object head.

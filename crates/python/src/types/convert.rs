@@ -362,3 +362,58 @@ pub unsafe fn pointer_argument(obj: *mut ffi::PyObject, len: usize, site: &Site)
     }
     Some(address)
 }
+
+/// The items of a sequence as a tuple (a new reference); None with a `TypeError` for other objects, `str` and `dict`.
+///
+/// # Safety
+/// `value` is a live object and the GIL is held.
+pub unsafe fn sequence(value: *mut ffi::PyObject, site: &Site) -> Option<*mut ffi::PyObject> {
+    // SAFETY: as promised by the caller.
+    unsafe {
+        if ffi::PySequence_Check(value) == 0
+            || ffi::PyUnicode_Check(value) != 0
+            || ffi::PyDict_Check(value) != 0
+        {
+            site.wrong("a list or tuple", value);
+            return None;
+        }
+        let items = ffi::PySequence_Tuple(value);
+        if items.is_null() {
+            prefix(&format!("{}: ", site.name()));
+            return None;
+        }
+        Some(items)
+    }
+}
+
+/// Converts the bytes of a C integer of type `prim` to a Python int; null with an exception.
+///
+/// # Safety
+/// The GIL is held.
+pub unsafe fn to_int(bytes: [u8; 8], prim: Prim) -> *mut ffi::PyObject {
+    let raw = u64::from_le_bytes(bytes);
+    // SAFETY: the caller holds the GIL.
+    unsafe {
+        match prim {
+            Prim::I8 => ffi::PyLong_FromLong((raw as i8).into()),
+            Prim::I16 => ffi::PyLong_FromLong((raw as i16).into()),
+            Prim::I32 => ffi::PyLong_FromLong((raw as i32).into()),
+            Prim::I64 => ffi::PyLong_FromLongLong(raw as i64),
+            _ => ffi::PyLong_FromUnsignedLongLong(raw),
+        }
+    }
+}
+
+/// Converts the bytes of a C float of type `prim` to a Python float; null with an exception.
+///
+/// # Safety
+/// The GIL is held.
+pub unsafe fn to_float(bytes: [u8; 8], prim: Prim) -> *mut ffi::PyObject {
+    let value = if prim == Prim::F32 {
+        f32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]).into()
+    } else {
+        f64::from_le_bytes(bytes)
+    };
+    // SAFETY: the caller holds the GIL.
+    unsafe { ffi::PyFloat_FromDouble(value) }
+}

@@ -2,7 +2,7 @@
 
 use pyo3::ffi;
 
-pub use crate::cpython::errors::{ExceptionKind, guard_or, raise};
+pub use crate::cpython::errors::{ExceptionKind, guard, guard_or, guard_status, raise};
 
 /// Prepends `prefix` to the message of the current exception and keeps its type. Changes only `TypeError`, `ValueError`
 /// and `OverflowError`.

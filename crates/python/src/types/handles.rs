@@ -1,10 +1,11 @@
 //! Handle, integer and callback classes: `CUstream`, `CUdeviceptr`, `CUhostFn`.
 
-use std::ffi::{CString, c_char, c_int, c_void};
+use std::ffi::{c_char, c_int, c_void};
 use std::ptr::null_mut;
 
 use pyo3::ffi;
 
+use crate::types::class_type;
 use crate::types::convert;
 use crate::types::convert::Site;
 use crate::types::errors::guard_or;
@@ -12,16 +13,7 @@ use crate::types::object;
 use crate::types::object::{Instance, slot};
 use crate::types::registry;
 use crate::types::table;
-use crate::types::table::{CUDA_STREAM, ClassId, EQ_HASH, INDEX, Kind, Prim};
-
-/// The C integer type of a class's values.
-#[inline]
-pub fn prim(id: ClassId) -> Prim {
-    match table::class(id).1.kind {
-        Kind::Integer(p) => p,
-        _ => Prim::U64,
-    }
-}
+use crate::types::table::{CUDA_STREAM, ClassId, EQ_HASH, INDEX, Kind};
 
 unsafe fn bits(obj: *mut ffi::PyObject) -> Option<u64> {
     // SAFETY: the callers are slots of handle types, which the interpreter calls with their instances.
@@ -46,10 +38,7 @@ pub unsafe fn make_type(id: ClassId) -> *mut ffi::PyTypeObject {
         // SAFETY: the caller holds the GIL.
         return unsafe { derive(id, base) };
     }
-    let mut methods = vec![
-        crate::types::structs::method_get_ptr(),
-        crate::types::structs::method_reduce(),
-    ];
+    let mut methods = vec![class_type::method_get_ptr(), class_type::method_reduce()];
     if class.flags & CUDA_STREAM != 0 {
         methods.push(ffi::PyMethodDef {
             ml_name: c"__cuda_stream__".as_ptr(),
@@ -64,15 +53,12 @@ pub unsafe fn make_type(id: ClassId) -> *mut ffi::PyTypeObject {
     methods.push(ffi::PyMethodDef::zeroed());
     let mut slots = vec![
         slot(ffi::Py_tp_new, new as *mut c_void),
-        slot(ffi::Py_tp_init, crate::types::structs::init as *mut c_void),
+        slot(ffi::Py_tp_init, class_type::init as *mut c_void),
         slot(ffi::Py_tp_dealloc, object::handle_dealloc as *mut c_void),
         slot(ffi::Py_tp_repr, repr as *mut c_void),
         slot(ffi::Py_nb_int, to_int as *mut c_void),
         slot(ffi::Py_tp_methods, methods.leak().as_mut_ptr().cast()),
-        slot(
-            ffi::Py_tp_members,
-            crate::types::structs::weak_member().cast(),
-        ),
+        slot(ffi::Py_tp_members, class_type::weak_member().cast()),
     ];
     if class.flags & INDEX != 0 {
         slots.push(slot(ffi::Py_nb_index, to_int as *mut c_void));
@@ -88,7 +74,7 @@ pub unsafe fn make_type(id: ClassId) -> *mut ffi::PyTypeObject {
     };
     let doc = describe(id, what);
     // SAFETY: the caller holds the GIL; every slot function expects the layout of `Instance`.
-    unsafe { crate::types::structs::build(lib, class, object::HANDLE_SIZE, 0, slots, doc, None) }
+    unsafe { class_type::build(lib, class, object::HANDLE_SIZE, 0, slots, doc, None) }
 }
 
 /// Creates the type of a class derived from another library's class with the same C type. It inherits every method.
@@ -106,7 +92,7 @@ unsafe fn derive(id: ClassId, base: ClassId) -> *mut ffi::PyTypeObject {
             object::handle_dealloc as *mut c_void,
         )];
         let doc = describe(id, "A handle");
-        crate::types::structs::build(lib, class, object::HANDLE_SIZE, 0, slots, doc, Some(base))
+        class_type::build(lib, class, object::HANDLE_SIZE, 0, slots, doc, Some(base))
     }
 }
 
@@ -130,15 +116,15 @@ unsafe extern "C" fn new(
     guard_or(null_mut(), || {
         // SAFETY: the interpreter passes a live type, a tuple, and null or a dict.
         unsafe {
-            let Some(id) = crate::types::structs::class_of_type(ty) else {
+            let Some(id) = class_type::class_of_type(ty) else {
                 return null_mut();
             };
             let Some([init, ptr]) =
-                crate::types::structs::arguments(ty, args, kwargs, [c"init_value", c"_ptr"])
+                class_type::arguments(ty, args, kwargs, [c"init_value", c"_ptr"])
             else {
                 return null_mut();
             };
-            let prim = prim(id);
+            let prim = table::value_type(id);
             let mut value = 0;
             let mut site = Site {
                 ty,
@@ -271,9 +257,4 @@ unsafe extern "C" fn cuda_stream(
         ffi::PyTuple_SetItem(tuple, 1, value);
         tuple
     }
-}
-
-/// Converts text to a C string. Removes NULs.
-pub fn c_string(text: &str) -> CString {
-    CString::new(text.replace('\0', "")).unwrap_or_default()
 }

@@ -8,6 +8,7 @@
 //! The functions below are the interface to the call engine. Callers hold the GIL and pass live objects; a caller that
 //! gets a pointer from C establishes this itself. On failure the functions set a Python exception. They do not panic.
 
+pub mod class_type;
 pub mod convert;
 pub mod enums;
 pub mod errors;
@@ -26,6 +27,7 @@ use pyo3::ffi;
 pub use crate::types::memory::{read, readable};
 use crate::types::object::Instance;
 use crate::types::pods::fields;
+use crate::types::pods::pod;
 use crate::types::pods::pointers;
 use crate::types::registry::Makers;
 #[allow(unused_imports)] // used by `crate::bindings`
@@ -96,7 +98,7 @@ pub fn own_handle(obj: *mut ffi::PyObject, id: ClassId) -> Option<u64> {
 pub fn handle_size(obj: *mut ffi::PyObject) -> usize {
     // SAFETY: the caller passes a live object with the GIL held.
     match unsafe { registry::of(obj) } {
-        Some(id) if !structs::is_record(id) => class_size(id),
+        Some(id) if !table::is_record(id) => class_size(id),
         _ => 0,
     }
 }
@@ -183,7 +185,7 @@ pub fn struct_ptr(obj: *mut ffi::PyObject, id: ClassId) -> Option<*mut u8> {
         if have != id && table::root(have) != table::root(id) {
             return None;
         }
-        structs::is_record(have).then(|| (*obj.cast::<Instance>()).data)
+        table::is_record(have).then(|| (*obj.cast::<Instance>()).data)
     }
 }
 
@@ -192,7 +194,7 @@ pub fn any_struct_ptr(obj: *mut ffi::PyObject) -> Option<*mut u8> {
     // SAFETY: the caller passes a live object with the GIL held.
     unsafe {
         let id = registry::of(obj)?;
-        structs::is_record(id).then(|| (*obj.cast::<Instance>()).data)
+        table::is_record(id).then(|| (*obj.cast::<Instance>()).data)
     }
 }
 
@@ -200,7 +202,7 @@ pub fn any_struct_ptr(obj: *mut ffi::PyObject) -> Option<*mut u8> {
 pub fn any_struct_size(obj: *mut ffi::PyObject) -> usize {
     // SAFETY: the caller passes a live object with the GIL held.
     match unsafe { registry::of(obj) } {
-        Some(id) if structs::is_record(id) => class_size(id),
+        Some(id) if table::is_record(id) => class_size(id),
         _ => 0,
     }
 }
@@ -227,7 +229,7 @@ pub fn new_struct(id: ClassId) -> Option<(*mut ffi::PyObject, *mut u8)> {
 pub fn new_pod(id: ClassId, count: usize) -> Option<(*mut ffi::PyObject, *mut u8)> {
     // SAFETY: the caller holds the GIL.
     unsafe {
-        let obj = pods::fresh(id, count).ok()?;
+        let obj = pod::fresh(id, count).ok()?;
         Some((obj.cast(), (*obj).base.data))
     }
 }
@@ -252,7 +254,7 @@ pub fn pod_ptr(obj: *mut ffi::PyObject, id: Option<ClassId>) -> Option<*mut u8> 
 pub fn pod_count(obj: *mut ffi::PyObject) -> usize {
     match pod_ptr(obj, None) {
         // SAFETY: `pod_ptr` found that the object is a `Pod`.
-        Some(_) => unsafe { (*obj.cast::<pods::Pod>()).count },
+        Some(_) => unsafe { (*obj.cast::<pod::Pod>()).count },
         None => 0,
     }
 }
@@ -263,7 +265,7 @@ pub fn pod_count(obj: *mut ffi::PyObject) -> usize {
 pub fn provide_arrays(obj: *mut ffi::PyObject) -> Option<bool> {
     // SAFETY: the caller passes a live object with the GIL held.
     unsafe {
-        match pods::cast(obj) {
+        match pod::cast(obj) {
             Some(this) if !(*this).array => pointers::provide(this).ok(),
             _ => Some(false),
         }
@@ -340,7 +342,7 @@ pub fn prepare_struct(obj: *mut ffi::PyObject) -> bool {
         if table::class(id).1.kind == Kind::Pod {
             return fields::prepare(obj.cast()).is_ok();
         }
-        if !structs::is_record(id) {
+        if !table::is_record(id) {
             return true;
         }
         let this = obj.cast::<Instance>();

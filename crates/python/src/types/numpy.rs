@@ -10,13 +10,13 @@ use std::sync::atomic::{AtomicPtr, Ordering};
 use pyo3::ffi;
 
 use crate::cpython;
-use crate::cpython::{Obj, Owned, R, Raised};
+use crate::cpython::buffer::{refuse, takes_strides};
+use crate::cpython::{Obj, Owned, R, Raised, tuple};
 use crate::generated::ids::CLASS_COUNT;
 use crate::types::errors::guard_or;
 use crate::types::object::slot;
-use crate::types::pods;
-use crate::types::pods::buffer::{letter, refuse, takes_strides};
-use crate::types::pods::{Pod, tuple};
+use crate::types::pods::pod;
+use crate::types::pods::pod::Pod;
 use crate::types::table;
 use crate::types::table::{ClassId, FieldKind, Prim};
 
@@ -318,7 +318,7 @@ unsafe fn window(
         }
         if let Item::Number(p) = item {
             (*this).item = size;
-            (*this).format[0] = letter(p) as c_char;
+            (*this).format[0] = p.letter() as c_char;
         } else {
             // A struct is exported as bytes, in one additional dimension.
             (*this).item = 1;
@@ -449,7 +449,7 @@ fn make_window_type() -> R<Owned> {
 pub unsafe fn of_pod(this: *mut Pod, data: *mut u8, item: Item, dims: &[Dim]) -> R<Owned> {
     // SAFETY: as promised by the caller.
     unsafe {
-        pods::present(this)?;
+        pod::present(this)?;
         view(Obj::new(this.cast()), data, item, dims, (*this).readonly)
     }
 }

@@ -11,11 +11,11 @@ use pyo3::ffi;
 
 use crate::cpython;
 use crate::cpython::Owned;
+use crate::cpython::buffer::takes_strides;
 use crate::types::convert;
 use crate::types::convert::Site;
 use crate::types::errors::{ExceptionKind, guard_or, raise, type_name};
 use crate::types::object::slot;
-use crate::types::structs::fields::to_int;
 use crate::types::table::{Prim, Slice};
 
 fn prim(format: Slice) -> Prim {
@@ -158,7 +158,7 @@ unsafe fn value(this: *mut Numbers, at: *const u8) -> *mut ffi::PyObject {
     unsafe {
         let kind = prim((*this).format);
         std::ptr::copy_nonoverlapping(at, bytes.as_mut_ptr(), kind.size());
-        to_int(bytes, kind)
+        convert::to_int(bytes, kind)
     }
 }
 
@@ -328,7 +328,7 @@ unsafe fn assign_part(
         let kind = prim((*this).format);
         let mut values = Vec::new();
         if ffi::PySequence_Check(new) != 0 {
-            let items = crate::types::structs::lists::sequence(new, site)?;
+            let items = convert::sequence(new, site)?;
             let given = ffi::PyTuple_Size(items);
             let mut fine = given == count;
             if !fine {
@@ -374,7 +374,7 @@ unsafe extern "C" fn getbuffer(
         let this = obj.cast::<Numbers>();
         let size = prim((*this).format).size() as isize;
         let contiguous = (*this).stride == size || (*this).count < 2;
-        if !contiguous && !crate::types::pods::buffer::takes_strides(flags) {
+        if !contiguous && !takes_strides(flags) {
             (*buffer).obj = null_mut();
             ffi::PyErr_SetString(
                 ffi::PyExc_BufferError,

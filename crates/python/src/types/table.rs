@@ -65,6 +65,24 @@ impl Prim {
         matches!(self, Prim::I8 | Prim::I16 | Prim::I32 | Prim::I64)
     }
 
+    /// Format character in the buffer protocol: that of 64-bit Linux; on other platforms, one of the same size.
+    pub const fn letter(self) -> char {
+        match self {
+            Prim::I8 => 'b',
+            Prim::U8 => 'B',
+            Prim::I16 => 'h',
+            Prim::U16 => 'H',
+            Prim::I32 => 'i',
+            Prim::U32 => 'I',
+            Prim::I64 if cfg!(windows) => 'q',
+            Prim::I64 => 'l',
+            Prim::U64 if cfg!(windows) => 'Q',
+            Prim::U64 => 'L',
+            Prim::F32 => 'f',
+            Prim::F64 => 'd',
+        }
+    }
+
     /// Description for error messages.
     pub const fn words(self) -> &'static str {
         match self {
@@ -426,6 +444,35 @@ pub fn root(id: ClassId) -> ClassId {
 /// The attributes of a class, including inherited ones.
 pub fn fields(id: ClassId) -> &'static [Field] {
     class(root(id)).1.fields
+}
+
+/// Whether class `id` is a struct or union.
+pub fn is_record(id: ClassId) -> bool {
+    class(id).1.kind == Kind::Record
+}
+
+/// The C integer type of the values of a handle, integer or callback class.
+#[inline]
+pub fn value_type(id: ClassId) -> Prim {
+    match class(id).1.kind {
+        Kind::Integer(p) => p,
+        _ => Prim::U64,
+    }
+}
+
+/// Size in bytes of a member of a `Kind::Pod` struct.
+pub fn width(kind: FieldKind) -> usize {
+    let class_size = |id: ClassId| class(id).1.size as usize;
+    match kind {
+        FieldKind::Int(p) | FieldKind::Long(p) | FieldKind::Float(p) => p.size(),
+        FieldKind::Hidden(p, n) | FieldKind::Fixed(p, n) | FieldKind::Counted(p, n, _) => {
+            p.size() * n.max(1) as usize
+        }
+        FieldKind::Str(n) => n as usize,
+        FieldKind::Pod(id) => class_size(id),
+        FieldKind::Pods(id, n, _) | FieldKind::Records(id, n) => class_size(id) * n.max(1) as usize,
+        _ => 8,
+    }
 }
 
 /// A generated name as `str`. Generated names are ASCII.

@@ -7,12 +7,12 @@ use pyo3::ffi;
 
 use crate::cpython::{Buffer, Obj, Owned, R, Raised};
 use crate::types::convert::Site;
-use crate::types::errors::{ExceptionKind, guard_or, raise, type_name};
+use crate::types::errors::{ExceptionKind, guard, guard_or, guard_status, raise, type_name};
 use crate::types::numpy;
 use crate::types::numpy::Item;
 use crate::types::object::slot;
-use crate::types::pods;
-use crate::types::pods::{Pod, answer, done};
+use crate::types::pods::pod;
+use crate::types::pods::pod::Pod;
 use crate::types::pods::{columns, from_memory};
 use crate::types::slices::selected;
 use crate::types::table;
@@ -32,9 +32,9 @@ pub fn slots() -> Vec<ffi::PyType_Slot> {
 /// `_data`: the structs as a record array.
 pub fn attribute_data() -> ffi::PyGetSetDef {
     unsafe extern "C" fn get(obj: *mut ffi::PyObject, _: *mut c_void) -> *mut ffi::PyObject {
-        guard_or(null_mut(), || {
+        guard(|| {
             // SAFETY: the descriptor checked that `obj` is an instance.
-            answer(unsafe { records(obj.cast()) })
+            unsafe { records(obj.cast()) }
         })
     }
     ffi::PyGetSetDef {
@@ -73,7 +73,7 @@ unsafe fn element(this: *mut Pod, i: isize) -> R<*mut Pod> {
             raise(ExceptionKind::Index, "index is out of bounds");
             return Err(Raised);
         }
-        pods::view((*this).id(), this, (*this).at(i as usize), 1)
+        pod::view((*this).id(), this, (*this).at(i as usize), 1)
     }
 }
 
@@ -133,9 +133,9 @@ unsafe extern "C" fn subscript(
     obj: *mut ffi::PyObject,
     at: *mut ffi::PyObject,
 ) -> *mut ffi::PyObject {
-    guard_or(null_mut(), || {
+    guard(|| {
         // SAFETY: the interpreter calls this slot with an instance and a key.
-        answer(unsafe { get(obj.cast(), Obj::new(at)) })
+        unsafe { get(obj.cast(), Obj::new(at)) }
     })
 }
 
@@ -163,7 +163,7 @@ unsafe fn part(this: *mut Pod, start: isize, step: isize, count: isize) -> R<*mu
             .data
             .wrapping_offset(start.wrapping_mul((*this).stride));
         let data = if count == 0 { (*this).base.data } else { data };
-        let view = pods::view((*this).id(), this, data, count as usize)?;
+        let view = pod::view((*this).id(), this, data, count as usize)?;
         (*view).stride = (*this).stride.wrapping_mul(step);
         Ok(view)
     }
@@ -174,15 +174,14 @@ unsafe extern "C" fn assign(
     at: *mut ffi::PyObject,
     value: *mut ffi::PyObject,
 ) -> c_int {
-    guard_or(-1, || {
+    guard_status(|| {
         // SAFETY: the interpreter calls this slot with an instance and a key; a null value means `del`.
         unsafe {
             if value.is_null() {
                 let text = format!("elements of a {} cannot be deleted", type_name(obj));
-                raise(ExceptionKind::Type, &text);
-                return -1;
+                return Err(raise(ExceptionKind::Type, &text));
             }
-            done(set(obj.cast(), Obj::new(at), Obj::new(value)))
+            set(obj.cast(), Obj::new(at), Obj::new(value))
         }
     })
 }
@@ -190,7 +189,7 @@ unsafe extern "C" fn assign(
 unsafe fn set(this: *mut Pod, at: Obj<'_>, value: Obj<'_>) -> R<()> {
     // SAFETY: callers pass a live pod; the selected structs lie in its memory.
     unsafe {
-        pods::writable(this)?;
+        pod::writable(this)?;
         let site = Site {
             ty: ffi::Py_TYPE(this.cast()),
             attr: "[]",
@@ -207,7 +206,7 @@ unsafe fn set(this: *mut Pod, at: Obj<'_>, value: Obj<'_>) -> R<()> {
             Some(target) => Some(Owned::take(target.cast())?),
             None => None,
         };
-        if let Some(other) = pods::cast(value.ptr()) {
+        if let Some(other) = pod::cast(value.ptr()) {
             let class = table::class((*this).id()).1.name();
             if (*other).id() != (*this).id() {
                 site.wrong(class, value.ptr());
@@ -246,11 +245,11 @@ unsafe fn copy_all(target: *mut Pod, from: *mut Pod, site: &Site) -> R<()> {
             site.fail(ExceptionKind::Value, &text);
             return Err(Raised);
         }
-        let copy = pods::copy_of(from)?;
+        let copy = pod::copy_of(from)?;
         let _held = Owned::take(copy.cast())?;
         for i in 0..n {
             let source = (*copy).at(if given == 1 { 0 } else { i });
-            pods::copy_struct(target, (*target).at(i), copy, source)?;
+            pod::copy_struct(target, (*target).at(i), copy, source)?;
         }
     }
     Ok(())
@@ -267,15 +266,14 @@ pub unsafe extern "C" fn assign_single(
     at: *mut ffi::PyObject,
     value: *mut ffi::PyObject,
 ) -> c_int {
-    guard_or(-1, || {
+    guard_status(|| {
         // SAFETY: the interpreter calls this slot with an instance and a key; a null value means `del`.
         unsafe {
             if value.is_null() {
                 let text = format!("members of a {} cannot be deleted", type_name(obj));
-                raise(ExceptionKind::Type, &text);
-                return -1;
+                return Err(raise(ExceptionKind::Type, &text));
             }
-            done(set_single(obj.cast(), Obj::new(at), Obj::new(value)))
+            set_single(obj.cast(), Obj::new(at), Obj::new(value))
         }
     })
 }
@@ -306,10 +304,10 @@ unsafe fn set_single(this: *mut Pod, at: Obj<'_>, value: Obj<'_>) -> R<()> {
             );
             return Err(Raised);
         }
-        pods::writable(this)?;
+        pod::writable(this)?;
         let id = (*this).id();
-        if let Some(from) = pods::cast_to(value.ptr(), id) {
-            return pods::copy_struct(this, (*this).base.data, from, (*from).base.data);
+        if let Some(from) = pod::cast_to(value.ptr(), id) {
+            return pod::copy_struct(this, (*this).base.data, from, (*from).base.data);
         }
         if !value.has_buffer() {
             let text = format!(
@@ -327,6 +325,6 @@ unsafe fn set_single(this: *mut Pod, at: Obj<'_>, value: Obj<'_>) -> R<()> {
             return Err(Raised);
         }
         let bytes = std::slice::from_raw_parts(buffer.address() as *const u8, size).to_vec();
-        pods::poke(this, (*this).base.data, &bytes)
+        pod::poke(this, (*this).base.data, &bytes)
     }
 }

@@ -10,38 +10,14 @@ use std::sync::atomic::{AtomicPtr, Ordering};
 
 use pyo3::ffi;
 
-use crate::cpython::Raised;
+use crate::cpython::buffer::{refuse, takes_strides};
+use crate::cpython::{Raised, c_string};
 use crate::generated::ids::CLASS_COUNT;
 use crate::types::errors::{guard_or, type_name};
-use crate::types::handles::c_string;
-use crate::types::pods;
-use crate::types::pods::Pod;
+use crate::types::pods::pod;
+use crate::types::pods::pod::Pod;
 use crate::types::table;
 use crate::types::table::{ClassId, FieldKind, Prim};
-
-/// Flags that request C, Fortran or any contiguity, without the `PyBUF_STRIDES` bits that each includes.
-const CONTIGUOUS: c_int =
-    (ffi::PyBUF_C_CONTIGUOUS | ffi::PyBUF_F_CONTIGUOUS | ffi::PyBUF_ANY_CONTIGUOUS)
-        & !ffi::PyBUF_STRIDES;
-
-/// Whether a request accepts non-contiguous elements.
-pub fn takes_strides(flags: c_int) -> bool {
-    flags & ffi::PyBUF_STRIDES == ffi::PyBUF_STRIDES && flags & CONTIGUOUS == 0
-}
-
-/// Raises `BufferError`; returns -1.
-///
-/// # Safety
-/// The GIL is held; `buffer` may be written.
-pub unsafe fn refuse(buffer: *mut ffi::Py_buffer, text: &str) -> c_int {
-    let text = CString::new(text).unwrap_or_default();
-    // SAFETY: the caller guarantees a writable `buffer` and holds the GIL.
-    unsafe {
-        (*buffer).obj = null_mut();
-        ffi::PyErr_SetString(ffi::PyExc_BufferError, text.as_ptr());
-    }
-    -1
-}
 
 /// `bf_getbuffer`
 ///
@@ -71,7 +47,7 @@ unsafe fn fill(this: *mut Pod, buffer: *mut ffi::Py_buffer, flags: c_int) -> c_i
             let text = format!("the structs of this {} do not follow each other", name());
             return refuse(buffer, &text);
         }
-        if let Err(Raised) = pods::present(this) {
+        if let Err(Raised) = pod::present(this) {
             return -1;
         }
         let (size, count) = ((*this).size() as isize, (*this).count as isize);
@@ -133,24 +109,6 @@ pub unsafe extern "C" fn release(_: *mut ffi::PyObject, buffer: *mut ffi::Py_buf
     }
 }
 
-/// Format character of a number: that of 64-bit Linux; on other platforms, one of the same size.
-pub fn letter(prim: Prim) -> char {
-    match prim {
-        Prim::I8 => 'b',
-        Prim::U8 => 'B',
-        Prim::I16 => 'h',
-        Prim::U16 => 'H',
-        Prim::I32 => 'i',
-        Prim::U32 => 'I',
-        Prim::I64 if cfg!(windows) => 'q',
-        Prim::I64 => 'l',
-        Prim::U64 if cfg!(windows) => 'Q',
-        Prim::U64 => 'L',
-        Prim::F32 => 'f',
-        Prim::F64 => 'd',
-    }
-}
-
 static FORMATS: [AtomicPtr<c_char>; CLASS_COUNT] =
     [const { AtomicPtr::new(null_mut()) }; CLASS_COUNT];
 
@@ -186,12 +144,12 @@ fn write_format(id: ClassId, out: &mut String) -> bool {
             return false;
         }
         out.extend(std::iter::repeat_n('x', at - pos));
-        pos = at + crate::types::pods::fields::width(field.kind);
+        pos = at + table::width(field.kind);
         let mut numbers = |prim: Prim, len: u32| {
             if len != 0 {
                 let _ = write!(out, "({len})");
             }
-            out.push(letter(prim));
+            out.push(prim.letter());
             true
         };
         let fine = match field.kind {

@@ -10,9 +10,9 @@ use crate::types::convert::Site;
 use crate::types::errors::{ExceptionKind, prefix, raise};
 use crate::types::numpy;
 use crate::types::numpy::Item;
-use crate::types::pods;
-use crate::types::pods::fields::{bytes_of, count_at, number, pointer_bytes};
-use crate::types::pods::{Pod, poke};
+use crate::types::pods::pod;
+use crate::types::pods::pod::{Pod, poke};
+use crate::types::pods::values::{bytes_of, count_at, number, pointer_bytes};
 use crate::types::table;
 use crate::types::table::{ClassId, Count, Field, FieldKind, Prim};
 
@@ -97,7 +97,7 @@ unsafe fn structs(
                 None => max.into(),
             };
             let at = start.wrapping_add(field.offset as usize);
-            Owned::take(pods::view(id, this, at, n as usize)?.cast())
+            Owned::take(pod::view(id, this, at, n as usize)?.cast())
         }
     };
     // SAFETY: callers pass a live pod and hold the GIL; PyList_AsTuple returns a new reference.
@@ -276,27 +276,27 @@ unsafe fn set_records(
 ) -> R<()> {
     // SAFETY: callers pass a live pod that has the field; the sources are owned while they are copied.
     unsafe {
-        if let Some(from) = pods::cast_to(value.ptr(), id) {
+        if let Some(from) = pod::cast_to(value.ptr(), id) {
             let (rows, n) = ((*this).count, len.max(1));
             let given = (*from).count;
             if given != 1 && given != rows * n && given != n {
                 fits(given, rows * n, site)?;
             }
-            let copy = pods::copy_of(from)?;
+            let copy = pod::copy_of(from)?;
             let _held = Owned::take(copy.cast())?;
             let size = (*copy).size();
             for i in 0..rows * n {
                 let at = (*this)
                     .at(i / n)
                     .add(field.offset as usize + size * (i % n));
-                pods::copy_struct(this, at, copy, (*copy).at(i % given.max(1)))?;
+                pod::copy_struct(this, at, copy, (*copy).at(i % given.max(1)))?;
             }
             return Ok(());
         }
         let wrong = value.is_none()
             || value.is_str()
             || value.is_bytes()
-            || pods::cast(value.ptr()).is_some()
+            || pod::cast(value.ptr()).is_some()
             || ffi::PyDict_Check(value.ptr()) != 0;
         if wrong {
             let wanted = format!(

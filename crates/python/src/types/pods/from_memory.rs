@@ -6,16 +6,17 @@ use std::ptr::null_mut;
 use pyo3::ffi;
 
 use crate::cpython::{Obj, Owned, R, Raised};
+use crate::types::class_type;
 use crate::types::convert;
 use crate::types::convert::Site;
-use crate::types::errors::{ExceptionKind, guard_or, name_of_type, raise};
+use crate::types::errors::{ExceptionKind, guard, name_of_type, raise};
 use crate::types::numpy;
 use crate::types::numpy::attribute;
-use crate::types::pods;
-use crate::types::pods::{Pod, answer};
+use crate::types::pods::pod;
+use crate::types::pods::pod::Pod;
 use crate::types::table;
 use crate::types::table::{ARRAY, ClassId, Prim};
-use crate::types::{memory, object, structs};
+use crate::types::{memory, object};
 
 type Method = unsafe extern "C" fn(
     *mut ffi::PyObject,
@@ -70,9 +71,9 @@ unsafe fn given<const N: usize>(
 ) -> R<(ClassId, [*mut ffi::PyObject; N])> {
     // SAFETY: the interpreter passes the type whose class method this is or a subtype, a tuple, and a dict or null.
     unsafe {
-        let id = structs::class_of_type(ty.cast()).ok_or(Raised)?;
+        let id = class_type::class_of_type(ty.cast()).ok_or(Raised)?;
         let what = format!("{}.{method}", name_of_type(ty.cast()));
-        let values = structs::arguments_of(&what, args, kwargs, names).ok_or(Raised)?;
+        let values = class_type::arguments_of(&what, args, kwargs, names).ok_or(Raised)?;
         if values[0].is_null() {
             let text = format!(
                 "{what}() needs the argument '{}'",
@@ -101,12 +102,12 @@ unsafe extern "C" fn from_data(
     args: *mut ffi::PyObject,
     kwargs: *mut ffi::PyObject,
 ) -> *mut ffi::PyObject {
-    guard_or(null_mut(), || {
+    guard(|| {
         // SAFETY: the interpreter passes a struct class, a tuple, and a dict or null.
-        answer(unsafe {
+        unsafe {
             given(ty, args, kwargs, "from_data", [c"data"])
                 .and_then(|(id, [data])| at_array(id, Obj::new(data)))
-        })
+        }
     })
 }
 
@@ -155,7 +156,7 @@ unsafe fn at_array(id: ClassId, data: Obj<'_>) -> R<Owned> {
             return Err(value_error("data array must be 1D"));
         }
         let (address, readonly) = interface(data)?;
-        let pod = pods::bare(pods::type_of(id)?, id, count as usize)?;
+        let pod = pod::bare(pod::type_of(id)?, id, count as usize)?;
         let made = Owned::take(pod.cast())?;
         (*pod).base.data = address as *mut u8;
         (*pod).readonly = readonly;
@@ -236,12 +237,12 @@ unsafe extern "C" fn from_buffer(
     args: *mut ffi::PyObject,
     kwargs: *mut ffi::PyObject,
 ) -> *mut ffi::PyObject {
-    guard_or(null_mut(), || {
+    guard(|| {
         // SAFETY: the interpreter passes a struct class, a tuple, and a dict or null.
-        answer(unsafe {
+        unsafe {
             given(ty, args, kwargs, "from_buffer", [c"buffer"])
                 .and_then(|(id, [buffer])| at_buffer(id, Obj::new(buffer)))
-        })
+        }
     })
 }
 
@@ -256,7 +257,7 @@ unsafe fn at_buffer(id: ClassId, buffer: Obj<'_>) -> R<Owned> {
             raise(ExceptionKind::Type, &text);
             return Err(Raised);
         }
-        let pod = pods::bare(pods::type_of(id)?, id, 1)?;
+        let pod = pod::bare(pod::type_of(id)?, id, 1)?;
         let made = Owned::take(pod.cast())?;
         // Boxed because exporters may keep pointers into the view.
         let mut view = Box::new(ffi::Py_buffer::new());
@@ -298,9 +299,9 @@ unsafe extern "C" fn from_ptr(
     args: *mut ffi::PyObject,
     kwargs: *mut ffi::PyObject,
 ) -> *mut ffi::PyObject {
-    guard_or(null_mut(), || {
+    guard(|| {
         // SAFETY: the interpreter passes a struct class, a tuple, and a dict or null.
-        answer(unsafe { at_address(ty, args, kwargs) })
+        unsafe { at_address(ty, args, kwargs) }
     })
 }
 
@@ -312,7 +313,7 @@ unsafe fn at_address(
     // SAFETY: the interpreter passes a struct class, a tuple, and a dict or null; foreign memory is only accessed through
     // checked copies.
     unsafe {
-        let id = structs::class_of_type(ty.cast()).ok_or(Raised)?;
+        let id = class_type::class_of_type(ty.cast()).ok_or(Raised)?;
         let (ptr, size, readonly, owner) = if is_array(id) {
             let names = [c"ptr", c"size", c"readonly", c"owner"];
             let (_, [p, s, r, o]) = given(ty, args, kwargs, "from_ptr", names)?;
@@ -338,7 +339,7 @@ unsafe fn at_address(
         let count = if size.is_null() {
             1
         } else {
-            pods::count_of(size, &what)?
+            pod::count_of(size, &what)?
         };
         let readonly = !readonly.is_null()
             && match ffi::PyObject_IsTrue(readonly) {
@@ -352,7 +353,7 @@ unsafe fn at_address(
         }
         let owner = Some(owner).filter(|o| !o.is_null() && *o != ffi::Py_None());
         let pod: *mut Pod = if owner.is_none() && !is_array(id) {
-            let pod = pods::fresh(id, 1)?;
+            let pod = pod::fresh(id, 1)?;
             let target = std::slice::from_raw_parts_mut((*pod).base.data, bytes);
             if !memory::read(address, target) {
                 ffi::Py_DECREF(pod.cast());
@@ -360,7 +361,7 @@ unsafe fn at_address(
             }
             pod
         } else {
-            let pod = pods::bare(pods::type_of(id)?, id, count)?;
+            let pod = pod::bare(pod::type_of(id)?, id, count)?;
             (*pod).base.data = address as *mut u8;
             (*pod).base.state = object::FOREIGN;
             if let Some(owner) = owner {

@@ -10,11 +10,11 @@ use crate::types::errors::{ExceptionKind, raise};
 use crate::types::numpy;
 use crate::types::numpy::Item;
 use crate::types::object;
-use crate::types::pods;
-use crate::types::pods::fields::{
+use crate::types::pods::pod;
+use crate::types::pods::pod::{Pod, peek, poke};
+use crate::types::pods::values::{
     count_in, elements, elements_by, encoded, pointer_bytes, set_count, sources, text,
 };
-use crate::types::pods::{Pod, peek, poke};
 use crate::types::structs::list_storage;
 use crate::types::structs::list_storage::Storage;
 use crate::types::table;
@@ -205,7 +205,7 @@ unsafe fn get_structs(
             return empty();
         }
         let mine = held.and_then(|h| {
-            let pod = pods::cast_to(h.ptr(), id)?;
+            let pod = pod::cast_to(h.ptr(), id)?;
             ((*pod).base.data as usize == at && (*pod).contiguous()).then_some((h, pod))
         });
         let (n, source, _held) = match mine {
@@ -219,7 +219,7 @@ unsafe fn get_structs(
                     return Err(unreadable(field, at, (n as usize).saturating_mul(size)));
                 }
                 // Foreign structs, for example written by the library: every access is checked.
-                let pod = pods::bare(pods::type_of(id)?, id, n as usize)?;
+                let pod = pod::bare(pod::type_of(id)?, id, n as usize)?;
                 (*pod).base.data = at as *mut u8;
                 (*pod).base.state = object::FOREIGN;
                 (*pod).keeper = Obj::new(this.cast()).owned().into_ptr();
@@ -227,11 +227,11 @@ unsafe fn get_structs(
             }
         };
         if table::class(id).1.flags & ARRAY != 0 {
-            return Owned::take(pods::view(id, source, (*source).base.data, n)?.cast());
+            return Owned::take(pod::view(id, source, (*source).base.data, n)?.cast());
         }
         // Single-struct class: a list of views.
         cpython::list(
-            (0..n).map(|i| Owned::take(pods::view(id, source, (*source).at(i), 1)?.cast())),
+            (0..n).map(|i| Owned::take(pod::view(id, source, (*source).at(i), 1)?.cast())),
         )
     }
 }
@@ -324,16 +324,16 @@ pub unsafe fn set(this: *mut Pod, field: &'static Field, value: Obj<'_>, site: &
 unsafe fn structs_to_keep(value: Obj<'_>, id: ClassId, site: &Site) -> R<Owned> {
     // SAFETY: an `Obj` is live; `sources` owns the pods while they are copied.
     unsafe {
-        if let Some(pod) = pods::cast_to(value.ptr(), id)
+        if let Some(pod) = pod::cast_to(value.ptr(), id)
             && (*pod).contiguous()
         {
             return Ok(value.owned());
         }
         let sources = sources(value, id, site)?;
-        let copy = pods::fresh(id, sources.pods.len())?;
+        let copy = pod::fresh(id, sources.pods.len())?;
         let owned = Owned::take(copy.cast())?;
         for (i, (from, at)) in sources.pods.iter().enumerate() {
-            pods::copy_struct(copy, (*copy).at(i), *from, *at)?;
+            pod::copy_struct(copy, (*copy).at(i), *from, *at)?;
         }
         Ok(owned)
     }
@@ -348,8 +348,8 @@ unsafe fn elements_at(held: &Owned, at: usize) -> R<Option<usize>> {
             ((*storage).base.data as usize, (*storage).count)
         } else if let Some((data, len)) = slices::words(held.ptr()) {
             (data as usize, len)
-        } else if let Some(pod) = pods::cast(held.ptr()) {
-            pods::present(pod)?;
+        } else if let Some(pod) = pod::cast(held.ptr()) {
+            pod::present(pod)?;
             ((*pod).base.data as usize, (*pod).count)
         } else {
             return Ok(None);
@@ -436,7 +436,7 @@ pub unsafe fn provide(this: *mut Pod) -> R<bool> {
             };
             let (address, object) = match field.kind {
                 FieldKind::PointerPods(id, _) => {
-                    let pod = pods::fresh(id, n as usize)?;
+                    let pod = pod::fresh(id, n as usize)?;
                     ((*pod).base.data as usize, Owned::take(pod.cast())?)
                 }
                 FieldKind::PointerInts(prim, _) => {

@@ -2,16 +2,14 @@
 //!
 //! Works on a copy of the bytes and does not use NumPy.
 
-use std::ptr::null_mut;
-
 use pyo3::ffi;
 
 use crate::cpython;
 use crate::cpython::{Owned, R, Raised};
-use crate::types::errors::{guard_or, to_string, type_name};
+use crate::types::errors::{guard, to_string, type_name};
 use crate::types::memory;
-use crate::types::pods::fields::text;
-use crate::types::pods::{Pod, answer, peek};
+use crate::types::pods::pod::{Pod, peek};
+use crate::types::pods::values::text;
 use crate::types::table;
 use crate::types::table::{Count, Field, FieldKind, Prim};
 
@@ -23,9 +21,9 @@ const SHOWN: usize = 8;
 /// # Safety
 /// Called by the interpreter.
 pub unsafe extern "C" fn repr(obj: *mut ffi::PyObject) -> *mut ffi::PyObject {
-    guard_or(null_mut(), || {
+    guard(|| {
         // SAFETY: the interpreter calls this slot with an instance.
-        answer(unsafe { described(obj.cast()).and_then(|text| cpython::from_str(&text)) })
+        unsafe { described(obj.cast()).and_then(|text| cpython::from_str(&text)) }
     })
 }
 

@@ -12,10 +12,11 @@ use crate::types::convert::Site;
 use crate::types::errors::{ExceptionKind, guard_or, raise};
 use crate::types::object;
 use crate::types::object::Instance;
+use crate::types::structs::elements::{element, element_size, list_of, point};
 use crate::types::structs::lists;
 use crate::types::table;
 use crate::types::table::{ClassId, Elem, Field, FieldKind, Prim};
-use crate::types::{enums, handles, memory, registry};
+use crate::types::{enums, memory, registry};
 
 /// Getset definition of an attribute; the closure is the field.
 pub fn getset(field: &'static Field) -> ffi::PyGetSetDef {
@@ -63,38 +64,6 @@ unsafe extern "C" fn setter(
     })
 }
 
-/// Converts the bytes of a C integer of type `prim` to a Python int; null with an exception.
-///
-/// # Safety
-/// The GIL is held.
-pub unsafe fn to_int(bytes: [u8; 8], prim: Prim) -> *mut ffi::PyObject {
-    let raw = u64::from_le_bytes(bytes);
-    // SAFETY: the caller holds the GIL.
-    unsafe {
-        match prim {
-            Prim::I8 => ffi::PyLong_FromLong((raw as i8).into()),
-            Prim::I16 => ffi::PyLong_FromLong((raw as i16).into()),
-            Prim::I32 => ffi::PyLong_FromLong((raw as i32).into()),
-            Prim::I64 => ffi::PyLong_FromLongLong(raw as i64),
-            _ => ffi::PyLong_FromUnsignedLongLong(raw),
-        }
-    }
-}
-
-/// Converts the bytes of a C float of type `prim` to a Python float; null with an exception.
-///
-/// # Safety
-/// The GIL is held.
-pub unsafe fn to_float(bytes: [u8; 8], prim: Prim) -> *mut ffi::PyObject {
-    let value = if prim == Prim::F32 {
-        f32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]).into()
-    } else {
-        f64::from_le_bytes(bytes)
-    };
-    // SAFETY: the caller holds the GIL.
-    unsafe { ffi::PyFloat_FromDouble(value) }
-}
-
 /// The value of an attribute: a new reference, or null with an exception.
 ///
 /// # Safety
@@ -109,13 +78,13 @@ pub unsafe fn get(obj: *mut Instance, field: &'static Field) -> *mut ffi::PyObje
                 if !object::read(obj, offset, &mut bytes[..prim.size()]) {
                     return null_mut();
                 }
-                to_int(bytes, prim)
+                convert::to_int(bytes, prim)
             }
             FieldKind::Float(prim) => {
                 if !object::read(obj, offset, &mut bytes[..prim.size()]) {
                     return null_mut();
                 }
-                to_float(bytes, prim)
+                convert::to_float(bytes, prim)
             }
             FieldKind::Enum(id) => {
                 if !object::read(obj, offset, &mut bytes[..4]) {
@@ -177,7 +146,7 @@ pub unsafe fn get(obj: *mut Instance, field: &'static Field) -> *mut ffi::PyObje
                 }
                 let item = object::new_handle(ty, id, 0);
                 let at = u64::from_le_bytes(bytes) as usize;
-                if !item.is_null() && memory::readable(at, handles::prim(id).size()) {
+                if !item.is_null() && memory::readable(at, table::value_type(id).size()) {
                     object::look_at(item, at);
                 }
                 item
@@ -186,7 +155,7 @@ pub unsafe fn get(obj: *mut Instance, field: &'static Field) -> *mut ffi::PyObje
                 if !object::read(obj, offset, &mut bytes) {
                     return null_mut();
                 }
-                to_int(bytes, Prim::U64)
+                convert::to_int(bytes, Prim::U64)
             }
             FieldKind::CString => {
                 if !object::read(obj, offset, &mut bytes) {
@@ -194,7 +163,7 @@ pub unsafe fn get(obj: *mut Instance, field: &'static Field) -> *mut ffi::PyObje
                 }
                 let held = object::held(obj, offset);
                 if held.is_null() {
-                    to_int(bytes, Prim::U64)
+                    convert::to_int(bytes, Prim::U64)
                 } else {
                     held
                 }
@@ -209,86 +178,6 @@ fn misplaced(field: &Field) -> *mut ffi::PyObject {
     let text = format!("{:?} is no kind of a record's attribute", field.kind);
     raise(ExceptionKind::Runtime, &text);
     null_mut()
-}
-
-/// Size in bytes of an element.
-pub fn element_size(elem: Elem) -> usize {
-    match elem {
-        Elem::Int(p) | Elem::Float(p) => p.size(),
-        Elem::Enum(_) => 4,
-        Elem::Handle(id) | Elem::Struct(id) => table::class(id).1.size as usize,
-        Elem::Address => 8,
-    }
-}
-
-/// A list of `len` values read from `data`, or null with an exception. Copies of structs also keep alive what `source`
-/// keeps alive for them.
-///
-/// # Safety
-/// `data` has `len` elements; `source` is live storage of the same elements; the GIL is held.
-pub unsafe fn list_of(
-    elem: Elem,
-    data: &[u8],
-    len: usize,
-    source: Option<*mut crate::types::structs::list_storage::Storage>,
-) -> *mut ffi::PyObject {
-    let size = element_size(elem);
-    // SAFETY: the caller guarantees `len` elements and holds the GIL; PyList_SetItem takes ownership of each item.
-    unsafe {
-        let list = ffi::PyList_New(len as isize);
-        if list.is_null() {
-            return list;
-        }
-        for i in 0..len {
-            let at = &data[i * size..(i + 1) * size];
-            let mut bytes = [0u8; 8];
-            bytes[..size.min(8)].copy_from_slice(&at[..size.min(8)]);
-            let item = match elem {
-                Elem::Int(prim) => to_int(bytes, prim),
-                Elem::Float(prim) => to_float(bytes, prim),
-                Elem::Enum(id) => enums::read(id, u64::from_le_bytes(bytes) as u32),
-                Elem::Address => to_int(bytes, Prim::U64),
-                Elem::Handle(id) => {
-                    let ty = registry::type_of(id);
-                    if ty.is_null() {
-                        null_mut()
-                    } else {
-                        object::new_handle(ty, id, u64::from_le_bytes(bytes))
-                    }
-                }
-                Elem::Struct(id) => copy_of(id, at, source.map(|s| (s, i * size))),
-            };
-            if item.is_null() {
-                ffi::Py_DECREF(list);
-                return null_mut();
-            }
-            ffi::PyList_SetItem(list, i as isize, item);
-        }
-        list
-    }
-}
-
-unsafe fn copy_of(
-    id: ClassId,
-    bytes: &[u8],
-    source: Option<(*mut crate::types::structs::list_storage::Storage, usize)>,
-) -> *mut ffi::PyObject {
-    // SAFETY: the new object has the size of the C type, which is the length of `bytes`; callers hold the GIL.
-    unsafe {
-        let ty = registry::type_of(id);
-        if ty.is_null() {
-            return null_mut();
-        }
-        let obj = object::new_record(ty, id, table::class(id).1.align as usize);
-        if obj.is_null() {
-            return obj;
-        }
-        std::ptr::copy_nonoverlapping(bytes.as_ptr(), (*obj.cast::<Instance>()).data, bytes.len());
-        if let Some((storage, at)) = source {
-            object::keep_same(obj.cast(), 0, storage.cast(), at, bytes.len());
-        }
-        obj
-    }
 }
 
 /// Assigns an attribute; None with an exception.
@@ -322,7 +211,7 @@ pub unsafe fn set(
                 put(obj, offset, &v.to_le_bytes())
             }
             FieldKind::Handle(id) => {
-                let prim = handles::prim(id);
+                let prim = table::value_type(id);
                 let v = convert::handle(value, prim, site)?;
                 put(obj, offset, &v.to_le_bytes()[..prim.size()])
             }
@@ -422,27 +311,6 @@ unsafe fn put(obj: *mut Instance, offset: usize, bytes: &[u8]) -> Option<()> {
     unsafe { object::write(obj, offset, bytes) }.then_some(())
 }
 
-/// Writes a pointer and keeps its target alive; takes ownership of `held`. None with an exception.
-///
-/// # Safety
-/// `obj` is a struct instance with a pointer at `offset`; the GIL is held.
-pub unsafe fn point(
-    obj: *mut Instance,
-    offset: usize,
-    address: u64,
-    held: *mut ffi::PyObject,
-) -> Option<()> {
-    // SAFETY: as promised by the caller.
-    unsafe {
-        if !object::write(obj, offset, &address.to_le_bytes()) {
-            ffi::Py_XDECREF(held);
-            return None;
-        }
-        object::keep(obj, offset, held);
-    }
-    Some(())
-}
-
 unsafe fn set_view(
     obj: *mut Instance,
     offset: usize,
@@ -501,7 +369,7 @@ unsafe fn set_array(
     let mut held = vec![null_mut(); if elem == Elem::Address { len } else { 0 }];
     // SAFETY: callers pass an instance with an array of `len` elements at `offset`; items are borrowed from an owned tuple.
     unsafe {
-        let items = lists::sequence(value, site)?;
+        let items = convert::sequence(value, site)?;
         let given = ffi::PyTuple_Size(items) as usize;
         if given != len {
             ffi::Py_DECREF(items);
@@ -566,34 +434,4 @@ unsafe fn struct_bytes(
         }
         object::read(item.cast(), 0, at).then_some(())
     }
-}
-
-/// Converts one element to its C bytes. Raises for structs, which the caller copies. None with an exception.
-///
-/// # Safety
-/// `item` is a live object and `at` has the element's size; the GIL is held.
-pub unsafe fn element(
-    elem: Elem,
-    item: *mut ffi::PyObject,
-    at: &mut [u8],
-    site: &Site,
-) -> Option<()> {
-    // SAFETY: the caller guarantees a live object and holds the GIL.
-    let value = unsafe {
-        match elem {
-            Elem::Int(prim) => convert::ranged(item, prim, site)?,
-            Elem::Float(Prim::F32) => u64::from((convert::float(item, site)? as f32).to_bits()),
-            Elem::Float(_) => convert::float(item, site)?.to_bits(),
-            Elem::Enum(_) => u64::from(convert::enum_value(item, site)?),
-            Elem::Handle(id) => convert::ranged(item, handles::prim(id), site)?,
-            Elem::Address => convert::ranged(item, Prim::U64, site)?,
-            Elem::Struct(id) => {
-                site.wrong(table::class(id).1.name(), item);
-                return None;
-            }
-        }
-    };
-    let n = at.len();
-    at.copy_from_slice(&value.to_le_bytes()[..n]);
-    Some(())
 }

@@ -8,12 +8,13 @@ use std::ptr::null_mut;
 
 use pyo3::ffi;
 
+use crate::types::class_type;
 use crate::types::convert;
 use crate::types::convert::Site;
 use crate::types::errors::{ExceptionKind, guard_or, raise};
 use crate::types::object;
 use crate::types::object::Instance;
-use crate::types::structs::fields::{element, element_size, list_of, point};
+use crate::types::structs::elements::{element, element_size, list_of, point};
 use crate::types::structs::list_storage;
 use crate::types::structs::list_storage::Storage;
 use crate::types::table;
@@ -22,29 +23,6 @@ use crate::types::{memory, registry};
 
 /// Maximum size in bytes of a foreign array that is read.
 const FOREIGN_LIMIT: usize = 64 << 20;
-
-/// The items of a sequence as a tuple (a new reference); None with a `TypeError` for other objects, `str` and `dict`.
-///
-/// # Safety
-/// `value` is a live object and the GIL is held.
-pub unsafe fn sequence(value: *mut ffi::PyObject, site: &Site) -> Option<*mut ffi::PyObject> {
-    // SAFETY: as promised by the caller.
-    unsafe {
-        if ffi::PySequence_Check(value) == 0
-            || ffi::PyUnicode_Check(value) != 0
-            || ffi::PyDict_Check(value) != 0
-        {
-            site.wrong("a list or tuple", value);
-            return None;
-        }
-        let items = ffi::PySequence_Tuple(value);
-        if items.is_null() {
-            crate::types::errors::prefix(&format!("{}: ", site.name()));
-            return None;
-        }
-        Some(items)
-    }
-}
 
 /// Assigns a list. Returns the number of elements, or None with an exception.
 ///
@@ -103,7 +81,7 @@ unsafe fn array(
                 return None;
             }
         }
-        let items = sequence(value, site)?;
+        let items = convert::sequence(value, site)?;
         let count = ffi::PyTuple_Size(items) as usize;
         if count == 0 {
             ffi::Py_DECREF(items);
@@ -280,8 +258,12 @@ pub unsafe fn check_counts(obj: *mut Instance) -> bool {
             return true;
         }
         for field in table::fields(ClassId((*obj).id)) {
-            if let FieldKind::View(_) = field.kind {
-                let view = crate::types::structs::fields::get(obj, field);
+            if let FieldKind::View(id) = field.kind {
+                let ty = registry::type_of(id);
+                if ty.is_null() {
+                    return false;
+                }
+                let view = object::view(ty, id, obj, (*obj).data.add(field.offset as usize));
                 if view.is_null() {
                     return false;
                 }
@@ -363,7 +345,7 @@ unsafe fn assign_pair(
     unsafe {
         let this = obj.cast::<Instance>();
         let ty = ffi::Py_TYPE(obj);
-        let given = crate::types::structs::arguments(ty, args, kwargs, [c"dsts", c"srcs"])?;
+        let given = class_type::arguments(ty, args, kwargs, [c"dsts", c"srcs"])?;
         let names = ["dsts", "srcs"];
         let mut made = [null_mut::<Storage>(); 2];
         let mut targets = [(0usize, Count { offset: 0, size: 0 }); 2];

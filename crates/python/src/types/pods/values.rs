@@ -1,0 +1,266 @@
+//! Conversion between members of structs and Python values: numbers, text, counts, sequences of numbers and of structs.
+
+use pyo3::ffi;
+
+use crate::cpython::{Obj, Owned, R, Raised};
+use crate::types::convert;
+use crate::types::convert::Site;
+use crate::types::errors::ExceptionKind;
+use crate::types::pods::pod;
+use crate::types::pods::pod::{Pod, peek, poke};
+use crate::types::table;
+use crate::types::table::{ClassId, Count, Prim};
+
+/// The number at `at`.
+///
+/// # Errors
+/// `ValueError` if foreign memory is no longer accessible.
+///
+/// # Safety
+/// `this` is a live pod and a number of this type lies at `at` in its memory.
+pub unsafe fn number(this: *mut Pod, at: *const u8, prim: Prim) -> R<Owned> {
+    let mut bytes = [0u8; 8];
+    // SAFETY: as promised by the caller.
+    unsafe {
+        peek(this, at, &mut bytes[..prim.size()])?;
+        Owned::take(match prim {
+            Prim::F32 | Prim::F64 => convert::to_float(bytes, prim),
+            _ => convert::to_int(bytes, prim),
+        })
+    }
+}
+
+/// Converts a Python value to the bytes of a number of this type.
+///
+/// # Errors
+/// `TypeError`, `OverflowError`.
+pub fn bytes_of(value: Obj<'_>, prim: Prim, site: &Site) -> R<[u8; 8]> {
+    // SAFETY: an `Obj` is live.
+    unsafe {
+        match prim {
+            Prim::F32 => convert::float(value.ptr(), site).map(|v| {
+                let mut out = [0; 8];
+                out[..4].copy_from_slice(&(v as f32).to_le_bytes());
+                out
+            }),
+            Prim::F64 => convert::float(value.ptr(), site).map(f64::to_le_bytes),
+            _ => convert::ranged(value.ptr(), prim, site).map(u64::to_le_bytes),
+        }
+    }
+    .ok_or(Raised)
+}
+
+/// Converts an address or foreign handle to its bytes: accepts ints and objects with `__index__`, not floats.
+///
+/// # Errors
+/// `TypeError`, `OverflowError`.
+pub fn pointer_bytes(value: Obj<'_>, site: &Site) -> R<[u8; 8]> {
+    // SAFETY: an `Obj` is live.
+    unsafe {
+        if !value.is_int() && (ffi::PyIndex_Check(value.ptr()) == 0 || numpy_array(value)) {
+            site.wrong("an int (an address or handle)", value.ptr());
+            return Err(Raised);
+        }
+    }
+    bytes_of(value, Prim::I64, site)
+}
+
+/// Whether the value is an array (a buffer with `__len__`). Arrays define `__index__` regardless of their shape.
+fn numpy_array(value: Obj<'_>) -> bool {
+    value.has_buffer()
+        && value
+            .attribute(c"__len__")
+            .is_ok_and(|found| found.is_some())
+}
+
+/// Decodes UTF-8 up to the first NUL.
+///
+/// # Errors
+/// `UnicodeDecodeError`.
+pub fn text(bytes: &[u8]) -> R<Owned> {
+    let len = bytes.iter().position(|b| *b == 0).unwrap_or(bytes.len());
+    // SAFETY: `len` is at most the length of `bytes`.
+    Owned::take(unsafe {
+        ffi::PyUnicode_DecodeUTF8(bytes.as_ptr().cast(), len as isize, std::ptr::null())
+    })
+}
+
+/// The value of a hidden count.
+///
+/// # Errors
+/// `ValueError` if foreign memory is no longer accessible.
+///
+/// # Safety
+/// `this` is a live pod of one struct, and the count is a member of its class.
+pub unsafe fn count_in(this: *mut Pod, count: Count) -> R<u64> {
+    // SAFETY: as promised by the caller.
+    unsafe { count_at(this, (*this).base.data, count) }
+}
+
+/// The value of a hidden count of the struct at `start`.
+///
+/// # Errors
+/// `ValueError` if foreign memory is no longer accessible.
+///
+/// # Safety
+/// `this` is a live pod, `start` one of its structs, and the count is a member of its class.
+pub unsafe fn count_at(this: *mut Pod, start: *const u8, count: Count) -> R<u64> {
+    let mut bytes = [0; 8];
+    // SAFETY: as promised by the caller.
+    unsafe {
+        let at = start.wrapping_add(count.offset as usize);
+        peek(this, at, &mut bytes[..count.size as usize])?;
+    }
+    Ok(u64::from_le_bytes(bytes))
+}
+
+/// Writes a hidden count.
+///
+/// # Errors
+/// `ValueError` for a read-only object, or if foreign memory is no longer accessible.
+///
+/// # Safety
+/// `this` is a live pod of one struct, and the count is a member of its class.
+pub unsafe fn set_count(this: *mut Pod, count: Count, n: usize) -> R<()> {
+    // SAFETY: as promised by the caller.
+    unsafe {
+        let at = (*this).base.data.add(count.offset as usize);
+        poke(this, at, &(n as u64).to_le_bytes()[..count.size as usize])
+    }
+}
+
+/// The value as a pod of class `id`.
+///
+/// # Errors
+/// `TypeError`.
+pub fn same_class(value: Obj<'_>, id: ClassId, site: &Site) -> R<*mut Pod> {
+    // SAFETY: an `Obj` is live.
+    unsafe {
+        match pod::cast_to(value.ptr(), id) {
+            Some(from) => Ok(from),
+            None => {
+                site.wrong(table::class(id).1.name(), value.ptr());
+                Err(Raised)
+            }
+        }
+    }
+}
+
+/// Encodes a `str` without NULs as UTF-8.
+///
+/// # Errors
+/// `TypeError` for other objects, `ValueError` for text with a NUL, `UnicodeEncodeError`.
+pub fn encoded(value: Obj<'_>, site: &Site) -> R<Vec<u8>> {
+    // SAFETY: an `Obj` is live; the bytes live as long as it does.
+    unsafe {
+        if !value.is_str() {
+            site.wrong("a str", value.ptr());
+            return Err(Raised);
+        }
+        let mut len = 0;
+        let data = ffi::PyUnicode_AsUTF8AndSize(value.ptr(), &raw mut len);
+        if data.is_null() {
+            return Err(Raised);
+        }
+        let bytes = std::slice::from_raw_parts(data.cast::<u8>(), len as usize);
+        if bytes.contains(&0) {
+            site.fail(
+                ExceptionKind::Value,
+                "C text ends at a NUL; this str has one inside",
+            );
+            return Err(Raised);
+        }
+        Ok(bytes.to_vec())
+    }
+}
+
+/// Converts a sequence of numbers (list, tuple, bytes, array) to contiguous C elements.
+///
+/// # Errors
+/// `TypeError`, `OverflowError`.
+pub fn elements(value: Obj<'_>, prim: Prim, site: &Site) -> R<Vec<u8>> {
+    elements_by(value, prim.size(), site, &|item| bytes_of(item, prim, site))
+}
+
+/// Like [`elements`], with a custom conversion to `size` bytes for each item.
+///
+/// # Errors
+/// `TypeError`, and errors of the conversion.
+pub fn elements_by(
+    value: Obj<'_>,
+    size: usize,
+    site: &Site,
+    convert: &dyn Fn(Obj<'_>) -> R<[u8; 8]>,
+) -> R<Vec<u8>> {
+    // SAFETY: an `Obj` is live; items are borrowed from an owned tuple.
+    unsafe {
+        // Objects without a length (iterators, numbers, 0-d arrays) are not sequences.
+        if ffi::PySequence_Check(value.ptr()) != 0
+            && !value.is_str()
+            && ffi::PySequence_Size(value.ptr()) < 0
+        {
+            if ffi::PyErr_ExceptionMatches(ffi::PyExc_TypeError) == 0 {
+                return Err(Raised);
+            }
+            ffi::PyErr_Clear();
+            site.wrong("a sequence of integers", value.ptr());
+            return Err(Raised);
+        }
+        let items = Owned::take(convert::sequence(value.ptr(), site).ok_or(Raised)?)?;
+        let n = ffi::PyTuple_Size(items.ptr());
+        let mut out = Vec::with_capacity(n as usize * size);
+        for i in 0..n {
+            let item = Obj::new(ffi::PyTuple_GetItem(items.ptr(), i));
+            if item.is_str() || item.is_bytes() {
+                site.wrong("a sequence of integers", item.ptr());
+                return Err(Raised);
+            }
+            out.extend_from_slice(&convert(item)?[..size]);
+        }
+        Ok(out)
+    }
+}
+
+/// Structs to copy, and the owner of their objects.
+pub struct Sources {
+    /// Object and address of each struct.
+    pub pods: Vec<(*mut Pod, *const u8)>,
+    _held: Owned,
+}
+
+/// The structs of an object of class `id`, or of a list or tuple of such objects.
+///
+/// # Errors
+/// `TypeError`.
+pub fn sources(value: Obj<'_>, id: ClassId, site: &Site) -> R<Sources> {
+    let mut pods = Vec::new();
+    let mut add = |from: *mut Pod| {
+        // SAFETY: callers pass a live pod, which the returned `Sources` owns.
+        unsafe { pods.extend((0..(*from).count).map(|i| (from, (*from).at(i).cast_const()))) };
+    };
+    // SAFETY: an `Obj` is live; items are borrowed from the tuple that the result owns.
+    unsafe {
+        if let Some(from) = pod::cast_to(value.ptr(), id) {
+            add(from);
+            let held = value.owned();
+            return Ok(Sources { pods, _held: held });
+        }
+        if !value.is_list() && !value.is_tuple() {
+            site.wrong(table::class(id).1.name(), value.ptr());
+            return Err(Raised);
+        }
+        let held = Owned::take(ffi::PySequence_Tuple(value.ptr()))?;
+        for i in 0..ffi::PyTuple_Size(held.ptr()) {
+            let item = Obj::new(ffi::PyTuple_GetItem(held.ptr(), i));
+            match pod::cast_to(item.ptr(), id) {
+                Some(from) => add(from),
+                None => {
+                    let wanted = format!("{} or a list of them", table::class(id).1.name());
+                    site.wrong(&wanted, item.ptr());
+                    return Err(Raised);
+                }
+            }
+        }
+        Ok(Sources { pods, _held: held })
+    }
+}
