@@ -1,10 +1,4 @@
-//! DLPack export of buffers and views (`dlpack.h`, versions 0 and 1).
-
-pub mod buffer;
-pub mod exchange;
-pub mod managed;
-pub mod method;
-pub mod view_api;
+//! Exports: the structures given to consumers, and the owners of their memory.
 
 use std::ffi::{CStr, c_void};
 
@@ -22,7 +16,7 @@ use crate::core::dlpack::buffer::{
 use crate::core::memory::buffer::PyBuffer;
 use crate::core::numbers;
 use crate::core::numbers::{as_i64, int_pair};
-use crate::core::view::PyView;
+use crate::core::view::state::PyView;
 
 /// Owner of exported memory; lives as long as the export.
 enum Owner {
@@ -370,15 +364,4 @@ fn capsule<M: ManagedStruct>(py: Python<'_>, managed: *mut M) -> PyResult<Bound<
         }
         Ok(Bound::from_owned_ptr(py, capsule))
     }
-}
-
-/// Adds `__dlpack__` and the exchange API to the classes, which exist.
-///
-/// # Errors
-///
-/// Python errors.
-pub fn init(py: Python<'_>) -> PyResult<()> {
-    method::add::<PyBuffer>(py)?;
-    method::add::<PyView>(py)?;
-    view_api::add(py)
 }

@@ -8,10 +8,10 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyString, PyType};
 
-use crate::core::dlpack;
-use crate::core::dlpack::ExportRequest;
+use crate::core::dlpack::export;
+use crate::core::dlpack::export::ExportRequest;
 use crate::core::memory::buffer::PyBuffer;
-use crate::core::view::PyView;
+use crate::core::view::state::PyView;
 use crate::cpython;
 use crate::cpython::Owned;
 use crate::cpython::guard;
@@ -37,7 +37,7 @@ pub trait Exports: PyClass {
     ///
     /// # Errors
     ///
-    /// As [`dlpack::export`].
+    /// As [`export::export`].
     fn export<'py>(
         slf: &Bound<'py, Self>,
         request: &ExportRequest<'_, 'py>,
@@ -71,7 +71,7 @@ capsule";
         slf: &Bound<'py, Self>,
         request: &ExportRequest<'_, 'py>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        dlpack::export(slf, request)
+        export::export(slf, request)
     }
 }
 
@@ -102,7 +102,7 @@ capsule";
         slf: &Bound<'py, Self>,
         request: &ExportRequest<'_, 'py>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        dlpack::export_view(slf, request)
+        export::export_view(slf, request)
     }
 }
 

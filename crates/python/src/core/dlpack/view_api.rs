@@ -11,11 +11,11 @@ use pyo3::ffi;
 use pyo3::intern;
 use pyo3::prelude::*;
 
-use crate::core::dlpack;
+use crate::core::dlpack::export::{export_managed, view_tensor};
 use crate::core::dlpack::managed::Managed;
-use crate::core::view;
-use crate::core::view::PyView;
 use crate::core::view::dlpack::of_versioned;
+use crate::core::view::state;
+use crate::core::view::state::PyView;
 use crate::cpython;
 
 /// Exchange API of `StridedMemoryView`.
@@ -89,7 +89,7 @@ unsafe extern "C" fn export(obj: *mut c_void, out: *mut *mut ManagedTensorVersio
     // SAFETY: the caller guarantees an attached thread, a live object and a valid `out`.
     unsafe {
         run_api(|py| {
-            *out = dlpack::export_managed(&view_of(py, obj)?)?;
+            *out = export_managed(&view_of(py, obj)?)?;
             Ok(())
         })
     }
@@ -99,7 +99,7 @@ unsafe extern "C" fn describe(obj: *mut c_void, out: *mut Tensor) -> c_int {
     // SAFETY: as above.
     unsafe {
         run_api(|py| {
-            out.write(dlpack::view_tensor(&view_of(py, obj)?)?);
+            out.write(view_tensor(&view_of(py, obj)?)?);
             Ok(())
         })
     }
@@ -114,7 +114,7 @@ unsafe extern "C" fn import(managed: *mut ManagedTensorVersioned, out: *mut *mut
             }
             let owned = Managed::own(managed);
             let none = py.None().into_bound(py);
-            let view = view::make(py, of_versioned(&none, owned, None)?)?;
+            let view = state::make(py, of_versioned(&none, owned, None)?)?;
             *out = view.into_ptr().cast();
             Ok(())
         })

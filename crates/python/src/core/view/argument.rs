@@ -3,8 +3,9 @@
 use pyo3::prelude::*;
 use pyo3::{PyTraverseError, PyVisit};
 
-use crate::core::view;
-use crate::core::view::import::{Consumer, Protocol};
+use crate::core::view::import::Protocol;
+use crate::core::view::state;
+use crate::core::view::state::Consumer;
 
 /// An argument of a function decorated with :func:`args_viewable_as_strided_memory`: the array and its view protocol.
 #[pyclass(
@@ -56,7 +57,7 @@ impl Proxy {
         stream_ptr: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let consumer = Consumer::accept(stream_ptr)?;
-        view::make(py, self.protocol.view(self.object.bind(py), consumer)?)
+        state::make(py, self.protocol.view(self.object.bind(py), consumer)?)
     }
 
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {

@@ -7,7 +7,7 @@ use pyo3::exceptions::PyBufferError;
 use pyo3::ffi;
 use pyo3::prelude::*;
 
-use crate::core::view::PyView;
+use crate::core::view::state::PyView;
 
 /// Data of a `Py_buffer`, owned by its `internal` field.
 pub struct BufferData {

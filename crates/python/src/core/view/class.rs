@@ -47,7 +47,9 @@ fn find(obj: &Bound<'_, PyAny>) -> PyResult<ImportMethod> {
     let capsule = class.getattr_opt(name)?;
     let way = if let Some(api) = capsule.and_then(|capsule| exchange::find_supported(&capsule)) {
         ImportMethod::Exchange(api)
-    } else if let Some(fields) = cupy::find(&class) {
+    } else if let Some(fields) =
+        is_of(&class, "cupy", "ndarray").and_then(|cupy| cupy::find(&cupy, &class))
+    {
         ImportMethod::Cupy(fields)
     } else if is_of(&class, "numpy", "ndarray").is_some() {
         ImportMethod::Numpy
@@ -59,11 +61,7 @@ fn find(obj: &Bound<'_, PyAny>) -> PyResult<ImportMethod> {
 }
 
 /// The imported module `module`, if `class` is its attribute `name`.
-pub fn is_of<'py>(
-    class: &Bound<'py, PyType>,
-    module: &str,
-    name: &str,
-) -> Option<Bound<'py, PyAny>> {
+fn is_of<'py>(class: &Bound<'py, PyType>, module: &str, name: &str) -> Option<Bound<'py, PyAny>> {
     let py = class.py();
     let is_text = |value: PyResult<Bound<'_, PyString>>, text: &str| value.is_ok_and(|v| v == text);
     if !is_text(class.module(), module) || !is_text(class.name(), name) {

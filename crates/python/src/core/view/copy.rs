@@ -9,7 +9,7 @@ use crate::core::errors::OrRaise;
 use crate::core::memory::keep_alive;
 use crate::core::memory::resource::PyMemoryResource;
 use crate::core::stream;
-use crate::core::view::PyView;
+use crate::core::view::state::PyView;
 
 /// Converts a view argument.
 ///

@@ -10,7 +10,7 @@
 //! viewed by DLPack.
 
 use cupyrite::dlpack::{DataType, DeviceType, DlDevice};
-use cupyrite::{MAX_DIMS, MemoryKind, StridedLayout, pointer_info};
+use cupyrite::{MAX_DIMS, StridedLayout};
 use pyo3::exceptions::PyBufferError;
 use pyo3::ffi;
 use pyo3::intern;
@@ -18,10 +18,9 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple, PyType};
 
 use crate::core::recent_cache::RecentCache;
-use crate::core::view::class;
 use crate::core::view::dtype;
 use crate::core::view::dtype::Dtype;
-use crate::core::view::import::{Consumer, MemoryOwner, ViewState};
+use crate::core::view::state::{Consumer, MemoryOwner, ViewState};
 use crate::cpython::internals::{Trick, enabled};
 
 /// Offsets of the fields of `cupy.ndarray` and `cupy.cuda.MemoryPointer` that a view reads.
@@ -201,17 +200,6 @@ pub unsafe fn view(
     }))
 }
 
-/// DLPack device of memory that CuPy attributes to a device. The driver query takes as long as the rest of a view.
-pub fn device(base: u64, device: DlDevice) -> DlDevice {
-    let kind = match pointer_info(base).map(|info| info.kind) {
-        Ok(MemoryKind::Managed) => DeviceType::CUDA_MANAGED,
-        Ok(MemoryKind::Host) => DeviceType::CUDA_HOST,
-        // Memory unknown to the driver is attributed to the device.
-        _ => DeviceType::CUDA,
-    };
-    DlDevice { kind, ..device }
-}
-
 /// Handle of CuPy's current stream on this device.
 fn current_stream(py: Python<'_>, device: i32) -> PyResult<usize> {
     let stream = py
@@ -220,14 +208,13 @@ fn current_stream(py: Python<'_>, device: i32) -> PyResult<usize> {
     stream.getattr(intern!(py, "ptr"))?.extract()
 }
 
-/// The field offsets, if `class` is `cupy.ndarray` with the expected layout.
-pub fn find(class: &Bound<'_, PyType>) -> Option<FieldOffsets> {
+/// The field offsets of `class`, which is `ndarray` of the module `cupy`, if it has the expected layout.
+pub fn find(cupy: &Bound<'_, PyAny>, class: &Bound<'_, PyType>) -> Option<FieldOffsets> {
     if !enabled(Trick::Cupy) {
         return None;
     }
-    let cupy = class::is_of(class, "cupy", "ndarray")?;
     // Any exception means an unknown version of CuPy.
-    Probes::make(&cupy, class)
+    Probes::make(cupy, class)
         .and_then(|probes| probes.find())
         .ok()?
 }

@@ -19,12 +19,11 @@ use crate::core::errors::OrRaise;
 use crate::core::memory::buffer::PyBuffer;
 use crate::core::numbers;
 use crate::core::numbers::int_pair;
-use crate::core::view::PyView;
 use crate::core::view::class;
 use crate::core::view::class::ImportMethod;
 use crate::core::view::cupy;
 use crate::core::view::dtype::Dtype;
-use crate::core::view::import::{Consumer, MemoryOwner, PinnedBuffer, ViewState};
+use crate::core::view::state::{Consumer, MemoryOwner, PinnedBuffer, PyView, ViewState};
 
 fn device_id(device: DlDevice) -> i32 {
     if device.kind == DeviceType::CPU {

@@ -1,173 +1,23 @@
 //! Import of arrays by array interface and buffer protocol. DLPack import is in a module of its own.
 
-use cupyrite::dlpack::{DeviceType, DlDevice, ManagedTensor, ManagedTensorVersioned};
+use cupyrite::dlpack::{DeviceType, DlDevice};
 use cupyrite::sys::driver::CUresult;
-use cupyrite::{Device, Error, MemoryKind, PointerInfo, Stream, StridedLayout, pointer_info};
+use cupyrite::{Device, Error, MemoryKind, PointerInfo, StridedLayout, pointer_info};
 use pyo3::exceptions::{PyAttributeError, PyBufferError, PyKeyError, PyTypeError, PyValueError};
 use pyo3::ffi;
 use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyInt, PyString, PyTuple};
+use pyo3::types::{PyDict, PyString, PyTuple};
 
-use crate::core::dlpack::managed::Managed;
 use crate::core::errors::OrRaise;
-use crate::core::memory::buffer::PyBuffer;
 use crate::core::memory::keep_alive::BufferView;
-use crate::core::numbers::{as_i64, short_repr};
-use crate::core::stream::PyStream;
-use crate::core::view::PyView;
+use crate::core::numbers::short_repr;
 use crate::core::view::class;
 use crate::core::view::class::ImportMethod;
 use crate::core::view::dlpack::{by_class, from_dlpack};
 use crate::core::view::dtype::{Dtype, Typestr};
 use crate::core::view::layout::numbers;
-
-/// State of a view.
-pub struct ViewState {
-    /// Base address of the layout.
-    pub base: u64,
-    /// Layout of the elements.
-    pub layout: StridedLayout,
-    /// Element type.
-    pub dtype: Dtype,
-    /// Device of the memory.
-    pub device: DlDevice,
-    /// Value of the property `device_id`: -1 for host memory.
-    pub device_id: i32,
-    /// Whether the memory is read-only.
-    pub readonly: bool,
-    /// Byte range of the known memory, relative to `base`; `None`: the span of the layout, computed on demand.
-    pub known_bytes: Option<(i64, i64)>,
-    /// The viewed object.
-    pub exporting: Option<Py<PyAny>>,
-    /// Owner of the memory.
-    pub owner: MemoryOwner,
-}
-
-impl ViewState {
-    /// Byte range of the known memory, relative to `base`.
-    pub fn known_bytes(&self) -> (i64, i64) {
-        self.known_bytes.unwrap_or_else(|| byte_span(&self.layout))
-    }
-}
-
-/// Owner of a view's memory, besides the viewed object.
-pub enum MemoryOwner {
-    /// None.
-    Viewed,
-    /// None; device memory that may be managed or page-locked, which is queried on demand.
-    Cupy,
-    /// An unversioned DLPack export.
-    DlPack(Managed<ManagedTensor>),
-    /// A versioned DLPack export.
-    DlPackVersioned(Managed<ManagedTensorVersioned>),
-    /// A pinned buffer.
-    Buffer(PinnedBuffer),
-    /// A buffer-protocol view.
-    BufferProtocol(BufferView),
-    /// The root of the views from which this one was derived.
-    RootView(Py<PyView>),
-}
-
-/// A pin of a buffer, released on drop; requires an attached thread.
-pub struct PinnedBuffer(pub Py<PyBuffer>);
-
-impl Drop for PinnedBuffer {
-    fn drop(&mut self) {
-        // SAFETY: part of a Python object, dropped on an attached thread.
-        let py = unsafe { Python::assume_attached() };
-        self.0.get().unpin(py);
-    }
-}
-
-/// Stream on which a view will be used.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub enum Consumer {
-    /// No synchronization.
-    Ignore,
-    /// Handle of the stream; 0 is the legacy default stream.
-    Stream(usize),
-}
-
-impl Consumer {
-    /// Converts `stream_ptr`.
-    ///
-    /// # Errors
-    ///
-    /// `BufferError` if it is missing, `TypeError` for other types, `ValueError` for negative numbers except -1.
-    pub fn accept(given: Option<&Bound<'_, PyAny>>) -> PyResult<Consumer> {
-        let Some(given) = given else {
-            return Err(PyBufferError::new_err(
-                "argument 'stream_ptr' is required: the handle of the stream on which the view will be used, 0 for the \
-                 default stream, or -1 for no synchronization",
-            ));
-        };
-        let number = if let Ok(number) = given.cast::<PyInt>() {
-            as_i64(number)
-        } else if let Ok(stream) = given.cast::<PyStream>() {
-            return Ok(Consumer::Stream(
-                stream.get().get(given.py())?.handle().addr(),
-            ));
-        } else if let Some(handle) = crate::types::handle_value(given.as_ptr()) {
-            i64::try_from(handle).ok()
-        } else {
-            return Err(PyTypeError::new_err(format!(
-                "argument 'stream_ptr' is of type {}; expected an int (a stream handle, 0 or -1) or a Stream",
-                given.get_type().name()?
-            )));
-        };
-        match number {
-            Some(-1) => Ok(Consumer::Ignore),
-            Some(address) if address >= 0 => Ok(Consumer::Stream(address as usize)),
-            _ => Err(PyValueError::new_err(format!(
-                "argument 'stream_ptr' is {}; expected a stream handle, 0 or -1",
-                short_repr(given)
-            ))),
-        }
-    }
-
-    /// The value of the argument `stream` of `__dlpack__`; the legacy default stream is 1.
-    pub fn as_number(self) -> i64 {
-        match self {
-            Consumer::Ignore => -1,
-            Consumer::Stream(address) => address.max(1) as i64,
-        }
-    }
-
-    /// Makes the consumer's stream wait for the current work of `producer`, both on `device`.
-    ///
-    /// # Errors
-    ///
-    /// Driver errors.
-    pub fn wait_for(self, py: Python<'_>, producer: usize, device: i32) -> PyResult<()> {
-        let Consumer::Stream(consumer) = self else {
-            return Ok(());
-        };
-        // 0 and 1 both denote the legacy default stream.
-        let (consumer, producer) = (consumer.max(1), producer.max(1));
-        if consumer == producer {
-            return Ok(());
-        }
-        py.detach(|| {
-            let device = Device::new(usize::try_from(device).unwrap_or(0))?;
-            let _entered = device.enter()?;
-            let stream = |handle| {
-                // SAFETY: producer and consumer guarantee streams that live during this call.
-                unsafe { Stream::from_handle(std::ptr::with_exposed_provenance_mut(handle)) }
-            };
-            stream(consumer).wait_for_stream(&stream(producer))
-        })
-        .or_raise(py)
-    }
-}
-
-/// Byte range spanned by a layout, relative to its base address.
-pub fn byte_span(layout: &StridedLayout) -> (i64, i64) {
-    let (low, high) = layout.bounds();
-    let item = layout.item_size() as i64;
-    // Cannot overflow: layouts are validated.
-    (low * item, (high + 1) * item)
-}
+use crate::core::view::state::{Consumer, MemoryOwner, ViewState, byte_span};
 
 /// The dictionary of an array interface.
 struct Interface<'py> {

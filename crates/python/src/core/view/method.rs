@@ -7,9 +7,9 @@ use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::PyType;
 
-use crate::core::view;
-use crate::core::view::PyView;
 use crate::core::view::import;
+use crate::core::view::state;
+use crate::core::view::state::PyView;
 use crate::cpython;
 use crate::cpython::Owned;
 use crate::cpython::guard;
@@ -52,7 +52,7 @@ unsafe extern "C" fn method(
                 let stream = Bound::from_borrowed_ptr_or_opt(py, stream);
                 let stream = stream.filter(|stream| !stream.is_none());
                 let parts = import::from_any(&obj, stream.as_ref())?;
-                view::make_of(&class.cast_unchecked::<PyType>(), parts)
+                state::make_of(&class.cast_unchecked::<PyType>(), parts)
             });
             match created {
                 Ok(view) => Owned::take(view.into_ptr()),

@@ -11,242 +11,25 @@ pub mod import;
 pub mod layout;
 pub mod method;
 pub mod parts;
+pub mod state;
 
 use std::ffi::c_int;
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::PoisonError;
 
 use cupyrite::StridedLayout;
-use cupyrite::dlpack::{DataType, DeviceType, DlDevice};
+use cupyrite::dlpack::{DeviceType, DlDevice};
 use pyo3::exceptions::{PyAttributeError, PyBufferError, PyDeprecationWarning, PyTypeError};
 use pyo3::ffi;
 use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyTuple, PyType};
-use pyo3::{PyTraverseError, PyTypeInfo, PyVisit};
+use pyo3::{PyTraverseError, PyVisit};
 
 use crate::core::errors::OrRaise;
-use crate::core::memory::buffer::PyBuffer;
 use crate::core::view::dtype::Dtype;
-use crate::core::view::import::{Consumer, MemoryOwner, Protocol, ViewState};
+use crate::core::view::import::Protocol;
 use crate::core::view::layout::{PyLayout, tuple};
-use crate::cpython::trashcan;
-
-/// A strided view of an array of any library: address, shape, strides and element type. Copies nothing and keeps the
-/// array alive.
-///
-/// Views are created by :meth:`from_any_interface` and other class methods, or for function arguments by
-/// :func:`args_viewable_as_strided_memory`. A view of device memory is ordered with the stream for which it was
-/// created.
-///
-/// A view can be exported: it has ``__dlpack__``, ``__cuda_array_interface__`` for device-accessible memory, and
-/// ``__array_interface__`` and the buffer protocol for host-accessible memory.
-///
-/// Parameters
-/// ----------
-/// obj : object, optional
-///     Deprecated: an array with DLPack or ``__cuda_array_interface__``.
-/// stream_ptr : int, optional
-///     As in :meth:`from_any_interface`.
-#[pyclass(
-    frozen,
-    weakref,
-    subclass,
-    module = "cuda.core._memoryview",
-    name = "StridedMemoryView"
-)]
-pub struct PyView {
-    parts: ViewState,
-    shape: PyOnceLock<Py<PyTuple>>,
-    strides: PyOnceLock<Option<Py<PyTuple>>>,
-    dtype: PyOnceLock<Option<Py<PyAny>>>,
-    layout: PyOnceLock<Py<PyLayout>>,
-    data_type: OnceLock<DataType>,
-    /// Device of the memory, if it must be queried.
-    dl_device: OnceLock<DlDevice>,
-}
-
-impl Drop for PyView {
-    fn drop(&mut self) {
-        // The array may be a view of a view, and so on: a long chain must not be deallocated recursively.
-        let exporting = self.parts.exporting.take();
-        if exporting.is_some() {
-            let owner = std::mem::replace(&mut self.parts.owner, MemoryOwner::Viewed);
-            trashcan::drop_bounded((exporting, owner));
-        }
-    }
-}
-
-/// A view being constructed as an object of a subclass.
-#[pyclass(frozen, module = "cuda.core._memoryview", name = "_PendingView")]
-struct PendingView(Mutex<Option<ViewState>>);
-
-/// Creates a view object.
-///
-/// # Errors
-///
-/// `MemoryError`.
-pub fn make(py: Python<'_>, parts: ViewState) -> PyResult<Bound<'_, PyAny>> {
-    Ok(Bound::new(py, PyView::of(parts))?.into_any())
-}
-
-/// Creates a view object of `class`, which is `StridedMemoryView` or a subclass.
-///
-/// # Errors
-///
-/// Errors of the subclass.
-pub fn make_of<'py>(class: &Bound<'py, PyType>, parts: ViewState) -> PyResult<Bound<'py, PyAny>> {
-    let py = class.py();
-    if std::ptr::eq(class.as_type_ptr(), PyView::type_object_raw(py)) {
-        return make(py, parts);
-    }
-    let own = py.get_type::<PyView>();
-    let adopted = Bound::new(py, PendingView(Mutex::new(Some(parts))))?;
-    own.call_method1(intern!(py, "__new__"), (class, adopted))
-}
-
-impl PyView {
-    fn of(parts: ViewState) -> PyView {
-        PyView {
-            parts,
-            shape: PyOnceLock::new(),
-            strides: PyOnceLock::new(),
-            dtype: PyOnceLock::new(),
-            layout: PyOnceLock::new(),
-            data_type: OnceLock::new(),
-            dl_device: OnceLock::new(),
-        }
-    }
-
-    /// The state of the view.
-    pub fn parts(&self) -> &ViewState {
-        &self.parts
-    }
-
-    /// Whether the element type is unknown.
-    pub fn has_unknown_type(&self) -> bool {
-        self.parts.dtype.is_unknown()
-    }
-
-    /// The view that owns the memory: this one, unless it was derived from another.
-    pub fn root(slf: &Bound<'_, PyView>) -> Py<PyView> {
-        match &slf.get().parts.owner {
-            MemoryOwner::RootView(root) => root.clone_ref(slf.py()),
-            _ => slf.clone().unbind(),
-        }
-    }
-
-    /// DLPack device of the memory.
-    pub fn device(&self) -> DlDevice {
-        match &self.parts.owner {
-            MemoryOwner::Cupy => *self
-                .dl_device
-                .get_or_init(|| cupy::device(self.parts.base, self.parts.device)),
-            MemoryOwner::RootView(root) => root.get().device(),
-            _ => self.parts.device,
-        }
-    }
-
-    /// Layout of the elements.
-    pub fn layout(&self) -> &StridedLayout {
-        &self.parts.layout
-    }
-
-    /// Address of the element with all indices zero.
-    #[inline]
-    pub fn address(&self) -> u64 {
-        self.parts
-            .base
-            .wrapping_add_signed(self.parts.layout.offset_in_bytes())
-    }
-
-    /// Whether the memory is read-only.
-    pub fn is_readonly(&self) -> bool {
-        self.parts.readonly
-    }
-
-    /// DLPack type of the elements.
-    ///
-    /// # Errors
-    ///
-    /// `BufferError` if there is none.
-    pub fn data_type(&self, py: Python<'_>) -> PyResult<DataType> {
-        if let Some(known) = self.data_type.get() {
-            return Ok(*known);
-        }
-        let found = self.parts.dtype.data_type(py)?;
-        Ok(*self.data_type.get_or_init(|| found))
-    }
-
-    /// Base address of the layout.
-    pub fn base(&self) -> u64 {
-        self.parts.base
-    }
-
-    /// The buffer that owns the memory, if any.
-    pub fn buffer<'py>(&self, py: Python<'py>) -> Option<Bound<'py, PyBuffer>> {
-        match &self.parts.owner {
-            MemoryOwner::Buffer(pinned) => Some(pinned.0.bind(py).clone()),
-            MemoryOwner::RootView(parent) => parent.get().buffer(py),
-            _ => None,
-        }
-    }
-
-    /// The `numpy.dtype`; `None` if the type is unknown.
-    ///
-    /// # Errors
-    ///
-    /// As [`Dtype::numpy`].
-    pub fn numpy<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
-        let created = || -> PyResult<Option<Py<PyAny>>> {
-            Ok(self.parts.dtype.numpy(py)?.map(Bound::unbind))
-        };
-        let known = self.dtype.get_or_try_init(py, created)?;
-        Ok(known.as_ref().map(|dtype| dtype.bind(py).clone()))
-    }
-
-    /// `typestr`, and `descr` for structured types.
-    fn typestr<'py>(&self, py: Python<'py>) -> PyResult<(String, Option<Bound<'py, PyAny>>)> {
-        if let Dtype::DlPack(dtype) = &self.parts.dtype
-            && let Some(text) = dtype::typestr_of(*dtype)
-        {
-            return Ok((text, None));
-        }
-        let Some(dtype) = self.numpy(py)? else {
-            return Err(PyAttributeError::new_err(
-                "array interfaces require an element type, which is unknown; use view(dtype=...)",
-            ));
-        };
-        let text = dtype.getattr(intern!(py, "str"))?.extract()?;
-        let structured = !dtype.getattr(intern!(py, "names"))?.is_none();
-        let descr = structured
-            .then(|| dtype.getattr(intern!(py, "descr")))
-            .transpose()?;
-        Ok((text, descr))
-    }
-
-    fn interface<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let (text, descr) = self.typestr(py)?;
-        let layout = &self.parts.layout;
-        let dict = PyDict::new(py);
-        dict.set_item(intern!(py, "shape"), self.shape(py)?)?;
-        dict.set_item(intern!(py, "typestr"), text)?;
-        let data = (self.address(), self.parts.readonly);
-        dict.set_item(intern!(py, "data"), data)?;
-        dict.set_item(intern!(py, "version"), 3)?;
-        // The buffer protocol and NumPy represent C order as None.
-        if layout.is_contiguous_c() {
-            dict.set_item(intern!(py, "strides"), py.None())?;
-        } else {
-            let strides = tuple(py, &layout.strides_in_bytes())?;
-            dict.set_item(intern!(py, "strides"), strides)?;
-        }
-        if let Some(descr) = descr {
-            dict.set_item(intern!(py, "descr"), descr)?;
-        }
-        Ok(dict)
-    }
-}
+use crate::core::view::state::{Consumer, MemoryOwner, PendingView, PyView, ViewState, make_of};
 
 /// Qualified class name for messages.
 fn class_name(of: &Bound<'_, PyAny>) -> PyResult<String> {

@@ -8,11 +8,11 @@ use pyo3::prelude::*;
 use crate::core::dlpack::buffer::device_of;
 use crate::core::errors::OrRaise;
 use crate::core::memory::buffer::PyBuffer;
-use crate::core::view::PyView;
 use crate::core::view::dtype;
 use crate::core::view::dtype::Dtype;
-use crate::core::view::import::{MemoryOwner, PinnedBuffer, ViewState, byte_span};
+
 use crate::core::view::layout::{PyLayout, item_size, numbers};
+use crate::core::view::state::{MemoryOwner, PinnedBuffer, PyView, ViewState, byte_span};
 
 /// Element description given to `StridedMemoryView.from_buffer`.
 pub struct Elements<'a, 'py> {
