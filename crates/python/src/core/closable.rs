@@ -35,12 +35,6 @@ impl<T> Closable<T> {
         self.0.get_mut().take()
     }
 
-    /// Lock-free `is_closed`; requires `&mut self`.
-    #[inline(always)]
-    pub fn is_closed_mut(&mut self) -> bool {
-        self.0.get_mut().is_none()
-    }
-
     /// Whether the cell was closed.
     pub fn is_closed(&self, py: Python<'_>) -> bool {
         self.0.lock(py).is_none()

@@ -15,10 +15,8 @@ use crate::core::context::{PyContext, handle_object};
 use crate::core::device;
 use crate::core::device::PyDevice;
 use crate::core::errors::{OrRaise, to_python};
-use crate::core::options::flags::FlagPlaces;
 use crate::core::options::{OptionClass, Options};
 use crate::cpython;
-use crate::cpython::internals::freelist::{Construct, FreeList, FreeListed};
 use crate::cpython::method;
 use crate::cpython::method::Method;
 use crate::generated::ids::class::driver as class;
@@ -81,46 +79,6 @@ impl EventHandle {
     }
 }
 
-static FREE_LIST: FreeList<PyEvent> = FreeList::new();
-
-// SAFETY: a closed `Closable` and an empty cell own nothing. Event objects refer only to their class, which is static,
-// and to a descriptor that refers to nothing. (A program may assign another `__class__` that refers to the event; such
-// a cycle is not collected.)
-unsafe impl FreeListed for PyEvent {
-    #[inline(always)]
-    fn free_list() -> &'static FreeList<PyEvent> {
-        &FREE_LIST
-    }
-
-    #[inline(always)]
-    fn is_tracked(&self) -> bool {
-        false
-    }
-
-    #[inline(always)]
-    fn owns_nothing(&mut self) -> bool {
-        self.cell.is_closed_mut() && self.descriptor.get_mut().is_none()
-    }
-}
-
-/// Arguments of a new event object.
-struct NewEvent {
-    event: EventHandle,
-    recorded: bool,
-}
-
-// SAFETY: moves values; does not call Python.
-unsafe impl Construct<PyEvent> for NewEvent {
-    #[inline(always)]
-    fn construct(self) -> PyEvent {
-        PyEvent {
-            cell: Closable::new(self.event),
-            descriptor: PyOnceLock::new(),
-            recorded: AtomicBool::new(self.recorded),
-        }
-    }
-}
-
 /// Guard of the first record of an IPC event; no-op for other events.
 pub struct FirstRecord<'a>(Option<&'a AtomicBool>);
 
@@ -172,7 +130,18 @@ impl PyEvent {
             // Registers the multiprocessing reducers.
             crate::core::memory::ipc_handles::module(py)?;
         }
-        FREE_LIST.create(py, NewEvent { event, recorded })
+        let created = Py::new(
+            py,
+            PyEvent {
+                cell: Closable::new(event),
+                descriptor: PyOnceLock::new(),
+                recorded: AtomicBool::new(recorded),
+            },
+        )?;
+        // Refers only to its class, which is static, and to a descriptor that refers to nothing. (A program may assign
+        // another `__class__` that refers to the event; such a cycle is not collected.)
+        cpython::untrack(created.bind(py));
+        Ok(created)
     }
 
     /// The event.
@@ -257,38 +226,23 @@ pub fn accept<'a, 'py>(
 }
 
 static OPTIONS: OptionClass = OptionClass::new("cuda.core._event", "EventOptions");
-static PLACES: FlagPlaces<3> = FlagPlaces::new();
 
 /// Converts `EventOptions` given to `function`.
 ///
 /// # Errors
 ///
 /// `TypeError` that names the invalid field.
-#[inline(always)]
+#[inline]
 pub fn event_options(function: &str, given: Option<&Bound<'_, PyAny>>) -> PyResult<EventOptions> {
     let Some(given) = given else {
         return Ok(EventOptions::default());
     };
-    match PLACES.read(given) {
-        Some([timing, blocking_sync, ipc]) if !(timing && ipc) => Ok(EventOptions {
-            timing,
-            blocking_sync,
-            ipc,
-        }),
-        _ => options_by_lookup(function, given),
-    }
-}
-
-/// As [`event_options`], with dictionary lookups.
-#[inline(never)]
-fn options_by_lookup(function: &str, given: &Bound<'_, PyAny>) -> PyResult<EventOptions> {
     let py = given.py();
     let names = [
         intern!(py, "timing_enabled"),
         intern!(py, "blocking_sync"),
         intern!(py, "ipc_enabled"),
     ];
-    PLACES.find(&OPTIONS, names);
     match Options::flags(&OPTIONS, given, names) {
         Some([timing, blocking_sync, ipc]) if !(timing && ipc) => Ok(EventOptions {
             timing,

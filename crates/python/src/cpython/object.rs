@@ -444,6 +444,14 @@ pub fn c_string(text: &str) -> CString {
     CString::new(text.replace('\0', "")).unwrap_or_default()
 }
 
+/// Excludes an object from garbage collection, because it refers to no object that could refer back.
+#[inline(always)]
+pub fn untrack<T>(object: &Bound<'_, T>) {
+    // SAFETY: a live object on an attached thread; the call has no effect on an untracked object. All classes of PyO3 are
+    // garbage-collected, as the call requires.
+    unsafe { ffi::PyObject_GC_UnTrack(object.as_ptr().cast()) };
+}
+
 /// Whether this build has a GIL. Free-threaded builds have a longer object head.
 pub const GIL: bool = size_of::<ffi::PyObject>() == 2 * size_of::<usize>();
 

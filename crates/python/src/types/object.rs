@@ -13,7 +13,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use pyo3::ffi;
 
-use crate::cpython::internals::{Trick, enabled, reference_count};
+use crate::cpython::GIL;
+use crate::cpython::internals::reference_count;
 use crate::types::errors::{ExceptionKind, raise, type_name};
 use crate::types::memory;
 use crate::types::table::ClassId;
@@ -126,7 +127,7 @@ pub unsafe fn new_own_handle(
     // Every field after the object header is written before the object is published.
     unsafe {
         let free = FREE.0.get();
-        if !enabled(Trick::Freelist) || (*free).count == 0 {
+        if !GIL || (*free).count == 0 {
             return new_handle(ty, id, value);
         }
         (*free).count -= 1;
@@ -174,10 +175,7 @@ unsafe fn free_handle(obj: *mut ffi::PyObject) {
     unsafe {
         let id = ClassId((*obj.cast::<Instance>()).id);
         let spare = FREE.0.get();
-        if !enabled(Trick::Freelist)
-            || (*spare).count == SPARE
-            || !crate::types::registry::is_exactly(obj, id)
-        {
+        if !GIL || (*spare).count == SPARE || !crate::types::registry::is_exactly(obj, id) {
             return free(obj);
         }
         let ty = ffi::Py_TYPE(obj);

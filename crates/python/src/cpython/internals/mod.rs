@@ -7,8 +7,6 @@
 //! |---|---|---|---|
 //! | `reuse` ([`reference_count`]) | an object begins with its reference count; a tuple or handle with one reference may be changed, as tuples do not cache their hash | 3.11 to 3.13 with a GIL | every result is a new object |
 //! | `tuples` ([`tuple`]) | the items follow `tp_basicsize`; the length follows the head | 3.11 to 3.13 with a GIL | `PyTuple_GetItem` is called |
-//! | `freelist` ([`freelist`]) | PyO3's object layout; `tp_dealloc` is the seventh word of a type | 3.11 to 3.13 with a GIL | PyO3 makes and frees each object |
-//! | `dicts` ([`split_dict`]) | offsets of the keys and values in a dictionary | 3.11 to 3.13 with a GIL | `PyDict_GetItem` is called |
 //! | `scalars` ([`scalar_values`]) | the bytes of a NumPy or ctypes number, or their address, follow the head | each type, on first use | the buffer protocol is used |
 //! | `cupy` (`core::view::cupy`) | the fields that `cupy.ndarray` declares in its `.pxd` files | found in two arrays | DLPack is used |
 //!
@@ -23,17 +21,13 @@
 //! | `reuse` | `cuEventCreate` and `cuEventDestroy` | 347 ns | 385 ns |
 //! | `reuse` | `cuMemAlloc` and `cuMemFree` | 676 ns | 732 ns |
 //! | `tuples` | `cuLaunchKernel` with 512 arguments | 4.2 µs | 5.8 µs |
-//! | `freelist` | `Device.create_event` | 313 ns | 351 ns |
-//! | `freelist` | `Device.allocate` and `close` (±80 ns) | 1087 ns | 1217 ns |
 //! | `scalars` | launch with 32 NumPy values | 0.36 µs | 3.5 µs |
 //! | `scalars` | launch with 32 ctypes values | 0.45 µs | 60 µs |
 //!
-//! `dicts` gains nothing on 3.11. Incrementing reference counts in place gained 2 to 5 ns of 145 and was removed.
+//! Incrementing reference counts in place gained 2 to 5 ns of 145 and was removed.
 
-pub mod freelist;
 pub mod reference_count;
 pub mod scalar_values;
-pub mod split_dict;
 pub mod tuple;
 
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -54,10 +48,6 @@ pub enum Trick {
     Reuse,
     /// Items and lengths of tuples are read in place.
     Tuples,
-    /// Freed objects are kept for reuse.
-    Freelist,
-    /// Values of instance dictionaries are read in place.
-    Dicts,
     /// NumPy and ctypes numbers are read in place.
     Scalars,
     /// CuPy arrays are read in place.
@@ -77,7 +67,7 @@ struct Row {
     check: fn(Python<'_>) -> bool,
 }
 
-const ROWS: [Row; 6] = [
+const ROWS: [Row; 4] = [
     Row {
         trick: Trick::Reuse,
         name: "reuse",
@@ -89,18 +79,6 @@ const ROWS: [Row; 6] = [
         name: "tuples",
         versions: 0..UNCHECKED,
         check: tuple::check,
-    },
-    Row {
-        trick: Trick::Freelist,
-        name: "freelist",
-        versions: 0..UNCHECKED,
-        check: |_| true,
-    },
-    Row {
-        trick: Trick::Dicts,
-        name: "dicts",
-        versions: 0..UNCHECKED,
-        check: split_dict::check,
     },
     Row {
         trick: Trick::Scalars,

@@ -22,8 +22,8 @@ use crate::core::memory::buffer::release::{release, release_quietly, set_stream}
 use crate::core::memory::ipc_handles::PyBufferDescriptor;
 use crate::core::pin_count::PinCount;
 use crate::core::stream;
+use crate::cpython;
 use crate::cpython::gil_lock::{GilLock, GilLockGuard};
-use crate::cpython::internals::freelist::{Construct, FreeList, FreeListed};
 
 /// Memory allocated by a memory resource or owned by another object.
 ///
@@ -53,9 +53,6 @@ pub struct PyBuffer {
     outlives: AtomicUsize,
     /// Device of the memory for DLPack; computed on first use, and constant.
     dl_device: OnceLock<DlDevice>,
-    /// Whether the garbage collector tracks the buffer. False for a buffer without owner whose resource refers to no
-    /// other object.
-    tracked: bool,
 }
 
 /// BufferState needed to free the memory. A type of its own, so that it can be moved out before Python is called.
@@ -165,95 +162,6 @@ impl Drop for Pinned<'_> {
     }
 }
 
-static FREE_LIST: FreeList<PyBuffer> = FreeList::new();
-
-// SAFETY: the state that `owns_nothing` accepts owns nothing, and the other fields are numbers. An untracked buffer
-// refers to its resource, which refers to no object that leads back (`PyMemPool::set_leaf`), and possibly to a
-// descriptor, which refers to nothing. It never gets an owner: owners are set on construction, and make the buffer
-// tracked.
-unsafe impl FreeListed for PyBuffer {
-    #[inline(always)]
-    fn free_list() -> &'static FreeList<PyBuffer> {
-        &FREE_LIST
-    }
-
-    #[inline(always)]
-    fn is_tracked(&self) -> bool {
-        self.tracked
-    }
-
-    #[inline(always)]
-    fn owns_nothing(&mut self) -> bool {
-        matches!(
-            self.state.get_mut(),
-            BufferState {
-                backing: Backing::Foreign,
-                resource: None,
-                owner: None,
-                descriptor: None,
-                ..
-            }
-        )
-    }
-}
-
-/// Arguments of a new buffer object.
-struct NewBuffer {
-    backing: Backing,
-    address: u64,
-    size: usize,
-    resource: Option<Py<PyAny>>,
-    owner: Option<Py<PyAny>>,
-}
-
-// SAFETY: moves values and reads a stream handle; does not call Python.
-unsafe impl Construct<PyBuffer> for NewBuffer {
-    #[inline]
-    fn construct(self) -> PyBuffer {
-        PyBuffer::new_value(
-            self.backing,
-            self.address,
-            self.size,
-            self.resource,
-            self.owner,
-        )
-    }
-}
-
-/// Arguments of a new buffer object over pool memory.
-struct NewPoolBuffer {
-    pool: MemoryPool,
-    taken: RawAllocation,
-    size: usize,
-    stream: Stream,
-    /// [`unambiguous_handle`] of that stream.
-    outlives: usize,
-    resource: Py<PyAny>,
-    tracked: bool,
-}
-
-// SAFETY: as above.
-unsafe impl Construct<PyBuffer> for NewPoolBuffer {
-    #[inline(always)]
-    fn construct(self) -> PyBuffer {
-        let address = self.taken.address();
-        let outlives = self.outlives;
-        let memory = self
-            .pool
-            .into_buffer_from(self.taken, self.size, self.stream);
-        let backing = Backing::Pool(memory);
-        PyBuffer::from_fields(
-            backing,
-            address,
-            self.size,
-            Some(self.resource),
-            None,
-            outlives,
-            self.tracked,
-        )
-    }
-}
-
 /// The handle of the deallocation stream if it is unambiguous, else 0.
 #[inline(always)]
 fn unambiguous_handle(stream: &Stream) -> usize {
@@ -278,14 +186,10 @@ impl PyBuffer {
         resource: Option<Py<PyAny>>,
         owner: Option<Py<PyAny>>,
     ) -> PyResult<Py<PyBuffer>> {
-        let shell = NewBuffer {
-            backing,
-            address,
-            size,
-            resource,
-            owner,
-        };
-        FREE_LIST.create(py, shell)
+        Py::new(
+            py,
+            PyBuffer::new_value(backing, address, size, resource, owner),
+        )
     }
 
     /// Creates a buffer object for memory just allocated from `pool` on `stream`. `resource` is the Python object of
@@ -304,16 +208,18 @@ impl PyBuffer {
         resource: Py<PyAny>,
         tracked: bool,
     ) -> PyResult<Py<PyBuffer>> {
-        let shell = NewPoolBuffer {
-            pool,
-            taken,
-            size,
-            outlives: unambiguous_handle(&stream),
-            stream,
-            resource,
-            tracked,
-        };
-        FREE_LIST.create(py, shell)
+        let address = taken.address();
+        let outlives = unambiguous_handle(&stream);
+        let backing = Backing::Pool(pool.into_buffer_from(taken, size, stream));
+        let resource = Some(resource);
+        let value = PyBuffer::from_fields(backing, address, size, resource, None, outlives);
+        let created = Py::new(py, value)?;
+        if !tracked {
+            // Refers to the resource and possibly to a descriptor, which refers to nothing. It never gets an owner: owners
+            // are set on construction.
+            cpython::untrack(created.bind(py));
+        }
+        Ok(created)
     }
 
     /// The value of a buffer object, for subclasses.
@@ -327,7 +233,7 @@ impl PyBuffer {
         let outlives = backing
             .users()
             .map_or(0, |users| unambiguous_handle(users.deallocation_stream()));
-        Self::from_fields(backing, address, size, resource, owner, outlives, true)
+        Self::from_fields(backing, address, size, resource, owner, outlives)
     }
 
     #[inline(always)]
@@ -338,7 +244,6 @@ impl PyBuffer {
         resource: Option<Py<PyAny>>,
         owner: Option<Py<PyAny>>,
         outlives: usize,
-        tracked: bool,
     ) -> PyBuffer {
         PyBuffer {
             address,
@@ -355,7 +260,6 @@ impl PyBuffer {
                 descriptor: None,
             }),
             dl_device: OnceLock::new(),
-            tracked,
         }
     }
 

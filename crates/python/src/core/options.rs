@@ -1,7 +1,5 @@
 //! Reading of option objects: instances of the option classes of `cuda.core`, or dicts of their fields.
 
-pub mod flags;
-
 use pyo3::exceptions::{PyOverflowError, PyTypeError, PyValueError};
 use pyo3::ffi;
 use pyo3::prelude::*;
