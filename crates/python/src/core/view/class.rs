@@ -8,7 +8,8 @@ use pyo3::types::{PyDict, PyString, PyType};
 use crate::core::dlpack::exchange;
 use crate::core::dlpack::exchange::Api;
 use crate::core::recent_cache::RecentCache;
-use crate::core::view::cupy;
+use crate::cpython::internals::cupy_array;
+use crate::cpython::internals::cupy_array::FieldOffsets;
 
 /// Import method of a class.
 #[derive(Clone, Copy)]
@@ -16,7 +17,7 @@ pub enum ImportMethod {
     /// The DLPack C exchange API.
     Exchange(Api),
     /// CuPy's array class, read through its C fields.
-    Cupy(cupy::FieldOffsets),
+    Cupy(FieldOffsets),
     /// A NumPy array class: its DLPack methods take no stream, wherever the memory is.
     Numpy,
     /// The Python protocols of the object.
@@ -48,7 +49,7 @@ fn find(obj: &Bound<'_, PyAny>) -> PyResult<ImportMethod> {
     let way = if let Some(api) = capsule.and_then(|capsule| exchange::find_supported(&capsule)) {
         ImportMethod::Exchange(api)
     } else if let Some(fields) =
-        is_of(&class, "cupy", "ndarray").and_then(|cupy| cupy::find(&cupy, &class))
+        is_of(&class, "cupy", "ndarray").and_then(|cupy| cupy_array::find(&cupy, &class))
     {
         ImportMethod::Cupy(fields)
     } else if is_of(&class, "numpy", "ndarray").is_some() {
