@@ -19,7 +19,7 @@ mod types;
 
 use pyo3::prelude::*;
 
-use crate::bindings::{kernel_params, symbols};
+use crate::bindings::{kernel_parameters, symbols};
 
 /// The module. Sharing is by tables that are written once or locked, so it runs without the GIL too.
 #[pymodule(gil_used = false)]
@@ -29,7 +29,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     cupyrite_cudart::install();
     cupyrite_cpu::set_interrupt_hook(symbols::interrupt_requested);
     cupyrite_cpu::set_host_function_gate(symbols::python_is_there);
-    types::init(kernel_params::pack);
+    types::init(kernel_parameters::attribute::pack);
     bindings::init(module)?;
     info::init(module)?;
     doctor::init(module)?;

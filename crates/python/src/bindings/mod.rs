@@ -11,10 +11,8 @@ pub mod descriptor;
 pub mod errors;
 pub mod exceptions;
 pub mod function;
-pub mod kernel_arguments;
-pub mod kernel_params;
+pub mod kernel_parameters;
 pub mod lazy_module;
-pub mod parameter_arena;
 pub mod raising;
 pub mod symbols;
 

@@ -560,6 +560,32 @@ impl Buffer {
         Ok(Some(Buffer(view)))
     }
 
+    /// Copies the object's memory, of up to `into.len()` bytes, and returns its size; `None` without an exception if it is
+    /// larger or the object does not support the buffer protocol.
+    ///
+    /// # Errors
+    ///
+    /// As [`Buffer::get`].
+    pub fn copy(obj: Obj<'_>, into: &mut [u8]) -> R<Option<usize>> {
+        if !obj.has_buffer() {
+            return Ok(None);
+        }
+        let mut view = ffi::Py_buffer::new();
+        // SAFETY: the object is live; the view does not move until it is released, and its memory has `len` bytes until
+        // then.
+        unsafe {
+            if ffi::PyObject_GetBuffer(obj.ptr(), &raw mut view, ffi::PyBUF_ANY_CONTIGUOUS) != 0 {
+                return Err(Raised);
+            }
+            let len = view.len.max(0).cast_unsigned();
+            if len <= into.len() {
+                std::ptr::copy_nonoverlapping(view.buf.cast::<u8>(), into.as_mut_ptr(), len);
+            }
+            ffi::PyBuffer_Release(&raw mut view);
+            Ok((len <= into.len()).then_some(len))
+        }
+    }
+
     /// Address of the memory.
     pub fn address(&self) -> u64 {
         self.0.buf.addr() as u64

@@ -16,7 +16,7 @@ use crate::bindings::call::convert::Keep;
 use crate::bindings::call::general;
 use crate::bindings::descriptor::{Conv, Function, Int, Out, PLAIN_RESULTS, Special, Thunk, Word};
 use crate::bindings::errors::Site;
-use crate::bindings::kernel_arguments::Packer;
+use crate::bindings::kernel_parameters::Packer;
 use crate::bindings::symbols;
 use crate::cpython;
 use crate::cpython::errors::guard_or;

@@ -17,7 +17,7 @@ use crate::bindings::descriptor::{
 };
 use crate::bindings::errors;
 use crate::bindings::errors::{ExceptionKind, Site};
-use crate::bindings::kernel_arguments::Packer;
+use crate::bindings::kernel_parameters::Packer;
 use crate::bindings::{custom, symbols};
 use crate::cpython;
 use crate::cpython::{Obj, Owned, R, Raised};

@@ -13,7 +13,7 @@ use pyo3::prelude::*;
 use crate::bindings::errors;
 use crate::bindings::errors::ExceptionKind;
 use crate::core::errors::to_python;
-use crate::core::launch::packing::full_name;
+use crate::core::launch::place::full_name;
 use crate::cpython;
 use crate::cpython::{Obj, Owned, R, Raised};
 

@@ -6,8 +6,8 @@
 pub mod arrays;
 pub mod config;
 pub mod packing;
-
-use std::ffi::c_void;
+pub mod pins;
+pub mod place;
 
 use pyo3::exceptions::{PyDeprecationWarning, PyTypeError};
 use pyo3::ffi;
@@ -16,10 +16,13 @@ use pyo3::types::PyTuple;
 
 use crate::bindings::errors;
 use crate::bindings::errors::ExceptionKind;
+use crate::bindings::kernel_parameters::{Packed, Packer};
 use crate::bindings::symbols;
 use crate::core::errors::to_python;
 pub use crate::core::launch::config::PyLaunchConfig;
-pub use crate::core::launch::packing::{Args, Hold, Kept, Packer, Pins, Target};
+use crate::core::launch::packing::pack;
+use crate::core::launch::pins::{Args, Hold, Kept, Pins};
+use crate::core::launch::place::Target;
 use crate::core::module::kernel;
 use crate::core::stream;
 use crate::core::stream::PyStream;
@@ -140,7 +143,7 @@ unsafe fn queue(
         // SAFETY: as above.
         return Err(wrong("kernel", "a Kernel", unsafe { Obj::new(kernel) }));
     };
-    let mut packer = Packer::new();
+    let (mut packer, mut keep) = (Packer::new(), Vec::new());
     // Dropped after the thread is attached again.
     let pins = Pins::new(args, &stream);
     let target = Target {
@@ -152,7 +155,7 @@ unsafe fn queue(
         },
         hold: Hold::Launch(&pins),
     };
-    let params = packer.pack(args, &target)?;
+    let params = pack(&mut packer, args, &target, &mut keep)?;
     // Detached: the driver may wait for room in the stream's queue.
     // SAFETY: the call touches no Python object. One address per argument; number and sizes match the kernel's parameters
     // where the driver reports them, and the caller guarantees their meaning, as for every launch.
@@ -220,19 +223,6 @@ pub struct ParamHolder {
     packed: Packed,
 }
 
-/// Packed arguments and the address of their pointer array.
-struct Packed {
-    /// Boxed: the pointers refer to its contents.
-    _packer: Box<Packer>,
-    address: *mut *mut c_void,
-}
-
-// SAFETY: immutable after construction; its Python objects are dropped on an attached thread, as all contents of Python
-// objects.
-unsafe impl Send for Packed {}
-// SAFETY: as above.
-unsafe impl Sync for Packed {}
-
 #[pymethods]
 impl ParamHolder {
     #[new]
@@ -250,7 +240,6 @@ impl ParamHolder {
             let tuple = ffi::PySequence_Tuple(kernel_args.as_ptr());
             Bound::from_owned_ptr_or_err(py, tuple)?.cast_into()?
         };
-        let mut packer = Box::new(Packer::new());
         let items: Vec<*mut ffi::PyObject> = args.iter_borrowed().map(|arg| arg.as_ptr()).collect();
         let kept = Kept::new(args.clone().unbind());
         let target = Target {
@@ -260,22 +249,16 @@ impl ParamHolder {
             hold: Hold::Kept(&kept),
         };
         // SAFETY: the tuple owns its items.
-        let address = packer
-            .pack(unsafe { Args::new(&items) }, &target)
+        let args = unsafe { Args::new(&items) };
+        let packed = Packed::new(|packer, keep| pack(packer, args, &target, &mut keep.objects))
             .map_err(|Raised| PyErr::fetch(py))?;
-        Ok(ParamHolder {
-            kept,
-            packed: Packed {
-                _packer: packer,
-                address,
-            },
-        })
+        Ok(ParamHolder { kept, packed })
     }
 
     /// Address of the array of argument pointers (``void **``) as an int; 0 if there are no arguments.
     #[getter]
-    fn ptr(&self) -> usize {
-        self.packed.address.expose_provenance()
+    fn ptr(&self) -> u64 {
+        self.packed.address()
     }
 
     fn __traverse__(&self, visit: pyo3::PyVisit<'_>) -> Result<(), pyo3::PyTraverseError> {

@@ -21,28 +21,45 @@ pub enum ScalarBytes {
     Inside(usize),
     /// At the address in the first word after the object head (ctypes).
     Behind(usize),
+    /// Not known, or private layouts are turned off: the buffer protocol has the bytes.
+    Exported(usize),
 }
 
 impl ScalarBytes {
+    /// Size in bytes.
+    #[inline(always)]
+    pub fn size(self) -> usize {
+        match self {
+            ScalarBytes::Inside(size) | ScalarBytes::Behind(size) | ScalarBytes::Exported(size) => {
+                size
+            }
+        }
+    }
+
     const BEHIND: u16 = 0x100;
+    const EXPORTED: u16 = 0x200;
 
     fn code(self) -> u16 {
         match self {
             ScalarBytes::Inside(size) => size as u16,
             ScalarBytes::Behind(size) => size as u16 | ScalarBytes::BEHIND,
+            ScalarBytes::Exported(size) => size as u16 | ScalarBytes::EXPORTED,
         }
     }
 
     #[inline(always)]
     fn from_code(code: u16) -> ScalarBytes {
         let size = usize::from(code & 0xFF);
-        if code & ScalarBytes::BEHIND == 0 {
-            ScalarBytes::Inside(size)
-        } else {
-            ScalarBytes::Behind(size)
+        match code & !0xFF {
+            0 => ScalarBytes::Inside(size),
+            ScalarBytes::BEHIND => ScalarBytes::Behind(size),
+            _ => ScalarBytes::Exported(size),
         }
     }
 }
+
+/// Size in bytes of the largest number in the table.
+pub const LARGEST: usize = 16;
 
 /// Size of the object head.
 pub const HEAD: usize = size_of::<ffi::PyObject>();
@@ -56,17 +73,25 @@ pub fn exact(ty: *mut ffi::PyTypeObject) -> Option<ScalarBytes> {
     TYPES.get(ty).map(ScalarBytes::from_code)
 }
 
+/// Address of the bytes of a ctypes number whose type is in the table; `None` for other objects.
+#[inline(always)]
+pub fn address(value: Obj<'_>) -> Option<*mut u8> {
+    match exact(value.ty()) {
+        // SAFETY: an instance of the type confirmed that the address of the bytes follows the head.
+        Some(ScalarBytes::Behind(_)) => {
+            Some(unsafe { value.ptr().byte_add(HEAD).cast::<*mut u8>().read() })
+        }
+        _ => None,
+    }
+}
+
 /// The layout of values of this type or a base type; fills the table first if possible.
 ///
 /// # Errors
 ///
 /// Errors of the module lookups.
 pub fn find(value: Obj<'_>) -> R<Option<ScalarBytes>> {
-    if !enabled(Trick::Scalars) {
-        return Ok(None);
-    }
-    learn_numpy()?;
-    learn_ctypes()?;
+    learn()?;
     let mut ty = value.ty();
     while !ty.is_null() {
         if let Some(kind) = exact(ty) {
@@ -76,6 +101,16 @@ pub fn find(value: Obj<'_>) -> R<Option<ScalarBytes>> {
         ty = unsafe { ffi::PyType_GetSlot(ty, ffi::Py_tp_base) }.cast();
     }
     Ok(None)
+}
+
+/// Fills the table with the types of the modules that the program has imported.
+///
+/// # Errors
+///
+/// Errors of the module lookups.
+pub fn learn() -> R<()> {
+    learn_numpy()?;
+    learn_ctypes()
 }
 
 /// Adds a type to the table.
@@ -144,27 +179,44 @@ fn learn_numpy() -> R<()> {
         let Some(class) = numpy.obj().attribute(name)? else {
             return Ok(());
         };
-        if let Some(kind) = checked_inside(&class) {
-            insert(class, kind);
+        if let Some(bytes) = found_in(&class, inside) {
+            insert(class, bytes);
         }
     }
     KNOWN.store(true, Ordering::Relaxed);
     Ok(())
 }
 
-/// The layout of a NumPy scalar type, if an instance confirms it; other types are read through the buffer protocol,
-/// which is slower.
-fn checked_inside(class: &Owned) -> Option<ScalarBytes> {
+/// Where the bytes of a type's numbers are: in the place that an instance confirms, else in its buffer. `None` for types
+/// without buffers.
+fn found_in(
+    class: &Owned,
+    place: fn(&Owned, &Owned, &Buffer) -> Option<ScalarBytes>,
+) -> Option<ScalarBytes> {
     let value = zero(class)?;
     let view = Buffer::get(value.obj()).unwrap_or_else(|_| {
         cpython::clear();
         None
     })?;
     let size = view.len();
+    if size == 0 || size > LARGEST {
+        return None;
+    }
+    if enabled(Trick::Scalars)
+        && let Some(found) = place(class, &value, &view)
+    {
+        return Some(found);
+    }
+    Some(ScalarBytes::Exported(size))
+}
+
+/// The place of a NumPy scalar's bytes, if an instance confirms it.
+fn inside(class: &Owned, _: &Owned, view: &Buffer) -> Option<ScalarBytes> {
+    let size = view.len();
     // An instance with value 1 shows where its bytes are; its buffer is a copy or the bytes themselves.
     let one = one_of(class)?;
     let bytes = Buffer::get(one.obj()).ok().flatten()?;
-    if bytes.len() != size || size == 0 || size > 16 {
+    if bytes.len() != size {
         return None;
     }
     let basic = class
@@ -231,28 +283,19 @@ fn learn_ctypes() -> R<()> {
         let Some(class) = ctypes.obj().attribute(name)? else {
             return Ok(());
         };
-        if let Some(kind) = checked_behind(&class) {
-            insert(class, kind);
+        if let Some(bytes) = found_in(&class, behind) {
+            insert(class, bytes);
         }
     }
     KNOWN.store(true, Ordering::Relaxed);
     Ok(())
 }
 
-/// The layout of a simple ctypes type, if an instance confirms it.
-fn checked_behind(class: &Owned) -> Option<ScalarBytes> {
-    let value = zero(class)?;
-    let view = Buffer::get(value.obj()).unwrap_or_else(|_| {
-        cpython::clear();
-        None
-    })?;
-    let size = view.len();
-    if size == 0 || size > 16 {
-        return None;
-    }
+/// The place of a simple ctypes value's bytes, if an instance confirms it.
+fn behind(_: &Owned, value: &Owned, view: &Buffer) -> Option<ScalarBytes> {
     // SAFETY: every ctypes object is larger than its head and a pointer.
     let pointer = unsafe { value.ptr().cast::<u8>().add(HEAD).cast::<u64>().read() };
-    (pointer == view.address()).then_some(ScalarBytes::Behind(size))
+    (pointer == view.address()).then_some(ScalarBytes::Behind(view.len()))
 }
 
 #[cfg(test)]
@@ -265,6 +308,7 @@ mod tests {
             ScalarBytes::Inside(16),
             ScalarBytes::Behind(1),
             ScalarBytes::Behind(8),
+            ScalarBytes::Exported(4),
         ] {
             assert_eq!(ScalarBytes::from_code(kind.code()), kind);
         }

@@ -1,10 +1,9 @@
-//! Kernel arguments: packs the values passed as `kernelParams` into C's array of pointers to values.
+//! Conversion of the values passed as `kernelParams` in `cuda.bindings`.
 //!
 //! Accepted forms: `None` or 0; the address of an existing `void **`; an object with the buffer protocol that contains
 //! such an array (NumPy); and a pair (values, types), where each type is a simple ctypes type, or `None` for a value
 //! that has an address of its own. A ctypes type is recognised by the address of its type object.
 
-use std::ffi::c_void;
 use std::sync::OnceLock;
 
 use pyo3::ffi;
@@ -15,9 +14,9 @@ use crate::bindings::call::general::address as call_address;
 use crate::bindings::descriptor::Int;
 use crate::bindings::errors;
 use crate::bindings::errors::{ExceptionKind, Site};
-use crate::bindings::parameter_arena::ParameterArena;
+use crate::bindings::kernel_parameters::{Packer, Parameters, value};
 use crate::cpython;
-use crate::cpython::internals::tuple;
+use crate::cpython::internals::{scalar_values, tuple};
 use crate::cpython::pointer_map::PointerMap;
 use crate::cpython::{Buffer, Obj, Owned, R, Raised};
 use crate::types;
@@ -116,6 +115,7 @@ impl CtypesTypes {
         let bases = bases.obj().snapshot()?;
         let base = bases.len().saturating_sub(2);
         known.data = bases.get(base).owned().into_ptr().expose_provenance();
+        scalar_values::learn()?;
         Ok(known)
     }
 
@@ -136,20 +136,7 @@ impl CtypesTypes {
     }
 }
 
-/// Packed arguments. Must not move between [`Packer::pack`] and the end of the C call.
-pub struct Packer {
-    arena: ParameterArena,
-}
-
 impl Packer {
-    /// An empty packer. Allocates and initialises nothing.
-    #[inline(always)]
-    pub const fn new() -> Packer {
-        Packer {
-            arena: ParameterArena::new(),
-        }
-    }
-
     /// Packs `obj` and returns the address of the array of pointers, 0 for none.
     ///
     /// # Errors
@@ -208,34 +195,34 @@ impl Packer {
             return Ok(0);
         }
         let known = CtypesTypes::get()?;
-        let pointers = self.arena.begin(n)?;
+        let mut parameters = self.begin(n)?;
         let mut last = (std::ptr::null_mut(), Pack::Bool);
         for index in 0..n {
             let value = values.get(index);
             let kind = kinds.get(index);
-            let at = if kind.is_none() {
-                own_address(value, &mut self.arena, known, index, site, keep)?
-            } else {
-                if !std::ptr::eq(kind.ptr(), last.0) {
-                    match known.pack(kind.ptr()) {
-                        Some(pack) => last = (kind.ptr(), pack),
-                        None => return Err(unsupported(kind, index, site)),
-                    }
+            if kind.is_none() {
+                own_address(value, &mut parameters, known, index, site, keep)?;
+                continue;
+            }
+            if !std::ptr::eq(kind.ptr(), last.0) {
+                match known.pack(kind.ptr()) {
+                    Some(pack) => last = (kind.ptr(), pack),
+                    None => return Err(unsupported(kind, index, site)),
                 }
-                let word = match exact_word(value, last.1) {
-                    Some(word) => word,
-                    None => pack_value(value, last.1, known, index, site)?,
-                };
-                self.arena.word(word)?
+            }
+            let word = match exact_word(value, last.1) {
+                Some(word) => word,
+                None => pack_value(value, last.1, known, index, site)?,
             };
-            // SAFETY: `begin` returned room for `n` pointers.
-            unsafe { pointers.add(index).write(at) };
+            // SAFETY: one of `n` parameters.
+            unsafe { parameters.set_word(index, word) };
         }
+        let pointers = parameters.pointers();
         // Keeps the items of lists alive: another thread may change a list while C reads.
         for fixed in [pair, values, kinds] {
             keep.objects.extend(fixed.into_snapshot());
         }
-        Ok(pointers.addr() as u64)
+        Ok(pointers.expose_provenance() as u64)
     }
 }
 
@@ -310,46 +297,55 @@ fn unsupported(kind: Obj<'_>, index: usize, site: Site) -> Raised {
     errors::raise(ExceptionKind::Type, &message)
 }
 
-/// The address of a value whose type is `None`.
+/// Sets a parameter whose type is `None` to the address of the value itself.
 fn own_address(
     value: Obj<'_>,
-    arena: &mut ParameterArena,
+    parameters: &mut Parameters<'_>,
     known: &CtypesTypes,
     index: usize,
     site: Site,
     keep: &mut Keep,
-) -> R<*mut c_void> {
-    if let Some(address) = convert::handle_storage(value) {
-        return Ok(address.cast());
-    }
-    if let Some(address) = types::any_struct_ptr(value.ptr()) {
-        if !types::prepare_struct(value.ptr()) {
-            return Err(Raised);
-        }
-        return Ok(address.cast());
-    }
-    if value.instance_of_type(std::ptr::with_exposed_provenance_mut(known.data))
+) -> R<()> {
+    let address = if let Some(address) = scalar_values::address(value) {
+        address
+    } else if let Some(address) = convert::handle_storage(value) {
+        address
+    } else if let Some(address) = value::structure(value)? {
+        address
+    } else if value.instance_of_type(std::ptr::with_exposed_provenance_mut(known.data))
         && let Some(view) = Buffer::get(value)?
     {
         let address = view.address();
         keep.buffers.push(view);
-        return Ok(std::ptr::with_exposed_provenance_mut(call_address(address)));
-    }
-    if !value.is_int()
-        && let Some(address) = convert::get_ptr(value, site)?
-    {
-        return Ok(std::ptr::with_exposed_provenance_mut(call_address(address)));
-    }
-    if value.is_int() && !value.is_exact_int() && types::is_enum_member(value.ptr()) {
-        return arena.word(convert::enumerator(value, site)?);
-    }
+        std::ptr::with_exposed_provenance_mut(call_address(address))
+    } else if value.is_int() {
+        if value.is_exact_int() || !types::is_enum_member(value.ptr()) {
+            return Err(no_address(value, index, site));
+        }
+        let word = convert::enumerator(value, site)?;
+        // SAFETY: callers pass the index of a parameter.
+        unsafe { parameters.set_word(index, word) };
+        return Ok(());
+    } else {
+        match convert::get_ptr(value, site)? {
+            Some(address) => std::ptr::with_exposed_provenance_mut(call_address(address)),
+            None => return Err(no_address(value, index, site)),
+        }
+    };
+    // SAFETY: as above; the caller keeps the value alive.
+    unsafe { parameters.set_address(index, address.cast()) };
+    Ok(())
+}
+
+#[cold]
+fn no_address(value: Obj<'_>, index: usize, site: Site) -> Raised {
     let message = format!(
         "{}: item {index} has the type None, so it must know its own address (a ctypes instance or an object with \
          getPtr()), but it is {}",
         site.prefix(),
         value.type_name()
     );
-    Err(errors::raise(ExceptionKind::Type, &message))
+    errors::raise(ExceptionKind::Type, &message)
 }
 
 /// The bits of an exact `int` (integer or address types) or `float`; `None` for other values or if the value does not fit.
@@ -358,7 +354,7 @@ fn exact_word(value: Obj<'_>, pack: Pack) -> Option<u64> {
     if value.is_exact_int() {
         let number = cpython::as_i64_if_fits(value)?;
         let fits = match pack {
-            Pack::I32 => i32::try_from(number).is_ok(),
+            Pack::I32 => value::fits_signed(number, 4),
             Pack::Bits64 => true,
             Pack::Pointer => number >= 0,
             _ => false,
@@ -388,13 +384,14 @@ fn exact_word(value: Obj<'_>, pack: Pack) -> Option<u64> {
 fn pack_value(value: Obj<'_>, pack: Pack, known: &CtypesTypes, index: usize, site: Site) -> R<u64> {
     match pack {
         Pack::Double | Pack::Float => {
-            // SAFETY: `value` is live for the call.
-            let mut number = unsafe { ffi::PyFloat_AsDouble(value.ptr()) };
-            if number == -1.0 && cpython::raised() {
-                cpython::clear();
-                let inner = simple_value(value, known, index, pack, site)?;
-                number = convert::float(inner.obj(), site)?;
-            }
+            let number = match value::double(value) {
+                Ok(number) => number,
+                Err(Raised) => {
+                    cpython::clear();
+                    let inner = simple_value(value, known, index, pack, site)?;
+                    convert::float(inner.obj(), site)?
+                }
+            };
             #[allow(clippy::cast_possible_truncation)] // a C float is what was asked for
             Ok(if pack == Pack::Double {
                 number.to_bits()
@@ -414,14 +411,12 @@ fn pack_value(value: Obj<'_>, pack: Pack, known: &CtypesTypes, index: usize, sit
 }
 
 fn integer(value: Obj<'_>, pack: Pack, index: usize, site: Site) -> R<u64> {
-    let mut overflow = 0;
-    // SAFETY: callers pass an int.
-    let number = unsafe { ffi::PyLong_AsLongLongAndOverflow(value.ptr(), &raw mut overflow) };
+    let number = cpython::as_i64_if_fits(value);
     // Unsigned and wide types take the low bits, as in ctypes; `c_byte` and `c_int` are range-checked, as in NVIDIA's
     // package.
     let fits = match pack {
-        Pack::I8 => overflow == 0 && i8::try_from(number).is_ok(),
-        Pack::I32 => overflow == 0 && i32::try_from(number).is_ok(),
+        Pack::I8 => number.is_some_and(|number| value::fits_signed(number, 1)),
+        Pack::I32 => number.is_some_and(|number| value::fits_signed(number, 4)),
         _ => true,
     };
     if !fits {
@@ -431,11 +426,9 @@ fn integer(value: Obj<'_>, pack: Pack, index: usize, site: Site) -> R<u64> {
         );
         return Err(errors::raise(ExceptionKind::Overflow, &message));
     }
-    let word = if overflow == 0 {
-        number.cast_unsigned()
-    } else {
-        // SAFETY: callers pass an int.
-        unsafe { ffi::PyLong_AsUnsignedLongLongMask(value.ptr()) }
+    let word = match number {
+        Some(number) => number.cast_unsigned(),
+        None => value::low_bits(value),
     };
     Ok(match pack {
         Pack::I8 | Pack::U8 => word & 0xFF,
@@ -513,10 +506,7 @@ fn pointer(value: Obj<'_>, known: &CtypesTypes, index: usize, site: Site) -> R<u
     if let Some(address) = convert::handle_storage(value) {
         return Ok(address.addr() as u64);
     }
-    if let Some(address) = types::any_struct_ptr(value.ptr()) {
-        if !types::prepare_struct(value.ptr()) {
-            return Err(Raised);
-        }
+    if let Some(address) = value::structure(value)? {
         return Ok(address.addr() as u64);
     }
     if value.instance_of_type(std::ptr::with_exposed_provenance_mut(known.void_p)) {
@@ -569,36 +559,5 @@ fn small(value: Obj<'_>, pack: Pack, known: &CtypesTypes, index: usize, site: Si
         }
         _ if value.is_int() => integer(value, Pack::U32, index, site),
         _ => Err(wrong_value(value, index, pack, site)),
-    }
-}
-
-/// Kernel arguments that outlive a call: the `kernelParams` attribute of node parameters.
-pub struct Packed {
-    packer: Box<Packer>,
-    keep: Keep,
-    address: u64,
-}
-
-impl Packed {
-    /// Packs `obj`; see [`Packer::pack`].
-    ///
-    /// # Errors
-    ///
-    /// As [`Packer::pack`].
-    pub fn new(obj: Obj<'_>, site: Site) -> R<Packed> {
-        let mut packed = Packed {
-            packer: Box::new(Packer::new()),
-            keep: Keep::default(),
-            address: 0,
-        };
-        packed.address = packed.packer.pack(obj, site, &mut packed.keep)?;
-        // Keeps values alive whose own address was packed.
-        packed.keep.objects.push(obj.owned());
-        Ok(packed)
-    }
-
-    /// The address of the array of pointers (`void **`), 0 for none.
-    pub fn address(&self) -> u64 {
-        self.address
     }
 }

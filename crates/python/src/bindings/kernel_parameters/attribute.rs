@@ -4,8 +4,9 @@ use std::ffi::{CStr, c_void};
 
 use pyo3::ffi;
 
+use crate::bindings::call::general::address as call_address;
 use crate::bindings::errors::Site;
-use crate::bindings::kernel_arguments::Packed;
+use crate::bindings::kernel_parameters::Packed;
 use crate::cpython::{Obj, Owned, R, Raised};
 
 /// Name of the capsules that own packed parameters.
@@ -15,13 +16,18 @@ const NAME: &CStr = c"cupyrite kernel parameters";
 ///
 /// # Errors
 ///
-/// As [`Packed::new`], and `MemoryError`.
+/// As [`Packer::pack`](super::Packer::pack), and `MemoryError`.
 pub fn pack(value: Obj<'_>, attribute: &'static str) -> R<(u64, Owned)> {
     let site = Site {
         func: "CUDA_KERNEL_NODE_PARAMS",
         param: attribute,
     };
-    let packed = Box::new(Packed::new(value, site)?);
+    let packed = Box::new(Packed::new(|packer, keep| {
+        let address = packer.pack(value, site, keep)?;
+        // Keeps values alive whose own address was packed.
+        keep.objects.push(value.owned());
+        Ok(std::ptr::with_exposed_provenance_mut(call_address(address)))
+    })?);
     let address = packed.address();
     let packed = Box::into_raw(packed);
     // SAFETY: `drop_packed` frees the box when the capsule is destroyed; the name is static.

@@ -1,0 +1,205 @@
+//! The place of an argument among a kernel's parameters, and the errors that name it.
+
+use cupyrite::ParamInfo;
+use pyo3::ffi;
+
+use crate::bindings::errors;
+use crate::bindings::errors::ExceptionKind;
+use crate::core::launch::pins::Hold;
+use crate::cpython;
+use crate::cpython::internals::scalar_values;
+use crate::cpython::{Obj, Owned, R, Raised};
+
+/// Purpose of the arguments.
+pub struct Target<'a> {
+    /// Python function or class, for messages.
+    pub function: &'static str,
+    /// Kernel, for messages.
+    pub kernel: Option<&'a cupyrite::Kernel>,
+    /// The kernel's parameters, if the driver reports them.
+    pub params: Option<&'a [ParamInfo]>,
+    /// Owner of the buffer pins.
+    pub hold: Hold<'a>,
+}
+
+/// Position of an argument and its parameter.
+#[derive(Clone, Copy)]
+pub struct Place<'a> {
+    /// Position, counted from 0.
+    pub index: usize,
+    /// Size of the parameter in bytes, or `UNKNOWN`.
+    pub size: usize,
+    /// Purpose of the arguments.
+    pub target: &'a Target<'a>,
+}
+
+/// Size of a parameter that the driver does not report.
+pub const UNKNOWN: usize = usize::MAX;
+
+impl Place<'_> {
+    /// Prefix of messages.
+    #[cold]
+    pub fn name(self) -> String {
+        format!(
+            "{}(): kernel argument {} (counted from 0)",
+            self.target.function, self.index
+        )
+    }
+
+    /// Description of the parameter in messages.
+    #[cold]
+    pub fn parameter(self) -> String {
+        let size = match self.size {
+            1 => " of 1 byte".to_owned(),
+            UNKNOWN => String::new(),
+            size => format!(" of {size} bytes"),
+        };
+        match self.target.kernel {
+            Some(kernel) => format!(
+                "parameter {} of kernel '{}'{size}",
+                self.index,
+                kernel.name()
+            ),
+            None => format!("parameter {}{size}", self.index),
+        }
+    }
+
+    /// Raises if the size differs from the parameter's.
+    pub fn check(self, size: usize, value: Obj<'_>) -> R<()> {
+        if is_size(size, self.size) {
+            return Ok(());
+        }
+        Err(wrong_size(value, size, self))
+    }
+}
+
+/// Whether a value of `size` bytes has the size of its parameter.
+#[inline(always)]
+pub fn is_size(size: usize, wanted: usize) -> bool {
+    size == wanted || wanted == UNKNOWN
+}
+
+#[cold]
+pub fn too_large(value: Obj<'_>, place: Place<'_>) -> Raised {
+    let message = format!(
+        "{} is {}, which does not fit in {}",
+        place.name(),
+        described(value),
+        if place.size == UNKNOWN {
+            "8 bytes".to_owned()
+        } else {
+            place.parameter()
+        }
+    );
+    errors::raise(ExceptionKind::Overflow, &message)
+}
+
+/// Text of an integer; large integers are abbreviated.
+#[cold]
+pub fn described(value: Obj<'_>) -> String {
+    // SAFETY: live; a failure (too many digits) is replaced.
+    match Owned::take(unsafe { ffi::PyObject_Str(value.ptr()) }) {
+        Ok(text) => {
+            let text = text.obj().text().unwrap_or_default();
+            if text.len() <= 40 {
+                format!("the int {text}")
+            } else {
+                "an int of more than 40 digits".to_owned()
+            }
+        }
+        Err(Raised) => {
+            cpython::clear();
+            "a very large int".to_owned()
+        }
+    }
+}
+
+#[cold]
+pub fn wrong_count(given: usize, params: &[ParamInfo], target: &Target<'_>) -> Raised {
+    let sizes: Vec<String> = params.iter().map(|p| p.size.to_string()).collect();
+    let wants = match sizes.as_slice() {
+        [] => "takes no arguments".to_owned(),
+        [size] => format!("takes 1 argument, of {size} bytes"),
+        [sizes @ .., last] => format!(
+            "takes {} arguments, of {} and {last} bytes",
+            params.len(),
+            sizes.join(", ")
+        ),
+    };
+    let message = format!(
+        "{}(): kernel '{}' {wants}; {given} {} given",
+        target.function,
+        target.kernel.map_or("?", cupyrite::Kernel::name),
+        if given == 1 { "was" } else { "were" }
+    );
+    errors::raise(ExceptionKind::Type, &message)
+}
+
+#[cold]
+pub fn wrong_size(value: Obj<'_>, size: usize, place: Place<'_>) -> Raised {
+    let is = |ty: *mut ffi::PyTypeObject| value.instance_of_type(ty);
+    let hint = if is(&raw mut ffi::PyFloat_Type) && scalar_values::exact(value.ty()).is_none() {
+        match place.size {
+            2 => "; a Python float is a double: pass numpy.float16(x) for a half",
+            4 => {
+                "; a Python float is a double: pass numpy.float32(x) or ctypes.c_float(x) for a float"
+            }
+            _ => "",
+        }
+    } else if is(&raw mut ffi::PyComplex_Type)
+        && scalar_values::exact(value.ty()).is_none()
+        && place.size == 8
+    {
+        "; a Python complex is two doubles: pass numpy.complex64(x) for two floats"
+    } else {
+        ""
+    };
+    let plural = if size == 1 { "" } else { "s" };
+    let message = format!(
+        "{} is of type {} and has {size} byte{plural}, but goes to {}{hint}",
+        place.name(),
+        full_name(value),
+        place.parameter()
+    );
+    errors::raise(ExceptionKind::Type, &message)
+}
+
+#[cold]
+pub fn closed(place: Place<'_>) -> Raised {
+    let message = format!("{} is a closed Buffer", place.name());
+    errors::raise(ExceptionKind::Runtime, &message)
+}
+
+#[cold]
+pub fn refuse(value: Obj<'_>, place: Place<'_>) -> Raised {
+    let message = if value.is_none() {
+        format!("{} is None; pass 0 for a null pointer", place.name())
+    } else {
+        format!(
+            "{} is of type {}; expected a Python, NumPy or ctypes number, a NumPy or ctypes structure, a buffer or other \
+             device memory, an address as int, or a handle",
+            place.name(),
+            full_name(value)
+        )
+    };
+    errors::raise(ExceptionKind::Type, &message)
+}
+
+/// Qualified type name, as in `numpy.float64`.
+#[cold]
+pub fn full_name(value: Obj<'_>) -> String {
+    let name = value.type_name();
+    // SAFETY: the type of a live object is live.
+    let class = unsafe { Obj::new(value.ty().cast()) };
+    let module = match class.attribute(c"__module__") {
+        Ok(module) => module.and_then(|m| m.obj().text()).unwrap_or_default(),
+        Err(Raised) => {
+            cpython::clear();
+            String::new()
+        }
+    };
+    match module.as_str() {
+        "" | "builtins" | "__main__" => name,
+        _ => format!("{module}.{name}"),
+    }
+}
