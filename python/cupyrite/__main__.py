@@ -103,7 +103,7 @@ def discard_output():
 
 
 def import_failure_report(error, options):
-    """Report for a native module that cannot be imported."""
+    """Report for a native module that cannot be imported, or that refuses the value of an environment variable."""
     from . import __version__
 
     folder = os.path.dirname(os.path.abspath(__file__))
@@ -114,10 +114,16 @@ def import_failure_report(error, options):
     executable = sys.executable or "python"
     command = f"{executable} -m pip install --force-reinstall --no-deps cupyrite"
     why = f"{type(error).__name__}: {error}. Native files in {folder}: {', '.join(files) or 'none'}."
+    what, code = "Cupyrite's native module cannot be imported", "native-module"
+    if isinstance(error, ValueError):
+        # The message starts with the variable's name, "=" and its value.
+        what, code = str(error), "variable-value"
+        why = "The native module reads this variable when it is imported."
+        command = f"unset {what.partition('=')[0]}"
     problem = {
-        "code": "native-module",
+        "code": code,
         "severity": "error",
-        "what": "Cupyrite's native module cannot be imported",
+        "what": what,
         "why": why,
         "fix": [{"words": "", "command": command}],
     }
@@ -156,7 +162,7 @@ def main(argv=None):
     options = parse_arguments(argv)
     try:
         from . import _native
-    except ImportError as error:
+    except (ImportError, ValueError) as error:
         write(import_failure_report(error, options))
         return 1
     ok, ran, hung, text = _native.doctor(
@@ -170,11 +176,7 @@ def main(argv=None):
     if options.demo and not ran:
         print("The demo did not run.", file=sys.stderr)
     elif options.demo:
-        try:
-            status = run_demo(options) or status
-        except BrokenPipeError:
-            discard_output()
-            status = 1
+        status = run_demo(options) or status
     return status
 
 

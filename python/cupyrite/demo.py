@@ -228,13 +228,20 @@ def main(argv=None):
     if not 1 <= options.elements <= 1 << 30:
         parser.error(f"--elements {options.elements}: expected 1 to {1 << 30}")
     try:
-        return 0 if run(options.elements) else 1
+        correct = run(options.elements)
+        sys.stdout.flush()
+        return 0 if correct else 1
     except ModuleNotFoundError as error:
         if error.name != "numpy":
             raise
         print("The demo checks its result with NumPy, which is not installed: pip install numpy", file=sys.stderr)
     except (Failure, RuntimeError, ValueError) as error:
         print(f"\nThe demo stopped.\n{error}", file=sys.stderr)
+    except BrokenPipeError:
+        # The reader of the pipe is gone (`| head -1`).
+        from .__main__ import discard_output
+
+        discard_output()
     return 1
 
 

@@ -95,11 +95,29 @@ def test_invalid_cupyrite_device():
     assert commands(report, "device-setting")[0] == "unset CUPYRITE_DEVICE"
 
 
-def test_invalid_cpu_device_settings():
-    status, report = examine(CUPYRITE_CPU_DEVICES="many")
+@pytest.mark.parametrize("name", ["CUPYRITE_CPU_DEVICES", "CUPYRITE_CPU_THREADS"])
+def test_invalid_cpu_device_settings(name):
+    status, report = examine(**{name: "many"})
     assert status == 1
     assert errors(report) == ["cpu-device-fails"]
     assert "variable-value" in codes(report)
+
+
+def test_invalid_runtime_is_reported():
+    status, report = examine(CUPYRITE_RUNTIME="libcudart")
+    assert problem(report, "variable-value")["what"] == "CUPYRITE_RUNTIME='libcudart': expected auto, cudart or own"
+    assert commands(report, "variable-value") == ["unset CUPYRITE_RUNTIME"]
+
+
+def test_invalid_strict_abi_is_a_line_of_the_report():
+    status, report = examine(CUPYRITE_STRICT_ABI="tuple")
+    assert status == 1
+    assert errors(report) == ["variable-value"]
+    assert "CUPYRITE_STRICT_ABI" in problem(report, "variable-value")["what"]
+    assert commands(report, "variable-value") == ["unset CUPYRITE_STRICT_ABI"]
+    done = doctor(CUPYRITE_STRICT_ABI="tuple")
+    assert done.returncode == 1 and done.stderr == b""
+    assert b"Kernels cannot be compiled and run here." in done.stdout
 
 
 DRIVER = r"""

@@ -348,6 +348,18 @@ def test_reader_that_closes_the_pipe_early():
     assert said == b""
 
 
+@pytest.mark.parametrize("module, status", [("cupyrite.demo", 1), ("cupyrite --demo", 0)])
+def test_demo_ends_quietly_when_the_reader_closes_the_pipe(module, status):
+    command = [sys.executable, "-m", *module.split()]
+    with subprocess.Popen(
+        command, env=environment(), cwd="/", stdout=subprocess.PIPE, stderr=subprocess.PIPE, bufsize=0
+    ) as process:
+        process.stdout.close()
+        said = process.stderr.read()
+        assert process.wait(60) == status
+    assert said == b""
+
+
 @pytest.mark.parametrize("closed", [">&-", "2>&-", "<&-", ">&- 2>&-", ">&- 2>&- <&-", ">/dev/full"])
 def test_closed_and_full_streams(closed):
     command = f'exec "$0" -m cupyrite {closed}'

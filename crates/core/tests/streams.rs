@@ -107,7 +107,7 @@ fn default_streams() {
     let (legacy, own) = (Stream::legacy_default(), Stream::per_thread_default());
     assert_ne!(legacy, own);
     assert!(legacy.is_default() && !legacy.is_owned());
-    assert_eq!(Stream::default_stream(), legacy);
+    assert_eq!(Stream::default_stream().unwrap(), legacy);
     thread::spawn(move || {
         assert!(legacy.context().is_err(), "no context is current");
         let device = device();

@@ -9,6 +9,7 @@ pub mod engine;
 mod install;
 pub mod memory;
 pub mod nvml;
+mod settings;
 pub mod texture;
 mod toolchain;
 

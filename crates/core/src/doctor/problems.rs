@@ -380,10 +380,11 @@ fn driver_failed(evidence: &Evidence<'_>, failure: &Failure) -> Problem {
             "cpu-device-fails",
             Severity::Error,
             format!("the CPU device does not start: {first}"),
-            "One of its settings is wrong: CUPYRITE_CPU_DEVICES, CUPYRITE_CPU_COMPUTE_CAPABILITY, \
-             CUPYRITE_CPU_MEMORY.",
+            "One of its settings is invalid: CUPYRITE_CPU_DEVICES, CUPYRITE_CPU_COMPUTE_CAPABILITY, \
+             CUPYRITE_CPU_MEMORY, CUPYRITE_CPU_THREADS.",
             vec![Fix::command(
-                "unset CUPYRITE_CPU_DEVICES CUPYRITE_CPU_COMPUTE_CAPABILITY CUPYRITE_CPU_MEMORY",
+                "unset CUPYRITE_CPU_DEVICES CUPYRITE_CPU_COMPUTE_CAPABILITY CUPYRITE_CPU_MEMORY \
+                 CUPYRITE_CPU_THREADS",
             )],
         );
     }

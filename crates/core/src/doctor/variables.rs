@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use cupyrite_pathfinder::files::{FileEntry, FileSystem};
 use cupyrite_pathfinder::table;
+use cupyrite_sys::loader;
 
 use super::report::{Fix, Problem, Severity, Variable};
 
@@ -109,7 +110,7 @@ pub(crate) fn problems(variables: &Variables, files: &dyn FileSystem) -> Vec<Pro
             found.extend(path_problem(name, Path::new(given), files, false));
         }
     }
-    found.extend(numbers(variables));
+    found.extend(values(variables));
     found.extend(two_toolkits(variables, files));
     found
 }
@@ -206,7 +207,7 @@ fn path_problem(
 }
 
 /// Variables with a number or one of a few words.
-fn numbers(variables: &Variables) -> Vec<Problem> {
+fn values(variables: &Variables) -> Vec<Problem> {
     let mut found = Vec::new();
     let mut invalid = |name: &str, given: &OsStr, right: &str| {
         found.push(Problem {
@@ -219,8 +220,8 @@ fn numbers(variables: &Variables) -> Vec<Problem> {
     };
     let number = |given: &OsStr| given.to_str().and_then(|text| text.trim().parse().ok());
     for (name, right) in [
-        ("CUPYRITE_CPU_THREADS", "a positive number"),
-        ("CUPYRITE_CPU_DEVICES", "a positive number"),
+        ("CUPYRITE_CPU_THREADS", "an integer from 1"),
+        ("CUPYRITE_CPU_DEVICES", "an integer from 1"),
         ("CUPYRITE_CPU_MEMORY", "a number of bytes"),
     ] {
         if let Some(given) = value(variables, name)
@@ -228,6 +229,33 @@ fn numbers(variables: &Variables) -> Vec<Problem> {
         {
             invalid(name, given, right);
         }
+    }
+    for (name, words, right) in [
+        (
+            "CUPYRITE_RUNTIME",
+            ["auto", "cudart", "own"],
+            "auto, cudart or own",
+        ),
+        (
+            "CUPYRITE_LINKER",
+            ["auto", "nvjitlink", "driver"],
+            "auto, nvjitlink or driver",
+        ),
+    ] {
+        if let Some(given) = value(variables, name)
+            && !words
+                .iter()
+                .any(|word| given.to_string_lossy().trim().eq_ignore_ascii_case(word))
+        {
+            invalid(name, given, right);
+        }
+    }
+    const PER_THREAD: &str = "CUDA_PYTHON_CUDA_PER_THREAD_DEFAULT_STREAM";
+    // Unlike in the other variables, an empty value is invalid, as in NVIDIA's package.
+    if let Some(given) = variables.get(OsStr::new(PER_THREAD))
+        && loader::selects_per_thread_default_stream(&given.to_string_lossy()).is_none()
+    {
+        invalid(PER_THREAD, given, loader::PER_THREAD_DEFAULT_STREAM_VALUES);
     }
     if let Some(given) = value(variables, "CUPYRITE_CUDA_MAJOR")
         && !matches!(number(given), Some(12u64 | 13))

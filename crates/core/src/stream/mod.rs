@@ -6,6 +6,7 @@ use std::sync::{Arc, OnceLock};
 
 use cupyrite_sys::destroyed::OwnedKind;
 use cupyrite_sys::driver::{CUcontext, CUresult, CUstream};
+use cupyrite_sys::loader;
 
 use crate::after_wait::{self, Waited};
 use crate::context::device::Device;
@@ -188,19 +189,18 @@ impl Stream {
             .clone()
     }
 
-    /// The per-thread default stream if the environment variable `CUDA_PYTHON_CUDA_PER_THREAD_DEFAULT_STREAM` is a
-    /// number other than 0, else the legacy one. The variable is read once.
-    pub fn default_stream() -> Stream {
-        static PER_THREAD: OnceLock<bool> = OnceLock::new();
-        let chosen = PER_THREAD.get_or_init(|| {
-            std::env::var("CUDA_PYTHON_CUDA_PER_THREAD_DEFAULT_STREAM")
-                .is_ok_and(|value| value.trim().parse::<i64>().is_ok_and(|value| value != 0))
-        });
-        if *chosen {
+    /// The per-thread default stream if the environment variable `CUDA_PYTHON_CUDA_PER_THREAD_DEFAULT_STREAM` is an
+    /// integer other than 0, else the legacy one. The variable is read once.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Load`](crate::Error::Load) if the variable is set and is not an integer.
+    pub fn default_stream() -> Result<Stream> {
+        Ok(if loader::requested_per_thread_default_stream()? {
             Stream::per_thread_default()
         } else {
             Stream::legacy_default()
-        }
+        })
     }
 
     /// Borrows a stream. Dropping the value does not destroy it.

@@ -178,10 +178,8 @@ pub(crate) fn physical_memory() -> u64 {
         ] {
             total = total.min(number(path).unwrap_or(u64::MAX));
         }
-        if let Some(n) = std::env::var("CUPYRITE_CPU_MEMORY")
-            .ok()
-            .and_then(|v| v.trim().parse().ok())
-        {
+        // The driver has refused an invalid value; without the driver, it counts as unset.
+        if let Ok(Some(n)) = crate::settings::memory() {
             total = total.min(n);
         }
         total & !(PAGE - 1)

@@ -124,44 +124,14 @@ fn try_load(library: CudaLibrary) -> R<()> {
     warn_of_cpu_device()
 }
 
-/// Whether `CUDA_PYTHON_CUDA_PER_THREAD_DEFAULT_STREAM` is an integer other than 0. The only reader of this variable for
-/// `cuda.bindings` and `cuda.core`. A valid value is cached.
+/// Whether `CUDA_PYTHON_CUDA_PER_THREAD_DEFAULT_STREAM` selects the per-thread default stream.
 ///
 /// # Errors
 ///
-/// `ValueError` for a value that `int()` refuses.
+/// `ValueError` for a value that is not an integer.
 pub fn per_thread_default_stream() -> R<bool> {
-    static CHOSEN: OnceLock<bool> = OnceLock::new();
-    match CHOSEN.get() {
-        Some(&chosen) => Ok(chosen),
-        None => read_per_thread_default_stream().map(|chosen| *CHOSEN.get_or_init(|| chosen)),
-    }
-}
-
-#[cold]
-fn read_per_thread_default_stream() -> R<bool> {
-    const NAME: &str = "CUDA_PYTHON_CUDA_PER_THREAD_DEFAULT_STREAM";
-    let Some(value) = std::env::var_os(NAME) else {
-        return Ok(false);
-    };
-    let text = cpython::from_str(&value.to_string_lossy())?;
-    // SAFETY: `text` is an owned reference held here.
-    let number = match Owned::take(unsafe { ffi::PyNumber_Long(text.ptr()) }) {
-        Ok(number) => number,
-        Err(Raised) => {
-            cpython::clear();
-            let message = format!(
-                "{NAME} must be an integer, but it is {:?}",
-                value.to_string_lossy()
-            );
-            return Err(errors::raise(ExceptionKind::Value, &message));
-        }
-    };
-    // SAFETY: `number` is an owned reference held here.
-    match unsafe { ffi::PyObject_IsTrue(number.ptr()) } {
-        -1 => Err(Raised),
-        truth => Ok(truth != 0),
-    }
+    loader::requested_per_thread_default_stream()
+        .map_err(|error| errors::raise(ExceptionKind::Value, &error.to_string()))
 }
 
 /// Sets the exception for a missing library or symbol.

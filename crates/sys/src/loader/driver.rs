@@ -38,6 +38,48 @@ pub fn set_per_thread_default_stream(per_thread: bool) {
     PER_THREAD_DEFAULT_STREAM.store(per_thread, Ordering::Relaxed);
 }
 
+/// The valid values of `CUDA_PYTHON_CUDA_PER_THREAD_DEFAULT_STREAM`, for messages.
+pub const PER_THREAD_DEFAULT_STREAM_VALUES: &str =
+    "an integer: 0 for the legacy default stream, another for the per-thread one";
+
+/// Whether `CUDA_PYTHON_CUDA_PER_THREAD_DEFAULT_STREAM` selects the per-thread default stream. A valid value is read
+/// once.
+///
+/// As in NVIDIA's package, the value is what Python's `int()` accepts: a decimal integer, not an empty text. 0 and an
+/// unset variable select the legacy default stream.
+///
+/// # Errors
+/// `InvalidSelection` for any other value.
+pub fn requested_per_thread_default_stream() -> Result<bool, LoadError> {
+    const NAME: &str = "CUDA_PYTHON_CUDA_PER_THREAD_DEFAULT_STREAM";
+    static REQUESTED: OnceLock<bool> = OnceLock::new();
+    if let Some(requested) = REQUESTED.get() {
+        return Ok(*requested);
+    }
+    let requested = match std::env::var_os(NAME) {
+        None => false,
+        Some(value) => {
+            let value = value.to_string_lossy();
+            selects_per_thread_default_stream(&value).ok_or_else(|| {
+                LoadError::selection(NAME, &value, PER_THREAD_DEFAULT_STREAM_VALUES)
+            })?
+        }
+    };
+    Ok(*REQUESTED.get_or_init(|| requested))
+}
+
+/// The rule of [`requested_per_thread_default_stream`]: whether the text is a decimal integer other than 0, in Python's
+/// syntax (space around it, a sign, and single underscores between digits are allowed). `None` if it is no integer.
+pub fn selects_per_thread_default_stream(text: &str) -> Option<bool> {
+    let text = text.trim();
+    let digits = text.strip_prefix(['+', '-']).unwrap_or(text);
+    let is_number = |group: &str| !group.is_empty() && group.bytes().all(|b| b.is_ascii_digit());
+    digits
+        .split('_')
+        .all(is_number)
+        .then(|| digits.bytes().any(|b| !matches!(b, b'0' | b'_')))
+}
+
 /// The choice made by [`set_per_thread_default_stream`].
 pub fn per_thread_default_stream() -> bool {
     PER_THREAD_DEFAULT_STREAM.load(Ordering::Relaxed)

@@ -18,7 +18,7 @@ pub enum LoadErrorKind {
     LibraryFailed,
     /// The library does not export the function: it is older than the function.
     SymbolNotFound,
-    /// `CUPYRITE_DEVICE` or `CUPYRITE_RUNTIME` has an invalid value.
+    /// `CUPYRITE_DEVICE`, `CUPYRITE_RUNTIME` or `CUDA_PYTHON_CUDA_PER_THREAD_DEFAULT_STREAM` has an invalid value.
     InvalidSelection,
     /// The CPU device, or its runtime, is selected in a program that does not contain it.
     NoCpuDevice,

@@ -31,8 +31,10 @@ mod runtime;
 mod symbol;
 
 pub use driver::{
-    Backend, EntryPointLookup, backend_reason, chosen_backend, driver_backend, is_cpu_fallback,
-    per_thread_default_stream, register_cpu_driver, set_per_thread_default_stream,
+    Backend, EntryPointLookup, PER_THREAD_DEFAULT_STREAM_VALUES, backend_reason, chosen_backend,
+    driver_backend, is_cpu_fallback, per_thread_default_stream, register_cpu_driver,
+    requested_per_thread_default_stream, selects_per_thread_default_stream,
+    set_per_thread_default_stream,
 };
 pub use error::{LoadError, LoadErrorKind};
 pub use library::CudaLibrary;

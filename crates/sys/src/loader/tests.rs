@@ -98,6 +98,35 @@ fn device_selection_values() {
 }
 
 #[test]
+fn per_thread_default_stream_values_are_python_integers() {
+    for (value, expected) in [
+        ("0", Some(false)),
+        ("-00", Some(false)),
+        ("1", Some(true)),
+        (" +2\n", Some(true)),
+        ("-1", Some(true)),
+        ("1_0", Some(true)),
+        ("99999999999999999999", Some(true)),
+        ("", None),
+        (" ", None),
+        ("+", None),
+        ("x", None),
+        ("1x", None),
+        ("1.0", None),
+        ("0x1", None),
+        ("_1", None),
+        ("1__0", None),
+        ("- 1", None),
+    ] {
+        assert_eq!(
+            selects_per_thread_default_stream(value),
+            expected,
+            "{value:?}"
+        );
+    }
+}
+
+#[test]
 fn a_missing_driver_falls_back_only_for_auto() {
     let auto = choose(DeviceSelection::Auto, Some(fake_cpu), missing_driver).map(|d| d.reason);
     assert_eq!(auto.as_deref(), Ok(CPU_FALLBACK_REASON));

@@ -58,16 +58,16 @@ impl LinkerBackend {
     /// nvJitLink is missing.
     pub fn choose() -> Result<LinkerBackend> {
         let wanted = std::env::var("CUPYRITE_LINKER").unwrap_or_default();
-        match wanted.as_str() {
+        match wanted.trim().to_ascii_lowercase().as_str() {
             "driver" => Ok(LinkerBackend::Driver),
             "nvjitlink" => version().map(|_| LinkerBackend::NvJitLink),
             "" | "auto" => Ok(match version() {
                 Ok(_) => LinkerBackend::NvJitLink,
                 Err(_) => LinkerBackend::Driver,
             }),
-            other => {
+            _ => {
                 let problem =
-                    format!("is {other:?}; expected \"auto\", \"nvjitlink\" or \"driver\"");
+                    format!("is {wanted:?}; expected \"auto\", \"nvjitlink\" or \"driver\"");
                 Err(Error::argument(
                     "LinkerBackend::choose",
                     "CUPYRITE_LINKER",

@@ -347,6 +347,14 @@ fn invalid_variables_are_reported() {
     assert_eq!(told("CUPYRITE_DEVISE", "cpu"), ["variable-unknown"]);
     assert_eq!(told("CUPYRITE_CUDA_MAJOR", "13.0"), ["variable-value"]);
     assert_eq!(told("CUPYRITE_CPU_THREADS", "0"), ["variable-value"]);
+    assert_eq!(told("CUPYRITE_RUNTIME", "own"), [""; 0]);
+    assert_eq!(told("CUPYRITE_RUNTIME", " Auto"), [""; 0]);
+    assert_eq!(told("CUPYRITE_RUNTIME", "libcudart"), ["variable-value"]);
+    assert_eq!(told("CUPYRITE_LINKER", "lld"), ["variable-value"]);
+    let per_thread = "CUDA_PYTHON_CUDA_PER_THREAD_DEFAULT_STREAM";
+    assert_eq!(told(per_thread, "1"), [""; 0]);
+    assert_eq!(told(per_thread, ""), ["variable-value"]);
+    assert_eq!(told(per_thread, "yes"), ["variable-value"]);
     assert_eq!(told("HOME", "relative"), [""; 0]);
 
     let differ = healthy()

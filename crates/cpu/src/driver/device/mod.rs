@@ -11,7 +11,9 @@ use crate::driver::entry::Res;
 use crate::driver::entry::caller_memory::{get_name, non_null, put, put_bytes, put_text};
 use crate::driver::entry::entries;
 use crate::driver::entry::errors::Code;
+use crate::driver::entry::logs::because;
 use crate::memory::AddressSpace;
+use crate::settings::{self, InvalidSetting};
 
 pub(crate) mod attributes;
 pub(crate) mod peers;
@@ -25,9 +27,6 @@ pub(crate) struct Device {
     /// Hardware threads of the machine.
     pub(crate) threads: i32,
 }
-
-/// Maximum number of devices.
-const MAX_DEVICES: i32 = 16;
 
 fn cpu_model() -> String {
     let info = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
@@ -46,59 +45,36 @@ fn cpu_model() -> String {
         .unwrap_or_else(|| std::env::consts::ARCH.to_owned())
 }
 
-fn settings() -> Option<(i32, (i32, i32))> {
-    let count = match std::env::var("CUPYRITE_CPU_DEVICES") {
-        Ok(text) => text
-            .trim()
-            .parse()
-            .ok()
-            .filter(|n| (1..=MAX_DEVICES).contains(n))?,
-        Err(_) => 1,
+fn create() -> Result<Vec<Device>, InvalidSetting> {
+    let (count, capability) = (settings::devices()?, settings::compute_capability()?);
+    // Checked here, so that an invalid value is an error and not a device with other properties.
+    settings::threads()?;
+    settings::memory()?;
+    let model = cpu_model();
+    let threads = std::thread::available_parallelism().map_or(1, |n| n.get() as i32);
+    let device = |ordinal| Device {
+        ordinal,
+        name: format!("CPU: {model}"),
+        capability,
+        threads,
     };
-    let capability = match std::env::var("CUPYRITE_CPU_COMPUTE_CAPABILITY") {
-        Ok(text) => {
-            let (major, minor) = text.trim().split_once('.')?;
-            let (major, minor) = (major.parse().ok()?, minor.parse().ok()?);
-            if !(5..=12).contains(&major) || !(0..=9).contains(&minor) {
-                return None;
-            }
-            (major, minor)
-        }
-        Err(_) => (8, 9),
-    };
-    Some((count, capability))
+    Ok((0..count).map(device).collect())
 }
 
-/// All devices, created on the first call.
+/// The devices, created on the first call; the invalid setting if there are none.
+pub(crate) fn created() -> Result<&'static [Device], &'static InvalidSetting> {
+    static DEVICES: OnceLock<Result<Vec<Device>, InvalidSetting>> = OnceLock::new();
+    let devices =
+        DEVICES.get_or_init(|| create().inspect_err(|invalid| eprintln!("cupyrite: {invalid}")));
+    devices.as_deref()
+}
+
+/// All devices.
 ///
 /// # Errors
-/// `INVALID_VALUE` if one of the environment variables above is invalid.
+/// `INVALID_VALUE` if one of the CPU device's environment variables is invalid.
 pub(crate) fn all() -> Res<&'static [Device]> {
-    static DEVICES: OnceLock<Option<Vec<Device>>> = OnceLock::new();
-    DEVICES
-        .get_or_init(|| {
-            let Some((count, capability)) = settings() else {
-                eprintln!(
-                    "cupyrite: CUPYRITE_CPU_DEVICES must be an integer from 1 to {MAX_DEVICES}, \
-                     CUPYRITE_CPU_COMPUTE_CAPABILITY a version such as 8.9"
-                );
-                return None;
-            };
-            let model = cpu_model();
-            let threads = std::thread::available_parallelism().map_or(1, |n| n.get() as i32);
-            Some(
-                (0..count)
-                    .map(|ordinal| Device {
-                        ordinal,
-                        name: format!("CPU: {model}"),
-                        capability,
-                        threads,
-                    })
-                    .collect(),
-            )
-        })
-        .as_deref()
-        .ok_or(Code::INVALID_VALUE)
+    created().map_err(|invalid| because(Code::INVALID_VALUE, || invalid.to_string()))
 }
 
 /// The device of that ordinal. A `CUdevice` is the ordinal.

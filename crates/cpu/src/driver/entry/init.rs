@@ -55,7 +55,7 @@ entries! { bare;
 /// One line that describes the device: name, threads, memory and presented compute capability, or why there is no
 /// device.
 pub fn describe() -> String {
-    match device::all() {
+    match device::created() {
         Ok(devices) => {
             let d = &devices[0];
             let (major, minor) = d.capability;
@@ -74,9 +74,6 @@ pub fn describe() -> String {
                 DRIVER_VERSION % 1000 / 10
             )
         }
-        Err(_) => {
-            "no CPU device: CUPYRITE_CPU_DEVICES or CUPYRITE_CPU_COMPUTE_CAPABILITY is invalid"
-                .into()
-        }
+        Err(invalid) => format!("no CPU device: {invalid}"),
     }
 }

@@ -210,6 +210,7 @@ fn environment_variables_configure_devices() {
         ("CUPYRITE_CPU_DEVICES", "3"),
         ("CUPYRITE_CPU_COMPUTE_CAPABILITY", "7.5"),
         ("CUPYRITE_CPU_MEMORY", "1048576"),
+        ("CUPYRITE_CPU_THREADS", ""),
     ];
     let out = child("devices", &settings);
     assert!(out.status.success(), "{}", text(&out.stderr));
@@ -224,10 +225,14 @@ fn environment_variables_configure_devices() {
         ("CUPYRITE_CPU_DEVICES", "many"),
         ("CUPYRITE_CPU_COMPUTE_CAPABILITY", "9"),
         ("CUPYRITE_CPU_COMPUTE_CAPABILITY", "89.1"),
+        ("CUPYRITE_CPU_THREADS", "0"),
+        ("CUPYRITE_CPU_THREADS", "x"),
+        ("CUPYRITE_CPU_MEMORY", "1 GiB"),
     ] {
         let out = child("bad setting", &[(name, value)]);
         assert!(
-            out.status.success() && text(&out.stderr).contains(name),
+            out.status.success()
+                && text(&out.stderr).contains(&format!("{name}='{value}': expected ")),
             "{name}={value}: {}",
             text(&out.stderr)
         );

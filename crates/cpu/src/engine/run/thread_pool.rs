@@ -13,14 +13,10 @@ use parking_lot::{Condvar, Mutex};
 pub fn threads() -> usize {
     static N: OnceLock<usize> = OnceLock::new();
     *N.get_or_init(|| {
-        let asked = std::env::var("CUPYRITE_CPU_THREADS")
-            .ok()
-            .and_then(|v| v.trim().parse::<usize>().ok());
         let cores = || std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
-        asked
-            .filter(|&n| n > 0)
-            .unwrap_or_else(cores)
-            .clamp(1, 1024)
+        // The driver has refused an invalid value; without the driver, it counts as unset.
+        let wanted = crate::settings::threads().ok().flatten();
+        wanted.unwrap_or_else(cores).min(1024)
     })
 }
 

@@ -1,0 +1,81 @@
+//! The environment variables of the CPU device. An empty variable counts as unset.
+
+use std::env;
+use std::fmt;
+
+/// Maximum number of devices.
+const MAX_DEVICES: i32 = 16;
+
+/// A variable with an invalid value.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct InvalidSetting {
+    variable: &'static str,
+    value: String,
+    expected: &'static str,
+}
+
+impl fmt::Display for InvalidSetting {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            variable,
+            value,
+            expected,
+        } = self;
+        write!(f, "{variable}='{value}': expected {expected}")
+    }
+}
+
+/// Reads a variable with `parse`; `None` if it is unset or empty.
+fn read<T>(
+    variable: &'static str,
+    expected: &'static str,
+    parse: impl FnOnce(&str) -> Option<T>,
+) -> Result<Option<T>, InvalidSetting> {
+    let value = env::var_os(variable).unwrap_or_default();
+    let value = value.to_string_lossy();
+    if value.is_empty() {
+        return Ok(None);
+    }
+    let invalid = || InvalidSetting {
+        variable,
+        value: value.to_string(),
+        expected,
+    };
+    parse(value.trim()).map(Some).ok_or_else(invalid)
+}
+
+/// `CUPYRITE_CPU_THREADS`: number of threads that run blocks.
+pub(crate) fn threads() -> Result<Option<usize>, InvalidSetting> {
+    read("CUPYRITE_CPU_THREADS", "an integer from 1", |text| {
+        text.parse().ok().filter(|&n| n > 0)
+    })
+}
+
+/// `CUPYRITE_CPU_MEMORY`: memory of a device in bytes.
+pub(crate) fn memory() -> Result<Option<u64>, InvalidSetting> {
+    read("CUPYRITE_CPU_MEMORY", "a number of bytes", |text| {
+        text.parse().ok().filter(|&n| n > 0)
+    })
+}
+
+/// `CUPYRITE_CPU_DEVICES`: number of devices, by default 1.
+pub(crate) fn devices() -> Result<i32, InvalidSetting> {
+    let count = read("CUPYRITE_CPU_DEVICES", "an integer from 1 to 16", |text| {
+        text.parse().ok().filter(|n| (1..=MAX_DEVICES).contains(n))
+    })?;
+    Ok(count.unwrap_or(1))
+}
+
+/// `CUPYRITE_CPU_COMPUTE_CAPABILITY`: the compute capability that the devices present, by default 8.9.
+pub(crate) fn compute_capability() -> Result<(i32, i32), InvalidSetting> {
+    let capability = read(
+        "CUPYRITE_CPU_COMPUTE_CAPABILITY",
+        "a version from 5.0 to 12.9, such as 8.9",
+        |text| {
+            let (major, minor) = text.split_once('.')?;
+            let (major, minor) = (major.parse().ok()?, minor.parse().ok()?);
+            ((5..=12).contains(&major) && (0..=9).contains(&minor)).then_some((major, minor))
+        },
+    )?;
+    Ok(capability.unwrap_or((8, 9)))
+}
