@@ -275,7 +275,7 @@ fn by_address(ty: &Type, kind: &ArgKind) -> bool {
         | ArgKind::Float { .. }
         | ArgKind::Enum { .. }
         | ArgKind::Bool
-        | ArgKind::Live { .. } => {
+        | ArgKind::LiveHandle { .. } => {
             matches!(ty, Type::Pointer { .. })
         }
         _ => false,
@@ -405,8 +405,12 @@ fn raising_conv(lib: &LibraryApi, kind: &ArgKind) -> String {
             };
             format!("Conv::Pod(class::{class}, PodRule::{rule})")
         }
-        ArgKind::Live { handle, ends } => {
-            let conv = if *ends { "Ended" } else { "Live" };
+        ArgKind::LiveHandle { handle, destroys } => {
+            let conv = if *destroys {
+                "DestroyedHandle"
+            } else {
+                "LiveHandle"
+            };
             format!("Conv::{conv}(HandleKind::{})", handle_kind(handle))
         }
         other => panic!("{}: no conversion of {other:?}", lib.name),
@@ -488,7 +492,10 @@ fn short(f: &Function, python: &PyFunction) -> bool {
             ArgKind::Int { .. }
                 | ArgKind::Address
                 | ArgKind::Bool
-                | ArgKind::Live { ends: false, .. }
+                | ArgKind::LiveHandle {
+                    destroys: false,
+                    ..
+                }
         )
     });
     let results = python.results.iter().all(|result| {

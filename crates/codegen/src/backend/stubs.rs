@@ -316,7 +316,7 @@ pub(super) fn argument(kind: &ArgKind, special: Option<&str>) -> String {
         | ArgKind::Attribute { .. }
         | ArgKind::KernelParams
         | ArgKind::VoidPtrPtr => "Any".into(),
-        ArgKind::Address | ArgKind::Live { .. } => "int".into(),
+        ArgKind::Address | ArgKind::LiveHandle { .. } => "int".into(),
         ArgKind::Bool => "bool".into(),
         ArgKind::Str => "str".into(),
         ArgKind::StrList { .. } => "Sequence[str | bytes] | int".into(),

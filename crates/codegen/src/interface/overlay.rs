@@ -278,7 +278,7 @@ pub struct ParamOverlay {
     pub class: Option<String>,
     /// Whether the call destroys the handle.
     #[serde(default)]
-    pub ends: bool,
+    pub destroys: bool,
     /// For structs: `exact` (an instance, no address) or `plain` (an address only).
     pub rule: Option<String>,
 }

@@ -161,11 +161,11 @@ pub enum ArgKind {
         rule: PodRule,
     },
     /// A live handle, as an int, created by the module's functions.
-    Live {
+    LiveHandle {
         /// C typedef: `nvvmProgram`.
         handle: String,
         /// Whether the call destroys it.
-        ends: bool,
+        destroys: bool,
     },
 }
 
@@ -294,7 +294,7 @@ pub enum ResultKind {
     },
     /// An address or a handle as a plain int (`intptr_t`).
     Address,
-    /// A handle as a plain int, whose lifetime the module tracks ([`ArgKind::Live`]).
+    /// A handle as a plain int, whose lifetime the module tracks ([`ArgKind::LiveHandle`]).
     Made {
         /// C typedef: `nvvmProgram`.
         handle: String,

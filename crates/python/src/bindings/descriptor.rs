@@ -68,7 +68,7 @@ pub struct Raising {
     pub requests: &'static [Request],
     /// Whether the call can hang and therefore runs on a thread that Ctrl-C can abandon.
     pub interruptible: bool,
-    /// Whether every argument is an [`Conv::Int`], [`Conv::Address`], [`Conv::Bool`] or [`Conv::Live`] passed as
+    /// Whether every argument is an [`Conv::Int`], [`Conv::Address`], [`Conv::Bool`] or [`Conv::LiveHandle`] passed as
     /// [`Word::Arg`], every result an [`Out::Int`], [`Out::Address`] or [`Out::Bool`] passed as [`Word::Result`],
     /// and there is neither sizing nor request, so that the call needs no frame. `ret` is [`Ret::Status`].
     pub short: bool,
@@ -249,9 +249,9 @@ pub enum Conv {
     /// A struct by address.
     Pod(ClassId, PodRule),
     /// A handle of the library that must not have been destroyed.
-    Live(HandleKind),
+    LiveHandle(HandleKind),
     /// The same; the call destroys it.
-    Ended(HandleKind),
+    DestroyedHandle(HandleKind),
 }
 
 /// Number of bytes that C writes into the caller's buffer.

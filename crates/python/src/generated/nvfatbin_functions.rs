@@ -92,7 +92,7 @@ pub static FUNCTIONS: &[Function] = &[
             Param {
                 name: "handle",
                 doc: "intptr_t",
-                conv: Conv::Live(HandleKind::NvFatbin),
+                conv: Conv::LiveHandle(HandleKind::NvFatbin),
                 default: None,
             },
             Param {
@@ -149,7 +149,7 @@ pub static FUNCTIONS: &[Function] = &[
             Param {
                 name: "handle",
                 doc: "intptr_t",
-                conv: Conv::Live(HandleKind::NvFatbin),
+                conv: Conv::LiveHandle(HandleKind::NvFatbin),
                 default: None,
             },
             Param {
@@ -194,7 +194,7 @@ pub static FUNCTIONS: &[Function] = &[
             Param {
                 name: "handle",
                 doc: "intptr_t",
-                conv: Conv::Live(HandleKind::NvFatbin),
+                conv: Conv::LiveHandle(HandleKind::NvFatbin),
                 default: None,
             },
             Param {
@@ -258,7 +258,7 @@ pub static FUNCTIONS: &[Function] = &[
             Param {
                 name: "handle",
                 doc: "intptr_t",
-                conv: Conv::Live(HandleKind::NvFatbin),
+                conv: Conv::LiveHandle(HandleKind::NvFatbin),
                 default: None,
             },
             Param {
@@ -322,7 +322,7 @@ pub static FUNCTIONS: &[Function] = &[
             Param {
                 name: "handle",
                 doc: "intptr_t",
-                conv: Conv::Live(HandleKind::NvFatbin),
+                conv: Conv::LiveHandle(HandleKind::NvFatbin),
                 default: None,
             },
             Param {
@@ -361,7 +361,7 @@ pub static FUNCTIONS: &[Function] = &[
             Param {
                 name: "handle",
                 doc: "intptr_t",
-                conv: Conv::Live(HandleKind::NvFatbin),
+                conv: Conv::LiveHandle(HandleKind::NvFatbin),
                 default: None,
             },
             Param {
@@ -454,7 +454,7 @@ pub static FUNCTIONS: &[Function] = &[
         params: &[Param {
             name: "handle",
             doc: "intptr_t",
-            conv: Conv::Ended(HandleKind::NvFatbin),
+            conv: Conv::DestroyedHandle(HandleKind::NvFatbin),
             default: None,
         }],
         words: &[Word::ArgAddress(0)],
@@ -480,7 +480,7 @@ pub static FUNCTIONS: &[Function] = &[
             Param {
                 name: "handle",
                 doc: "intptr_t",
-                conv: Conv::Live(HandleKind::NvFatbin),
+                conv: Conv::LiveHandle(HandleKind::NvFatbin),
                 default: None,
             },
             Param {
@@ -541,7 +541,7 @@ pub static FUNCTIONS: &[Function] = &[
         params: &[Param {
             name: "handle",
             doc: "intptr_t",
-            conv: Conv::Live(HandleKind::NvFatbin),
+            conv: Conv::LiveHandle(HandleKind::NvFatbin),
             default: None,
         }],
         words: &[Word::Arg(0), Word::Result(0)],

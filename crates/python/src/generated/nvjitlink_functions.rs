@@ -62,7 +62,7 @@ pub static FUNCTIONS: &[Function] = &[
             Param {
                 name: "handle",
                 doc: "intptr_t",
-                conv: Conv::Live(HandleKind::NvJitLink),
+                conv: Conv::LiveHandle(HandleKind::NvJitLink),
                 default: None,
             },
             Param {
@@ -119,7 +119,7 @@ pub static FUNCTIONS: &[Function] = &[
             Param {
                 name: "handle",
                 doc: "intptr_t",
-                conv: Conv::Live(HandleKind::NvJitLink),
+                conv: Conv::LiveHandle(HandleKind::NvJitLink),
                 default: None,
             },
             Param {
@@ -157,7 +157,7 @@ pub static FUNCTIONS: &[Function] = &[
         params: &[Param {
             name: "handle",
             doc: "intptr_t",
-            conv: Conv::Live(HandleKind::NvJitLink),
+            conv: Conv::LiveHandle(HandleKind::NvJitLink),
             default: None,
         }],
         words: &[Word::Arg(0)],
@@ -219,7 +219,7 @@ pub static FUNCTIONS: &[Function] = &[
         params: &[Param {
             name: "handle",
             doc: "intptr_t",
-            conv: Conv::Ended(HandleKind::NvJitLink),
+            conv: Conv::DestroyedHandle(HandleKind::NvJitLink),
             default: None,
         }],
         words: &[Word::ArgAddress(0)],
@@ -245,7 +245,7 @@ pub static FUNCTIONS: &[Function] = &[
             Param {
                 name: "handle",
                 doc: "intptr_t",
-                conv: Conv::Live(HandleKind::NvJitLink),
+                conv: Conv::LiveHandle(HandleKind::NvJitLink),
                 default: None,
             },
             Param {
@@ -277,7 +277,7 @@ pub static FUNCTIONS: &[Function] = &[
         params: &[Param {
             name: "handle",
             doc: "intptr_t",
-            conv: Conv::Live(HandleKind::NvJitLink),
+            conv: Conv::LiveHandle(HandleKind::NvJitLink),
             default: None,
         }],
         words: &[Word::Arg(0), Word::Result(0)],
@@ -307,7 +307,7 @@ pub static FUNCTIONS: &[Function] = &[
             Param {
                 name: "handle",
                 doc: "intptr_t",
-                conv: Conv::Live(HandleKind::NvJitLink),
+                conv: Conv::LiveHandle(HandleKind::NvJitLink),
                 default: None,
             },
             Param {
@@ -339,7 +339,7 @@ pub static FUNCTIONS: &[Function] = &[
         params: &[Param {
             name: "handle",
             doc: "intptr_t",
-            conv: Conv::Live(HandleKind::NvJitLink),
+            conv: Conv::LiveHandle(HandleKind::NvJitLink),
             default: None,
         }],
         words: &[Word::Arg(0), Word::Result(0)],
@@ -369,7 +369,7 @@ pub static FUNCTIONS: &[Function] = &[
             Param {
                 name: "handle",
                 doc: "intptr_t",
-                conv: Conv::Live(HandleKind::NvJitLink),
+                conv: Conv::LiveHandle(HandleKind::NvJitLink),
                 default: None,
             },
             Param {
@@ -401,7 +401,7 @@ pub static FUNCTIONS: &[Function] = &[
         params: &[Param {
             name: "handle",
             doc: "intptr_t",
-            conv: Conv::Live(HandleKind::NvJitLink),
+            conv: Conv::LiveHandle(HandleKind::NvJitLink),
             default: None,
         }],
         words: &[Word::Arg(0), Word::Result(0)],
@@ -431,7 +431,7 @@ pub static FUNCTIONS: &[Function] = &[
             Param {
                 name: "handle",
                 doc: "intptr_t",
-                conv: Conv::Live(HandleKind::NvJitLink),
+                conv: Conv::LiveHandle(HandleKind::NvJitLink),
                 default: None,
             },
             Param {
@@ -463,7 +463,7 @@ pub static FUNCTIONS: &[Function] = &[
         params: &[Param {
             name: "handle",
             doc: "intptr_t",
-            conv: Conv::Live(HandleKind::NvJitLink),
+            conv: Conv::LiveHandle(HandleKind::NvJitLink),
             default: None,
         }],
         words: &[Word::Arg(0), Word::Result(0)],
@@ -493,7 +493,7 @@ pub static FUNCTIONS: &[Function] = &[
             Param {
                 name: "handle",
                 doc: "intptr_t",
-                conv: Conv::Live(HandleKind::NvJitLink),
+                conv: Conv::LiveHandle(HandleKind::NvJitLink),
                 default: None,
             },
             Param {
@@ -525,7 +525,7 @@ pub static FUNCTIONS: &[Function] = &[
         params: &[Param {
             name: "handle",
             doc: "intptr_t",
-            conv: Conv::Live(HandleKind::NvJitLink),
+            conv: Conv::LiveHandle(HandleKind::NvJitLink),
             default: None,
         }],
         words: &[Word::Arg(0), Word::Result(0)],

@@ -7901,7 +7901,7 @@ pub static FUNCTIONS: &[Function] = &[
             Param {
                 name: "set",
                 doc: "intptr_t",
-                conv: Conv::Live(HandleKind::NvmlEventSet),
+                conv: Conv::LiveHandle(HandleKind::NvmlEventSet),
                 default: None,
             },
         ],
@@ -9427,7 +9427,7 @@ pub static FUNCTIONS: &[Function] = &[
         params: &[Param {
             name: "set",
             doc: "intptr_t",
-            conv: Conv::Ended(HandleKind::NvmlEventSet),
+            conv: Conv::DestroyedHandle(HandleKind::NvmlEventSet),
             default: None,
         }],
         words: &[Word::Arg(0)],
@@ -9452,7 +9452,7 @@ pub static FUNCTIONS: &[Function] = &[
         params: &[Param {
             name: "set",
             doc: "intptr_t",
-            conv: Conv::Live(HandleKind::NvmlEventSet),
+            conv: Conv::LiveHandle(HandleKind::NvmlEventSet),
             default: None,
         }],
         words: &[Word::Arg(0), Word::Result(0)],
@@ -9482,7 +9482,7 @@ pub static FUNCTIONS: &[Function] = &[
             Param {
                 name: "set",
                 doc: "intptr_t",
-                conv: Conv::Live(HandleKind::NvmlEventSet),
+                conv: Conv::LiveHandle(HandleKind::NvmlEventSet),
                 default: None,
             },
             Param {
@@ -9524,7 +9524,7 @@ pub static FUNCTIONS: &[Function] = &[
             Param {
                 name: "set",
                 doc: "intptr_t",
-                conv: Conv::Live(HandleKind::NvmlEventSet),
+                conv: Conv::LiveHandle(HandleKind::NvmlEventSet),
                 default: None,
             },
             Param {
@@ -9566,7 +9566,7 @@ pub static FUNCTIONS: &[Function] = &[
             Param {
                 name: "set",
                 doc: "intptr_t",
-                conv: Conv::Live(HandleKind::NvmlEventSet),
+                conv: Conv::LiveHandle(HandleKind::NvmlEventSet),
                 default: None,
             },
             Param {
@@ -9608,7 +9608,7 @@ pub static FUNCTIONS: &[Function] = &[
             Param {
                 name: "event_set",
                 doc: "intptr_t",
-                conv: Conv::Live(HandleKind::NvmlEventSet),
+                conv: Conv::LiveHandle(HandleKind::NvmlEventSet),
                 default: None,
             },
             Param {
@@ -9641,7 +9641,7 @@ pub static FUNCTIONS: &[Function] = &[
             Param {
                 name: "set",
                 doc: "intptr_t",
-                conv: Conv::Live(HandleKind::NvmlEventSet),
+                conv: Conv::LiveHandle(HandleKind::NvmlEventSet),
                 default: None,
             },
             Param {
@@ -9678,7 +9678,7 @@ pub static FUNCTIONS: &[Function] = &[
             Param {
                 name: "set",
                 doc: "intptr_t",
-                conv: Conv::Live(HandleKind::NvmlEventSet),
+                conv: Conv::LiveHandle(HandleKind::NvmlEventSet),
                 default: None,
             },
             Param {
@@ -10703,7 +10703,7 @@ pub static FUNCTIONS: &[Function] = &[
         params: &[Param {
             name: "event_set",
             doc: "intptr_t",
-            conv: Conv::Ended(HandleKind::NvmlSystemEventSet),
+            conv: Conv::DestroyedHandle(HandleKind::NvmlSystemEventSet),
             default: None,
         }],
         words: &[Word::Request(0)],
@@ -10734,7 +10734,7 @@ pub static FUNCTIONS: &[Function] = &[
             Param {
                 name: "event_set",
                 doc: "intptr_t",
-                conv: Conv::Live(HandleKind::NvmlSystemEventSet),
+                conv: Conv::LiveHandle(HandleKind::NvmlSystemEventSet),
                 default: None,
             },
             Param {
@@ -11208,7 +11208,7 @@ pub static FUNCTIONS: &[Function] = &[
             Param {
                 name: "event_set",
                 doc: "intptr_t",
-                conv: Conv::Live(HandleKind::NvmlSystemEventSet),
+                conv: Conv::LiveHandle(HandleKind::NvmlSystemEventSet),
                 default: None,
             },
         ],

@@ -63,7 +63,7 @@ pub static FUNCTIONS: &[Function] = &[
             Param {
                 name: "prog",
                 doc: "intptr_t",
-                conv: Conv::Live(HandleKind::Nvvm),
+                conv: Conv::LiveHandle(HandleKind::Nvvm),
                 default: None,
             },
             Param {
@@ -108,7 +108,7 @@ pub static FUNCTIONS: &[Function] = &[
             Param {
                 name: "prog",
                 doc: "intptr_t",
-                conv: Conv::Live(HandleKind::Nvvm),
+                conv: Conv::LiveHandle(HandleKind::Nvvm),
                 default: None,
             },
             Param {
@@ -170,7 +170,7 @@ pub static FUNCTIONS: &[Function] = &[
         params: &[Param {
             name: "prog",
             doc: "intptr_t",
-            conv: Conv::Ended(HandleKind::Nvvm),
+            conv: Conv::DestroyedHandle(HandleKind::Nvvm),
             default: None,
         }],
         words: &[Word::ArgAddress(0)],
@@ -196,7 +196,7 @@ pub static FUNCTIONS: &[Function] = &[
             Param {
                 name: "prog",
                 doc: "intptr_t",
-                conv: Conv::Live(HandleKind::Nvvm),
+                conv: Conv::LiveHandle(HandleKind::Nvvm),
                 default: None,
             },
             Param {
@@ -228,7 +228,7 @@ pub static FUNCTIONS: &[Function] = &[
         params: &[Param {
             name: "prog",
             doc: "intptr_t",
-            conv: Conv::Live(HandleKind::Nvvm),
+            conv: Conv::LiveHandle(HandleKind::Nvvm),
             default: None,
         }],
         words: &[Word::Arg(0), Word::Result(0)],
@@ -287,7 +287,7 @@ pub static FUNCTIONS: &[Function] = &[
             Param {
                 name: "prog",
                 doc: "intptr_t",
-                conv: Conv::Live(HandleKind::Nvvm),
+                conv: Conv::LiveHandle(HandleKind::Nvvm),
                 default: None,
             },
             Param {
@@ -319,7 +319,7 @@ pub static FUNCTIONS: &[Function] = &[
         params: &[Param {
             name: "prog",
             doc: "intptr_t",
-            conv: Conv::Live(HandleKind::Nvvm),
+            conv: Conv::LiveHandle(HandleKind::Nvvm),
             default: None,
         }],
         words: &[Word::Arg(0), Word::Result(0)],
@@ -395,7 +395,7 @@ pub static FUNCTIONS: &[Function] = &[
             Param {
                 name: "prog",
                 doc: "intptr_t",
-                conv: Conv::Live(HandleKind::Nvvm),
+                conv: Conv::LiveHandle(HandleKind::Nvvm),
                 default: None,
             },
             Param {
@@ -469,7 +469,7 @@ pub static FUNCTIONS: &[Function] = &[
             Param {
                 name: "prog",
                 doc: "intptr_t",
-                conv: Conv::Live(HandleKind::Nvvm),
+                conv: Conv::LiveHandle(HandleKind::Nvvm),
                 default: None,
             },
             Param {

@@ -268,8 +268,8 @@ fn shape(lib: &LibraryApi, python: &PyFunction, kind: &ArgKind) -> String {
             "an address, a buffer, or an object with <code>getPtr()</code>".to_owned()
         }
         ArgKind::VoidPtrPtr => "the address of a <code>void *[]</code>, or 0".to_owned(),
-        ArgKind::Live { ends: false, .. } => "a handle created by this module".to_owned(),
-        ArgKind::Live { ends: true, .. } => {
+        ArgKind::LiveHandle { destroys: false, .. } => "a handle created by this module".to_owned(),
+        ArgKind::LiveHandle { destroys: true, .. } => {
             "a handle created by this module; the call destroys it".to_owned()
         }
         _ => String::new(),

@@ -500,8 +500,8 @@ impl Work<'_> {
             Plan::Request => requests::taken_apart(self, index, &o)?,
             Plan::In => {
                 let kind = self.arg_kind(index, &o)?;
-                if o.ends && !matches!(kind, ArgKind::Live { .. }) {
-                    return Err("ends belongs to a handle of the library's".to_owned());
+                if o.destroys && !matches!(kind, ArgKind::LiveHandle { .. }) {
+                    return Err("destroys belongs to a handle of the library".to_owned());
                 }
                 let name = match &o.name {
                     Some(name) => name.clone(),
@@ -609,9 +609,9 @@ impl Work<'_> {
     /// A value passed unchanged.
     pub(crate) fn value_kind(&self, ty: &Type, o: &ParamOverlay) -> Result<ArgKind, String> {
         if let Some(handle) = self.accounted(ty) {
-            return Ok(ArgKind::Live {
+            return Ok(ArgKind::LiveHandle {
                 handle,
-                ends: o.ends,
+                destroys: o.destroys,
             });
         }
         match integer(self.lib, ty) {

@@ -649,7 +649,7 @@ fn doc_type(c: &Context<'_>, kind: &ArgKind) -> String {
         ArgKind::OptionValues { .. } | ArgKind::VoidPtrPtr => "list[Any]".to_owned(),
         ArgKind::CString | ArgKind::BytesOut => "bytes".to_owned(),
         ArgKind::VoidPtr | ArgKind::Attribute { .. } | ArgKind::KernelParams => "Any".to_owned(),
-        ArgKind::Address | ArgKind::Live { .. } => "intptr_t".to_owned(),
+        ArgKind::Address | ArgKind::LiveHandle { .. } => "intptr_t".to_owned(),
         ArgKind::Bool => "bint".to_owned(),
         ArgKind::Str => "str".to_owned(),
         ArgKind::StrList { .. } => "object".to_owned(),

@@ -113,7 +113,9 @@ impl Frame {
                 Conv::F64 => convert::float(obj, site)?.to_bits(),
                 Conv::VoidPtr(None) => convert::void_ptr(obj, site, &mut self.keep)?.0,
                 Conv::VoidPtrPtr => void_ptr_ptr(obj, site)?,
-                Conv::Address | Conv::Live(_) | Conv::Ended(_) => convert::address(obj, site)?,
+                Conv::Address | Conv::LiveHandle(_) | Conv::DestroyedHandle(_) => {
+                    convert::address(obj, site)?
+                }
                 Conv::Bool => convert::truth(obj)?,
                 Conv::Str => convert::utf8(obj, site)?,
                 Conv::VoidPtr(Some(_))

@@ -98,7 +98,7 @@ fn number(arguments: Arguments<'_>, index: usize) -> R<u64> {
     let (obj, site) = required(arguments, index)?;
     match arguments.f.params[index].conv {
         Conv::Int(kind) => convert::int(obj, kind, site),
-        Conv::Live(kind) => {
+        Conv::LiveHandle(kind) => {
             let value = convert::address(obj, site)?;
             match raising::live_handles::find(kind, value) {
                 Some(_) => Ok(value),

@@ -100,11 +100,11 @@ fn word_result(kind: Out, word: u64) -> R<Owned> {
 
 /// The handle argument of a call.
 #[derive(Clone, Copy)]
-struct Live {
+struct LiveHandle {
     kind: HandleKind,
     value: u64,
     /// Whether the call destroys it.
-    ends: bool,
+    destroys: bool,
 }
 
 /// State of one call. It must not move during the call: C gets addresses into it.
@@ -115,7 +115,7 @@ pub struct Call {
     count: u64,
     /// Addresses of the request structs.
     requests: [u64; MAX_REQUESTS],
-    live: Option<Live>,
+    live: Option<LiveHandle>,
     /// Output buffer whose required size another function reports: the parameter index, and the capacity if known.
     room: Option<(u8, Option<usize>)>,
 }
@@ -203,11 +203,11 @@ impl Call {
         self.frame.convert(arguments)?;
         for (index, param) in arguments.f.params.iter().enumerate() {
             match param.conv {
-                Conv::Live(kind) | Conv::Ended(kind) => {
-                    self.live = Some(Live {
+                Conv::LiveHandle(kind) | Conv::DestroyedHandle(kind) => {
+                    self.live = Some(LiveHandle {
                         kind,
                         value: self.frame.vals[index],
-                        ends: matches!(param.conv, Conv::Ended(_)),
+                        destroys: matches!(param.conv, Conv::DestroyedHandle(_)),
                     });
                 }
                 Conv::BufferOut(size) => self.buffer_out(arguments, index, size)?,
@@ -350,12 +350,16 @@ impl Call {
     fn with_handle(
         &mut self,
         arguments: Arguments<'_>,
-        live: Live,
+        live: LiveHandle,
         symbol: *const c_void,
         words: &[u64; MAX_WORDS],
     ) -> R<(Returned, Option<Vec<u8>>)> {
         let f = arguments.f;
-        let Live { kind, value, ends } = live;
+        let LiveHandle {
+            kind,
+            value,
+            destroys,
+        } = live;
         let Some(entry) = live_handles::find(kind, value) else {
             return Err(dead(f, kind, value));
         };
@@ -369,7 +373,7 @@ impl Call {
         if let Some(state) = guard.as_deref_mut()
             && state.elsewhere()
         {
-            match (ends, state.thread) {
+            match (destroys, state.thread) {
                 (true, Some(thread)) => {
                     live_handles::ended(kind, value, state);
                     live_handles::put_off(thread, value);
@@ -447,7 +451,7 @@ impl Call {
         } else {
             None
         };
-        if ends && returned.value == 0 {
+        if destroys && returned.value == 0 {
             match guard.as_deref_mut() {
                 Some(state) => live_handles::ended(kind, value, state),
                 None => live_handles::ended_unlocked(kind, value),

@@ -28,7 +28,7 @@ pub fn call(arguments: Arguments<'_>) -> R<Owned> {
         word.write(match *from {
             Word::Arg(arg) => {
                 let value = short_word(arguments, arg as usize)?;
-                if let Conv::Live(kind) = f.params[arg as usize].conv {
+                if let Conv::LiveHandle(kind) = f.params[arg as usize].conv {
                     live = Some((kind, value));
                 }
                 value
@@ -102,7 +102,7 @@ fn short_word(arguments: Arguments<'_>, index: usize) -> R<u64> {
     };
     let site = arguments.site(index);
     match param.conv {
-        Conv::Address | Conv::Live(_) => convert::address(obj, site),
+        Conv::Address | Conv::LiveHandle(_) => convert::address(obj, site),
         Conv::Int(kind) => convert::int(obj, kind, site),
         Conv::Bool => convert::truth(obj),
         _ => Ok(0),

@@ -204,15 +204,15 @@ fn handles_are_tracked() {
         matches!(&python.results[0].kind, ResultKind::Made { handle } if handle == "xDevice_t")
     );
     let f = || c_function("xDestroy", &[("device", out(named("xDevice_t")))]);
-    let tables = "[functions.xDestroy]\ndevice = { dir = \"in\", ends = true }";
+    let tables = "[functions.xDestroy]\ndevice = { dir = \"in\", destroys = true }";
     let (python, _) = made(f(), tables).unwrap();
     assert!(matches!(
         &python.args[0].kind,
-        ArgKind::Live { ends: true, .. }
+        ArgKind::LiveHandle { destroys: true, .. }
     ));
     let f = c_function("xSet", &[("speed", builtin(Builtin::UInt))]);
-    let error = made(f, "[functions.xSet]\nspeed = { ends = true }").unwrap_err();
-    assert!(error.contains("ends"), "{error}");
+    let error = made(f, "[functions.xSet]\nspeed = { destroys = true }").unwrap_err();
+    assert!(error.contains("destroys"), "{error}");
 }
 
 #[test]
