@@ -39,16 +39,18 @@ fn classes(lib: &Library, errors: &Errors) -> &'static Classes {
     })
 }
 
-/// The exception class with this index in the library's table (borrowed), created and cached on first use; null with
-/// an exception.
-pub fn class(lib: &'static Library, index: u16) -> *mut ffi::PyObject {
-    match lib.errors {
-        Some(errors) => made(lib, errors, index).unwrap_or(std::ptr::null_mut()),
-        None => {
-            errors::raise(ExceptionKind::System, "a library without exceptions");
-            std::ptr::null_mut()
-        }
-    }
+/// The exception class with this index in the library's table, created and cached on first use.
+///
+/// # Errors
+///
+/// `MemoryError`.
+pub fn class(lib: &'static Library, index: u16) -> R<Owned> {
+    let Some(errors) = lib.errors else {
+        let message = "a library without exceptions";
+        return Err(errors::raise(ExceptionKind::System, message));
+    };
+    // SAFETY: the cache never releases its reference.
+    made(lib, errors, index).map(|class| unsafe { Obj::new(class) }.owned())
 }
 
 fn made(lib: &'static Library, errors: &'static Errors, index: u16) -> R<*mut ffi::PyObject> {

@@ -6,14 +6,14 @@
 
 use std::ffi::c_void;
 use std::ptr::null_mut;
-use std::sync::atomic::{AtomicPtr, Ordering};
+use std::sync::atomic::AtomicPtr;
 
 use pyo3::ffi;
 
 use crate::bindings::{exceptions, function};
 use crate::cpython;
-use crate::cpython::{Owned, Raised, c_string};
-use crate::types::errors::{ExceptionKind, guard_or, raise, utf8};
+use crate::cpython::errors::{ExceptionKind, guard, raise};
+use crate::cpython::{Obj, Owned, R, Raised, c_string, tuple};
 use crate::types::object::slot;
 use crate::types::table::{ClassId, EnumId, LIBRARIES, Library};
 use crate::types::{enums, numpy, registry};
@@ -52,103 +52,80 @@ static GETATTR: Defs<ffi::PyMethodDef> = Defs(ffi::PyMethodDef {
 
 /// Adds the functions above to the native module.
 ///
-/// # Safety
-/// `native` is the module; the GIL is held.
-pub unsafe fn init(native: *mut ffi::PyObject) -> i32 {
+/// # Errors
+///
+/// `MemoryError`.
+pub fn init(native: Obj<'_>) -> R<()> {
     for def in &FUNCTIONS.0 {
-        // SAFETY: as promised by the caller; the definitions are static, and PyModule_AddObjectRef steals no reference.
+        let name = def.ml_name;
+        // SAFETY: the module is live and the definitions are static; PyModule_AddObjectRef takes its own reference.
         unsafe {
-            let f =
-                ffi::PyCFunction_NewEx(std::ptr::from_ref(def).cast_mut(), null_mut(), null_mut());
-            if f.is_null() {
-                return -1;
-            }
-            let rc = ffi::PyModule_AddObjectRef(native, def.ml_name, f);
-            ffi::Py_DECREF(f);
-            if rc != 0 {
-                return rc;
+            let def = std::ptr::from_ref(def).cast_mut();
+            let function = Owned::take(ffi::PyCFunction_NewEx(def, null_mut(), null_mut()))?;
+            if ffi::PyModule_AddObjectRef(native.ptr(), name, function.ptr()) != 0 {
+                return Err(Raised);
             }
         }
     }
-    0
+    Ok(())
 }
 
 unsafe extern "C" fn fast_enum(_: *mut ffi::PyObject, _: *mut ffi::PyObject) -> *mut ffi::PyObject {
-    guard_or(null_mut(), || {
-        // SAFETY: both classes are immortal; PyTuple_SetItem steals the references created here.
-        unsafe {
-            let (Some(base), Some(meta)) = (enums::base(), enums::metaclass()) else {
-                return null_mut();
-            };
-            let tuple = ffi::PyTuple_New(2);
-            if !tuple.is_null() {
-                ffi::Py_INCREF(base);
-                ffi::Py_INCREF(meta);
-                ffi::PyTuple_SetItem(tuple, 0, base);
-                ffi::PyTuple_SetItem(tuple, 1, meta);
-            }
-            tuple
-        }
-    })
+    guard(|| tuple([enums::base()?.owned(), enums::metaclass()?.owned()]))
 }
 
 unsafe extern "C" fn lazy_module(
     _: *mut ffi::PyObject,
     name: *mut ffi::PyObject,
 ) -> *mut ffi::PyObject {
-    guard_or(null_mut(), || {
+    guard(|| {
         // SAFETY: the interpreter calls a `METH_O` function with one live argument.
-        unsafe {
-            match install(name) {
-                Some(()) => {
-                    ffi::Py_INCREF(ffi::Py_None());
-                    ffi::Py_None()
-                }
-                None => null_mut(),
-            }
-        }
+        install(unsafe { Obj::new(name) })?;
+        Ok(cpython::none())
     })
 }
 
-unsafe fn install(name: *mut ffi::PyObject) -> Option<()> {
-    // SAFETY: the caller passes a live object and holds the GIL; `sys.modules` keeps the borrowed module alive.
+fn install(name: Obj<'_>) -> R<()> {
+    if !name.is_str() {
+        return Err(raise(
+            ExceptionKind::Type,
+            "lazy_module(): the module's name is required",
+        ));
+    }
+    let text = name.utf8()?;
+    if library(&text).is_none() {
+        let message = format!("lazy_module(): no table for {text}");
+        return Err(raise(ExceptionKind::Value, &message));
+    }
+    // SAFETY: `sys.modules` keeps the borrowed module alive; all other objects are live.
     unsafe {
-        if ffi::PyUnicode_Check(name) == 0 {
-            raise(
-                ExceptionKind::Type,
-                "lazy_module(): the module's name is required",
-            );
-            return None;
-        }
-        let text = utf8(name)?;
-        if library(&text).is_none() {
-            raise(
-                ExceptionKind::Value,
-                &format!("lazy_module(): no table for {text}"),
-            );
-            return None;
-        }
         let modules = ffi::PyImport_GetModuleDict();
-        let module = ffi::PyDict_GetItemWithError(modules, name);
+        let module = ffi::PyDict_GetItemWithError(modules, name.ptr());
         if module.is_null() || ffi::PyModule_Check(module) == 0 {
-            raise(
-                ExceptionKind::Value,
-                &format!("lazy_module(): {text} is not being imported"),
-            );
-            return None;
+            let message = format!("lazy_module(): {text} is not being imported");
+            return Err(raise(ExceptionKind::Value, &message));
         }
-        let getattr = ffi::PyCFunction_NewEx((&raw const GETATTR.0).cast_mut(), module, name);
-        if getattr.is_null() {
-            return None;
-        }
-        let dict = ffi::PyModule_GetDict(module);
-        let rc = ffi::PyDict_SetItemString(dict, c"__getattr__".as_ptr(), getattr);
-        ffi::Py_DECREF(getattr);
-        if rc != 0 {
-            return None;
-        }
-        let class = module_class()?;
-        (ffi::PyObject_SetAttrString(module, c"__class__".as_ptr(), class) == 0).then_some(())
+        let def = (&raw const GETATTR.0).cast_mut();
+        let getattr = Owned::take(ffi::PyCFunction_NewEx(def, module, name.ptr()))?;
+        let module = Obj::new(module);
+        cpython::set_entry(dict_of(module), c"__getattr__", getattr.obj())?;
+        set_class(module, Obj::new(module_class()?))
+    }
+}
+
+/// The dictionary of a module.
+fn dict_of(module: Obj<'_>) -> Obj<'_> {
+    // SAFETY: callers pass a live module, which owns its dictionary.
+    unsafe { Obj::new(ffi::PyModule_GetDict(module.ptr())) }
+}
+
+/// Assigns `__class__`.
+fn set_class(module: Obj<'_>, class: Obj<'_>) -> R<()> {
+    let name = c"__class__".as_ptr();
+    // SAFETY: both are live.
+    match unsafe { ffi::PyObject_SetAttrString(module.ptr(), name, class.ptr()) } {
+        0 => Ok(()),
+        _ => Err(Raised),
     }
 }
 
@@ -156,18 +133,11 @@ fn library(name: &str) -> Option<&'static Library> {
     LIBRARIES.iter().find(|l| l.module == name).copied()
 }
 
-unsafe fn library_of(module: *mut ffi::PyObject) -> Option<&'static Library> {
-    // SAFETY: the callers pass a live module.
-    unsafe {
-        let name = ffi::PyModule_GetNameObject(module);
-        let text = utf8(name);
-        ffi::Py_XDECREF(name);
-        let found = library(&text?);
-        if found.is_none() {
-            raise(ExceptionKind::Attribute, "this module has been renamed");
-        }
-        found
-    }
+fn library_of(module: Obj<'_>) -> R<&'static Library> {
+    // SAFETY: an `Obj` is live.
+    let name = Owned::take(unsafe { ffi::PyModule_GetNameObject(module.ptr()) })?;
+    library(&name.obj().utf8()?)
+        .ok_or_else(|| raise(ExceptionKind::Attribute, "this module has been renamed"))
 }
 
 static MODULE_CLASS: AtomicPtr<ffi::PyObject> = AtomicPtr::new(null_mut());
@@ -201,11 +171,11 @@ static METHODS: Defs<[ffi::PyMethodDef; 2]> = Defs([
     ffi::PyMethodDef::zeroed(),
 ]);
 
-unsafe fn module_class() -> Option<*mut ffi::PyObject> {
-    let known = MODULE_CLASS.load(Ordering::Acquire);
-    if !known.is_null() {
-        return Some(known);
-    }
+fn module_class() -> R<*mut ffi::PyObject> {
+    cpython::once(&MODULE_CLASS, make_module_class)
+}
+
+fn make_module_class() -> R<Owned> {
     let mut slots = [
         slot(
             ffi::Py_tp_getset,
@@ -231,19 +201,11 @@ unsafe fn module_class() -> Option<*mut ffi::PyObject> {
         flags: ffi::Py_TPFLAGS_DEFAULT as u32,
         slots: slots.as_mut_ptr(),
     };
-    // SAFETY: the spec inherits the size of the module type, its only base; PyTuple_SetItem steals the reference.
+    // SAFETY: the spec inherits the size of the module type, its only base.
     unsafe {
-        let bases = ffi::PyTuple_New(1);
-        if bases.is_null() {
-            return None;
-        }
-        let base = (&raw mut ffi::PyModule_Type).cast::<ffi::PyObject>();
-        ffi::Py_INCREF(base);
-        ffi::PyTuple_SetItem(bases, 0, base);
-        let class = ffi::PyType_FromSpecWithBases(&mut spec, bases);
-        ffi::Py_DECREF(bases);
-        let made = Owned::take(class).ok()?;
-        Some(cpython::publish(&MODULE_CLASS, made))
+        let base = Obj::new((&raw mut ffi::PyModule_Type).cast());
+        let bases = tuple([base.owned()])?;
+        Owned::take(ffi::PyType_FromSpecWithBases(&raw mut spec, bases.ptr()))
     }
 }
 
@@ -268,110 +230,76 @@ fn all_names(lib: &'static Library) -> impl Iterator<Item = &'static str> {
         .chain(functions)
 }
 
-/// Creates the object called `name`: a new reference. Null without an exception for an unknown name, null with an
-/// exception on failure.
-unsafe fn make(lib: &'static Library, name: &str) -> *mut ffi::PyObject {
-    // SAFETY: the callers hold the GIL.
-    unsafe {
-        if let Ok(i) = lib.class_index.binary_search_by_key(&name, |c| c.0) {
-            let ty = registry::type_of(ClassId(lib.class_index[i].1)).cast::<ffi::PyObject>();
-            ffi::Py_XINCREF(ty);
-            return ty;
-        }
-        if let Ok(i) = lib.enums.binary_search_by_key(&name, |e| e.name) {
-            let Some(made) = registry::enum_of(EnumId(lib.first_enum + i as u16)) else {
-                return null_mut();
-            };
-            ffi::Py_INCREF(made.class);
-            return made.class;
-        }
-        if let Ok(i) = lib.constants.binary_search_by_key(&name, |c| c.0) {
-            return ffi::PyLong_FromLongLong(lib.constants[i].1);
-        }
-        if let Some(errors) = lib.errors
-            && let Ok(i) = errors.index.binary_search_by_key(&name, |e| e.0)
-        {
-            let class = exceptions::class(lib, errors.index[i].1);
-            ffi::Py_XINCREF(class);
-            return class;
-        }
-        if let Ok(i) = lib.aliases.binary_search_by_key(&name, |a| a.0) {
-            return alias(lib, lib.aliases[i].1);
-        }
-        if let Ok(i) = lib.dtypes.binary_search_by_key(&name, |d| d.0) {
-            return match numpy::dtype(ClassId(lib.dtypes[i].1)) {
-                Ok(dtype) => dtype.owned().into_ptr(),
-                Err(Raised) => null_mut(),
-            };
-        }
-        if name == "__all__" {
-            return all(lib);
-        }
-        if name == "_FastEnum" {
-            let Some(base) = enums::base() else {
-                return null_mut();
-            };
-            ffi::Py_INCREF(base);
-            return base;
-        }
-        match function::get(lib.loader, name) {
-            Some(Ok(function)) => function.into_ptr(),
-            _ => null_mut(),
-        }
+/// Creates the object called `name`; `None` for an unknown name.
+///
+/// # Errors
+///
+/// Exceptions of the creation: `ImportError` for a dtype without NumPy.
+fn make(lib: &'static Library, name: &str) -> R<Option<Owned>> {
+    if let Ok(i) = lib.class_index.binary_search_by_key(&name, |c| c.0) {
+        let ty = registry::type_of(ClassId(lib.class_index[i].1))?;
+        // SAFETY: types are immortal.
+        return Ok(Some(unsafe { Obj::new(ty.cast()) }.owned()));
+    }
+    if let Ok(i) = lib.enums.binary_search_by_key(&name, |e| e.name) {
+        let made = registry::enum_of(EnumId(lib.first_enum + i as u16))?;
+        return Ok(Some(made.class.owned()));
+    }
+    if let Ok(i) = lib.constants.binary_search_by_key(&name, |c| c.0) {
+        return cpython::from_i64(lib.constants[i].1).map(Some);
+    }
+    if let Some(errors) = lib.errors
+        && let Ok(i) = errors.index.binary_search_by_key(&name, |e| e.0)
+    {
+        return exceptions::class(lib, errors.index[i].1).map(Some);
+    }
+    if let Ok(i) = lib.aliases.binary_search_by_key(&name, |a| a.0) {
+        return alias(lib, lib.aliases[i].1);
+    }
+    if let Ok(i) = lib.dtypes.binary_search_by_key(&name, |d| d.0) {
+        return numpy::dtype(ClassId(lib.dtypes[i].1)).map(|dtype| Some(dtype.owned()));
+    }
+    match name {
+        "__all__" => all(lib).map(Some),
+        "_FastEnum" => enums::base().map(|base| Some(base.owned())),
+        _ => function::get(lib.loader, name).transpose(),
     }
 }
 
 /// The target of an alias: a name of this module, or `package.module.name` in another.
-unsafe fn alias(lib: &'static Library, target: &str) -> *mut ffi::PyObject {
+fn alias(lib: &'static Library, target: &str) -> R<Option<Owned>> {
     let Some((module, name)) = target.rsplit_once('.') else {
-        // SAFETY: the caller holds the GIL.
-        return unsafe { make(lib, target) };
+        return make(lib, target);
     };
-    // SAFETY: the caller holds the GIL; the names are NUL-terminated, and `module` is an owned reference.
+    let (module, name) = (c_string(module), c_string(name));
+    // SAFETY: the names are NUL-terminated, and `module` is live.
     unsafe {
-        let module = ffi::PyImport_ImportModule(c_string(module).as_ptr());
-        if module.is_null() {
-            return module;
-        }
-        let found = ffi::PyObject_GetAttrString(module, c_string(name).as_ptr());
-        ffi::Py_DECREF(module);
-        found
+        let module = Owned::take(ffi::PyImport_ImportModule(module.as_ptr()))?;
+        Owned::take(ffi::PyObject_GetAttrString(module.ptr(), name.as_ptr())).map(Some)
     }
 }
 
-unsafe fn all(lib: &'static Library) -> *mut ffi::PyObject {
+fn all(lib: &'static Library) -> R<Owned> {
     let mut list: Vec<&str> = names(lib).collect();
     // `from module import *` creates every object in `__all__`, and must succeed without NumPy.
     if !lib.dtypes.is_empty() && numpy::module().is_err() {
-        // SAFETY: the caller holds the GIL.
-        unsafe { ffi::PyErr_Clear() };
+        cpython::clear();
         list.retain(|name| !is_dtype(lib, name));
     }
     list.sort_unstable();
-    // SAFETY: the caller holds the GIL.
-    unsafe { list_of(&list) }
+    cpython::list(list.into_iter().map(cpython::from_str))
 }
 
 fn is_dtype(lib: &Library, name: &str) -> bool {
     lib.dtypes.binary_search_by_key(&name, |d| d.0).is_ok()
 }
 
-unsafe fn list_of(names: &[&str]) -> *mut ffi::PyObject {
-    // SAFETY: the caller holds the GIL; PyList_SetItem steals each reference.
-    unsafe {
-        let list = ffi::PyList_New(names.len() as isize);
-        if list.is_null() {
-            return list;
-        }
-        for (i, name) in names.iter().enumerate() {
-            let item = ffi::PyUnicode_FromStringAndSize(name.as_ptr().cast(), name.len() as isize);
-            if item.is_null() {
-                ffi::Py_DECREF(list);
-                return item;
-            }
-            ffi::PyList_SetItem(list, i as isize, item);
-        }
-        list
+/// Stores a created object under its name.
+fn store(dict: Obj<'_>, name: Obj<'_>, object: &Owned) -> R<()> {
+    // SAFETY: all are live.
+    match unsafe { ffi::PyDict_SetItem(dict.ptr(), name.ptr(), object.ptr()) } {
+        0 => Ok(()),
+        _ => Err(Raised),
     }
 }
 
@@ -379,133 +307,104 @@ unsafe extern "C" fn module_getattr(
     module: *mut ffi::PyObject,
     name: *mut ffi::PyObject,
 ) -> *mut ffi::PyObject {
-    guard_or(null_mut(), || {
+    guard(|| {
         // SAFETY: `install` bound this function to its module, so the interpreter passes that module and one argument.
-        unsafe {
-            if ffi::PyUnicode_Check(name) == 0 {
-                raise(ExceptionKind::Type, "__getattr__(): a name is required");
-                return null_mut();
-            }
-            let Some(lib) = library_of(module) else {
-                return null_mut();
-            };
-            let Some(text) = utf8(name) else {
-                return null_mut();
-            };
-            let object = make(lib, &text);
-            if object.is_null() {
-                if ffi::PyErr_Occurred().is_null() {
-                    raise(
-                        ExceptionKind::Attribute,
-                        &format!("module '{}' has no attribute '{text}'", lib.module),
-                    );
-                }
-                return null_mut();
-            }
-            let dict = ffi::PyModule_GetDict(module);
-            if ffi::PyDict_SetItem(dict, name, object) != 0 {
-                ffi::Py_DECREF(object);
-                return null_mut();
-            }
-            object
+        let (module, name) = unsafe { (Obj::new(module), Obj::new(name)) };
+        if !name.is_str() {
+            return Err(raise(
+                ExceptionKind::Type,
+                "__getattr__(): a name is required",
+            ));
         }
+        let lib = library_of(module)?;
+        let text = name.utf8()?;
+        let Some(object) = make(lib, &text)? else {
+            let message = format!("module '{}' has no attribute '{text}'", lib.module);
+            return Err(raise(ExceptionKind::Attribute, &message));
+        };
+        store(dict_of(module), name, &object)?;
+        Ok(object)
     })
 }
 
 unsafe extern "C" fn module_dict(module: *mut ffi::PyObject, _: *mut c_void) -> *mut ffi::PyObject {
-    guard_or(null_mut(), || {
+    guard(|| {
         // SAFETY: the interpreter passes a module of this class.
-        unsafe {
-            let dict = ffi::PyModule_GetDict(module);
-            let Some(lib) = library_of(module) else {
-                return null_mut();
-            };
-            let mut complete = true;
-            for name in all_names(lib).chain(["__all__", "_FastEnum"]) {
-                let key =
-                    ffi::PyUnicode_FromStringAndSize(name.as_ptr().cast(), name.len() as isize);
-                if key.is_null() {
-                    return null_mut();
-                }
-                let known = ffi::PyDict_Contains(dict, key);
-                let mut failed = known < 0;
-                if known == 0 {
-                    let object = make(lib, name);
-                    failed = object.is_null() || ffi::PyDict_SetItem(dict, key, object) != 0;
-                    ffi::Py_XDECREF(object);
-                }
-                ffi::Py_DECREF(key);
-                if failed
-                    && is_dtype(lib, name)
-                    && ffi::PyErr_ExceptionMatches(ffi::PyExc_ImportError) != 0
-                {
-                    // NumPy is missing: skip the dtype. Looking it up by name raises `ImportError`.
-                    ffi::PyErr_Clear();
-                    complete = false;
-                    continue;
-                }
-                if failed {
-                    if ffi::PyErr_Occurred().is_null() {
-                        raise(
-                            ExceptionKind::Runtime,
-                            &format!("{}.{name} cannot be made", lib.module),
-                        );
-                    }
-                    return null_mut();
-                }
-            }
-            ffi::Py_INCREF(dict);
-            if !complete {
-                return dict;
-            }
-            // Restore the ordinary module class, whose attribute lookup is faster.
-            let plain = (&raw mut ffi::PyModule_Type).cast::<ffi::PyObject>();
-            if ffi::PyObject_SetAttrString(module, c"__class__".as_ptr(), plain) != 0
-                || ffi::PyDict_DelItemString(dict, c"__getattr__".as_ptr()) != 0
-            {
-                // Other code has changed the module. It still works as a lazy module.
-                ffi::PyErr_Clear();
-            }
-            dict
+        let module = unsafe { Obj::new(module) };
+        let dict = dict_of(module);
+        if create_all(library_of(module)?, dict)? {
+            restore_class(module, dict);
         }
+        Ok(dict.owned())
     })
+}
+
+/// Creates all objects that `dict` lacks. Returns false if NumPy is missing, so that there are no dtypes.
+fn create_all(lib: &'static Library, dict: Obj<'_>) -> R<bool> {
+    let mut complete = true;
+    for name in all_names(lib).chain(["__all__", "_FastEnum"]) {
+        let key = cpython::from_str(name)?;
+        // SAFETY: both are live.
+        match unsafe { ffi::PyDict_Contains(dict.ptr(), key.ptr()) } {
+            0 => {}
+            1 => continue,
+            _ => return Err(Raised),
+        }
+        match make(lib, name) {
+            Ok(Some(object)) => store(dict, key.obj(), &object)?,
+            Ok(None) => {
+                let message = format!("{}.{name} cannot be made", lib.module);
+                return Err(raise(ExceptionKind::Runtime, &message));
+            }
+            Err(Raised) => {
+                // SAFETY: an exception is set; the exception class is immortal.
+                let import = unsafe { ffi::PyErr_ExceptionMatches(ffi::PyExc_ImportError) } != 0;
+                if !import || !is_dtype(lib, name) {
+                    return Err(Raised);
+                }
+                // NumPy is missing: skip the dtype. Looking it up by name raises `ImportError`.
+                cpython::clear();
+                complete = false;
+            }
+        }
+    }
+    Ok(complete)
+}
+
+/// Restores the ordinary module class, whose attribute lookup is faster.
+fn restore_class(module: Obj<'_>, dict: Obj<'_>) {
+    // SAFETY: the module type is immortal; the dictionary is live.
+    let restored = unsafe {
+        let plain = Obj::new((&raw mut ffi::PyModule_Type).cast());
+        set_class(module, plain).is_ok()
+            && ffi::PyDict_DelItemString(dict.ptr(), c"__getattr__".as_ptr()) == 0
+    };
+    if !restored {
+        // Other code has changed the module. It still works as a lazy module.
+        cpython::clear();
+    }
 }
 
 unsafe extern "C" fn module_dir(
     module: *mut ffi::PyObject,
     _: *mut ffi::PyObject,
 ) -> *mut ffi::PyObject {
-    guard_or(null_mut(), || {
-        // SAFETY: the interpreter passes a module of this class.
+    guard(|| {
+        // SAFETY: the interpreter passes a module of this class; all objects are live.
         unsafe {
-            let Some(lib) = library_of(module) else {
-                return null_mut();
-            };
-            let set = ffi::PySet_New(ffi::PyModule_GetDict(module));
-            if set.is_null() {
-                return set;
-            }
+            let module = Obj::new(module);
+            let lib = library_of(module)?;
+            let set = Owned::take(ffi::PySet_New(dict_of(module).ptr()))?;
             for name in names(lib) {
-                let key =
-                    ffi::PyUnicode_FromStringAndSize(name.as_ptr().cast(), name.len() as isize);
-                let rc = if key.is_null() {
-                    -1
-                } else {
-                    ffi::PySet_Add(set, key)
-                };
-                ffi::Py_XDECREF(key);
-                if rc != 0 {
-                    ffi::Py_DECREF(set);
-                    return null_mut();
+                if ffi::PySet_Add(set.ptr(), cpython::from_str(name)?.ptr()) != 0 {
+                    return Err(Raised);
                 }
             }
-            let list = ffi::PySequence_List(set);
-            ffi::Py_DECREF(set);
-            if !list.is_null() && ffi::PyList_Sort(list) != 0 {
-                ffi::Py_DECREF(list);
-                return null_mut();
+            let list = Owned::take(ffi::PySequence_List(set.ptr()))?;
+            match ffi::PyList_Sort(list.ptr()) {
+                0 => Ok(list),
+                _ => Err(Raised),
             }
-            list
         }
     })
 }

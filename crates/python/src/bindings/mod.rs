@@ -18,15 +18,15 @@ pub mod symbols;
 
 use pyo3::prelude::*;
 
+use crate::cpython::{Obj, Raised};
+
 /// Adds `lazy_module` and `fast_enum`, which the Python packages call, to the native module.
 ///
 /// # Errors
 ///
 /// Any exception raised while adding them.
 pub fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    // SAFETY: `module` is the live native module, and `Bound` proves that the GIL is held.
-    match unsafe { lazy_module::init(module.as_ptr()) } {
-        0 => Ok(()),
-        _ => Err(PyErr::fetch(module.py())),
-    }
+    // SAFETY: `Bound` proves that the module is live and the thread attached.
+    lazy_module::init(unsafe { Obj::new(module.as_ptr()) })
+        .map_err(|Raised| PyErr::fetch(module.py()))
 }

@@ -195,7 +195,7 @@ pub fn status(library: CudaLibrary, value: i64) -> R<Owned> {
         // SAFETY: the member is never released.
         return success(library).map(|known| unsafe { Obj::new(known) }.owned());
     }
-    Owned::take(types::enum_member(status_enum(library), value))
+    types::enum_member(status_enum(library), value)
 }
 
 /// The enum member for success (borrowed, never freed).
@@ -210,7 +210,7 @@ pub fn success(library: CudaLibrary) -> R<*mut ffi::PyObject> {
         return Ok(known);
     }
     cpython::once(&SUCCESS[library as usize].member, || {
-        Owned::take(types::enum_member(status_enum(library), 0))
+        types::enum_member(status_enum(library), 0)
     })
 }
 

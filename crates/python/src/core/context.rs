@@ -6,6 +6,7 @@ use pyo3::prelude::*;
 
 use crate::core::closable::Closable;
 use crate::core::errors::OrRaise;
+use crate::cpython::Raised;
 use crate::generated::ids::class::driver as class;
 use crate::types;
 
@@ -160,9 +161,9 @@ impl PyContext {
 ///
 /// `MemoryError`.
 pub fn handle_object(py: Python<'_>, id: types::ClassId, address: usize) -> PyResult<Py<PyAny>> {
-    // SAFETY: a new reference, or null with an exception set.
-    unsafe { Bound::from_owned_ptr_or_err(py, types::new_handle(id, address as u64)) }
-        .map(Bound::unbind)
+    types::new_handle(id, address as u64)
+        .map(|handle| handle.into_bound(py).unbind())
+        .map_err(|Raised| PyErr::fetch(py))
 }
 
 /// Adds the class.

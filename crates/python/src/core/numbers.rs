@@ -139,7 +139,7 @@ pub fn whole_number<'py>(given: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py
 ///
 /// As [`size_argument`].
 pub fn address_argument(given: &Bound<'_, PyAny>, function: &str) -> PyResult<u64> {
-    if let Some(value) = crate::types::handle_value(given.as_ptr()) {
+    if let Some(value) = crate::types::handle_value(Obj::of(given)) {
         return Ok(value);
     }
     let Some(number) = whole_number(given)? else {

@@ -23,6 +23,7 @@ use crate::core::event::PyEvent;
 use crate::core::memory::keep_alive;
 use crate::core::numbers;
 use crate::core::options::{OptionClass, Options};
+use crate::cpython::Obj;
 use crate::cpython::Raised;
 use crate::generated::ids::class::driver as class;
 
@@ -406,7 +407,7 @@ fn address_of(given: &Bound<'_, PyAny>, what: &str) -> PyResult<usize> {
             "{what} is a Stream; expected an int or a CUstream"
         )));
     }
-    if let Some(value) = crate::types::handle_value(given.as_ptr()) {
+    if let Some(value) = crate::types::handle_value(Obj::of(given)) {
         return usize::try_from(value).map_err(Into::into);
     }
     given.extract::<usize>().map_err(|error| {

@@ -5,7 +5,7 @@ use std::panic::AssertUnwindSafe;
 
 use pyo3::ffi;
 
-use crate::cpython::{Owned, R, Raised};
+use crate::cpython::{Obj, Owned, R, Raised};
 
 /// A built-in exception class.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -105,4 +105,41 @@ fn raise_panic(payload: Box<dyn std::any::Any + Send>) {
         ExceptionKind::System,
         &format!("internal error of Cupyrite, please report it: {what}"),
     );
+}
+
+/// Prepends `prefix` to the message of the current exception and keeps its type. Changes only `TypeError`, `ValueError`
+/// and `OverflowError`.
+pub fn prefix(prefix: &str) {
+    // SAFETY: callers run on an attached thread; the fetched references are restored or released.
+    unsafe {
+        let (mut ty, mut value, mut trace) = (
+            std::ptr::null_mut(),
+            std::ptr::null_mut(),
+            std::ptr::null_mut(),
+        );
+        ffi::PyErr_Fetch(&mut ty, &mut value, &mut trace);
+        if ty.is_null() {
+            return;
+        }
+        for exc in [
+            ExceptionKind::Overflow,
+            ExceptionKind::Type,
+            ExceptionKind::Value,
+        ] {
+            if ty == exc.class() {
+                let text = if value.is_null() {
+                    String::new()
+                } else {
+                    Obj::new(value).display()
+                };
+                ffi::PyErr_Clear();
+                ffi::Py_XDECREF(ty);
+                ffi::Py_XDECREF(value);
+                ffi::Py_XDECREF(trace);
+                raise(exc, &format!("{prefix}{text}"));
+                return;
+            }
+        }
+        ffi::PyErr_Restore(ty, value, trace);
+    }
 }

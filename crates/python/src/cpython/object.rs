@@ -35,6 +35,13 @@ impl<'a> Obj<'a> {
         Obj(unsafe { NonNull::new_unchecked(ptr) }, PhantomData)
     }
 
+    /// The object of a PyO3 reference.
+    #[inline(always)]
+    pub fn of(bound: &'a Bound<'_, PyAny>) -> Obj<'a> {
+        // SAFETY: a `Bound` is a live object on an attached thread.
+        unsafe { Obj::new(bound.as_ptr()) }
+    }
+
     /// The pointer, still borrowed.
     #[inline(always)]
     pub fn ptr(self) -> *mut ffi::PyObject {
@@ -195,6 +202,41 @@ impl<'a> Obj<'a> {
         }
     }
 
+    /// The name of the type, without its module and the classes around it.
+    pub fn type_short_name(self) -> String {
+        // SAFETY: the type of a live object is live.
+        unsafe { short_name(self.ty()) }
+    }
+
+    /// `str(obj)`, or `<unprintable>` if that fails.
+    pub fn display(self) -> String {
+        // SAFETY: the object is live.
+        let text = Owned::take(unsafe { ffi::PyObject_Str(self.ptr()) });
+        text.and_then(|text| text.obj().utf8())
+            .unwrap_or_else(|Raised| {
+                clear();
+                String::from("<unprintable>")
+            })
+    }
+
+    /// The contents of a `str`.
+    ///
+    /// # Errors
+    ///
+    /// `TypeError` for other objects, `UnicodeEncodeError` for a `str` without a UTF-8 form.
+    pub fn utf8(self) -> R<String> {
+        let mut len: ffi::Py_ssize_t = 0;
+        // SAFETY: the object is live; other types raise.
+        let bytes = unsafe { ffi::PyUnicode_AsUTF8AndSize(self.ptr(), &raw mut len) };
+        if bytes.is_null() {
+            return Err(Raised);
+        }
+        // SAFETY: `PyUnicode_AsUTF8AndSize` guarantees `len` readable bytes, which live as long as the object.
+        let bytes =
+            unsafe { std::slice::from_raw_parts(bytes.cast::<u8>(), len.max(0).cast_unsigned()) };
+        Ok(String::from_utf8_lossy(bytes).into_owned())
+    }
+
     /// The text of a `str`; `None` without an exception for other objects.
     pub fn text(self) -> Option<String> {
         if !self.is_str() {
@@ -226,6 +268,21 @@ impl<'a> Obj<'a> {
             )
         }
     }
+}
+
+/// The name of a type, without its module and the classes around it.
+///
+/// # Safety
+///
+/// `ty` is a live type.
+pub unsafe fn short_name(ty: *mut ffi::PyTypeObject) -> String {
+    // SAFETY: as promised by the caller.
+    let name = Owned::take(unsafe { ffi::PyType_GetName(ty) });
+    name.and_then(|name| name.obj().utf8())
+        .unwrap_or_else(|Raised| {
+            clear();
+            String::from("?")
+        })
 }
 
 /// Snapshot of the items of a sequence.
@@ -279,6 +336,12 @@ impl Owned {
         self.0.as_ptr()
     }
 
+    /// Transfers ownership of the reference to PyO3.
+    pub fn into_bound(self, py: Python<'_>) -> Bound<'_, PyAny> {
+        // SAFETY: this owns one reference to a live object.
+        unsafe { Bound::from_owned_ptr(py, self.into_ptr()) }
+    }
+
     /// Transfers ownership of the reference to C.
     #[inline(always)]
     pub fn into_ptr(self) -> *mut ffi::PyObject {
@@ -329,6 +392,12 @@ pub fn once<T>(place: &AtomicPtr<T>, make: impl FnOnce() -> R<Owned>) -> R<*mut 
 pub fn none() -> Owned {
     // SAFETY: `None` lives as long as the interpreter, and the thread is attached (module invariant).
     unsafe { Obj::new(ffi::Py_None()) }.owned()
+}
+
+/// `NotImplemented`.
+pub fn not_implemented() -> Owned {
+    // SAFETY: the singleton lives as long as the interpreter, and the thread is attached (module invariant).
+    unsafe { Obj::new(ffi::Py_NotImplemented()) }.owned()
 }
 
 /// An `int`.
@@ -437,6 +506,29 @@ pub fn tuple<const N: usize>(items: [Owned; N]) -> R<Owned> {
         unsafe { ffi::PyTuple_SetItem(tuple.ptr(), index.cast_signed(), item.into_ptr()) };
     }
     Ok(tuple)
+}
+
+/// An empty `dict`.
+///
+/// # Errors
+///
+/// `MemoryError`.
+pub fn dict() -> R<Owned> {
+    // SAFETY: no preconditions beyond an attached thread.
+    Owned::take(unsafe { ffi::PyDict_New() })
+}
+
+/// Sets the entry `key` of a `dict`.
+///
+/// # Errors
+///
+/// `MemoryError`; `SystemError` for other objects.
+pub fn set_entry(dict: Obj<'_>, key: &CStr, value: Obj<'_>) -> R<()> {
+    // SAFETY: all objects are live, a `CStr` is NUL-terminated, and other types than dicts raise.
+    match unsafe { ffi::PyDict_SetItemString(dict.ptr(), key.as_ptr(), value.ptr()) } {
+        0 => Ok(()),
+        _ => Err(Raised),
+    }
 }
 
 /// Converts text to a C string. Removes NULs.

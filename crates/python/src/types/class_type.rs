@@ -6,12 +6,14 @@ use std::ptr::null_mut;
 
 use pyo3::ffi;
 
-use crate::cpython::c_string;
-use crate::types::errors::{ExceptionKind, guard_or, name_of_type, raise, to_string, type_name};
+use crate::cpython;
+use crate::cpython::errors::{ExceptionKind, guard, raise};
+use crate::cpython::{Obj, Owned, R, c_string, short_name, tuple};
 use crate::types::object;
 use crate::types::object::{Instance, slot};
 use crate::types::registry;
-use crate::types::table::{Class, ClassId, Library};
+use crate::types::table;
+use crate::types::table::ClassId;
 
 struct Shared<T>(T);
 // SAFETY: CPython and this module only read the tables inside.
@@ -67,19 +69,20 @@ pub fn method_reduce() -> ffi::PyMethodDef {
 }
 
 unsafe extern "C" fn get_ptr(obj: *mut ffi::PyObject, _: *mut ffi::PyObject) -> *mut ffi::PyObject {
-    // SAFETY: the descriptor checked that `obj` is an instance.
-    unsafe { ffi::PyLong_FromUnsignedLongLong((*obj.cast::<Instance>()).data as u64) }
+    guard(|| {
+        // SAFETY: the descriptor checked that `obj` is an instance.
+        cpython::from_u64(unsafe { (*obj.cast::<Instance>()).data } as u64)
+    })
 }
 
 unsafe extern "C" fn reduce(obj: *mut ffi::PyObject, _: *mut ffi::PyObject) -> *mut ffi::PyObject {
-    guard_or(null_mut(), || {
+    guard(|| {
         // SAFETY: the interpreter passes a live object.
-        let name = unsafe { type_name(obj) };
-        raise(
+        let name = unsafe { Obj::new(obj) }.type_short_name();
+        Err(raise(
             ExceptionKind::Type,
             &format!("cannot pickle or copy a {name}: it holds addresses of this process"),
-        );
-        null_mut()
+        ))
     })
 }
 
@@ -95,22 +98,25 @@ pub unsafe extern "C" fn init(
     0
 }
 
-/// Creates a type from its slots; null with an exception.
+/// Creates a type from its slots.
+///
+/// # Errors
+/// Exceptions of `PyType_FromSpec`.
 ///
 /// # Safety
-/// The slots match `basicsize`; the GIL is held.
+/// The slots match `basicsize` and have no terminator; `base` is a live type with the same layout.
 pub unsafe fn build(
-    lib: &Library,
-    class: &Class,
+    id: ClassId,
     basicsize: usize,
     flags: std::ffi::c_ulong,
     mut slots: Vec<ffi::PyType_Slot>,
-    doc: String,
+    doc: &str,
     base: Option<*mut ffi::PyTypeObject>,
-) -> *mut ffi::PyTypeObject {
+) -> R<Owned> {
+    let (lib, class) = table::class(id);
     // CPython before 3.12 keeps a pointer to the name; it copies the docstring.
     let name = c_string(&format!("{}.{}", lib.module, class.name())).into_raw();
-    let doc = c_string(&doc);
+    let doc = c_string(doc);
     slots.push(slot(ffi::Py_tp_doc, doc.as_ptr().cast_mut().cast()));
     slots.push(slot(0, null_mut()));
     let mut spec = ffi::PyType_Spec {
@@ -126,124 +132,108 @@ pub unsafe fn build(
     // SAFETY: the spec is complete and ends with a null slot; the caller guarantees matching slots and a live base type.
     unsafe {
         match base {
-            None => ffi::PyType_FromSpec(&mut spec).cast(),
+            None => Owned::take(ffi::PyType_FromSpec(&raw mut spec)),
             Some(base) => {
-                let bases = ffi::PyTuple_New(1);
-                if bases.is_null() {
-                    return null_mut();
-                }
-                ffi::Py_INCREF(base.cast());
-                ffi::PyTuple_SetItem(bases, 0, base.cast());
-                let ty = ffi::PyType_FromSpecWithBases(&mut spec, bases);
-                ffi::Py_DECREF(bases);
-                ty.cast()
+                let bases = tuple([Obj::new(base.cast()).owned()])?;
+                Owned::take(ffi::PyType_FromSpecWithBases(&raw mut spec, bases.ptr()))
             }
         }
     }
 }
 
-/// The class of a type or of its nearest base type with one; None with a `TypeError`.
+/// The class of a type or of its nearest base type with one.
+///
+/// # Errors
+/// `TypeError`.
 ///
 /// # Safety
-/// `ty` is a live type derived from one of ours; the GIL is held.
-pub unsafe fn class_of_type(ty: *mut ffi::PyTypeObject) -> Option<ClassId> {
+/// `ty` is a live type.
+pub unsafe fn class_of_type(ty: *mut ffi::PyTypeObject) -> R<ClassId> {
     let mut at = ty;
     // SAFETY: the caller guarantees a live type, whose bases are live too.
     unsafe {
         while !at.is_null() {
             if let Some(id) = registry::exact(at) {
-                return Some(id);
+                return Ok(id);
             }
             at = ffi::PyType_GetSlot(at, ffi::Py_tp_base).cast();
         }
-        raise(
-            ExceptionKind::Type,
-            &format!("{} is not one of the CUDA classes", name_of_type(ty)),
-        );
+        let message = format!("{} is not one of the CUDA classes", short_name(ty));
+        Err(raise(ExceptionKind::Type, &message))
     }
-    None
 }
 
-/// Up to N constructor arguments, borrowed; null for missing ones. None with a `TypeError`.
+/// Up to N constructor arguments.
+///
+/// # Errors
+/// `TypeError`.
 ///
 /// # Safety
-/// `args` is a tuple, `kwargs` null or a dict; the GIL is held.
-pub unsafe fn arguments<const N: usize>(
+/// `ty` is a live type, `args` a tuple, `kwargs` null or a dict; they live for `'a`.
+pub unsafe fn arguments<'a, const N: usize>(
     ty: *mut ffi::PyTypeObject,
     args: *mut ffi::PyObject,
     kwargs: *mut ffi::PyObject,
     names: [&CStr; N],
-) -> Option<[*mut ffi::PyObject; N]> {
+) -> R<[Option<Obj<'a>>; N]> {
     // SAFETY: as promised by the caller.
     unsafe {
         if kwargs.is_null() && ffi::PyTuple_Size(args) == 0 {
-            return Some([null_mut(); N]);
+            return Ok([None; N]);
         }
-        arguments_of(&name_of_type(ty), args, kwargs, names)
+        arguments_of(&short_name(ty), args, kwargs, names)
     }
 }
 
-/// Up to N arguments of `what()`, borrowed; null for missing ones. None with a `TypeError`.
+/// Up to N arguments of `what()`.
+///
+/// # Errors
+/// `TypeError`.
 ///
 /// # Safety
-/// `args` is a tuple, `kwargs` null or a dict; the GIL is held.
-pub unsafe fn arguments_of<const N: usize>(
+/// `args` is a tuple, `kwargs` null or a dict; they live for `'a`.
+pub unsafe fn arguments_of<'a, const N: usize>(
     what: &str,
     args: *mut ffi::PyObject,
     kwargs: *mut ffi::PyObject,
     names: [&CStr; N],
-) -> Option<[*mut ffi::PyObject; N]> {
-    let mut out = [null_mut(); N];
-    // SAFETY: as promised by the caller.
+) -> R<[Option<Obj<'a>>; N]> {
+    let mut out = [None; N];
+    let wrong = |text: String| raise(ExceptionKind::Type, &format!("{what}() {text}"));
+    // SAFETY: as promised by the caller; the items are borrowed from the tuple and the dict.
     unsafe {
         let given = ffi::PyTuple_Size(args);
         if given as usize > N {
-            raise(
-                ExceptionKind::Type,
-                &format!(
-                    "{what}() takes at most {N} argument{} ({given} given)",
-                    if N == 1 { "" } else { "s" }
-                ),
-            );
-            return None;
+            let s = if N == 1 { "" } else { "s" };
+            return Err(wrong(format!(
+                "takes at most {N} argument{s} ({given} given)"
+            )));
         }
         for (i, value) in out.iter_mut().enumerate().take(given as usize) {
-            *value = ffi::PyTuple_GetItem(args, i as isize);
+            *value = Some(Obj::new(ffi::PyTuple_GetItem(args, i as isize)));
         }
         if kwargs.is_null() {
-            return Some(out);
+            return Ok(out);
         }
         let (mut pos, mut key, mut value) = (0, null_mut(), null_mut());
-        while ffi::PyDict_Next(kwargs, &mut pos, &mut key, &mut value) != 0 {
+        while ffi::PyDict_Next(kwargs, &raw mut pos, &raw mut key, &raw mut value) != 0 {
             let found = names
                 .iter()
                 .position(|n| ffi::PyUnicode_CompareWithASCIIString(key, n.as_ptr()) == 0);
             match found {
-                Some(i) if out[i].is_null() => out[i] = value,
+                Some(i) if out[i].is_none() => out[i] = Some(Obj::new(value)),
                 Some(i) => {
-                    raise(
-                        ExceptionKind::Type,
-                        &format!(
-                            "{}() got multiple values for argument '{}'",
-                            what,
-                            names[i].to_string_lossy()
-                        ),
-                    );
-                    return None;
+                    let name = names[i].to_string_lossy();
+                    return Err(wrong(format!("got multiple values for argument '{name}'")));
                 }
                 None => {
-                    raise(
-                        ExceptionKind::Type,
-                        &format!(
-                            "{}() got an unexpected keyword argument '{}'",
-                            what,
-                            to_string(key)
-                        ),
-                    );
-                    return None;
+                    let name = Obj::new(key).display();
+                    return Err(wrong(format!(
+                        "got an unexpected keyword argument '{name}'"
+                    )));
                 }
             }
         }
     }
-    Some(out)
+    Ok(out)
 }

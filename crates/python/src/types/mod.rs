@@ -5,13 +5,11 @@
 //! `bindings`. The Python types refer to each other in circles (a struct's attribute is a handle, which is created on
 //! demand), so [`registry`] creates them through functions that [`init`] registers.
 //!
-//! The functions below are the interface to the call engine. Callers hold the GIL and pass live objects; a caller that
-//! gets a pointer from C establishes this itself. On failure the functions set a Python exception. They do not panic.
+//! The functions below are the interface to the call engine. They do not panic.
 
 pub mod class_type;
 pub mod convert;
 pub mod enums;
-pub mod errors;
 pub mod handles;
 pub mod memory;
 pub mod numpy;
@@ -24,13 +22,15 @@ pub mod table;
 
 use pyo3::ffi;
 
+use crate::cpython;
+use crate::cpython::errors::{ExceptionKind, raise};
+use crate::cpython::{Obj, Owned, R, Raised};
 pub use crate::types::memory::{read, readable};
 use crate::types::object::Instance;
 use crate::types::pods::fields;
 use crate::types::pods::pod;
 use crate::types::pods::pointers;
 use crate::types::registry::Makers;
-#[allow(unused_imports)] // used by `crate::bindings`
 pub use crate::types::slices::{new_array, new_slice};
 use crate::types::structs::fields::PackKernelParams;
 use crate::types::structs::lists;
@@ -47,120 +47,109 @@ pub fn init(pack_kernel_params: PackKernelParams) {
     structs::fields::set_packer(pack_kernel_params);
 }
 
-/// Creates the Python type of a class; null with an exception.
-unsafe fn make_class(id: ClassId) -> *mut ffi::PyTypeObject {
-    // SAFETY: the registry calls this with the GIL held.
-    unsafe {
-        match table::class(id).1.kind {
-            Kind::Record => structs::make_type(id),
-            Kind::Marker => structs::make_marker(id),
-            Kind::Pod => pods::make_type(id),
-            _ => handles::make_type(id),
-        }
+/// Creates the Python type of a class.
+fn make_class(id: ClassId) -> R<Owned> {
+    match table::class(id).1.kind {
+        Kind::Record => structs::make_type(id),
+        Kind::Marker => structs::make_marker(id),
+        Kind::Pod => pods::make_type(id),
+        _ => handles::make_type(id),
     }
 }
 
 /// The value of a handle, integer or callback object, as 64 bits; signed types are sign-extended. None without an
 /// exception for any other object.
 #[inline]
-pub fn handle_value(obj: *mut ffi::PyObject) -> Option<u64> {
-    // SAFETY: the caller passes a live object with the GIL held.
-    unsafe {
-        let id = registry::of(obj)?;
-        if matches!(
-            table::class(id).1.kind,
-            Kind::Record | Kind::Marker | Kind::Pod
-        ) {
-            return None;
-        }
-        let value = convert::handle_bits(obj.cast::<Instance>(), id);
-        if value.is_none() {
-            // Foreign memory that is no longer readable.
-            ffi::PyErr_Clear();
-        }
-        value
+pub fn handle_value(obj: Obj<'_>) -> Option<u64> {
+    let id = registry::of(obj)?;
+    if !is_handle(id) {
+        return None;
     }
+    // SAFETY: the registry found an instance of a handle class.
+    let value = unsafe { convert::handle_bits(obj.ptr().cast::<Instance>(), id) };
+    if value.is_err() {
+        // Foreign memory that is no longer readable.
+        cpython::clear();
+    }
+    value.ok()
+}
+
+/// Whether a class is a handle, integer or callback class.
+fn is_handle(id: ClassId) -> bool {
+    !matches!(
+        table::class(id).1.kind,
+        Kind::Record | Kind::Marker | Kind::Pod
+    )
 }
 
 /// Fast path for the common handle: the value of an object that is exactly of class `id`, owns its memory, and has a
 /// 64-bit C type. None for all other objects; [`handle_value`] is the general route.
 #[inline(always)]
-pub fn own_handle(obj: *mut ffi::PyObject, id: ClassId) -> Option<u64> {
-    // SAFETY: the caller passes a live object and holds the GIL; instances of this type have 8 value bytes.
+pub fn own_handle(obj: Obj<'_>, id: ClassId) -> Option<u64> {
+    // SAFETY: instances of this type own 8 value bytes.
+    unsafe { own_bytes(obj, id).map(|at| at.cast::<u64>().read_unaligned()) }
+}
+
+/// As [`own_handle`], for a class whose C type has 32 bits.
+#[inline(always)]
+pub fn own_handle32(obj: Obj<'_>, id: ClassId) -> Option<i32> {
+    // SAFETY: instances of this type own 4 value bytes.
+    unsafe { own_bytes(obj, id).map(|at| at.cast::<i32>().read_unaligned()) }
+}
+
+/// The value bytes of an object that is exactly of class `id`, if they are not foreign.
+#[inline(always)]
+fn own_bytes(obj: Obj<'_>, id: ClassId) -> Option<*mut u8> {
+    let this = obj.ptr().cast::<Instance>();
+    // SAFETY: the type check comes first: an object of the class is an `Instance`.
     unsafe {
-        let this = obj.cast::<Instance>();
         (registry::is_exactly(obj, id) && (*this).state & object::FOREIGN == 0)
-            .then(|| (*this).data.cast::<u64>().read_unaligned())
+            .then(|| (*this).data)
     }
 }
 
 /// The size in bytes of a handle, integer or callback object's C type; 0 for any other object.
-pub fn handle_size(obj: *mut ffi::PyObject) -> usize {
-    // SAFETY: the caller passes a live object with the GIL held.
-    match unsafe { registry::of(obj) } {
+pub fn handle_size(obj: Obj<'_>) -> usize {
+    match registry::of(obj) {
         Some(id) if !table::is_record(id) => class_size(id),
         _ => 0,
     }
 }
 
-/// As [`own_handle`], for a class whose C type has 32 bits.
-#[inline(always)]
-pub fn own_handle32(obj: *mut ffi::PyObject, id: ClassId) -> Option<i32> {
-    // SAFETY: the caller passes a live object and holds the GIL; instances of this type have 4 value bytes.
-    unsafe {
-        let this = obj.cast::<Instance>();
-        (registry::is_exactly(obj, id) && (*this).state & object::FOREIGN == 0)
-            .then(|| (*this).data.cast::<i32>().read_unaligned())
-    }
-}
-
 /// Whether an object is a member of exactly this enum. False if the enum type does not exist yet.
 #[inline(always)]
-pub fn is_member(obj: *mut ffi::PyObject, id: EnumId) -> bool {
-    // SAFETY: the caller passes a live object with the GIL held.
-    unsafe { registry::is_member(obj, id) }
+pub fn is_member(obj: Obj<'_>, id: EnumId) -> bool {
+    registry::is_member(obj, id)
 }
 
 /// The address of a handle, integer or callback object's value, as returned by `getPtr()`. None for any other object.
 #[inline]
-pub fn handle_address(obj: *mut ffi::PyObject) -> Option<*mut u8> {
-    // SAFETY: the caller passes a live object with the GIL held.
-    unsafe {
-        let id = registry::of(obj)?;
-        if matches!(
-            table::class(id).1.kind,
-            Kind::Record | Kind::Marker | Kind::Pod
-        ) {
-            return None;
-        }
-        Some((*obj.cast::<Instance>()).data)
-    }
+pub fn handle_address(obj: Obj<'_>) -> Option<*mut u8> {
+    registry::of(obj)
+        .filter(|id| is_handle(*id))
+        .map(|_| data_of(obj))
 }
 
-/// A new object of a handle, integer or callback class: a new reference, or null with an exception.
+/// A new object of a handle, integer or callback class.
+///
+/// # Errors
+///
+/// `MemoryError`.
 #[inline]
-pub fn new_handle(id: ClassId, value: u64) -> *mut ffi::PyObject {
-    // SAFETY: the caller holds the GIL; `registry::type_of` returns the type of class `id`.
-    unsafe {
-        let ty = registry::type_of(id);
-        if ty.is_null() {
-            return std::ptr::null_mut();
-        }
-        object::new_handle(ty, id, value)
-    }
+pub fn new_handle(id: ClassId, value: u64) -> R<Owned> {
+    // SAFETY: the registry returns the type of the class.
+    unsafe { object::new_handle(registry::type_of(id)?, id, value) }
 }
 
 /// As [`new_handle`], for a class known to be a handle or integer class. Allocates from the free list.
+///
+/// # Errors
+///
+/// `MemoryError`.
 #[inline]
-pub fn new_own_handle(id: ClassId, value: u64) -> *mut ffi::PyObject {
-    // SAFETY: the caller holds the GIL; `registry::type_of` returns the type of class `id`.
-    unsafe {
-        let ty = registry::type_of(id);
-        if ty.is_null() {
-            return std::ptr::null_mut();
-        }
-        object::new_own_handle(ty, id, value)
-    }
+pub fn new_own_handle(id: ClassId, value: u64) -> R<Owned> {
+    // SAFETY: the registry returns the type of the class.
+    unsafe { object::new_own_handle(registry::type_of(id)?, id, value) }
 }
 
 /// Stores a new value in a handle made by [`new_own_handle`], so that the object can be reused. Returns false and
@@ -168,106 +157,106 @@ pub fn new_own_handle(id: ClassId, value: u64) -> *mut ffi::PyObject {
 ///
 /// # Safety
 ///
-/// `obj` is live, and its type is exactly its class.
+/// The type of `obj` is exactly its class.
 #[inline(always)]
-pub unsafe fn renew_own_handle(obj: *mut ffi::PyObject, value: u64) -> bool {
-    // SAFETY: as promised by the caller; the caller holds the GIL.
-    unsafe { object::renew_own_handle(obj, value) }
+pub unsafe fn renew_own_handle(obj: Obj<'_>, value: u64) -> bool {
+    // SAFETY: as promised by the caller.
+    unsafe { object::renew_own_handle(obj.ptr(), value) }
+}
+
+/// The C value of an instance.
+///
+/// Private: callers have found the object's class in the registry.
+#[inline(always)]
+fn data_of(obj: Obj<'_>) -> *mut u8 {
+    // SAFETY: an object whose class is in the registry is an `Instance`, except markers, which no caller passes.
+    unsafe { (*obj.ptr().cast::<Instance>()).data }
 }
 
 /// Pointer to the C value of an object whose class has the same C type as `id` (the class, its bases and their derived
 /// classes). None without an exception for any other object.
 #[inline]
-pub fn struct_ptr(obj: *mut ffi::PyObject, id: ClassId) -> Option<*mut u8> {
-    // SAFETY: the caller passes a live object with the GIL held.
-    unsafe {
-        let have = registry::of(obj)?;
-        if have != id && table::root(have) != table::root(id) {
-            return None;
-        }
-        table::is_record(have).then(|| (*obj.cast::<Instance>()).data)
+pub fn struct_ptr(obj: Obj<'_>, id: ClassId) -> Option<*mut u8> {
+    let have = registry::of(obj)?;
+    if have != id && table::root(have) != table::root(id) {
+        return None;
     }
+    table::is_record(have).then(|| data_of(obj))
 }
 
 /// Pointer to the C value of an instance of any struct class. None without an exception for any other object.
-pub fn any_struct_ptr(obj: *mut ffi::PyObject) -> Option<*mut u8> {
-    // SAFETY: the caller passes a live object with the GIL held.
-    unsafe {
-        let id = registry::of(obj)?;
-        table::is_record(id).then(|| (*obj.cast::<Instance>()).data)
-    }
+pub fn any_struct_ptr(obj: Obj<'_>) -> Option<*mut u8> {
+    registry::of(obj)
+        .filter(|id| table::is_record(*id))
+        .map(|_| data_of(obj))
 }
 
 /// The C size of an instance of any struct class; 0 for any other object.
-pub fn any_struct_size(obj: *mut ffi::PyObject) -> usize {
-    // SAFETY: the caller passes a live object with the GIL held.
-    match unsafe { registry::of(obj) } {
+pub fn any_struct_size(obj: Obj<'_>) -> usize {
+    match registry::of(obj) {
         Some(id) if table::is_record(id) => class_size(id),
         _ => 0,
     }
 }
 
-/// A new struct object that owns zeroed bytes, and their address; None with an exception.
-pub fn new_struct(id: ClassId) -> Option<(*mut ffi::PyObject, *mut u8)> {
-    // SAFETY: the caller holds the GIL; `registry::type_of` returns the type of class `id`.
-    unsafe {
-        let ty = registry::type_of(id);
-        if ty.is_null() {
-            return None;
-        }
-        let obj = object::new_record(ty, id, table::class(id).1.align as usize);
-        if obj.is_null() {
-            return None;
-        }
-        Some((obj, (*obj.cast::<Instance>()).data))
-    }
+/// A new struct object that owns zeroed bytes, and their address.
+///
+/// # Errors
+///
+/// `MemoryError`.
+pub fn new_struct(id: ClassId) -> R<(Owned, *mut u8)> {
+    let align = table::class(id).1.align as usize;
+    // SAFETY: the registry returns the type of the class.
+    let object = unsafe { object::new_record(registry::type_of(id)?, id, align)? };
+    let data = data_of(object.obj());
+    Ok((object, data))
 }
 
 /// A new object of a `Kind::Pod` class that owns `count` zeroed structs (1 for a class without `ARRAY`), and their
-/// address; None with an exception.
-#[allow(dead_code)] // used by `crate::bindings::raising`
-pub fn new_pod(id: ClassId, count: usize) -> Option<(*mut ffi::PyObject, *mut u8)> {
-    // SAFETY: the caller holds the GIL.
-    unsafe {
-        let obj = pod::fresh(id, count).ok()?;
-        Some((obj.cast(), (*obj).base.data))
-    }
+/// address.
+///
+/// # Errors
+///
+/// `MemoryError`.
+pub fn new_pod(id: ClassId, count: usize) -> R<(Owned, *mut u8)> {
+    // SAFETY: callers are attached; the pod is new.
+    let object = unsafe { Owned::take(pod::fresh(id, count)?.cast())? };
+    let data = data_of(object.obj());
+    Ok((object, data))
 }
 
 /// Address of the structs of a `Kind::Pod` object of exactly class `id`, or of any class. None without an exception for
 /// other objects. Foreign memory may no longer be mapped: see [`prepare_struct`].
 #[inline]
-#[allow(dead_code)] // used by `crate::bindings::raising`
-pub fn pod_ptr(obj: *mut ffi::PyObject, id: Option<ClassId>) -> Option<*mut u8> {
-    // SAFETY: the caller passes a live object with the GIL held.
-    unsafe {
-        let have = registry::of(obj)?;
-        if id.is_some_and(|id| id != have) || table::class(have).1.kind != Kind::Pod {
-            return None;
-        }
-        Some((*obj.cast::<Instance>()).data)
+pub fn pod_ptr(obj: Obj<'_>, id: Option<ClassId>) -> Option<*mut u8> {
+    let have = registry::of(obj)?;
+    if id.is_some_and(|id| id != have) || table::class(have).1.kind != Kind::Pod {
+        return None;
     }
+    Some(data_of(obj))
 }
 
 /// Number of structs in a `Kind::Pod` object; 0 for other objects.
-#[allow(dead_code)] // used by `crate::bindings::raising`
-pub fn pod_count(obj: *mut ffi::PyObject) -> usize {
+pub fn pod_count(obj: Obj<'_>) -> usize {
     match pod_ptr(obj, None) {
         // SAFETY: `pod_ptr` found that the object is a `Pod`.
-        Some(_) => unsafe { (*obj.cast::<pod::Pod>()).count },
+        Some(_) => unsafe { (*obj.ptr().cast::<pod::Pod>()).count },
         None => 0,
     }
 }
 
 /// Grows every array that a `Kind::Pod` object points to, to the counts that a library has written. Returns whether any
-/// array grew, in which case the call should be repeated; None with an exception.
-#[allow(dead_code)] // for functions whose struct points at an array
-pub fn provide_arrays(obj: *mut ffi::PyObject) -> Option<bool> {
-    // SAFETY: the caller passes a live object with the GIL held.
+/// array grew, in which case the call should be repeated.
+///
+/// # Errors
+///
+/// As [`pointers::provide`].
+pub fn provide_arrays(obj: Obj<'_>) -> R<bool> {
+    // SAFETY: an `Obj` is live; the cast checks its type.
     unsafe {
-        match pod::cast(obj) {
-            Some(this) if !(*this).array => pointers::provide(this).ok(),
-            _ => Some(false),
+        match pod::cast(obj.ptr()) {
+            Some(this) if !(*this).array => pointers::provide(this),
+            _ => Ok(false),
         }
     }
 }
@@ -288,97 +277,91 @@ pub fn enum_name(id: EnumId) -> &'static str {
     table::enumeration(id).1.name
 }
 
-/// The enum member with this value, or a plain int if there is none: a new reference, or null with an exception.
+/// The enum member with this value, or a plain int if there is none.
+///
+/// # Errors
+///
+/// The enum could not be created, or `MemoryError`.
 #[inline]
-pub fn enum_member(id: EnumId, value: i64) -> *mut ffi::PyObject {
-    // SAFETY: the caller holds the GIL; enum members are immortal, since `registry` leaks every enum.
-    unsafe {
-        let Some(made) = registry::enum_of(id) else {
-            return std::ptr::null_mut();
-        };
-        let mut member = made.member(value);
-        if member.is_null() {
-            member = made.member(i64::from(value as u32));
-        }
-        if member.is_null() {
-            return ffi::PyLong_FromLongLong(value);
-        }
-        ffi::Py_INCREF(member);
-        member
+pub fn enum_member(id: EnumId, value: i64) -> R<Owned> {
+    let made = registry::enum_of(id)?;
+    match made
+        .member(value)
+        .or_else(|| made.member(i64::from(value as u32)))
+    {
+        Some(member) => Ok(member.owned()),
+        None => cpython::from_i64(value),
     }
 }
 
 /// Whether an object is a member of a Cupyrite enum or of any class derived from `FastEnum`.
-pub fn is_enum_member(obj: *mut ffi::PyObject) -> bool {
-    // SAFETY: the caller passes a live object with the GIL held.
-    unsafe {
-        match enums::base() {
-            Some(base) => ffi::PyType_IsSubtype(ffi::Py_TYPE(obj), base.cast()) != 0,
-            None => {
-                ffi::PyErr_Clear();
-                false
-            }
+pub fn is_enum_member(obj: Obj<'_>) -> bool {
+    match enums::base() {
+        Ok(base) => obj.instance_of_type(base.ptr().cast()),
+        Err(Raised) => {
+            cpython::clear();
+            false
         }
     }
 }
 
-/// The Python type of a class (borrowed), or null with an exception.
-pub fn class_type(id: ClassId) -> *mut ffi::PyTypeObject {
-    // SAFETY: the caller holds the GIL.
-    unsafe { registry::type_of(id) }
+/// The Python type of a class (borrowed; types are immortal).
+///
+/// # Errors
+///
+/// The type could not be created.
+pub fn class_type(id: ClassId) -> R<*mut ffi::PyTypeObject> {
+    registry::type_of(id)
 }
 
-/// Called after C wrote into a struct made by [`new_struct`]. A no-op: the object's attributes read the bytes directly.
-pub fn sync_out(_obj: *mut ffi::PyObject) {}
-
 /// Validates a struct before it is passed to C: the arrays it points to match its counts, and foreign memory is still
-/// readable. Returns false with `ValueError` otherwise.
-pub fn prepare_struct(obj: *mut ffi::PyObject) -> bool {
-    // SAFETY: the caller passes a live object with the GIL held.
+/// readable.
+///
+/// # Errors
+///
+/// `ValueError`.
+pub fn prepare_struct(obj: Obj<'_>) -> R<()> {
+    let Some(id) = registry::of(obj) else {
+        return Ok(());
+    };
+    let this = obj.ptr().cast::<Instance>();
+    // SAFETY: the registry found the object's class; an object of a pod or struct class is a `Pod` or an `Instance`.
     unsafe {
-        let Some(id) = registry::of(obj) else {
-            return true;
-        };
         if table::class(id).1.kind == Kind::Pod {
-            return fields::prepare(obj.cast()).is_ok();
+            return fields::prepare(this.cast());
         }
         if !table::is_record(id) {
-            return true;
+            return Ok(());
         }
-        let this = obj.cast::<Instance>();
         if (*this).state & object::FOREIGN != 0
             && !memory::readable((*this).data as usize, class_size(id))
         {
-            errors::raise(
-                errors::ExceptionKind::Value,
-                &format!(
-                    "{}: the memory at {:#x} given as _ptr is gone",
-                    class_name(id),
-                    (*this).data as usize
-                ),
+            let message = format!(
+                "{}: the memory at {:#x} given as _ptr is gone",
+                class_name(id),
+                (*this).data as usize
             );
-            return false;
+            return Err(raise(ExceptionKind::Value, &message));
         }
         lists::check_counts(this)
     }
 }
 
-/// `sizeof(cls)`; None with `TypeError` if `obj` is not a class with a known C size.
-pub fn sizeof(obj: *mut ffi::PyObject) -> Option<u64> {
-    // SAFETY: the caller passes a live object with the GIL held.
-    unsafe {
-        if ffi::PyType_Check(obj) != 0
-            && let Some(id) = registry::exact(obj.cast())
-        {
-            let class = table::class(id).1;
-            if class.flags & table::SIZEOF != 0 {
-                return Some(class.size.into());
-            }
+/// `sizeof(cls)`.
+///
+/// # Errors
+///
+/// `TypeError` if `obj` is not a class with a known C size.
+pub fn sizeof(obj: Obj<'_>) -> R<u64> {
+    // SAFETY: an `Obj` is live.
+    if unsafe { ffi::PyType_Check(obj.ptr()) } != 0
+        && let Some(id) = registry::exact(obj.ptr().cast())
+    {
+        let class = table::class(id).1;
+        if class.flags & table::SIZEOF != 0 {
+            return Ok(class.size.into());
         }
-        errors::raise(
-            errors::ExceptionKind::Type,
-            &format!("sizeof(): unknown type: {}", errors::to_string(obj)),
-        );
-        None
     }
+    let message = format!("sizeof(): unknown type: {}", obj.display());
+    Err(raise(ExceptionKind::Type, &message))
 }

@@ -11,9 +11,9 @@ use pyo3::ffi;
 
 use crate::cpython;
 use crate::cpython::buffer::{refuse, takes_strides};
+use crate::cpython::errors::guard_or;
 use crate::cpython::{Obj, Owned, R, Raised, tuple};
 use crate::generated::ids::CLASS_COUNT;
-use crate::types::errors::guard_or;
 use crate::types::object::slot;
 use crate::types::pods::pod;
 use crate::types::pods::pod::Pod;

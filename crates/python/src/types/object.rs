@@ -13,10 +13,12 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use pyo3::ffi;
 
-use crate::cpython::GIL;
+use crate::cpython::errors::{ExceptionKind, raise};
 use crate::cpython::internals::reference_count;
-use crate::types::errors::{ExceptionKind, raise, type_name};
+use crate::cpython::{GIL, Obj, Owned, R, Raised};
 use crate::types::memory;
+use crate::types::registry;
+use crate::types::table;
 use crate::types::table::ClassId;
 
 /// `data` points to foreign memory: access it through the kernel.
@@ -51,7 +53,7 @@ const BYTES: usize = HANDLE_SIZE.next_multiple_of(16);
 /// An object kept alive because the pointer at `offset` points into it.
 struct Kept {
     offset: u32,
-    object: *mut ffi::PyObject,
+    object: Owned,
 }
 
 /// References of a struct object to other objects.
@@ -75,20 +77,15 @@ pub fn record_size(size: usize, align: usize) -> usize {
 /// # Safety
 /// `ty` is a Cupyrite handle class or derived from one, `id` its id; the GIL is held.
 #[inline]
-pub unsafe fn new_handle(
-    ty: *mut ffi::PyTypeObject,
-    id: ClassId,
-    value: u64,
-) -> *mut ffi::PyObject {
+pub unsafe fn new_handle(ty: *mut ffi::PyTypeObject, id: ClassId, value: u64) -> R<Owned> {
     // SAFETY: the caller passes a handle type, whose basicsize is at least HANDLE_SIZE; the allocator zeroes the memory.
     unsafe {
-        let obj = ffi::PyType_GenericAlloc(ty, 0).cast::<Instance>();
-        if !obj.is_null() {
-            (*obj).tail = value;
-            (*obj).data = (&raw mut (*obj).tail).cast();
-            (*obj).id = id.0;
-        }
-        obj.cast()
+        let object = Owned::take(ffi::PyType_GenericAlloc(ty, 0))?;
+        let this = object.ptr().cast::<Instance>();
+        (*this).tail = value;
+        (*this).data = (&raw mut (*this).tail).cast();
+        (*this).id = id.0;
+        Ok(object)
     }
 }
 
@@ -118,11 +115,7 @@ static FREE: UnderGil = UnderGil(UnsafeCell::new(Spare {
 /// # Safety
 /// `ty` is the type of the handle class `id`, not a derived one; the GIL is held.
 #[inline]
-pub unsafe fn new_own_handle(
-    ty: *mut ffi::PyTypeObject,
-    id: ClassId,
-    value: u64,
-) -> *mut ffi::PyObject {
+pub unsafe fn new_own_handle(ty: *mut ffi::PyTypeObject, id: ClassId, value: u64) -> R<Owned> {
     // SAFETY: the caller holds the GIL. `free_handle` stores only blocks with the type's basicsize and no GC header.
     // Every field after the object header is written before the object is published.
     unsafe {
@@ -140,7 +133,7 @@ pub unsafe fn new_own_handle(
         (*obj).lock = AtomicU32::new(0);
         (*obj).tail = value;
         (*obj).data = (&raw mut (*obj).tail).cast();
-        obj.cast()
+        Owned::take(obj.cast())
     }
 }
 
@@ -175,7 +168,7 @@ unsafe fn free_handle(obj: *mut ffi::PyObject) {
     unsafe {
         let id = ClassId((*obj.cast::<Instance>()).id);
         let spare = FREE.0.get();
-        if !GIL || (*spare).count == SPARE || !crate::types::registry::is_exactly(obj, id) {
+        if !GIL || (*spare).count == SPARE || !registry::is_exactly(Obj::new(obj), id) {
             return free(obj);
         }
         let ty = ffi::Py_TYPE(obj);
@@ -190,26 +183,21 @@ unsafe fn free_handle(obj: *mut ffi::PyObject) {
 /// # Safety
 /// `ty` is a Cupyrite struct class or derived from one, `id` its id and `align` its alignment; the GIL is held.
 #[inline]
-pub unsafe fn new_record(
-    ty: *mut ffi::PyTypeObject,
-    id: ClassId,
-    align: usize,
-) -> *mut ffi::PyObject {
+pub unsafe fn new_record(ty: *mut ffi::PyTypeObject, id: ClassId, align: usize) -> R<Owned> {
     // SAFETY: the caller passes a struct type, whose basicsize is at least `record_size`; the allocator zeroes memory.
     unsafe {
-        let obj = ffi::PyType_GenericAlloc(ty, 0).cast::<Instance>();
-        if !obj.is_null() {
-            let mut at = obj.cast::<u8>().add(BYTES);
-            if align > 16 {
-                at = at.add(at.align_offset(align));
-            }
-            (*obj).data = at;
-            (*obj).id = id.0;
-            for offset in crate::types::table::class(id).1.ones {
-                at.add(*offset as usize).cast::<u32>().write_unaligned(1);
-            }
+        let object = Owned::take(ffi::PyType_GenericAlloc(ty, 0))?;
+        let this = object.ptr().cast::<Instance>();
+        let mut at = this.cast::<u8>().add(BYTES);
+        if align > 16 {
+            at = at.add(at.align_offset(align));
         }
-        obj.cast()
+        (*this).data = at;
+        (*this).id = id.0;
+        for offset in table::class(id).1.ones {
+            at.add(*offset as usize).cast::<u32>().write_unaligned(1);
+        }
+        Ok(object)
     }
 }
 
@@ -222,14 +210,12 @@ pub unsafe fn view(
     id: ClassId,
     parent: *mut Instance,
     data: *mut u8,
-) -> *mut ffi::PyObject {
+) -> R<Owned> {
     // SAFETY: as promised by the caller; the root outlives the view, which holds a reference to it.
     unsafe {
         let root = owner(parent);
-        // Without a GIL, another thread may be deallocating a view in the list, so every read makes a new view. A
-        // free-threaded build is recognised by its longer object header.
-        let remember = size_of::<ffi::PyObject>() == 2 * size_of::<usize>();
-        if remember {
+        // Without a GIL, another thread may be deallocating a view in the list, so every read makes a new view.
+        if GIL {
             let _lock = locked(root);
             let links = *links(root);
             if !links.is_null() {
@@ -238,21 +224,17 @@ pub unsafe fn view(
                     .iter()
                     .find(|v| (***v).data == data && (***v).id == id.0)
                 {
-                    ffi::Py_INCREF((*known).cast());
-                    return (*known).cast();
+                    return Ok(Obj::new((*known).cast()).owned());
                 }
             }
         }
-        let obj = ffi::PyType_GenericAlloc(ty, 0).cast::<Instance>();
-        if obj.is_null() {
-            return obj.cast();
-        }
+        let object = Owned::take(ffi::PyType_GenericAlloc(ty, 0))?;
+        let obj = object.ptr().cast::<Instance>();
         (*obj).data = data;
         (*obj).id = id.0;
         (*obj).state = (*parent).state;
-        (*obj).root = root.cast();
-        ffi::Py_INCREF(root.cast());
-        if remember {
+        (*obj).root = Obj::new(root.cast()).owned().into_ptr();
+        if GIL {
             let _lock = locked(root);
             let links = links(root);
             if (*links).is_null() {
@@ -260,7 +242,7 @@ pub unsafe fn view(
             }
             (**links).views.push(obj);
         }
-        obj.cast()
+        Ok(object)
     }
 }
 
@@ -268,10 +250,10 @@ pub unsafe fn view(
 ///
 /// # Safety
 /// `obj` is a new instance that no other code has seen.
-pub unsafe fn look_at(obj: *mut ffi::PyObject, address: usize) {
+pub unsafe fn look_at(obj: Obj<'_>, address: usize) {
     // SAFETY: as promised by the caller; `FOREIGN` restricts access to checked copies.
     unsafe {
-        let obj = obj.cast::<Instance>();
+        let obj = obj.ptr().cast::<Instance>();
         (*obj).data = address as *mut u8;
         (*obj).state |= FOREIGN;
     }
@@ -293,55 +275,59 @@ pub unsafe fn owner(obj: *mut Instance) -> *mut Instance {
     }
 }
 
-/// Copies bytes at `offset` out of the value; false with `ValueError` if foreign memory cannot be read.
+/// Copies bytes at `offset` out of the value.
+///
+/// # Errors
+/// `ValueError` if foreign memory cannot be read.
 ///
 /// # Safety
 /// `obj` is an instance and the range lies within its C type.
 #[inline]
-pub unsafe fn read(obj: *mut Instance, offset: usize, out: &mut [u8]) -> bool {
+pub unsafe fn read(obj: *mut Instance, offset: usize, out: &mut [u8]) -> R<()> {
     // SAFETY: memory of an instance covers its whole C type; foreign memory is read through the kernel.
     unsafe {
         let at = (*obj).data.add(offset);
         if (*obj).state & FOREIGN == 0 {
             std::ptr::copy_nonoverlapping(at, out.as_mut_ptr(), out.len());
-            return true;
+            return Ok(());
         }
         if memory::read(at as usize, out) {
-            return true;
+            return Ok(());
         }
-        unreadable(obj.cast(), at as usize, "read");
-        false
+        Err(inaccessible(Obj::new(obj.cast()), at as usize, "read"))
     }
 }
 
-/// Copies bytes to `offset` of the value; false with `ValueError` if foreign memory cannot be written.
+/// Copies bytes to `offset` of the value.
+///
+/// # Errors
+/// `ValueError` if foreign memory cannot be written.
 ///
 /// # Safety
 /// `obj` is an instance and the range lies within its C type.
 #[inline]
-pub unsafe fn write(obj: *mut Instance, offset: usize, data: &[u8]) -> bool {
+pub unsafe fn write(obj: *mut Instance, offset: usize, data: &[u8]) -> R<()> {
     // SAFETY: memory of an instance covers its whole C type; foreign memory is written through the kernel.
     unsafe {
         let at = (*obj).data.add(offset);
         if (*obj).state & FOREIGN == 0 {
             std::ptr::copy(data.as_ptr(), at, data.len());
-            return true;
+            return Ok(());
         }
         if memory::write(at as usize, data) {
-            return true;
+            return Ok(());
         }
-        unreadable(obj.cast(), at as usize, "written");
-        false
+        Err(inaccessible(Obj::new(obj.cast()), at as usize, "written"))
     }
 }
 
-unsafe fn unreadable(obj: *mut ffi::PyObject, address: usize, what: &str) {
-    // SAFETY: the callers pass a live instance.
-    let name = unsafe { type_name(obj) };
+#[cold]
+fn inaccessible(obj: Obj<'_>, address: usize, what: &str) -> Raised {
+    let name = obj.type_short_name();
     raise(
         ExceptionKind::Value,
         &format!("{name}: the memory at {address:#x} given as _ptr cannot be {what}"),
-    );
+    )
 }
 
 // ---- targets of pointer attributes
@@ -384,35 +370,36 @@ unsafe fn offset_in(owner: *mut Instance, obj: *mut Instance, offset: usize) -> 
     }
 }
 
-/// Keeps `object` alive for the pointer at `offset` and releases the previous object. Steals the reference; null keeps
-/// nothing.
+/// Keeps `object` alive for the pointer at `offset` and releases the previous object.
 ///
 /// # Safety
 /// `obj` is a struct instance; the GIL is held.
-pub unsafe fn keep(obj: *mut Instance, offset: usize, object: *mut ffi::PyObject) {
+pub unsafe fn keep(obj: *mut Instance, offset: usize, object: Option<Owned>) {
     // SAFETY: the list is accessed only under the lock; references are dropped after its release.
     unsafe {
         let owner = owner(obj);
         let at = offset_in(owner, obj, offset);
-        let mut old = std::ptr::null_mut();
-        {
+        let _old = {
             let _lock = locked(owner);
             let links = links(owner);
             if (*links).is_null() {
-                if object.is_null() {
+                if object.is_none() {
                     return;
                 }
                 *links = Box::into_raw(Box::default());
             }
             let list = &mut (**links).kept;
-            match list.iter().position(|k| k.offset == at) {
-                Some(i) if object.is_null() => old = list.swap_remove(i).object,
-                Some(i) => old = std::mem::replace(&mut list[i].object, object),
-                None if object.is_null() => {}
-                None => list.push(Kept { offset: at, object }),
+            let known = list.iter().position(|k| k.offset == at);
+            match (known, object) {
+                (Some(i), None) => Some(list.swap_remove(i).object),
+                (Some(i), Some(object)) => Some(std::mem::replace(&mut list[i].object, object)),
+                (None, None) => None,
+                (None, Some(object)) => {
+                    list.push(Kept { offset: at, object });
+                    None
+                }
             }
-        }
-        ffi::Py_XDECREF(old);
+        };
     }
 }
 
@@ -430,11 +417,11 @@ pub unsafe fn holds_any(obj: *mut Instance) -> bool {
     }
 }
 
-/// The object kept alive for the pointer at `offset`: a new reference or null.
+/// The object kept alive for the pointer at `offset`.
 ///
 /// # Safety
 /// `obj` is a struct instance; the GIL is held.
-pub unsafe fn held(obj: *mut Instance, offset: usize) -> *mut ffi::PyObject {
+pub unsafe fn held(obj: *mut Instance, offset: usize) -> Option<Owned> {
     // SAFETY: the list is accessed only under the lock.
     unsafe {
         let owner = owner(obj);
@@ -442,15 +429,10 @@ pub unsafe fn held(obj: *mut Instance, offset: usize) -> *mut ffi::PyObject {
         let _lock = locked(owner);
         let links = *links(owner);
         if links.is_null() {
-            return std::ptr::null_mut();
+            return None;
         }
-        match (*links).kept.iter().find(|k| k.offset == at) {
-            Some(k) => {
-                ffi::Py_INCREF(k.object);
-                k.object
-            }
-            None => std::ptr::null_mut(),
-        }
+        let kept = (*links).kept.iter().find(|k| k.offset == at)?;
+        Some(kept.object.obj().owned())
     }
 }
 
@@ -479,10 +461,9 @@ pub unsafe fn keep_same(
             if !links.is_null() {
                 for k in &(*links).kept {
                     if k.offset >= start && ((k.offset - start) as usize) < len {
-                        ffi::Py_INCREF(k.object);
                         fresh.push(Kept {
                             offset: base + (k.offset - start),
-                            object: k.object,
+                            object: k.object.obj().owned(),
                         });
                     }
                 }
@@ -511,9 +492,7 @@ pub unsafe fn keep_same(
                 (**links).kept.append(&mut fresh);
             }
         }
-        for k in old {
-            ffi::Py_DECREF(k.object);
-        }
+        drop(old);
     }
 }
 
@@ -533,26 +512,23 @@ thread_local! {
 
 /// Drops references. Defers those nested deeper than 32 levels, so that a long chain of structs does not overflow the
 /// stack.
-unsafe fn release(list: Vec<Kept>) {
+fn release(list: Vec<Kept>) {
     let depth = DEPTH.with(Cell::get);
     if depth >= 32 {
         LATER.with(|l| {
             l.borrow_mut()
-                .extend(list.iter().map(|k| k.object as usize));
+                .extend(list.into_iter().map(|k| k.object.into_ptr() as usize));
         });
         return;
     }
     DEPTH.with(|d| d.set(depth + 1));
-    for k in list {
-        // SAFETY: the list owned this reference.
-        unsafe { ffi::Py_DECREF(k.object) };
-    }
+    drop(list);
     DEPTH.with(|d| d.set(depth));
     if depth == 0 {
         while let Some(object) = LATER.with(|l| l.borrow_mut().pop()) {
             DEPTH.with(|d| d.set(1));
-            // SAFETY: `LATER` owned this reference.
-            unsafe { ffi::Py_DECREF(object as *mut ffi::PyObject) };
+            // `LATER` owned this reference.
+            drop(Owned::take(object as *mut ffi::PyObject));
             DEPTH.with(|d| d.set(0));
         }
     }
@@ -577,7 +553,7 @@ pub unsafe fn drop_kept<const N: usize>(obj: *mut Instance, more: [*mut ffi::PyO
     unsafe {
         let mut list = take_kept(obj);
         for object in more {
-            if !object.is_null() {
+            if let Ok(object) = Owned::take(object) {
                 list.push(Kept { offset: 0, object });
             }
         }
@@ -698,7 +674,7 @@ pub unsafe extern "C" fn record_traverse(
                 if rc != 0 {
                     break;
                 }
-                rc = visit(k.object, arg);
+                rc = visit(k.object.ptr(), arg);
             }
         }
         rc

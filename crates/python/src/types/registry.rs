@@ -8,42 +8,43 @@ use std::sync::{Mutex, OnceLock};
 
 use pyo3::ffi;
 
+use crate::cpython::errors::{ExceptionKind, raise};
 use crate::cpython::pointer_map::PointerMap;
+use crate::cpython::{Obj, Owned, R};
 use crate::generated::ids::{CLASS_COUNT, ENUM_COUNT};
-use crate::types::errors::{ExceptionKind, raise};
 use crate::types::table::{ClassId, EnumId};
 
 /// A created enum. Its class and members live as long as the process.
 pub struct Made {
     /// The Python class.
-    pub class: *mut ffi::PyObject,
+    pub class: Obj<'static>,
     /// Values and members, sorted by value.
-    pub members: Vec<(i64, *mut ffi::PyObject)>,
+    pub members: Vec<(i64, Obj<'static>)>,
 }
 
 impl Made {
-    /// The member with this value, borrowed; null if none has it.
+    /// The member with this value.
     #[inline]
-    pub fn member(&self, value: i64) -> *mut ffi::PyObject {
+    pub fn member(&self, value: i64) -> Option<Obj<'static>> {
         // Most enums count from 0 or 1 without gaps.
         if let Some((v, m)) = self.members.get(value as usize)
             && *v == value
         {
-            return *m;
+            return Some(*m);
         }
         match self.members.binary_search_by_key(&value, |m| m.0) {
-            Ok(i) => self.members[i].1,
-            Err(_) => std::ptr::null_mut(),
+            Ok(i) => Some(self.members[i].1),
+            Err(_) => None,
         }
     }
 }
 
-/// Functions that create types. The GIL is held during their calls.
+/// Functions that create types.
 pub struct Makers {
-    /// The Python type of a class: a new reference, or null with an exception.
-    pub class: unsafe fn(ClassId) -> *mut ffi::PyTypeObject,
-    /// The Python class and members of an enum; `None` with an exception.
-    pub enumeration: unsafe fn(EnumId) -> Option<Made>,
+    /// Creates the Python type of a class.
+    pub class: fn(ClassId) -> R<Owned>,
+    /// Creates the Python class and members of an enum.
+    pub enumeration: fn(EnumId) -> R<Made>,
 }
 
 static MAKERS: OnceLock<Makers> = OnceLock::new();
@@ -53,12 +54,10 @@ pub fn set_makers(makers: Makers) {
     let _ = MAKERS.set(makers);
 }
 
-fn makers() -> Option<&'static Makers> {
-    let makers = MAKERS.get();
-    if makers.is_none() {
-        raise(ExceptionKind::System, "the types are not initialised");
-    }
-    makers
+fn makers() -> R<&'static Makers> {
+    MAKERS
+        .get()
+        .ok_or_else(|| raise(ExceptionKind::System, "the types are not initialised"))
 }
 
 static TYPES: [AtomicPtr<ffi::PyTypeObject>; CLASS_COUNT] =
@@ -78,22 +77,16 @@ pub fn exact(ty: *mut ffi::PyTypeObject) -> Option<ClassId> {
 }
 
 /// The class of an object, directly or through a class derived in Python.
-///
-/// # Safety
-/// `obj` is a live object; the GIL is held.
 #[inline]
-pub unsafe fn of(obj: *mut ffi::PyObject) -> Option<ClassId> {
-    // SAFETY: as promised by the caller.
-    let mut ty = unsafe { ffi::Py_TYPE(obj) };
-    if let Some(id) = exact(ty) {
-        return Some(id);
-    }
-    // SAFETY: `ty` is live and keeps its bases alive; tp_base is null only for `object`.
+pub fn of(obj: Obj<'_>) -> Option<ClassId> {
+    exact(obj.ty()).or_else(|| of_base(obj.ty()))
+}
+
+/// The class of the nearest base that has one.
+fn of_base(mut ty: *mut ffi::PyTypeObject) -> Option<ClassId> {
+    // SAFETY: callers pass the type of a live object, which keeps its bases alive; tp_base is null only for `object`.
     unsafe {
-        if ffi::PyType_GetFlags(ty) & ffi::Py_TPFLAGS_HEAPTYPE == 0 {
-            return None;
-        }
-        loop {
+        while ffi::PyType_GetFlags(ty) & ffi::Py_TPFLAGS_HEAPTYPE != 0 {
             ty = ffi::PyType_GetSlot(ty, ffi::Py_tp_base).cast();
             if ty.is_null() {
                 return None;
@@ -101,85 +94,74 @@ pub unsafe fn of(obj: *mut ffi::PyObject) -> Option<ClassId> {
             if let Some(id) = exact(ty) {
                 return Some(id);
             }
-            if ffi::PyType_GetFlags(ty) & ffi::Py_TPFLAGS_HEAPTYPE == 0 {
-                return None;
-            }
         }
     }
+    None
 }
 
 /// Whether an object's type is exactly that class, not a derived one.
-///
-/// # Safety
-/// `obj` is a live object; the GIL is held.
 #[inline(always)]
-pub unsafe fn is_exactly(obj: *mut ffi::PyObject, id: ClassId) -> bool {
+pub fn is_exactly(obj: Obj<'_>, id: ClassId) -> bool {
     // The entry of a type that does not exist yet is null and equals no object's type.
-    // SAFETY: as promised by the caller.
-    unsafe { ffi::Py_TYPE(obj) == TYPES[id.0 as usize].load(Ordering::Acquire) }
+    obj.ty() == TYPES[id.0 as usize].load(Ordering::Acquire)
 }
 
 /// Whether an object's type is exactly that enum. False if the enum does not exist yet.
-///
-/// # Safety
-/// `obj` is a live object; the GIL is held.
 #[inline(always)]
-pub unsafe fn is_member(obj: *mut ffi::PyObject, id: EnumId) -> bool {
+pub fn is_member(obj: Obj<'_>, id: EnumId) -> bool {
     let made = ENUMS[id.0 as usize].load(Ordering::Acquire);
-    // SAFETY: as promised by the caller; published enums are leaked, so `made` stays valid.
-    !made.is_null() && unsafe { (*made).class.cast() == ffi::Py_TYPE(obj) }
+    // SAFETY: published enums are leaked, so `made` stays valid.
+    !made.is_null() && unsafe { (*made).class.ptr().cast() == obj.ty() }
 }
 
-/// The type of a class (borrowed), created on first use; null with an exception if that fails.
+/// The type of a class (borrowed), created on first use.
 ///
-/// # Safety
-/// The GIL is held.
+/// # Errors
+///
+/// The type could not be created.
 #[inline(always)]
-pub unsafe fn type_of(id: ClassId) -> *mut ffi::PyTypeObject {
+pub fn type_of(id: ClassId) -> R<*mut ffi::PyTypeObject> {
     let known = TYPES[id.0 as usize].load(Ordering::Acquire);
     if !known.is_null() {
-        return known;
+        return Ok(known);
     }
-    // SAFETY: the caller holds the GIL.
-    unsafe { make(id) }
+    make(id)
 }
 
 #[cold]
-unsafe fn make(id: ClassId) -> *mut ffi::PyTypeObject {
-    let Some(makers) = makers() else {
-        return std::ptr::null_mut();
-    };
-    // SAFETY: the caller holds the GIL.
-    let ty = unsafe { (makers.class)(id) };
-    if ty.is_null() {
-        return ty;
-    }
+fn make(id: ClassId) -> R<*mut ffi::PyTypeObject> {
+    let made = (makers()?.class)(id)?;
     let lock = INSERT.lock().unwrap_or_else(|e| e.into_inner());
     let known = TYPES[id.0 as usize].load(Ordering::Acquire);
     if !known.is_null() {
+        // Another thread published its type first. This one is dropped after the lock is released.
         drop(lock);
-        // SAFETY: another thread published its type first; this one was never published.
-        unsafe { ffi::Py_DECREF(ty.cast()) };
-        return known;
+        return Ok(known);
     }
+    let ty = made.into_ptr().cast();
     CLASSES.insert(ty, id.0);
     TYPES[id.0 as usize].store(ty, Ordering::Release);
-    ty
+    Ok(ty)
 }
 
-/// An enum, created on first use; None with an exception if that fails.
+/// An enum, created on first use.
 ///
-/// # Safety
-/// The GIL is held.
+/// # Errors
+///
+/// The enum could not be created.
 #[inline]
-pub unsafe fn enum_of(id: EnumId) -> Option<&'static Made> {
+pub fn enum_of(id: EnumId) -> R<&'static Made> {
     let known = ENUMS[id.0 as usize].load(Ordering::Acquire);
     if !known.is_null() {
         // SAFETY: published enums are leaked, so the reference stays valid.
-        return Some(unsafe { &*known });
+        return Ok(unsafe { &*known });
     }
-    // SAFETY: the caller holds the GIL.
-    let made = Box::into_raw(Box::new(unsafe { (makers()?.enumeration)(id)? }));
+    make_enum(id)
+}
+
+#[cold]
+fn make_enum(id: EnumId) -> R<&'static Made> {
+    let made = Box::into_raw(Box::new((makers()?.enumeration)(id)?));
     match ENUMS[id.0 as usize].compare_exchange(
         std::ptr::null_mut(),
         made,
@@ -187,8 +169,8 @@ pub unsafe fn enum_of(id: EnumId) -> Option<&'static Made> {
         Ordering::Acquire,
     ) {
         // SAFETY: `made` is leaked, so the reference stays valid.
-        Ok(_) => Some(unsafe { &*made }),
+        Ok(_) => Ok(unsafe { &*made }),
         // SAFETY: published enums are leaked. The one that lost the race is leaked too: other code may hold its members.
-        Err(winner) => Some(unsafe { &*winner }),
+        Err(winner) => Ok(unsafe { &*winner }),
     }
 }

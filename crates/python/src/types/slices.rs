@@ -10,11 +10,11 @@ use std::sync::atomic::{AtomicPtr, Ordering};
 use pyo3::ffi;
 
 use crate::cpython;
-use crate::cpython::Owned;
-use crate::cpython::buffer::takes_strides;
+use crate::cpython::buffer::{refuse, takes_strides};
+use crate::cpython::errors::{ExceptionKind, guard, guard_status, raise};
+use crate::cpython::{Obj, Owned, R, Raised, tuple};
 use crate::types::convert;
 use crate::types::convert::Site;
-use crate::types::errors::{ExceptionKind, guard_or, raise, type_name};
 use crate::types::object::slot;
 use crate::types::table::{Prim, Slice};
 
@@ -52,69 +52,64 @@ struct Numbers {
     format: Slice,
 }
 
+impl Numbers {
+    /// Whether the elements follow each other.
+    fn contiguous(&self) -> bool {
+        self.stride == self.format.size() as isize || self.count < 2
+    }
+}
+
 static BASE: AtomicPtr<ffi::PyTypeObject> = AtomicPtr::new(null_mut());
 static SLICE: AtomicPtr<ffi::PyTypeObject> = AtomicPtr::new(null_mut());
 static ARRAY: AtomicPtr<ffi::PyTypeObject> = AtomicPtr::new(null_mut());
 
-/// A new `_memoryviewslice` with a copy of `bytes`, which hold whole elements: a new reference, or null with an
-/// exception.
-pub fn new_slice(format: Slice, bytes: &[u8]) -> *mut ffi::PyObject {
-    // SAFETY: callers hold the GIL.
-    unsafe {
-        let ty = slice_type();
-        if ty.is_null() {
-            return null_mut();
-        }
-        make(ty, format, bytes)
-    }
+/// A new `_memoryviewslice` with a copy of `bytes`, which hold whole elements.
+///
+/// # Errors
+/// `MemoryError`.
+pub fn new_slice(format: Slice, bytes: &[u8]) -> R<Owned> {
+    // SAFETY: instances of the type are `Numbers`.
+    unsafe { make(slice_type()?, format, bytes) }
 }
 
-/// A new `array` with a copy of `bytes`, which hold whole elements: a new reference, or null with an exception.
-pub fn new_array(format: Slice, bytes: &[u8]) -> *mut ffi::PyObject {
-    // SAFETY: callers hold the GIL.
-    unsafe {
-        let ty = array_type();
-        if ty.is_null() {
-            return null_mut();
-        }
-        make(ty, format, bytes)
-    }
+/// A new `array` with a copy of `bytes`, which hold whole elements.
+///
+/// # Errors
+/// `MemoryError`.
+pub fn new_array(format: Slice, bytes: &[u8]) -> R<Owned> {
+    // SAFETY: instances of the type are `Numbers`.
+    unsafe { make(array_type()?, format, bytes) }
 }
 
 /// Address and number of the elements of an `array` of 64-bit words. None for other objects.
-///
-/// # Safety
-/// `obj` is a live object.
-pub unsafe fn words(obj: *mut ffi::PyObject) -> Option<(*mut u8, usize)> {
-    // SAFETY: as promised by the caller; the check leaves only instances of `array`, which are `Numbers`.
-    unsafe {
-        let ty = ffi::Py_TYPE(obj);
-        if !std::ptr::eq(ty, ARRAY.load(Ordering::Acquire)) {
-            return None;
-        }
-        let this = obj.cast::<Numbers>();
-        Some(((*this).data, (*this).count as usize))
+pub fn words(obj: Obj<'_>) -> Option<(*mut u8, usize)> {
+    if obj.ty() != ARRAY.load(Ordering::Acquire) {
+        return None;
     }
+    let this = obj.ptr().cast::<Numbers>();
+    // SAFETY: the check leaves only instances of `array`, which are `Numbers`.
+    unsafe { Some(((*this).data, (*this).count as usize)) }
 }
 
-unsafe fn make(ty: *mut ffi::PyTypeObject, format: Slice, bytes: &[u8]) -> *mut ffi::PyObject {
-    let size = prim(format).size();
+/// A new object of the type `ty`.
+///
+/// # Safety
+/// Instances of the type are `Numbers`.
+unsafe fn make(ty: *mut ffi::PyTypeObject, format: Slice, bytes: &[u8]) -> R<Owned> {
+    let size = format.size();
     let mut words = vec![0u64; bytes.len().div_ceil(8).max(1)].into_boxed_slice();
-    // SAFETY: the callers pass a type whose instances are `Numbers`; `words` has room for `bytes`, and the object takes
-    // ownership of `words`.
+    // SAFETY: as promised by the caller; `words` has room for `bytes`, and the object takes ownership of `words`.
     unsafe {
-        let obj = ffi::PyType_GenericAlloc(ty, 0).cast::<Numbers>();
-        if obj.is_null() {
-            return null_mut();
-        }
+        let object = Owned::take(ffi::PyType_GenericAlloc(ty, 0))?;
+        let this = object.ptr().cast::<Numbers>();
         let data = words.as_mut_ptr().cast::<u8>();
         std::ptr::copy_nonoverlapping(bytes.as_ptr(), data, bytes.len());
-        (*obj).own = words.len();
-        (*obj).data = Box::into_raw(words).cast();
-        (*obj).count = (bytes.len() / size) as isize;
-        (*obj).stride = size as isize;
-        (*obj).format = format;
-        obj.cast()
+        (*this).own = words.len();
+        (*this).data = Box::into_raw(words).cast();
+        (*this).count = (bytes.len() / size) as isize;
+        (*this).stride = size as isize;
+        (*this).format = format;
+        Ok(object)
     }
 }
 
@@ -134,25 +129,24 @@ unsafe extern "C" fn free(obj: *mut ffi::PyObject) {
     }
 }
 
-/// Address of element `i`; null with `IndexError` if out of range.
-unsafe fn place(this: *mut Numbers, mut i: isize) -> *mut u8 {
+/// Address of element `i`.
+///
+/// # Errors
+/// `IndexError`.
+unsafe fn place(this: *mut Numbers, i: isize) -> R<*mut u8> {
     // SAFETY: the callers pass an instance; the bounds check leaves an index of an existing element.
     unsafe {
-        if i < 0 {
-            i += (*this).count;
-        }
         if i < 0 || i >= (*this).count {
-            raise(
+            return Err(raise(
                 ExceptionKind::Index,
                 "Out of bounds on buffer access (axis 0)",
-            );
-            return null_mut();
+            ));
         }
-        (*this).data.offset(i * (*this).stride)
+        Ok((*this).data.offset(i * (*this).stride))
     }
 }
 
-unsafe fn value(this: *mut Numbers, at: *const u8) -> *mut ffi::PyObject {
+unsafe fn value(this: *mut Numbers, at: *const u8) -> R<Owned> {
     let mut bytes = [0u8; 8];
     // SAFETY: the callers pass the address of an element of `this`.
     unsafe {
@@ -168,105 +162,96 @@ unsafe extern "C" fn length(obj: *mut ffi::PyObject) -> isize {
 }
 
 unsafe extern "C" fn item(obj: *mut ffi::PyObject, i: isize) -> *mut ffi::PyObject {
-    guard_or(null_mut(), || {
+    guard(|| {
+        // The interpreter has already added the length to a negative index, so one that is still negative is out of range.
         // SAFETY: the interpreter passes an instance.
-        unsafe {
-            // The interpreter has already added the length to a negative index, so this one is out of range.
-            let at = if i < 0 {
-                place(obj.cast(), isize::MIN / 2)
-            } else {
-                place(obj.cast(), i)
-            };
-            if at.is_null() {
-                return null_mut();
-            }
-            value(obj.cast(), at)
-        }
+        unsafe { value(obj.cast(), place(obj.cast(), i)?) }
     })
 }
 
-/// The elements selected by a slice object: first index, step and number. None with an exception.
+/// The elements selected by a slice object: first index, step and number.
 ///
-/// # Safety
-/// `key` is a slice; the GIL is held.
-pub unsafe fn selected(key: *mut ffi::PyObject, len: isize) -> Option<(isize, isize, isize)> {
+/// # Errors
+/// `TypeError` and exceptions of `__index__` for parts that are no integers.
+pub fn selected(key: Obj<'_>, len: isize) -> R<(isize, isize, isize)> {
     let (mut start, mut stop, mut step) = (0, 0, 0);
-    // SAFETY: as promised by the caller.
+    // SAFETY: an `Obj` is live; callers pass a slice.
     unsafe {
-        if ffi::PySlice_Unpack(key, &mut start, &mut stop, &mut step) < 0 {
-            return None;
+        if ffi::PySlice_Unpack(key.ptr(), &raw mut start, &raw mut stop, &raw mut step) < 0 {
+            return Err(Raised);
         }
-        let count = ffi::PySlice_AdjustIndices(len, &mut start, &mut stop, step);
-        Some((start, step, count))
+        let count = ffi::PySlice_AdjustIndices(len, &raw mut start, &raw mut stop, step);
+        Ok((start, step, count))
     }
+}
+
+/// Whether a key is a slice object.
+pub fn is_slice(key: Obj<'_>) -> bool {
+    std::ptr::eq(key.ty(), &raw mut ffi::PySlice_Type)
 }
 
 unsafe extern "C" fn subscript(
     obj: *mut ffi::PyObject,
     key: *mut ffi::PyObject,
 ) -> *mut ffi::PyObject {
-    guard_or(null_mut(), || {
-        // SAFETY: the interpreter passes an instance; a part holds a reference to the owner of its memory.
+    guard(|| {
+        // SAFETY: the interpreter passes an instance and a live key.
         unsafe {
-            let this = obj.cast::<Numbers>();
-            if ffi::Py_TYPE(key) == &raw mut ffi::PySlice_Type {
-                let Some((start, step, count)) = selected(key, (*this).count) else {
-                    return null_mut();
-                };
-                let ty = slice_type();
-                if ty.is_null() {
-                    return null_mut();
-                }
-                let part = ffi::PyType_GenericAlloc(ty, 0).cast::<Numbers>();
-                if part.is_null() {
-                    return null_mut();
-                }
-                let root = if (*this).root.is_null() {
-                    obj
-                } else {
-                    (*this).root
-                };
-                ffi::Py_INCREF(root);
-                (*part).root = root;
-                (*part).format = (*this).format;
-                (*part).count = count;
-                (*part).stride = (*this).stride.wrapping_mul(step);
-                (*part).data = (*this)
-                    .data
-                    .wrapping_offset(start.wrapping_mul((*this).stride));
-                return part.cast();
+            let (this, key) = (obj.cast::<Numbers>(), Obj::new(key));
+            if is_slice(key) {
+                return part(this, selected(key, (*this).count)?);
             }
-            let Some(i) = index_of(obj, key) else {
-                return null_mut();
-            };
-            let at = place(this, i);
-            if at.is_null() {
-                return null_mut();
-            }
-            value(this, at)
+            value(this, element(this, key)?)
         }
     })
 }
 
-unsafe fn index_of(obj: *mut ffi::PyObject, key: *mut ffi::PyObject) -> Option<isize> {
-    // SAFETY: the callers pass live objects and hold the GIL.
+/// A view of selected elements.
+unsafe fn part(this: *mut Numbers, (start, step, count): (isize, isize, isize)) -> R<Owned> {
+    // SAFETY: the callers pass an instance and a selection of its elements; a part holds a reference to the owner of its
+    // memory.
     unsafe {
-        if ffi::PyIndex_Check(key) == 0 {
-            raise(
+        let object = Owned::take(ffi::PyType_GenericAlloc(slice_type()?, 0))?;
+        let part = object.ptr().cast::<Numbers>();
+        (*part).root = root(this).owned().into_ptr();
+        (*part).format = (*this).format;
+        (*part).count = count;
+        (*part).stride = (*this).stride.wrapping_mul(step);
+        let offset = start.wrapping_mul((*this).stride);
+        (*part).data = (*this).data.wrapping_offset(offset);
+        Ok(object)
+    }
+}
+
+/// The object that owns the memory.
+unsafe fn root<'a>(this: *mut Numbers) -> Obj<'a> {
+    // SAFETY: the callers pass a live instance, which holds a reference to its root.
+    unsafe {
+        Obj::new(if (*this).root.is_null() {
+            this.cast()
+        } else {
+            (*this).root
+        })
+    }
+}
+
+/// Address of the element with this index, from the end if it is negative.
+unsafe fn element(this: *mut Numbers, key: Obj<'_>) -> R<*mut u8> {
+    // SAFETY: the callers pass a live instance.
+    unsafe {
+        if ffi::PyIndex_Check(key.ptr()) == 0 {
+            let class = Obj::new(this.cast()).type_short_name();
+            let given = key.type_short_name();
+            return Err(raise(
                 ExceptionKind::Type,
-                &format!(
-                    "{} indices must be integers or slices, not {}",
-                    type_name(obj),
-                    type_name(key)
-                ),
-            );
-            return None;
+                &format!("{class} indices must be integers or slices, not {given}"),
+            ));
         }
-        let i = ffi::PyNumber_AsSsize_t(key, ffi::PyExc_IndexError);
-        if i == -1 && !ffi::PyErr_Occurred().is_null() {
-            return None;
+        let i = ffi::PyNumber_AsSsize_t(key.ptr(), ffi::PyExc_IndexError);
+        if i == -1 && cpython::raised() {
+            return Err(Raised);
         }
-        Some(i)
+        place(this, if i < 0 { i + (*this).count } else { i })
     }
 }
 
@@ -275,43 +260,27 @@ unsafe extern "C" fn assign(
     key: *mut ffi::PyObject,
     new: *mut ffi::PyObject,
 ) -> c_int {
-    guard_or(-1, || {
-        // SAFETY: the interpreter passes an instance.
+    guard_status(|| {
+        // SAFETY: the interpreter passes an instance and a live key; a null value means `del`.
         unsafe {
-            let this = obj.cast::<Numbers>();
+            let (this, key) = (obj.cast::<Numbers>(), Obj::new(key));
             let site = Site {
                 ty: ffi::Py_TYPE(obj),
                 attr: "[]",
             };
             if new.is_null() {
-                site.fail(ExceptionKind::Type, "elements cannot be deleted");
-                return -1;
+                return Err(site.fail(ExceptionKind::Type, "elements cannot be deleted"));
+            }
+            let new = Obj::new(new);
+            if is_slice(key) {
+                return assign_part(this, selected(key, (*this).count)?, new, &site);
             }
             let kind = prim((*this).format);
-            if ffi::Py_TYPE(key) == &raw mut ffi::PySlice_Type {
-                let Some((start, step, count)) = selected(key, (*this).count) else {
-                    return -1;
-                };
-                return match assign_part(this, (start, step, count), new, &site) {
-                    Some(()) => 0,
-                    None => -1,
-                };
-            }
-            let Some(i) = index_of(obj, key) else {
-                return -1;
-            };
-            let at = place(this, i);
-            if at.is_null() {
-                return -1;
-            }
+            let at = element(this, key)?;
             // Convert before writing: the conversion may run Python code.
-            match convert::ranged(new, kind, &site) {
-                Some(v) => {
-                    std::ptr::copy_nonoverlapping(v.to_le_bytes().as_ptr(), at, kind.size());
-                    0
-                }
-                None => -1,
-            }
+            let v = convert::ranged(new, kind, &site)?;
+            std::ptr::copy_nonoverlapping(v.to_le_bytes().as_ptr(), at, kind.size());
+            Ok(())
         }
     })
 }
@@ -320,47 +289,31 @@ unsafe extern "C" fn assign(
 unsafe fn assign_part(
     this: *mut Numbers,
     (start, step, count): (isize, isize, isize),
-    new: *mut ffi::PyObject,
+    new: Obj<'_>,
     site: &Site,
-) -> Option<()> {
+) -> R<()> {
     // SAFETY: `selected` limits the indexes to existing elements; every value is converted before the first is written.
     unsafe {
         let kind = prim((*this).format);
-        let mut values = Vec::new();
-        if ffi::PySequence_Check(new) != 0 {
+        let values = if ffi::PySequence_Check(new.ptr()) != 0 {
             let items = convert::sequence(new, site)?;
-            let given = ffi::PyTuple_Size(items);
-            let mut fine = given == count;
-            if !fine {
-                site.fail(
-                    ExceptionKind::Value,
-                    &format!("{count} values are needed, not {given}"),
-                );
+            if items.len() != count as usize {
+                let message = format!("{count} values are needed, not {}", items.len());
+                return Err(site.fail(ExceptionKind::Value, &message));
             }
-            for i in 0..if fine { count } else { 0 } {
-                match convert::ranged(ffi::PyTuple_GetItem(items, i), kind, site) {
-                    Some(v) => values.push(v),
-                    None => {
-                        fine = false;
-                        break;
-                    }
-                }
-            }
-            ffi::Py_DECREF(items);
-            if !fine {
-                return None;
-            }
+            (0..items.len())
+                .map(|i| convert::ranged(items.get(i), kind, site))
+                .collect::<R<Vec<_>>>()?
         } else {
-            values = vec![convert::ranged(new, kind, site)?; count as usize];
-        }
+            vec![convert::ranged(new, kind, site)?; count as usize]
+        };
         for (i, v) in values.iter().enumerate() {
-            let at = (*this)
-                .data
-                .offset((start + i as isize * step) * (*this).stride);
+            let index = start + i as isize * step;
+            let at = (*this).data.offset(index * (*this).stride);
             std::ptr::copy_nonoverlapping(v.to_le_bytes().as_ptr(), at, kind.size());
         }
     }
-    Some(())
+    Ok(())
 }
 
 unsafe extern "C" fn getbuffer(
@@ -372,15 +325,12 @@ unsafe extern "C" fn getbuffer(
     // owns everything that the buffer points to.
     unsafe {
         let this = obj.cast::<Numbers>();
-        let size = prim((*this).format).size() as isize;
-        let contiguous = (*this).stride == size || (*this).count < 2;
-        if !contiguous && !takes_strides(flags) {
-            (*buffer).obj = null_mut();
-            ffi::PyErr_SetString(
-                ffi::PyExc_BufferError,
-                c"the elements do not follow each other; ask for strides, or copy() first".as_ptr(),
+        let size = (*this).format.size() as isize;
+        if !(*this).contiguous() && !takes_strides(flags) {
+            return refuse(
+                buffer,
+                "the elements do not follow each other; ask for strides, or copy() first",
             );
-            return -1;
         }
         (*buffer).buf = (*this).data.cast();
         (*buffer).len = (*this).count * size;
@@ -411,106 +361,78 @@ unsafe extern "C" fn getbuffer(
 }
 
 unsafe extern "C" fn repr(obj: *mut ffi::PyObject) -> *mut ffi::PyObject {
-    guard_or(null_mut(), || {
+    guard(|| {
         // SAFETY: the interpreter passes an instance.
         unsafe {
             let this = obj.cast::<Numbers>();
             let shown = (*this).count.min(16);
-            let mut parts = Vec::new();
-            for i in 0..shown {
-                let v = value(this, (*this).data.offset(i * (*this).stride));
-                if v.is_null() {
-                    return null_mut();
-                }
-                parts.push(crate::types::errors::to_string(v));
-                ffi::Py_DECREF(v);
-            }
+            let mut parts = (0..shown)
+                .map(|i| Ok(value(this, place(this, i)?)?.obj().display()))
+                .collect::<R<Vec<_>>>()?;
             if (*this).count > shown {
                 parts.push(format!("... {} in all", (*this).count));
             }
-            let text = format!("<{} [{}]>", type_name(obj), parts.join(", "));
-            ffi::PyUnicode_FromStringAndSize(text.as_ptr().cast(), text.len() as isize)
+            let name = Obj::new(obj).type_short_name();
+            cpython::from_str(&format!("<{name} [{}]>", parts.join(", ")))
         }
     })
 }
 
 // ---- attributes and methods
 
-unsafe fn one_tuple(n: isize) -> *mut ffi::PyObject {
-    // SAFETY: the callers hold the GIL; PyTuple_SetItem steals the reference.
-    unsafe {
-        let number = ffi::PyLong_FromSsize_t(n);
-        let tuple = ffi::PyTuple_New(1);
-        if number.is_null() || tuple.is_null() {
-            ffi::Py_XDECREF(number);
-            ffi::Py_XDECREF(tuple);
-            return null_mut();
-        }
-        ffi::PyTuple_SetItem(tuple, 0, number);
-        tuple
-    }
+fn int(n: isize) -> R<Owned> {
+    cpython::from_i64(n as i64)
 }
 
 macro_rules! number {
     ($name:ident, |$this:ident| $value:expr) => {
         unsafe extern "C" fn $name(obj: *mut ffi::PyObject, _: *mut c_void) -> *mut ffi::PyObject {
-            // SAFETY: the interpreter passes an instance.
-            unsafe {
-                let $this = obj.cast::<Numbers>();
+            guard(|| {
+                // SAFETY: the interpreter passes an instance.
+                let $this = unsafe { &*obj.cast::<Numbers>() };
                 $value
-            }
+            })
         }
     };
 }
 
-number!(get_shape, |this| one_tuple((*this).count));
-number!(get_strides, |this| one_tuple((*this).stride));
-number!(get_suboffsets, |_this| one_tuple(-1));
-number!(get_size, |this| ffi::PyLong_FromSsize_t((*this).count));
-number!(get_ndim, |_this| ffi::PyLong_FromLong(1));
-number!(get_itemsize, |this| ffi::PyLong_FromSize_t(
-    prim((*this).format).size()
-));
-number!(get_nbytes, |this| ffi::PyLong_FromSsize_t(
-    (*this).count * prim((*this).format).size() as isize
+number!(get_shape, |this| tuple([int(this.count)?]));
+number!(get_strides, |this| tuple([int(this.stride)?]));
+number!(get_suboffsets, |_this| tuple([int(-1)?]));
+number!(get_size, |this| int(this.count));
+number!(get_ndim, |_this| int(1));
+number!(get_itemsize, |this| int(this.format.size() as isize));
+number!(get_nbytes, |this| int(
+    this.count * this.format.size() as isize
 ));
 
 unsafe extern "C" fn get_self(obj: *mut ffi::PyObject, _: *mut c_void) -> *mut ffi::PyObject {
     // SAFETY: the interpreter passes an instance.
-    unsafe { ffi::Py_INCREF(obj) };
-    obj
+    unsafe { Obj::new(obj) }.owned().into_ptr()
 }
 
 unsafe extern "C" fn get_base(obj: *mut ffi::PyObject, _: *mut c_void) -> *mut ffi::PyObject {
     // SAFETY: the interpreter passes an instance.
-    unsafe {
-        let root = (*obj.cast::<Numbers>()).root;
-        let base = if root.is_null() { obj } else { root };
-        ffi::Py_INCREF(base);
-        base
-    }
+    unsafe { root(obj.cast()) }.owned().into_ptr()
 }
 
 /// `array.memview`: a `_memoryviewslice` of the same memory.
 unsafe extern "C" fn get_memview(obj: *mut ffi::PyObject, _: *mut c_void) -> *mut ffi::PyObject {
-    // SAFETY: the interpreter passes an instance; the slice selects all elements.
-    unsafe {
-        let all = ffi::PySlice_New(null_mut(), null_mut(), null_mut());
-        if all.is_null() {
-            return null_mut();
+    guard(|| {
+        // SAFETY: the interpreter passes an instance; all of its elements are selected.
+        unsafe {
+            let this = obj.cast::<Numbers>();
+            part(this, (0, 1, (*this).count))
         }
-        let part = subscript(obj, all);
-        ffi::Py_DECREF(all);
-        part
-    }
+    })
 }
 
 unsafe extern "C" fn copy(obj: *mut ffi::PyObject, _: *mut ffi::PyObject) -> *mut ffi::PyObject {
-    guard_or(null_mut(), || {
+    guard(|| {
         // SAFETY: the interpreter passes an instance, whose elements 0 to count - 1 exist.
         unsafe {
             let this = obj.cast::<Numbers>();
-            let size = prim((*this).format).size();
+            let size = (*this).format.size();
             let mut bytes = Vec::with_capacity((*this).count as usize * size);
             for i in 0..(*this).count {
                 let at = (*this).data.offset(i * (*this).stride);
@@ -531,10 +453,14 @@ unsafe extern "C" fn contiguous(
     _: *mut ffi::PyObject,
 ) -> *mut ffi::PyObject {
     // SAFETY: the interpreter passes an instance.
-    unsafe {
-        let this = obj.cast::<Numbers>();
-        let size = prim((*this).format).size() as isize;
-        ffi::PyBool_FromLong(((*this).stride == size || (*this).count < 2).into())
+    guard(|| cpython::from_bool(unsafe { (*obj.cast::<Numbers>()).contiguous() }))
+}
+
+/// The result of a function that returns a number, or -1 with an exception.
+fn found(n: isize) -> R<Owned> {
+    match n {
+        -1 => Err(Raised),
+        n => int(n),
     }
 }
 
@@ -543,12 +469,7 @@ unsafe extern "C" fn count_of(
     what: *mut ffi::PyObject,
 ) -> *mut ffi::PyObject {
     // SAFETY: the interpreter passes an instance, which is a sequence.
-    unsafe {
-        match ffi::PySequence_Count(obj, what) {
-            -1 => null_mut(),
-            n => ffi::PyLong_FromSsize_t(n),
-        }
-    }
+    guard(|| found(unsafe { ffi::PySequence_Count(obj, what) }))
 }
 
 unsafe extern "C" fn first_of(
@@ -556,24 +477,16 @@ unsafe extern "C" fn first_of(
     what: *mut ffi::PyObject,
 ) -> *mut ffi::PyObject {
     // SAFETY: the interpreter passes an instance, which is a sequence.
-    unsafe {
-        match ffi::PySequence_Index(obj, what) {
-            -1 => null_mut(),
-            n => ffi::PyLong_FromSsize_t(n),
-        }
-    }
+    guard(|| found(unsafe { ffi::PySequence_Index(obj, what) }))
 }
 
 /// Refuses pickling.
 unsafe extern "C" fn reduce(obj: *mut ffi::PyObject, _: *mut ffi::PyObject) -> *mut ffi::PyObject {
-    guard_or(null_mut(), || {
+    guard(|| {
         // SAFETY: the interpreter passes an instance.
-        let name = unsafe { type_name(obj) };
-        raise(
-            ExceptionKind::Type,
-            &format!("cannot pickle a {name}; use tolist() or copy()"),
-        );
-        null_mut()
+        let name = unsafe { Obj::new(obj) }.type_short_name();
+        let message = format!("cannot pickle a {name}; use tolist() or copy()");
+        Err(raise(ExceptionKind::Type, &message))
     })
 }
 
@@ -648,14 +561,7 @@ fn attributes(array: bool) -> Vec<ffi::PyGetSetDef> {
 
 // ---- types
 
-fn settle(
-    place: &AtomicPtr<ffi::PyTypeObject>,
-    ty: *mut ffi::PyTypeObject,
-) -> *mut ffi::PyTypeObject {
-    Owned::take(ty.cast()).map_or(null_mut(), |made| cpython::publish(place, made))
-}
-
-unsafe fn build(name: &'static CStr, doc: &'static CStr, array: bool) -> *mut ffi::PyTypeObject {
+fn build(name: &'static CStr, doc: &'static CStr, array: bool) -> R<Owned> {
     let mut slots = [
         slot(ffi::Py_tp_dealloc, free as *mut c_void),
         slot(ffi::Py_tp_repr, repr as *mut c_void),
@@ -686,69 +592,50 @@ unsafe fn build(name: &'static CStr, doc: &'static CStr, array: bool) -> *mut ff
             | if array { 0 } else { ffi::Py_TPFLAGS_BASETYPE }) as u32,
         slots: slots.as_mut_ptr(),
     };
-    // SAFETY: the callers hold the GIL; the spec is complete, and a null slot terminates its slots.
-    unsafe { ffi::PyType_FromSpec(&mut spec).cast() }
+    // SAFETY: the spec is complete, and a null slot terminates its slots.
+    Owned::take(unsafe { ffi::PyType_FromSpec(&raw mut spec) })
 }
 
-unsafe fn array_type() -> *mut ffi::PyTypeObject {
-    let known = ARRAY.load(Ordering::Acquire);
-    if !known.is_null() {
-        return known;
-    }
-    // SAFETY: the callers hold the GIL.
-    unsafe {
-        let ty = build(
+fn array_type() -> R<*mut ffi::PyTypeObject> {
+    cpython::once(&ARRAY, || {
+        build(
             c"cuda.bindings.array",
             c"Numbers with a buffer; memview looks at the same memory.",
             true,
-        );
-        settle(&ARRAY, ty)
-    }
+        )
+    })
 }
 
-unsafe fn slice_type() -> *mut ffi::PyTypeObject {
-    let known = SLICE.load(Ordering::Acquire);
-    if !known.is_null() {
-        return known;
-    }
-    // SAFETY: the callers hold the GIL; PyTuple_SetItem steals the reference.
+fn base_type() -> R<*mut ffi::PyTypeObject> {
+    cpython::once(&BASE, || {
+        let doc = c"A sequence of numbers with a buffer.";
+        build(c"cuda.bindings.memoryview", doc, false)
+    })
+}
+
+fn slice_type() -> R<*mut ffi::PyTypeObject> {
+    cpython::once(&SLICE, make_slice_type)
+}
+
+fn make_slice_type() -> R<Owned> {
+    let doc = c"Numbers, or every n-th of them.";
+    let mut slots = [
+        slot(ffi::Py_tp_dealloc, free as *mut c_void),
+        slot(ffi::Py_tp_doc, doc.as_ptr().cast_mut().cast()),
+        slot(0, null_mut()),
+    ];
+    let mut spec = ffi::PyType_Spec {
+        name: c"cuda.bindings._memoryviewslice".as_ptr(),
+        basicsize: size_of::<Numbers>() as c_int,
+        itemsize: 0,
+        flags: (ffi::Py_TPFLAGS_DEFAULT
+            | ffi::Py_TPFLAGS_DISALLOW_INSTANTIATION
+            | ffi::Py_TPFLAGS_IMMUTABLETYPE) as u32,
+        slots: slots.as_mut_ptr(),
+    };
+    // SAFETY: the base type is live and immortal; the spec is complete, and a null slot terminates its slots.
     unsafe {
-        let mut base = BASE.load(Ordering::Acquire);
-        if base.is_null() {
-            let doc = c"A sequence of numbers with a buffer.";
-            base = settle(&BASE, build(c"cuda.bindings.memoryview", doc, false));
-        }
-        if base.is_null() {
-            return base;
-        }
-        let mut slots = [
-            slot(ffi::Py_tp_dealloc, free as *mut c_void),
-            slot(
-                ffi::Py_tp_doc,
-                c"Numbers, or every n-th of them."
-                    .as_ptr()
-                    .cast_mut()
-                    .cast(),
-            ),
-            slot(0, null_mut()),
-        ];
-        let mut spec = ffi::PyType_Spec {
-            name: c"cuda.bindings._memoryviewslice".as_ptr(),
-            basicsize: size_of::<Numbers>() as c_int,
-            itemsize: 0,
-            flags: (ffi::Py_TPFLAGS_DEFAULT
-                | ffi::Py_TPFLAGS_DISALLOW_INSTANTIATION
-                | ffi::Py_TPFLAGS_IMMUTABLETYPE) as u32,
-            slots: slots.as_mut_ptr(),
-        };
-        let bases = ffi::PyTuple_New(1);
-        if bases.is_null() {
-            return null_mut();
-        }
-        ffi::Py_INCREF(base.cast());
-        ffi::PyTuple_SetItem(bases, 0, base.cast());
-        let ty = ffi::PyType_FromSpecWithBases(&mut spec, bases);
-        ffi::Py_DECREF(bases);
-        settle(&SLICE, ty.cast())
+        let bases = tuple([Obj::new(base_type()?.cast()).owned()])?;
+        Owned::take(ffi::PyType_FromSpecWithBases(&raw mut spec, bases.ptr()))
     }
 }

@@ -193,7 +193,7 @@ pub fn handle(obj: Obj<'_>, kind: Int, site: Site) -> R<u64> {
     if obj.is_exact_int() {
         return exact(obj, kind, site);
     }
-    if let Some(value) = types::handle_value(obj.ptr()) {
+    if let Some(value) = types::handle_value(obj) {
         return Ok(value);
     }
     if obj.is_none() {
@@ -213,8 +213,8 @@ fn handle_slow(obj: Obj<'_>, kind: Int, site: Site) -> R<u64> {
 
 /// The address of a handle object's value; `None` for other objects, or if that memory was freed.
 pub fn handle_storage(obj: Obj<'_>) -> Option<*mut u8> {
-    types::handle_value(obj.ptr())?;
-    types::handle_address(obj.ptr())
+    types::handle_value(obj)?;
+    types::handle_address(obj)
 }
 
 /// The address of a struct of class `id`; null for `None` if `nullable`.
@@ -224,10 +224,8 @@ pub fn handle_storage(obj: Obj<'_>) -> Option<*mut u8> {
 /// `TypeError`.
 #[inline]
 pub fn structure(obj: Obj<'_>, id: types::ClassId, nullable: bool, site: Site) -> R<u64> {
-    if let Some(address) = types::struct_ptr(obj.ptr(), id) {
-        if !types::prepare_struct(obj.ptr()) {
-            return Err(Raised);
-        }
+    if let Some(address) = types::struct_ptr(obj, id) {
+        types::prepare_struct(obj)?;
         return Ok(address.addr() as u64);
     }
     if obj.is_none() && nullable {
@@ -300,14 +298,11 @@ pub fn void_ptr(obj: Obj<'_>, site: Site, keep: &mut Keep) -> R<(u64, Option<usi
     if obj.is_int() {
         return exact(obj, Int::U64, site).map(|v| (v, None));
     }
-    if let Some(value) = types::handle_value(obj.ptr()) {
+    if let Some(value) = types::handle_value(obj) {
         return Ok((value, None));
     }
-    if let Some(address) = types::any_struct_ptr(obj.ptr()) {
-        return Ok((
-            address.addr() as u64,
-            Some(types::any_struct_size(obj.ptr())),
-        ));
+    if let Some(address) = types::any_struct_ptr(obj) {
+        return Ok((address.addr() as u64, Some(types::any_struct_size(obj))));
     }
     let wanted = "None, an integer, an object with the buffer protocol or with getPtr()";
     let number = obj.has_slot(ffi::Py_nb_int);
@@ -351,7 +346,7 @@ fn address_slow(obj: Obj<'_>, site: Site) -> R<u64> {
     if obj.is_int() {
         return exact(obj, Int::I64, site);
     }
-    if let Some(value) = types::handle_value(obj.ptr()) {
+    if let Some(value) = types::handle_value(obj) {
         return Ok(value);
     }
     if obj.has_slot(ffi::Py_nb_float) && !obj.has_slot(ffi::Py_nb_index) {
@@ -685,17 +680,13 @@ pub fn list(
             Element::F32 => u64::from((float(item, site)? as f32).to_bits()),
             Element::F64 => float(item, site)?.to_bits(),
             Element::Enum(_) => {
-                if !types::is_enum_member(item.ptr()) {
+                if !types::is_enum_member(item) {
                     return Err(element_type(of, item, site));
                 }
                 enumerator(item, site)?
             }
             Element::Handle(id, kind) => {
-                let class = types::class_type(id);
-                if class.is_null() {
-                    return Err(Raised);
-                }
-                if !item.instance_of_type(class) {
+                if !item.instance_of_type(types::class_type(id)?) {
                     return Err(element_type(of, item, site));
                 }
                 handle(item, kind, site)?
@@ -724,9 +715,8 @@ pub fn list(
 }
 
 fn element_struct(item: Obj<'_>, id: types::ClassId, site: Site) -> R<*mut u8> {
-    match types::struct_ptr(item.ptr(), id) {
-        Some(_) if !types::prepare_struct(item.ptr()) => Err(Raised),
-        Some(address) => Ok(address),
+    match types::struct_ptr(item, id) {
+        Some(address) => types::prepare_struct(item).map(|()| address),
         None => Err(element_type(Element::Struct(id, 0), item, site)),
     }
 }

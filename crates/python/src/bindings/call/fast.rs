@@ -387,7 +387,7 @@ impl FastRoute {
             let last = (*this).last;
             if !last.is_null()
                 && reference_count::is_unshared(last)
-                && types::renew_own_handle((*this).last_word as *mut ffi::PyObject, word)
+                && types::renew_own_handle(Obj::new((*this).last_word as *mut ffi::PyObject), word)
             {
                 return Ok(Obj::new(last).owned());
             }
@@ -399,7 +399,7 @@ impl FastRoute {
     unsafe fn new_handle(this: *mut FastRoute, id: ClassId, word: u64) -> R<Owned> {
         // SAFETY: as promised by the caller of `call`.
         unsafe {
-            let handle = Owned::take(types::new_own_handle(id, word))?;
+            let handle = types::new_own_handle(id, word)?;
             let address = handle.ptr();
             FastRoute::remember(this, address as u64, handle)
         }
@@ -456,12 +456,12 @@ impl FastRoute {
 fn value(obj: Obj<'_>, from: WordSource, id: u16) -> Option<u64> {
     match from {
         WordSource::Handle => {
-            if let Some(value) = types::own_handle(obj.ptr(), ClassId(id)) {
+            if let Some(value) = types::own_handle(obj, ClassId(id)) {
                 return Some(value);
             }
         }
         WordSource::Handle32 => {
-            if let Some(value) = types::own_handle32(obj.ptr(), ClassId(id)) {
+            if let Some(value) = types::own_handle32(obj, ClassId(id)) {
                 return Some(i64::from(value).cast_unsigned());
             }
         }
@@ -476,7 +476,7 @@ fn value(obj: Obj<'_>, from: WordSource, id: u16) -> Option<u64> {
         };
     }
     match from {
-        WordSource::Enum if types::is_member(obj.ptr(), EnumId(id)) => signed(obj, 32),
+        WordSource::Enum if types::is_member(obj, EnumId(id)) => signed(obj, 32),
         WordSource::Handle | WordSource::Handle32 | WordSource::Address if obj.is_none() => Some(0),
         _ => None,
     }

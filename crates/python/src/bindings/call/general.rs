@@ -245,10 +245,8 @@ impl Frame {
         for (index, result) in arguments.f.results.iter().enumerate() {
             self.outs[index] = match result.kind {
                 Out::Struct(id) => {
-                    let Some((object, address)) = types::new_struct(id) else {
-                        return Err(Raised);
-                    };
-                    self.objects.push((index, Owned::take(object)?));
+                    let (object, address) = types::new_struct(id)?;
+                    self.objects.push((index, object));
                     address.addr() as u64
                 }
                 Out::Bytes(len, _) => {
@@ -376,11 +374,7 @@ impl Frame {
     pub fn result(&mut self, arguments: Arguments<'_>, index: usize) -> R<Owned> {
         let word = self.outs[index];
         match arguments.f.results[index].kind {
-            Out::Struct(_) => {
-                let object = self.object(index)?;
-                types::sync_out(object.ptr());
-                Ok(object)
-            }
+            Out::Struct(_) => self.object(index),
             Out::Bytes(_, until_nul) => {
                 let object = self.object(index)?;
                 if until_nul {
@@ -609,7 +603,7 @@ pub fn plain(arguments: Arguments<'_>) -> R<Owned> {
 #[inline(always)]
 fn handle(obj: Obj<'_>, id: types::ClassId, kind: Int, site: Site) -> R<u64> {
     if kind == Int::U64
-        && let Some(value) = types::own_handle(obj.ptr(), id)
+        && let Some(value) = types::own_handle(obj, id)
     {
         return Ok(value);
     }
@@ -644,9 +638,9 @@ fn plain_word(arguments: Arguments<'_>, index: usize) -> R<Option<u64>> {
 pub fn word_result(kind: Out, word: u64) -> R<Owned> {
     match kind {
         Out::Int(kind) => int_from(word, kind),
-        Out::Handle(id, kind) => Owned::take(types::new_own_handle(id, low_bytes(word, kind))),
+        Out::Handle(id, kind) => types::new_own_handle(id, low_bytes(word, kind)),
         #[allow(clippy::cast_possible_truncation)] // enums are 32 bits in C
-        Out::Enum(id) => Owned::take(types::enum_member(id, i64::from(word as u32 as i32))),
+        Out::Enum(id) => types::enum_member(id, i64::from(word as u32 as i32)),
         #[allow(clippy::cast_possible_truncation)] // floats are 32 bits
         Out::F32 => cpython::from_f64(f32::from_bits(word as u32).into()),
         Out::F64 => cpython::from_f64(f64::from_bits(word)),

@@ -9,7 +9,7 @@ use crate::bindings::errors::ExceptionKind;
 use crate::bindings::exceptions;
 use crate::bindings::raising;
 use crate::cpython;
-use crate::cpython::{Owned, R, Raised};
+use crate::cpython::{Owned, R};
 use crate::generated::ids::class::cudla as class;
 use crate::types;
 
@@ -77,11 +77,10 @@ fn module_attributes(arguments: Arguments<'_>) -> R<Owned> {
                 ask(which, &mut value)?;
             }
             cpython::list((0..count).map(|index| {
-                let (object, to) =
-                    types::new_pod(class::ModuleTensorDescriptor, 1).ok_or(Raised)?;
+                let (object, to) = types::new_pod(class::ModuleTensorDescriptor, 1)?;
                 // SAFETY: the array has `count` structs of `size` bytes, the new object one. They do not overlap.
                 unsafe { std::ptr::copy_nonoverlapping(array.add(index * size), to, size) };
-                Owned::take(object)
+                Ok(object)
             }))
         }
         _ => Err(errors::raise(
@@ -114,12 +113,10 @@ fn submit_task(arguments: Arguments<'_>) -> R<Owned> {
     let device = handle(0)?;
     let count = int(2, Int::U32)?;
     let (obj, site) = required(arguments, 1)?;
-    let tasks = match types::pod_ptr(obj.ptr(), Some(class::Task)) {
+    let tasks = match types::pod_ptr(obj, Some(class::Task)) {
         Some(at) => {
-            if !types::prepare_struct(obj.ptr()) {
-                return Err(Raised);
-            }
-            let have = types::pod_count(obj.ptr());
+            types::prepare_struct(obj)?;
+            let have = types::pod_count(obj);
             if count > have as u64 {
                 let message = format!(
                     "{} has {have} tasks, but num_tasks is {count}",

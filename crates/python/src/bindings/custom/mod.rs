@@ -429,11 +429,11 @@ fn capture_info(arguments: Arguments<'_>) -> R<Owned> {
     general::answer(f.library, status, 6, |index| match index {
         0 => {
             let value = i64::from(out[0] as u32 as i32);
-            Owned::take(types::enum_member(state, value))
+            types::enum_member(state, value)
         }
         1 if ours => cpython::from_u64(out[1]),
-        1 => Owned::take(types::new_handle(class::cuuint64_t, out[1])),
-        2 => Owned::take(types::new_handle(graph, out[2])),
+        1 => types::new_handle(class::cuuint64_t, out[1]),
+        2 => types::new_handle(graph, out[2]),
         3 => list(out[3], Element::Handle(node, Int::U64)),
         4 => list(
             out[4],
@@ -565,8 +565,5 @@ fn error_text(arguments: Arguments<'_>) -> R<Owned> {
 }
 
 fn sizeof(arguments: Arguments<'_>) -> R<Owned> {
-    match types::sizeof(required(arguments, 0)?.ptr()) {
-        Some(size) => cpython::from_u64(size),
-        None => Err(cpython::Raised),
-    }
+    cpython::from_u64(types::sizeof(required(arguments, 0)?)?)
 }

@@ -16,7 +16,6 @@ use crate::cpython;
 use crate::cpython::{Buffer, Obj, Owned, R, Raised};
 use crate::generated::ids::class::nvml as class;
 use crate::types;
-use crate::types::ClassId;
 
 /// Calls a function that this module implements; `None` for all others.
 ///
@@ -148,12 +147,6 @@ fn content(obj: Obj<'_>, site: Site) -> R<Vec<u8>> {
     }
 }
 
-/// Makes an object of `count` zeroed structs. Returns the object and its address.
-fn fresh(id: ClassId, count: usize) -> R<(Owned, *mut u8)> {
-    let (object, at) = types::new_pod(id, count).ok_or(Raised)?;
-    Ok((Owned::take(object)?, at))
-}
-
 fn value_error(site: Site, what: &str) -> Raised {
     errors::raise(ExceptionKind::Value, &format!("{} {what}", site.prefix()))
 }
@@ -190,12 +183,10 @@ const FIELD_VALUE: usize = 40;
 fn field_values(arguments: Arguments<'_>) -> R<Owned> {
     let device = number(arguments, 0)?;
     let (obj, site) = required(arguments, 1)?;
-    let (values, at, count) = match types::pod_ptr(obj.ptr(), Some(class::FieldValue)) {
+    let (values, at, count) = match types::pod_ptr(obj, Some(class::FieldValue)) {
         Some(at) => {
-            if !types::prepare_struct(obj.ptr()) {
-                return Err(Raised);
-            }
-            (obj.owned(), at, types::pod_count(obj.ptr()))
+            types::prepare_struct(obj)?;
+            (obj.owned(), at, types::pod_count(obj))
         }
         None => fields(obj, site)?,
     };
@@ -220,7 +211,7 @@ fn fields(obj: Obj<'_>, site: Site) -> R<(Owned, *mut u8, usize)> {
     }
     let items = obj.snapshot()?;
     debug_assert_eq!(types::class_size(class::FieldValue), FIELD_VALUE);
-    let (values, at) = fresh(class::FieldValue, items.len())?;
+    let (values, at) = types::new_pod(class::FieldValue, items.len())?;
     for index in 0..items.len() {
         let item = items.get(index);
         let (field, scope) = if item.is_tuple() {
@@ -345,15 +336,13 @@ fn read_write_prm(arguments: Arguments<'_>) -> R<Owned> {
 fn prm_counters(arguments: Arguments<'_>) -> R<Owned> {
     let device = number(arguments, 0)?;
     let (obj, site) = required(arguments, 1)?;
-    let Some(at) = types::pod_ptr(obj.ptr(), Some(class::PRMCounter_v1)) else {
+    let Some(at) = types::pod_ptr(obj, Some(class::PRMCounter_v1)) else {
         return Err(errors::wrong_type(site, "PRMCounter_v1", obj));
     };
-    if !types::prepare_struct(obj.ptr()) {
-        return Err(Raised);
-    }
+    types::prepare_struct(obj)?;
     // `nvmlPRMCounterList_v1_t`: count and address.
     let mut request = Bytes([0u8; 16]);
-    put(&mut request.0, 0, types::pod_count(obj.ptr()) as u64);
+    put(&mut request.0, 0, types::pod_count(obj) as u64);
     request.0[8..].copy_from_slice(&(at.addr() as u64).to_le_bytes());
     raising::by_words(arguments.f, &[device, request.at()])?;
     Ok(obj.owned())
@@ -367,7 +356,7 @@ fn attestation_report(arguments: Arguments<'_>) -> R<Owned> {
     let device = number(arguments, 0)?;
     let (obj, site) = required(arguments, 1)?;
     let nonce = content(obj, site)?;
-    let (report, at) = fresh(class::ConfComputeGpuAttestationReport, 1)?;
+    let (report, at) = types::new_pod(class::ConfComputeGpuAttestationReport, 1)?;
     let len = nonce.len().min(NONCE.1);
     // SAFETY: the new object holds a whole struct, and `NONCE` lies within it. `len` is at most the length of either side.
     unsafe { std::ptr::copy_nonoverlapping(nonce.as_ptr(), at.add(NONCE.0), len) };
@@ -400,7 +389,7 @@ fn instances(arguments: Arguments<'_>) -> R<Owned> {
     // SAFETY: the pointer comes from the initialized local above, which C wrote a number to.
     let most = unsafe { counter.read_volatile() };
     if most == 0 {
-        return Owned::take(types::new_slice(Slice::Address, &[]));
+        return types::new_slice(Slice::Address, &[]);
     }
     let mut keep = convert::Keep::default();
     let bytes = most as usize * 8;
@@ -412,7 +401,7 @@ fn instances(arguments: Arguments<'_>) -> R<Owned> {
         let found = counter.read_volatile().min(most) as usize;
         std::slice::from_raw_parts(array, found * 8)
     };
-    Owned::take(types::new_slice(Slice::Address, found))
+    types::new_slice(Slice::Address, found)
 }
 
 /// `(device)`. Returns all supported performance states.
@@ -422,7 +411,7 @@ fn performance_states(arguments: Arguments<'_>) -> R<Owned> {
     let mut states = Bytes([0u8; STATES * 4]);
     let at = states.at();
     raising::by_words(arguments.f, &[device, at, (STATES * 4) as u64])?;
-    Owned::take(types::new_array(Slice::U32, &states.0))
+    types::new_array(Slice::U32, &states.0)
 }
 
 /// `(set, index)`. Returns the context data of an event.
@@ -456,7 +445,7 @@ fn system_event_set_wait(arguments: Arguments<'_>) -> R<Owned> {
     let timeout = number(arguments, 1)?;
     let most = number(arguments, 2)?;
     let room = address(most);
-    let (events, at) = fresh(class::SystemEventData_v1, room)?;
+    let (events, at) = types::new_pod(class::SystemEventData_v1, room)?;
     // `nvmlSystemEventSetWaitRequest_v1_t`
     let mut request = Bytes([0u8; 32]);
     put(&mut request.0, 0, 0x0100_0020);
@@ -470,7 +459,7 @@ fn system_event_set_wait(arguments: Arguments<'_>) -> R<Owned> {
     if found == room {
         return Ok(events);
     }
-    let (fewer, to) = fresh(class::SystemEventData_v1, found)?;
+    let (fewer, to) = types::new_pod(class::SystemEventData_v1, found)?;
     let bytes = found * types::class_size(class::SystemEventData_v1);
     // SAFETY: both objects hold at least `found` structs. They do not overlap.
     unsafe { std::ptr::copy_nonoverlapping(at, to, bytes) };

@@ -13,7 +13,7 @@ use crate::bindings::errors;
 use crate::bindings::errors::ExceptionKind;
 use crate::bindings::symbols;
 use crate::cpython;
-use crate::cpython::{Owned, R, Raised};
+use crate::cpython::{Owned, R};
 use crate::generated::ids::class::runtime as class;
 use crate::types;
 use crate::types::ClassId;
@@ -34,10 +34,7 @@ pub fn by_hand(arguments: Arguments<'_>) -> Option<R<Owned>> {
 
 /// Makes an object of a class whose C type is `T`, with this value.
 fn object<T: Copy>(id: ClassId, value: T) -> R<Owned> {
-    let Some((object, at)) = types::new_struct(id) else {
-        return Err(Raised);
-    };
-    let object = Owned::take(object)?;
+    let (object, at) = types::new_struct(id)?;
     if types::class_size(id) != size_of::<T>() {
         return Err(errors::raise(
             ExceptionKind::System,

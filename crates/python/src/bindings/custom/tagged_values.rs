@@ -126,7 +126,7 @@ pub fn attribute_out(selector: EnumId, which: u64, at: u64, site: Site) -> R<Own
         Value::Bool => cpython::from_bool(word & 0xFF != 0),
         Value::Int(kind) => int_from(word, kind),
         Value::Pointer => cpython::from_u64(word),
-        Value::Handle(id) | Value::Struct(id) => Owned::take(types::new_handle(id, word)),
+        Value::Handle(id) | Value::Struct(id) => types::new_handle(id, word),
     }
 }
 
@@ -164,13 +164,9 @@ pub fn attribute_in(
 ///
 /// `MemoryError`.
 pub fn copy_struct(id: ClassId, from: *const u8, size: usize) -> R<Owned> {
-    let Some((object, to)) = types::new_struct(id) else {
-        return Err(Raised);
-    };
-    let object = Owned::take(object)?;
+    let (object, to) = types::new_struct(id)?;
     // SAFETY: the object has the class's size, and the caller guarantees `size` bytes at `from`; the smaller is copied.
     unsafe { std::ptr::copy_nonoverlapping(from, to, size.min(types::class_size(id))) };
-    types::sync_out(object.ptr());
     Ok(object)
 }
 
@@ -195,8 +191,8 @@ pub fn list_from(from: *const u8, len: usize, of: Element) -> R<Owned> {
             Element::Int(kind) => int_from(word, kind),
             Element::F32 => cpython::from_f64(f32::from_bits(word as u32).into()),
             Element::F64 => cpython::from_f64(f64::from_bits(word)),
-            Element::Enum(id) => Owned::take(types::enum_member(id, i64::from(word as u32 as i32))),
-            Element::Handle(id, kind) => Owned::take(types::new_handle(id, low_bytes(word, kind))),
+            Element::Enum(id) => types::enum_member(id, i64::from(word as u32 as i32)),
+            Element::Handle(id, kind) => types::new_handle(id, low_bytes(word, kind)),
             Element::Struct(id, size) => copy_struct(id, at, size as usize),
             Element::VoidPtr => cpython::from_u64(word),
             // SAFETY: by the function's contract, C stored null or the address of a string.
@@ -312,7 +308,7 @@ pub fn options(
                 // One C struct under two names.
                 let theirs = class::CUlibraryHostUniversalFunctionAndDataTable;
                 let ours = runtime_class::cudalibraryHostUniversalFunctionAndDataTable;
-                let id = match types::struct_ptr(value.ptr(), theirs) {
+                let id = match types::struct_ptr(value, theirs) {
                     None if selector == runtime_enums::cudaLibraryOption => ours,
                     _ => theirs,
                 };

@@ -150,7 +150,7 @@ impl Packer {
         if obj.is_tuple() || obj.is_list() {
             return self.pack_pair(obj, site, keep);
         }
-        if obj.is_int() || types::handle_value(obj.ptr()).is_some() {
+        if obj.is_int() || types::handle_value(obj).is_some() {
             return convert::handle(obj, Int::U64, site);
         }
         // A NumPy scalar is treated as an array of one address, as in NVIDIA's package.
@@ -319,7 +319,7 @@ fn own_address(
         keep.buffers.push(view);
         std::ptr::with_exposed_provenance_mut(call_address(address))
     } else if value.is_int() {
-        if value.is_exact_int() || !types::is_enum_member(value.ptr()) {
+        if value.is_exact_int() || !types::is_enum_member(value) {
             return Err(no_address(value, index, site));
         }
         let word = convert::enumerator(value, site)?;

@@ -59,12 +59,10 @@ pub fn fits_either(number: i64, bytes: usize) -> bool {
 ///
 /// Errors of the members' conversions.
 pub fn structure(value: Obj<'_>) -> R<Option<*mut u8>> {
-    let Some(address) = types::any_struct_ptr(value.ptr()) else {
+    let Some(address) = types::any_struct_ptr(value) else {
         return Ok(None);
     };
-    if !types::prepare_struct(value.ptr()) {
-        return Err(Raised);
-    }
+    types::prepare_struct(value)?;
     Ok(Some(address))
 }
 

@@ -227,8 +227,8 @@ impl Call {
         for (index, result) in arguments.f.results.iter().enumerate() {
             self.frame.outs[index] = match result.kind {
                 Out::Pod(id) => {
-                    let (object, address) = types::new_pod(id, 1).ok_or(Raised)?;
-                    self.frame.objects.push((index, Owned::take(object)?));
+                    let (object, address) = types::new_pod(id, 1)?;
+                    self.frame.objects.push((index, object));
                     address.addr() as u64
                 }
                 Out::Str(len) | Out::Slice(_, len) | Out::Pods(_, len)
@@ -284,9 +284,9 @@ impl Call {
                 self.frame.keep.array(bytes)?.addr() as u64
             }
             Out::Pods(id, _) => {
-                let (object, address) = types::new_pod(id, len).ok_or(Raised)?;
+                let (object, address) = types::new_pod(id, len)?;
                 self.frame.objects.retain(|(at, _)| *at != index);
-                self.frame.objects.push((index, Owned::take(object)?));
+                self.frame.objects.push((index, object));
                 if len == 0 { 0 } else { address.addr() as u64 }
             }
             _ => 0,
@@ -327,9 +327,7 @@ impl Call {
                 Word::Count => *word = (&raw mut self.count).addr() as u64,
                 Word::Request(request) => *word = self.requests[request as usize],
                 Word::Elements(arg) => {
-                    let count = arguments
-                        .get(arg as usize)
-                        .map(|obj| types::pod_count(obj.ptr()));
+                    let count = arguments.get(arg as usize).map(|obj| types::pod_count(obj));
                     *word = count.unwrap_or(0) as u64;
                 }
                 Word::Result(result) if without.contains(&result) => *word = 0,
@@ -530,7 +528,7 @@ impl Call {
             }
             let mut grew = false;
             for (_, object) in &self.frame.objects {
-                grew |= types::provide_arrays(object.ptr()).ok_or(Raised)?;
+                grew |= types::provide_arrays(object.obj())?;
             }
             if !grew {
                 if turn == 0 {
@@ -701,7 +699,7 @@ impl Call {
                     // SAFETY: `array` allocated this many elements there, and the frame keeps them alive.
                     unsafe { std::slice::from_raw_parts(from, bytes) }
                 };
-                Owned::take(types::new_slice(of, bytes))
+                types::new_slice(of, bytes)
             }
             Out::Pod(_) | Out::Pods(..) => self.frame.object(index),
             _ => self.frame.result(arguments, index),
@@ -722,11 +720,9 @@ fn pod(
 ) -> R<u64> {
     let site = arguments.site(index);
     if rule != PodRule::Plain
-        && let Some(address) = types::pod_ptr(obj.ptr(), Some(id))
+        && let Some(address) = types::pod_ptr(obj, Some(id))
     {
-        if !types::prepare_struct(obj.ptr()) {
-            return Err(Raised);
-        }
+        types::prepare_struct(obj)?;
         return Ok(address.addr() as u64);
     }
     let class = types::class_name(id);

@@ -207,8 +207,8 @@ fn other(
         std::ptr::eq(value.ptr(), unsafe { ffi::Py_True() }).into()
     } else if value.is_int() {
         integer(value, place)?
-    } else if let Some(number) = types::handle_value(value.ptr()) {
-        place.check(types::handle_size(value.ptr()), value)?;
+    } else if let Some(number) = types::handle_value(value) {
+        place.check(types::handle_size(value), value)?;
         number
     } else if let Some(address) = structure(value, place)? {
         // SAFETY: the place is that of a parameter; the arguments keep the structure alive.
@@ -259,7 +259,7 @@ fn set_bytes(parameters: &mut Parameters<'_>, place: Place<'_>, bytes: &[u8]) ->
 
 /// Address of a structure of `cuda.bindings`; `None` for other objects.
 fn structure(value: Obj<'_>, place: Place<'_>) -> R<Option<*mut u8>> {
-    let size = types::any_struct_size(value.ptr());
+    let size = types::any_struct_size(value);
     if size != 0 {
         place.check(size, value)?;
     }

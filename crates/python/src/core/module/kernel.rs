@@ -15,6 +15,7 @@ use crate::core::errors::OrRaise;
 use crate::core::module::kernel_attributes::PyKernelAttributes;
 use crate::core::module::object_code::PyObjectCode;
 use crate::core::module::occupancy::PyKernelOccupancy;
+use crate::cpython::Obj;
 use crate::generated::ids::class::driver as class;
 use crate::types;
 
@@ -70,7 +71,7 @@ impl PyKernel {
 
 /// Converts a `CUkernel` or an int to an address.
 fn address(given: &Bound<'_, PyAny>) -> PyResult<usize> {
-    if let Some(address) = types::own_handle(given.as_ptr(), class::CUkernel) {
+    if let Some(address) = types::own_handle(Obj::of(given), class::CUkernel) {
         return Ok(address as usize);
     }
     let Ok(number) = given.cast::<PyInt>() else {

@@ -13,6 +13,7 @@ use crate::core::device;
 use crate::core::errors::{OrRaise, to_python};
 use crate::core::launch::config::PyLaunchConfig;
 use crate::core::stream;
+use crate::cpython::Obj;
 use crate::generated::ids::class::driver as class;
 use crate::types;
 
@@ -157,7 +158,7 @@ impl PyKernelOccupancy {
             self.query(py, |kernel, device| {
                 kernel.max_potential_block_size(device, DynamicSharedMemory::Bytes(shared), limit)
             })?
-        } else if let Some(address) = types::own_handle(needed.as_ptr(), class::CUoccupancyB2DSize)
+        } else if let Some(address) = types::own_handle(Obj::of(needed), class::CUoccupancyB2DSize)
         {
             // SAFETY: the class holds the address of a C function of this type, or null, which is None.
             let function = unsafe {

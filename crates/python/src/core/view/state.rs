@@ -21,6 +21,7 @@ use crate::core::stream::PyStream;
 use crate::core::view::dtype;
 use crate::core::view::dtype::Dtype;
 use crate::core::view::layout::{PyLayout, tuple};
+use crate::cpython::Obj;
 use crate::cpython::trashcan;
 
 /// State of a view.
@@ -109,7 +110,7 @@ impl Consumer {
             return Ok(Consumer::Stream(
                 stream.get().get(given.py())?.handle().addr(),
             ));
-        } else if let Some(handle) = crate::types::handle_value(given.as_ptr()) {
+        } else if let Some(handle) = crate::types::handle_value(Obj::of(given)) {
             i64::try_from(handle).ok()
         } else {
             return Err(PyTypeError::new_err(format!(

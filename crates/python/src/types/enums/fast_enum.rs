@@ -11,10 +11,8 @@ use std::sync::atomic::{AtomicPtr, Ordering};
 use pyo3::ffi;
 
 use crate::cpython;
-use crate::types::enums::{Owned, owned, set_text, string};
-use crate::types::errors::{
-    ExceptionKind, guard_or, name_of_type, raise, to_string, type_name, utf8,
-};
+use crate::cpython::errors::{ExceptionKind, guard, guard_or, guard_status, raise};
+use crate::cpython::{Obj, Owned, R, Raised, short_name, tuple};
 use crate::types::object::slot;
 
 /// `__module__` of the enum base, for pickles and `repr`.
@@ -22,60 +20,43 @@ const MODULE: &str = "cuda.bindings._internal._fast_enum";
 
 static META: AtomicPtr<ffi::PyObject> = AtomicPtr::new(null_mut());
 static BASE: AtomicPtr<ffi::PyObject> = AtomicPtr::new(null_mut());
-
-/// Interned attribute name, cached in `place`; borrowed. Null with an exception.
-unsafe fn interned(place: &AtomicPtr<ffi::PyObject>, text: &CStr) -> *mut ffi::PyObject {
-    let known = place.load(Ordering::Acquire);
-    if !known.is_null() {
-        return known;
-    }
-    // SAFETY: the caller holds the GIL; a `CStr` is NUL-terminated.
-    match unsafe { owned(ffi::PyUnicode_InternFromString(text.as_ptr())) } {
-        Some(made) => settle(place, made),
-        None => null_mut(),
-    }
-}
-
 static SINGLETONS: AtomicPtr<ffi::PyObject> = AtomicPtr::new(null_mut());
 static NAME: AtomicPtr<ffi::PyObject> = AtomicPtr::new(null_mut());
 
-/// Creates an enum: `FastEnumMetaclass(name, (base,), space)`. None with an exception.
-///
-/// # Safety
-/// References are live; the GIL is held.
-pub unsafe fn call_meta(name: &str, base: *mut ffi::PyObject, space: &Owned) -> Option<Owned> {
-    // SAFETY: the caller guarantees live references and holds the GIL; PyTuple_SetItem takes ownership of each item.
-    unsafe {
-        let meta = metaclass()?;
-        let args = owned(ffi::PyTuple_New(3))?;
-        let bases = owned(ffi::PyTuple_New(1))?;
-        let name = string(name)?;
-        ffi::Py_INCREF(base);
-        ffi::PyTuple_SetItem(bases.0, 0, base);
-        ffi::Py_INCREF(space.0);
-        ffi::PyTuple_SetItem(args.0, 2, space.0);
-        ffi::PyTuple_SetItem(args.0, 1, bases.0);
-        std::mem::forget(bases);
-        ffi::PyTuple_SetItem(args.0, 0, name.0);
-        std::mem::forget(name);
-        owned(ffi::PyObject_Call(meta, args.0, null_mut()))
-    }
+/// The object published in `place`, created by `make` on first use.
+fn cached(
+    place: &'static AtomicPtr<ffi::PyObject>,
+    make: impl FnOnce() -> R<Owned>,
+) -> R<Obj<'static>> {
+    // SAFETY: `place` never releases its reference.
+    cpython::once(place, make).map(|known| unsafe { Obj::new(known) })
 }
 
-fn settle(place: &AtomicPtr<ffi::PyObject>, made: Owned) -> *mut ffi::PyObject {
-    // Transfers the reference without changing the count.
-    cpython::Owned::take(made.into_ptr()).map_or(null_mut(), |made| cpython::publish(place, made))
+/// An interned attribute name.
+fn interned(text: &CStr) -> R<Owned> {
+    // SAFETY: a `CStr` is NUL-terminated.
+    Owned::take(unsafe { ffi::PyUnicode_InternFromString(text.as_ptr()) })
 }
 
-/// `FastEnumMetaclass`, borrowed; None with an exception.
+/// Creates an enum: `FastEnumMetaclass(name, (base,), space)`.
 ///
-/// # Safety
-/// The GIL is held.
-pub unsafe fn metaclass() -> Option<*mut ffi::PyObject> {
-    let known = META.load(Ordering::Acquire);
-    if !known.is_null() {
-        return Some(known);
-    }
+/// # Errors
+/// Exceptions of the metaclass.
+pub fn call_meta(name: &str, base: Obj<'_>, space: Owned) -> R<Owned> {
+    let args = tuple([cpython::from_str(name)?, tuple([base.owned()])?, space])?;
+    // SAFETY: both are live.
+    Owned::take(unsafe { ffi::PyObject_Call(metaclass()?.ptr(), args.ptr(), null_mut()) })
+}
+
+/// `FastEnumMetaclass`.
+///
+/// # Errors
+/// Exceptions of CPython.
+pub fn metaclass() -> R<Obj<'static>> {
+    cached(&META, make_metaclass)
+}
+
+fn make_metaclass() -> R<Owned> {
     let mut slots = [
         slot(ffi::Py_tp_init, meta_init as *mut c_void),
         slot(ffi::Py_tp_call, meta_call as *mut c_void),
@@ -100,15 +81,11 @@ pub unsafe fn metaclass() -> Option<*mut ffi::PyObject> {
         flags: (ffi::Py_TPFLAGS_DEFAULT | ffi::Py_TPFLAGS_BASETYPE) as u32,
         slots: slots.as_mut_ptr(),
     };
-    // SAFETY: the spec describes a subclass of `type` with inherited size and ends with a null slot; the caller holds the
-    // GIL.
+    // SAFETY: the spec describes a subclass of `type` with inherited size and ends with a null slot.
     unsafe {
-        let bases = owned(ffi::PyTuple_New(1))?;
-        let ty = (&raw mut ffi::PyType_Type).cast::<ffi::PyObject>();
-        ffi::Py_INCREF(ty);
-        ffi::PyTuple_SetItem(bases.0, 0, ty);
-        let made = owned(ffi::PyType_FromSpecWithBases(&mut spec, bases.0))?;
-        Some(settle(&META, made))
+        let ty = Obj::new((&raw mut ffi::PyType_Type).cast());
+        let bases = tuple([ty.owned()])?;
+        Owned::take(ffi::PyType_FromSpecWithBases(&raw mut spec, bases.ptr()))
     }
 }
 
@@ -179,94 +156,86 @@ static PROPERTIES: Defs<[ffi::PyGetSetDef; 2]> = Defs([
     },
 ]);
 
-/// `FastEnum`, borrowed; None with an exception.
+/// `FastEnum`.
 ///
-/// # Safety
-/// The GIL is held.
-pub unsafe fn base() -> Option<*mut ffi::PyObject> {
-    let known = BASE.load(Ordering::Acquire);
-    if !known.is_null() {
-        return Some(known);
+/// # Errors
+/// Exceptions of CPython.
+pub fn base() -> R<Obj<'static>> {
+    cached(&BASE, make_base)
+}
+
+fn make_base() -> R<Owned> {
+    let space = cpython::dict()?;
+    let doc = "Base of the enums: members are ints, iteration gives each value once, calling finds a member by value.";
+    for (key, text) in [(c"__module__", MODULE), (c"__doc__", doc)] {
+        cpython::set_entry(space.obj(), key, cpython::from_str(text)?.obj())?;
     }
-    // SAFETY: the caller holds the GIL; guards own the references, and the definitions are static.
+    // SAFETY: the definitions are static; `class` is a live type.
     unsafe {
-        let space = owned(ffi::PyDict_New())?;
-        set_text(&space, c"__module__", MODULE)?;
-        set_text(
-            &space,
-            c"__doc__",
-            "Base of the enums: members are ints, iteration gives each value once, calling finds a member by value.",
-        )?;
-        let new = owned(ffi::PyCFunction_NewEx(
-            (&raw const NEW.0).cast_mut(),
-            null_mut(),
-            null_mut(),
-        ))?;
-        if ffi::PyDict_SetItemString(space.0, c"__new__".as_ptr(), new.0) != 0 {
-            return None;
-        }
-        let int = (&raw mut ffi::PyLong_Type).cast::<ffi::PyObject>();
-        let class = call_meta("FastEnum", int, &space)?;
+        let new = (&raw const NEW.0).cast_mut();
+        let new = Owned::take(ffi::PyCFunction_NewEx(new, null_mut(), null_mut()))?;
+        cpython::set_entry(space.obj(), c"__new__", new.obj())?;
+        let int = Obj::new((&raw mut ffi::PyLong_Type).cast());
+        let class = call_meta("FastEnum", int, space)?;
         for def in &METHODS.0 {
-            let made = owned(ffi::PyDescr_NewMethod(
-                class.0.cast(),
-                std::ptr::from_ref(def).cast_mut(),
-            ))?;
-            set_on_type(class.0, def.ml_name, made.0)?;
+            let def = std::ptr::from_ref(def).cast_mut();
+            let made = Owned::take(ffi::PyDescr_NewMethod(class.ptr().cast(), def))?;
+            set_on_type(class.obj(), CStr::from_ptr((*def).ml_name), &made)?;
         }
         for def in &PROPERTIES.0 {
-            let made = owned(ffi::PyDescr_NewGetSet(
-                class.0.cast(),
-                std::ptr::from_ref(def).cast_mut(),
-            ))?;
-            set_on_type(class.0, def.name, made.0)?;
+            let def = std::ptr::from_ref(def).cast_mut();
+            let made = Owned::take(ffi::PyDescr_NewGetSet(class.ptr().cast(), def))?;
+            set_on_type(class.obj(), CStr::from_ptr((*def).name), &made)?;
         }
-        Some(settle(&BASE, class))
+        Ok(class)
     }
 }
 
-unsafe fn set_on_type(
-    class: *mut ffi::PyObject,
-    name: *const std::ffi::c_char,
-    value: *mut ffi::PyObject,
-) -> Option<()> {
-    // SAFETY: callers pass live references and a static, NUL-terminated name, and hold the GIL.
-    unsafe {
-        let key = owned(ffi::PyUnicode_InternFromString(name))?;
-        type_setattr(class, key.0, value)
-    }
+fn set_on_type(class: Obj<'_>, name: &CStr, value: &Owned) -> R<()> {
+    type_setattr(class, interned(name)?.obj(), value.ptr())
 }
 
-/// `type.__setattr__`
-unsafe fn type_setattr(
-    class: *mut ffi::PyObject,
-    name: *mut ffi::PyObject,
-    value: *mut ffi::PyObject,
-) -> Option<()> {
-    // SAFETY: `type` fills this slot with a `setattrofunc`; callers pass live references and hold the GIL.
+/// `type.__setattr__`; a null value deletes.
+fn type_setattr(class: Obj<'_>, name: Obj<'_>, value: *mut ffi::PyObject) -> R<()> {
+    // SAFETY: `type` fills this slot with a `setattrofunc`; callers pass a live type, a live name, and a live value or
+    // null.
     unsafe {
         let slot = ffi::PyType_GetSlot(&raw mut ffi::PyType_Type, ffi::Py_tp_setattro);
         let set: ffi::setattrofunc = std::mem::transmute(slot);
-        (set(class, name, value) == 0).then_some(())
+        match set(class.ptr(), name.ptr(), value) {
+            0 => Ok(()),
+            _ => Err(Raised),
+        }
     }
 }
 
 // ---- the metaclass
 
-unsafe fn singletons(class: *mut ffi::PyObject) -> Option<Owned> {
-    // SAFETY: callers pass a live class and hold the GIL.
+/// The members of an enum class by value.
+fn singletons(class: Obj<'_>) -> R<Owned> {
+    let key = cached(&SINGLETONS, || interned(c"__singletons__"))?;
+    // SAFETY: both are live.
     unsafe {
-        let key = interned(&SINGLETONS, c"__singletons__");
-        if key.is_null() {
-            return None;
+        let dict = Owned::take(ffi::PyObject_GetAttr(class.ptr(), key.ptr()))?;
+        if ffi::PyDict_Check(dict.ptr()) == 0 {
+            return Err(raise(ExceptionKind::Type, "__singletons__ must be a dict"));
         }
-        let dict = owned(ffi::PyObject_GetAttr(class, key))?;
-        if ffi::PyDict_Check(dict.0) == 0 {
-            raise(ExceptionKind::Type, "__singletons__ must be a dict");
-            return None;
-        }
-        Some(dict)
+        Ok(dict)
     }
+}
+
+/// An entry of a dict.
+fn entry(dict: &Owned, key: Obj<'_>) -> R<Option<Owned>> {
+    // SAFETY: callers pass a dict; both are live.
+    let found = unsafe { ffi::PyDict_GetItemWithError(dict.ptr(), key.ptr()) };
+    if !found.is_null() {
+        // SAFETY: the dict owns the entry.
+        return Ok(Some(unsafe { Obj::new(found) }.owned()));
+    }
+    if cpython::raised() {
+        return Err(Raised);
+    }
+    Ok(None)
 }
 
 unsafe extern "C" fn meta_init(
@@ -274,142 +243,116 @@ unsafe extern "C" fn meta_init(
     args: *mut ffi::PyObject,
     _kwargs: *mut ffi::PyObject,
 ) -> c_int {
-    guard_or(-1, || {
+    guard_status(|| {
         // SAFETY: the interpreter calls this slot with a new class and the arguments of `type`.
         unsafe {
             if ffi::PyTuple_Size(args) != 3 {
-                raise(
+                return Err(raise(
                     ExceptionKind::Type,
                     "FastEnumMetaclass takes a name, bases and a namespace",
-                );
-                return -1;
+                ));
             }
-            match collect(class, ffi::PyTuple_GetItem(args, 2)) {
-                Some(()) => 0,
-                None => -1,
-            }
+            collect(Obj::new(class), Obj::new(ffi::PyTuple_GetItem(args, 2)))
         }
     })
 }
 
-unsafe fn collect(class: *mut ffi::PyObject, space: *mut ffi::PyObject) -> Option<()> {
-    // SAFETY: callers pass live objects and hold the GIL; the items are borrowed from the list while it lives.
-    unsafe {
-        let members = owned(ffi::PyDict_New())?;
-        let singles = owned(ffi::PyDict_New())?;
-        let items = owned(ffi::PyMapping_Items(space))?;
-        for i in 0..ffi::PyList_Size(items.0) {
-            let pair = ffi::PyList_GetItem(items.0, i);
-            let name = ffi::PyTuple_GetItem(pair, 0);
-            let mut value = ffi::PyTuple_GetItem(pair, 1);
-            let text = utf8(name)?;
-            if text.starts_with("__") && text.ends_with("__") {
-                continue;
-            }
-            let mut doc = null_mut();
-            if ffi::PyTuple_Check(value) != 0
-                && ffi::PyTuple_Size(value) > 0
-                && ffi::PyLong_Check(ffi::PyTuple_GetItem(value, 0)) != 0
-            {
-                if ffi::PyTuple_Size(value) != 2 {
-                    raise(
-                        ExceptionKind::Value,
-                        &format!("{text}: a member is a value or a (value, doc) pair"),
-                    );
-                    return None;
-                }
-                doc = ffi::PyTuple_GetItem(value, 1);
-                value = ffi::PyTuple_GetItem(value, 0);
-            }
-            if ffi::PyLong_Check(value) == 0 {
-                continue;
-            }
-            let known = ffi::PyDict_GetItemWithError(singles.0, value);
-            let member = if !known.is_null() {
-                ffi::Py_INCREF(known);
-                Owned(known)
-            } else if !ffi::PyErr_Occurred().is_null() {
-                return None;
-            } else {
-                let fresh = new_member(class, value, name, doc)?;
-                let key = owned(ffi::PyNumber_Long(value))?;
-                if ffi::PyDict_SetItem(singles.0, key.0, fresh.0) != 0 {
-                    return None;
-                }
-                fresh
-            };
-            type_setattr(class, name, member.0)?;
-            if ffi::PyDict_SetItem(members.0, name, member.0) != 0 {
-                return None;
-            }
+fn collect(class: Obj<'_>, space: Obj<'_>) -> R<()> {
+    let members = cpython::dict()?;
+    let singles = cpython::dict()?;
+    // SAFETY: an `Obj` is live.
+    let items = Owned::take(unsafe { ffi::PyMapping_Items(space.ptr()) })?;
+    let items = items.obj().snapshot()?;
+    for i in 0..items.len() {
+        let pair = items.get(i).snapshot()?;
+        let (name, value) = (pair.get(0), pair.get(1));
+        let text = name.utf8()?;
+        if text.starts_with("__") && text.ends_with("__") {
+            continue;
         }
-        let view = owned(ffi::PyDictProxy_New(members.0))?;
-        set_on_type(class, c"__singletons__".as_ptr(), singles.0)?;
-        set_on_type(class, c"__members__".as_ptr(), view.0)
+        let parts = match value.is_tuple() {
+            true => Some(value.snapshot()?),
+            false => None,
+        };
+        let (value, doc) = match parts.as_ref().filter(|p| p.len() > 0 && p.get(0).is_int()) {
+            Some(parts) if parts.len() == 2 => (parts.get(0), Some(parts.get(1))),
+            Some(_) => {
+                let message = format!("{text}: a member is a value or a (value, doc) pair");
+                return Err(raise(ExceptionKind::Value, &message));
+            }
+            None => (value, None),
+        };
+        if !value.is_int() {
+            continue;
+        }
+        let member = match entry(&singles, value)? {
+            Some(known) => known,
+            None => {
+                let member = new_member(class, value, name, doc)?;
+                // SAFETY: all are live.
+                unsafe {
+                    let key = Owned::take(ffi::PyNumber_Long(value.ptr()))?;
+                    if ffi::PyDict_SetItem(singles.ptr(), key.ptr(), member.ptr()) != 0 {
+                        return Err(Raised);
+                    }
+                }
+                member
+            }
+        };
+        type_setattr(class, name, member.ptr())?;
+        // SAFETY: all are live.
+        if unsafe { ffi::PyDict_SetItem(members.ptr(), name.ptr(), member.ptr()) } != 0 {
+            return Err(Raised);
+        }
     }
+    // SAFETY: the dict is live.
+    let view = Owned::take(unsafe { ffi::PyDictProxy_New(members.ptr()) })?;
+    set_on_type(class, c"__singletons__", &singles)?;
+    set_on_type(class, c"__members__", &view)
 }
 
-unsafe fn new_member(
-    class: *mut ffi::PyObject,
-    value: *mut ffi::PyObject,
-    name: *mut ffi::PyObject,
-    doc: *mut ffi::PyObject,
-) -> Option<Owned> {
-    // SAFETY: `int` fills tp_new with a `newfunc`, and the class derives from `int`; callers hold the GIL.
+fn new_member(class: Obj<'_>, value: Obj<'_>, name: Obj<'_>, doc: Option<Obj<'_>>) -> R<Owned> {
+    let args = tuple([value.owned()])?;
+    // SAFETY: `int` fills tp_new with a `newfunc`, and the class derives from `int`; all objects are live.
     unsafe {
-        let args = owned(ffi::PyTuple_New(1))?;
-        ffi::Py_INCREF(value);
-        ffi::PyTuple_SetItem(args.0, 0, value);
         let slot = ffi::PyType_GetSlot(&raw mut ffi::PyLong_Type, ffi::Py_tp_new);
         let new: ffi::newfunc = std::mem::transmute(slot);
-        let member = owned(new(class.cast(), args.0, null_mut()))?;
-        let key = owned(ffi::PyUnicode_InternFromString(c"_name".as_ptr()))?;
-        if ffi::PyObject_GenericSetAttr(member.0, key.0, name) != 0 {
-            return None;
-        }
-        if !doc.is_null() {
-            let key = owned(ffi::PyUnicode_InternFromString(c"__doc__".as_ptr()))?;
-            if ffi::PyObject_GenericSetAttr(member.0, key.0, doc) != 0 {
-                return None;
+        let member = Owned::take(new(class.ptr().cast(), args.ptr(), null_mut()))?;
+        for (key, value) in [(c"_name", Some(name)), (c"__doc__", doc)] {
+            let Some(value) = value else { continue };
+            let key = interned(key)?;
+            if ffi::PyObject_GenericSetAttr(member.ptr(), key.ptr(), value.ptr()) != 0 {
+                return Err(Raised);
             }
         }
-        Some(member)
+        Ok(member)
     }
 }
 
-unsafe fn find(class: *mut ffi::PyObject, value: *mut ffi::PyObject) -> *mut ffi::PyObject {
-    // SAFETY: callers pass live references and hold the GIL.
-    unsafe {
-        let Some(dict) = singletons(class) else {
-            return null_mut();
-        };
-        let member = ffi::PyDict_GetItemWithError(dict.0, value);
-        if !member.is_null() {
-            ffi::Py_INCREF(member);
-            return member;
-        }
-        if ffi::PyErr_Occurred().is_null() {
-            raise(
-                ExceptionKind::Value,
-                &format!(
-                    "{} is not a valid {}",
-                    to_string(value),
-                    name_of_type(class.cast())
-                ),
-            );
-        }
-        null_mut()
-    }
+/// The name of an enum class.
+fn name_of(class: Obj<'_>) -> String {
+    // SAFETY: callers pass a live type.
+    unsafe { short_name(class.ptr().cast()) }
 }
 
-/// The only argument `value`, after `skip` positional arguments; borrowed. Null with a `TypeError`.
-unsafe fn the_value(
-    class: *mut ffi::PyObject,
+fn find(class: Obj<'_>, value: Obj<'_>) -> R<Owned> {
+    entry(&singletons(class)?, value)?.ok_or_else(|| {
+        let message = format!("{} is not a valid {}", value.display(), name_of(class));
+        raise(ExceptionKind::Value, &message)
+    })
+}
+
+/// The only argument `value`, after `skip` positional arguments.
+///
+/// # Safety
+/// `args` is a tuple with at least `skip` items, `kwargs` null or a dict; they live for `'a`.
+unsafe fn the_value<'a>(
+    class: Obj<'_>,
     args: *mut ffi::PyObject,
     kwargs: *mut ffi::PyObject,
     skip: isize,
-) -> *mut ffi::PyObject {
-    // SAFETY: callers pass the interpreter's arguments: `args` is a tuple, `kwargs` null or a dict.
+) -> R<Obj<'a>> {
+    // SAFETY: as promised by the caller.
     unsafe {
         let given = ffi::PyTuple_Size(args) - skip;
         let named = if kwargs.is_null() {
@@ -418,23 +361,17 @@ unsafe fn the_value(
             ffi::PyDict_Size(kwargs)
         };
         if given == 1 && named == 0 {
-            return ffi::PyTuple_GetItem(args, skip);
+            return Ok(Obj::new(ffi::PyTuple_GetItem(args, skip)));
         }
         if given == 0 && named == 1 {
             let value = ffi::PyDict_GetItemString(kwargs, c"value".as_ptr());
             if !value.is_null() {
-                return value;
+                return Ok(Obj::new(value));
             }
         }
-        raise(
-            ExceptionKind::Type,
-            &format!(
-                "{}() takes exactly one argument, value",
-                name_of_type(class.cast())
-            ),
-        );
-        null_mut()
     }
+    let message = format!("{}() takes exactly one argument, value", name_of(class));
+    Err(raise(ExceptionKind::Type, &message))
 }
 
 unsafe extern "C" fn meta_call(
@@ -442,59 +379,48 @@ unsafe extern "C" fn meta_call(
     args: *mut ffi::PyObject,
     kwargs: *mut ffi::PyObject,
 ) -> *mut ffi::PyObject {
-    guard_or(null_mut(), || {
-        // SAFETY: the interpreter calls this slot with an enum class.
+    guard(|| {
+        // SAFETY: the interpreter calls this slot with an enum class, a tuple, and null or a dict.
         unsafe {
-            let value = the_value(class, args, kwargs, 0);
-            if value.is_null() {
-                return value;
-            }
-            find(class, value)
+            let class = Obj::new(class);
+            find(class, the_value(class, args, kwargs, 0)?)
         }
     })
 }
 
 unsafe extern "C" fn meta_repr(class: *mut ffi::PyObject) -> *mut ffi::PyObject {
-    guard_or(null_mut(), || {
+    guard(|| {
         // SAFETY: the interpreter calls this slot with an enum class.
-        unsafe {
-            let text = format!("<enum '{}'>", name_of_type(class.cast()));
-            ffi::PyUnicode_FromStringAndSize(text.as_ptr().cast(), text.len() as isize)
-        }
+        let name = name_of(unsafe { Obj::new(class) });
+        cpython::from_str(&format!("<enum '{name}'>"))
     })
 }
 
 unsafe extern "C" fn meta_iter(class: *mut ffi::PyObject) -> *mut ffi::PyObject {
-    // SAFETY: the interpreter calls this slot with an enum class.
-    unsafe {
-        let Some(dict) = singletons(class) else {
-            return null_mut();
-        };
-        match owned(ffi::PyDict_Values(dict.0)) {
-            Some(values) => ffi::PyObject_GetIter(values.0),
-            None => null_mut(),
+    guard(|| {
+        // SAFETY: the interpreter calls this slot with an enum class.
+        unsafe {
+            let dict = singletons(Obj::new(class))?;
+            let values = Owned::take(ffi::PyDict_Values(dict.ptr()))?;
+            Owned::take(ffi::PyObject_GetIter(values.ptr()))
         }
-    }
+    })
 }
 
 unsafe extern "C" fn meta_len(class: *mut ffi::PyObject) -> isize {
-    // SAFETY: the interpreter calls this slot with an enum class.
-    unsafe {
-        match singletons(class) {
-            Some(dict) => ffi::PyDict_Size(dict.0),
-            None => -1,
-        }
-    }
+    guard_or(-1, || {
+        // SAFETY: the interpreter calls this slot with an enum class.
+        unsafe { singletons(Obj::new(class)).map_or(-1, |dict| ffi::PyDict_Size(dict.ptr())) }
+    })
 }
 
 unsafe extern "C" fn meta_contains(class: *mut ffi::PyObject, item: *mut ffi::PyObject) -> c_int {
-    // SAFETY: the interpreter calls this slot with an enum class.
-    unsafe {
-        match singletons(class) {
-            Some(dict) => ffi::PyDict_Contains(dict.0, item),
-            None => -1,
+    guard_or(-1, || {
+        // SAFETY: the interpreter calls this slot with an enum class and a live object.
+        unsafe {
+            singletons(Obj::new(class)).map_or(-1, |dict| ffi::PyDict_Contains(dict.ptr(), item))
         }
-    }
+    })
 }
 
 unsafe extern "C" fn meta_setattro(
@@ -502,34 +428,28 @@ unsafe extern "C" fn meta_setattro(
     name: *mut ffi::PyObject,
     value: *mut ffi::PyObject,
 ) -> c_int {
-    guard_or(-1, || {
-        // SAFETY: the interpreter calls this slot with an enum class.
+    guard_status(|| {
+        // SAFETY: the interpreter calls this slot with an enum class, a live name, and a live value or null.
         unsafe {
-            let members = ffi::PyObject_GetAttrString(class, c"__members__".as_ptr());
-            if members.is_null() {
-                ffi::PyErr_Clear();
-            } else {
-                let members = Owned(members);
-                let is_member = ffi::PySequence_Contains(members.0, name);
-                if is_member < 0 {
-                    return -1;
-                }
-                if is_member > 0 {
-                    raise(
-                        ExceptionKind::Attribute,
-                        &format!(
-                            "{}.{} is a member of the enum and cannot be changed",
-                            name_of_type(class.cast()),
-                            to_string(name)
-                        ),
-                    );
-                    return -1;
-                }
+            let (class, name) = (Obj::new(class), Obj::new(name));
+            let members = ffi::PyObject_GetAttrString(class.ptr(), c"__members__".as_ptr());
+            match Owned::take(members) {
+                Err(Raised) => cpython::clear(),
+                Ok(members) => match ffi::PySequence_Contains(members.ptr(), name.ptr()) {
+                    0 => {}
+                    1 => {
+                        let (class, name) = (name_of(class), name.display());
+                        return Err(raise(
+                            ExceptionKind::Attribute,
+                            &format!(
+                                "{class}.{name} is a member of the enum and cannot be changed"
+                            ),
+                        ));
+                    }
+                    _ => return Err(Raised),
+                },
             }
-            match type_setattr(class, name, value) {
-                Some(()) => 0,
-                None => -1,
-            }
+            type_setattr(class, name, value)
         }
     })
 }
@@ -541,79 +461,77 @@ unsafe extern "C" fn enum_new(
     args: *mut ffi::PyObject,
     kwargs: *mut ffi::PyObject,
 ) -> *mut ffi::PyObject {
-    guard_or(null_mut(), || {
+    guard(|| {
         // SAFETY: the interpreter passes a tuple, and a dict or null.
         unsafe {
             let base = BASE.load(Ordering::Acquire);
-            let class = if ffi::PyTuple_Size(args) > 0 {
-                ffi::PyTuple_GetItem(args, 0)
-            } else {
-                null_mut()
-            };
-            if class.is_null()
-                || base.is_null()
-                || ffi::PyType_Check(class) == 0
-                || ffi::PyType_IsSubtype(class.cast(), base.cast()) == 0
-            {
-                raise(
-                    ExceptionKind::Type,
-                    "FastEnum.__new__(cls, value): cls must be an enum",
-                );
-                return null_mut();
+            if ffi::PyTuple_Size(args) > 0 && !base.is_null() {
+                let class = Obj::new(ffi::PyTuple_GetItem(args, 0));
+                if ffi::PyType_Check(class.ptr()) != 0
+                    && ffi::PyType_IsSubtype(class.ptr().cast(), base.cast()) != 0
+                {
+                    return find(class, the_value(class, args, kwargs, 1)?);
+                }
             }
-            let value = the_value(class, args, kwargs, 1);
-            if value.is_null() {
-                return value;
-            }
-            find(class, value)
         }
+        Err(raise(
+            ExceptionKind::Type,
+            "FastEnum.__new__(cls, value): cls must be an enum",
+        ))
     })
 }
 
-/// The member's name; null with `AttributeError` for instances created with `int.__new__`.
-unsafe extern "C" fn enum_name(obj: *mut ffi::PyObject, _: *mut c_void) -> *mut ffi::PyObject {
-    // SAFETY: the descriptor checked that `obj` is an instance.
-    unsafe {
-        let key = interned(&NAME, c"_name");
-        if key.is_null() {
-            return key;
-        }
-        ffi::PyObject_GenericGetAttr(obj, key)
-    }
+/// The member's name.
+///
+/// # Errors
+/// `AttributeError` for instances created with `int.__new__`.
+fn name(member: Obj<'_>) -> R<Owned> {
+    let key = cached(&NAME, || interned(c"_name"))?;
+    // SAFETY: both are live.
+    Owned::take(unsafe { ffi::PyObject_GenericGetAttr(member.ptr(), key.ptr()) })
 }
 
-unsafe extern "C" fn enum_value(obj: *mut ffi::PyObject, _: *mut c_void) -> *mut ffi::PyObject {
-    // SAFETY: callers pass an instance of an `int` subclass. The slot of `int` returns a plain `int` regardless of
-    // overrides.
+/// The member's value, a plain `int` regardless of overrides.
+///
+/// # Safety
+/// `member` is an instance of a subclass of `int`.
+unsafe fn value(member: Obj<'_>) -> R<Owned> {
+    // SAFETY: `int` fills this slot with a `unaryfunc`, which takes an instance.
     unsafe {
         let slot = ffi::PyType_GetSlot(&raw mut ffi::PyLong_Type, ffi::Py_nb_int);
         let convert: ffi::unaryfunc = std::mem::transmute(slot);
-        convert(obj)
+        Owned::take(convert(member.ptr()))
     }
+}
+
+unsafe extern "C" fn enum_name(obj: *mut ffi::PyObject, _: *mut c_void) -> *mut ffi::PyObject {
+    // SAFETY: the descriptor checked that `obj` is an instance.
+    guard(|| name(unsafe { Obj::new(obj) }))
+}
+
+unsafe extern "C" fn enum_value(obj: *mut ffi::PyObject, _: *mut c_void) -> *mut ffi::PyObject {
+    // SAFETY: the descriptor checked that `obj` is an instance.
+    guard(|| unsafe { value(Obj::new(obj)) })
 }
 
 unsafe extern "C" fn enum_repr(
     obj: *mut ffi::PyObject,
     _: *mut ffi::PyObject,
 ) -> *mut ffi::PyObject {
-    guard_or(null_mut(), || {
+    guard(|| {
         // SAFETY: the descriptor checked that `obj` is an instance.
-        unsafe {
-            let Some(value) = owned(enum_value(obj, null_mut())) else {
-                return null_mut();
-            };
-            let number = to_string(value.0);
-            let class = type_name(obj);
-            let name = enum_name(obj, null_mut());
-            let text = if name.is_null() {
-                ffi::PyErr_Clear();
+        let (obj, number) = unsafe {
+            let obj = Obj::new(obj);
+            (obj, value(obj)?.obj().display())
+        };
+        let class = obj.type_short_name();
+        cpython::from_str(&match name(obj) {
+            Ok(name) => format!("<{class}.{}: {number}>", name.obj().display()),
+            Err(Raised) => {
+                cpython::clear();
                 format!("<{class}: {number}>")
-            } else {
-                let name = Owned(name);
-                format!("<{class}.{}: {number}>", to_string(name.0))
-            };
-            ffi::PyUnicode_FromStringAndSize(text.as_ptr().cast(), text.len() as isize)
-        }
+            }
+        })
     })
 }
 
@@ -621,48 +539,33 @@ unsafe extern "C" fn enum_reduce(
     obj: *mut ffi::PyObject,
     _: *mut ffi::PyObject,
 ) -> *mut ffi::PyObject {
-    // SAFETY: the descriptor checked that `obj` is an instance; PyTuple_SetItem takes ownership of each item.
-    unsafe {
-        let (Some(args), Some(out), Some(value)) = (
-            owned(ffi::PyTuple_New(1)),
-            owned(ffi::PyTuple_New(2)),
-            owned(enum_value(obj, null_mut())),
-        ) else {
-            return null_mut();
-        };
-        ffi::PyTuple_SetItem(args.0, 0, value.0);
-        std::mem::forget(value);
-        let class = ffi::Py_TYPE(obj).cast::<ffi::PyObject>();
-        ffi::Py_INCREF(class);
-        ffi::PyTuple_SetItem(out.0, 0, class);
-        ffi::PyTuple_SetItem(out.0, 1, args.0);
-        std::mem::forget(args);
-        let result = out.0;
-        std::mem::forget(out);
-        result
-    }
+    guard(|| {
+        // SAFETY: the descriptor checked that `obj` is an instance.
+        unsafe {
+            let obj = Obj::new(obj);
+            let class = Obj::new(obj.ty().cast()).owned();
+            tuple([class, tuple([value(obj)?])?])
+        }
+    })
 }
 
 unsafe extern "C" fn enum_setattr(
     obj: *mut ffi::PyObject,
     args: *mut ffi::PyObject,
 ) -> *mut ffi::PyObject {
-    guard_or(null_mut(), || {
+    guard(|| {
         // SAFETY: the descriptor checked that `obj` is an instance; the interpreter passes a tuple.
-        unsafe {
+        let (class, name) = unsafe {
             let name = if ffi::PyTuple_Size(args) > 0 {
-                to_string(ffi::PyTuple_GetItem(args, 0))
+                Obj::new(ffi::PyTuple_GetItem(args, 0)).display()
             } else {
                 String::new()
             };
-            raise(
-                ExceptionKind::Attribute,
-                &format!(
-                    "members of {} are constants: cannot change {name}",
-                    type_name(obj)
-                ),
-            );
-            null_mut()
-        }
+            (Obj::new(obj).type_short_name(), name)
+        };
+        Err(raise(
+            ExceptionKind::Attribute,
+            &format!("members of {class} are constants: cannot change {name}"),
+        ))
     })
 }

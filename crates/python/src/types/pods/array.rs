@@ -5,16 +5,16 @@ use std::ptr::null_mut;
 
 use pyo3::ffi;
 
+use crate::cpython::errors::{ExceptionKind, guard, guard_or, guard_status, raise};
 use crate::cpython::{Buffer, Obj, Owned, R, Raised};
 use crate::types::convert::Site;
-use crate::types::errors::{ExceptionKind, guard, guard_or, guard_status, raise, type_name};
 use crate::types::numpy;
 use crate::types::numpy::Item;
 use crate::types::object::slot;
 use crate::types::pods::pod;
 use crate::types::pods::pod::Pod;
 use crate::types::pods::{columns, from_memory};
-use crate::types::slices::selected;
+use crate::types::slices::{is_slice, selected};
 use crate::types::table;
 use crate::types::table::Field;
 
@@ -70,8 +70,7 @@ unsafe fn element(this: *mut Pod, i: isize) -> R<*mut Pod> {
     // SAFETY: callers pass a live pod; the bounds check keeps the element in its memory.
     unsafe {
         if i < 0 || i as usize >= (*this).count {
-            raise(ExceptionKind::Index, "index is out of bounds");
-            return Err(Raised);
+            return Err(raise(ExceptionKind::Index, "index is out of bounds"));
         }
         pod::view((*this).id(), this, (*this).at(i as usize), 1)
     }
@@ -96,8 +95,8 @@ enum Key {
 unsafe fn key(this: *mut Pod, key: Obj<'_>) -> R<Key> {
     // SAFETY: callers pass a live pod and hold the GIL; an `Obj` is live.
     unsafe {
-        if key.ty() == &raw mut ffi::PySlice_Type {
-            let (start, step, count) = selected(key.ptr(), (*this).count as isize).ok_or(Raised)?;
+        if is_slice(key) {
+            let (start, step, count) = selected(key, (*this).count as isize)?;
             return Ok(Key::Part(start, step, count));
         }
         if let Some(name) = key.text() {
@@ -107,8 +106,7 @@ unsafe fn key(this: *mut Pod, key: Obj<'_>) -> R<Key> {
                 Some(field) => Ok(Key::Field(field)),
                 None => {
                     let text = format!("{} has no member {name}", class.name());
-                    raise(ExceptionKind::Value, &text);
-                    Err(Raised)
+                    Err(raise(ExceptionKind::Value, &text))
                 }
             };
         }
@@ -178,7 +176,10 @@ unsafe extern "C" fn assign(
         // SAFETY: the interpreter calls this slot with an instance and a key; a null value means `del`.
         unsafe {
             if value.is_null() {
-                let text = format!("elements of a {} cannot be deleted", type_name(obj));
+                let text = format!(
+                    "elements of a {} cannot be deleted",
+                    Obj::new(obj).type_short_name()
+                );
                 return Err(raise(ExceptionKind::Type, &text));
             }
             set(obj.cast(), Obj::new(at), Obj::new(value))
@@ -209,16 +210,14 @@ unsafe fn set(this: *mut Pod, at: Obj<'_>, value: Obj<'_>) -> R<()> {
         if let Some(other) = pod::cast(value.ptr()) {
             let class = table::class((*this).id()).1.name();
             if (*other).id() != (*this).id() {
-                site.wrong(class, value.ptr());
-                return Err(Raised);
+                return Err(site.wrong(class, value));
             }
             if let Some(target) = &target {
                 return copy_all(target.ptr().cast(), other, &site);
             }
         }
         if value.is_none() || value.is_str() {
-            site.wrong(table::class((*this).id()).1.name(), value.ptr());
-            return Err(Raised);
+            return Err(site.wrong(table::class((*this).id()).1.name(), value));
         }
         // Tuples, numbers, arrays: NumPy converts them to structs.
         let (records, at) = match &target {
@@ -242,8 +241,7 @@ unsafe fn copy_all(target: *mut Pod, from: *mut Pod, site: &Site) -> R<()> {
         let (n, given) = ((*target).count, (*from).count);
         if given != n && given != 1 {
             let text = format!("could not broadcast {given} structs to {n}");
-            site.fail(ExceptionKind::Value, &text);
-            return Err(Raised);
+            return Err(site.fail(ExceptionKind::Value, &text));
         }
         let copy = pod::copy_of(from)?;
         let _held = Owned::take(copy.cast())?;
@@ -270,7 +268,10 @@ pub unsafe extern "C" fn assign_single(
         // SAFETY: the interpreter calls this slot with an instance and a key; a null value means `del`.
         unsafe {
             if value.is_null() {
-                let text = format!("members of a {} cannot be deleted", type_name(obj));
+                let text = format!(
+                    "members of a {} cannot be deleted",
+                    Obj::new(obj).type_short_name()
+                );
                 return Err(raise(ExceptionKind::Type, &text));
             }
             set_single(obj.cast(), Obj::new(at), Obj::new(value))
@@ -287,22 +288,20 @@ unsafe fn set_single(this: *mut Pod, at: Obj<'_>, value: Obj<'_>) -> R<()> {
                 _ => Err(Raised),
             };
         }
-        let name = || type_name(this.cast());
+        let name = || Obj::new(this.cast()).type_short_name();
         if ffi::PyIndex_Check(at.ptr()) == 0 {
             let text = format!("{} indices are 0 or names, not {}", name(), at.type_name());
-            raise(ExceptionKind::Type, &text);
-            return Err(Raised);
+            return Err(raise(ExceptionKind::Type, &text));
         }
         let i = ffi::PyNumber_AsSsize_t(at.ptr(), ffi::PyExc_IndexError);
         if i == -1 && crate::cpython::raised() {
             return Err(Raised);
         }
         if i != 0 {
-            raise(
+            return Err(raise(
                 ExceptionKind::Index,
                 &format!("{} is one struct: its index is 0, not {i}", name()),
-            );
-            return Err(Raised);
+            ));
         }
         pod::writable(this)?;
         let id = (*this).id();
@@ -314,15 +313,13 @@ unsafe fn set_single(this: *mut Pod, at: Obj<'_>, value: Obj<'_>) -> R<()> {
                 "a bytes-like object is required, not '{}'",
                 value.type_name()
             );
-            raise(ExceptionKind::Type, &text);
-            return Err(Raised);
+            return Err(raise(ExceptionKind::Type, &text));
         }
         let buffer = Buffer::get(value)?.ok_or(Raised)?;
         let size = (*this).size();
         if buffer.len() != size {
             let text = format!("buffer length must be {size} bytes, is {}", buffer.len());
-            raise(ExceptionKind::Value, &text);
-            return Err(Raised);
+            return Err(raise(ExceptionKind::Value, &text));
         }
         let bytes = std::slice::from_raw_parts(buffer.address() as *const u8, size).to_vec();
         pod::poke(this, (*this).base.data, &bytes)

@@ -11,9 +11,9 @@ use std::sync::atomic::{AtomicPtr, Ordering};
 use pyo3::ffi;
 
 use crate::cpython::buffer::{refuse, takes_strides};
-use crate::cpython::{Raised, c_string};
+use crate::cpython::errors::guard_or;
+use crate::cpython::{Obj, Raised, c_string};
 use crate::generated::ids::CLASS_COUNT;
-use crate::types::errors::{guard_or, type_name};
 use crate::types::pods::pod;
 use crate::types::pods::pod::Pod;
 use crate::types::table;
@@ -39,7 +39,7 @@ unsafe fn fill(this: *mut Pod, buffer: *mut ffi::Py_buffer, flags: c_int) -> c_i
     unsafe {
         let obj = this.cast::<ffi::PyObject>();
         (*buffer).obj = null_mut();
-        let name = || type_name(obj);
+        let name = || Obj::new(obj).type_short_name();
         if (*this).readonly && flags & ffi::PyBUF_WRITABLE != 0 {
             return refuse(buffer, &format!("this {} is read-only", name()));
         }

@@ -5,9 +5,9 @@
 use pyo3::ffi;
 
 use crate::cpython;
+use crate::cpython::errors::{ExceptionKind, prefix, raise};
 use crate::cpython::{Obj, Owned, R, Raised};
 use crate::types::convert::Site;
-use crate::types::errors::{ExceptionKind, prefix, raise};
 use crate::types::numpy;
 use crate::types::numpy::Item;
 use crate::types::pods::pod;
@@ -133,8 +133,7 @@ pub unsafe fn set(this: *mut Pod, field: &'static Field, value: Obj<'_>, site: &
             FieldKind::Records(id, n) => set_records(this, field, id, n as usize, value, site),
             kind => {
                 let text = format!("{kind:?} cannot be assigned in a class for any number");
-                raise(ExceptionKind::Runtime, &text);
-                Err(Raised)
+                Err(raise(ExceptionKind::Runtime, &text))
             }
         }
     }
@@ -146,9 +145,7 @@ pub unsafe fn set(this: *mut Pod, field: &'static Field, value: Obj<'_>, site: &
 /// `TypeError` for `str`, `bytes` and `None`; exceptions of the sequence.
 pub fn items(value: Obj<'_>, site: &Site) -> R<Option<cpython::Items>> {
     if value.is_str() || value.is_bytes() || value.is_none() {
-        // SAFETY: an `Obj` is live.
-        unsafe { site.wrong("an integer or a sequence of integers", value.ptr()) };
-        return Err(Raised);
+        return Err(site.wrong("an integer or a sequence of integers", value));
     }
     // SAFETY: an `Obj` is live.
     unsafe {
@@ -202,11 +199,10 @@ fn fits(given: usize, wanted: usize, site: &Site) -> R<()> {
     if given == wanted {
         return Ok(());
     }
-    site.fail(
+    Err(site.fail(
         ExceptionKind::Value,
         &format!("could not broadcast {given} values to {wanted}"),
-    );
-    Err(Raised)
+    ))
 }
 
 /// Assigns nested arrays of numbers: one number, one row for all structs, or one row for each.
@@ -304,8 +300,7 @@ unsafe fn set_records(
                 table::class(id).1.name(),
                 numpy::dtype_name(id)
             );
-            site.wrong(&wanted, value.ptr());
-            return Err(Raised);
+            return Err(site.wrong(&wanted, value));
         }
         // NumPy converts the values; if it is missing, the error names it.
         numpy::module()?;

@@ -7,9 +7,9 @@ use std::ffi::{c_int, c_void};
 
 use pyo3::ffi;
 
-use crate::cpython::{Obj, Owned, R, Raised};
+use crate::cpython::errors::{ExceptionKind, guard, guard_status, raise};
+use crate::cpython::{Obj, Owned, R};
 use crate::types::convert::Site;
-use crate::types::errors::{ExceptionKind, guard, guard_status, raise};
 use crate::types::numpy;
 use crate::types::numpy::Item;
 use crate::types::object;
@@ -55,11 +55,10 @@ unsafe extern "C" fn setter(
                 attr: table::text(field.name),
             };
             if value.is_null() {
-                site.fail(
+                return Err(site.fail(
                     ExceptionKind::Attribute,
                     "a C struct's attribute cannot be deleted",
-                );
-                return Err(Raised);
+                ));
             }
             set(obj.cast(), field, Obj::new(value), &site)
         }
@@ -143,8 +142,7 @@ pub unsafe fn set(this: *mut Pod, field: &'static Field, value: Obj<'_>, site: &
                 let (n, given) = (n as usize, values.len() / p.size());
                 if given != n {
                     let text = format!("Expected length {n} for field {}, got {given}", site.attr);
-                    raise(ExceptionKind::Value, &text);
-                    return Err(Raised);
+                    return Err(raise(ExceptionKind::Value, &text));
                 }
                 poke(this, at, &values)
             }
@@ -156,8 +154,7 @@ pub unsafe fn set(this: *mut Pod, field: &'static Field, value: Obj<'_>, site: &
                         "Too many elements for field {}, max is {max}, got {given}",
                         site.attr
                     );
-                    raise(ExceptionKind::Value, &text);
-                    return Err(Raised);
+                    return Err(raise(ExceptionKind::Value, &text));
                 }
                 poke(this, at, &values)?;
                 set_count(this, count, given)
@@ -170,8 +167,7 @@ pub unsafe fn set(this: *mut Pod, field: &'static Field, value: Obj<'_>, site: &
                         site.attr,
                         (*from).count
                     );
-                    raise(ExceptionKind::Value, &text);
-                    return Err(Raised);
+                    return Err(raise(ExceptionKind::Value, &text));
                 }
                 pod::copy_struct(this, at, from, (*from).base.data)
             }
@@ -191,8 +187,7 @@ unsafe fn set_text(this: *mut Pod, at: *mut u8, room: usize, value: Obj<'_>, sit
             site.attr,
             room - 1
         );
-        raise(ExceptionKind::Value, &text);
-        return Err(Raised);
+        return Err(raise(ExceptionKind::Value, &text));
     }
     let mut padded = bytes;
     padded.resize(room, 0);
@@ -226,8 +221,7 @@ unsafe fn set_structs(
             _ => String::new(),
         };
         if !text.is_empty() {
-            raise(ExceptionKind::Value, &text);
-            return Err(Raised);
+            return Err(raise(ExceptionKind::Value, &text));
         }
         let size = table::class(id).1.size as usize;
         for (i, (from, source)) in sources.pods.iter().enumerate() {

@@ -1,19 +1,17 @@
 //! `from_data`, `from_buffer`, `from_ptr`: objects that view external memory.
 
 use std::ffi::CStr;
-use std::ptr::null_mut;
 
 use pyo3::ffi;
 
-use crate::cpython::{Obj, Owned, R, Raised};
+use crate::cpython::errors::{ExceptionKind, guard, raise};
+use crate::cpython::{Obj, Owned, R, Raised, short_name};
 use crate::types::class_type;
 use crate::types::convert;
 use crate::types::convert::Site;
-use crate::types::errors::{ExceptionKind, guard, name_of_type, raise};
 use crate::types::numpy;
 use crate::types::numpy::attribute;
 use crate::types::pods::pod;
-use crate::types::pods::pod::Pod;
 use crate::types::table;
 use crate::types::table::{ARRAY, ClassId, Prim};
 use crate::types::{memory, object};
@@ -61,28 +59,29 @@ pub fn methods(array: bool) -> Vec<ffi::PyMethodDef> {
     ]
 }
 
-/// The class on which a class method was called, and its arguments; null for missing ones.
-unsafe fn given<const N: usize>(
+/// Arguments of a class method: the class on which it was called, the required first argument, and all arguments.
+type Given<'a, const N: usize> = (ClassId, Obj<'a>, [Option<Obj<'a>>; N]);
+
+unsafe fn given<'a, const N: usize>(
     ty: *mut ffi::PyObject,
     args: *mut ffi::PyObject,
     kwargs: *mut ffi::PyObject,
     method: &str,
     names: [&CStr; N],
-) -> R<(ClassId, [*mut ffi::PyObject; N])> {
+) -> R<Given<'a, N>> {
     // SAFETY: the interpreter passes the type whose class method this is or a subtype, a tuple, and a dict or null.
     unsafe {
-        let id = class_type::class_of_type(ty.cast()).ok_or(Raised)?;
-        let what = format!("{}.{method}", name_of_type(ty.cast()));
-        let values = class_type::arguments_of(&what, args, kwargs, names).ok_or(Raised)?;
-        if values[0].is_null() {
-            let text = format!(
-                "{what}() needs the argument '{}'",
-                names[0].to_string_lossy()
-            );
-            raise(ExceptionKind::Type, &text);
-            return Err(Raised);
+        let id = class_type::class_of_type(ty.cast())?;
+        let what = format!("{}.{method}", short_name(ty.cast()));
+        let values = class_type::arguments_of(&what, args, kwargs, names)?;
+        match values[0] {
+            Some(first) => Ok((id, first, values)),
+            None => {
+                let name = names[0].to_string_lossy();
+                let text = format!("{what}() needs the argument '{name}'");
+                Err(raise(ExceptionKind::Type, &text))
+            }
         }
-        Ok((id, values))
     }
 }
 
@@ -91,8 +90,7 @@ fn is_array(id: ClassId) -> bool {
 }
 
 fn value_error(text: &str) -> Raised {
-    raise(ExceptionKind::Value, text);
-    Raised
+    raise(ExceptionKind::Value, text)
 }
 
 // ---- from_data
@@ -106,7 +104,7 @@ unsafe extern "C" fn from_data(
         // SAFETY: the interpreter passes a struct class, a tuple, and a dict or null.
         unsafe {
             given(ty, args, kwargs, "from_data", [c"data"])
-                .and_then(|(id, [data])| at_array(id, Obj::new(data)))
+                .and_then(|(id, data, _)| at_array(id, data))
         }
     })
 }
@@ -124,14 +122,13 @@ unsafe fn at_array(id: ClassId, data: Obj<'_>) -> R<Owned> {
         };
         if !is_array_object {
             ffi::PyErr_Clear();
-            raise(
+            return Err(raise(
                 ExceptionKind::Type,
                 &format!(
                     "data argument must be a NumPy ndarray, not {}",
                     data.type_name()
                 ),
-            );
-            return Err(Raised);
+            ));
         }
         let same = ffi::PyObject_RichCompareBool(
             attribute(data, c"dtype")?.ptr(),
@@ -241,7 +238,7 @@ unsafe extern "C" fn from_buffer(
         // SAFETY: the interpreter passes a struct class, a tuple, and a dict or null.
         unsafe {
             given(ty, args, kwargs, "from_buffer", [c"buffer"])
-                .and_then(|(id, [buffer])| at_buffer(id, Obj::new(buffer)))
+                .and_then(|(id, buffer, _)| at_buffer(id, buffer))
         }
     })
 }
@@ -254,8 +251,7 @@ unsafe fn at_buffer(id: ClassId, buffer: Obj<'_>) -> R<Owned> {
                 "a bytes-like object is required, not '{}'",
                 buffer.type_name()
             );
-            raise(ExceptionKind::Type, &text);
-            return Err(Raised);
+            return Err(raise(ExceptionKind::Type, &text));
         }
         let pod = pod::bare(pod::type_of(id)?, id, 1)?;
         let made = Owned::take(pod.cast())?;
@@ -313,63 +309,62 @@ unsafe fn at_address(
     // SAFETY: the interpreter passes a struct class, a tuple, and a dict or null; foreign memory is only accessed through
     // checked copies.
     unsafe {
-        let id = class_type::class_of_type(ty.cast()).ok_or(Raised)?;
+        let id = class_type::class_of_type(ty.cast())?;
         let (ptr, size, readonly, owner) = if is_array(id) {
             let names = [c"ptr", c"size", c"readonly", c"owner"];
-            let (_, [p, s, r, o]) = given(ty, args, kwargs, "from_ptr", names)?;
-            (p, s, r, o)
+            let (_, ptr, [_, size, readonly, owner]) = given(ty, args, kwargs, "from_ptr", names)?;
+            (ptr, size, readonly, owner)
         } else {
             let names = [c"ptr", c"readonly", c"owner"];
-            let (_, [p, r, o]) = given(ty, args, kwargs, "from_ptr", names)?;
-            (p, null_mut(), r, o)
+            let (_, ptr, [_, readonly, owner]) = given(ty, args, kwargs, "from_ptr", names)?;
+            (ptr, None, readonly, owner)
         };
         let site = Site {
             ty: ty.cast(),
             attr: "from_ptr(): ptr",
         };
-        if ffi::PyIndex_Check(ptr) == 0 {
-            site.wrong("an int", ptr);
-            return Err(Raised);
+        if ffi::PyIndex_Check(ptr.ptr()) == 0 {
+            return Err(site.wrong("an int", ptr));
         }
-        let address = convert::ranged(ptr, Prim::U64, &site).ok_or(Raised)? as usize;
+        let address = convert::ranged(ptr, Prim::U64, &site)? as usize;
         if address == 0 {
             return Err(value_error("ptr must not be null (0)"));
         }
-        let what = || format!("{}.from_ptr(): size", name_of_type(ty.cast()));
-        let count = if size.is_null() {
-            1
-        } else {
-            pod::count_of(size, &what)?
+        let what = || format!("{}.from_ptr(): size", short_name(ty.cast()));
+        let count = match size {
+            Some(size) => pod::count_of(size, &what)?,
+            None => 1,
         };
-        let readonly = !readonly.is_null()
-            && match ffi::PyObject_IsTrue(readonly) {
-                -1 => return Err(Raised),
-                truth => truth == 1,
-            };
+        let readonly = match readonly.map(|truth| ffi::PyObject_IsTrue(truth.ptr())) {
+            Some(-1) => return Err(Raised),
+            truth => truth == Some(1),
+        };
         let bytes = (table::class(id).1.size as usize).saturating_mul(count);
         if !memory::readable(address, bytes) {
             let text = format!("ptr: the {bytes} bytes at {address:#x} are not readable memory");
             return Err(value_error(&text));
         }
-        let owner = Some(owner).filter(|o| !o.is_null() && *o != ffi::Py_None());
-        let pod: *mut Pod = if owner.is_none() && !is_array(id) {
-            let pod = pod::fresh(id, 1)?;
+        let owner = owner.filter(|owner| !owner.is_none());
+        let copy = owner.is_none() && !is_array(id);
+        let pod = if copy {
+            pod::fresh(id, 1)?
+        } else {
+            pod::bare(pod::type_of(id)?, id, count)?
+        };
+        let object = Owned::take(pod.cast())?;
+        if copy {
             let target = std::slice::from_raw_parts_mut((*pod).base.data, bytes);
             if !memory::read(address, target) {
-                ffi::Py_DECREF(pod.cast());
                 return Err(value_error("ptr: the memory is gone"));
             }
-            pod
         } else {
-            let pod = pod::bare(pod::type_of(id)?, id, count)?;
             (*pod).base.data = address as *mut u8;
             (*pod).base.state = object::FOREIGN;
             if let Some(owner) = owner {
-                (*pod).keeper = Obj::new(owner).owned().into_ptr();
+                (*pod).keeper = owner.owned().into_ptr();
             }
-            pod
-        };
+        }
         (*pod).readonly = readonly;
-        Owned::take(pod.cast())
+        Ok(object)
     }
 }

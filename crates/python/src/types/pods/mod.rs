@@ -17,9 +17,9 @@ use std::ptr::null_mut;
 use pyo3::ffi;
 
 use crate::cpython;
-use crate::cpython::{Owned, R, Raised, tuple};
+use crate::cpython::errors::{ExceptionKind, guard, raise};
+use crate::cpython::{Obj, Owned, R, Raised, short_name, tuple};
 use crate::types::class_type;
-use crate::types::errors::{ExceptionKind, guard, guard_or, name_of_type, raise, type_name};
 use crate::types::object;
 use crate::types::object::{Instance, slot};
 use crate::types::pods::pod::{Pod, count_of, pod_dealloc, pod_traverse};
@@ -27,12 +27,12 @@ use crate::types::registry;
 use crate::types::table;
 use crate::types::table::{ARRAY, ClassId, Field, FieldKind};
 
-/// Creates the Python type of a class; null with an exception.
+/// Creates the Python type of a class.
 ///
-/// # Safety
-/// The GIL is held.
-pub unsafe fn make_type(id: ClassId) -> *mut ffi::PyTypeObject {
-    let (lib, class) = table::class(id);
+/// # Errors
+/// Exceptions of CPython.
+pub fn make_type(id: ClassId) -> R<Owned> {
+    let class = table::class(id).1;
     let array = class.flags & ARRAY != 0;
     let mut methods = from_memory::methods(array);
     methods.push(structs_method_reduce(array));
@@ -80,18 +80,9 @@ pub unsafe fn make_type(id: ClassId) -> *mut ffi::PyTypeObject {
             array::assign_single as *mut c_void,
         )]
     });
-    // SAFETY: the slots match the layout of `Pod`; the caller holds the GIL.
-    unsafe {
-        class_type::build(
-            lib,
-            class,
-            size_of::<Pod>(),
-            ffi::Py_TPFLAGS_HAVE_GC,
-            slots,
-            describe(id),
-            None,
-        )
-    }
+    let (flags, doc) = (ffi::Py_TPFLAGS_HAVE_GC, describe(id));
+    // SAFETY: the slots match the layout of `Pod`.
+    unsafe { class_type::build(id, size_of::<Pod>(), flags, slots, &doc, None) }
 }
 
 fn describe(id: ClassId) -> String {
@@ -141,7 +132,7 @@ fn attribute_ptr() -> ffi::PyGetSetDef {
 
 unsafe extern "C" fn to_int(obj: *mut ffi::PyObject) -> *mut ffi::PyObject {
     // SAFETY: the interpreter passes an instance.
-    unsafe { ffi::PyLong_FromUnsignedLongLong((*obj.cast::<Instance>()).data as u64) }
+    guard(|| cpython::from_u64(unsafe { (*obj.cast::<Instance>()).data } as u64))
 }
 
 unsafe extern "C" fn new(
@@ -149,12 +140,10 @@ unsafe extern "C" fn new(
     args: *mut ffi::PyObject,
     kwargs: *mut ffi::PyObject,
 ) -> *mut ffi::PyObject {
-    guard_or(null_mut(), || {
-        // SAFETY: the interpreter calls this slot with a type that inherits it.
+    guard(|| {
+        // SAFETY: the interpreter calls this slot with a type that inherits it, a tuple, and a dict or null.
         unsafe {
-            let Some(id) = class_type::class_of_type(ty) else {
-                return null_mut();
-            };
+            let id = class_type::class_of_type(ty)?;
             let count = match size_argument(ty, id, args, kwargs) {
                 Ok(count) => count,
                 // A Python subclass may take its own arguments.
@@ -165,12 +154,9 @@ unsafe extern "C" fn new(
                     cpython::clear();
                     1
                 }
-                Err(Raised) => return null_mut(),
+                Err(Raised) => return Err(Raised),
             };
-            match pod::zeroed(ty, id, count) {
-                Ok(obj) => obj.cast(),
-                Err(Raised) => null_mut(),
-            }
+            Owned::take(pod::zeroed(ty, id, count)?.cast())
         }
     })
 }
@@ -184,17 +170,13 @@ unsafe fn size_argument(
     // SAFETY: the caller passes the interpreter's arguments: `args` is a tuple, `kwargs` null or a dict.
     unsafe {
         if table::class(id).1.flags & ARRAY == 0 {
-            return match class_type::arguments::<0>(ty, args, kwargs, []) {
-                Some(_) => Ok(1),
-                None => Err(Raised),
-            };
+            return class_type::arguments::<0>(ty, args, kwargs, []).map(|_| 1);
         }
-        let [size] = class_type::arguments(ty, args, kwargs, [c"size"]).ok_or(Raised)?;
-        if size.is_null() {
-            return Ok(1);
+        let [size] = class_type::arguments(ty, args, kwargs, [c"size"])?;
+        match size {
+            Some(size) => count_of(size, &|| format!("{}(): size", short_name(ty))),
+            None => Ok(1),
         }
-        let what = || format!("{}(): size", name_of_type(ty));
-        count_of(size, &what)
     }
 }
 
@@ -205,22 +187,18 @@ unsafe extern "C" fn compare(
     b: *mut ffi::PyObject,
     op: c_int,
 ) -> *mut ffi::PyObject {
-    guard_or(null_mut(), || {
+    guard(|| {
         // SAFETY: the interpreter calls this slot with an instance as the first operand.
         unsafe {
             if op != ffi::Py_EQ && op != ffi::Py_NE {
-                ffi::Py_INCREF(ffi::Py_NotImplemented());
-                return ffi::Py_NotImplemented();
+                return Ok(cpython::not_implemented());
             }
             let this = a.cast::<Pod>();
             let same = match pod::cast_to(b, (*this).id()) {
-                Some(other) => equal(this, other),
-                None => Ok(false),
+                Some(other) => equal(this, other)?,
+                None => false,
             };
-            match same {
-                Ok(same) => ffi::PyBool_FromLong((same == (op == ffi::Py_EQ)).into()),
-                Err(Raised) => null_mut(),
-            }
+            cpython::from_bool(same == (op == ffi::Py_EQ))
         }
     })
 }
@@ -290,7 +268,7 @@ unsafe fn reduced(this: *mut Pod) -> R<Owned> {
         for i in 0..(*this).count {
             pod::peek(this, (*this).at(i), &mut bytes[i * size..(i + 1) * size])?;
         }
-        let ty = cpython::Obj::new(ffi::Py_TYPE(this.cast()).cast()).owned();
+        let ty = Obj::new(ffi::Py_TYPE(this.cast()).cast()).owned();
         let count = cpython::from_u64((*this).count as u64)?;
         tuple([ty, tuple([count])?, cpython::from_bytes(&bytes)?])
     }
@@ -320,16 +298,15 @@ unsafe extern "C" fn set_state(
 unsafe fn put_state(this: *mut Pod, state: *mut ffi::PyObject) -> R<Owned> {
     // SAFETY: the caller passes a live pod and a live state; the bytes live as long as `state`.
     unsafe {
-        let (at, len) = cpython::Obj::new(state).bytes_data();
+        let (at, len) = Obj::new(state).bytes_data();
         let size = (*this).size();
         if at.is_null() || len != size * (*this).count {
-            let name = type_name(this.cast());
+            let name = Obj::new(this.cast()).type_short_name();
             let text = format!(
                 "{name}.__setstate__(): {} bytes are required: this pickle was made for another layout",
                 size * (*this).count
             );
-            raise(ExceptionKind::Value, &text);
-            return Err(Raised);
+            return Err(raise(ExceptionKind::Value, &text));
         }
         for i in 0..(*this).count {
             let bytes = std::slice::from_raw_parts(at.add(i * size), size);

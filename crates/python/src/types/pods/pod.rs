@@ -12,8 +12,8 @@ use std::ptr::null_mut;
 use pyo3::ffi;
 
 use crate::cpython;
-use crate::cpython::{Owned, R, Raised};
-use crate::types::errors::{ExceptionKind, raise, type_name};
+use crate::cpython::errors::{ExceptionKind, raise};
+use crate::cpython::{Obj, Owned, R, Raised};
 use crate::types::object;
 use crate::types::object::Instance;
 use crate::types::table;
@@ -88,7 +88,7 @@ fn layout(len: usize) -> Layout {
 /// `obj` is a live object.
 pub unsafe fn cast(obj: *mut ffi::PyObject) -> Option<*mut Pod> {
     // SAFETY: as promised by the caller.
-    let id = unsafe { registry::of(obj)? };
+    let id = unsafe { registry::of(Obj::new(obj))? };
     (table::class(id).1.kind == Kind::Pod).then_some(obj.cast())
 }
 
@@ -98,7 +98,7 @@ pub unsafe fn cast(obj: *mut ffi::PyObject) -> Option<*mut Pod> {
 /// `obj` is a live object.
 pub unsafe fn cast_to(obj: *mut ffi::PyObject, id: ClassId) -> Option<*mut Pod> {
     // SAFETY: the caller guarantees a live object; every object of the class is a pod.
-    unsafe { (registry::of(obj)? == id).then_some(obj.cast()) }
+    unsafe { (registry::of(Obj::new(obj))? == id).then_some(obj.cast()) }
 }
 
 /// A new object of type `ty` for `count` structs, with null `data`.
@@ -177,9 +177,7 @@ pub unsafe fn fresh(id: ClassId, count: usize) -> R<*mut Pod> {
 /// # Safety
 /// The GIL is held.
 pub unsafe fn type_of(id: ClassId) -> R<*mut ffi::PyTypeObject> {
-    // SAFETY: the caller holds the GIL.
-    let ty = unsafe { registry::type_of(id) };
-    if ty.is_null() { Err(Raised) } else { Ok(ty) }
+    registry::type_of(id)
 }
 
 /// A live view of `count` structs of class `id` at `data` inside the memory of `parent`.
@@ -303,12 +301,11 @@ pub unsafe fn poke(this: *mut Pod, at: *mut u8, data: &[u8]) -> R<()> {
 #[cold]
 unsafe fn gone(this: *mut Pod, address: usize, what: &str) -> R<()> {
     // SAFETY: callers pass a live pod.
-    let name = unsafe { type_name(this.cast()) };
-    raise(
+    let name = unsafe { Obj::new(this.cast()).type_short_name() };
+    Err(raise(
         ExceptionKind::Value,
         &format!("{name}: the memory at {address:#x} given to from_ptr() cannot be {what}"),
-    );
-    Err(Raised)
+    ))
 }
 
 /// Raises for a read-only object.
@@ -324,11 +321,10 @@ pub unsafe fn writable(this: *mut Pod) -> R<()> {
     unsafe {
         if (*this).readonly {
             let name = table::class((*this).id()).1.name();
-            raise(
+            return Err(raise(
                 ExceptionKind::Value,
                 &format!("This {name} instance is read-only"),
-            );
-            return Err(Raised);
+            ));
         }
     }
     Ok(())
@@ -356,31 +352,26 @@ pub unsafe fn present(this: *mut Pod) -> R<()> {
 ///
 /// # Errors
 /// `TypeError` for a non-integer, `ValueError` for a negative number, `OverflowError`.
-///
-/// # Safety
-/// `obj` is live; the GIL is held.
-pub unsafe fn count_of(obj: *mut ffi::PyObject, what: &dyn Fn() -> String) -> R<usize> {
-    // SAFETY: as promised by the caller.
+pub fn count_of(obj: Obj<'_>, what: &dyn Fn() -> String) -> R<usize> {
+    // SAFETY: an `Obj` is live.
     unsafe {
-        if ffi::PyIndex_Check(obj) == 0 {
-            raise(
+        if ffi::PyIndex_Check(obj.ptr()) == 0 {
+            let given = obj.type_short_name();
+            return Err(raise(
                 ExceptionKind::Type,
-                &format!("{} must be an integer, not {}", what(), type_name(obj)),
-            );
-            return Err(Raised);
+                &format!("{} must be an integer, not {given}", what()),
+            ));
         }
-        let n = ffi::PyNumber_AsSsize_t(obj, ffi::PyExc_OverflowError);
+        let n = ffi::PyNumber_AsSsize_t(obj.ptr(), ffi::PyExc_OverflowError);
         if n == -1 && cpython::raised() {
             return Err(Raised);
         }
-        if n < 0 {
+        usize::try_from(n).map_err(|_| {
             raise(
                 ExceptionKind::Value,
                 &format!("{} must not be negative: {n}", what()),
-            );
-            return Err(Raised);
-        }
-        Ok(n as usize)
+            )
+        })
     }
 }
 

@@ -4,9 +4,9 @@
 use pyo3::ffi;
 
 use crate::cpython;
+use crate::cpython::errors::{ExceptionKind, raise};
 use crate::cpython::{Obj, Owned, R, Raised};
 use crate::types::convert::Site;
-use crate::types::errors::{ExceptionKind, raise};
 use crate::types::numpy;
 use crate::types::numpy::Item;
 use crate::types::object;
@@ -16,7 +16,6 @@ use crate::types::pods::values::{
     count_in, elements, elements_by, encoded, pointer_bytes, set_count, sources, text,
 };
 use crate::types::structs::list_storage;
-use crate::types::structs::list_storage::Storage;
 use crate::types::table;
 use crate::types::table::{ARRAY, ClassId, Count, Elem, Field, FieldKind, Prim, Slice};
 use crate::types::{memory, slices};
@@ -36,7 +35,7 @@ unsafe fn pointer(this: *mut Pod, offset: u32) -> R<usize> {
 /// The object kept alive for the pointer at `offset`.
 unsafe fn held(this: *mut Pod, offset: u32) -> Option<Owned> {
     // SAFETY: callers pass a live pod.
-    Owned::take(unsafe { object::held(this.cast(), offset as usize) }).ok()
+    unsafe { object::held(this.cast(), offset as usize) }
 }
 
 /// Writes a pointer to `address` and keeps `object` alive for it.
@@ -45,7 +44,6 @@ unsafe fn point(this: *mut Pod, offset: u32, address: usize, object: Option<Owne
     unsafe {
         let at = (*this).base.data.add(offset as usize);
         poke(this, at, &(address as u64).to_le_bytes())?;
-        let object = object.map_or(std::ptr::null_mut(), Owned::into_ptr);
         object::keep(this.cast(), offset as usize, object);
     }
     Ok(())
@@ -72,8 +70,7 @@ pub unsafe fn get(this: *mut Pod, field: &'static Field) -> R<Owned> {
             FieldKind::PointerWords(count) => get_words(this, at, held, count, field),
             kind => {
                 let text = format!("{kind:?} is no kind of a single struct's attribute");
-                raise(ExceptionKind::Runtime, &text);
-                Err(Raised)
+                Err(raise(ExceptionKind::Runtime, &text))
             }
         }
     }
@@ -86,8 +83,7 @@ fn unreadable(field: &Field, at: usize, bytes: usize) -> Raised {
             "{}: the {bytes} bytes at {at:#x}, where it points, are not readable memory",
             table::text(field.name)
         ),
-    );
-    Raised
+    )
 }
 
 fn get_text(at: usize, held: Option<Owned>, field: &Field) -> R<Owned> {
@@ -147,27 +143,24 @@ unsafe fn get_numbers(
             return empty();
         }
         let stride = prim.size() as isize;
-        let mine = held.filter(|h| list_storage::is_storage(h.ptr()));
-        if let Some(mine) = mine {
-            let storage = mine.ptr().cast::<Storage>();
-            if (*storage).base.data as usize == at {
-                let n = (n as usize).min((*storage).count);
-                let data = (*storage).base.data;
-                return numpy::view(
-                    mine.obj(),
-                    data,
-                    Item::Number(prim),
-                    &[(n, stride)],
-                    (*this).readonly,
-                );
-            }
+        let mine = held.and_then(|h| Some((list_storage::cast(h.obj())?, h)));
+        if let Some((storage, mine)) = mine
+            && (*storage).base.data as usize == at
+        {
+            let n = (n as usize).min((*storage).count);
+            return numpy::view(
+                mine.obj(),
+                (*storage).base.data,
+                Item::Number(prim),
+                &[(n, stride)],
+                (*this).readonly,
+            );
         }
         let data = foreign(at, n, prim.size(), field)?;
-        let copy = new_storage(&data, prim)?;
-        let at = (*copy.ptr().cast::<Storage>()).base.data;
+        let (copy, at) = new_storage(&data, prim)?;
         numpy::view(
             copy.obj(),
-            at,
+            at as *mut u8,
             Item::Number(prim),
             &[(n as usize, stride)],
             false,
@@ -180,14 +173,15 @@ fn empty() -> R<Owned> {
     Owned::take(unsafe { ffi::PyList_New(0) })
 }
 
-unsafe fn new_storage(data: &[u8], prim: Prim) -> R<Owned> {
-    // SAFETY: callers hold the GIL; the storage is as long as the data.
+/// New storage with a copy of `data`, and its address.
+fn new_storage(data: &[u8], prim: Prim) -> R<(Owned, usize)> {
+    let n = data.len() / prim.size();
+    let (object, storage) = list_storage::new_storage(n, prim.size(), Elem::Int(prim))?;
+    // SAFETY: the storage is as long as the data.
     unsafe {
-        let n = data.len() / prim.size();
-        let storage = list_storage::new_storage(n, prim.size(), Elem::Int(prim));
-        let owned = Owned::take(storage.cast())?;
-        std::ptr::copy_nonoverlapping(data.as_ptr(), (*storage).base.data, data.len());
-        Ok(owned)
+        let at = (*storage).base.data;
+        std::ptr::copy_nonoverlapping(data.as_ptr(), at, data.len());
+        Ok((object, at as usize))
     }
 }
 
@@ -247,16 +241,16 @@ unsafe fn get_words(
     unsafe {
         let n = count_in(this, count)?;
         if at == 0 || n == 0 {
-            return Owned::take(slices::new_slice(Slice::Address, &[]));
+            return slices::new_slice(Slice::Address, &[]);
         }
         if let Some(held) = held
-            && slices::words(held.ptr())
+            && slices::words(held.obj())
                 .is_some_and(|(data, len)| data as usize == at && len as u64 == n)
         {
             return Ok(held);
         }
         let data = foreign(at, n, 8, field)?;
-        Owned::take(slices::new_array(Slice::Address, &data))
+        slices::new_array(Slice::Address, &data)
     }
 }
 
@@ -282,8 +276,7 @@ pub unsafe fn set(this: *mut Pod, field: &'static Field, value: Obj<'_>, site: &
                 if n == 0 {
                     point(this, field.offset, 0, None)?;
                 } else {
-                    let storage = new_storage(&data, prim)?;
-                    let at = (*storage.ptr().cast::<Storage>()).base.data as usize;
+                    let (storage, at) = new_storage(&data, prim)?;
                     point(this, field.offset, at, Some(storage))?;
                 }
                 set_count(this, count, n)
@@ -294,8 +287,8 @@ pub unsafe fn set(this: *mut Pod, field: &'static Field, value: Obj<'_>, site: &
                 if n == 0 {
                     point(this, field.offset, 0, None)?;
                 } else {
-                    let words = Owned::take(slices::new_array(Slice::Address, &data))?;
-                    let at = slices::words(words.ptr()).map_or(0, |w| w.0 as usize);
+                    let words = slices::new_array(Slice::Address, &data)?;
+                    let at = slices::words(words.obj()).map_or(0, |w| w.0 as usize);
                     point(this, field.offset, at, Some(words))?;
                 }
                 set_count(this, count, n)
@@ -313,8 +306,7 @@ pub unsafe fn set(this: *mut Pod, field: &'static Field, value: Obj<'_>, site: &
             }
             kind => {
                 let text = format!("{kind:?} is no kind of a single struct's attribute");
-                raise(ExceptionKind::Runtime, &text);
-                Err(Raised)
+                Err(raise(ExceptionKind::Runtime, &text))
             }
         }
     }
@@ -343,10 +335,9 @@ unsafe fn structs_to_keep(value: Obj<'_>, id: ClassId, site: &Site) -> R<Owned> 
 unsafe fn elements_at(held: &Owned, at: usize) -> R<Option<usize>> {
     // SAFETY: `held` owns a live object, which is cast only after its type is checked.
     unsafe {
-        let (data, len) = if list_storage::is_storage(held.ptr()) {
-            let storage = held.ptr().cast::<Storage>();
+        let (data, len) = if let Some(storage) = list_storage::cast(held.obj()) {
             ((*storage).base.data as usize, (*storage).count)
-        } else if let Some((data, len)) = slices::words(held.ptr()) {
+        } else if let Some((data, len)) = slices::words(held.obj()) {
             (data as usize, len)
         } else if let Some(pod) = pod::cast(held.ptr()) {
             pod::present(pod)?;
@@ -388,8 +379,7 @@ pub unsafe fn check(this: *mut Pod, field: &'static Field) -> R<()> {
                 "{name}: the count says {n} elements, but {} has {len}",
                 table::text(field.name)
             );
-            raise(ExceptionKind::Value, &text);
-            return Err(Raised);
+            return Err(raise(ExceptionKind::Value, &text));
         }
     }
     Ok(())
@@ -428,11 +418,10 @@ pub unsafe fn provide(this: *mut Pod) -> R<bool> {
                 .filter(|b| *b <= FOREIGN_LIMIT)
             else {
                 let name = table::text(field.name);
-                raise(
+                return Err(raise(
                     ExceptionKind::Value,
                     &format!("{name}: the library asks for {n} elements"),
-                );
-                return Err(Raised);
+                ));
             };
             let (address, object) = match field.kind {
                 FieldKind::PointerPods(id, _) => {
@@ -440,13 +429,12 @@ pub unsafe fn provide(this: *mut Pod) -> R<bool> {
                     ((*pod).base.data as usize, Owned::take(pod.cast())?)
                 }
                 FieldKind::PointerInts(prim, _) => {
-                    let storage = new_storage(&vec![0; bytes], prim)?;
-                    let at = (*storage.ptr().cast::<Storage>()).base.data as usize;
+                    let (storage, at) = new_storage(&vec![0; bytes], prim)?;
                     (at, storage)
                 }
                 _ => {
-                    let words = Owned::take(slices::new_array(Slice::Address, &vec![0; bytes]))?;
-                    let at = slices::words(words.ptr()).map_or(0, |w| w.0 as usize);
+                    let words = slices::new_array(Slice::Address, &vec![0; bytes])?;
+                    let at = slices::words(words.obj()).map_or(0, |w| w.0 as usize);
                     (at, words)
                 }
             };

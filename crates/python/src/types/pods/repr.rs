@@ -5,8 +5,8 @@
 use pyo3::ffi;
 
 use crate::cpython;
-use crate::cpython::{Owned, R, Raised};
-use crate::types::errors::{guard, to_string, type_name};
+use crate::cpython::errors::guard;
+use crate::cpython::{Obj, Owned, R, Raised};
 use crate::types::memory;
 use crate::types::pods::pod::{Pod, peek};
 use crate::types::pods::values::text;
@@ -30,7 +30,7 @@ pub unsafe extern "C" fn repr(obj: *mut ffi::PyObject) -> *mut ffi::PyObject {
 unsafe fn described(this: *mut Pod) -> R<String> {
     // SAFETY: the caller passes a live pod.
     unsafe {
-        let name = type_name(this.cast());
+        let name = Obj::new(this.cast()).type_short_name();
         let fields = table::class((*this).id()).1.fields;
         let one = |i: usize| -> R<String> {
             let mut bytes = vec![0; (*this).size()];
@@ -102,8 +102,7 @@ fn quoted(bytes: &[u8]) -> String {
     match text(bytes) {
         // SAFETY: `text` owns a live `str`.
         Ok(text) => match Owned::take(unsafe { ffi::PyObject_Repr(text.ptr()) }) {
-            // SAFETY: `repr` owns a live `str`.
-            Ok(repr) => return unsafe { to_string(repr.ptr()) },
+            Ok(repr) => return repr.obj().display(),
             Err(Raised) => cpython::clear(),
         },
         Err(Raised) => cpython::clear(),

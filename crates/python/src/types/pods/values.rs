@@ -2,10 +2,10 @@
 
 use pyo3::ffi;
 
+use crate::cpython::errors::ExceptionKind;
 use crate::cpython::{Obj, Owned, R, Raised};
 use crate::types::convert;
 use crate::types::convert::Site;
-use crate::types::errors::ExceptionKind;
 use crate::types::pods::pod;
 use crate::types::pods::pod::{Pod, peek, poke};
 use crate::types::table;
@@ -23,10 +23,10 @@ pub unsafe fn number(this: *mut Pod, at: *const u8, prim: Prim) -> R<Owned> {
     // SAFETY: as promised by the caller.
     unsafe {
         peek(this, at, &mut bytes[..prim.size()])?;
-        Owned::take(match prim {
-            Prim::F32 | Prim::F64 => convert::to_float(bytes, prim),
-            _ => convert::to_int(bytes, prim),
-        })
+    }
+    match prim {
+        Prim::F32 | Prim::F64 => convert::to_float(bytes, prim),
+        _ => convert::to_int(bytes, prim),
     }
 }
 
@@ -35,19 +35,15 @@ pub unsafe fn number(this: *mut Pod, at: *const u8, prim: Prim) -> R<Owned> {
 /// # Errors
 /// `TypeError`, `OverflowError`.
 pub fn bytes_of(value: Obj<'_>, prim: Prim, site: &Site) -> R<[u8; 8]> {
-    // SAFETY: an `Obj` is live.
-    unsafe {
-        match prim {
-            Prim::F32 => convert::float(value.ptr(), site).map(|v| {
-                let mut out = [0; 8];
-                out[..4].copy_from_slice(&(v as f32).to_le_bytes());
-                out
-            }),
-            Prim::F64 => convert::float(value.ptr(), site).map(f64::to_le_bytes),
-            _ => convert::ranged(value.ptr(), prim, site).map(u64::to_le_bytes),
+    match prim {
+        Prim::F32 => {
+            let mut out = [0; 8];
+            out[..4].copy_from_slice(&(convert::float(value, site)? as f32).to_le_bytes());
+            Ok(out)
         }
+        Prim::F64 => convert::float(value, site).map(f64::to_le_bytes),
+        _ => convert::ranged(value, prim, site).map(u64::to_le_bytes),
     }
-    .ok_or(Raised)
 }
 
 /// Converts an address or foreign handle to its bytes: accepts ints and objects with `__index__`, not floats.
@@ -58,8 +54,7 @@ pub fn pointer_bytes(value: Obj<'_>, site: &Site) -> R<[u8; 8]> {
     // SAFETY: an `Obj` is live.
     unsafe {
         if !value.is_int() && (ffi::PyIndex_Check(value.ptr()) == 0 || numpy_array(value)) {
-            site.wrong("an int (an address or handle)", value.ptr());
-            return Err(Raised);
+            return Err(site.wrong("an int (an address or handle)", value));
         }
     }
     bytes_of(value, Prim::I64, site)
@@ -138,10 +133,7 @@ pub fn same_class(value: Obj<'_>, id: ClassId, site: &Site) -> R<*mut Pod> {
     unsafe {
         match pod::cast_to(value.ptr(), id) {
             Some(from) => Ok(from),
-            None => {
-                site.wrong(table::class(id).1.name(), value.ptr());
-                Err(Raised)
-            }
+            None => Err(site.wrong(table::class(id).1.name(), value)),
         }
     }
 }
@@ -154,8 +146,7 @@ pub fn encoded(value: Obj<'_>, site: &Site) -> R<Vec<u8>> {
     // SAFETY: an `Obj` is live; the bytes live as long as it does.
     unsafe {
         if !value.is_str() {
-            site.wrong("a str", value.ptr());
-            return Err(Raised);
+            return Err(site.wrong("a str", value));
         }
         let mut len = 0;
         let data = ffi::PyUnicode_AsUTF8AndSize(value.ptr(), &raw mut len);
@@ -164,11 +155,10 @@ pub fn encoded(value: Obj<'_>, site: &Site) -> R<Vec<u8>> {
         }
         let bytes = std::slice::from_raw_parts(data.cast::<u8>(), len as usize);
         if bytes.contains(&0) {
-            site.fail(
+            return Err(site.fail(
                 ExceptionKind::Value,
                 "C text ends at a NUL; this str has one inside",
-            );
-            return Err(Raised);
+            ));
         }
         Ok(bytes.to_vec())
     }
@@ -190,9 +180,9 @@ pub fn elements_by(
     value: Obj<'_>,
     size: usize,
     site: &Site,
-    convert: &dyn Fn(Obj<'_>) -> R<[u8; 8]>,
+    convert_item: &dyn Fn(Obj<'_>) -> R<[u8; 8]>,
 ) -> R<Vec<u8>> {
-    // SAFETY: an `Obj` is live; items are borrowed from an owned tuple.
+    // SAFETY: an `Obj` is live.
     unsafe {
         // Objects without a length (iterators, numbers, 0-d arrays) are not sequences.
         if ffi::PySequence_Check(value.ptr()) != 0
@@ -203,22 +193,19 @@ pub fn elements_by(
                 return Err(Raised);
             }
             ffi::PyErr_Clear();
-            site.wrong("a sequence of integers", value.ptr());
-            return Err(Raised);
+            return Err(site.wrong("a sequence of integers", value));
         }
-        let items = Owned::take(convert::sequence(value.ptr(), site).ok_or(Raised)?)?;
-        let n = ffi::PyTuple_Size(items.ptr());
-        let mut out = Vec::with_capacity(n as usize * size);
-        for i in 0..n {
-            let item = Obj::new(ffi::PyTuple_GetItem(items.ptr(), i));
-            if item.is_str() || item.is_bytes() {
-                site.wrong("a sequence of integers", item.ptr());
-                return Err(Raised);
-            }
-            out.extend_from_slice(&convert(item)?[..size]);
-        }
-        Ok(out)
     }
+    let items = convert::sequence(value, site)?;
+    let mut out = Vec::with_capacity(items.len() * size);
+    for i in 0..items.len() {
+        let item = items.get(i);
+        if item.is_str() || item.is_bytes() {
+            return Err(site.wrong("a sequence of integers", item));
+        }
+        out.extend_from_slice(&convert_item(item)?[..size]);
+    }
+    Ok(out)
 }
 
 /// Structs to copy, and the owner of their objects.
@@ -246,8 +233,7 @@ pub fn sources(value: Obj<'_>, id: ClassId, site: &Site) -> R<Sources> {
             return Ok(Sources { pods, _held: held });
         }
         if !value.is_list() && !value.is_tuple() {
-            site.wrong(table::class(id).1.name(), value.ptr());
-            return Err(Raised);
+            return Err(site.wrong(table::class(id).1.name(), value));
         }
         let held = Owned::take(ffi::PySequence_Tuple(value.ptr()))?;
         for i in 0..ffi::PyTuple_Size(held.ptr()) {
@@ -256,8 +242,7 @@ pub fn sources(value: Obj<'_>, id: ClassId, site: &Site) -> R<Sources> {
                 Some(from) => add(from),
                 None => {
                     let wanted = format!("{} or a list of them", table::class(id).1.name());
-                    site.wrong(&wanted, item.ptr());
-                    return Err(Raised);
+                    return Err(site.wrong(&wanted, item));
                 }
             }
         }

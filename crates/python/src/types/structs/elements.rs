@@ -1,9 +1,7 @@
 //! Elements of arrays and lists: conversion of single values, and pointers to their memory.
 
-use std::ptr::null_mut;
-
-use pyo3::ffi;
-
+use crate::cpython;
+use crate::cpython::{Obj, Owned, R};
 use crate::types::convert;
 use crate::types::convert::Site;
 use crate::types::object;
@@ -23,123 +21,91 @@ pub fn element_size(elem: Elem) -> usize {
     }
 }
 
-/// A list of `len` values read from `data`, or null with an exception. Copies of structs also keep alive what `source`
-/// keeps alive for them.
+/// A list of `len` values read from `data`. Copies of structs also keep alive what `source` keeps alive for them.
+///
+/// # Errors
+/// `ValueError` for a value that is no member of an enum, `MemoryError`.
 ///
 /// # Safety
-/// `data` has `len` elements; `source` is live storage of the same elements; the GIL is held.
+/// `data` has `len` elements; `source` is live storage of the same elements.
 pub unsafe fn list_of(
     elem: Elem,
     data: &[u8],
     len: usize,
     source: Option<*mut Storage>,
-) -> *mut ffi::PyObject {
+) -> R<Owned> {
     let size = element_size(elem);
-    // SAFETY: the caller guarantees `len` elements and holds the GIL; PyList_SetItem takes ownership of each item.
-    unsafe {
-        let list = ffi::PyList_New(len as isize);
-        if list.is_null() {
-            return list;
+    cpython::list((0..len).map(|i| {
+        let at = &data[i * size..(i + 1) * size];
+        let mut bytes = [0u8; 8];
+        bytes[..size.min(8)].copy_from_slice(&at[..size.min(8)]);
+        match elem {
+            Elem::Int(prim) => convert::to_int(bytes, prim),
+            Elem::Float(prim) => convert::to_float(bytes, prim),
+            Elem::Enum(id) => enums::read(id, u64::from_le_bytes(bytes) as u32),
+            Elem::Address => convert::to_int(bytes, Prim::U64),
+            // SAFETY: the registry returns the type of the class.
+            Elem::Handle(id) => unsafe {
+                object::new_handle(registry::type_of(id)?, id, u64::from_le_bytes(bytes))
+            },
+            // SAFETY: `at` has the size of the struct, which lies at this offset of `source`.
+            Elem::Struct(id) => unsafe { copy_of(id, at, source.map(|s| (s, i * size))) },
         }
-        for i in 0..len {
-            let at = &data[i * size..(i + 1) * size];
-            let mut bytes = [0u8; 8];
-            bytes[..size.min(8)].copy_from_slice(&at[..size.min(8)]);
-            let item = match elem {
-                Elem::Int(prim) => convert::to_int(bytes, prim),
-                Elem::Float(prim) => convert::to_float(bytes, prim),
-                Elem::Enum(id) => enums::read(id, u64::from_le_bytes(bytes) as u32),
-                Elem::Address => convert::to_int(bytes, Prim::U64),
-                Elem::Handle(id) => {
-                    let ty = registry::type_of(id);
-                    if ty.is_null() {
-                        null_mut()
-                    } else {
-                        object::new_handle(ty, id, u64::from_le_bytes(bytes))
-                    }
-                }
-                Elem::Struct(id) => copy_of(id, at, source.map(|s| (s, i * size))),
-            };
-            if item.is_null() {
-                ffi::Py_DECREF(list);
-                return null_mut();
-            }
-            ffi::PyList_SetItem(list, i as isize, item);
-        }
-        list
-    }
+    }))
 }
 
-unsafe fn copy_of(
-    id: ClassId,
-    bytes: &[u8],
-    source: Option<(*mut Storage, usize)>,
-) -> *mut ffi::PyObject {
-    // SAFETY: the new object has the size of the C type, which is the length of `bytes`; callers hold the GIL.
+unsafe fn copy_of(id: ClassId, bytes: &[u8], source: Option<(*mut Storage, usize)>) -> R<Owned> {
+    let align = table::class(id).1.align as usize;
+    // SAFETY: the new object has the size of the C type, which is the length of `bytes`; callers pass live storage.
     unsafe {
-        let ty = registry::type_of(id);
-        if ty.is_null() {
-            return null_mut();
-        }
-        let obj = object::new_record(ty, id, table::class(id).1.align as usize);
-        if obj.is_null() {
-            return obj;
-        }
-        std::ptr::copy_nonoverlapping(bytes.as_ptr(), (*obj.cast::<Instance>()).data, bytes.len());
+        let object = object::new_record(registry::type_of(id)?, id, align)?;
+        let this = object.ptr().cast::<Instance>();
+        std::ptr::copy_nonoverlapping(bytes.as_ptr(), (*this).data, bytes.len());
         if let Some((storage, at)) = source {
-            object::keep_same(obj.cast(), 0, storage.cast(), at, bytes.len());
+            object::keep_same(this, 0, storage.cast(), at, bytes.len());
         }
-        obj
+        Ok(object)
     }
 }
 
-/// Writes a pointer and keeps its target alive; takes ownership of `held`. None with an exception.
+/// Writes a pointer and keeps its target alive.
+///
+/// # Errors
+/// `ValueError` if foreign memory cannot be written.
 ///
 /// # Safety
 /// `obj` is a struct instance with a pointer at `offset`; the GIL is held.
-pub unsafe fn point(
-    obj: *mut Instance,
-    offset: usize,
-    address: u64,
-    held: *mut ffi::PyObject,
-) -> Option<()> {
+pub unsafe fn point(obj: *mut Instance, offset: usize, address: u64, held: Option<Owned>) -> R<()> {
     // SAFETY: as promised by the caller.
     unsafe {
-        if !object::write(obj, offset, &address.to_le_bytes()) {
-            ffi::Py_XDECREF(held);
-            return None;
-        }
+        object::write(obj, offset, &address.to_le_bytes())?;
         object::keep(obj, offset, held);
     }
-    Some(())
+    Ok(())
 }
 
-/// Converts one element to its C bytes. Raises for structs, which the caller copies. None with an exception.
+/// Converts one element to its C bytes. Raises for structs, which the caller copies. `at` has the element's size.
 ///
-/// # Safety
-/// `item` is a live object and `at` has the element's size; the GIL is held.
-pub unsafe fn element(
-    elem: Elem,
-    item: *mut ffi::PyObject,
-    at: &mut [u8],
-    site: &Site,
-) -> Option<()> {
-    // SAFETY: the caller guarantees a live object and holds the GIL.
-    let value = unsafe {
-        match elem {
-            Elem::Int(prim) => convert::ranged(item, prim, site)?,
-            Elem::Float(Prim::F32) => u64::from((convert::float(item, site)? as f32).to_bits()),
-            Elem::Float(_) => convert::float(item, site)?.to_bits(),
-            Elem::Enum(_) => u64::from(convert::enum_value(item, site)?),
-            Elem::Handle(id) => convert::ranged(item, table::value_type(id), site)?,
-            Elem::Address => convert::ranged(item, Prim::U64, site)?,
-            Elem::Struct(id) => {
-                site.wrong(table::class(id).1.name(), item);
-                return None;
-            }
-        }
+/// # Errors
+/// `TypeError`, `OverflowError`.
+pub fn element(elem: Elem, item: Obj<'_>, at: &mut [u8], site: &Site) -> R<()> {
+    let value = match elem {
+        Elem::Int(prim) => convert::ranged(item, prim, site)?,
+        Elem::Float(Prim::F32) => u64::from((convert::float(item, site)? as f32).to_bits()),
+        Elem::Float(_) => convert::float(item, site)?.to_bits(),
+        Elem::Enum(_) => u64::from(convert::enum_value(item, site)?),
+        Elem::Handle(id) => convert::ranged(item, table::value_type(id), site)?,
+        Elem::Address => convert::ranged(item, Prim::U64, site)?,
+        Elem::Struct(id) => return Err(site.wrong(table::class(id).1.name(), item)),
     };
     let n = at.len();
     at.copy_from_slice(&value.to_le_bytes()[..n]);
-    Some(())
+    Ok(())
+}
+
+/// The instance, if its class has the same C type as `id`.
+pub fn same_type(item: Obj<'_>, id: ClassId) -> Option<*mut Instance> {
+    registry::of(item)
+        .filter(|other| table::root(*other) == table::root(id))
+        .map(|_| item.ptr().cast())
 }

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicPtr, Ordering};
 use pyo3::ffi;
 
 use crate::cpython;
-use crate::cpython::Owned;
+use crate::cpython::{Obj, Owned, R, Raised};
 use crate::types::object::{Instance, drop_kept, free, record_clear, record_traverse, slot};
 use crate::types::table::Elem;
 
@@ -33,57 +33,50 @@ fn storage_layout(len: usize) -> std::alloc::Layout {
         .unwrap_or(std::alloc::Layout::new::<[u64; 8]>())
 }
 
-/// New zeroed storage of `count` elements of `size` bytes; null with `MemoryError`.
+/// New zeroed storage of `count` elements of `size` bytes, and its address.
 ///
-/// # Safety
-/// The GIL is held.
-pub unsafe fn new_storage(count: usize, size: usize, elem: Elem) -> *mut Storage {
-    // SAFETY: the caller holds the GIL; the type's basicsize is that of `Storage`, and the layout has a non-zero size.
+/// # Errors
+/// `MemoryError`.
+pub fn new_storage(count: usize, size: usize, elem: Elem) -> R<(Owned, *mut Storage)> {
+    let no_memory = || {
+        // SAFETY: only sets an exception.
+        unsafe { ffi::PyErr_NoMemory() };
+        Raised
+    };
+    let ty = cpython::once(&STORAGE_TYPE, make_type)?;
+    let len = count
+        .checked_mul(size)
+        .filter(|len| *len < isize::MAX as usize / 2)
+        .ok_or_else(no_memory)?;
+    // SAFETY: the type's basicsize is that of `Storage`, and the layout has a non-zero size.
     unsafe {
-        let ty = storage_type();
-        if ty.is_null() {
-            return std::ptr::null_mut();
-        }
-        let len = match count.checked_mul(size) {
-            Some(len) if len < isize::MAX as usize / 2 => len,
-            _ => {
-                ffi::PyErr_NoMemory();
-                return std::ptr::null_mut();
-            }
-        };
         let data = std::alloc::alloc_zeroed(storage_layout(len));
         if data.is_null() {
-            ffi::PyErr_NoMemory();
-            return std::ptr::null_mut();
+            return Err(no_memory());
         }
-        let obj = ffi::PyType_GenericAlloc(ty, 0).cast::<Storage>();
-        if obj.is_null() {
-            std::alloc::dealloc(data, storage_layout(len));
-            return obj;
-        }
-        (*obj).base.id = STORAGE;
-        (*obj).base.data = data;
-        (*obj).count = count;
-        (*obj).elem = elem;
-        (*obj).len = len;
-        obj
+        let object = match Owned::take(ffi::PyType_GenericAlloc(ty, 0)) {
+            Ok(object) => object,
+            Err(Raised) => {
+                std::alloc::dealloc(data, storage_layout(len));
+                return Err(Raised);
+            }
+        };
+        let this = object.ptr().cast::<Storage>();
+        (*this).base.id = STORAGE;
+        (*this).base.data = data;
+        (*this).count = count;
+        (*this).elem = elem;
+        (*this).len = len;
+        Ok((object, this))
     }
 }
 
-/// Whether `obj` is array storage.
-///
-/// # Safety
-/// `obj` is a live object.
-pub unsafe fn is_storage(obj: *mut ffi::PyObject) -> bool {
-    // SAFETY: the caller guarantees a live object.
-    unsafe { ffi::Py_TYPE(obj) == STORAGE_TYPE.load(Ordering::Acquire) }
+/// The object as array storage.
+pub fn cast(obj: Obj<'_>) -> Option<*mut Storage> {
+    (obj.ty() == STORAGE_TYPE.load(Ordering::Acquire)).then(|| obj.ptr().cast())
 }
 
-unsafe fn storage_type() -> *mut ffi::PyTypeObject {
-    let known = STORAGE_TYPE.load(Ordering::Acquire);
-    if !known.is_null() {
-        return known;
-    }
+fn make_type() -> R<Owned> {
     let mut slots = [
         slot(ffi::Py_tp_dealloc, storage_dealloc as *mut _),
         slot(ffi::Py_tp_traverse, record_traverse as *mut _),
@@ -101,10 +94,7 @@ unsafe fn storage_type() -> *mut ffi::PyTypeObject {
         slots: slots.as_mut_ptr(),
     };
     // SAFETY: the spec is complete and ends with a null slot.
-    let made = Owned::take(unsafe { ffi::PyType_FromSpec(&mut spec) });
-    made.map_or(std::ptr::null_mut(), |made| {
-        cpython::publish(&STORAGE_TYPE, made)
-    })
+    Owned::take(unsafe { ffi::PyType_FromSpec(&raw mut spec) })
 }
 
 unsafe extern "C" fn storage_dealloc(obj: *mut ffi::PyObject) {

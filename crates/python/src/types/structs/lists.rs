@@ -4,17 +4,17 @@
 //! attribute and assigned separately, as in NVIDIA's package; in a few, assigning the list sets it. Reading returns copies
 //! of the elements. A count larger than the array is refused when the struct is passed to CUDA ([`check_counts`]).
 
-use std::ptr::null_mut;
-
 use pyo3::ffi;
 
+use crate::cpython;
+use crate::cpython::errors::{ExceptionKind, guard, raise};
+use crate::cpython::{Obj, Owned, R};
 use crate::types::class_type;
 use crate::types::convert;
 use crate::types::convert::Site;
-use crate::types::errors::{ExceptionKind, guard_or, raise};
 use crate::types::object;
 use crate::types::object::Instance;
-use crate::types::structs::elements::{element, element_size, list_of, point};
+use crate::types::structs::elements::{element, element_size, list_of, point, same_type};
 use crate::types::structs::list_storage;
 use crate::types::structs::list_storage::Storage;
 use crate::types::table;
@@ -24,131 +24,106 @@ use crate::types::{memory, registry};
 /// Maximum size in bytes of a foreign array that is read.
 const FOREIGN_LIMIT: usize = 64 << 20;
 
-/// Assigns a list. Returns the number of elements, or None with an exception.
+/// Array storage and its object.
+type NewStorage = (Owned, *mut Storage);
+
+/// Assigns a list. Returns the number of elements.
+///
+/// # Errors
+/// `TypeError`, `OverflowError`; `ValueError` if foreign memory cannot be written.
 ///
 /// # Safety
-/// `obj` is a struct instance with a pointer at `offset`, `value` a live object; the GIL is held.
+/// `obj` is a struct instance with a pointer at `offset`; the GIL is held.
 pub unsafe fn set(
     obj: *mut Instance,
     offset: usize,
     elem: Elem,
     raw: bool,
-    value: *mut ffi::PyObject,
+    value: Obj<'_>,
     site: &Site,
-) -> Option<usize> {
+) -> R<usize> {
     // SAFETY: as promised by the caller.
+    unsafe { attach(obj, offset, array(elem, raw, value, site)?) }
+}
+
+/// Points a struct to an array; `None` means no elements. Returns the number of elements.
+unsafe fn attach(obj: *mut Instance, offset: usize, array: Option<NewStorage>) -> R<usize> {
+    // SAFETY: callers pass an instance with a pointer at `offset`; the object keeps the storage alive.
     unsafe {
-        let storage = array(elem, raw, value, site)?;
-        attach(obj, offset, storage)
+        let Some((object, storage)) = array else {
+            point(obj, offset, 0, None)?;
+            return Ok(0);
+        };
+        let (count, data) = ((*storage).count, (*storage).base.data);
+        point(obj, offset, data as u64, Some(object))?;
+        Ok(count)
     }
 }
 
-/// Points a struct to an array and takes ownership of the array; null means no elements. Returns the number of elements.
-unsafe fn attach(obj: *mut Instance, offset: usize, storage: *mut Storage) -> Option<usize> {
-    // SAFETY: callers pass an instance with a pointer at `offset` and a reference to live storage, or null.
-    unsafe {
-        if storage.is_null() {
-            point(obj, offset, 0, null_mut())?;
-            return Some(0);
-        }
-        let count = (*storage).count;
-        point(obj, offset, (*storage).base.data as u64, storage.cast())?;
-        Some(count)
-    }
-}
-
-/// A new array with the elements of `value`; null if empty. None with an exception.
-unsafe fn array(
-    elem: Elem,
-    raw: bool,
-    value: *mut ffi::PyObject,
-    site: &Site,
-) -> Option<*mut Storage> {
+/// A new array with the elements of `value`; `None` if empty.
+fn array(elem: Elem, raw: bool, value: Obj<'_>, site: &Site) -> R<Option<NewStorage>> {
     let size = element_size(elem);
-    // SAFETY: callers pass a live value and hold the GIL; items are borrowed from an owned tuple, and slices stay within
-    // the storage.
-    unsafe {
-        let plain = ffi::PyList_Check(value) != 0 || ffi::PyTuple_Check(value) != 0;
-        if !plain && ffi::PyObject_CheckBuffer(value) != 0 {
-            if raw {
-                let bytes = convert::with_bytes(value, site, <[u8]>::to_vec)?;
-                return from_bytes(elem, &bytes);
-            }
-            // The bytes of a buffer are not handles, even if its elements are integers.
-            let handles = matches!(elem, Elem::Handle(_));
-            if handles || ffi::PyBytes_Check(value) != 0 || ffi::PyByteArray_Check(value) != 0 {
-                site.wrong("a list or tuple", value);
-                return None;
-            }
+    if !value.is_list() && !value.is_tuple() && value.has_buffer() {
+        if raw {
+            return from_bytes(elem, &convert::bytes(value, site)?);
         }
-        let items = convert::sequence(value, site)?;
-        let count = ffi::PyTuple_Size(items) as usize;
-        if count == 0 {
-            ffi::Py_DECREF(items);
-            return Some(null_mut());
+        // The bytes of a buffer are not handles, even if its elements are integers.
+        let handles = matches!(elem, Elem::Handle(_));
+        if handles || value.is_bytes() || value.is_bytearray() {
+            return Err(site.wrong("a list or tuple", value));
         }
-        let storage = list_storage::new_storage(count, size, elem);
-        if storage.is_null() {
-            ffi::Py_DECREF(items);
-            return None;
-        }
-        for i in 0..count {
-            let item = ffi::PyTuple_GetItem(items, i as isize);
-            let at = std::slice::from_raw_parts_mut((*storage).base.data.add(i * size), size);
-            let done = match elem {
-                Elem::Struct(id) => copy_in(id, item, at, storage, i * size, site),
-                _ => element(elem, item, at, site),
-            };
-            if done.is_none() {
-                ffi::Py_DECREF(items);
-                ffi::Py_DECREF(storage.cast());
-                return None;
-            }
-        }
-        ffi::Py_DECREF(items);
-        Some(storage)
     }
+    let items = convert::sequence(value, site)?;
+    let count = items.len();
+    if count == 0 {
+        return Ok(None);
+    }
+    let (object, storage) = list_storage::new_storage(count, size, elem)?;
+    for i in 0..count {
+        // SAFETY: element `i` lies within the new storage.
+        let at =
+            unsafe { std::slice::from_raw_parts_mut((*storage).base.data.add(i * size), size) };
+        match elem {
+            // SAFETY: as above.
+            Elem::Struct(id) => unsafe { copy_in(id, items.get(i), at, storage, i * size, site)? },
+            _ => element(elem, items.get(i), at, site)?,
+        }
+    }
+    Ok(Some((object, storage)))
 }
 
 unsafe fn copy_in(
     id: ClassId,
-    item: *mut ffi::PyObject,
+    item: Obj<'_>,
     at: &mut [u8],
     storage: *mut Storage,
     offset: usize,
     site: &Site,
-) -> Option<()> {
-    // SAFETY: the item is checked to have the element's C type; callers pass an `at` of its size inside `storage`.
+) -> R<()> {
+    let Some(from) = same_type(item, id) else {
+        return Err(site.wrong(&format!("a list of {}", table::class(id).1.name()), item));
+    };
+    // SAFETY: `from` has the element's C type; callers pass an `at` of its size inside `storage`.
     unsafe {
-        let same = registry::of(item).is_some_and(|v| table::root(v) == table::root(id));
-        if !same {
-            site.wrong(&format!("a list of {}", table::class(id).1.name()), item);
-            return None;
-        }
-        if !object::read(item.cast(), 0, at) {
-            return None;
-        }
-        object::keep_same(storage.cast(), offset, item.cast(), 0, at.len());
+        object::read(from, 0, at)?;
+        object::keep_same(storage.cast(), offset, from, 0, at.len());
     }
-    Some(())
+    Ok(())
 }
 
-/// An array from raw memory; an incomplete last element is padded with zeros. Null if empty, None with an exception.
-unsafe fn from_bytes(elem: Elem, bytes: &[u8]) -> Option<*mut Storage> {
+/// An array from raw memory; an incomplete last element is padded with zeros. `None` if empty.
+fn from_bytes(elem: Elem, bytes: &[u8]) -> R<Option<NewStorage>> {
     let size = element_size(elem);
     let count = bytes.len().div_ceil(size.max(1));
     if count == 0 {
-        return Some(null_mut());
+        return Ok(None);
     }
+    let (object, storage) = list_storage::new_storage(count, size, elem)?;
     // SAFETY: the storage is at least as long as the bytes.
     unsafe {
-        let storage = list_storage::new_storage(count, size, elem);
-        if storage.is_null() {
-            return None;
-        }
         std::ptr::copy_nonoverlapping(bytes.as_ptr(), (*storage).base.data, bytes.len());
-        Some(storage)
     }
+    Ok(Some((object, storage)))
 }
 
 fn shape(kind: FieldKind) -> Option<(Elem, Count)> {
@@ -161,147 +136,112 @@ fn shape(kind: FieldKind) -> Option<(Elem, Count)> {
     }
 }
 
-/// The pointer at `offset` and the [`Storage`] it points to: a new reference, or null if it points elsewhere. None with
-/// an exception.
-unsafe fn ours(obj: *mut Instance, offset: usize, elem: Elem) -> Option<(u64, *mut Storage)> {
+/// The pointer at `offset`, and the [`Storage`] that it points to, if the object owns the target.
+unsafe fn pointer(obj: *mut Instance, offset: usize, elem: Elem) -> R<(u64, Option<NewStorage>)> {
     let mut pointer = [0u8; 8];
     // SAFETY: callers pass an instance with a pointer at `offset` and hold the GIL.
     unsafe {
-        if !object::read(obj, offset, &mut pointer) {
-            return None;
-        }
+        object::read(obj, offset, &mut pointer)?;
         let pointer = u64::from_le_bytes(pointer);
         if pointer == 0 {
-            return Some((0, null_mut()));
+            return Ok((0, None));
         }
-        let held = object::held(obj, offset);
-        if !held.is_null() {
-            if list_storage::is_storage(held) {
-                let storage = held.cast::<Storage>();
-                if (*storage).base.data as u64 == pointer && (*storage).elem == elem {
-                    return Some((pointer, storage));
-                }
-            }
-            ffi::Py_DECREF(held);
-        }
-        Some((pointer, null_mut()))
+        let owned = object::held(obj, offset).and_then(|held| {
+            let storage = list_storage::cast(held.obj())?;
+            ((*storage).base.data as u64 == pointer && (*storage).elem == elem)
+                .then_some((held, storage))
+        });
+        Ok((pointer, owned))
     }
 }
 
-unsafe fn count_of(obj: *mut Instance, count: Count) -> Option<u64> {
+unsafe fn count_of(obj: *mut Instance, count: Count) -> R<u64> {
     let mut bytes = [0u8; 8];
     if count.size == 0 {
-        return Some(1);
+        return Ok(1);
     }
+    let (offset, size) = (count.offset as usize, count.size as usize);
     // SAFETY: callers pass an instance whose C type has the count as a member.
-    unsafe {
-        object::read(
-            obj,
-            count.offset as usize,
-            &mut bytes[..count.size as usize],
-        )
-        .then(|| u64::from_le_bytes(bytes))
-    }
+    unsafe { object::read(obj, offset, &mut bytes[..size])? };
+    Ok(u64::from_le_bytes(bytes))
 }
 
-/// Reads a list attribute: a new list, or null with an exception.
+/// Reads a list attribute.
+///
+/// # Errors
+/// `ValueError` if foreign memory cannot be read or holds a value that is no member of an enum; `MemoryError`.
 ///
 /// # Safety
-/// `obj` is an instance of a class that has the field; the GIL is held.
-pub unsafe fn get(obj: *mut Instance, field: &'static Field) -> *mut ffi::PyObject {
+/// `obj` is an instance of a class that has the list field; the GIL is held.
+pub unsafe fn get(obj: *mut Instance, field: &'static Field) -> R<Owned> {
     let Some((elem, count)) = shape(field.kind) else {
-        return null_mut();
+        return Err(raise(ExceptionKind::System, "the attribute is no list"));
     };
     let size = element_size(elem);
     // SAFETY: the caller guarantees an instance with the field; storage has `count` elements, and foreign memory is read
     // through the kernel.
     unsafe {
-        let Some((pointer, storage)) = ours(obj, field.offset as usize, elem) else {
-            return null_mut();
-        };
-        if !storage.is_null() {
+        let (pointer, owned) = pointer(obj, field.offset as usize, elem)?;
+        if let Some((_object, storage)) = owned {
             let n = (*storage).count;
             let data = std::slice::from_raw_parts((*storage).base.data, n * size);
-            let list = list_of(elem, data, n, Some(storage));
-            ffi::Py_DECREF(storage.cast());
-            return list;
+            return list_of(elem, data, n, Some(storage));
         }
         // A foreign array, for example of a struct filled by CUDA. Views of members are not followed: in a union, the bytes
         // of the pointer may belong to another member.
         if pointer != 0 && (*obj).root.is_null() {
-            let Some(n) = count_of(obj, count) else {
-                return null_mut();
-            };
-            let bytes = (n as usize)
-                .checked_mul(size)
-                .filter(|b| *b <= FOREIGN_LIMIT);
-            if let Some(bytes) = bytes {
+            let n = count_of(obj, count)? as usize;
+            if let Some(bytes) = n.checked_mul(size).filter(|b| *b <= FOREIGN_LIMIT) {
                 let mut data = vec![0u8; bytes];
                 if memory::read(pointer as usize, &mut data) {
-                    return list_of(elem, &data, n as usize, None);
+                    return list_of(elem, &data, n, None);
                 }
             }
         }
-        ffi::PyList_New(0)
     }
+    cpython::list(std::iter::empty())
 }
 
-/// Checks a struct before it is passed to CUDA: every [`Storage`] has at least as many elements as its count says. False
-/// with an exception, `ValueError` for a count that is too large.
+/// Checks a struct before it is passed to CUDA: every [`Storage`] has at least as many elements as its count says.
+///
+/// # Errors
+/// `ValueError` for a count that is too large.
 ///
 /// # Safety
 /// `obj` is a struct instance; the GIL is held.
-pub unsafe fn check_counts(obj: *mut Instance) -> bool {
+pub unsafe fn check_counts(obj: *mut Instance) -> R<()> {
     // SAFETY: as promised by the caller; views of members are created and released here.
     unsafe {
         if !object::holds_any(obj) {
-            return true;
+            return Ok(());
         }
-        for field in table::fields(ClassId((*obj).id)) {
-            if let FieldKind::View(id) = field.kind {
-                let ty = registry::type_of(id);
-                if ty.is_null() {
-                    return false;
-                }
-                let view = object::view(ty, id, obj, (*obj).data.add(field.offset as usize));
-                if view.is_null() {
-                    return false;
-                }
-                let fine = check_counts(view.cast());
-                ffi::Py_DECREF(view);
-                if !fine {
-                    return false;
-                }
+        let id = ClassId((*obj).id);
+        for field in table::fields(id) {
+            let offset = field.offset as usize;
+            if let FieldKind::View(inner) = field.kind {
+                let data = (*obj).data.add(offset);
+                let view = object::view(registry::type_of(inner)?, inner, obj, data)?;
+                check_counts(view.ptr().cast())?;
                 continue;
             }
             let Some((elem, count)) = shape(field.kind) else {
                 continue;
             };
-            let Some((_, storage)) = ours(obj, field.offset as usize, elem) else {
-                return false;
-            };
-            if storage.is_null() {
+            let (_, Some((_object, storage))) = pointer(obj, offset, elem)? else {
                 continue;
-            }
-            let len = (*storage).count as u64;
-            ffi::Py_DECREF(storage.cast());
-            let Some(n) = count_of(obj, count) else {
-                return false;
             };
+            let len = (*storage).count as u64;
+            let n = count_of(obj, count)?;
             if n > len {
-                let class = table::class(ClassId((*obj).id)).1.name();
-                raise(
+                let (class, name) = (table::class(id).1.name(), table::text(field.name));
+                return Err(raise(
                     ExceptionKind::Value,
-                    &format!(
-                        "{class}: the count says {n} elements, but {} has {len}",
-                        table::text(field.name)
-                    ),
-                );
-                return false;
+                    &format!("{class}: the count says {n} elements, but {name} has {len}"),
+                ));
             }
         }
     }
-    true
+    Ok(())
 }
 
 /// `set_dsts_srcs`
@@ -322,72 +262,63 @@ unsafe extern "C" fn set_dsts_srcs(
     args: *mut ffi::PyObject,
     kwargs: *mut ffi::PyObject,
 ) -> *mut ffi::PyObject {
-    guard_or(null_mut(), || {
+    guard(|| {
         // SAFETY: the interpreter passes an instance, a tuple, and a dict or null.
         unsafe {
-            match assign_pair(obj, args, kwargs) {
-                Some(()) => {
-                    ffi::Py_INCREF(ffi::Py_None());
-                    ffi::Py_None()
-                }
-                None => null_mut(),
-            }
+            let ty = ffi::Py_TYPE(obj);
+            let [dsts, srcs] = class_type::arguments(ty, args, kwargs, [c"dsts", c"srcs"])?;
+            assign_pair(obj.cast(), ty, dsts, srcs)?;
         }
+        Ok(cpython::none())
     })
 }
 
 unsafe fn assign_pair(
-    obj: *mut ffi::PyObject,
-    args: *mut ffi::PyObject,
-    kwargs: *mut ffi::PyObject,
-) -> Option<()> {
-    // SAFETY: the caller passes an instance, a tuple, and a dict or null.
-    unsafe {
-        let this = obj.cast::<Instance>();
-        let ty = ffi::Py_TYPE(obj);
-        let given = class_type::arguments(ty, args, kwargs, [c"dsts", c"srcs"])?;
-        let names = ["dsts", "srcs"];
-        let mut made = [null_mut::<Storage>(); 2];
-        let mut targets = [(0usize, Count { offset: 0, size: 0 }); 2];
-        for i in 0..2 {
-            let site = Site {
-                ty,
-                attr: "set_dsts_srcs",
-            };
-            let field = table::fields(ClassId((*this).id))
-                .iter()
-                .find(|f| table::text(f.name) == names[i])?;
-            let (elem, count) = shape(field.kind)?;
-            targets[i] = (field.offset as usize, count);
-            if given[i].is_null() || given[i] == ffi::Py_None() {
-                site.fail(
-                    ExceptionKind::Type,
-                    &format!("{} must be a list or tuple", names[i]),
-                );
-            } else if let Some(storage) = array(elem, false, given[i], &site) {
-                made[i] = storage;
-                continue;
+    obj: *mut Instance,
+    ty: *mut ffi::PyTypeObject,
+    dsts: Option<Obj<'_>>,
+    srcs: Option<Obj<'_>>,
+) -> R<()> {
+    let site = Site {
+        ty,
+        attr: "set_dsts_srcs",
+    };
+    // SAFETY: the caller passes an instance.
+    let id = unsafe { ClassId((*obj).id) };
+    let list = |name: &str, given: Option<Obj<'_>>| {
+        let field = table::fields(id)
+            .iter()
+            .find(|f| table::text(f.name) == name);
+        let Some((field, (elem, count))) = field.and_then(|f| Some((f, shape(f.kind)?))) else {
+            return Err(raise(ExceptionKind::System, "the class has no such lists"));
+        };
+        match given.filter(|given| !given.is_none()) {
+            Some(given) => Ok((
+                field.offset as usize,
+                count,
+                array(elem, false, given, &site)?,
+            )),
+            None => {
+                let message = format!("{name} must be a list or tuple");
+                Err(site.fail(ExceptionKind::Type, &message))
             }
-            ffi::Py_XDECREF(made[0].cast());
-            return None;
         }
-        let count = |s: *mut Storage| if s.is_null() { 0 } else { (*s).count };
-        let (a, b) = (count(made[0]), count(made[1]));
-        if a != b {
-            ffi::Py_XDECREF(made[0].cast());
-            ffi::Py_XDECREF(made[1].cast());
-            raise(
-                ExceptionKind::Value,
-                &format!("dsts and srcs must have the same length, not {a} and {b}"),
-            );
-            return None;
-        }
-        let size = targets[0].1.size as usize;
-        let bytes = (a as u64).to_le_bytes();
-        let first = attach(this, targets[0].0, made[0]);
-        let second = attach(this, targets[1].0, made[1]);
-        first?;
-        second?;
-        object::write(this, targets[0].1.offset as usize, &bytes[..size]).then_some(())
+    };
+    let (first_at, count, first) = list("dsts", dsts)?;
+    let (second_at, _, second) = list("srcs", srcs)?;
+    // SAFETY: the storage is live.
+    let len = |array: &Option<NewStorage>| array.as_ref().map_or(0, |a| unsafe { (*a.1).count });
+    let (a, b) = (len(&first), len(&second));
+    if a != b {
+        let message = format!("dsts and srcs must have the same length, not {a} and {b}");
+        return Err(raise(ExceptionKind::Value, &message));
+    }
+    let bytes = (a as u64).to_le_bytes();
+    // SAFETY: the offsets are those of the class's members.
+    unsafe {
+        let first = attach(obj, first_at, first);
+        let second = attach(obj, second_at, second);
+        first.and(second)?;
+        object::write(obj, count.offset as usize, &bytes[..count.size as usize])
     }
 }

@@ -6,40 +6,31 @@ pub mod list_storage;
 pub mod lists;
 
 use std::ffi::c_void;
-use std::ptr::null_mut;
 
 use pyo3::ffi;
 
+use crate::cpython;
+use crate::cpython::errors::{ExceptionKind, guard, raise};
+use crate::cpython::{Owned, R, Raised};
 use crate::types::class_type::{
     arguments, build, class_of_type, init, method_get_ptr, method_reduce, weak_member,
 };
 use crate::types::convert;
 use crate::types::convert::Site;
-use crate::types::errors::{ExceptionKind, guard_or, raise, to_string, utf8};
 use crate::types::object;
 use crate::types::object::{Instance, slot};
 use crate::types::registry;
 use crate::types::table;
 use crate::types::table::{ClassId, Field, FieldKind, NEEDS_POINTER, SET_DSTS_SRCS};
 
-/// Creates the Python type of a struct or union class; null with an exception.
+/// Creates the Python type of a struct or union class.
 ///
-/// # Safety
-/// The GIL is held.
-pub unsafe fn make_type(id: ClassId) -> *mut ffi::PyTypeObject {
-    let (lib, class) = table::class(id);
+/// # Errors
+/// Exceptions of CPython.
+pub fn make_type(id: ClassId) -> R<Owned> {
+    let class = table::class(id).1;
     let size = object::record_size(class.size as usize, class.align as usize);
-    let base = match class.base {
-        None => None,
-        Some(base) => {
-            // SAFETY: the caller holds the GIL.
-            let ty = unsafe { registry::type_of(base) };
-            if ty.is_null() {
-                return ty;
-            }
-            Some(ty)
-        }
-    };
+    let base = class.base.map(registry::type_of).transpose()?;
     let mut slots = vec![
         slot(ffi::Py_tp_new, new as *mut c_void),
         slot(ffi::Py_tp_dealloc, object::record_dealloc as *mut c_void),
@@ -58,7 +49,7 @@ pub unsafe fn make_type(id: ClassId) -> *mut ffi::PyTypeObject {
             get: None,
             set: None,
             doc: std::ptr::null(),
-            closure: null_mut(),
+            closure: std::ptr::null_mut(),
         });
         slots.push(slot(ffi::Py_tp_init, init as *mut c_void));
         slots.push(slot(ffi::Py_tp_repr, repr as *mut c_void));
@@ -66,44 +57,24 @@ pub unsafe fn make_type(id: ClassId) -> *mut ffi::PyTypeObject {
         slots.push(slot(ffi::Py_tp_getset, getset.leak().as_mut_ptr().cast()));
         slots.push(slot(ffi::Py_tp_members, weak_member().cast()));
     }
-    // SAFETY: the slots match the layout of `Instance` followed by its bytes; the caller holds the GIL.
-    unsafe {
-        build(
-            lib,
-            class,
-            size,
-            ffi::Py_TPFLAGS_HAVE_GC,
-            slots,
-            describe(id),
-            base,
-        )
-    }
+    let (flags, doc) = (ffi::Py_TPFLAGS_HAVE_GC, describe(id));
+    // SAFETY: the slots match the layout of `Instance` followed by its bytes.
+    unsafe { build(id, size, flags, slots, &doc, base) }
 }
 
-/// Creates the Python type of a class without members; null with an exception.
+/// Creates the Python type of a class without members.
 ///
-/// # Safety
-/// The GIL is held.
-pub unsafe fn make_marker(id: ClassId) -> *mut ffi::PyTypeObject {
-    let (lib, class) = table::class(id);
+/// # Errors
+/// Exceptions of CPython.
+pub fn make_marker(id: ClassId) -> R<Owned> {
     let doc = format!(
         "{}()\n--\n\nKept for programs that name it; it has no content.",
-        class.name()
+        table::class(id).1.name()
     );
     let methods = vec![method_reduce(), ffi::PyMethodDef::zeroed()];
     let slots = vec![slot(ffi::Py_tp_methods, methods.leak().as_mut_ptr().cast())];
-    // SAFETY: the slots match a bare object head; the caller holds the GIL.
-    unsafe {
-        build(
-            lib,
-            class,
-            std::mem::size_of::<ffi::PyObject>(),
-            0,
-            slots,
-            doc,
-            None,
-        )
-    }
+    // SAFETY: the slots match a bare object head.
+    unsafe { build(id, size_of::<ffi::PyObject>(), 0, slots, &doc, None) }
 }
 
 fn describe(id: ClassId) -> String {
@@ -135,113 +106,95 @@ unsafe extern "C" fn new(
     args: *mut ffi::PyObject,
     kwargs: *mut ffi::PyObject,
 ) -> *mut ffi::PyObject {
-    guard_or(null_mut(), || {
-        // SAFETY: the interpreter calls this slot with a type that inherits it.
+    guard(|| {
+        // SAFETY: the interpreter calls this slot with a type that inherits it, a tuple, and a dict or null.
         unsafe {
-            let Some(id) = class_of_type(ty) else {
-                return null_mut();
-            };
+            let id = class_of_type(ty)?;
             let class = table::class(id).1;
-            let Some([ptr]) = arguments(ty, args, kwargs, [c"_ptr"]) else {
-                return null_mut();
-            };
-            let mut address = 0;
-            if !ptr.is_null() {
-                let site = Site { ty, attr: "_ptr" };
-                match convert::pointer_argument(ptr, class.size as usize, &site) {
-                    Some(a) => address = a,
-                    None => return null_mut(),
+            let [ptr] = arguments(ty, args, kwargs, [c"_ptr"])?;
+            let address = match ptr {
+                Some(ptr) => {
+                    let site = Site { ty, attr: "_ptr" };
+                    convert::pointer_argument(ptr, class.size as usize, &site)?
                 }
-            } else if class.flags & NEEDS_POINTER != 0 {
-                raise(
-                    ExceptionKind::Type,
-                    &format!(
-                        "{}() needs _ptr: it is a part of another struct; read it as that struct's attribute",
-                        class.name()
-                    ),
-                );
-                return null_mut();
+                None if class.flags & NEEDS_POINTER != 0 => {
+                    return Err(raise(
+                        ExceptionKind::Type,
+                        &format!(
+                            "{}() needs _ptr: it is a part of another struct; read it as that struct's attribute",
+                            class.name()
+                        ),
+                    ));
+                }
+                None => 0,
+            };
+            let object = object::new_record(ty, id, class.align as usize)?;
+            if address != 0 {
+                object::look_at(object.obj(), address);
             }
-            let obj = object::new_record(ty, id, class.align as usize);
-            if !obj.is_null() && address != 0 {
-                object::look_at(obj, address);
-            }
-            obj
+            Ok(object)
         }
     })
 }
 
 unsafe extern "C" fn repr(obj: *mut ffi::PyObject) -> *mut ffi::PyObject {
-    guard_or(null_mut(), || {
+    guard(|| {
         // SAFETY: the interpreter calls this slot with an instance.
         unsafe {
             let this = obj.cast::<Instance>();
             let mut lines = Vec::new();
-            if !describe_value(this, table::fields(ClassId((*this).id)), 0, &mut lines) {
-                return null_mut();
-            }
-            let text = lines.join("\n");
-            ffi::PyUnicode_FromStringAndSize(text.as_ptr().cast(), text.len() as isize)
+            describe_value(this, table::fields(ClassId((*this).id)), 0, &mut lines)?;
+            cpython::from_str(&lines.join("\n"))
         }
     })
 }
 
-/// Appends one line for each attribute; nested structs are indented below their name. False with an exception.
+/// Appends one line for each attribute; nested structs are indented below their name.
 unsafe fn describe_value(
     obj: *mut Instance,
     list: &'static [Field],
     depth: usize,
     lines: &mut Vec<String>,
-) -> bool {
+) -> R<()> {
     let pad = "    ".repeat(depth);
     for field in list {
         let name = table::text(field.name);
         // SAFETY: callers pass an instance of a class that has the fields.
         unsafe {
-            let value = fields::get(obj, field);
-            if value.is_null() {
-                if ffi::PyErr_ExceptionMatches(ffi::PyExc_ValueError) == 0 {
-                    return false;
+            let value = match fields::get(obj, field) {
+                Ok(value) => value,
+                Err(Raised) => {
+                    if ffi::PyErr_ExceptionMatches(ffi::PyExc_ValueError) == 0 {
+                        return Err(Raised);
+                    }
+                    cpython::clear();
+                    lines.push(format!("{pad}{name} : <ValueError>"));
+                    continue;
                 }
-                ffi::PyErr_Clear();
-                lines.push(format!("{pad}{name} : <ValueError>"));
-                continue;
-            }
-            if let FieldKind::View(id) = field.kind {
-                lines.push(format!("{pad}{name} :"));
-                let fine = describe_value(value.cast(), table::fields(id), depth + 1, lines);
-                ffi::Py_DECREF(value);
-                if !fine {
-                    return false;
-                }
-                continue;
-            }
+            };
             let text = match field.kind {
+                FieldKind::View(id) => {
+                    lines.push(format!("{pad}{name} :"));
+                    describe_value(value.ptr().cast(), table::fields(id), depth + 1, lines)?;
+                    continue;
+                }
                 FieldKind::Address => {
-                    let at = ffi::PyLong_AsUnsignedLongLong(value);
-                    ffi::PyErr_Clear();
+                    let at = cpython::as_u64(value.obj());
+                    cpython::clear();
                     format!("{at:#x}")
                 }
                 FieldKind::HexBytes(_) => {
-                    let hex = ffi::PyObject_CallMethod(value, c"hex".as_ptr(), std::ptr::null());
-                    let text = utf8(hex);
-                    ffi::Py_XDECREF(hex);
-                    match text {
-                        Some(text) => text,
-                        None => {
-                            ffi::Py_DECREF(value);
-                            return false;
-                        }
-                    }
+                    let null = std::ptr::null();
+                    let hex = ffi::PyObject_CallMethod(value.ptr(), c"hex".as_ptr(), null);
+                    Owned::take(hex)?.obj().utf8()?
                 }
-                _ => to_string(value),
+                _ => value.obj().display(),
             };
-            ffi::Py_DECREF(value);
             // The text of a list of structs has several lines.
             let mut rows = text.split('\n');
             lines.push(format!("{pad}{name} : {}", rows.next().unwrap_or("")));
             lines.extend(rows.map(|row| format!("{pad}{row}")));
         }
     }
-    true
+    Ok(())
 }

@@ -18,6 +18,7 @@ use pyo3::types::{PyBytes, PyDict, PyString};
 use crate::core::errors::OrRaise;
 use crate::core::module::object_code;
 use crate::core::options::OptionClass;
+use crate::cpython::Raised;
 use crate::site_packages;
 use crate::types;
 use crate::types::table;
@@ -377,8 +378,9 @@ impl PyProgram {
         }
         let id = table::class_named(CudaLibrary::Nvrtc, "nvrtcProgram")
             .ok_or_else(|| PyRuntimeError::new_err("the bindings have no class nvrtcProgram"))?;
-        // SAFETY: a new reference, or null with an exception.
-        unsafe { Bound::from_owned_ptr_or_err(py, types::new_handle(id, value)) }
+        types::new_handle(id, value)
+            .map(|handle| handle.into_bound(py))
+            .map_err(|Raised| PyErr::fetch(py))
     }
 
     /// The compiler: a `CompilerBackendType`.
