@@ -104,7 +104,7 @@ def test_invalid_cpu_device_settings(name):
 
 
 def test_invalid_runtime_is_reported():
-    status, report = examine(CUPYRITE_RUNTIME="libcudart")
+    _, report = examine(CUPYRITE_RUNTIME="libcudart")
     assert problem(report, "variable-value")["what"] == "CUPYRITE_RUNTIME='libcudart': expected auto, cudart or own"
     assert commands(report, "variable-value") == ["unset CUPYRITE_RUNTIME"]
 

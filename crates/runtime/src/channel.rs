@@ -14,18 +14,32 @@ use crate::errors::{Error, Res};
 
 plain!(cudaChannelFormatDesc);
 
-/// First and last kind of a range of formats that the driver numbers in the same order, and the driver's first number.
-const RUNS: [(u32, u32, u32); 4] = [
+/// First and last kind of a range of formats that the driver numbers in the same order, and the driver's first format.
+const RUNS: [(ChannelKind, ChannelKind, Format); 4] = [
     // Normalised integers: one format per channel count.
-    (5, 16, 0xc0),
+    (
+        ChannelKind::cudaChannelFormatKindUnsignedNormalized8X1,
+        ChannelKind::cudaChannelFormatKindSignedNormalized16X4,
+        Format::CU_AD_FORMAT_UNORM_INT8X1,
+    ),
     // Block compression.
-    (17, 30, 0x91),
-    (31, 31, 0x50),
+    (
+        ChannelKind::cudaChannelFormatKindUnsignedBlockCompressed1,
+        ChannelKind::cudaChannelFormatKindUnsignedBlockCompressed7SRGB,
+        Format::CU_AD_FORMAT_BC1_UNORM,
+    ),
+    (
+        ChannelKind::cudaChannelFormatKindUnsignedNormalized1010102,
+        ChannelKind::cudaChannelFormatKindUnsignedNormalized1010102,
+        Format::CU_AD_FORMAT_UNORM_INT_101010_2,
+    ),
     // Video.
-    (32, 45, 0x51),
+    (
+        ChannelKind::cudaChannelFormatKindUnsigned8Packed422,
+        ChannelKind::cudaChannelFormatKindUnsigned16Planar444,
+        Format::CU_AD_FORMAT_UINT8_PACKED_422,
+    ),
 ];
-const NV12: u32 = 4;
-const NV12_FORMAT: u32 = 0xb0;
 
 /// The driver's format and channel count.
 ///
@@ -39,11 +53,11 @@ pub(crate) fn to_driver(desc: &cudaChannelFormatDesc) -> Res<(Format, u32)> {
         return bad;
     }
     let kind = desc.f.0;
-    if kind == NV12 {
-        return Ok((Format(NV12_FORMAT), channels as u32));
+    if desc.f == ChannelKind::cudaChannelFormatKindNV12 {
+        return Ok((Format::CU_AD_FORMAT_NV12, channels as u32));
     }
-    if let Some(&(first, _, base)) = RUNS.iter().find(|r| (r.0..=r.1).contains(&kind)) {
-        return Ok((Format(base + kind - first), channels as u32));
+    if let Some((first, _, base)) = RUNS.iter().find(|r| (r.0.0..=r.1.0).contains(&kind)) {
+        return Ok((Format(base.0 + kind - first.0), channels as u32));
     }
     if channels == 3 || bits[..channels].iter().any(|&b| b != bits[0]) {
         return bad;
@@ -76,14 +90,14 @@ pub(crate) fn from_driver(format: Format, channels: u32) -> Res<cudaChannelForma
         Format::CU_AD_FORMAT_UNSIGNED_INT32 => (32, ChannelKind::cudaChannelFormatKindUnsigned),
         Format::CU_AD_FORMAT_HALF => (16, ChannelKind::cudaChannelFormatKindFloat),
         Format::CU_AD_FORMAT_FLOAT => (32, ChannelKind::cudaChannelFormatKindFloat),
-        Format(NV12_FORMAT) => (8, ChannelKind(NV12 as _)),
+        Format::CU_AD_FORMAT_NV12 => (8, ChannelKind::cudaChannelFormatKindNV12),
         Format(other) => {
             let run = RUNS
                 .iter()
-                .find(|r| (r.2..=r.2 + r.1 - r.0).contains(&other));
-            let &(first, _, base) = run.ok_or(Error::INVALID_CHANNEL_DESCRIPTOR)?;
-            let kind = first + other - base;
-            (channel_bits(kind), ChannelKind(kind as _))
+                .find(|(first, last, base)| (base.0..=base.0 + last.0 - first.0).contains(&other));
+            let (first, _, base) = run.ok_or(Error::INVALID_CHANNEL_DESCRIPTOR)?;
+            let kind = ChannelKind(first.0 + other - base.0);
+            (channel_bits(kind), kind)
         }
     };
     let channel = |n| if n < channels { bits } else { 0 };
@@ -102,11 +116,23 @@ pub(crate) fn from_driver(format: Format, channels: u32) -> Res<cudaChannelForma
 }
 
 /// Bits per (decoded) channel of the kinds in [`RUNS`].
-fn channel_bits(kind: u32) -> i32 {
+fn channel_bits(kind: ChannelKind) -> i32 {
     match kind {
-        // 16-bit normalised formats, unsigned and signed; BC6H; every other video format.
-        8..=10 | 14..=16 | 27 | 28 | 35 | 37 | 39 | 41 | 43 | 45 => 16,
-        31 => 10,
+        ChannelKind::cudaChannelFormatKindUnsignedNormalized1010102 => 10,
+        ChannelKind::cudaChannelFormatKindUnsignedNormalized16X1
+        | ChannelKind::cudaChannelFormatKindUnsignedNormalized16X2
+        | ChannelKind::cudaChannelFormatKindUnsignedNormalized16X4
+        | ChannelKind::cudaChannelFormatKindSignedNormalized16X1
+        | ChannelKind::cudaChannelFormatKindSignedNormalized16X2
+        | ChannelKind::cudaChannelFormatKindSignedNormalized16X4
+        | ChannelKind::cudaChannelFormatKindUnsignedBlockCompressed6H
+        | ChannelKind::cudaChannelFormatKindSignedBlockCompressed6H
+        | ChannelKind::cudaChannelFormatKindUnsigned16SemiPlanar420
+        | ChannelKind::cudaChannelFormatKindUnsigned16SemiPlanar422
+        | ChannelKind::cudaChannelFormatKindUnsigned16SemiPlanar444
+        | ChannelKind::cudaChannelFormatKindUnsigned16Planar420
+        | ChannelKind::cudaChannelFormatKindUnsigned16Planar422
+        | ChannelKind::cudaChannelFormatKindUnsigned16Planar444 => 16,
         _ => 8,
     }
 }

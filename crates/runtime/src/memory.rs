@@ -138,7 +138,7 @@ entries! {
     fn malloc_managed "cudaMallocManaged" (out: u64, size: usize, flags: u32) {
         non_null(out)?;
         context::current()?;
-        if !matches!(flags, 1 | 2) {
+        if !matches!(flags, runtime::cudaMemAttachGlobal | runtime::cudaMemAttachHost) {
             return Err(Error::INVALID_VALUE);
         }
         let mut address: CUdeviceptr = 0;

@@ -124,7 +124,7 @@ fn python_tests(rest: &[&str]) -> Result<(), Error> {
     )
 }
 
-/// The tests of bindings and core without the fast paths that rely on private layouts of CPython and other packages.
+/// The tests of bindings and core without the private layouts of CPython and other packages.
 fn strict_abi_tests(rest: &[&str]) -> Result<(), Error> {
     let (env, rest) = env_with_wheel(rest)?;
     let mut command = on_cpu_device(env.command());

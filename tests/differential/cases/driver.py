@@ -5,11 +5,12 @@ import os
 
 from cases import driver_graphs as graphs
 from cases import driver_real as real
+from cases import driver_real_memory as real_memory
 
 MODULE = "cuda.bindings.driver"
 MODES = ("ok", "fill", "error:1", "error:700", "error:999", "error:12345")
 SCRIPTS = (
-    real.before_init, real.devices, real.errors, real.contexts, real.green_contexts, real.memory, real.pools, real.virtual_memory,
+    real.before_init, real.devices, real.errors, real.contexts, real.green_contexts, real_memory.memory, real_memory.pools, real_memory.virtual_memory,
     real.streams, real.modules, real.libraries, real.others, graphs.graphs, graphs.capture, graphs.arrays, graphs.node_parameters, real.sizes,
 )  # fmt: skip
 

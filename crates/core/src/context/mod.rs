@@ -158,7 +158,7 @@ impl Context {
         }
     }
 
-    /// The slow path of [`Context::call`], after `body` has failed once.
+    /// The rest of [`Context::call`], after `body` has failed once.
     #[cold]
     #[inline(never)]
     pub(crate) fn retry_with_context<T>(

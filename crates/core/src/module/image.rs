@@ -14,9 +14,9 @@ pub(crate) fn check(code: &[u8]) -> Result<(), String> {
         return Err("the image is empty".into());
     }
     let needed = if code.starts_with(b"\x7fELF") {
-        elf(code).ok_or_else(|| "the ELF image is damaged or truncated".to_owned())?
+        elf(code).ok_or_else(|| "the ELF image is corrupted or truncated".to_owned())?
     } else if code.starts_with(&0xBA55_ED50u32.to_le_bytes()) {
-        fatbin(code).ok_or_else(|| "the fat binary is damaged or truncated".to_owned())?
+        fatbin(code).ok_or_else(|| "the fat binary is corrupted or truncated".to_owned())?
     } else if code.starts_with(&0x4662_43B1u32.to_le_bytes()) {
         // nvcc's wrapper of a fat binary in a program: a pointer leads to the code.
         return Err("the image is a fat binary's wrapper, without the code itself".to_owned());

@@ -477,7 +477,7 @@ impl Device {
         self.create_event_elsewhere(*options)
     }
 
-    /// The slow path of [`Device::create_unique_event`]: the primary context is not current.
+    /// [`Device::create_unique_event`] in the uncommon case: the primary context is not current.
     #[inline(never)]
     fn create_event_elsewhere(self, options: EventOptions) -> Result<UniqueEvent> {
         let (_entered, context) = self.enter()?;

@@ -394,7 +394,7 @@ impl Stream {
         }
     }
 
-    /// The slow path of [`Stream::call`] after `body` has failed once, for a stream that this crate owns.
+    /// The rest of [`Stream::call`] after `body` has failed once, for a stream that this crate owns.
     #[cold]
     #[inline(never)]
     pub(crate) fn retry_with_context(

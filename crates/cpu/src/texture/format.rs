@@ -122,25 +122,41 @@ impl Format {
     /// lacks (BC6H, BC7) and for unknown values.
     pub fn of_view(view_format: u32) -> Option<Self> {
         use ChannelKind::{Float, Signed, Snorm, Unorm, Unsigned};
-        // Groups of three: one, two and four channels.
-        let plain =
-            |kind, bits, first: u32| Some(Self::plain(kind, bits, 1 << (view_format - first)));
-        match view_format {
-            1..=3 => plain(Unsigned, 8, 1),
-            4..=6 => plain(Signed, 8, 4),
-            7..=9 => plain(Unsigned, 16, 7),
-            10..=12 => plain(Signed, 16, 10),
-            13..=15 => plain(Unsigned, 32, 13),
-            16..=18 => plain(Signed, 32, 16),
-            19..=21 => plain(Float, 16, 19),
-            22..=24 => plain(Float, 32, 22),
-            25 => Some(Self::make(Unorm, 8, 4, Packing::Bc1)),
-            26 => Some(Self::make(Unorm, 8, 4, Packing::Bc2)),
-            27 => Some(Self::make(Unorm, 8, 4, Packing::Bc3)),
-            28 => Some(Self::make(Unorm, 8, 1, Packing::Bc4)),
-            29 => Some(Self::make(Snorm, 8, 1, Packing::Bc4)),
-            30 => Some(Self::make(Unorm, 8, 2, Packing::Bc5)),
-            31 => Some(Self::make(Snorm, 8, 2, Packing::Bc5)),
+        use sys::CUresourceViewFormat as F;
+        let plain = |kind, bits, channels| Some(Self::plain(kind, bits, channels));
+        let block = |kind, channels, packing| Some(Self::make(kind, 8, channels, packing));
+        match F(view_format) {
+            F::CU_RES_VIEW_FORMAT_UINT_1X8 => plain(Unsigned, 8, 1),
+            F::CU_RES_VIEW_FORMAT_UINT_2X8 => plain(Unsigned, 8, 2),
+            F::CU_RES_VIEW_FORMAT_UINT_4X8 => plain(Unsigned, 8, 4),
+            F::CU_RES_VIEW_FORMAT_SINT_1X8 => plain(Signed, 8, 1),
+            F::CU_RES_VIEW_FORMAT_SINT_2X8 => plain(Signed, 8, 2),
+            F::CU_RES_VIEW_FORMAT_SINT_4X8 => plain(Signed, 8, 4),
+            F::CU_RES_VIEW_FORMAT_UINT_1X16 => plain(Unsigned, 16, 1),
+            F::CU_RES_VIEW_FORMAT_UINT_2X16 => plain(Unsigned, 16, 2),
+            F::CU_RES_VIEW_FORMAT_UINT_4X16 => plain(Unsigned, 16, 4),
+            F::CU_RES_VIEW_FORMAT_SINT_1X16 => plain(Signed, 16, 1),
+            F::CU_RES_VIEW_FORMAT_SINT_2X16 => plain(Signed, 16, 2),
+            F::CU_RES_VIEW_FORMAT_SINT_4X16 => plain(Signed, 16, 4),
+            F::CU_RES_VIEW_FORMAT_UINT_1X32 => plain(Unsigned, 32, 1),
+            F::CU_RES_VIEW_FORMAT_UINT_2X32 => plain(Unsigned, 32, 2),
+            F::CU_RES_VIEW_FORMAT_UINT_4X32 => plain(Unsigned, 32, 4),
+            F::CU_RES_VIEW_FORMAT_SINT_1X32 => plain(Signed, 32, 1),
+            F::CU_RES_VIEW_FORMAT_SINT_2X32 => plain(Signed, 32, 2),
+            F::CU_RES_VIEW_FORMAT_SINT_4X32 => plain(Signed, 32, 4),
+            F::CU_RES_VIEW_FORMAT_FLOAT_1X16 => plain(Float, 16, 1),
+            F::CU_RES_VIEW_FORMAT_FLOAT_2X16 => plain(Float, 16, 2),
+            F::CU_RES_VIEW_FORMAT_FLOAT_4X16 => plain(Float, 16, 4),
+            F::CU_RES_VIEW_FORMAT_FLOAT_1X32 => plain(Float, 32, 1),
+            F::CU_RES_VIEW_FORMAT_FLOAT_2X32 => plain(Float, 32, 2),
+            F::CU_RES_VIEW_FORMAT_FLOAT_4X32 => plain(Float, 32, 4),
+            F::CU_RES_VIEW_FORMAT_UNSIGNED_BC1 => block(Unorm, 4, Packing::Bc1),
+            F::CU_RES_VIEW_FORMAT_UNSIGNED_BC2 => block(Unorm, 4, Packing::Bc2),
+            F::CU_RES_VIEW_FORMAT_UNSIGNED_BC3 => block(Unorm, 4, Packing::Bc3),
+            F::CU_RES_VIEW_FORMAT_UNSIGNED_BC4 => block(Unorm, 1, Packing::Bc4),
+            F::CU_RES_VIEW_FORMAT_SIGNED_BC4 => block(Snorm, 1, Packing::Bc4),
+            F::CU_RES_VIEW_FORMAT_UNSIGNED_BC5 => block(Unorm, 2, Packing::Bc5),
+            F::CU_RES_VIEW_FORMAT_SIGNED_BC5 => block(Snorm, 2, Packing::Bc5),
             _ => None,
         }
     }

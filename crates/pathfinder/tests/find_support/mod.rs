@@ -8,7 +8,9 @@ use std::path::{Path, PathBuf};
 
 use cupyrite_pathfinder::files::InMemoryFiles;
 use cupyrite_pathfinder::loader::{DynamicLoader, LibraryHandle, OpenMode};
-use cupyrite_pathfinder::{Arch, Environment, Finder, FoundVia, Os, Platform};
+use cupyrite_pathfinder::{
+    Arch, Environment, FindError, Finder, FoundVia, LocatedPath, Os, Platform, SearchOutcome,
+};
 
 pub const LINUX: Platform = on(Os::Linux, Arch::X86_64);
 pub const LINUX_ARM: Platform = on(Os::Linux, Arch::Aarch64);
@@ -167,4 +169,17 @@ pub fn targets(platform: Platform) -> &'static [&'static str] {
         (Os::Linux, Arch::Aarch64) => &["sbsa-linux", "aarch64-linux"],
         (Os::Windows, _) => &[],
     }
+}
+
+/// The path of a successful search.
+pub fn path(found: Result<LocatedPath, FindError>) -> String {
+    let found = found.unwrap_or_else(|error| panic!("{error}"));
+    found.path.display().to_string()
+}
+
+/// The outcome that an error reports for a location.
+pub fn outcome<'e>(error: &'e FindError, place: &str) -> &'e SearchOutcome {
+    let searched = error.searched.iter().find(|one| one.location == place);
+    let searched = searched.unwrap_or_else(|| panic!("nothing about {place}: {error}"));
+    &searched.outcome
 }

@@ -26,6 +26,10 @@ const STATUS_NONE: u32 = sys::CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NO
 const STATUS_ACTIVE: u32 = sys::CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_ACTIVE.0;
 const STATUS_INVALIDATED: u32 = sys::CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_INVALIDATED.0;
 
+/// The flag of `cuStreamUpdateCaptureDependencies` that replaces the dependencies; 0 adds to them.
+const SET_DEPENDENCIES: u32 =
+    sys::CUstreamUpdateCaptureDependencies_flags::CU_STREAM_SET_CAPTURE_DEPENDENCIES.0;
+
 /// The graph of a capture: the type behind [`Capture::target`].
 struct Target {
     graph: Arc<Graph>,
@@ -174,7 +178,7 @@ fn info(stream: &Stream, wanted: &Wanted) -> Res {
 
 /// `cuStreamUpdateCaptureDependencies`.
 fn change_dependencies(stream: &Stream, nodes: u64, data: u64, count: u64, flags: u32) -> Res {
-    if flags > 1 {
+    if flags > SET_DEPENDENCIES {
         return Err(Code::INVALID_VALUE);
     }
     let given = edges::read(nodes, data, count)?;
@@ -191,7 +195,7 @@ fn change_dependencies(stream: &Stream, nodes: u64, data: u64, count: u64, flags
         }
         drop(state);
         if let Some(joined) = c.joined.get_mut(&stream.id) {
-            if flags == 1 {
+            if flags == SET_DEPENDENCIES {
                 joined.next.clear();
             }
             merge(&mut joined.next, &given);

@@ -73,9 +73,9 @@ fn details(payload: &Payload, flags: u32) -> Vec<String> {
         Payload::Memcpy(m) if wanted(MEMCPY) => {
             let w = &m.words;
             let (from, to) = m.memory_types();
-            let side = |kind: u32, at: usize| match kind {
-                1 => format!("host {:#x}", w[at + 5]),
-                3 => format!("array {:#x}", w[at + 7]),
+            let side = |kind: u32, at: usize| match sys::CUmemorytype(kind) {
+                sys::CUmemorytype::CU_MEMORYTYPE_HOST => format!("host {:#x}", w[at + 5]),
+                sys::CUmemorytype::CU_MEMORYTYPE_ARRAY => format!("array {:#x}", w[at + 7]),
                 _ => format!("device {:#x}", w[at + 6]),
             };
             lines.push(format!("{} to {}", side(from, 0), side(to, 11)));

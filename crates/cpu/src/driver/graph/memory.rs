@@ -26,6 +26,9 @@ use crate::driver::memory::space::space;
 use crate::driver::stream::{OpPlacement, Stream};
 use crate::memory::{Parked, Reach, RegionKind};
 
+const PINNED: u32 = sys::CUmemAllocationType::CU_MEM_ALLOCATION_TYPE_PINNED.0;
+const DEVICE: u32 = sys::CUmemLocationType::CU_MEM_LOCATION_TYPE_DEVICE.0;
+
 /// Memory figures of a device's graphs.
 #[derive(Default)]
 struct Account {
@@ -186,8 +189,6 @@ impl Allocate {
     /// `INVALID_VALUE` for a size of zero, and for properties other than pinned memory on an existing device;
     /// `NOT_SUPPORTED` for shareable memory; `OUT_OF_MEMORY`.
     pub(super) fn read(w: &AllocWords) -> Res<Allocate> {
-        const PINNED: u32 = sys::CUmemAllocationType::CU_MEM_ALLOCATION_TYPE_PINNED.0;
-        const DEVICE: u32 = sys::CUmemLocationType::CU_MEM_LOCATION_TYPE_DEVICE.0;
         const MAX_ACCESS_DESCRIPTORS: u64 = 1024;
         let (kind, handles) = (w[0] as u32, (w[0] >> 32) as u32);
         let (location, ordinal) = (w[1] as u32, (w[1] >> 32) as i32);
@@ -240,8 +241,8 @@ impl Allocate {
     pub(in crate::driver) fn captured(size: u64, ordinal: i32, owner: u64) -> Res<Allocate> {
         let device = device::by_ordinal(ordinal)?;
         let mut words = [0; 15];
-        words[0] = 1;
-        words[1] = 1 | u64::from(ordinal as u32) << 32;
+        words[0] = PINNED.into();
+        words[1] = u64::from(DEVICE) | u64::from(ordinal as u32) << 32;
         words[13] = size;
         let allocation = Allocation::new(size, device, owner, Reach::of(device.ordinal))?;
         Ok(Self::make(words, Arc::from([]), allocation))
@@ -361,11 +362,16 @@ entries! {
     fn graph_mem_set "cuDeviceSetGraphMemAttribute" (device: i32, id: u32, value: u64) {
         non_null(value)?;
         let (account, high) = attribute(device, id)?;
+        use sys::CUgraphMem_attribute as Attribute;
         // The high-water marks can only be reset.
-        if !matches!(sys::CUgraphMem_attribute(id), sys::CUgraphMem_attribute::CU_GRAPH_MEM_ATTR_USED_MEM_HIGH | sys::CUgraphMem_attribute::CU_GRAPH_MEM_ATTR_RESERVED_MEM_HIGH) || get::<u64>(value)? != 0 {
+        let now = match Attribute(id) {
+            Attribute::CU_GRAPH_MEM_ATTR_USED_MEM_HIGH => &account.used,
+            Attribute::CU_GRAPH_MEM_ATTR_RESERVED_MEM_HIGH => &account.reserved,
+            _ => return Err(Code::INVALID_VALUE),
+        };
+        if get::<u64>(value)? != 0 {
             return Err(Code::INVALID_VALUE);
         }
-        let now = if id == 1 { &account.used } else { &account.reserved };
         high(&account).store(now.load(Ordering::Relaxed), Ordering::Relaxed);
         Ok(())
     }

@@ -134,9 +134,15 @@ impl Kernel {
         let mut attributes = BTreeMap::new();
         for attribute in raw {
             let [id, value @ ..] = *attribute;
-            // Events become dependencies; cooperation is part of the launch.
-            if !matches!(id as u32, 0 | COOPERATIVE | 7 | 12) {
-                attributes.insert(id as u32, value);
+            match Attribute(id as u32) {
+                // Events become dependencies; cooperation is part of the launch.
+                Attribute::CU_LAUNCH_ATTRIBUTE_IGNORE
+                | Attribute::CU_LAUNCH_ATTRIBUTE_COOPERATIVE
+                | Attribute::CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT
+                | Attribute::CU_LAUNCH_ATTRIBUTE_LAUNCH_COMPLETION_EVENT => {}
+                Attribute(id) => {
+                    attributes.insert(id, value);
+                }
             }
         }
         Kernel { launch, attributes }
@@ -255,8 +261,16 @@ impl Kernel {
 
 /// Validates a kernel node attribute: those of a launch, except for the ones about its position in a stream.
 fn check_attribute(id: u32) -> Res {
-    match id {
-        1 | 2 | 4 | 5 | 8..=10 | 13 | 14 => Ok(()),
+    match Attribute(id) {
+        Attribute::CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW
+        | Attribute::CU_LAUNCH_ATTRIBUTE_COOPERATIVE
+        | Attribute::CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION
+        | Attribute::CU_LAUNCH_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE
+        | Attribute::CU_LAUNCH_ATTRIBUTE_PRIORITY
+        | Attribute::CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP
+        | Attribute::CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN
+        | Attribute::CU_LAUNCH_ATTRIBUTE_DEVICE_UPDATABLE_KERNEL_NODE
+        | Attribute::CU_LAUNCH_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT => Ok(()),
         _ => Err(Code::INVALID_VALUE),
     }
 }

@@ -105,7 +105,8 @@ entries! {
         put(pitch, row).inspect_err(|_| { let _ = space().free(region.base); })
     }
     fn mem_alloc_managed "cuMemAllocManaged" (out: u64, size: u64, flags: u32) {
-        if !matches!(flags, 1 | 2) {
+        use sys::CUmemAttach_flags as Attach;
+        if !matches!(Attach(flags), Attach::CU_MEM_ATTACH_GLOBAL | Attach::CU_MEM_ATTACH_HOST) {
             return Err(Code::INVALID_VALUE);
         }
         allocate(out, size, RegionKind::Managed).map(|_| ())

@@ -195,10 +195,10 @@ entries! {
     fn pointer_set_attribute "cuPointerSetAttribute" (value: u64, attribute: u32, address: u64) {
         non_null(value)?;
         context::current()?;
-        // Only `CU_POINTER_ATTRIBUTE_SYNC_MEMOPS` can be set, and only for device memory. It has no effect: copies
-        // always synchronise with the regions they access.
+        // The only attribute that can be set, and only for device memory. It has no effect: copies always synchronise
+        // with the regions they access.
         let region = space().find(address).ok_or(Code::INVALID_VALUE)?;
-        if attribute != 6 || region.kind != RegionKind::Device {
+        if attribute != sys::CUpointer_attribute::CU_POINTER_ATTRIBUTE_SYNC_MEMOPS.0 || region.kind != RegionKind::Device {
             return Err(Code::INVALID_VALUE);
         }
         get::<u32>(value).map(|_| ())

@@ -55,16 +55,17 @@ fn host_function(stream: u64, per_thread: bool, function: u64, data: u64, mode: 
     Ok(())
 }
 
-/// Validates a `CUstreamAttrID`: access policy window, synchronisation policy, priority, memory synchronisation
-/// domains.
+/// Validates a `CUstreamAttrID`.
 fn attribute_id(id: u32) -> Res<u32> {
-    if matches!(id, 1 | 3 | 8 | 9 | 10) {
-        Ok(id)
-    } else {
-        Err(Code::INVALID_VALUE)
+    match id {
+        sys::CU_STREAM_ATTRIBUTE_ACCESS_POLICY_WINDOW
+        | sys::CU_STREAM_ATTRIBUTE_SYNCHRONIZATION_POLICY
+        | sys::CU_STREAM_ATTRIBUTE_PRIORITY
+        | sys::CU_STREAM_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP
+        | sys::CU_STREAM_ATTRIBUTE_MEM_SYNC_DOMAIN => Ok(id),
+        _ => Err(Code::INVALID_VALUE),
     }
 }
-const PRIORITY_ATTRIBUTE: u32 = sys::CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_PRIORITY.0;
 
 entries! {
     fn stream_create "cuStreamCreate" (out: u64, flags: u32) {
@@ -148,7 +149,11 @@ entries! {
     }
     fn stream_attach_mem "cuStreamAttachMemAsync" | "cuStreamAttachMemAsync_ptsz"
         (handle: u64, address: u64, length: u64, flags: u32) {
-        if !matches!(flags, 1 | 2 | 4) {
+        use sys::CUmemAttach_flags as Attach;
+        if !matches!(
+            Attach(flags),
+            Attach::CU_MEM_ATTACH_GLOBAL | Attach::CU_MEM_ATTACH_HOST | Attach::CU_MEM_ATTACH_SINGLE
+        ) {
             return Err(Code::INVALID_VALUE);
         }
         let stream = resolve(handle, PER_THREAD)?;
@@ -161,7 +166,7 @@ entries! {
         let stream = look_up(handle, PER_THREAD)?;
         let id = attribute_id(id)?;
         let mut value = stream.attributes.lock().get(&id).copied().unwrap_or([0; 64]);
-        if id == PRIORITY_ATTRIBUTE {
+        if id == sys::CU_STREAM_ATTRIBUTE_PRIORITY {
             value[..4].copy_from_slice(&stream.priority.to_ne_bytes());
         }
         put(out, value)
