@@ -6,7 +6,7 @@ import struct
 import numpy as np
 import pytest
 from cuda.bindings import driver
-from cuda.core import Device, LaunchConfig, ObjectCode, launch
+from cuda.core import Device, DeviceMemoryResource, LaunchConfig, ObjectCode, launch
 
 from helpers.device import check
 
@@ -83,6 +83,8 @@ def filling(kinds, limit=LIMIT):
 CASES = {
     **{f"{count} ints": [INT] * count for count in (32, 33, 64, 65, 256, 512)},
     **{f"{count} mixed": (MIXED * count)[:count] for count in (33, 65, 256)},
+    "runs of 40": [kind for kind in MIXED for _ in range(40)],
+    "runs of 2": [kind for kind in MIXED * 5 for _ in range(2)],
     "all the ints that fit": filling([INT]),
     "all that fit, mixed": filling(MIXED),
     "all the structures that fit": filling([MIXED[-1]]),
@@ -135,6 +137,33 @@ def test_every_argument_arrives(device, name):
         )
     )
     assert read() == words
+    out.close(stream)
+
+
+@pytest.mark.parametrize("every", [1, 2])
+def test_many_buffers_are_pinned_and_released(device, every):
+    """Beside other arguments if `every` is 2."""
+    count = 100
+    code = ObjectCode.from_ptx(ptx_of([MIXED[1]] * count).encode())
+    kernel = code.get_kernel("many")
+    stream, resource = device.create_stream(), DeviceMemoryResource(device, {"max_size": 1 << 20})
+    out = resource.allocate(8 * count, stream=stream)
+    used = resource.attributes.used_mem_current
+    buffers = [resource.allocate(256, stream=stream) for _ in range(count)]
+    values = [buffer if index % every == 0 else index for index, buffer in enumerate(buffers)]
+    launch(stream, LaunchConfig(grid=1, block=1), kernel, out, *values)
+    stream.sync()
+    got = np.zeros(count, np.uint64)
+    check(driver.cuMemcpyDtoH(got, int(out.handle), got.nbytes))
+    assert got.tolist() == [int(getattr(value, "handle", value)) for value in values]
+    buffers[90].close(stream)
+    if every == 1:
+        with pytest.raises(RuntimeError, match="argument 91 .*closed"):
+            launch(stream, LaunchConfig(grid=1, block=1), kernel, out, *values)
+    for buffer in buffers:
+        buffer.close(stream)
+    stream.sync()
+    assert resource.attributes.used_mem_current == used
     out.close(stream)
 
 

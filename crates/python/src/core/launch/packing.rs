@@ -52,63 +52,80 @@ pub fn pack(
     if count == 0 {
         return Ok(std::ptr::null_mut());
     }
-    let params = target.params.unwrap_or_default();
     let mut parameters = packer.begin(count)?;
-    let mut last = (std::ptr::null_mut(), ArgumentKind::Other);
-    for index in 0..count {
-        let value = args.get(index);
-        let size = params.get(index).map_or(UNKNOWN, |param| param.size);
-        // Only the slow paths need it in memory.
-        let place = || Place {
-            index,
-            size,
-            target,
-        };
-        let ty = value.ty();
-        if !std::ptr::eq(ty, last.0) {
-            last = (ty, ArgumentKind::of(value));
-        }
-        // SAFETY: one of `count` parameters; the value has the classified type.
-        unsafe {
-            match last.1 {
-                ArgumentKind::Int => {
-                    let word = match fitting_integer(value, size) {
-                        Some(word) => word,
-                        None => integer(value, place())?,
-                    };
-                    parameters.set_word(index, word);
-                }
-                ArgumentKind::Scalar(bytes) => {
-                    if !is_size(bytes.size(), size) {
-                        return Err(wrong_size(value, bytes.size(), place()));
-                    }
-                    scalar(&mut parameters, index, value, bytes)?;
-                }
-                ArgumentKind::Buffer => {
-                    let buffer = bound(value).cast_unchecked::<PyBuffer>();
-                    let address = match target.hold {
-                        Hold::Launch(pins) => pins.hold(buffer.get(), index),
-                        Hold::Kept(kept) => kept.hold(buffer.get(), index)?,
-                    };
-                    let Some(address) = address else {
-                        return Err(closed(place()));
-                    };
-                    if !is_size(8, size) {
-                        return Err(wrong_size(value, 8, place()));
-                    }
-                    parameters.set_word(index, address);
-                }
-                ArgumentKind::Float => {
-                    if !is_size(8, size) {
-                        return Err(wrong_size(value, 8, place()));
-                    }
-                    parameters.set_word(index, value::double(value)?.to_bits());
-                }
-                ArgumentKind::Other => other(&mut parameters, value, place(), keep)?,
-            }
-        }
+    let mut index = 0;
+    while index < count {
+        index = pack_run(&mut parameters, args, index, target, keep)?;
     }
     Ok(parameters.pointers())
+}
+
+/// Packs the arguments from `start` on that have the same type; returns the index of the next one.
+#[inline(always)]
+fn pack_run(
+    parameters: &mut Parameters<'_>,
+    args: Args<'_>,
+    start: usize,
+    target: &Target<'_>,
+    keep: &mut Vec<Owned>,
+) -> R<usize> {
+    let params = target.params.unwrap_or_default();
+    let size_of = |index: usize| params.get(index).map_or(UNKNOWN, |param| param.size);
+    // Only the slow paths need it in memory.
+    let place = |index| Place {
+        index,
+        size: size_of(index),
+        target,
+    };
+    // Each index is that of a parameter, and its value has the type of the run: the safety conditions below.
+    match ArgumentKind::of(args.get(start)) {
+        ArgumentKind::Int => args.run(start, |index, value| {
+            let word = match fitting_integer(value, size_of(index)) {
+                Some(word) => word,
+                None => integer(value, place(index))?,
+            };
+            // SAFETY: the index of a parameter, and a value of the run's type.
+            unsafe { parameters.set_word(index, word) };
+            Ok(())
+        }),
+        ArgumentKind::Scalar(bytes) => args.run(start, |index, value| {
+            if !is_size(bytes.size(), size_of(index)) {
+                return Err(wrong_size(value, bytes.size(), place(index)));
+            }
+            // SAFETY: the index of a parameter, and a value of the run's type.
+            unsafe { scalar(parameters, index, value, bytes) }
+        }),
+        ArgumentKind::Buffer => args.run(start, |index, value| {
+            // SAFETY: the index of a parameter, and a value of the run's type.
+            let buffer = unsafe { bound(value).cast_unchecked::<PyBuffer>() };
+            let address = match target.hold {
+                Hold::Launch(pins) => pins.hold(buffer.get())?,
+                Hold::Kept(kept) => kept.hold(buffer.get(), index)?,
+            };
+            let Some(address) = address else {
+                return Err(closed(place(index)));
+            };
+            if !is_size(8, size_of(index)) {
+                return Err(wrong_size(value, 8, place(index)));
+            }
+            // SAFETY: the index of a parameter, and a value of the run's type.
+            unsafe { parameters.set_word(index, address) };
+            Ok(())
+        }),
+        ArgumentKind::Float => args.run(start, |index, value| {
+            if !is_size(8, size_of(index)) {
+                return Err(wrong_size(value, 8, place(index)));
+            }
+            let number = value::double(value)?;
+            // SAFETY: the index of a parameter, and a value of the run's type.
+            unsafe { parameters.set_word(index, number.to_bits()) };
+            Ok(())
+        }),
+        ArgumentKind::Other => {
+            other(parameters, args.get(start), place(start), keep)?;
+            Ok(start + 1)
+        }
+    }
 }
 
 /// Conversion of a type's values.
@@ -133,10 +150,10 @@ impl ArgumentKind {
             ArgumentKind::Int
         } else if let Some(bytes) = scalar_values::exact(value.ty()) {
             ArgumentKind::Scalar(bytes)
-        } else if bound(value).is_instance_of::<PyBuffer>() {
-            ArgumentKind::Buffer
         } else if value.is_exact_float() {
             ArgumentKind::Float
+        } else if bound(value).is_instance_of::<PyBuffer>() {
+            ArgumentKind::Buffer
         } else {
             ArgumentKind::Other
         }

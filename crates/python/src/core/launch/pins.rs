@@ -1,6 +1,6 @@
 //! Arguments of a launch, and the pins that keep the memory of their buffers valid.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::mem::MaybeUninit;
 use std::sync::{Mutex, PoisonError};
 
@@ -38,6 +38,24 @@ impl<'a> Args<'a> {
     pub fn get(self, index: usize) -> Obj<'a> {
         // SAFETY: live, by the contract of `new`.
         unsafe { Obj::new(self.0[index]) }
+    }
+
+    /// Calls `each` with the arguments from `start` on that have the same type; returns the index of the next one.
+    ///
+    /// # Errors
+    ///
+    /// The first error of `each`.
+    #[inline(always)]
+    pub fn run(self, start: usize, mut each: impl FnMut(usize, Obj<'a>) -> R<()>) -> R<usize> {
+        let ty = self.get(start).ty();
+        let mut index = start;
+        loop {
+            each(index, self.get(index))?;
+            index += 1;
+            if index >= self.len() || !std::ptr::eq(self.get(index).ty(), ty) {
+                return Ok(index);
+            }
+        }
     }
 }
 
@@ -123,11 +141,11 @@ impl Drop for Kept {
 pub struct Pins<'a> {
     args: Args<'a>,
     stream: &'a Stream,
-    /// The first `count` pinned buffers.
+    /// The first `count` pinned buffers, which the arguments keep alive.
     first: [Cell<MaybeUninit<*const PyBuffer>>; INLINE],
     count: Cell<usize>,
-    /// Index range of further arguments, in which every buffer is pinned.
-    more: Cell<(usize, usize)>,
+    /// Further pinned buffers.
+    more: RefCell<Vec<*const PyBuffer>>,
 }
 
 impl<'a> Pins<'a> {
@@ -139,40 +157,42 @@ impl<'a> Pins<'a> {
             stream,
             first: [const { Cell::new(MaybeUninit::uninit()) }; INLINE],
             count: Cell::new(0),
-            more: Cell::new((0, 0)),
+            more: RefCell::new(Vec::new()),
         }
     }
 
-    /// Pins the buffer at this position and returns its address; `None` for a closed buffer. Called in the order of the
-    /// arguments.
+    /// Pins a buffer, which is one of the arguments, and returns its address; `None` for a closed buffer.
+    ///
+    /// # Errors
+    ///
+    /// `MemoryError`.
     #[inline(always)]
-    pub fn hold(&self, buffer: &PyBuffer, index: usize) -> Option<u64> {
+    pub fn hold(&self, buffer: &PyBuffer) -> R<Option<u64>> {
         // SAFETY: arguments are converted on attached threads only.
-        let address = buffer.begin_launch(unsafe { Python::assume_attached() })?;
+        let py = unsafe { Python::assume_attached() };
         let count = self.count.get();
-        match self.first.get(count) {
-            Some(place) => {
-                place.set(MaybeUninit::new(buffer));
-                self.count.set(count + 1);
-            }
-            None => {
-                let (start, end) = self.more.get();
-                self.more
-                    .set((if end == 0 { index } else { start }, index + 1));
-            }
+        let Some(place) = self.first.get(count) else {
+            return self.hold_more(py, buffer);
+        };
+        let address = buffer.begin_launch(py);
+        if address.is_some() {
+            place.set(MaybeUninit::new(buffer));
+            self.count.set(count + 1);
         }
-        Some(address)
+        Ok(address)
     }
 
-    #[inline(never)]
-    fn let_go_of_more(&self) {
-        let (start, end) = self.more.get();
-        for index in start..end {
-            let value = bound(self.args.get(index));
-            if let Ok(buffer) = value.cast::<PyBuffer>() {
-                buffer.get().end_launch(value.py(), self.stream);
-            }
+    /// As [`Pins::hold`], after the first [`INLINE`] buffers.
+    fn hold_more(&self, py: Python<'_>, buffer: &PyBuffer) -> R<Option<u64>> {
+        let mut more = self.more.borrow_mut();
+        if more.capacity() == 0 && more.try_reserve_exact(self.args.len()).is_err() {
+            return Err(errors::no_memory());
         }
+        let address = buffer.begin_launch(py);
+        if address.is_some() {
+            more.push(buffer);
+        }
+        Ok(address)
     }
 }
 
@@ -182,12 +202,13 @@ impl Drop for Pins<'_> {
         // SAFETY: launches start and end on attached threads.
         let py = unsafe { Python::assume_attached() };
         for place in self.first.iter().take(self.count.get()) {
-            // SAFETY: `hold` wrote `count` buffer addresses; the arguments keep these buffers alive.
+            // SAFETY: `hold` stored `count` addresses of buffers, which the arguments keep alive.
             let buffer = unsafe { &*place.get().assume_init() };
             buffer.end_launch(py, self.stream);
         }
-        if self.more.get().1 != 0 {
-            self.let_go_of_more();
+        for &buffer in self.more.get_mut().iter() {
+            // SAFETY: `hold_more` stored addresses of buffers, which the arguments keep alive.
+            unsafe { &*buffer }.end_launch(py, self.stream);
         }
     }
 }

@@ -21,8 +21,8 @@
 //! | `reuse` | `cuEventCreate` and `cuEventDestroy` | 347 ns | 385 ns |
 //! | `reuse` | `cuMemAlloc` and `cuMemFree` | 676 ns | 732 ns |
 //! | `tuples` | `cuLaunchKernel` with 512 arguments | 4.2 µs | 5.8 µs |
-//! | `scalars` | launch with 32 NumPy values | 0.36 µs | 3.5 µs |
-//! | `scalars` | launch with 32 ctypes values | 0.45 µs | 60 µs |
+//! | `scalars` | launch with 32 NumPy values, idle driver | 144 ns | 475 ns |
+//! | `scalars` | launch with 32 ctypes values, idle driver | 187 ns | 677 ns |
 //!
 //! Incrementing reference counts in place gained 2 to 5 ns of 145 and was removed.
 

@@ -76,13 +76,11 @@ pub fn exact(ty: *mut ffi::PyTypeObject) -> Option<ScalarBytes> {
 /// Address of the bytes of a ctypes number whose type is in the table; `None` for other objects.
 #[inline(always)]
 pub fn address(value: Obj<'_>) -> Option<*mut u8> {
-    match exact(value.ty()) {
-        // SAFETY: an instance of the type confirmed that the address of the bytes follows the head.
-        Some(ScalarBytes::Behind(_)) => {
-            Some(unsafe { value.ptr().byte_add(HEAD).cast::<*mut u8>().read() })
-        }
-        _ => None,
+    if !matches!(exact(value.ty()), Some(ScalarBytes::Behind(_))) {
+        return None;
     }
+    // SAFETY: an instance of the type confirmed that the address of the bytes follows the head.
+    Some(unsafe { value.ptr().byte_add(HEAD).cast::<*mut u8>().read() })
 }
 
 /// The layout of values of this type or a base type; fills the table first if possible.
