@@ -75,6 +75,8 @@ def code():
 def capture(stream, mode=GLOBAL):
     """Captures a stream; fails if the capture is invalidated. Yields a list that receives the number of nodes."""
     handle = driver.CUstream(int(stream.handle))
+    # Garbage of other tests, such as another package's arrays, would invalidate the capture if it were collected in it.
+    gc.collect()
     check(driver.cuStreamBeginCapture(handle, mode))
     nodes = []
     try:

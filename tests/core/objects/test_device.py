@@ -542,8 +542,12 @@ try:
     Device()
 except Exception as error:
     print(type(error).__name__, error)
+else:
+    print("found")
 """
     text = run_python(program, CUPYRITE_DEVICE="gpu", LD_LIBRARY_PATH="")
+    if text.strip() == "found":
+        pytest.skip("needs a machine without a GPU")
     assert text.startswith("DynamicLibNotFoundError") or "CUDA_ERROR" in text
 
 

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from cuda.core import ManagedMemoryResource, PinnedMemoryResource
 from cuda.core.utils import StridedMemoryView, args_viewable_as_strided_memory
+from cupyrite import _native
 
 from helpers.array_libraries import LIBRARIES, module
 from helpers.device import on_cpu_device
@@ -94,11 +95,18 @@ CUTS = {
 }
 
 
+# Whether CuPy's arrays are read through their fields, not exported by CuPy.
+READS_CUPY = "cupy" in _native.private_layouts()
+CUPY_EXPORT = "CuPy exports negative strides as huge positive ones"
+
+
 @pytest.mark.parametrize("cut", [*CUTS, "transposed", "transposed part"])
 def test_strides(library, cut, stream):
     source = numbers("f4", (6, 8))
     if cut == "reversed" and not library.reverses:
         pytest.skip(f"{library.name} has no negative strides")
+    if cut == "reversed" and library.name == "cupy" and not READS_CUPY:
+        pytest.skip(CUPY_EXPORT)
     array = library.make(source)
     if cut.startswith("transposed"):
         array, source = library.transposed(array), source.T
@@ -433,7 +441,8 @@ def test_cupy_arrays_over_our_memory(device, stream):
     for offset in (0, 64):
         buffer.copy_from(np.pad(source.ravel(), (offset // 4, 1024 - 48 - offset // 4)), stream=stream)
         whole = cupy.ndarray((6, 8), cupy.float32, memptr=cupy.cuda.MemoryPointer(memory, offset))
-        for cut in (*CUTS.values(), lambda a: a.T, lambda a: a[2, 3], lambda a: a[None, :, None]):
+        cuts = {name: cut for name, cut in CUTS.items() if READS_CUPY or name != "reversed"}
+        for cut in (*cuts.values(), lambda a: a.T, lambda a: a[2, 3], lambda a: a[None, :, None]):
             array, expected = cut(whole), cut(source)
             view = StridedMemoryView.from_any_interface(array, -1)
             assert view.shape == expected.shape and view.dtype == np.float32 and view.device_id == 0
