@@ -1,9 +1,9 @@
-//! Memoizing functions: the fast path of `cuda.pathfinder`'s caches.
+//! Memoizing functions: the hits of `cuda.pathfinder`'s caches.
 //!
 //! `functools.cache` works for one thread only: two threads could search for the same library at the same time and
 //! return different objects. It also caches negative results, caches a result twice if the name is passed once by
 //! position and once by keyword, and importing `functools` takes as long as all of `cuda.pathfinder` may take. Cache
-//! hits are answered here; the slow path (`miss` below) is written in Python.
+//! hits are answered here; misses (`miss` below) are answered in Python.
 
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::sync::atomic::AtomicPtr;

@@ -115,10 +115,10 @@ fn hand_written(lib: &LibraryApi, python: &PyFunction) -> String {
     }
     let _ = writeln!(
         text,
-        "], special: Special::{}, plain: false, raising: {} }},",
+        "], special: Special::{}, raising: {} }},",
         special_raising(python),
         match lib.python.style {
-            Style::Raises => raising("", python, false),
+            Style::Raises => raising("", python),
             Style::Tuple => "None".to_owned(),
         },
     );
@@ -128,7 +128,7 @@ fn hand_written(lib: &LibraryApi, python: &PyFunction) -> String {
 /// `sizeof` is not a C function: the class tables provide its result.
 const SIZEOF: &str = "Function { name: \"sizeof\", library: CudaLibrary::$Library, symbol: 0, thunk: nothing, \
     keep_gil: true, params: &[Param { name: \"objType\", doc: \"Any\", conv: Conv::VoidPtrPtr, default: None }], \
-    words: &[], results: &[Output { name: \"\", doc: \"int\", kind: Out::VoidPtr }], special: Special::Sizeof, plain: false, raising: None },\n";
+    words: &[], results: &[Output { name: \"\", doc: \"int\", kind: Out::VoidPtr }], special: Special::Sizeof, raising: None },\n";
 
 // ---------------------------------------------------------------------------------------------------------
 // Descriptors
@@ -190,52 +190,18 @@ fn function(lib: &LibraryApi, f: &Function, python: &PyFunction, signature: &Sig
             out(lib, f, result, index),
         );
     }
-    let plain = special == "None" && plain(f, python);
     let raising = match lib.python.style {
         Style::Tuple => "None".to_owned(),
-        Style::Raises => raising(&f.symbol, python, short(f, python)),
+        Style::Raises => raising(&f.symbol, python),
     };
     let _ = writeln!(
         text,
-        "], special: Special::{special}, plain: {plain}, raising: {raising} }},"
+        "], special: Special::{special}, raising: {raising} }},"
     );
     text
 }
 
-/// Whether every argument and result is one word. A float output may be several (`cuTexRefGetBorderColor`).
-fn plain(f: &Function, python: &PyFunction) -> bool {
-    let args = python.args.iter().all(|arg| {
-        matches!(
-            arg.kind,
-            ArgKind::Int { .. }
-                | ArgKind::Enum { .. }
-                | ArgKind::Callback { .. }
-                | ArgKind::VoidPtr
-                | ArgKind::Handle {
-                    by_pointer: false,
-                    ..
-                }
-        )
-    });
-    let results = python.results.iter().all(|result| {
-        matches!(
-            result.kind,
-            ResultKind::Int { .. }
-                | ResultKind::Enum { .. }
-                | ResultKind::Handle { .. }
-                | ResultKind::CString
-                | ResultKind::VoidPtr
-        )
-    });
-    let words = f.params.iter().all(|p| match p.role {
-        Role::In { arg } => !by_address(&p.ty, &python.args[arg].kind),
-        Role::Out { .. } => true,
-        _ => false,
-    });
-    args && results && words && python.results.len() <= 4
-}
-
-/// Hand-written functions, in `crates/python/src/bindings/custom/mod.rs`.
+/// Functions with a hook, in the table of `crates/python/src/bindings/custom/mod.rs`.
 fn special(f: &Function) -> &'static str {
     match f.name.as_str() {
         "cuCtxCreate" => "CtxCreate",
@@ -262,7 +228,8 @@ fn special(f: &Function) -> &'static str {
 /// The variant of `desc::Special` in a library whose functions raise.
 fn special_raising(python: &PyFunction) -> String {
     match &python.special {
-        None => "Raising".to_owned(),
+        None if python.interruptible => "Interruptible".to_owned(),
+        None => "None".to_owned(),
         Some(special) => special.clone(),
     }
 }
@@ -430,7 +397,7 @@ fn handle_kind(typedef: &str) -> &'static str {
 }
 
 /// The additional descriptor of a raising function: a `desc::Raising`.
-fn raising(symbol: &str, python: &PyFunction, short: bool) -> String {
+fn raising(symbol: &str, python: &PyFunction) -> String {
     let ret = match python.ret {
         Ret::Status => "Status".to_owned(),
         Ret::CuFile => "CuFile".to_owned(),
@@ -449,10 +416,8 @@ fn raising(symbol: &str, python: &PyFunction, short: bool) -> String {
     };
     let requests: Vec<String> = python.requests.iter().map(|r| request(python, r)).collect();
     format!(
-        "Some(&Raising {{ symbol: {symbol:?}, ret: Ret::{ret}, sizing: {sizing}, requests: &[{}], \
-         interruptible: {}, short: {short} }})",
+        "Some(&Raising {{ symbol: {symbol:?}, ret: Ret::{ret}, sizing: {sizing}, requests: &[{}] }})",
         requests.join(", "),
-        python.interruptible,
     )
 }
 
@@ -482,41 +447,6 @@ fn request(python: &PyFunction, request: &Request) -> String {
         inputs.join(", "),
         outputs.join(", "),
     )
-}
-
-/// Whether the function qualifies for `desc::Raising::short`.
-fn short(f: &Function, python: &PyFunction) -> bool {
-    let args = python.args.iter().all(|arg| {
-        matches!(
-            arg.kind,
-            ArgKind::Int { .. }
-                | ArgKind::Address
-                | ArgKind::Bool
-                | ArgKind::LiveHandle {
-                    destroys: false,
-                    ..
-                }
-        )
-    });
-    let results = python.results.iter().all(|result| {
-        matches!(
-            result.kind,
-            ResultKind::Int { .. } | ResultKind::Address | ResultKind::Bool
-        )
-    });
-    let words = f.params.iter().all(|p| match p.role {
-        Role::In { arg } => !by_address(&p.ty, &python.args[arg].kind),
-        Role::Out { .. } => true,
-        _ => false,
-    });
-    args && results
-        && words
-        && python.results.len() <= 4
-        && python.ret == Ret::Status
-        && python.sizing.is_none()
-        && python.requests.is_empty()
-        && !python.interruptible
-        && python.special.is_none()
 }
 
 fn optional(index: Option<usize>) -> String {

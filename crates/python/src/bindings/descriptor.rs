@@ -22,8 +22,6 @@ pub const MAX_PARAMS: usize = 16;
 pub const MAX_WORDS: usize = 20;
 /// Largest number of results, not counting the status.
 pub const MAX_RESULTS: usize = 8;
-/// Largest number of results of a plain function.
-pub const PLAIN_RESULTS: usize = 4;
 /// Largest number of [`Request`]s of a function.
 pub const MAX_REQUESTS: usize = 2;
 
@@ -46,12 +44,9 @@ pub struct Function {
     pub words: &'static [Word],
     /// Results after the status.
     pub results: &'static [Output],
-    /// Set for functions that the general route alone cannot serve.
+    /// Which hook the function has, if any.
     pub special: Special,
-    /// Whether every argument and result is one word, so that the call needs no frame.
-    pub plain: bool,
-    /// Additional data for libraries whose functions raise ([`Special::Raising`] and their custom functions). `plain` is
-    /// false then.
+    /// Additional data for libraries whose functions raise.
     pub raising: Option<&'static Raising>,
 }
 
@@ -66,12 +61,6 @@ pub struct Raising {
     pub sizing: Option<Sizing>,
     /// Structs that C takes and that the engine creates or completes.
     pub requests: &'static [Request],
-    /// Whether the call can hang and therefore runs on a thread that Ctrl-C can abandon.
-    pub interruptible: bool,
-    /// Whether every argument is an [`Conv::Int`], [`Conv::Address`], [`Conv::Bool`] or [`Conv::LiveHandle`] passed as
-    /// [`Word::Arg`], every result an [`Out::Int`], [`Out::Address`] or [`Out::Bool`] passed as [`Word::Result`],
-    /// and there is neither sizing nor request, so that the call needs no frame. `ret` is [`Ret::Status`].
-    pub short: bool,
 }
 
 /// Return type of a C function.
@@ -419,6 +408,32 @@ pub enum Out {
     Pods(ClassId, Len),
 }
 
+impl Out {
+    /// Whether the result has storage of its own, whose address C receives.
+    pub const fn is_by_address(self) -> bool {
+        match self {
+            Out::Struct(_)
+            | Out::Bytes(..)
+            | Out::List(..)
+            | Out::Attribute(..)
+            | Out::Str(_)
+            | Out::Slice(..)
+            | Out::Pod(_)
+            | Out::Pods(..) => true,
+            Out::Int(_)
+            | Out::F32
+            | Out::F64
+            | Out::Enum(_)
+            | Out::Handle(..)
+            | Out::CString
+            | Out::VoidPtr
+            | Out::Address
+            | Out::Made(_)
+            | Out::Bool => false,
+        }
+    }
+}
+
 /// A number of elements.
 #[derive(Clone, Copy, Debug)]
 pub enum Len {
@@ -430,10 +445,10 @@ pub enum Len {
     Counted,
 }
 
-/// Functions with custom code.
+/// Functions with a hook: code of their own. [`crate::bindings::custom::hook`] is the table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Special {
-    /// No custom code.
+    /// No hook.
     None,
     /// `cuCtxCreate`: also accepts the two arguments of CUDA 12.
     CtxCreate,
@@ -473,8 +488,8 @@ pub enum Special {
     LocalRuntimeVersion,
     /// `sizeof`
     Sizeof,
-    /// No custom code, in a library whose functions raise.
-    Raising,
+    /// Calls that can hang, and therefore run on a thread that Ctrl-C can abandon.
+    Interruptible,
     /// `check_status`: raises for a bad status; the flag is whether a good one is returned.
     CheckStatus(bool),
     /// `nvml.check_status_size`: "too small" is a good status.
@@ -501,8 +516,6 @@ pub enum Special {
     SystemEventSetWait,
     /// NVML functions whose struct points to an array; a first call queries its length.
     ListInStruct,
-    /// `nvml.device_get_gsp_firmware_version`
-    GspFirmwareVersion,
     /// `cufile.op_status_error`
     OpStatusError,
     /// `cudla.create_device`
@@ -535,10 +548,6 @@ pub const fn verify(functions: &[Function]) {
         assert!(f.params.len() <= MAX_PARAMS, "too many parameters");
         assert!(f.words.len() <= MAX_WORDS, "too many C parameters");
         assert!(f.results.len() <= MAX_RESULTS, "too many results");
-        assert!(
-            !f.plain || f.results.len() <= PLAIN_RESULTS,
-            "too many results"
-        );
         let mut word = 0;
         while word < f.words.len() {
             match f.words[word] {
@@ -603,7 +612,6 @@ pub const fn verify(functions: &[Function]) {
             result += 1;
         }
         if let Some(raising) = f.raising {
-            assert!(!f.plain, "a function that raises is not plain");
             verify_raising(f, raising);
         }
         if at > 0 {
@@ -619,10 +627,6 @@ pub const fn verify(functions: &[Function]) {
 /// The part of [`verify`] for functions that raise.
 const fn verify_raising(f: &Function, raising: &Raising) {
     assert!(raising.requests.len() <= MAX_REQUESTS, "too many requests");
-    assert!(
-        !raising.short || (f.results.len() <= PLAIN_RESULTS && raising.requests.is_empty()),
-        "not short"
-    );
     let returned = matches!(raising.ret, Ret::Size | Ret::Value(_) | Ret::Text);
     assert!(!returned || !f.results.is_empty(), "no result to return");
     if let Some(sizing) = &raising.sizing {

@@ -1067,7 +1067,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Handle(class::CUarray, Int::U64),
         }],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -1089,7 +1088,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Struct(class::CUDA_ARRAY3D_DESCRIPTOR),
         }],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -1111,7 +1109,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Handle(class::CUarray, Int::U64),
         }],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -1129,7 +1126,6 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0)],
         results: &[],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -1151,7 +1147,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Struct(class::CUDA_ARRAY_DESCRIPTOR),
         }],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -1181,7 +1176,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Struct(class::CUDA_ARRAY_MEMORY_REQUIREMENTS),
         }],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -1211,7 +1205,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Handle(class::CUarray, Int::U64),
         }],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -1233,7 +1226,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Struct(class::CUDA_ARRAY_SPARSE_PROPERTIES),
         }],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -1251,7 +1243,6 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0)],
         results: &[],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -1277,7 +1268,6 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1)],
         results: &[],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -1299,7 +1289,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Int(Int::I32),
         }],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -1321,7 +1310,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Enum(enums::CUprocessState),
         }],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -1347,7 +1335,6 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1)],
         results: &[],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -1373,7 +1360,6 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1)],
         results: &[],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -1399,7 +1385,6 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1)],
         results: &[],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -1417,7 +1402,6 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0)],
         results: &[],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -1435,7 +1419,6 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0)],
         results: &[],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -1457,7 +1440,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::VoidPtr,
         }],
         special: Special::CoredumpGet,
-        plain: false,
         raising: None,
     },
     Function {
@@ -1479,7 +1461,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::VoidPtr,
         }],
         special: Special::CoredumpGet,
-        plain: false,
         raising: None,
     },
     Function {
@@ -1509,7 +1490,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Handle(class::CUcoredumpCallbackHandle, Int::U64),
         }],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -1539,7 +1519,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Handle(class::CUcoredumpCallbackHandle, Int::U64),
         }],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -1565,7 +1544,6 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1), Word::Null],
         results: &[],
         special: Special::CoredumpSet,
-        plain: false,
         raising: None,
     },
     Function {
@@ -1591,7 +1569,6 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1), Word::Null],
         results: &[],
         special: Special::CoredumpSet,
-        plain: false,
         raising: None,
     },
     Function {
@@ -1613,7 +1590,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Handle(class::CUcontext, Int::U64),
         }],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -1649,7 +1625,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Handle(class::CUcontext, Int::U64),
         }],
         special: Special::CtxCreate,
-        plain: false,
         raising: None,
     },
     Function {
@@ -1667,7 +1642,6 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0)],
         results: &[],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -1685,7 +1659,6 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0)],
         results: &[],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -1703,7 +1676,6 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0)],
         results: &[],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -1729,7 +1701,6 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1)],
         results: &[],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -1751,7 +1722,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Handle(class::CUcontext, Int::U64),
         }],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -1773,7 +1743,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Int(Int::U32),
         }],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -1790,7 +1759,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Enum(enums::CUfunc_cache),
         }],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -1807,7 +1775,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Handle(class::CUcontext, Int::U64),
         }],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -1837,7 +1804,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Struct(class::CUdevResource),
         }],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -1854,7 +1820,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Handle(class::CUdevice, Int::I32),
         }],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -1876,7 +1841,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Handle(class::CUdevice, Int::I32),
         }],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -1898,7 +1862,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Struct(class::CUexecAffinityParam),
         }],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -1915,7 +1878,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Int(Int::U32),
         }],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -1937,7 +1899,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Int(Int::U64),
         }],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -1959,7 +1920,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Int(Int::U64),
         }],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -1976,7 +1936,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Enum(enums::CUsharedconfig),
         }],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -2000,7 +1959,6 @@ pub static FUNCTIONS: &[Function] = &[
             },
         ],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -2017,7 +1975,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Handle(class::CUcontext, Int::U64),
         }],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -2035,7 +1992,6 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0)],
         results: &[],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -2061,7 +2017,6 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1)],
         results: &[],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -2074,7 +2029,6 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[],
         results: &[],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -2092,7 +2046,6 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0)],
         results: &[],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -2110,7 +2063,6 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0)],
         results: &[],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -2128,7 +2080,6 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0)],
         results: &[],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -2154,7 +2105,6 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1)],
         results: &[],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -2172,7 +2122,6 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0)],
         results: &[],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -2185,7 +2134,6 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[],
         results: &[],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -2203,7 +2151,6 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0)],
         results: &[],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -2229,7 +2176,6 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1)],
         results: &[],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -2247,7 +2193,6 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0)],
         results: &[],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -2265,7 +2210,6 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0)],
         results: &[],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -2302,7 +2246,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Handle(class::CUdevResourceDesc, Int::U64),
         }],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -2365,7 +2308,6 @@ pub static FUNCTIONS: &[Function] = &[
             },
         ],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -2426,7 +2368,6 @@ pub static FUNCTIONS: &[Function] = &[
             },
         ],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -2456,7 +2397,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Int(Int::I32),
         }],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -2485,7 +2425,6 @@ pub static FUNCTIONS: &[Function] = &[
             },
         ],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -2507,7 +2446,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Handle(class::CUdevice, Int::I32),
         }],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -2537,7 +2475,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Int(Int::I32),
         }],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -2559,7 +2496,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Handle(class::CUdevice, Int::I32),
         }],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -2581,7 +2517,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Int(Int::U64),
         }],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -2618,7 +2553,6 @@ pub static FUNCTIONS: &[Function] = &[
             },
         ],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -2635,7 +2569,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Int(Int::I32),
         }],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -2657,7 +2590,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Handle(class::CUmemoryPool, Int::U64),
         }],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -2687,7 +2619,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Struct(class::CUdevResource),
         }],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -2717,7 +2648,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Int(Int::I32),
         }],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -2739,7 +2669,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Struct(class::CUuuid),
         }],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -2769,7 +2698,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Attribute(enums::CUgraphMem_attribute, 1),
         }],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -2812,7 +2740,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::List(Element::Int(Int::U32), Len::Arg(1)),
         }],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -2841,7 +2768,6 @@ pub static FUNCTIONS: &[Function] = &[
             },
         ],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -2863,7 +2789,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Handle(class::CUmemoryPool, Int::U64),
         }],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -2893,7 +2818,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Bytes(Len::Arg(0), false),
         }],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -2925,7 +2849,6 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1), Word::Arg(2)],
         results: &[],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -2980,7 +2903,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::List(Element::Int(Int::U32), Len::Arg(1)),
         }],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -3016,7 +2938,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Int(Int::I32),
         }],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -3046,7 +2967,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Bytes(Len::Arg(0), false),
         }],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -3068,7 +2988,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Struct(class::CUdevprop),
         }],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -3104,7 +3023,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Int(Int::U64),
         }],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -3126,7 +3044,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Struct(class::CUuuid),
         }],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -3144,7 +3061,6 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0)],
         results: &[],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -3173,7 +3089,6 @@ pub static FUNCTIONS: &[Function] = &[
             },
         ],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -3191,7 +3106,6 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0)],
         results: &[],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -3209,7 +3123,6 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0)],
         results: &[],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -3231,7 +3144,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Handle(class::CUcontext, Int::U64),
         }],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -3257,7 +3169,6 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1)],
         results: &[],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -3293,7 +3204,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Handle(class::CUasyncCallbackHandle, Int::U64),
         }],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -3325,7 +3235,6 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1), Word::Arg(2)],
         results: &[],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -3351,7 +3260,6 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1)],
         results: &[],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -3373,7 +3281,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Int(Int::U64),
         }],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -3399,7 +3306,6 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1)],
         results: &[],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -3416,7 +3322,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Int(Int::I32),
         }],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -3459,7 +3364,6 @@ pub static FUNCTIONS: &[Function] = &[
         ],
         results: &[],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -3481,7 +3385,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Handle(class::CUeglStreamConnection, Int::U64),
         }],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -3511,7 +3414,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Handle(class::CUeglStreamConnection, Int::U64),
         }],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -3529,7 +3431,6 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::ArgAddress(0)],
         results: &[],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -3561,7 +3462,6 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::ArgAddress(0), Word::Arg(1), Word::ArgAddress(2)],
         results: &[],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -3597,7 +3497,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Handle(class::CUeglStreamConnection, Int::U64),
         }],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -3615,7 +3514,6 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::ArgAddress(0)],
         results: &[],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -3647,7 +3545,6 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::ArgAddress(0), Word::Arg(1), Word::ArgAddress(2)],
         results: &[],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -3679,7 +3576,6 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::ArgAddress(0), Word::Arg(1), Word::ArgAddress(2)],
         results: &[],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -3701,7 +3597,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Handle(class::CUevent, Int::U64),
         }],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -3731,7 +3626,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Handle(class::CUevent, Int::U64),
         }],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -3749,7 +3643,6 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0)],
         results: &[],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -3779,7 +3672,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::F32,
         }],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -3797,7 +3689,6 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0)],
         results: &[],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -3823,7 +3714,6 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1)],
         results: &[],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -3855,7 +3745,6 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1), Word::Arg(2)],
         results: &[],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -3873,7 +3762,6 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0)],
         results: &[],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -3903,7 +3791,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Handle(class::CUdeviceptr, Int::U64),
         }],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -3933,7 +3820,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Handle(class::CUmipmappedArray, Int::U64),
         }],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -3978,7 +3864,6 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1), Word::Arg(2), Word::Arg(3)],
         results: &[],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -4004,7 +3889,6 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1)],
         results: &[],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -4034,7 +3918,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Int(Int::I32),
         }],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -4056,7 +3939,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Handle(class::CUmodule, Int::U64),
         }],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -4078,7 +3960,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::CString,
         }],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -4100,7 +3981,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Int(Int::U64),
         }],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -4137,7 +4017,6 @@ pub static FUNCTIONS: &[Function] = &[
             },
         ],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -4159,7 +4038,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Enum(enums::CUfunctionLoadingState),
         }],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -4177,7 +4055,6 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0)],
         results: &[],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -4209,7 +4086,6 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1), Word::Arg(2)],
         results: &[],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -4247,7 +4123,6 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1), Word::Arg(2), Word::Arg(3)],
         results: &[],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -4273,7 +4148,6 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1)],
         results: &[],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -4299,7 +4173,6 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1)],
         results: &[],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -4325,7 +4198,6 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1)],
         results: &[],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -4362,7 +4234,6 @@ pub static FUNCTIONS: &[Function] = &[
             },
         ],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -4384,7 +4255,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::CString,
         }],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -4406,7 +4276,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::CString,
         }],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -4428,7 +4297,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::VoidPtr,
         }],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -4477,7 +4345,6 @@ pub static FUNCTIONS: &[Function] = &[
             },
         ],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -4532,7 +4399,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Handle(class::CUgraphNode, Int::U64),
         }],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -4587,7 +4453,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Handle(class::CUgraphNode, Int::U64),
         }],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -4658,7 +4523,6 @@ pub static FUNCTIONS: &[Function] = &[
         ],
         results: &[],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -4701,7 +4565,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Handle(class::CUgraphNode, Int::U64),
         }],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -4756,7 +4619,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Handle(class::CUgraphNode, Int::U64),
         }],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -4811,7 +4673,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Handle(class::CUgraphNode, Int::U64),
         }],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -4866,7 +4727,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Handle(class::CUgraphNode, Int::U64),
         }],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -4921,7 +4781,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Handle(class::CUgraphNode, Int::U64),
         }],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -4976,7 +4835,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Handle(class::CUgraphNode, Int::U64),
         }],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -5031,7 +4889,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Handle(class::CUgraphNode, Int::U64),
         }],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -5086,7 +4943,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Handle(class::CUgraphNode, Int::U64),
         }],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -5141,7 +4997,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Handle(class::CUgraphNode, Int::U64),
         }],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -5203,7 +5058,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Handle(class::CUgraphNode, Int::U64),
         }],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -5265,7 +5119,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Handle(class::CUgraphNode, Int::U64),
         }],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -5334,7 +5187,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Handle(class::CUgraphNode, Int::U64),
         }],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -5403,7 +5255,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Handle(class::CUgraphNode, Int::U64),
         }],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -5425,7 +5276,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Struct(class::CUDA_BATCH_MEM_OP_NODE_PARAMS),
         }],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -5451,7 +5301,6 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1)],
         results: &[],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -5473,7 +5322,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Handle(class::CUgraph, Int::U64),
         }],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -5495,7 +5343,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Handle(class::CUgraph, Int::U64),
         }],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -5543,7 +5390,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Handle(class::CUgraphConditionalHandle, Int::U64),
         }],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -5565,7 +5411,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Handle(class::CUgraph, Int::U64),
         }],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -5597,7 +5442,6 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1), Word::Arg(2)],
         results: &[],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -5615,7 +5459,6 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0)],
         results: &[],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -5633,7 +5476,6 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0)],
         results: &[],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -5655,7 +5497,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Handle(class::CUevent, Int::U64),
         }],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -5681,7 +5522,6 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1)],
         results: &[],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -5703,7 +5543,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Handle(class::CUevent, Int::U64),
         }],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -5729,7 +5568,6 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1)],
         results: &[],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -5761,7 +5599,6 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1), Word::Arg(2)],
         results: &[],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -5793,7 +5630,6 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1), Word::Arg(2)],
         results: &[],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -5811,7 +5647,6 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0)],
         results: &[],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -5843,7 +5678,6 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1), Word::Arg(2)],
         results: &[],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -5875,7 +5709,6 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1), Word::Arg(2)],
         results: &[],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -5907,7 +5740,6 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1), Word::Arg(2)],
         results: &[],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -5939,7 +5771,6 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1), Word::Arg(2)],
         results: &[],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -5961,7 +5792,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Handle(class::cuuint64_t, Int::U64),
         }],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -5983,7 +5813,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Int(Int::U32),
         }],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -6015,7 +5844,6 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1), Word::Arg(2)],
         results: &[],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -6047,7 +5875,6 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1), Word::Arg(2)],
         results: &[],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -6085,7 +5912,6 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1), Word::Arg(2), Word::Arg(3)],
         results: &[],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -6123,7 +5949,6 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1), Word::Arg(2), Word::Arg(3)],
         results: &[],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -6155,7 +5980,6 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1), Word::Arg(2)],
         results: &[],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -6185,7 +6009,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Struct(class::CUgraphExecUpdateResultInfo),
         }],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -6207,7 +6030,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Struct(class::CUDA_EXT_SEM_SIGNAL_NODE_PARAMS),
         }],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -6233,7 +6055,6 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1)],
         results: &[],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -6255,7 +6076,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Struct(class::CUDA_EXT_SEM_WAIT_NODE_PARAMS),
         }],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -6281,7 +6101,6 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1)],
         results: &[],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -6334,7 +6153,6 @@ pub static FUNCTIONS: &[Function] = &[
             },
         ],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -6356,7 +6174,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Int(Int::U32),
         }],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -6393,7 +6210,6 @@ pub static FUNCTIONS: &[Function] = &[
             },
         ],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -6430,7 +6246,6 @@ pub static FUNCTIONS: &[Function] = &[
             },
         ],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -6452,7 +6267,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Struct(class::CUDA_HOST_NODE_PARAMS),
         }],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -6478,7 +6292,6 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1)],
         results: &[],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -6508,7 +6321,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Handle(class::CUgraphExec, Int::U64),
         }],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -6538,7 +6350,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Handle(class::CUgraphExec, Int::U64),
         }],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -6564,7 +6375,6 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1)],
         results: &[],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -6594,7 +6404,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Struct(class::CUkernelNodeAttrValue),
         }],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -6616,7 +6425,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Struct(class::CUDA_KERNEL_NODE_PARAMS),
         }],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -6648,7 +6456,6 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1), Word::Arg(2)],
         results: &[],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -6674,7 +6481,6 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1)],
         results: &[],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -6700,7 +6506,6 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1)],
         results: &[],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -6722,7 +6527,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Struct(class::CUDA_MEM_ALLOC_NODE_PARAMS),
         }],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -6744,7 +6548,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Handle(class::CUdeviceptr, Int::U64),
         }],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -6766,7 +6569,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Struct(class::CUDA_MEMCPY3D),
         }],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -6792,7 +6594,6 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1)],
         results: &[],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -6814,7 +6615,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Struct(class::CUDA_MEMSET_NODE_PARAMS),
         }],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -6840,7 +6640,6 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1)],
         results: &[],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -6870,7 +6669,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Handle(class::CUgraphNode, Int::U64),
         }],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -6892,7 +6690,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Handle(class::CUgraph, Int::U64),
         }],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -6939,7 +6736,6 @@ pub static FUNCTIONS: &[Function] = &[
             },
         ],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -6986,7 +6782,6 @@ pub static FUNCTIONS: &[Function] = &[
             },
         ],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -7016,7 +6811,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Int(Int::U32),
         }],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -7038,7 +6832,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Int(Int::U32),
         }],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -7060,7 +6853,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Struct(class::CUgraphNodeParams),
         }],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -7082,7 +6874,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Int(Int::U64),
         }],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -7104,7 +6895,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Enum(enums::CUgraphNodeType),
         }],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -7136,7 +6926,6 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1), Word::Arg(2)],
         results: &[],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -7162,7 +6951,6 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1)],
         results: &[],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -7188,7 +6976,6 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1)],
         results: &[],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -7220,7 +7007,6 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1), Word::Arg(2)],
         results: &[],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -7291,7 +7077,6 @@ pub static FUNCTIONS: &[Function] = &[
         ],
         results: &[],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -7329,7 +7114,6 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1), Word::Arg(2), Word::Arg(3)],
         results: &[],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -7355,7 +7139,6 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1)],
         results: &[],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -7385,7 +7168,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Handle(class::CUgraphicsResource, Int::U64),
         }],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -7415,7 +7197,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Handle(class::CUgraphicsResource, Int::U64),
         }],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -7451,7 +7232,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Handle(class::CUgraphicsResource, Int::U64),
         }],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -7483,7 +7263,6 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::ArgAddress(1), Word::Arg(2)],
         results: &[],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -7519,7 +7298,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Struct(class::CUeglFrame),
         }],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -7541,7 +7319,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Handle(class::CUmipmappedArray, Int::U64),
         }],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -7570,7 +7347,6 @@ pub static FUNCTIONS: &[Function] = &[
             },
         ],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -7596,7 +7372,6 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1)],
         results: &[],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -7632,7 +7407,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Handle(class::CUarray, Int::U64),
         }],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -7664,7 +7438,6 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::ArgAddress(1), Word::Arg(2)],
         results: &[],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -7682,7 +7455,6 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0)],
         results: &[],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -7712,7 +7484,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Handle(class::CUgraphicsResource, Int::U64),
         }],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -7742,7 +7513,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Handle(class::CUgraphicsResource, Int::U64),
         }],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -7778,7 +7548,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Handle(class::CUgreenCtx, Int::U64),
         }],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -7796,7 +7565,6 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0)],
         results: &[],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -7826,7 +7594,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Struct(class::CUdevResource),
         }],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -7848,7 +7615,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Int(Int::U64),
         }],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -7874,7 +7640,6 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1)],
         results: &[],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -7910,7 +7675,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Handle(class::CUstream, Int::U64),
         }],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -7936,7 +7700,6 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1)],
         results: &[],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -7958,7 +7721,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Handle(class::CUexternalMemory, Int::U64),
         }],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -7980,7 +7742,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Handle(class::CUexternalSemaphore, Int::U64),
         }],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -7998,7 +7759,6 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0)],
         results: &[],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -8016,7 +7776,6 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0)],
         results: &[],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -8038,7 +7797,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Struct(class::CUipcEventHandle),
         }],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -8060,7 +7818,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Struct(class::CUipcMemHandle),
         }],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -8082,7 +7839,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Handle(class::CUevent, Int::U64),
         }],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -8112,7 +7868,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Handle(class::CUdeviceptr, Int::U64),
         }],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -8148,7 +7903,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Int(Int::I32),
         }],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -8170,7 +7924,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Handle(class::CUfunction, Int::U64),
         }],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -8192,7 +7945,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Handle(class::CUlibrary, Int::U64),
         }],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -8214,7 +7966,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::CString,
         }],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -8236,7 +7987,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Int(Int::U64),
         }],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -8273,7 +8023,6 @@ pub static FUNCTIONS: &[Function] = &[
             },
         ],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -8311,7 +8060,6 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1), Word::Arg(2), Word::Arg(3)],
         results: &[],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -8343,7 +8091,6 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1), Word::Arg(2)],
         results: &[],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -8361,7 +8108,6 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0)],
         results: &[],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -8446,7 +8192,6 @@ pub static FUNCTIONS: &[Function] = &[
         ],
         results: &[],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -8485,7 +8230,6 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1), Word::Arg(2)],
         results: &[],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -8517,7 +8261,6 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1), Word::Arg(2)],
         results: &[],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -8555,7 +8298,6 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1), Word::Arg(2), Word::Arg(3)],
         results: &[],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -8587,7 +8329,6 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1), Word::Arg(2)],
         results: &[],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -8625,7 +8366,6 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1), Word::Arg(2), Word::Arg(3)],
         results: &[],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -8717,7 +8457,6 @@ pub static FUNCTIONS: &[Function] = &[
         ],
         results: &[],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -8755,7 +8494,6 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1), Word::Arg(2), Word::Arg(3)],
         results: &[],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -8785,7 +8523,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::List(Element::Handle(class::CUkernel, Int::U64), Len::Arg(0)),
         }],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -8822,7 +8559,6 @@ pub static FUNCTIONS: &[Function] = &[
             },
         ],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -8852,7 +8588,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Handle(class::CUkernel, Int::U64),
         }],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -8874,7 +8609,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Int(Int::U32),
         }],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -8911,7 +8645,6 @@ pub static FUNCTIONS: &[Function] = &[
             },
         ],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -8933,7 +8666,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Handle(class::CUmodule, Int::U64),
         }],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -8963,7 +8695,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::VoidPtr,
         }],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -9046,7 +8777,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Handle(class::CUlibrary, Int::U64),
         }],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -9129,7 +8859,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Handle(class::CUlibrary, Int::U64),
         }],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -9147,7 +8876,6 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0)],
         results: &[],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -9225,7 +8953,6 @@ pub static FUNCTIONS: &[Function] = &[
         ],
         results: &[],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -9289,7 +9016,6 @@ pub static FUNCTIONS: &[Function] = &[
         ],
         results: &[],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -9318,7 +9044,6 @@ pub static FUNCTIONS: &[Function] = &[
             },
         ],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -9361,7 +9086,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Handle(class::CUlinkState, Int::U64),
         }],
         special: Special::LinkCreate,
-        plain: false,
         raising: None,
     },
     Function {
@@ -9379,7 +9103,6 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0)],
         results: &[],
         special: Special::LinkDestroy,
-        plain: false,
         raising: None,
     },
     Function {
@@ -9405,7 +9128,6 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1)],
         results: &[],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -9462,7 +9184,6 @@ pub static FUNCTIONS: &[Function] = &[
         ],
         results: &[],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -9526,7 +9247,6 @@ pub static FUNCTIONS: &[Function] = &[
         ],
         results: &[],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -9552,7 +9272,6 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1)],
         results: &[],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -9570,7 +9289,6 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0)],
         results: &[],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -9600,7 +9318,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Attribute(enums::CUlogicalEndpointIpcHandleType, 1),
         }],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -9629,7 +9346,6 @@ pub static FUNCTIONS: &[Function] = &[
             },
         ],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -9655,7 +9371,6 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1)],
         results: &[],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -9677,7 +9392,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Handle(class::CUlogicalEndpointId, Int::U32),
         }],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -9709,7 +9423,6 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1), Word::Arg(2)],
         results: &[],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -9739,7 +9452,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Int(Int::I32),
         }],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -9777,7 +9489,6 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1), Word::Arg(2), Word::Arg(3)],
         results: &[],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -9799,7 +9510,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Handle(class::CUlogIterator, Int::U32),
         }],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -9835,7 +9545,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Handle(class::CUlogIterator, Int::U32),
         }],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -9889,7 +9598,6 @@ pub static FUNCTIONS: &[Function] = &[
             },
         ],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -9919,7 +9627,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Handle(class::CUlogsCallbackHandle, Int::U64),
         }],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -9937,7 +9644,6 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0)],
         results: &[],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -9963,7 +9669,6 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1)],
         results: &[],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -10011,7 +9716,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Handle(class::CUdeviceptr, Int::U64),
         }],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -10049,7 +9753,6 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1), Word::Arg(2), Word::Arg(3)],
         results: &[],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -10071,7 +9774,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Handle(class::CUdeviceptr, Int::U64),
         }],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -10101,7 +9803,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Handle(class::CUdeviceptr, Int::U64),
         }],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -10137,7 +9838,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Handle(class::CUdeviceptr, Int::U64),
         }],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -10159,7 +9859,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::VoidPtr,
         }],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -10189,7 +9888,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Handle(class::CUdeviceptr, Int::U64),
         }],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -10238,7 +9936,6 @@ pub static FUNCTIONS: &[Function] = &[
             },
         ],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -10286,7 +9983,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Int(Int::U64),
         }],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -10322,7 +10018,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Handle(class::CUmemGenericAllocationHandle, Int::U64),
         }],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -10421,7 +10116,6 @@ pub static FUNCTIONS: &[Function] = &[
         ],
         results: &[],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -10485,7 +10179,6 @@ pub static FUNCTIONS: &[Function] = &[
         ],
         results: &[],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -10521,7 +10214,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Attribute(enums::CUmemAllocationHandleType, 1),
         }],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -10539,7 +10231,6 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0)],
         results: &[],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -10565,7 +10256,6 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1)],
         results: &[],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -10583,7 +10273,6 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0)],
         results: &[],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -10613,7 +10302,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Int(Int::U64),
         }],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -10642,7 +10330,6 @@ pub static FUNCTIONS: &[Function] = &[
             },
         ],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -10672,7 +10359,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Int(Int::U64),
         }],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -10694,7 +10380,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Struct(class::CUmemAllocationProp),
         }],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -10724,7 +10409,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Handle(class::CUmemoryPool, Int::U64),
         }],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -10772,7 +10456,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Int(Int::I32),
         }],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -10796,7 +10479,6 @@ pub static FUNCTIONS: &[Function] = &[
             },
         ],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -10846,7 +10528,6 @@ pub static FUNCTIONS: &[Function] = &[
         ],
         results: &[],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -10876,7 +10557,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Handle(class::CUmemoryPool, Int::U64),
         }],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -10906,7 +10586,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::VoidPtr,
         }],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -10936,7 +10615,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Handle(class::CUdeviceptr, Int::U64),
         }],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -10958,7 +10636,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Int(Int::U32),
         }],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -10990,7 +10667,6 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1), Word::Arg(2)],
         results: &[],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -11008,7 +10684,6 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0)],
         results: &[],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -11038,7 +10713,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Handle(class::CUmemGenericAllocationHandle, Int::U64),
         }],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -11088,7 +10762,6 @@ pub static FUNCTIONS: &[Function] = &[
         ],
         results: &[],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -11127,7 +10800,6 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1), Word::Arg(2)],
         results: &[],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -11149,7 +10821,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Handle(class::CUmemoryPool, Int::U64),
         }],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -11167,7 +10838,6 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0)],
         results: &[],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -11189,7 +10859,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Struct(class::CUmemPoolPtrExportData),
         }],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -11225,7 +10894,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Attribute(enums::CUmemAllocationHandleType, 1),
         }],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -11255,7 +10923,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Enum(enums::CUmemAccess_flags),
         }],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -11285,7 +10952,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Attribute(enums::CUmemPool_attribute, 1),
         }],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -11321,7 +10987,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Handle(class::CUmemoryPool, Int::U64),
         }],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -11351,7 +11016,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Handle(class::CUdeviceptr, Int::U64),
         }],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -11390,7 +11054,6 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1), Word::Arg(2)],
         results: &[],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -11422,7 +11085,6 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1), Word::Arg(2)],
         results: &[],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -11448,7 +11110,6 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1)],
         results: &[],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -11498,7 +11159,6 @@ pub static FUNCTIONS: &[Function] = &[
         ],
         results: &[],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -11597,7 +11257,6 @@ pub static FUNCTIONS: &[Function] = &[
         ],
         results: &[],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -11645,7 +11304,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::VoidPtr,
         }],
         special: Special::RangeGetAttribute,
-        plain: false,
         raising: None,
     },
     Function {
@@ -11714,7 +11372,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::VoidPtr,
         }],
         special: Special::RangeGetAttributes,
-        plain: false,
         raising: None,
     },
     Function {
@@ -11732,7 +11389,6 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0)],
         results: &[],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -11754,7 +11410,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Handle(class::CUmemGenericAllocationHandle, Int::U64),
         }],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -11799,7 +11454,6 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1), Word::Arg(2), Word::Arg(3)],
         results: &[],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -11831,7 +11485,6 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1), Word::Arg(2)],
         results: &[],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -11857,7 +11510,6 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1)],
         results: &[],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -11889,7 +11541,6 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1), Word::Arg(2)],
         results: &[],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -11907,7 +11558,6 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0)],
         results: &[],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -11933,7 +11583,6 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1)],
         results: &[],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -11951,7 +11600,6 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0)],
         results: &[],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -11969,7 +11617,6 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0)],
         results: &[],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -11995,7 +11642,6 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1)],
         results: &[],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -12040,7 +11686,6 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1), Word::Arg(2), Word::Arg(3)],
         results: &[],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -12058,7 +11703,6 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0)],
         results: &[],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -12084,7 +11728,6 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1)],
         results: &[],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -12116,7 +11759,6 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1), Word::Arg(2)],
         results: &[],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -12154,7 +11796,6 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1), Word::Arg(2), Word::Arg(3)],
         results: &[],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -12204,7 +11845,6 @@ pub static FUNCTIONS: &[Function] = &[
         ],
         results: &[],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -12242,7 +11882,6 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1), Word::Arg(2), Word::Arg(3)],
         results: &[],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -12280,7 +11919,6 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1), Word::Arg(2), Word::Arg(3)],
         results: &[],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -12330,7 +11968,6 @@ pub static FUNCTIONS: &[Function] = &[
         ],
         results: &[],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -12436,7 +12073,6 @@ pub static FUNCTIONS: &[Function] = &[
         ],
         results: &[],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -12474,7 +12110,6 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1), Word::Arg(2), Word::Arg(3)],
         results: &[],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -12506,7 +12141,6 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1), Word::Arg(2)],
         results: &[],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -12544,7 +12178,6 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1), Word::Arg(2), Word::Arg(3)],
         results: &[],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -12576,7 +12209,6 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1), Word::Arg(2)],
         results: &[],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -12614,7 +12246,6 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1), Word::Arg(2), Word::Arg(3)],
         results: &[],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -12652,7 +12283,6 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1), Word::Arg(2), Word::Arg(3)],
         results: &[],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -12702,7 +12332,6 @@ pub static FUNCTIONS: &[Function] = &[
         ],
         results: &[],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -12734,7 +12363,6 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1), Word::Arg(2)],
         results: &[],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -12772,7 +12400,6 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1), Word::Arg(2), Word::Arg(3)],
         results: &[],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -12822,7 +12449,6 @@ pub static FUNCTIONS: &[Function] = &[
         ],
         results: &[],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -12879,7 +12505,6 @@ pub static FUNCTIONS: &[Function] = &[
         ],
         results: &[],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -12929,7 +12554,6 @@ pub static FUNCTIONS: &[Function] = &[
         ],
         results: &[],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -12961,7 +12585,6 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1), Word::Arg(2)],
         results: &[],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -12999,7 +12622,6 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1), Word::Arg(2), Word::Arg(3)],
         results: &[],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -13049,7 +12671,6 @@ pub static FUNCTIONS: &[Function] = &[
         ],
         results: &[],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -13106,7 +12727,6 @@ pub static FUNCTIONS: &[Function] = &[
         ],
         results: &[],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -13156,7 +12776,6 @@ pub static FUNCTIONS: &[Function] = &[
         ],
         results: &[],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -13213,7 +12832,6 @@ pub static FUNCTIONS: &[Function] = &[
         ],
         results: &[],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -13263,7 +12881,6 @@ pub static FUNCTIONS: &[Function] = &[
         ],
         results: &[],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -13320,7 +12937,6 @@ pub static FUNCTIONS: &[Function] = &[
         ],
         results: &[],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -13352,7 +12968,6 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1), Word::Arg(2)],
         results: &[],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -13390,7 +13005,6 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1), Word::Arg(2), Word::Arg(3)],
         results: &[],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -13422,7 +13036,6 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1), Word::Arg(2)],
         results: &[],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -13460,7 +13073,6 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1), Word::Arg(2), Word::Arg(3)],
         results: &[],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -13490,7 +13102,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Handle(class::CUmipmappedArray, Int::U64),
         }],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -13508,7 +13119,6 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0)],
         results: &[],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -13538,7 +13148,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Handle(class::CUarray, Int::U64),
         }],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -13568,7 +13177,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Struct(class::CUDA_ARRAY_MEMORY_REQUIREMENTS),
         }],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -13590,7 +13198,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Struct(class::CUDA_ARRAY_SPARSE_PROPERTIES),
         }],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -13620,7 +13227,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::List(Element::Handle(class::CUfunction, Int::U64), Len::Arg(0)),
         }],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -13650,7 +13256,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Handle(class::CUfunction, Int::U64),
         }],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -13672,7 +13277,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Int(Int::U32),
         }],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -13709,7 +13313,6 @@ pub static FUNCTIONS: &[Function] = &[
             },
         ],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -13726,7 +13329,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Enum(enums::CUmoduleLoadingMode),
         }],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -13756,7 +13358,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Handle(class::CUsurfref, Int::U64),
         }],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -13786,7 +13387,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Handle(class::CUtexref, Int::U64),
         }],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -13808,7 +13408,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Handle(class::CUmodule, Int::U64),
         }],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -13830,7 +13429,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Handle(class::CUmodule, Int::U64),
         }],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -13885,7 +13483,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Handle(class::CUmodule, Int::U64),
         }],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -13907,7 +13504,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Handle(class::CUmodule, Int::U64),
         }],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -13925,7 +13521,6 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0)],
         results: &[],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -13951,7 +13546,6 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1)],
         results: &[],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -14001,7 +13595,6 @@ pub static FUNCTIONS: &[Function] = &[
         ],
         results: &[],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -14058,7 +13651,6 @@ pub static FUNCTIONS: &[Function] = &[
         ],
         results: &[],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -14115,7 +13707,6 @@ pub static FUNCTIONS: &[Function] = &[
         ],
         results: &[],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -14179,7 +13770,6 @@ pub static FUNCTIONS: &[Function] = &[
         ],
         results: &[],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -14201,7 +13791,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Handle(class::CUmemGenericAllocationHandle, Int::U64),
         }],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -14231,7 +13820,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Int(Int::U64),
         }],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -14269,7 +13857,6 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1), Word::Arg(2), Word::Arg(3)],
         results: &[],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -14305,7 +13892,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Int(Int::U64),
         }],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -14341,7 +13927,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Int(Int::I32),
         }],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -14389,7 +13974,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Int(Int::I32),
         }],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -14419,7 +14003,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Int(Int::I32),
         }],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -14475,7 +14058,6 @@ pub static FUNCTIONS: &[Function] = &[
             },
         ],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -14538,7 +14120,6 @@ pub static FUNCTIONS: &[Function] = &[
             },
         ],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -14568,7 +14149,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Int(Int::I32),
         }],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -14594,7 +14174,6 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1)],
         results: &[],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -14626,7 +14205,6 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1), Word::Arg(2)],
         results: &[],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -14658,7 +14236,6 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1), Word::Arg(2)],
         results: &[],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -14690,7 +14267,6 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1), Word::Arg(2)],
         results: &[],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -14728,7 +14304,6 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1), Word::Arg(2), Word::Arg(3)],
         results: &[],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -14758,7 +14333,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Attribute(enums::CUpointer_attribute, 0),
         }],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -14801,7 +14375,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::VoidPtr,
         }],
         special: Special::PointerGetAttributes,
-        plain: false,
         raising: None,
     },
     Function {
@@ -14833,7 +14406,6 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1), Word::Arg(2)],
         results: &[],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -14846,7 +14418,6 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[],
         results: &[],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -14859,7 +14430,6 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[],
         results: &[],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -14911,7 +14481,6 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1), Word::Arg(2), Word::Arg(3)],
         results: &[],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -14949,7 +14518,6 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1), Word::Arg(2), Word::Arg(3)],
         results: &[],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -14987,7 +14555,6 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1), Word::Arg(2), Word::Arg(3)],
         results: &[],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -15032,7 +14599,6 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1), Word::Arg(2), Word::Arg(3)],
         results: &[],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -15058,7 +14624,6 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1)],
         results: &[],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -15084,7 +14649,6 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1)],
         results: &[],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -15155,7 +14719,6 @@ pub static FUNCTIONS: &[Function] = &[
         ],
         results: &[],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -15205,7 +14768,6 @@ pub static FUNCTIONS: &[Function] = &[
         ],
         results: &[],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -15231,7 +14793,6 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1)],
         results: &[],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -15253,7 +14814,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Handle(class::CUstream, Int::U64),
         }],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -15283,7 +14843,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Handle(class::CUstream, Int::U64),
         }],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -15301,7 +14860,6 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0)],
         results: &[],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -15323,7 +14881,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Handle(class::CUgraph, Int::U64),
         }],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -15341,7 +14898,6 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0)],
         results: &[],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -15371,7 +14927,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Struct(class::CUstreamAttrValue),
         }],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -15428,7 +14983,6 @@ pub static FUNCTIONS: &[Function] = &[
             },
         ],
         special: Special::CaptureInfo,
-        plain: false,
         raising: None,
     },
     Function {
@@ -15450,7 +15004,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Handle(class::CUcontext, Int::U64),
         }],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -15479,7 +15032,6 @@ pub static FUNCTIONS: &[Function] = &[
             },
         ],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -15509,7 +15061,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Struct(class::CUdevResource),
         }],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -15531,7 +15082,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Handle(class::CUdevice, Int::I32),
         }],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -15553,7 +15103,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Int(Int::U32),
         }],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -15575,7 +15124,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Handle(class::CUgreenCtx, Int::U64),
         }],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -15597,7 +15145,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Int(Int::U64),
         }],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -15619,7 +15166,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Int(Int::I32),
         }],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -15641,7 +15187,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Enum(enums::CUstreamCaptureStatus),
         }],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -15659,7 +15204,6 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0)],
         results: &[],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -15691,7 +15235,6 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1), Word::Arg(2)],
         results: &[],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -15709,7 +15252,6 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0)],
         results: &[],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -15773,7 +15315,6 @@ pub static FUNCTIONS: &[Function] = &[
         ],
         results: &[],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -15805,7 +15346,6 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1), Word::Arg(2)],
         results: &[],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -15843,7 +15383,6 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1), Word::Arg(2), Word::Arg(3)],
         results: &[],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -15881,7 +15420,6 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1), Word::Arg(2), Word::Arg(3)],
         results: &[],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -15919,7 +15457,6 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1), Word::Arg(2), Word::Arg(3)],
         results: &[],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -15957,7 +15494,6 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1), Word::Arg(2), Word::Arg(3)],
         results: &[],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -15979,7 +15515,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Handle(class::CUsurfObject, Int::U64),
         }],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -15997,7 +15532,6 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0)],
         results: &[],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -16019,7 +15553,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Struct(class::CUDA_RESOURCE_DESC),
         }],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -16041,7 +15574,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Handle(class::CUarray, Int::U64),
         }],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -16073,7 +15605,6 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1), Word::Arg(2)],
         results: &[],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -16226,7 +15757,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Struct(class::CUtensorMap),
         }],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -16372,7 +15902,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Struct(class::CUtensorMap),
         }],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -16497,7 +16026,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Struct(class::CUtensorMap),
         }],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -16523,7 +16051,6 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1)],
         results: &[],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -16553,7 +16080,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Enum(enums::CUtensorMapAllocClass),
         }],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -16589,7 +16115,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Handle(class::CUtexObject, Int::U64),
         }],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -16607,7 +16132,6 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0)],
         results: &[],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -16629,7 +16153,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Struct(class::CUDA_RESOURCE_DESC),
         }],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -16651,7 +16174,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Struct(class::CUDA_RESOURCE_VIEW_DESC),
         }],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -16673,7 +16195,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Struct(class::CUDA_TEXTURE_DESC),
         }],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -16690,7 +16211,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Handle(class::CUtexref, Int::U64),
         }],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -16708,7 +16228,6 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0)],
         results: &[],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -16730,7 +16249,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Handle(class::CUdeviceptr, Int::U64),
         }],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -16760,7 +16278,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Enum(enums::CUaddress_mode),
         }],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -16782,7 +16299,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Handle(class::CUarray, Int::U64),
         }],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -16804,7 +16320,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::F32,
         }],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -16826,7 +16341,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Enum(enums::CUfilter_mode),
         }],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -16848,7 +16362,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Int(Int::U32),
         }],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -16877,7 +16390,6 @@ pub static FUNCTIONS: &[Function] = &[
             },
         ],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -16899,7 +16411,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Int(Int::I32),
         }],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -16921,7 +16432,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Enum(enums::CUfilter_mode),
         }],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -16943,7 +16453,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::F32,
         }],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -16972,7 +16481,6 @@ pub static FUNCTIONS: &[Function] = &[
             },
         ],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -16994,7 +16502,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Handle(class::CUmipmappedArray, Int::U64),
         }],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -17030,7 +16537,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Int(Int::U64),
         }],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -17068,7 +16574,6 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1), Word::Arg(2), Word::Arg(3)],
         results: &[],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -17100,7 +16605,6 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1), Word::Arg(2)],
         results: &[],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -17132,7 +16636,6 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1), Word::Arg(2)],
         results: &[],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -17158,7 +16661,6 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::ArgAddress(1)],
         results: &[],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -17184,7 +16686,6 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1)],
         results: &[],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -17210,7 +16711,6 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1)],
         results: &[],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -17242,7 +16742,6 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1), Word::Arg(2)],
         results: &[],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -17268,7 +16767,6 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1)],
         results: &[],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -17294,7 +16792,6 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1)],
         results: &[],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -17320,7 +16817,6 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1)],
         results: &[],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -17352,7 +16848,6 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1), Word::Arg(2)],
         results: &[],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -17384,7 +16879,6 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1), Word::Arg(2)],
         results: &[],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -17406,7 +16900,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Enum(enums::CUstreamCaptureMode),
         }],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -17454,7 +16947,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Handle(class::CUuserObject, Int::U64),
         }],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -17480,7 +16972,6 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1)],
         results: &[],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -17506,7 +16997,6 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1)],
         results: &[],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -17554,7 +17044,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Handle(class::CUcontext, Int::U64),
         }],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -17584,7 +17073,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Handle(class::CUdevice, Int::I32),
         }],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -17636,7 +17124,6 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1), Word::Arg(2), Word::Arg(3)],
         results: &[],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -17658,7 +17145,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::VoidPtr,
         }],
         special: Special::Sizeof,
-        plain: false,
         raising: None,
     },
 ];

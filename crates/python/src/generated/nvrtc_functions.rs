@@ -98,7 +98,6 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1)],
         results: &[],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -137,7 +136,6 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1), Word::Arg(2)],
         results: &[],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -206,7 +204,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Handle(class::nvrtcProgram, Int::U64),
         }],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -224,7 +221,6 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::ArgAddress(0)],
         results: &[],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -248,7 +244,6 @@ pub static FUNCTIONS: &[Function] = &[
             },
         ],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -274,7 +269,6 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1)],
         results: &[],
         special: Special::NvrtcGet,
-        plain: false,
         raising: None,
     },
     Function {
@@ -296,7 +290,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Int(Int::U64),
         }],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -318,7 +311,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::CString,
         }],
         special: Special::ErrorText,
-        plain: false,
         raising: None,
     },
     Function {
@@ -344,7 +336,6 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1)],
         results: &[],
         special: Special::NvrtcGet,
-        plain: false,
         raising: None,
     },
     Function {
@@ -366,7 +357,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Int(Int::U64),
         }],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -396,7 +386,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::CString,
         }],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -413,7 +402,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Int(Int::I32),
         }],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -439,7 +427,6 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1)],
         results: &[],
         special: Special::NvrtcGet,
-        plain: false,
         raising: None,
     },
     Function {
@@ -461,7 +448,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Int(Int::U64),
         }],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -479,7 +465,6 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0)],
         results: &[],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -496,7 +481,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Int(Int::U64),
         }],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -518,7 +502,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Int(Int::U64),
         }],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -544,7 +527,6 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1)],
         results: &[],
         special: Special::NvrtcGet,
-        plain: false,
         raising: None,
     },
     Function {
@@ -566,7 +548,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Int(Int::U64),
         }],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -592,7 +573,6 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1)],
         results: &[],
         special: Special::NvrtcGet,
-        plain: false,
         raising: None,
     },
     Function {
@@ -614,7 +594,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Int(Int::U64),
         }],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -631,7 +610,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::VoidPtr,
         }],
         special: Special::NvrtcArchs,
-        plain: false,
         raising: None,
     },
     Function {
@@ -657,7 +635,6 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1)],
         results: &[],
         special: Special::NvrtcGet,
-        plain: false,
         raising: None,
     },
     Function {
@@ -679,7 +656,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Int(Int::U64),
         }],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -709,7 +685,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::CString,
         }],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -731,7 +706,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::CString,
         }],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -763,7 +737,6 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1), Word::Arg(2)],
         results: &[],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -781,7 +754,6 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0)],
         results: &[],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -805,7 +777,6 @@ pub static FUNCTIONS: &[Function] = &[
             },
         ],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -827,7 +798,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::VoidPtr,
         }],
         special: Special::Sizeof,
-        plain: false,
         raising: None,
     },
 ];

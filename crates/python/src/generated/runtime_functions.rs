@@ -829,7 +829,6 @@ pub static FUNCTIONS: &[Function] = &[
             },
         ],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -859,7 +858,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Struct(class::cudaArrayMemoryRequirements),
         }],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -889,7 +887,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Handle(class::cudaArray_t, Int::U64),
         }],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -911,7 +908,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Struct(class::cudaArraySparseProperties),
         }],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -933,7 +929,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Int(Int::I32),
         }],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -981,7 +976,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::VoidPtr,
         }],
         special: Special::CreateChannelDesc,
-        plain: false,
         raising: None,
     },
     Function {
@@ -1003,7 +997,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Handle(class::cudaSurfaceObject_t, Int::U64),
         }],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -1039,7 +1032,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Handle(class::cudaTextureObject_t, Int::U64),
         }],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -1052,7 +1044,6 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[],
         results: &[],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -1070,7 +1061,6 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0)],
         results: &[],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -1088,7 +1078,6 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0)],
         results: &[],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -1106,7 +1095,6 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0)],
         results: &[],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -1124,7 +1112,6 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0)],
         results: &[],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -1161,7 +1148,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Handle(class::cudaDevResourceDesc_t, Int::U64),
         }],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -1224,7 +1210,6 @@ pub static FUNCTIONS: &[Function] = &[
             },
         ],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -1285,7 +1270,6 @@ pub static FUNCTIONS: &[Function] = &[
             },
         ],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -1315,7 +1299,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Int(Int::I32),
         }],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -1333,7 +1316,6 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0)],
         results: &[],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -1359,7 +1341,6 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1)],
         results: &[],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -1385,7 +1366,6 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1)],
         results: &[],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -1415,7 +1395,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Int(Int::I32),
         }],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -1437,7 +1416,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Int(Int::I32),
         }],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -1454,7 +1432,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Enum(enums::cudaFuncCache),
         }],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -1476,7 +1453,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Handle(class::cudaMemPool_t, Int::U64),
         }],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -1506,7 +1482,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Struct(class::cudaDevResource),
         }],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -1528,7 +1503,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Handle(class::cudaExecutionContext_t, Int::U64),
         }],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -1558,7 +1532,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Attribute(enums::cudaGraphMemAttributeType, 1),
         }],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -1601,7 +1574,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::List(Element::Int(Int::U32), Len::Arg(1)),
         }],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -1623,7 +1595,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Int(Int::U64),
         }],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -1645,7 +1616,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Handle(class::cudaMemPool_t, Int::U64),
         }],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -1677,7 +1647,6 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1), Word::Arg(2)],
         results: &[],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -1732,7 +1701,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::List(Element::Int(Int::U32), Len::Arg(1)),
         }],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -1768,7 +1736,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Int(Int::I32),
         }],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -1798,7 +1765,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Bytes(Len::Arg(0), false),
         }],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -1815,7 +1781,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Enum(enums::cudaSharedMemConfig),
         }],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -1839,7 +1804,6 @@ pub static FUNCTIONS: &[Function] = &[
             },
         ],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -1869,7 +1833,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Int(Int::U64),
         }],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -1887,7 +1850,6 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0)],
         results: &[],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -1923,7 +1885,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Handle(class::cudaAsyncCallbackHandle_t, Int::U64),
         }],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -1936,7 +1897,6 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[],
         results: &[],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -1954,7 +1914,6 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0)],
         results: &[],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -1986,7 +1945,6 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1), Word::Arg(2)],
         results: &[],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -2012,7 +1970,6 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1)],
         results: &[],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -2038,7 +1995,6 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1)],
         results: &[],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -2056,7 +2012,6 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0)],
         results: &[],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -2069,7 +2024,6 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[],
         results: &[],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -2095,7 +2049,6 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1)],
         results: &[],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -2112,7 +2065,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Int(Int::I32),
         }],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -2155,7 +2107,6 @@ pub static FUNCTIONS: &[Function] = &[
         ],
         results: &[],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -2177,7 +2128,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Handle(class::cudaEglStreamConnection, Int::U64),
         }],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -2207,7 +2157,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Handle(class::cudaEglStreamConnection, Int::U64),
         }],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -2225,7 +2174,6 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::ArgAddress(0)],
         results: &[],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -2257,7 +2205,6 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::ArgAddress(0), Word::Arg(1), Word::ArgAddress(2)],
         results: &[],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -2293,7 +2240,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Handle(class::cudaEglStreamConnection, Int::U64),
         }],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -2311,7 +2257,6 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::ArgAddress(0)],
         results: &[],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -2343,7 +2288,6 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::ArgAddress(0), Word::Arg(1), Word::ArgAddress(2)],
         results: &[],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -2375,7 +2319,6 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::ArgAddress(0), Word::Arg(1), Word::ArgAddress(2)],
         results: &[],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -2392,7 +2335,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Handle(class::cudaEvent_t, Int::U64),
         }],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -2422,7 +2364,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Handle(class::cudaEvent_t, Int::U64),
         }],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -2444,7 +2385,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Handle(class::cudaEvent_t, Int::U64),
         }],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -2462,7 +2402,6 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0)],
         results: &[],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -2492,7 +2431,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::F32,
         }],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -2510,7 +2448,6 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0)],
         results: &[],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -2536,7 +2473,6 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1)],
         results: &[],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -2568,7 +2504,6 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1), Word::Arg(2)],
         results: &[],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -2586,7 +2521,6 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0)],
         results: &[],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -2604,7 +2538,6 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0)],
         results: &[],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -2634,7 +2567,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Struct(class::cudaDevResource),
         }],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -2656,7 +2588,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Int(Int::I32),
         }],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -2678,7 +2609,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Int(Int::U64),
         }],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -2704,7 +2634,6 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1)],
         results: &[],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -2740,7 +2669,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Handle(class::cudaStream_t, Int::U64),
         }],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -2758,7 +2686,6 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0)],
         results: &[],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -2784,7 +2711,6 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1)],
         results: &[],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -2814,7 +2740,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::VoidPtr,
         }],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -2844,7 +2769,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Handle(class::cudaMipmappedArray_t, Int::U64),
         }],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -2862,7 +2786,6 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0)],
         results: &[],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -2880,7 +2803,6 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0)],
         results: &[],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -2906,7 +2828,6 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1)],
         results: &[],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -2924,7 +2845,6 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0)],
         results: &[],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -2942,7 +2862,6 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0)],
         results: &[],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -2964,7 +2883,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Struct(class::cudaFuncAttributes),
         }],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -2986,7 +2904,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Int(Int::U64),
         }],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -3018,7 +2935,6 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1), Word::Arg(2)],
         results: &[],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -3044,7 +2960,6 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1)],
         results: &[],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -3070,7 +2985,6 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1)],
         results: &[],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -3107,7 +3021,6 @@ pub static FUNCTIONS: &[Function] = &[
             },
         ],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -3129,7 +3042,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Struct(class::cudaChannelFormatDesc),
         }],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -3146,7 +3058,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Int(Int::I32),
         }],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -3163,7 +3074,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Int(Int::I32),
         }],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -3180,7 +3090,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Int(Int::U32),
         }],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -3202,7 +3111,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Struct(class::cudaDeviceProp),
         }],
         special: Special::DeviceProperties,
-        plain: false,
         raising: None,
     },
     Function {
@@ -3239,7 +3147,6 @@ pub static FUNCTIONS: &[Function] = &[
             },
         ],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -3288,7 +3195,6 @@ pub static FUNCTIONS: &[Function] = &[
             },
         ],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -3310,7 +3216,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::CString,
         }],
         special: Special::ErrorText,
-        plain: false,
         raising: None,
     },
     Function {
@@ -3332,7 +3237,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::CString,
         }],
         special: Special::ErrorText,
-        plain: false,
         raising: None,
     },
     Function {
@@ -3354,7 +3258,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::VoidPtr,
         }],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -3376,7 +3279,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Handle(class::cudaKernel_t, Int::U64),
         }],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -3389,7 +3291,6 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[],
         results: &[],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -3419,7 +3320,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Handle(class::cudaArray_t, Int::U64),
         }],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -3441,7 +3341,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Struct(class::cudaResourceDesc),
         }],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -3463,7 +3362,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Struct(class::cudaResourceDesc),
         }],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -3485,7 +3383,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Struct(class::cudaResourceViewDesc),
         }],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -3507,7 +3404,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Struct(class::cudaTextureDesc),
         }],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -3562,7 +3458,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Handle(class::cudaGraphNode_t, Int::U64),
         }],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -3633,7 +3528,6 @@ pub static FUNCTIONS: &[Function] = &[
         ],
         results: &[],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -3676,7 +3570,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Handle(class::cudaGraphNode_t, Int::U64),
         }],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -3731,7 +3624,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Handle(class::cudaGraphNode_t, Int::U64),
         }],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -3786,7 +3678,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Handle(class::cudaGraphNode_t, Int::U64),
         }],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -3841,7 +3732,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Handle(class::cudaGraphNode_t, Int::U64),
         }],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -3896,7 +3786,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Handle(class::cudaGraphNode_t, Int::U64),
         }],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -3951,7 +3840,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Handle(class::cudaGraphNode_t, Int::U64),
         }],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -4006,7 +3894,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Handle(class::cudaGraphNode_t, Int::U64),
         }],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -4061,7 +3948,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Handle(class::cudaGraphNode_t, Int::U64),
         }],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -4116,7 +4002,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Handle(class::cudaGraphNode_t, Int::U64),
         }],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -4171,7 +4056,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Handle(class::cudaGraphNode_t, Int::U64),
         }],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -4247,7 +4131,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Handle(class::cudaGraphNode_t, Int::U64),
         }],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -4302,7 +4185,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Handle(class::cudaGraphNode_t, Int::U64),
         }],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -4371,7 +4253,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Handle(class::cudaGraphNode_t, Int::U64),
         }],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -4393,7 +4274,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Handle(class::cudaGraph_t, Int::U64),
         }],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -4415,7 +4295,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Handle(class::cudaGraph_t, Int::U64),
         }],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -4451,7 +4330,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Handle(class::cudaGraphConditionalHandle, Int::U64),
         }],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -4499,7 +4377,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Handle(class::cudaGraphConditionalHandle, Int::U64),
         }],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -4521,7 +4398,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Handle(class::cudaGraph_t, Int::U64),
         }],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -4553,7 +4429,6 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1), Word::Arg(2)],
         results: &[],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -4571,7 +4446,6 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0)],
         results: &[],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -4589,7 +4463,6 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0)],
         results: &[],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -4611,7 +4484,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Handle(class::cudaEvent_t, Int::U64),
         }],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -4637,7 +4509,6 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1)],
         results: &[],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -4659,7 +4530,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Handle(class::cudaEvent_t, Int::U64),
         }],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -4685,7 +4555,6 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1)],
         results: &[],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -4717,7 +4586,6 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1), Word::Arg(2)],
         results: &[],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -4735,7 +4603,6 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0)],
         results: &[],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -4767,7 +4634,6 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1), Word::Arg(2)],
         results: &[],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -4799,7 +4665,6 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1), Word::Arg(2)],
         results: &[],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -4831,7 +4696,6 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1), Word::Arg(2)],
         results: &[],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -4863,7 +4727,6 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1), Word::Arg(2)],
         results: &[],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -4885,7 +4748,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Int(Int::U64),
         }],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -4907,7 +4769,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Int(Int::U32),
         }],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -4939,7 +4800,6 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1), Word::Arg(2)],
         results: &[],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -4971,7 +4831,6 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1), Word::Arg(2)],
         results: &[],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -5003,7 +4862,6 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1), Word::Arg(2)],
         results: &[],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -5060,7 +4918,6 @@ pub static FUNCTIONS: &[Function] = &[
         ],
         results: &[],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -5092,7 +4949,6 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1), Word::Arg(2)],
         results: &[],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -5124,7 +4980,6 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1), Word::Arg(2)],
         results: &[],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -5154,7 +5009,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Struct(class::cudaGraphExecUpdateResultInfo),
         }],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -5176,7 +5030,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Struct(class::cudaExternalSemaphoreSignalNodeParams),
         }],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -5202,7 +5055,6 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1)],
         results: &[],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -5224,7 +5076,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Struct(class::cudaExternalSemaphoreWaitNodeParams),
         }],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -5250,7 +5101,6 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1)],
         results: &[],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -5309,7 +5159,6 @@ pub static FUNCTIONS: &[Function] = &[
             },
         ],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -5331,7 +5180,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Int(Int::U32),
         }],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -5371,7 +5219,6 @@ pub static FUNCTIONS: &[Function] = &[
             },
         ],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -5411,7 +5258,6 @@ pub static FUNCTIONS: &[Function] = &[
             },
         ],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -5433,7 +5279,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Struct(class::cudaHostNodeParams),
         }],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -5459,7 +5304,6 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1)],
         results: &[],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -5489,7 +5333,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Handle(class::cudaGraphExec_t, Int::U64),
         }],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -5519,7 +5362,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Handle(class::cudaGraphExec_t, Int::U64),
         }],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -5549,7 +5391,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Handle(class::cudaGraphExec_t, Int::U64),
         }],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -5575,7 +5416,6 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1)],
         results: &[],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -5605,7 +5445,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Struct(class::cudaKernelNodeAttrValue),
         }],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -5627,7 +5466,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Struct(class::cudaKernelNodeParams),
         }],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -5659,7 +5497,6 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1), Word::Arg(2)],
         results: &[],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -5685,7 +5522,6 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1)],
         results: &[],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -5711,7 +5547,6 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1)],
         results: &[],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -5733,7 +5568,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Struct(class::cudaMemAllocNodeParams),
         }],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -5755,7 +5589,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::VoidPtr,
         }],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -5777,7 +5610,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Struct(class::cudaMemcpy3DParms),
         }],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -5803,7 +5635,6 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1)],
         results: &[],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -5853,7 +5684,6 @@ pub static FUNCTIONS: &[Function] = &[
         ],
         results: &[],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -5875,7 +5705,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Struct(class::cudaMemsetParams),
         }],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -5901,7 +5730,6 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1)],
         results: &[],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -5931,7 +5759,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Handle(class::cudaGraphNode_t, Int::U64),
         }],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -5953,7 +5780,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Handle(class::cudaGraph_t, Int::U64),
         }],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -6003,7 +5829,6 @@ pub static FUNCTIONS: &[Function] = &[
             },
         ],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -6053,7 +5878,6 @@ pub static FUNCTIONS: &[Function] = &[
             },
         ],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -6083,7 +5907,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Int(Int::U32),
         }],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -6105,7 +5928,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Int(Int::U32),
         }],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -6127,7 +5949,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Struct(class::cudaGraphNodeParams),
         }],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -6149,7 +5970,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Int(Int::U64),
         }],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -6171,7 +5991,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Enum(enums::cudaGraphNodeType),
         }],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -6203,7 +6022,6 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1), Word::Arg(2)],
         results: &[],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -6229,7 +6047,6 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1)],
         results: &[],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -6261,7 +6078,6 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1), Word::Arg(2)],
         results: &[],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -6332,7 +6148,6 @@ pub static FUNCTIONS: &[Function] = &[
         ],
         results: &[],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -6370,7 +6185,6 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1), Word::Arg(2), Word::Arg(3)],
         results: &[],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -6396,7 +6210,6 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1)],
         results: &[],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -6426,7 +6239,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Handle(class::cudaGraphicsResource_t, Int::U64),
         }],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -6456,7 +6268,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Handle(class::cudaGraphicsResource_t, Int::U64),
         }],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -6492,7 +6303,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Handle(class::cudaGraphicsResource_t, Int::U64),
         }],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -6524,7 +6334,6 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::ArgAddress(1), Word::Arg(2)],
         results: &[],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -6560,7 +6369,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Struct(class::cudaEglFrame),
         }],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -6582,7 +6390,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Handle(class::cudaMipmappedArray_t, Int::U64),
         }],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -6611,7 +6418,6 @@ pub static FUNCTIONS: &[Function] = &[
             },
         ],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -6637,7 +6443,6 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1)],
         results: &[],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -6673,7 +6478,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Handle(class::cudaArray_t, Int::U64),
         }],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -6705,7 +6509,6 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::ArgAddress(1), Word::Arg(2)],
         results: &[],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -6723,7 +6526,6 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0)],
         results: &[],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -6753,7 +6555,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Handle(class::cudaGraphicsResource_t, Int::U64),
         }],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -6783,7 +6584,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Handle(class::cudaGraphicsResource_t, Int::U64),
         }],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -6819,7 +6619,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Handle(class::cudaExecutionContext_t, Int::U64),
         }],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -6849,7 +6648,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::VoidPtr,
         }],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -6879,7 +6677,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::VoidPtr,
         }],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -6901,7 +6698,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Int(Int::U32),
         }],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -6933,7 +6729,6 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1), Word::Arg(2)],
         results: &[],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -6951,7 +6746,6 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0)],
         results: &[],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -6973,7 +6767,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Handle(class::cudaExternalMemory_t, Int::U64),
         }],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -6995,7 +6788,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Handle(class::cudaExternalSemaphore_t, Int::U64),
         }],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -7027,7 +6819,6 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1), Word::Arg(2)],
         results: &[],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -7045,7 +6836,6 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0)],
         results: &[],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -7067,7 +6857,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Struct(class::cudaIpcEventHandle_t),
         }],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -7089,7 +6878,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Struct(class::cudaIpcMemHandle_t),
         }],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -7111,7 +6899,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Handle(class::cudaEvent_t, Int::U64),
         }],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -7141,7 +6928,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::VoidPtr,
         }],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -7179,7 +6965,6 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1), Word::Arg(2), Word::Arg(3)],
         results: &[],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -7211,7 +6996,6 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1), Word::Arg(2)],
         results: &[],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -7249,7 +7033,6 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1), Word::Arg(2), Word::Arg(3)],
         results: &[],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -7279,7 +7062,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::List(Element::Handle(class::cudaKernel_t, Int::U64), Len::Arg(0)),
         }],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -7316,7 +7098,6 @@ pub static FUNCTIONS: &[Function] = &[
             },
         ],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -7346,7 +7127,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Handle(class::cudaKernel_t, Int::U64),
         }],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -7368,7 +7148,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Int(Int::U32),
         }],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -7405,7 +7184,6 @@ pub static FUNCTIONS: &[Function] = &[
             },
         ],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -7435,7 +7213,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::VoidPtr,
         }],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -7518,7 +7295,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Handle(class::cudaLibrary_t, Int::U64),
         }],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -7601,7 +7377,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Handle(class::cudaLibrary_t, Int::U64),
         }],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -7619,7 +7394,6 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0)],
         results: &[],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -7641,7 +7415,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Handle(class::cudaLogIterator, Int::U32),
         }],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -7677,7 +7450,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Handle(class::cudaLogIterator, Int::U32),
         }],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -7731,7 +7503,6 @@ pub static FUNCTIONS: &[Function] = &[
             },
         ],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -7761,7 +7532,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Handle(class::cudaLogsCallbackHandle, Int::U64),
         }],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -7779,7 +7549,6 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0)],
         results: &[],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -7801,7 +7570,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::VoidPtr,
         }],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -7823,7 +7591,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Struct(class::cudaPitchedPtr),
         }],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -7859,7 +7626,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Handle(class::cudaArray_t, Int::U64),
         }],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -7907,7 +7673,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Handle(class::cudaArray_t, Int::U64),
         }],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -7937,7 +7702,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::VoidPtr,
         }],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -7973,7 +7737,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::VoidPtr,
         }],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -7995,7 +7758,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::VoidPtr,
         }],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -8025,7 +7787,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::VoidPtr,
         }],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -8073,7 +7834,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Handle(class::cudaMipmappedArray_t, Int::U64),
         }],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -8110,7 +7870,6 @@ pub static FUNCTIONS: &[Function] = &[
             },
         ],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -8148,7 +7907,6 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1), Word::Arg(2), Word::Arg(3)],
         results: &[],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -8247,7 +8005,6 @@ pub static FUNCTIONS: &[Function] = &[
         ],
         results: &[],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -8311,7 +8068,6 @@ pub static FUNCTIONS: &[Function] = &[
         ],
         results: &[],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -8341,7 +8097,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Handle(class::cudaMemPool_t, Int::U64),
         }],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -8365,7 +8120,6 @@ pub static FUNCTIONS: &[Function] = &[
             },
         ],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -8415,7 +8169,6 @@ pub static FUNCTIONS: &[Function] = &[
         ],
         results: &[],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -8445,7 +8198,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Handle(class::cudaMemPool_t, Int::U64),
         }],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -8467,7 +8219,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Handle(class::cudaMemPool_t, Int::U64),
         }],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -8485,7 +8236,6 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0)],
         results: &[],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -8507,7 +8257,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Struct(class::cudaMemPoolPtrExportData),
         }],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -8543,7 +8292,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Attribute(enums::cudaMemAllocationHandleType, 1),
         }],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -8573,7 +8321,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Enum(enums::cudaMemAccessFlags),
         }],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -8603,7 +8350,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Attribute(enums::cudaMemPoolAttr, 1),
         }],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -8639,7 +8385,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Handle(class::cudaMemPool_t, Int::U64),
         }],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -8669,7 +8414,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::VoidPtr,
         }],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -8708,7 +8452,6 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1), Word::Arg(2)],
         results: &[],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -8740,7 +8483,6 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1), Word::Arg(2)],
         results: &[],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -8766,7 +8508,6 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1)],
         results: &[],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -8816,7 +8557,6 @@ pub static FUNCTIONS: &[Function] = &[
         ],
         results: &[],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -8915,7 +8655,6 @@ pub static FUNCTIONS: &[Function] = &[
         ],
         results: &[],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -8963,7 +8702,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::VoidPtr,
         }],
         special: Special::RangeGetAttribute,
-        plain: false,
         raising: None,
     },
     Function {
@@ -9032,7 +8770,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::VoidPtr,
         }],
         special: Special::RangeGetAttributes,
-        plain: false,
         raising: None,
     },
     Function {
@@ -9064,7 +8801,6 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1), Word::Arg(2)],
         results: &[],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -9102,7 +8838,6 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1), Word::Arg(2), Word::Arg(3)],
         results: &[],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -9166,7 +8901,6 @@ pub static FUNCTIONS: &[Function] = &[
         ],
         results: &[],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -9244,7 +8978,6 @@ pub static FUNCTIONS: &[Function] = &[
         ],
         results: &[],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -9315,7 +9048,6 @@ pub static FUNCTIONS: &[Function] = &[
         ],
         results: &[],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -9386,7 +9118,6 @@ pub static FUNCTIONS: &[Function] = &[
         ],
         results: &[],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -9464,7 +9195,6 @@ pub static FUNCTIONS: &[Function] = &[
         ],
         results: &[],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -9535,7 +9265,6 @@ pub static FUNCTIONS: &[Function] = &[
         ],
         results: &[],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -9613,7 +9342,6 @@ pub static FUNCTIONS: &[Function] = &[
         ],
         results: &[],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -9631,7 +9359,6 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0)],
         results: &[],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -9657,7 +9384,6 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1)],
         results: &[],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -9702,7 +9428,6 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1), Word::Arg(2), Word::Arg(3)],
         results: &[],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -9720,7 +9445,6 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0)],
         results: &[],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -9746,7 +9470,6 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1)],
         results: &[],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -9778,7 +9501,6 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1), Word::Arg(2)],
         results: &[],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -9849,7 +9571,6 @@ pub static FUNCTIONS: &[Function] = &[
         ],
         results: &[],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -9899,7 +9620,6 @@ pub static FUNCTIONS: &[Function] = &[
         ],
         results: &[],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -10005,7 +9725,6 @@ pub static FUNCTIONS: &[Function] = &[
         ],
         results: &[],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -10062,7 +9781,6 @@ pub static FUNCTIONS: &[Function] = &[
         ],
         results: &[],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -10126,7 +9844,6 @@ pub static FUNCTIONS: &[Function] = &[
         ],
         results: &[],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -10176,7 +9893,6 @@ pub static FUNCTIONS: &[Function] = &[
         ],
         results: &[],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -10233,7 +9949,6 @@ pub static FUNCTIONS: &[Function] = &[
         ],
         results: &[],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -10290,7 +10005,6 @@ pub static FUNCTIONS: &[Function] = &[
         ],
         results: &[],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -10354,7 +10068,6 @@ pub static FUNCTIONS: &[Function] = &[
         ],
         results: &[],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -10404,7 +10117,6 @@ pub static FUNCTIONS: &[Function] = &[
         ],
         results: &[],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -10436,7 +10148,6 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1), Word::Arg(2)],
         results: &[],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -10486,7 +10197,6 @@ pub static FUNCTIONS: &[Function] = &[
         ],
         results: &[],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -10543,7 +10253,6 @@ pub static FUNCTIONS: &[Function] = &[
         ],
         results: &[],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -10575,7 +10284,6 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1), Word::Arg(2)],
         results: &[],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -10613,7 +10321,6 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1), Word::Arg(2), Word::Arg(3)],
         results: &[],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -10651,7 +10358,6 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1), Word::Arg(2), Word::Arg(3)],
         results: &[],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -10681,7 +10387,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Struct(class::cudaArrayMemoryRequirements),
         }],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -10703,7 +10408,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Struct(class::cudaArraySparseProperties),
         }],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -10739,7 +10443,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Int(Int::U64),
         }],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -10775,7 +10478,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Int(Int::I32),
         }],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -10823,7 +10525,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Int(Int::I32),
         }],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -10836,7 +10537,6 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[],
         results: &[],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -10858,7 +10558,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Struct(class::cudaPointerAttributes),
         }],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -10871,7 +10570,6 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[],
         results: &[],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -10884,7 +10582,6 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[],
         results: &[],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -10901,7 +10598,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Int(Int::I32),
         }],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -10919,7 +10615,6 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0)],
         results: &[],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -10937,7 +10632,6 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0)],
         results: &[],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -10989,7 +10683,6 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1), Word::Arg(2), Word::Arg(3)],
         results: &[],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -11027,7 +10720,6 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1), Word::Arg(2), Word::Arg(3)],
         results: &[],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -11065,7 +10757,6 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1), Word::Arg(2), Word::Arg(3)],
         results: &[],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -11091,7 +10782,6 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1)],
         results: &[],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -11162,7 +10852,6 @@ pub static FUNCTIONS: &[Function] = &[
         ],
         results: &[],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -11200,7 +10889,6 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1), Word::Arg(2), Word::Arg(3)],
         results: &[],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -11226,7 +10914,6 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1)],
         results: &[],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -11243,7 +10930,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Handle(class::cudaStream_t, Int::U64),
         }],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -11265,7 +10951,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Handle(class::cudaStream_t, Int::U64),
         }],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -11295,7 +10980,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Handle(class::cudaStream_t, Int::U64),
         }],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -11313,7 +10997,6 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0)],
         results: &[],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -11335,7 +11018,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Handle(class::cudaGraph_t, Int::U64),
         }],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -11365,7 +11047,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Struct(class::cudaStreamAttrValue),
         }],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -11422,7 +11103,6 @@ pub static FUNCTIONS: &[Function] = &[
             },
         ],
         special: Special::CaptureInfo,
-        plain: false,
         raising: None,
     },
     Function {
@@ -11452,7 +11132,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Struct(class::cudaDevResource),
         }],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -11474,7 +11153,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Int(Int::I32),
         }],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -11496,7 +11174,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Int(Int::U32),
         }],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -11518,7 +11195,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Int(Int::U64),
         }],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -11540,7 +11216,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Int(Int::I32),
         }],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -11562,7 +11237,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Enum(enums::cudaStreamCaptureStatus),
         }],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -11580,7 +11254,6 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0)],
         results: &[],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -11612,7 +11285,6 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1), Word::Arg(2)],
         results: &[],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -11630,7 +11302,6 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0)],
         results: &[],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -11694,7 +11365,6 @@ pub static FUNCTIONS: &[Function] = &[
         ],
         results: &[],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -11726,7 +11396,6 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1), Word::Arg(2)],
         results: &[],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -11748,7 +11417,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Enum(enums::cudaStreamCaptureMode),
         }],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -11796,7 +11464,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Handle(class::cudaUserObject_t, Int::U64),
         }],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -11822,7 +11489,6 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1)],
         results: &[],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -11848,7 +11514,6 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1)],
         results: &[],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -11878,7 +11543,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::Int(Int::I32),
         }],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -11910,7 +11574,6 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1), Word::Arg(2)],
         results: &[],
         special: Special::None,
-        plain: true,
         raising: None,
     },
     Function {
@@ -11962,7 +11625,6 @@ pub static FUNCTIONS: &[Function] = &[
         words: &[Word::Arg(0), Word::Arg(1), Word::Arg(2), Word::Arg(3)],
         results: &[],
         special: Special::None,
-        plain: false,
         raising: None,
     },
     Function {
@@ -11979,7 +11641,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::VoidPtr,
         }],
         special: Special::LocalRuntimeVersion,
-        plain: false,
         raising: None,
     },
     Function {
@@ -12015,7 +11676,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::VoidPtr,
         }],
         special: Special::MakeExtent,
-        plain: false,
         raising: None,
     },
     Function {
@@ -12057,7 +11717,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::VoidPtr,
         }],
         special: Special::MakePitchedPtr,
-        plain: false,
         raising: None,
     },
     Function {
@@ -12093,7 +11752,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::VoidPtr,
         }],
         special: Special::MakePos,
-        plain: false,
         raising: None,
     },
     Function {
@@ -12115,7 +11773,6 @@ pub static FUNCTIONS: &[Function] = &[
             kind: Out::VoidPtr,
         }],
         special: Special::Sizeof,
-        plain: false,
         raising: None,
     },
 ];

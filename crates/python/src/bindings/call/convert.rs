@@ -6,9 +6,11 @@
 
 use std::ffi::c_char;
 
+use cupyrite_sys::loader::CudaLibrary;
 use pyo3::ffi;
 
-use crate::bindings::descriptor::{Element, Int};
+use crate::bindings::call::memory_checks;
+use crate::bindings::descriptor::{Element, Int, PodRule};
 use crate::bindings::errors;
 use crate::bindings::errors::{ExceptionKind, Site};
 use crate::cpython::{Buffer, Obj, Owned, R, Raised};
@@ -236,6 +238,52 @@ pub fn structure(obj: Obj<'_>, id: types::ClassId, nullable: bool, site: Site) -
     Err(errors::wrong_type(site, &wanted, obj))
 }
 
+/// The address of a struct of class `id` that a function of a raising library takes.
+///
+/// # Errors
+///
+/// `TypeError`; `ValueError` for an address without readable memory.
+pub fn pod(
+    obj: Obj<'_>,
+    id: types::ClassId,
+    rule: PodRule,
+    library: CudaLibrary,
+    site: Site,
+) -> R<u64> {
+    if rule != PodRule::Plain
+        && let Some(address) = types::pod_ptr(obj, Some(id))
+    {
+        types::prepare_struct(obj)?;
+        return Ok(address.addr() as u64);
+    }
+    let class = types::class_name(id);
+    match rule {
+        PodRule::Exact => Err(errors::wrong_type(site, class, obj)),
+        PodRule::Address if obj.is_none() && library != CudaLibrary::Nvml => Ok(0),
+        _ if obj.is_int() => {
+            let at = address(obj, site)?;
+            if at == 0 && library == CudaLibrary::Nvml {
+                // NVML dereferences the struct before it checks for null.
+                let message = format!("{} must be {class}, not a null address", site.prefix());
+                return Err(errors::raise(ExceptionKind::Value, &message));
+            }
+            memory_checks::check_memory(at, types::class_size(id) as u64, site)?;
+            Ok(at)
+        }
+        PodRule::Address => {
+            let wanted = match library {
+                CudaLibrary::Nvml => format!("{class} or its address"),
+                _ => format!("{class}, its address or None"),
+            };
+            Err(errors::wrong_type(site, &wanted, obj))
+        }
+        PodRule::Plain => {
+            let wanted = format!("the address of {class}");
+            Err(errors::wrong_type(site, &wanted, obj))
+        }
+    }
+}
+
 /// The address of the text in a `bytes` or `bytearray`.
 ///
 /// # Errors
@@ -401,7 +449,7 @@ pub fn text_list(obj: Obj<'_>, count: Option<u64>, site: Site, keep: &mut Keep) 
     let wanted = "a list or tuple of str or bytes, or the address of an array of strings";
     if obj.is_int() {
         let at = address(obj, site)?;
-        check_texts(at, count.unwrap_or(0), site)?;
+        memory_checks::check_texts(at, count.unwrap_or(0), site)?;
         return Ok(at);
     }
     // SAFETY: `obj` is live for the call.
@@ -447,48 +495,6 @@ pub fn text_list(obj: Obj<'_>, count: Option<u64>, site: Site, keep: &mut Keep) 
     Ok(array.addr() as u64)
 }
 
-/// Refuses an address that is not that of an array of `count` strings. The library checks null pointers.
-fn check_texts(at: u64, count: u64, site: Site) -> R<()> {
-    if at == 0 || count == 0 {
-        return Ok(());
-    }
-    check_memory(at, count.saturating_mul(8), site)?;
-    let start = crate::bindings::call::general::address(at);
-    for index in 0..crate::bindings::call::general::address(count) {
-        let mut text = [0u8; 8];
-        let found = types::read(start + index * 8, &mut text);
-        let text = usize::from_le_bytes(text);
-        if !found || (text != 0 && !ends(text)) {
-            let message = format!(
-                "{}: there is no string number {index} at the address {at:#x}",
-                site.prefix()
-            );
-            return Err(errors::raise(ExceptionKind::Value, &message));
-        }
-    }
-    Ok(())
-}
-
-/// Whether the memory from `at` to the next nul is readable.
-fn ends(mut at: usize) -> bool {
-    const PIECE: usize = 256;
-    let mut piece = [0u8; PIECE];
-    loop {
-        // Reads never cross a page boundary: the next page may not be readable.
-        let len = PIECE - at % PIECE;
-        if !types::read(at, &mut piece[..len]) {
-            return false;
-        }
-        if piece[..len].contains(&0) {
-            return true;
-        }
-        match at.checked_add(len) {
-            Some(next) => at = next,
-            None => return false,
-        }
-    }
-}
-
 /// Memory that C reads: `None` for null, an address, or a buffer of exactly `size` bytes.
 ///
 /// # Errors
@@ -500,7 +506,7 @@ pub fn buffer_in(obj: Obj<'_>, size: Option<(u64, &str)>, site: Site, keep: &mut
     }
     if obj.is_int() {
         let at = address(obj, site)?;
-        check_memory(at, size.map_or(1, |(size, _)| size), site)?;
+        memory_checks::check_memory(at, size.map_or(1, |(size, _)| size), site)?;
         return Ok(at);
     }
     let Some(view) = contiguous(obj, site, "a contiguous buffer")? else {
@@ -565,31 +571,6 @@ fn no_buffer(obj: Obj<'_>, site: Site, wanted: &str) -> Raised {
         "{} must be None, an address or {wanted}, not {}",
         site.prefix(),
         obj.type_name()
-    );
-    errors::raise(ExceptionKind::Value, &message)
-}
-
-/// Refuses an address without `size` readable bytes. The library checks null pointers.
-///
-/// # Errors
-///
-/// `ValueError`.
-pub fn check_memory(at: u64, size: u64, site: Site) -> R<()> {
-    let (Ok(start), Ok(len)) = (usize::try_from(at), usize::try_from(size)) else {
-        return Err(errors::no_memory());
-    };
-    if at == 0 || len == 0 || types::readable(start, len) {
-        return Ok(());
-    }
-    Err(no_memory_at(at, size, site))
-}
-
-/// `ValueError`: there is no readable memory at an address.
-#[cold]
-pub fn no_memory_at(at: u64, size: u64, site: Site) -> Raised {
-    let message = format!(
-        "{}: there is no memory of {size} bytes at the address {at:#x}",
-        site.prefix()
     );
     errors::raise(ExceptionKind::Value, &message)
 }

@@ -13,8 +13,8 @@ use cupyrite_sys::loader::{self, Backend, CudaLibrary};
 use pyo3::ffi;
 
 use crate::bindings::call::convert::Keep;
-use crate::bindings::call::general;
-use crate::bindings::descriptor::{Conv, Function, Int, Out, PLAIN_RESULTS, Special, Thunk, Word};
+use crate::bindings::call::results;
+use crate::bindings::descriptor::{Conv, Function, Int, Out, Special, Thunk, Word};
 use crate::bindings::errors::Site;
 use crate::bindings::kernel_parameters::Packer;
 use crate::bindings::symbols;
@@ -27,6 +27,8 @@ use crate::types::{ClassId, EnumId};
 
 /// Largest number of C parameters on the fast route.
 const WORDS: usize = 11;
+/// Largest number of results on the fast route.
+const RESULTS: usize = 4;
 
 /// Source of a C argument.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -131,7 +133,7 @@ impl FastRoute {
         if !known || !cpython::GIL || f.special != Special::None || f.raising.is_some() {
             return None;
         }
-        if f.words.len() > WORDS || f.results.len() > PLAIN_RESULTS {
+        if f.words.len() > WORDS || f.results.len() > RESULTS {
             return None;
         }
         self.arguments = u8::try_from(f.params.len()).ok()?;
@@ -210,7 +212,7 @@ impl FastRoute {
             if !(*this).usable || nargs != (*this).arguments as usize {
                 return None;
             }
-            let mut outs = [0u64; PLAIN_RESULTS];
+            let mut outs = [0u64; RESULTS];
             let mut words = [const { MaybeUninit::<u64>::uninit() }; WORDS];
             let (outs, words) = (outs.as_mut_ptr(), words.as_mut_ptr().cast());
             if !(*this).convert(args, outs, words) {
@@ -359,8 +361,8 @@ impl FastRoute {
                     Answer::Nothing | Answer::Words => {}
                 }
             }
-            general::answer(f.library, status, f.results.len(), |index| {
-                general::word_result(f.results[index].kind, outs.add(index).read())
+            results::answer(f, status, |index| {
+                results::word_result(f.results[index].kind, outs.add(index).read())
             })
         }
     }
@@ -445,7 +447,7 @@ impl FastRoute {
 
     #[inline(never)]
     unsafe fn new_value(this: *mut FastRoute, f: &'static Function, word: u64) -> R<Owned> {
-        let value = general::word_result(f.results[0].kind, word)?;
+        let value = results::word_result(f.results[0].kind, word)?;
         // SAFETY: as promised by the caller of `call`.
         unsafe { FastRoute::remember(this, word, value) }
     }

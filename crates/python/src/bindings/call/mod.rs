@@ -2,21 +2,30 @@
 //!
 //! There are two. The **fast route** ([`fast`]) serves functions whose arguments and results are one word each, called with
 //! exact ints, handles, enum members and kernel arguments; it executes the steps stored in the function object. The
-//! **general route** ([`general`]) serves all other calls; it reads the descriptor, binds keywords, and calls the hooks in
-//! [`crate::bindings::custom`].
+//! **general route** ([`general`]) serves all other calls and all functions that raise; it reads the descriptor, binds
+//! keywords, and calls the hooks of [`crate::bindings::custom`].
 //!
-//! Optimisations within the two, and their gains (release build, CPU device, Python 3.11; run-to-run variation 3 ns):
+//! [`convert`] converts arguments to words, [`frame`] has the data of a call, [`results`] makes the answer.
 //!
-//! | optimisation | within | gain |
+//! What the two cost, and what was removed because it gained less than 50 ns (release build, CPU device, Python 3.11, the
+//! smallest of several runs; run-to-run variation 3 ns):
+//!
+//! | call | fast route | general route |
 //! |---|---|---|
-//! | [`fast`] itself, compared with `plain` | | 48 to 65 ns of 165 to 245 |
-//! | steps for kernel arguments | fast | 80 to 105 ns of 950 |
-//! | `plain`: no frame; one-word functions called with keywords or other objects | general | 46 to 58 ns of 195 to 225 |
-//! | `raising::short`: the same for functions that raise | general | not measurable on the CPU device |
+//! | `cuCtxSetCurrent` | 80 ns | 119 ns (by keyword) |
+//! | `cuStreamGetCtx` | 80 ns | 169 ns (by keyword) |
+//! | `cuLaunchKernel`, 3 arguments | 1523 ns | 80 to 105 ns more |
 //!
-//! [`convert`] converts arguments to words. A vectorcall for each of 30 common signatures, with the steps compiled in, was
-//! 2 to 11 ns of 130 to 180 faster than the fast route, and was removed.
+//! | removed | its gain |
+//! |---|---|
+//! | a vectorcall with compiled steps for each of 30 common signatures | up to 11 ns of 80 to 180 |
+//! | a general route without a frame, for one-word functions | 34 ns of 164; nothing by keyword, since names are not copied |
+//! | the same for functions that raise | 36 ns of 133 (nvJitLink), 50 ns of 980 (NVML) |
 
 pub mod convert;
 pub mod fast;
+pub mod frame;
 pub mod general;
+pub mod memory_checks;
+pub mod results;
+pub mod words;

@@ -1,9 +1,12 @@
-//! cuDLA functions that need code of their own beside the descriptor tables.
+//! Hooks of cuDLA functions.
 
 use crate::bindings::call::convert;
-use crate::bindings::call::general::{Arguments, address};
+use crate::bindings::call::frame::Arguments;
+use crate::bindings::call::general;
+use crate::bindings::call::memory_checks;
+use crate::bindings::call::words::address;
 use crate::bindings::custom::nvml::required;
-use crate::bindings::descriptor::{Int, Special};
+use crate::bindings::descriptor::Int;
 use crate::bindings::errors;
 use crate::bindings::errors::ExceptionKind;
 use crate::bindings::exceptions;
@@ -13,20 +16,6 @@ use crate::cpython::{Owned, R};
 use crate::generated::ids::class::cudla as class;
 use crate::types;
 
-/// Calls a function that this module implements; `None` for all others.
-///
-/// # Errors
-///
-/// Whatever the call raises.
-pub fn by_hand(arguments: Arguments<'_>) -> Option<R<Owned>> {
-    Some(match arguments.f.special {
-        Special::CudlaCreateDevice => create_device(arguments),
-        Special::CudlaModuleAttributes => module_attributes(arguments),
-        Special::CudlaSubmitTask => submit_task(arguments),
-        _ => return None,
-    })
-}
-
 /// `CUDLA_STANDALONE` of `cudlaDevCreateFlags`: a device without a GPU. It needs objects of other libraries that Python
 /// cannot provide.
 const STANDALONE: u64 = 1;
@@ -34,7 +23,7 @@ const STANDALONE: u64 = 1;
 const UNSUPPORTED: i64 = 13;
 
 /// `(device, flags)`
-fn create_device(arguments: Arguments<'_>) -> R<Owned> {
+pub fn create_device(arguments: Arguments<'_>) -> R<Owned> {
     let (obj, site) = required(arguments, 1)?;
     if convert::int(obj, Int::U32, site)? == STANDALONE {
         return Err(exceptions::raise_status(
@@ -45,11 +34,11 @@ fn create_device(arguments: Arguments<'_>) -> R<Owned> {
             Some("standalone mode is not available from Python"),
         ));
     }
-    raising::call(arguments)
+    general::call(arguments)
 }
 
 /// `(h_module, attr_type)`. Returns a number or a list of tensor descriptors.
-fn module_attributes(arguments: Arguments<'_>) -> R<Owned> {
+pub fn module_attributes(arguments: Arguments<'_>) -> R<Owned> {
     let (obj, site) = required(arguments, 0)?;
     let module = convert::address(obj, site)?;
     let (obj, site) = required(arguments, 1)?;
@@ -101,7 +90,7 @@ fn read(value: &u64) -> u64 {
 }
 
 /// `(dev_handle, ptr_to_tasks, num_tasks, stream, flags)`. `ptr_to_tasks` is a `Task` or the address of an array of tasks.
-fn submit_task(arguments: Arguments<'_>) -> R<Owned> {
+pub fn submit_task(arguments: Arguments<'_>) -> R<Owned> {
     let int = |index: usize, kind| {
         let (obj, site) = required(arguments, index)?;
         convert::int(obj, kind, site)
@@ -129,7 +118,7 @@ fn submit_task(arguments: Arguments<'_>) -> R<Owned> {
         None if obj.is_int() => {
             let at = convert::address(obj, site)?;
             let size = types::class_size(class::Task) as u64;
-            convert::check_memory(at, count.saturating_mul(size), site)?;
+            memory_checks::check_memory(at, count.saturating_mul(size), site)?;
             at
         }
         None => return Err(errors::wrong_type(site, "Task or an address", obj)),

@@ -1,34 +1,15 @@
 //! Error texts for cuFile's statuses. The library exports none, and the texts in its header are NVIDIA's.
 
 use crate::bindings::call::convert;
-use crate::bindings::call::general::Arguments;
-use crate::bindings::descriptor::{Int, Special};
-use crate::bindings::errors;
-use crate::bindings::errors::ExceptionKind;
+use crate::bindings::call::frame::Arguments;
+use crate::bindings::custom::required;
+use crate::bindings::descriptor::Int;
 use crate::cpython;
 use crate::cpython::{Owned, R};
 
-/// Calls a function that this module implements; `None` for all others.
-///
-/// # Errors
-///
-/// Whatever the call raises.
-pub fn by_hand(arguments: Arguments<'_>) -> Option<R<Owned>> {
-    match arguments.f.special {
-        Special::OpStatusError => Some(op_status_error(arguments)),
-        _ => None,
-    }
-}
-
 /// `op_status_error(status)`: the text for a status.
-fn op_status_error(arguments: Arguments<'_>) -> R<Owned> {
-    let Some(obj) = arguments.get(0) else {
-        return Err(errors::raise(
-            ExceptionKind::System,
-            "a parameter without a value",
-        ));
-    };
-    let status = convert::int(obj, Int::I32, arguments.site(0))?;
+pub fn op_status_error(arguments: Arguments<'_>) -> R<Owned> {
+    let status = convert::int(required(arguments, 0)?, Int::I32, arguments.site(0))?;
     cpython::from_str(match words(status.cast_signed()) {
         "" => "unknown status of cuFile",
         words => words,

@@ -1,12 +1,14 @@
-//! NVML functions that need code of their own beside the descriptor tables: lists of fields, structs for which Python
-//! passes bytes, and arrays whose length another function reports.
+//! Hooks of NVML functions: lists of fields, structs for which Python passes bytes, and arrays whose length another function
+//! reports.
 
 use cupyrite_sys::loader::{self, Backend, CudaLibrary};
 use pyo3::ffi;
 
 use crate::bindings::call::convert;
-use crate::bindings::call::general::{Arguments, address};
-use crate::bindings::descriptor::{Conv, Function, Int, Slice, Special};
+use crate::bindings::call::frame::Arguments;
+use crate::bindings::call::words::address;
+use crate::bindings::custom;
+use crate::bindings::descriptor::{Conv, Function, Int, Slice};
 use crate::bindings::errors;
 use crate::bindings::errors::{ExceptionKind, Site};
 use crate::bindings::exceptions;
@@ -16,29 +18,6 @@ use crate::cpython;
 use crate::cpython::{Buffer, Obj, Owned, R, Raised};
 use crate::generated::ids::class::nvml as class;
 use crate::types;
-
-/// Calls a function that this module implements; `None` for all others.
-///
-/// # Errors
-///
-/// Whatever the call raises.
-pub fn by_hand(arguments: Arguments<'_>) -> Option<R<Owned>> {
-    Some(match arguments.f.special {
-        Special::CheckStatus(returns) => check_status(arguments, returns, false),
-        Special::CheckStatusSize => check_status(arguments, true, true),
-        Special::FieldValues => field_values(arguments),
-        Special::HandleByUuid => handle_by_uuid(arguments),
-        Special::Instances => instances(arguments),
-        Special::ContextData => context_data(arguments),
-        Special::ReadWritePrm => read_write_prm(arguments),
-        Special::PrmCounters => prm_counters(arguments),
-        Special::SetHostname => set_hostname(arguments),
-        Special::PerformanceStates => performance_states(arguments),
-        Special::AttestationReport => attestation_report(arguments),
-        Special::SystemEventSetWait => system_event_set_wait(arguments),
-        _ => return None,
-    })
-}
 
 /// Functions that dereference their first handle unchecked. All others validate their handles.
 const FOLLOW: &[&str] = &["device_get_device_handle_from_mig_device_handle"];
@@ -77,19 +56,13 @@ pub fn fills_what_fits(f: &Function) -> bool {
         )
 }
 
-/// The argument for parameter `index`.
+/// The argument for parameter `index`, which has no default, and its site.
 ///
 /// # Errors
 ///
-/// The argument is missing, which argument binding rules out.
+/// `TypeError`.
 pub fn required<'a>(arguments: Arguments<'a>, index: usize) -> R<(Obj<'a>, Site)> {
-    match arguments.get(index) {
-        Some(obj) => Ok((obj, arguments.site(index))),
-        None => Err(errors::raise(
-            ExceptionKind::System,
-            "a parameter without a value",
-        )),
-    }
+    custom::required(arguments, index).map(|obj| (obj, arguments.site(index)))
 }
 
 /// Converts an integer, address or handle argument. A handle of a registered kind must be alive.
@@ -155,21 +128,34 @@ fn value_error(site: Site, what: &str) -> Raised {
 // Statuses
 
 /// `check_status(status)`: raises for an error status.
-fn check_status(arguments: Arguments<'_>, returns: bool, size_is_fine: bool) -> R<Owned> {
-    let status = number(arguments, 0)?.cast_signed();
-    if status != 0 && !(size_is_fine && status == TOO_SMALL) {
-        return Err(exceptions::raise_status(
+pub fn check_status(arguments: Arguments<'_>) -> R<Owned> {
+    raise_for(arguments, false)?;
+    Ok(cpython::none())
+}
+
+/// `check_status(status)` that returns a good status.
+pub fn check_status_and_return(arguments: Arguments<'_>) -> R<Owned> {
+    raise_for(arguments, false)?;
+    cpython::from_i64(0)
+}
+
+/// `check_status_size(status)`: "too small" is a good status.
+pub fn check_status_size(arguments: Arguments<'_>) -> R<Owned> {
+    raise_for(arguments, true)?;
+    cpython::from_i64(0)
+}
+
+fn raise_for(arguments: Arguments<'_>, size_is_fine: bool) -> R<()> {
+    match number(arguments, 0)?.cast_signed() {
+        0 => Ok(()),
+        TOO_SMALL if size_is_fine => Ok(()),
+        status => Err(exceptions::raise_status(
             arguments.f.library,
             status,
             None,
             None,
             None,
-        ));
-    }
-    if returns {
-        cpython::from_i64(0)
-    } else {
-        Ok(cpython::none())
+        )),
     }
 }
 
@@ -180,7 +166,7 @@ fn check_status(arguments: Arguments<'_>, returns: bool, size_is_fine: bool) -> 
 const FIELD_VALUE: usize = 40;
 
 /// `(device, values)`. `values` is a `FieldValue` or a list of fields and (field, scope) pairs.
-fn field_values(arguments: Arguments<'_>) -> R<Owned> {
+pub fn field_values(arguments: Arguments<'_>) -> R<Owned> {
     let device = number(arguments, 0)?;
     let (obj, site) = required(arguments, 1)?;
     let (values, at, count) = match types::pod_ptr(obj, Some(class::FieldValue)) {
@@ -251,7 +237,7 @@ fn fields(obj: Obj<'_>, site: Site) -> R<(Owned, *mut u8, usize)> {
 // Structs for which Python passes bytes
 
 /// `(type, uuid)`. `uuid` is text of 40 characters for type 1, 16 bytes for type 2.
-fn handle_by_uuid(arguments: Arguments<'_>) -> R<Owned> {
+pub fn handle_by_uuid(arguments: Arguments<'_>) -> R<Owned> {
     let kind = number(arguments, 0)?;
     let (obj, site) = required(arguments, 1)?;
     let uuid = match obj.text() {
@@ -290,7 +276,7 @@ fn handle_by_uuid(arguments: Arguments<'_>) -> R<Owned> {
 const HOSTNAME: usize = 64;
 
 /// `(device, hostname)`
-fn set_hostname(arguments: Arguments<'_>) -> R<Owned> {
+pub fn set_hostname(arguments: Arguments<'_>) -> R<Owned> {
     let device = number(arguments, 0)?;
     let (obj, site) = required(arguments, 1)?;
     convert::utf8(obj, site)?;
@@ -313,7 +299,7 @@ fn set_hostname(arguments: Arguments<'_>) -> R<Owned> {
 const PRM: usize = 496;
 
 /// `(device, in_data)`. Returns status and data.
-fn read_write_prm(arguments: Arguments<'_>) -> R<Owned> {
+pub fn read_write_prm(arguments: Arguments<'_>) -> R<Owned> {
     let device = number(arguments, 0)?;
     let (obj, site) = required(arguments, 1)?;
     let data = content(obj, site)?;
@@ -333,7 +319,7 @@ fn read_write_prm(arguments: Arguments<'_>) -> R<Owned> {
 }
 
 /// `(device, counters)`. Fills in `counters` and returns it.
-fn prm_counters(arguments: Arguments<'_>) -> R<Owned> {
+pub fn prm_counters(arguments: Arguments<'_>) -> R<Owned> {
     let device = number(arguments, 0)?;
     let (obj, site) = required(arguments, 1)?;
     let Some(at) = types::pod_ptr(obj, Some(class::PRMCounter_v1)) else {
@@ -352,7 +338,7 @@ fn prm_counters(arguments: Arguments<'_>) -> R<Owned> {
 const NONCE: (usize, usize) = (12, 32);
 
 /// `(device, nonce)`. A shorter nonce is padded with zeros, a longer one truncated.
-fn attestation_report(arguments: Arguments<'_>) -> R<Owned> {
+pub fn attestation_report(arguments: Arguments<'_>) -> R<Owned> {
     let device = number(arguments, 0)?;
     let (obj, site) = required(arguments, 1)?;
     let nonce = content(obj, site)?;
@@ -368,7 +354,7 @@ fn attestation_report(arguments: Arguments<'_>) -> R<Owned> {
 // Arrays
 
 /// `(device or GPU instance, profile)`. The number of possible placements limits the number of instances.
-fn instances(arguments: Arguments<'_>) -> R<Owned> {
+pub fn instances(arguments: Arguments<'_>) -> R<Owned> {
     let parent = number(arguments, 0)?;
     let profile = number(arguments, 1)?;
     let places = match arguments.f.name {
@@ -405,7 +391,7 @@ fn instances(arguments: Arguments<'_>) -> R<Owned> {
 }
 
 /// `(device)`. Returns all supported performance states.
-fn performance_states(arguments: Arguments<'_>) -> R<Owned> {
+pub fn performance_states(arguments: Arguments<'_>) -> R<Owned> {
     const STATES: usize = 16;
     let device = number(arguments, 0)?;
     let mut states = Bytes([0u8; STATES * 4]);
@@ -415,7 +401,7 @@ fn performance_states(arguments: Arguments<'_>) -> R<Owned> {
 }
 
 /// `(set, index)`. Returns the context data of an event.
-fn context_data(arguments: Arguments<'_>) -> R<Owned> {
+pub fn context_data(arguments: Arguments<'_>) -> R<Owned> {
     let set = number(arguments, 0)?;
     let index = number(arguments, 1)?;
     // `nvmlEventSetGetContextData_v1_t`: address, index, size.
@@ -440,7 +426,7 @@ fn context_data(arguments: Arguments<'_>) -> R<Owned> {
 }
 
 /// `(event_set, timeout_ms, buffer_size)`. Returns the events that occurred, at most `buffer_size`.
-fn system_event_set_wait(arguments: Arguments<'_>) -> R<Owned> {
+pub fn system_event_set_wait(arguments: Arguments<'_>) -> R<Owned> {
     let set = number(arguments, 0)?;
     let timeout = number(arguments, 1)?;
     let most = number(arguments, 2)?;

@@ -1,14 +1,16 @@
-//! Runtime API functions that need code of their own beside the descriptor tables.
+//! Hooks of functions that only the runtime API has.
 
 use cupyrite_sys::loader::{self, CudaLibrary, RuntimeSource};
 use cupyrite_sys::runtime as c;
 
 use crate::bindings::call::convert;
 use crate::bindings::call::convert::Keep;
+use crate::bindings::call::frame::Arguments;
 use crate::bindings::call::general;
-use crate::bindings::call::general::Arguments;
+use crate::bindings::call::results::answer;
+use crate::bindings::call::words::address;
 use crate::bindings::custom::required;
-use crate::bindings::descriptor::{Int, MAX_WORDS, Special};
+use crate::bindings::descriptor::{Int, MAX_WORDS};
 use crate::bindings::errors;
 use crate::bindings::errors::ExceptionKind;
 use crate::bindings::symbols;
@@ -18,19 +20,6 @@ use crate::generated::ids::class::runtime as class;
 use crate::types;
 use crate::types::ClassId;
 use crate::{pathfinder, site_packages};
-
-/// Calls a function that this module implements; `None` for all others.
-pub fn by_hand(arguments: Arguments<'_>) -> Option<R<Owned>> {
-    Some(match arguments.f.special {
-        Special::DeviceProperties => device_properties(arguments),
-        Special::CreateChannelDesc => create_channel_desc(arguments),
-        Special::MakeExtent => make_extent(arguments),
-        Special::MakePitchedPtr => make_pitched_ptr(arguments),
-        Special::MakePos => make_pos(arguments),
-        Special::LocalRuntimeVersion => local_runtime_version(arguments),
-        _ => return None,
-    })
-}
 
 /// Makes an object of a class whose C type is `T`, with this value.
 fn object<T: Copy>(id: ClassId, value: T) -> R<Owned> {
@@ -47,12 +36,12 @@ fn object<T: Copy>(id: ClassId, value: T) -> R<Owned> {
 }
 
 fn size(arguments: Arguments<'_>, index: usize) -> R<usize> {
-    convert::int(required(arguments, index)?, Int::U64, arguments.site(index)).map(general::address)
+    convert::int(required(arguments, index)?, Int::U64, arguments.site(index)).map(address)
 }
 
 // C implements the next four as inline functions or returns the struct by value. They only fill in a struct.
 
-fn create_channel_desc(arguments: Arguments<'_>) -> R<Owned> {
+pub fn create_channel_desc(arguments: Arguments<'_>) -> R<Owned> {
     #[allow(clippy::cast_possible_truncation)] // the values were checked to fit
     let bits = |index| {
         convert::int(required(arguments, index)?, Int::I32, arguments.site(index))
@@ -68,12 +57,12 @@ fn create_channel_desc(arguments: Arguments<'_>) -> R<Owned> {
             convert::enumerator(required(arguments, 4)?, arguments.site(4))? as u32,
         ),
     };
-    general::answer(arguments.f.library, 0, 1, |_| {
+    answer(arguments.f, 0, |_| {
         object(class::cudaChannelFormatDesc, value)
     })
 }
 
-fn make_extent(arguments: Arguments<'_>) -> R<Owned> {
+pub fn make_extent(arguments: Arguments<'_>) -> R<Owned> {
     let value = c::cudaExtent {
         width: size(arguments, 0)?,
         height: size(arguments, 1)?,
@@ -82,7 +71,7 @@ fn make_extent(arguments: Arguments<'_>) -> R<Owned> {
     object(class::cudaExtent, value)
 }
 
-fn make_pos(arguments: Arguments<'_>) -> R<Owned> {
+pub fn make_pos(arguments: Arguments<'_>) -> R<Owned> {
     let value = c::cudaPos {
         x: size(arguments, 0)?,
         y: size(arguments, 1)?,
@@ -92,11 +81,11 @@ fn make_pos(arguments: Arguments<'_>) -> R<Owned> {
 }
 
 /// The struct borrows the address: the caller keeps the memory alive, as with a pointer in C.
-fn make_pitched_ptr(arguments: Arguments<'_>) -> R<Owned> {
+pub fn make_pitched_ptr(arguments: Arguments<'_>) -> R<Owned> {
     let mut keep = Keep::default();
-    let (address, _) = convert::void_ptr(required(arguments, 0)?, arguments.site(0), &mut keep)?;
+    let (start, _) = convert::void_ptr(required(arguments, 0)?, arguments.site(0), &mut keep)?;
     let value = c::cudaPitchedPtr {
-        ptr: std::ptr::with_exposed_provenance_mut(general::address(address)),
+        ptr: std::ptr::with_exposed_provenance_mut(address(start)),
         pitch: size(arguments, 1)?,
         xsize: size(arguments, 2)?,
         ysize: size(arguments, 3)?,
@@ -107,7 +96,7 @@ fn make_pitched_ptr(arguments: Arguments<'_>) -> R<Owned> {
 /// The version of the installed `libcudart`, independent of the runtime in use.
 ///
 /// Raises `DynamicLibNotFoundError` if none is installed.
-fn local_runtime_version(arguments: Arguments<'_>) -> R<Owned> {
+pub fn local_runtime_version(arguments: Arguments<'_>) -> R<Owned> {
     // SAFETY: Python calls this function, so this thread is attached.
     let py = unsafe { pyo3::Python::assume_attached() };
     site_packages::refresh(py);
@@ -141,14 +130,14 @@ fn local_runtime_version(arguments: Arguments<'_>) -> R<Owned> {
             return Err(pathfinder::raise(py, failed, error.to_string()));
         }
     };
-    general::answer(arguments.f.library, status.into(), 1, |_| {
+    answer(arguments.f, status.into(), |_| {
         cpython::from_i64(version.into())
     })
 }
 
 /// `cudaGetDeviceProperties`. CUDA 12's library fills in CUDA 12's struct, which is converted to CUDA 13's. Members that
 /// CUDA 12 lacks are 0.
-fn device_properties(arguments: Arguments<'_>) -> R<Owned> {
+pub fn device_properties(arguments: Arguments<'_>) -> R<Owned> {
     let f = arguments.f;
     let device = convert::int(required(arguments, 0)?, Int::I32, arguments.site(0))?;
     let older = matches!(loader::chosen_runtime(), Some(RuntimeSource::Cudart(12)));
@@ -166,9 +155,7 @@ fn device_properties(arguments: Arguments<'_>) -> R<Owned> {
         (general::invoke(f, &words)?, properties)
     };
     symbols::check_interrupt()?;
-    general::answer(f.library, status, 1, |_| {
-        object(class::cudaDeviceProp, properties)
-    })
+    answer(f, status, |_| object(class::cudaDeviceProp, properties))
 }
 
 /// Whether this is the first call and the library that it chooses is CUDA 12's.

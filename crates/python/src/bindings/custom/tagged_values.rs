@@ -4,7 +4,7 @@ use std::ffi::c_char;
 
 use crate::bindings::call::convert;
 use crate::bindings::call::convert::Keep;
-use crate::bindings::call::general::{address, int_from, low_bytes};
+use crate::bindings::call::words::{address, int_from, low_bytes};
 use crate::bindings::descriptor::{Element, Int};
 use crate::bindings::errors;
 use crate::bindings::errors::{ExceptionKind, Site};

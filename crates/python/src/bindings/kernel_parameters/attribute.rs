@@ -4,7 +4,7 @@ use std::ffi::{CStr, c_void};
 
 use pyo3::ffi;
 
-use crate::bindings::call::general::address as call_address;
+use crate::bindings::call::words::address as call_address;
 use crate::bindings::errors::Site;
 use crate::bindings::kernel_parameters::Packed;
 use crate::cpython::{Obj, Owned, R, Raised};

@@ -10,7 +10,7 @@ use pyo3::ffi;
 
 use crate::bindings::call::convert;
 use crate::bindings::call::convert::Keep;
-use crate::bindings::call::general::address as call_address;
+use crate::bindings::call::words::address as call_address;
 use crate::bindings::descriptor::Int;
 use crate::bindings::errors;
 use crate::bindings::errors::{ExceptionKind, Site};

@@ -4,7 +4,7 @@ use std::ffi::{CStr, c_char};
 
 use cupyrite_sys::loader::CudaLibrary;
 
-use crate::bindings::call::general::address;
+use crate::bindings::call::words::address;
 use crate::bindings::descriptor::{Function, HandleKind, MAX_WORDS};
 use crate::bindings::errors;
 use crate::bindings::errors::ExceptionKind;

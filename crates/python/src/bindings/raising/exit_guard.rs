@@ -12,8 +12,8 @@ use cupyrite_sys::loader::CudaLibrary;
 use pyo3::ffi;
 
 use crate::bindings::call::general::invoke_at;
+use crate::bindings::call::results::Returned;
 use crate::bindings::descriptor::Function;
-use crate::bindings::raising::Returned;
 use crate::cpython;
 
 /// Number of calls in progress.
@@ -38,7 +38,7 @@ pub fn invoke(f: &'static Function, symbol: *const c_void, words: *const u64) ->
             errno: errno(),
         };
     }
-    if !REGISTERED.swap(true, Ordering::Relaxed) {
+    if !REGISTERED.load(Ordering::Relaxed) && !REGISTERED.swap(true, Ordering::Relaxed) {
         // If the table of exit functions is full, exit does not wait.
         // SAFETY: this thread is attached; `wait` is a static function.
         unsafe { ffi::Py_AtExit(Some(wait)) };

@@ -13,11 +13,13 @@ use std::time::Duration;
 
 use pyo3::ffi;
 
-use crate::bindings::call::general::Arguments;
-use crate::bindings::descriptor::{Function, MAX_WORDS, Raising, Thunk};
+use crate::bindings::call::frame::{Arguments, Frame};
+use crate::bindings::call::general;
+use crate::bindings::call::results::Returned;
+use crate::bindings::descriptor::{Function, MAX_WORDS, Thunk};
 use crate::bindings::errors;
 use crate::bindings::errors::ExceptionKind;
-use crate::bindings::raising::{Call, Returned};
+use crate::bindings::raising::check;
 use crate::bindings::symbols;
 use crate::cpython;
 use crate::cpython::{Obj, Owned, R, Raised};
@@ -26,7 +28,7 @@ use crate::cpython::{Obj, Owned, R, Raised};
 const LOOK: Duration = Duration::from_millis(50);
 
 /// Whether this thread's calls run on a worker: true on the main thread, which alone runs signal handlers.
-pub fn applies() -> bool {
+fn applies() -> bool {
     // SAFETY: neither function has preconditions.
     unsafe { libc::gettid() == libc::getpid() }
 }
@@ -160,7 +162,7 @@ struct Left {
     f: &'static Function,
     job: Arc<Job>,
     #[allow(dead_code, reason = "held, not read")]
-    call: Box<Call>,
+    frame: Box<Frame>,
     #[allow(dead_code, reason = "held, not read")]
     args: Vec<Owned>,
 }
@@ -189,24 +191,28 @@ fn tidy() {
     drop(over);
 }
 
-/// Runs the call on a worker and waits for it.
+/// Hook of functions that may never return: runs the call on a worker and waits for it.
 ///
 /// # Errors
 ///
 /// Those of the call itself, or a signal handler raised during the wait.
-pub fn call(arguments: Arguments<'_>, raising: &'static Raising) -> R<Owned> {
+pub fn call(arguments: Arguments<'_>) -> R<Owned> {
+    if !applies() {
+        return general::call(arguments);
+    }
     let f = arguments.f;
     tidy();
-    let mut call = Box::new(Call::new());
-    call.prepare(arguments, raising)?;
+    let mut frame = Box::new(Frame::new());
+    frame.prepare(arguments)?;
     // An abandoned call of this function is still running. A second one would block on it inside C: wait for its result.
     if let Some(job) = same(f) {
         let returned = wait(f, &job)?;
-        call.check(arguments, raising, returned, None)?;
-        return call.finish(arguments, raising, returned);
+        check(f, returned, None)?;
+        return frame.answer(arguments, returned);
     }
     let symbol = symbols::symbol(f)?;
-    let words = call.words(arguments, &[]);
+    let mut words = [0; MAX_WORDS];
+    frame.write_words(arguments, &mut words);
     let job = Arc::new(Job {
         thunk: f.thunk,
         symbol: symbol.expose_provenance(),
@@ -218,14 +224,19 @@ pub fn call(arguments: Arguments<'_>, raising: &'static Raising) -> R<Owned> {
     start(&job)?;
     match wait(f, &job) {
         Ok(returned) => {
-            call.check(arguments, raising, returned, None)?;
-            call.finish(arguments, raising, returned)
+            check(f, returned, None)?;
+            frame.answer(arguments, returned)
         }
         Err(Raised) => {
             let args = (0..f.params.len())
                 .filter_map(|index| arguments.get(index).map(Obj::owned))
                 .collect();
-            lock(&LEFT).push(Left { f, job, call, args });
+            lock(&LEFT).push(Left {
+                f,
+                job,
+                frame,
+                args,
+            });
             Err(Raised)
         }
     }

@@ -1,0 +1,91 @@
+//! Hooks of NVRTC functions, and of functions that return an error text.
+
+use cupyrite_sys::loader::CudaLibrary;
+
+use crate::bindings::call::convert;
+use crate::bindings::call::convert::Keep;
+use crate::bindings::call::frame::Arguments;
+use crate::bindings::call::general;
+use crate::bindings::call::results::answer;
+use crate::bindings::call::words::address;
+use crate::bindings::custom::{required, tagged_values};
+use crate::bindings::descriptor::{Element, Int, MAX_WORDS};
+use crate::bindings::errors;
+use crate::bindings::errors::ExceptionKind;
+use crate::bindings::symbols;
+use crate::cpython;
+use crate::cpython::{Owned, R};
+
+/// Calls the NVRTC function named `name` with these words and returns its status.
+fn nvrtc_call(name: &str, arguments: &[u64]) -> R<i64> {
+    let Some(f) = crate::bindings::function::descriptor(CudaLibrary::Nvrtc, name) else {
+        let message = format!("the table of NVRTC lacks {name}");
+        return Err(errors::raise(ExceptionKind::System, &message));
+    };
+    let mut words = [0u64; MAX_WORDS];
+    words[..arguments.len()].copy_from_slice(arguments);
+    general::invoke(f, &words)
+}
+
+/// `nvrtcGetPTX` and similar functions. They write as many bytes to the caller's buffer as another function reports; the
+/// buffer's size is checked first.
+pub fn get_output(arguments: Arguments<'_>) -> R<Owned> {
+    let f = arguments.f;
+    let mut keep = Keep::default();
+    let program = convert::handle(required(arguments, 0)?, Int::U64, arguments.site(0))?;
+    let (buffer, len) = convert::bytes_out(required(arguments, 1)?, arguments.site(1), &mut keep)?;
+    let mut size: usize = 0;
+    let size_at = (&raw mut size).addr() as u64;
+    let status = nvrtc_call(&format!("{}Size", f.name), &[program, size_at])?;
+    if status != 0 {
+        return symbols::status_tuple(f.library, status);
+    }
+    // SAFETY: the pointer comes from the initialized local above, which C wrote to.
+    let size = unsafe { (&raw const size).read_volatile() };
+    if len < size {
+        let message = format!(
+            "{}: the buffer has {len} bytes, but {size} are needed (see {}Size)",
+            arguments.site(1).prefix(),
+            f.name
+        );
+        return Err(errors::raise(ExceptionKind::Value, &message));
+    }
+    let mut words = [0u64; MAX_WORDS];
+    words[..2].copy_from_slice(&[program, buffer]);
+    let status = general::invoke(f, &words)?;
+    symbols::status_tuple(f.library, status)
+}
+
+pub fn supported_archs(arguments: Arguments<'_>) -> R<Owned> {
+    let f = arguments.f;
+    let mut count: i32 = 0;
+    let status = nvrtc_call(
+        "nvrtcGetNumSupportedArchs",
+        &[(&raw mut count).addr() as u64],
+    )?;
+    // SAFETY: the pointer comes from the initialized local above, which C may have written to.
+    let count = usize::try_from(unsafe { (&raw const count).read_volatile() }).unwrap_or(0);
+    if status != 0 {
+        return answer(f, status, |_| Ok(cpython::none()));
+    }
+    let mut keep = Keep::default();
+    let array = keep.array((count * 4).max(8))?;
+    let mut words = [0u64; MAX_WORDS];
+    words[0] = array.addr() as u64;
+    let status = general::invoke(f, &words)?;
+    answer(f, status, |_| {
+        tagged_values::list_from(array, count, Element::Int(Int::I32))
+    })
+}
+
+/// `nvrtcGetErrorString` and similar functions, which return the text instead of a status.
+pub fn error_text(arguments: Arguments<'_>) -> R<Owned> {
+    let f = arguments.f;
+    let mut words = [0u64; MAX_WORDS];
+    words[0] = convert::enumerator(required(arguments, 0)?, arguments.site(0))?;
+    let text = general::invoke(f, &words)?.cast_unsigned();
+    answer(f, 0, |_| {
+        // SAFETY: by the library's contract, the result is null or a constant string.
+        unsafe { convert::c_string(std::ptr::with_exposed_provenance(address(text))) }
+    })
+}
