@@ -489,6 +489,7 @@ struct Close;
 
 impl Method<0> for Close {
     type Class = PyEvent;
+    type Receiver = Self::Class;
     const FUNCTION: &'static str = "Event.close";
     const NAME: &'static CStr = c"close";
     const TEXT: &'static CStr = c"close($self, /)

@@ -2,23 +2,27 @@
 //! names as text, which costs as much as the rest of such a method.
 
 use std::ffi::CStr;
+use std::marker::PhantomData;
 
 use pyo3::PyClass;
-use pyo3::exceptions::PyTypeError;
 use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyString, PyType};
 
 use crate::cpython;
+use crate::cpython::Owned;
+use crate::cpython::arguments::{Signature, bind};
 use crate::cpython::errors::guard_inline;
-use crate::cpython::internals::tuple;
-use crate::cpython::{Obj, Owned};
 
-/// A method with `N` parameters, accepted by position or keyword; the default is None.
+/// A method with `N` parameters; the default is None.
 pub trait Method<const N: usize> {
     /// Class of the method.
     type Class: PyClass;
+    /// Object that the method is called with: `Class`, or `PyType` for a class method.
+    type Receiver;
+    /// Whether it is a class method.
+    const CLASS_METHOD: bool = false;
     /// Qualified name, for messages.
     const FUNCTION: &'static str;
     /// Name of the method.
@@ -29,6 +33,8 @@ pub trait Method<const N: usize> {
     const NAMES: [&'static str; N];
     /// Number of required parameters.
     const REQUIRED: usize = 0;
+    /// Number of parameters accepted by position; the others are keyword-only.
+    const POSITIONAL: usize = N;
 
     /// The parameter names as interned strings, to which call-site names are identical.
     fn known() -> &'static PyOnceLock<[Py<PyString>; N]>;
@@ -39,9 +45,45 @@ pub trait Method<const N: usize> {
     ///
     /// Errors of the method.
     fn call<'py>(
-        slf: &Bound<'py, Self::Class>,
+        slf: &Bound<'py, Self::Receiver>,
         given: [Option<&Bound<'py, PyAny>>; N],
     ) -> PyResult<Py<PyAny>>;
+}
+
+/// The parameters of a method.
+struct Parameters<'py, M, const N: usize>(Python<'py>, PhantomData<M>);
+
+impl<M: Method<N>, const N: usize> Signature for Parameters<'_, M, N> {
+    fn function(&self) -> &str {
+        M::FUNCTION
+    }
+
+    #[inline(always)]
+    fn parameters(&self) -> usize {
+        N
+    }
+
+    fn name(&self, index: usize) -> &str {
+        M::NAMES[index]
+    }
+
+    #[inline(always)]
+    fn is_required(&self, index: usize) -> bool {
+        index < M::REQUIRED
+    }
+
+    #[inline(always)]
+    fn positional(&self) -> usize {
+        M::POSITIONAL
+    }
+
+    #[inline(always)]
+    fn find_interned(&self, name: *mut ffi::PyObject) -> Option<usize> {
+        let known = M::known().get(self.0)?;
+        known
+            .iter()
+            .position(|known| std::ptr::eq(known.as_ptr(), name))
+    }
 }
 
 unsafe extern "C" fn entry<M: Method<N>, const N: usize>(
@@ -52,14 +94,18 @@ unsafe extern "C" fn entry<M: Method<N>, const N: usize>(
 ) -> *mut ffi::PyObject {
     guard_inline(|| {
         // SAFETY: the calling convention guarantees the stated number of borrowed references and an attached thread;
-        // the method descriptor has checked the class of `slf`.
+        // the method descriptor has checked that `slf` is an instance of the class or, for a class method, a subclass.
         unsafe {
             let py = Python::assume_attached();
-            let count = count.cast_unsigned();
-            let given = match sort_known::<M, N>(py, args, count, keywords) {
-                Some(given) => given,
-                None => sort::<M, N>(py, args, count, keywords).map_err(cpython::set)?,
-            };
+            let mut given = [std::ptr::null_mut(); N];
+            let parameters = Parameters::<M, N>(py, PhantomData);
+            bind(
+                &parameters,
+                args,
+                count.cast_unsigned(),
+                keywords,
+                &mut given,
+            )?;
             let slf = Borrowed::from_ptr(py, slf);
             let given =
                 given.map(|object| (!object.is_null()).then(|| Borrowed::from_ptr(py, object)));
@@ -67,143 +113,10 @@ unsafe extern "C" fn entry<M: Method<N>, const N: usize>(
                 .each_ref()
                 .map(|object| object.as_deref().filter(|object| !object.is_none()));
             let created =
-                M::call(&slf.cast_unchecked::<M::Class>(), given).map_err(cpython::set)?;
+                M::call(&slf.cast_unchecked::<M::Receiver>(), given).map_err(cpython::set)?;
             Owned::take(created.into_ptr())
         }
     })
-}
-
-/// Binds the arguments if all keywords are the interned strings of [`Method::known`]; null for missing arguments.
-/// `None` if a keyword is not interned or the call is invalid.
-///
-/// # Safety
-///
-/// As for [`sort`].
-#[inline(always)]
-unsafe fn sort_known<M: Method<N>, const N: usize>(
-    py: Python<'_>,
-    args: *const *mut ffi::PyObject,
-    count: usize,
-    keywords: *mut ffi::PyObject,
-) -> Option<[*mut ffi::PyObject; N]> {
-    if count > N {
-        return None;
-    }
-    let mut given = [std::ptr::null_mut(); N];
-    // SAFETY: guaranteed by the caller; the tuple is read within bounds, and there is a value for each name.
-    unsafe {
-        for (place, found) in given.iter_mut().enumerate() {
-            if place < count {
-                *found = *args.add(place);
-            }
-        }
-        if !keywords.is_null() {
-            let items = tuple::items(Obj::new(keywords))?;
-            let known = M::known().get(py)?;
-            let more = tuple::known_len(Obj::new(keywords));
-            for place in 0..more {
-                let name = *items.add(place);
-                let which = known
-                    .iter()
-                    .position(|known| std::ptr::eq(known.as_ptr(), name));
-                match which {
-                    Some(which) if given[which].is_null() => {
-                        given[which] = *args.add(count + place)
-                    }
-                    _ => return None,
-                }
-            }
-        }
-    }
-    given[..M::REQUIRED]
-        .iter()
-        .all(|one| !one.is_null())
-        .then_some(given)
-}
-
-/// Binds the arguments in the general case; raises for invalid calls.
-///
-/// # Safety
-///
-/// `args` are `count` objects followed by one object for each of `keywords`, which is null or a tuple of names.
-#[cold]
-#[inline(never)]
-unsafe fn sort<M: Method<N>, const N: usize>(
-    py: Python<'_>,
-    args: *const *mut ffi::PyObject,
-    count: usize,
-    keywords: *mut ffi::PyObject,
-) -> PyResult<[*mut ffi::PyObject; N]> {
-    let mut given = [std::ptr::null_mut(); N];
-    if count > N {
-        return Err(PyTypeError::new_err(format!(
-            "{}() takes at most {N} arguments ({}), not {count}",
-            M::FUNCTION,
-            M::NAMES.join(", ")
-        )));
-    }
-    // SAFETY: guaranteed by the caller; the tuple is read within bounds, and there is a value for each name.
-    unsafe {
-        for (place, found) in given.iter_mut().enumerate().take(count) {
-            *found = *args.add(place);
-        }
-        if !keywords.is_null() {
-            let known = names::<M, N>(py);
-            for place in 0..ffi::PyTuple_Size(keywords) {
-                let name = ffi::PyTuple_GetItem(keywords, place);
-                let which = known
-                    .iter()
-                    .position(|known| std::ptr::eq(known.as_ptr(), name));
-                let which = match which {
-                    Some(which) => which,
-                    None => by_text::<M, N>(&Borrowed::from_ptr(py, name))?,
-                };
-                if !given[which].is_null() {
-                    return Err(PyTypeError::new_err(format!(
-                        "{}() got multiple values for argument '{}'",
-                        M::FUNCTION,
-                        M::NAMES[which]
-                    )));
-                }
-                given[which] = *args.add(count).offset(place);
-            }
-        }
-    }
-    match given[..M::REQUIRED].iter().position(|one| one.is_null()) {
-        None => Ok(given),
-        Some(missing) => Err(PyTypeError::new_err(format!(
-            "{}() missing required argument: '{}'",
-            M::FUNCTION,
-            M::NAMES[missing]
-        ))),
-    }
-}
-
-fn names<M: Method<N>, const N: usize>(py: Python<'_>) -> &'static [Py<PyString>; N] {
-    M::known().get_or_init(py, || {
-        M::NAMES.map(|name| PyString::intern(py, name).unbind())
-    })
-}
-
-/// Parameter with this name, for names that are not interned.
-#[cold]
-fn by_text<M: Method<N>, const N: usize>(name: &Bound<'_, PyAny>) -> PyResult<usize> {
-    let text = name.str()?;
-    let text = text.to_string_lossy();
-    M::NAMES
-        .iter()
-        .position(|known| *known == text)
-        .ok_or_else(|| {
-            PyTypeError::new_err(format!(
-                "{}() got an unexpected keyword argument '{text}'; it has {}",
-                M::FUNCTION,
-                if N == 0 {
-                    "none".to_owned()
-                } else {
-                    M::NAMES.join(", ")
-                }
-            ))
-        })
 }
 
 /// Adds the method to its class.
@@ -212,20 +125,27 @@ fn by_text<M: Method<N>, const N: usize>(name: &Bound<'_, PyAny>) -> PyResult<us
 ///
 /// Python errors.
 pub fn add<M: Method<N>, const N: usize>(py: Python<'_>) -> PyResult<()> {
-    names::<M, N>(py);
+    M::known().get_or_init(py, || {
+        M::NAMES.map(|name| PyString::intern(py, name).unbind())
+    });
+    let class_flag = if M::CLASS_METHOD { ffi::METH_CLASS } else { 0 };
     // The descriptor refers to the definition for the lifetime of the class.
     let definition = Box::leak(Box::new(ffi::PyMethodDef {
         ml_name: M::NAME.as_ptr(),
         ml_meth: ffi::PyMethodDefPointer {
             PyCFunctionFastWithKeywords: entry::<M, N>,
         },
-        ml_flags: ffi::METH_FASTCALL | ffi::METH_KEYWORDS,
+        ml_flags: class_flag | ffi::METH_FASTCALL | ffi::METH_KEYWORDS,
         ml_doc: M::TEXT.as_ptr(),
     }));
     let class: Bound<'_, PyType> = py.get_type::<M::Class>();
     // SAFETY: the class is live, and the definition is leaked and so static.
     let created = unsafe {
-        let created = ffi::PyDescr_NewMethod(class.as_type_ptr(), definition);
+        let created = if M::CLASS_METHOD {
+            ffi::PyDescr_NewClassMethod(class.as_type_ptr(), definition)
+        } else {
+            ffi::PyDescr_NewMethod(class.as_type_ptr(), definition)
+        };
         Bound::from_owned_ptr_or_err(py, created)?
     };
     let name = PyString::intern(py, M::NAME.to_str().unwrap_or_default());

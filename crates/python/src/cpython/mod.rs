@@ -2,6 +2,7 @@
 //!
 //! Code that uses `pyo3::ffi` and does not depend on CUDA belongs here.
 
+pub mod arguments;
 pub mod buffer;
 pub mod errors;
 mod gil;

@@ -70,7 +70,7 @@ pub struct HandleArgument {
     /// The converted argument.
     pub value: u64,
     /// Whether the call destroys it.
-    pub ends: bool,
+    pub destroys: bool,
 }
 
 /// An output buffer whose required size another function returns ([`OutSize::Call`]).
@@ -174,8 +174,12 @@ impl Frame {
                 Conv::Address => convert::address(obj, site)?,
                 Conv::LiveHandle(kind) | Conv::DestroyedHandle(kind) => {
                     let value = convert::address(obj, site)?;
-                    let ends = matches!(param.conv, Conv::DestroyedHandle(_));
-                    self.handle = Some(HandleArgument { kind, value, ends });
+                    let destroys = matches!(param.conv, Conv::DestroyedHandle(_));
+                    self.handle = Some(HandleArgument {
+                        kind,
+                        value,
+                        destroys,
+                    });
                     value
                 }
                 Conv::Bool => convert::truth(obj)?,

@@ -12,11 +12,11 @@ use pyo3::ffi;
 use crate::bindings::call::frame::{Arguments, Frame};
 use crate::bindings::call::results::Returned;
 use crate::bindings::descriptor::{Function, MAX_PARAMS, MAX_WORDS, Special};
-use crate::bindings::errors;
-use crate::bindings::errors::ExceptionKind;
 use crate::bindings::{custom, raising, symbols};
 use crate::cpython;
-use crate::cpython::{Obj, Owned, R, Raised};
+use crate::cpython::arguments;
+use crate::cpython::arguments::Signature;
+use crate::cpython::{Owned, R};
 
 /// Calls a function without its hook.
 ///
@@ -104,7 +104,44 @@ fn dispatch(arguments: Arguments<'_>) -> R<Owned> {
     custom::hook(special).unwrap_or(call)(arguments)
 }
 
+/// The parameters of a function.
+struct Parameters {
+    f: &'static Function,
+    /// Number of leading parameters that the call omits.
+    first: usize,
+}
+
+impl Signature for Parameters {
+    fn function(&self) -> &str {
+        self.f.name
+    }
+
+    #[inline]
+    fn parameters(&self) -> usize {
+        self.f.params.len()
+    }
+
+    #[inline]
+    fn name(&self, index: usize) -> &str {
+        self.f.params[index].name
+    }
+
+    #[inline]
+    fn is_required(&self, index: usize) -> bool {
+        self.f.params[index].default.is_none()
+    }
+
+    #[inline]
+    fn first(&self) -> usize {
+        self.first
+    }
+}
+
 /// Binds positional and keyword arguments to parameters, one element of `room` each.
+///
+/// # Safety
+///
+/// As [`vectorcall`].
 #[inline(never)]
 unsafe fn bind(
     f: &'static Function,
@@ -113,83 +150,11 @@ unsafe fn bind(
     kwnames: *mut ffi::PyObject,
     room: &mut [*mut ffi::PyObject; MAX_PARAMS],
 ) -> R<()> {
-    let params = f.params;
-    let keywords = if kwnames.is_null() {
-        0
-    } else {
-        // SAFETY: the caller passes null or a tuple.
-        unsafe { ffi::PyTuple_Size(kwnames) }.max(0).cast_unsigned()
+    let first = match f.special {
+        // SAFETY: as promised by the caller.
+        Special::CtxCreate => unsafe { custom::driver::omitted_parameters(nargs, kwnames) },
+        _ => 0,
     };
-    if nargs > params.len() {
-        return Err(wrong_count(f, nargs));
-    }
-    // Nonzero for the two-argument form of `cuCtxCreate` of CUDA 12, which has no leading parameter block.
-    let first = custom::skipped_parameters(f, nargs, keywords);
-    for index in 0..nargs {
-        // SAFETY: the caller passes `nargs` positional arguments.
-        room[first + index] = unsafe { *args.add(index) };
-    }
-    for index in 0..keywords {
-        // SAFETY: the tuple has `keywords` names; the caller passes as many values after the positional arguments.
-        let (name, value) = unsafe {
-            (
-                Obj::new(ffi::PyTuple_GetItem(kwnames, index.cast_signed())),
-                *args.add(nargs + index),
-            )
-        };
-        let name = name.text().unwrap_or_default();
-        match params.iter().position(|param| param.name == name) {
-            Some(at) if room[at].is_null() => room[at] = value,
-            Some(_) => {
-                let message = format!("{}() got multiple values for argument '{name}'", f.name);
-                return Err(errors::raise(ExceptionKind::Type, &message));
-            }
-            None => {
-                let message = format!("{}() got an unexpected keyword argument '{name}'", f.name);
-                return Err(errors::raise(ExceptionKind::Type, &message));
-            }
-        }
-    }
-    for (index, param) in params.iter().enumerate() {
-        if room[index].is_null() && param.default.is_none() && index >= first {
-            if keywords == 0 {
-                return Err(wrong_count(f, nargs));
-            }
-            let message = format!("{}() missing required argument: '{}'", f.name, param.name);
-            return Err(errors::raise(ExceptionKind::Type, &message));
-        }
-    }
-    Ok(())
-}
-
-#[cold]
-fn wrong_count(f: &'static Function, given: usize) -> Raised {
-    let most = f.params.len();
-    let least = f.params.iter().filter(|p| p.default.is_none()).count();
-    let s = if most == 1 { "" } else { "s" };
-    let missing = f
-        .params
-        .iter()
-        .skip(given)
-        .filter(|p| p.default.is_none())
-        .map(|p| format!("'{}'", p.name))
-        .collect::<Vec<_>>()
-        .join(", ");
-    let message = if most == 0 {
-        format!("{}() takes no arguments ({given} given)", f.name)
-    } else if given < least {
-        format!(
-            "{}() takes {} {} positional argument{s} ({given} given); missing: {missing}",
-            f.name,
-            if least == most { "exactly" } else { "at least" },
-            least
-        )
-    } else {
-        format!(
-            "{}() takes {} {most} positional argument{s} ({given} given)",
-            f.name,
-            if least == most { "exactly" } else { "at most" },
-        )
-    };
-    errors::raise(ExceptionKind::Type, &message)
+    // SAFETY: as promised by the caller.
+    unsafe { arguments::bind(&Parameters { f, first }, args, nargs, kwnames, room) }
 }

@@ -5,6 +5,7 @@ use std::sync::Mutex;
 
 use cupyrite_sys::driver::{self, Symbol};
 use cupyrite_sys::loader::{self, CudaLibrary};
+use pyo3::ffi;
 
 use crate::bindings::call::convert;
 use crate::bindings::call::convert::Keep;
@@ -21,6 +22,22 @@ use crate::cpython::{Obj, Owned, R};
 use crate::generated::ids::class::{driver as class, runtime as runtime_class};
 use crate::generated::ids::enums::{driver as enums, runtime as runtime_enums};
 use crate::types;
+
+/// How many leading parameters a call of `cuCtxCreate` omits: one with CUDA 12's two arguments.
+///
+/// # Safety
+///
+/// `keywords` is null or a tuple; the thread is attached.
+pub unsafe fn omitted_parameters(positional: usize, keywords: *mut ffi::PyObject) -> usize {
+    let keywords = match keywords.is_null() {
+        true => 0,
+        // SAFETY: as promised by the caller.
+        false => unsafe { ffi::PyTuple_Size(keywords) }
+            .max(0)
+            .cast_unsigned(),
+    };
+    usize::from(positional + keywords == 2)
+}
 
 /// `cuCtxCreate`. Drivers before CUDA 12.5 lack the form with a parameter block. For a null block the older form is
 /// equivalent.

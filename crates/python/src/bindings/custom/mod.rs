@@ -9,7 +9,7 @@ pub mod runtime;
 pub mod tagged_values;
 
 use crate::bindings::call::frame::Arguments;
-use crate::bindings::descriptor::{Function, Special};
+use crate::bindings::descriptor::Special;
 use crate::bindings::errors;
 use crate::bindings::errors::ExceptionKind;
 use crate::bindings::raising::{interruptible, sizing};
@@ -76,11 +76,6 @@ pub fn required<'a>(arguments: Arguments<'a>, index: usize) -> R<Obj<'a>> {
         );
         errors::raise(ExceptionKind::Type, &message)
     })
-}
-
-/// How many leading parameters a call omits: one if `cuCtxCreate` is called with CUDA 12's two arguments.
-pub fn skipped_parameters(f: &Function, positional: usize, keywords: usize) -> usize {
-    usize::from(f.special == Special::CtxCreate && positional + keywords == 2)
 }
 
 /// `sizeof(objType)` of the tuple libraries.

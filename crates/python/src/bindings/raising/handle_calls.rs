@@ -27,7 +27,11 @@ pub fn invoke(
     words: &mut [u64; MAX_WORDS],
 ) -> R<(Returned, Option<Vec<u8>>)> {
     let f = arguments.f;
-    let HandleArgument { kind, value, ends } = handle;
+    let HandleArgument {
+        kind,
+        value,
+        destroys,
+    } = handle;
     let Some(entry) = live_handles::find(kind, value) else {
         return Err(dead(f, kind, value));
     };
@@ -41,7 +45,7 @@ pub fn invoke(
     if let Some(state) = guard.as_deref_mut()
         && state.elsewhere()
     {
-        match (ends, state.thread) {
+        match (destroys, state.thread) {
             (true, Some(thread)) => {
                 live_handles::ended(kind, value, state);
                 live_handles::put_off(thread, value);
@@ -118,7 +122,7 @@ pub fn invoke(
     } else {
         None
     };
-    if ends && returned.value == 0 {
+    if destroys && returned.value == 0 {
         match guard.as_deref_mut() {
             Some(state) => live_handles::ended(kind, value, state),
             None => live_handles::ended_unlocked(kind, value),

@@ -418,6 +418,7 @@ struct CreateEvent;
 
 impl Method<1> for CreateEvent {
     type Class = PyDevice;
+    type Receiver = Self::Class;
     const FUNCTION: &'static str = "Device.create_event";
     const NAME: &'static CStr = c"create_event";
     const TEXT: &'static CStr = c"create_event($self, /, options=None)
@@ -459,6 +460,7 @@ struct Allocate;
 
 impl Method<2> for Allocate {
     type Class = PyDevice;
+    type Receiver = Self::Class;
     const FUNCTION: &'static str = "Device.allocate";
     const NAME: &'static CStr = c"allocate";
     const TEXT: &'static CStr = c"allocate($self, size, *, stream=None)

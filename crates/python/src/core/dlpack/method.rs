@@ -1,38 +1,28 @@
-//! `__dlpack__` as a `METH_FASTCALL` method. Consumers pass keyword arguments, and comparing four names as text cost as
-//! much as the export.
+//! `__dlpack__`: a [`Method`]. Consumers pass keyword arguments, and comparing four names as text cost as much as the export.
+
+use std::ffi::CStr;
+use std::marker::PhantomData;
 
 use pyo3::PyClass;
-use pyo3::exceptions::PyTypeError;
-use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-use pyo3::types::{PyString, PyType};
+use pyo3::types::PyString;
 
 use crate::core::dlpack::export;
 use crate::core::dlpack::export::ExportRequest;
 use crate::core::memory::buffer::PyBuffer;
 use crate::core::view::state::PyView;
-use crate::cpython;
-use crate::cpython::Owned;
-use crate::cpython::guard;
-
-/// Parameter names, in the order of [`Arguments`].
-const NAMES: [&str; 4] = ["stream", "max_version", "dl_device", "copy"];
-
-type Arguments = [*mut ffi::PyObject; 4];
-
-/// The parameter names as interned strings, to which call-site names are identical.
-fn names(py: Python<'_>) -> &[Py<PyString>; 4] {
-    static KNOWN: PyOnceLock<[Py<PyString>; 4]> = PyOnceLock::new();
-    KNOWN.get_or_init(py, || NAMES.map(|name| PyString::intern(py, name).unbind()))
-}
+use crate::cpython::method;
+use crate::cpython::method::Method;
 
 /// A class with the method `__dlpack__`.
 pub trait Exports: PyClass {
     /// Class name in messages.
     const CLASS: &'static str;
+    /// Qualified name of the method, for messages.
+    const FUNCTION: &'static str;
     /// Docstring with the signature.
-    const TEXT: &'static std::ffi::CStr;
+    const TEXT: &'static CStr;
     /// Exports the capsule.
     ///
     /// # Errors
@@ -46,7 +36,8 @@ pub trait Exports: PyClass {
 
 impl Exports for PyBuffer {
     const CLASS: &'static str = "Buffer";
-    const TEXT: &'static std::ffi::CStr =
+    const FUNCTION: &'static str = "Buffer.__dlpack__";
+    const TEXT: &'static CStr =
         c"__dlpack__($self, /, *, stream=None, max_version=None, dl_device=None, copy=None)
 --
 
@@ -77,7 +68,8 @@ capsule";
 
 impl Exports for PyView {
     const CLASS: &'static str = "StridedMemoryView";
-    const TEXT: &'static std::ffi::CStr = c"__dlpack__($self, /, *, stream=None, max_version=None, dl_device=None, copy=None)
+    const FUNCTION: &'static str = "StridedMemoryView.__dlpack__";
+    const TEXT: &'static CStr = c"__dlpack__($self, /, *, stream=None, max_version=None, dl_device=None, copy=None)
 --
 
 Exports the memory by DLPack.
@@ -106,109 +98,38 @@ capsule";
     }
 }
 
-unsafe extern "C" fn method<T: Exports>(
-    slf: *mut ffi::PyObject,
-    args: *const *mut ffi::PyObject,
-    count: ffi::Py_ssize_t,
-    keywords: *mut ffi::PyObject,
-) -> *mut ffi::PyObject {
-    guard(|| {
-        // SAFETY: the calling convention guarantees the stated number of borrowed references and an attached thread;
-        // the method descriptor has checked the class of `slf`.
-        unsafe {
-            let py = Python::assume_attached();
-            let given = arguments::<T>(py, args, count, keywords).map_err(cpython::set)?;
-            let slf = Borrowed::from_ptr(py, slf);
-            let created = call::<T>(&slf.cast_unchecked::<T>(), given).map_err(cpython::set)?;
-            Owned::take(created.into_ptr())
-        }
-    })
-}
+/// `__dlpack__` of a class.
+struct Dlpack<T>(PhantomData<T>);
 
-/// The arguments; null if not given.
-///
-/// # Safety
-///
-/// `args` are `count` objects followed by one object for each of `keywords`, which is null or a tuple of names.
-#[inline]
-unsafe fn arguments<T: Exports>(
-    py: Python<'_>,
-    args: *const *mut ffi::PyObject,
-    count: ffi::Py_ssize_t,
-    keywords: *mut ffi::PyObject,
-) -> PyResult<Arguments> {
-    let mut found: Arguments = [std::ptr::null_mut(); 4];
-    if count != 0 {
-        return Err(PyTypeError::new_err(format!(
-            "{}.__dlpack__() takes keyword arguments only: {}",
-            T::CLASS,
-            NAMES.join(", ")
-        )));
-    }
-    if keywords.is_null() {
-        return Ok(found);
-    }
-    let known = names(py);
-    // SAFETY: a live tuple, read within bounds; `args` has a value for each name.
-    unsafe {
-        for place in 0..ffi::PyTuple_Size(keywords) {
-            let name = ffi::PyTuple_GetItem(keywords, place);
-            let which = known
-                .iter()
-                .position(|known| std::ptr::eq(known.as_ptr(), name));
-            let which = match which {
-                Some(which) => which,
-                None => by_text::<T>(&Borrowed::from_ptr(py, name))?,
-            };
-            found[which] = *args.offset(place);
-        }
-    }
-    Ok(found)
-}
+impl<T: Exports> Method<4> for Dlpack<T> {
+    type Class = T;
+    type Receiver = T;
+    const FUNCTION: &'static str = T::FUNCTION;
+    const NAME: &'static CStr = c"__dlpack__";
+    const TEXT: &'static CStr = T::TEXT;
+    const NAMES: [&'static str; 4] = ["stream", "max_version", "dl_device", "copy"];
+    const POSITIONAL: usize = 0;
 
-/// Parameter with this name, for names that are not interned.
-#[cold]
-fn by_text<T: Exports>(name: &Bound<'_, PyAny>) -> PyResult<usize> {
-    let text = name.str()?;
-    let text = text.to_string_lossy();
-    NAMES
-        .iter()
-        .position(|known| *known == text)
-        .ok_or_else(|| {
-            PyTypeError::new_err(format!(
-                "{}.__dlpack__() got an unexpected keyword argument '{text}'; expected one of {}",
-                T::CLASS,
-                NAMES.join(", ")
-            ))
-        })
-}
+    /// One for all classes: the names are the same.
+    fn known() -> &'static PyOnceLock<[Py<PyString>; 4]> {
+        static KNOWN: PyOnceLock<[Py<PyString>; 4]> = PyOnceLock::new();
+        &KNOWN
+    }
 
-/// Calls the export with the given arguments.
-///
-/// # Safety
-///
-/// Live objects or null.
-#[inline]
-unsafe fn call<'py, T: Exports>(
-    slf: &Bound<'py, T>,
-    given: Arguments,
-) -> PyResult<Bound<'py, PyAny>> {
-    let py = slf.py();
-    // SAFETY: live objects held by the method's caller, or null.
-    let given = given.map(|object| unsafe {
-        Bound::from_borrowed_ptr_or_opt(py, object).filter(|object| !object.is_none())
-    });
-    let [stream, max_version, dl_device, copy] = &given;
-    T::export(
-        slf,
-        &ExportRequest {
+    #[inline]
+    fn call<'py>(
+        slf: &Bound<'py, T>,
+        [stream, max_version, dl_device, copy]: [Option<&Bound<'py, PyAny>>; 4],
+    ) -> PyResult<Py<PyAny>> {
+        let request = ExportRequest {
             class: T::CLASS,
-            stream: stream.as_ref(),
-            max_version: max_version.as_ref(),
-            dl_device: dl_device.as_ref(),
-            copy: copy.as_ref(),
-        },
-    )
+            stream,
+            max_version,
+            dl_device,
+            copy,
+        };
+        T::export(slf, &request).map(Bound::unbind)
+    }
 }
 
 /// Adds the method to the class.
@@ -217,21 +138,5 @@ unsafe fn call<'py, T: Exports>(
 ///
 /// Python errors.
 pub fn add<T: Exports>(py: Python<'_>) -> PyResult<()> {
-    names(py);
-    // The descriptor refers to the definition for the lifetime of the class.
-    let definition = Box::leak(Box::new(ffi::PyMethodDef {
-        ml_name: c"__dlpack__".as_ptr(),
-        ml_meth: ffi::PyMethodDefPointer {
-            PyCFunctionFastWithKeywords: method::<T>,
-        },
-        ml_flags: ffi::METH_FASTCALL | ffi::METH_KEYWORDS,
-        ml_doc: T::TEXT.as_ptr(),
-    }));
-    let class: Bound<'_, PyType> = py.get_type::<T>();
-    // SAFETY: a live class and a static definition.
-    let created = unsafe {
-        let created = ffi::PyDescr_NewMethod(class.as_type_ptr(), definition);
-        Bound::from_owned_ptr_or_err(py, created)?
-    };
-    class.setattr("__dlpack__", created)
+    method::add::<Dlpack<T>, 4>(py)
 }

@@ -214,6 +214,7 @@ pub(super) struct Close;
 
 impl Method<1> for Close {
     type Class = PyBuffer;
+    type Receiver = Self::Class;
     const FUNCTION: &'static str = "Buffer.close";
     const NAME: &'static CStr = c"close";
     const TEXT: &'static CStr = c"close($self, /, stream=None)

@@ -457,6 +457,7 @@ pub(super) struct Allocate;
 
 impl Method<2> for Allocate {
     type Class = PyMemPool;
+    type Receiver = Self::Class;
     const FUNCTION: &'static str = "allocate";
     const NAME: &'static CStr = c"allocate";
     const TEXT: &'static CStr = c"allocate($self, size, *, stream)
