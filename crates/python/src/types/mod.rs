@@ -219,8 +219,7 @@ pub fn new_struct(id: ClassId) -> R<(Owned, *mut u8)> {
 ///
 /// `MemoryError`.
 pub fn new_pod(id: ClassId, count: usize) -> R<(Owned, *mut u8)> {
-    // SAFETY: callers are attached; the pod is new.
-    let object = unsafe { Owned::take(pod::fresh(id, count)?.cast())? };
+    let (object, _) = pod::fresh(id, count)?;
     let data = data_of(object.obj());
     Ok((object, data))
 }
@@ -254,7 +253,7 @@ pub fn pod_count(obj: Obj<'_>) -> usize {
 pub fn provide_arrays(obj: Obj<'_>) -> R<bool> {
     // SAFETY: an `Obj` is live; the cast checks its type.
     unsafe {
-        match pod::cast(obj.ptr()) {
+        match pod::cast(obj) {
             Some(this) if !(*this).array => pointers::provide(this),
             _ => Ok(false),
         }

@@ -5,14 +5,14 @@ use std::ptr::null_mut;
 
 use pyo3::ffi;
 
-use crate::cpython::errors::{ExceptionKind, guard, guard_or, guard_status, raise};
+use crate::cpython::errors::{ExceptionKind, guard, guard_status, raise};
 use crate::cpython::{Buffer, Obj, Owned, R, Raised};
 use crate::types::convert::Site;
 use crate::types::numpy;
 use crate::types::numpy::Item;
 use crate::types::object::slot;
 use crate::types::pods::pod;
-use crate::types::pods::pod::Pod;
+use crate::types::pods::pod::{OwnedPod, Pod};
 use crate::types::pods::{columns, from_memory};
 use crate::types::slices::{is_slice, selected};
 use crate::types::table;
@@ -66,7 +66,7 @@ unsafe extern "C" fn length(obj: *mut ffi::PyObject) -> isize {
     unsafe { (*obj.cast::<Pod>()).count as isize }
 }
 
-unsafe fn element(this: *mut Pod, i: isize) -> R<*mut Pod> {
+unsafe fn element(this: *mut Pod, i: isize) -> R<OwnedPod> {
     // SAFETY: callers pass a live pod; the bounds check keeps the element in its memory.
     unsafe {
         if i < 0 || i as usize >= (*this).count {
@@ -77,9 +77,9 @@ unsafe fn element(this: *mut Pod, i: isize) -> R<*mut Pod> {
 }
 
 unsafe extern "C" fn item(obj: *mut ffi::PyObject, i: isize) -> *mut ffi::PyObject {
-    guard_or(null_mut(), || {
+    guard(|| {
         // SAFETY: the interpreter calls this slot with an instance and has added the length to a negative index.
-        unsafe { element(obj.cast(), i) }.map_or(null_mut(), <*mut Pod>::cast)
+        unsafe { element(obj.cast(), i) }.map(|(object, _)| object)
     })
 }
 
@@ -141,8 +141,10 @@ unsafe fn get(this: *mut Pod, at: Obj<'_>) -> R<Owned> {
     // SAFETY: callers pass a live pod; the selected structs lie in its memory.
     unsafe {
         match key(this, at)? {
-            Key::One(i) => Owned::take(element(this, i)?.cast()),
-            Key::Part(start, step, count) => Owned::take(part(this, start, step, count)?.cast()),
+            Key::One(i) => element(this, i).map(|(object, _)| object),
+            Key::Part(start, step, count) => {
+                part(this, start, step, count).map(|(object, _)| object)
+            }
             Key::Field(field) => columns::column(this, field),
             Key::Other => {
                 let records = records(this)?;
@@ -153,7 +155,7 @@ unsafe fn get(this: *mut Pod, at: Obj<'_>) -> R<Owned> {
     }
 }
 
-unsafe fn part(this: *mut Pod, start: isize, step: isize, count: isize) -> R<*mut Pod> {
+unsafe fn part(this: *mut Pod, start: isize, step: isize, count: isize) -> R<OwnedPod> {
     // SAFETY: callers pass a live pod and a selection within its memory; an empty part accesses no memory.
     unsafe {
         let data = (*this)
@@ -161,9 +163,9 @@ unsafe fn part(this: *mut Pod, start: isize, step: isize, count: isize) -> R<*mu
             .data
             .wrapping_offset(start.wrapping_mul((*this).stride));
         let data = if count == 0 { (*this).base.data } else { data };
-        let view = pod::view((*this).id(), this, data, count as usize)?;
+        let (object, view) = pod::view((*this).id(), this, data, count as usize)?;
         (*view).stride = (*this).stride.wrapping_mul(step);
-        Ok(view)
+        Ok((object, view))
     }
 }
 
@@ -203,17 +205,13 @@ unsafe fn set(this: *mut Pod, at: Obj<'_>, value: Obj<'_>) -> R<()> {
             }
             _ => None,
         };
-        let target = match target {
-            Some(target) => Some(Owned::take(target.cast())?),
-            None => None,
-        };
-        if let Some(other) = pod::cast(value.ptr()) {
+        if let Some(other) = pod::cast(value) {
             let class = table::class((*this).id()).1.name();
             if (*other).id() != (*this).id() {
                 return Err(site.wrong(class, value));
             }
             if let Some(target) = &target {
-                return copy_all(target.ptr().cast(), other, &site);
+                return copy_all(target.1, other, &site);
             }
         }
         if value.is_none() || value.is_str() {
@@ -223,7 +221,7 @@ unsafe fn set(this: *mut Pod, at: Obj<'_>, value: Obj<'_>) -> R<()> {
         let (records, at) = match &target {
             Some(target) => {
                 let all = ffi::PySlice_New(null_mut(), null_mut(), null_mut());
-                (records(target.ptr().cast())?, Owned::take(all)?)
+                (records(target.1)?, Owned::take(all)?)
             }
             None => (records(this)?, at.owned()),
         };
@@ -243,8 +241,7 @@ unsafe fn copy_all(target: *mut Pod, from: *mut Pod, site: &Site) -> R<()> {
             let text = format!("could not broadcast {given} structs to {n}");
             return Err(site.fail(ExceptionKind::Value, &text));
         }
-        let copy = pod::copy_of(from)?;
-        let _held = Owned::take(copy.cast())?;
+        let (_object, copy) = pod::copy_of(from)?;
         for i in 0..n {
             let source = (*copy).at(if given == 1 { 0 } else { i });
             pod::copy_struct(target, (*target).at(i), copy, source)?;
@@ -305,7 +302,7 @@ unsafe fn set_single(this: *mut Pod, at: Obj<'_>, value: Obj<'_>) -> R<()> {
         }
         pod::writable(this)?;
         let id = (*this).id();
-        if let Some(from) = pod::cast_to(value.ptr(), id) {
+        if let Some(from) = pod::cast_to(value, id) {
             return pod::copy_struct(this, (*this).base.data, from, (*from).base.data);
         }
         if !value.has_buffer() {

@@ -97,7 +97,7 @@ unsafe fn structs(
                 None => max.into(),
             };
             let at = start.wrapping_add(field.offset as usize);
-            Owned::take(pod::view(id, this, at, n as usize)?.cast())
+            pod::view(id, this, at, n as usize).map(|(object, _)| object)
         }
     };
     // SAFETY: callers pass a live pod and hold the GIL; PyList_AsTuple returns a new reference.
@@ -272,14 +272,13 @@ unsafe fn set_records(
 ) -> R<()> {
     // SAFETY: callers pass a live pod that has the field; the sources are owned while they are copied.
     unsafe {
-        if let Some(from) = pod::cast_to(value.ptr(), id) {
+        if let Some(from) = pod::cast_to(value, id) {
             let (rows, n) = ((*this).count, len.max(1));
             let given = (*from).count;
             if given != 1 && given != rows * n && given != n {
                 fits(given, rows * n, site)?;
             }
-            let copy = pod::copy_of(from)?;
-            let _held = Owned::take(copy.cast())?;
+            let (_object, copy) = pod::copy_of(from)?;
             let size = (*copy).size();
             for i in 0..rows * n {
                 let at = (*this)
@@ -292,7 +291,7 @@ unsafe fn set_records(
         let wrong = value.is_none()
             || value.is_str()
             || value.is_bytes()
-            || pod::cast(value.ptr()).is_some()
+            || pod::cast(value).is_some()
             || ffi::PyDict_Check(value.ptr()) != 0;
         if wrong {
             let wanted = format!(

@@ -93,7 +93,7 @@ pub unsafe fn get(this: *mut Pod, field: &'static Field) -> R<Owned> {
                 let n = count_in(this, count)?.min(max.into());
                 numbers(this, at, p, n as usize)
             }
-            FieldKind::Pod(id) => Owned::take(pod::view(id, this, at, 1)?.cast()),
+            FieldKind::Pod(id) => pod::view(id, this, at, 1).map(|(object, _)| object),
             FieldKind::Pods(id, max, count) => {
                 let mut n = max as usize;
                 if let Some(count) = count {
@@ -103,7 +103,7 @@ pub unsafe fn get(this: *mut Pod, field: &'static Field) -> R<Owned> {
                 if table::class(id).1.flags & ARRAY == 0 {
                     n = 1;
                 }
-                Owned::take(pod::view(id, this, at, n)?.cast())
+                pod::view(id, this, at, n).map(|(object, _)| object)
             }
             _ => pointers::get(this, field),
         }

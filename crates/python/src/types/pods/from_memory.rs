@@ -153,8 +153,7 @@ unsafe fn at_array(id: ClassId, data: Obj<'_>) -> R<Owned> {
             return Err(value_error("data array must be 1D"));
         }
         let (address, readonly) = interface(data)?;
-        let pod = pod::bare(pod::type_of(id)?, id, count as usize)?;
-        let made = Owned::take(pod.cast())?;
+        let (made, pod) = pod::bare(id, count as usize)?;
         (*pod).base.data = address as *mut u8;
         (*pod).readonly = readonly;
         (*pod).keeper = data.owned().into_ptr();
@@ -253,8 +252,7 @@ unsafe fn at_buffer(id: ClassId, buffer: Obj<'_>) -> R<Owned> {
             );
             return Err(raise(ExceptionKind::Type, &text));
         }
-        let pod = pod::bare(pod::type_of(id)?, id, 1)?;
-        let made = Owned::take(pod.cast())?;
+        let (made, pod) = pod::bare(id, 1)?;
         // Boxed because exporters may keep pointers into the view.
         let mut view = Box::new(ffi::Py_buffer::new());
         if ffi::PyObject_GetBuffer(buffer.ptr(), &raw mut *view, ffi::PyBUF_WRITABLE) != 0 {
@@ -346,12 +344,11 @@ unsafe fn at_address(
         }
         let owner = owner.filter(|owner| !owner.is_none());
         let copy = owner.is_none() && !is_array(id);
-        let pod = if copy {
+        let (object, pod) = if copy {
             pod::fresh(id, 1)?
         } else {
-            pod::bare(pod::type_of(id)?, id, count)?
+            pod::bare(id, count)?
         };
-        let object = Owned::take(pod.cast())?;
         if copy {
             let target = std::slice::from_raw_parts_mut((*pod).base.data, bytes);
             if !memory::read(address, target) {

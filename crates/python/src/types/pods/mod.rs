@@ -156,7 +156,7 @@ unsafe extern "C" fn new(
                 }
                 Err(Raised) => return Err(Raised),
             };
-            Owned::take(pod::zeroed(ty, id, count)?.cast())
+            pod::zeroed(ty, id, count).map(|(object, _)| object)
         }
     })
 }
@@ -194,7 +194,7 @@ unsafe extern "C" fn compare(
                 return Ok(cpython::not_implemented());
             }
             let this = a.cast::<Pod>();
-            let same = match pod::cast_to(b, (*this).id()) {
+            let same = match pod::cast_to(Obj::new(b), (*this).id()) {
                 Some(other) => equal(this, other)?,
                 None => false,
             };

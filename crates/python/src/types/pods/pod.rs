@@ -83,23 +83,18 @@ fn layout(len: usize) -> Layout {
 }
 
 /// The object as a pod.
-///
-/// # Safety
-/// `obj` is a live object.
-pub unsafe fn cast(obj: *mut ffi::PyObject) -> Option<*mut Pod> {
-    // SAFETY: as promised by the caller.
-    let id = unsafe { registry::of(Obj::new(obj))? };
-    (table::class(id).1.kind == Kind::Pod).then_some(obj.cast())
+pub fn cast(obj: Obj<'_>) -> Option<*mut Pod> {
+    let id = registry::of(obj)?;
+    (table::class(id).1.kind == Kind::Pod).then_some(obj.ptr().cast())
 }
 
-/// The object as a pod of exactly class `id`.
-///
-/// # Safety
-/// `obj` is a live object.
-pub unsafe fn cast_to(obj: *mut ffi::PyObject, id: ClassId) -> Option<*mut Pod> {
-    // SAFETY: the caller guarantees a live object; every object of the class is a pod.
-    unsafe { (registry::of(Obj::new(obj))? == id).then_some(obj.cast()) }
+/// The object as a pod of exactly class `id`, which is a class of pods.
+pub fn cast_to(obj: Obj<'_>, id: ClassId) -> Option<*mut Pod> {
+    (registry::of(obj)? == id).then_some(obj.ptr().cast())
 }
+
+/// A pod, and the reference that keeps it alive.
+pub type OwnedPod = (Owned, *mut Pod);
 
 /// A new object of type `ty` for `count` structs, with null `data`.
 ///
@@ -107,21 +102,28 @@ pub unsafe fn cast_to(obj: *mut ffi::PyObject, id: ClassId) -> Option<*mut Pod> 
 /// `MemoryError`.
 ///
 /// # Safety
-/// `ty` is the type of class `id` or derived from it; the GIL is held.
-pub unsafe fn bare(ty: *mut ffi::PyTypeObject, id: ClassId, count: usize) -> R<*mut Pod> {
+/// `ty` is the type of class `id` or derived from it.
+unsafe fn alloc(ty: *mut ffi::PyTypeObject, id: ClassId, count: usize) -> R<OwnedPod> {
     let class = table::class(id).1;
     // SAFETY: the caller guarantees the type, whose basicsize is that of `Pod`; allocation zeroes the memory.
     unsafe {
-        let obj = ffi::PyType_GenericAlloc(ty, 0).cast::<Pod>();
-        if obj.is_null() {
-            return Err(Raised);
-        }
-        (*obj).base.id = id.0;
-        (*obj).count = count;
-        (*obj).stride = class.size as isize;
-        (*obj).array = class.flags & ARRAY != 0;
-        Ok(obj)
+        let object = Owned::take(ffi::PyType_GenericAlloc(ty, 0))?;
+        let this = object.ptr().cast::<Pod>();
+        (*this).base.id = id.0;
+        (*this).count = count;
+        (*this).stride = class.size as isize;
+        (*this).array = class.flags & ARRAY != 0;
+        Ok((object, this))
     }
+}
+
+/// A new object of class `id` for `count` structs, with null `data`.
+///
+/// # Errors
+/// `MemoryError`.
+pub fn bare(id: ClassId, count: usize) -> R<OwnedPod> {
+    // SAFETY: the registry returns the type of the class.
+    unsafe { alloc(registry::type_of(id)?, id, count) }
 }
 
 /// A new object of type `ty` with `count` zeroed structs of its own.
@@ -130,30 +132,30 @@ pub unsafe fn bare(ty: *mut ffi::PyTypeObject, id: ClassId, count: usize) -> R<*
 /// `MemoryError`.
 ///
 /// # Safety
-/// `ty` is the type of class `id` or derived from it; the GIL is held.
-pub unsafe fn zeroed(ty: *mut ffi::PyTypeObject, id: ClassId, count: usize) -> R<*mut Pod> {
+/// `ty` is the type of class `id` or derived from it.
+pub unsafe fn zeroed(ty: *mut ffi::PyTypeObject, id: ClassId, count: usize) -> R<OwnedPod> {
     let size = table::class(id).1.size as usize;
+    let no_memory = || {
+        // SAFETY: only sets an exception.
+        unsafe { ffi::PyErr_NoMemory() };
+        Raised
+    };
+    let len = size
+        .max(1)
+        .checked_mul(count.max(1))
+        .filter(|len| *len < isize::MAX as usize / 2)
+        .ok_or_else(no_memory)?;
     // SAFETY: the caller guarantees the type. The layout has a non-zero size below isize::MAX; `own` stays 0 if allocation
     // fails.
     unsafe {
-        let Some(len) = size
-            .max(1)
-            .checked_mul(count.max(1))
-            .filter(|len| *len < isize::MAX as usize / 2)
-        else {
-            ffi::PyErr_NoMemory();
-            return Err(Raised);
-        };
-        let obj = bare(ty, id, count)?;
+        let (object, this) = alloc(ty, id, count)?;
         let data = alloc_zeroed(layout(len));
         if data.is_null() {
-            ffi::Py_DECREF(obj.cast());
-            ffi::PyErr_NoMemory();
-            return Err(Raised);
+            return Err(no_memory());
         }
-        (*obj).own = len;
-        (*obj).base.data = data;
-        Ok(obj)
+        (*this).own = len;
+        (*this).base.data = data;
+        Ok((object, this))
     }
 }
 
@@ -161,23 +163,9 @@ pub unsafe fn zeroed(ty: *mut ffi::PyTypeObject, id: ClassId, count: usize) -> R
 ///
 /// # Errors
 /// `MemoryError`.
-///
-/// # Safety
-/// The GIL is held.
-pub unsafe fn fresh(id: ClassId, count: usize) -> R<*mut Pod> {
-    // SAFETY: the caller holds the GIL; the type is that of the class.
-    unsafe { zeroed(type_of(id)?, id, count) }
-}
-
-/// The type of a class.
-///
-/// # Errors
-/// The type could not be created.
-///
-/// # Safety
-/// The GIL is held.
-pub unsafe fn type_of(id: ClassId) -> R<*mut ffi::PyTypeObject> {
-    registry::type_of(id)
+pub fn fresh(id: ClassId, count: usize) -> R<OwnedPod> {
+    // SAFETY: the registry returns the type of the class.
+    unsafe { zeroed(registry::type_of(id)?, id, count) }
 }
 
 /// A live view of `count` structs of class `id` at `data` inside the memory of `parent`.
@@ -186,18 +174,17 @@ pub unsafe fn type_of(id: ClassId) -> R<*mut ffi::PyTypeObject> {
 /// `MemoryError`.
 ///
 /// # Safety
-/// `parent` is a live pod; the structs of the view lie in its memory; the GIL is held.
-pub unsafe fn view(id: ClassId, parent: *mut Pod, data: *mut u8, count: usize) -> R<*mut Pod> {
+/// `parent` is a live pod; the structs of the view lie in its memory.
+pub unsafe fn view(id: ClassId, parent: *mut Pod, data: *mut u8, count: usize) -> R<OwnedPod> {
     // SAFETY: the caller guarantees a live parent; the view owns a reference to the root, which therefore outlives it.
     unsafe {
-        let obj = bare(type_of(id)?, id, count)?;
+        let (object, this) = bare(id, count)?;
         let root = object::owner(parent.cast());
-        ffi::Py_INCREF(root.cast());
-        (*obj).base.root = root.cast();
-        (*obj).base.data = data;
-        (*obj).base.state = (*parent).base.state;
-        (*obj).readonly = (*parent).readonly;
-        Ok(obj)
+        (*this).base.root = Obj::new(root.cast()).owned().into_ptr();
+        (*this).base.data = data;
+        (*this).base.state = (*parent).base.state;
+        (*this).readonly = (*parent).readonly;
+        Ok((object, this))
     }
 }
 
@@ -207,17 +194,15 @@ pub unsafe fn view(id: ClassId, parent: *mut Pod, data: *mut u8, count: usize) -
 /// `MemoryError`, or `ValueError` if foreign memory is no longer accessible.
 ///
 /// # Safety
-/// `from` is a live pod; the GIL is held.
-pub unsafe fn copy_of(from: *mut Pod) -> R<*mut Pod> {
+/// `from` is a live pod.
+pub unsafe fn copy_of(from: *mut Pod) -> R<OwnedPod> {
     // SAFETY: the caller guarantees a live pod; the copy has the same number of structs.
     unsafe {
-        let new = fresh((*from).id(), (*from).count)?;
-        let object = Owned::take(new.cast())?;
+        let (object, copy) = fresh((*from).id(), (*from).count)?;
         for i in 0..(*from).count {
-            copy_struct(new, (*new).at(i), from, (*from).at(i))?;
+            copy_struct(copy, (*copy).at(i), from, (*from).at(i))?;
         }
-        object.into_ptr();
-        Ok(new)
+        Ok((object, copy))
     }
 }
 

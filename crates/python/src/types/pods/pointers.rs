@@ -199,7 +199,7 @@ unsafe fn get_structs(
             return empty();
         }
         let mine = held.and_then(|h| {
-            let pod = pod::cast_to(h.ptr(), id)?;
+            let pod = pod::cast_to(h.obj(), id)?;
             ((*pod).base.data as usize == at && (*pod).contiguous()).then_some((h, pod))
         });
         let (n, source, _held) = match mine {
@@ -213,19 +213,19 @@ unsafe fn get_structs(
                     return Err(unreadable(field, at, (n as usize).saturating_mul(size)));
                 }
                 // Foreign structs, for example written by the library: every access is checked.
-                let pod = pod::bare(pod::type_of(id)?, id, n as usize)?;
+                let (object, pod) = pod::bare(id, n as usize)?;
                 (*pod).base.data = at as *mut u8;
                 (*pod).base.state = object::FOREIGN;
                 (*pod).keeper = Obj::new(this.cast()).owned().into_ptr();
-                (n as usize, pod, Owned::take(pod.cast())?)
+                (n as usize, pod, object)
             }
         };
         if table::class(id).1.flags & ARRAY != 0 {
-            return Owned::take(pod::view(id, source, (*source).base.data, n)?.cast());
+            return pod::view(id, source, (*source).base.data, n).map(|(object, _)| object);
         }
         // Single-struct class: a list of views.
         cpython::list(
-            (0..n).map(|i| Owned::take(pod::view(id, source, (*source).at(i), 1)?.cast())),
+            (0..n).map(|i| pod::view(id, source, (*source).at(i), 1).map(|(object, _)| object)),
         )
     }
 }
@@ -316,14 +316,13 @@ pub unsafe fn set(this: *mut Pod, field: &'static Field, value: Obj<'_>, site: &
 unsafe fn structs_to_keep(value: Obj<'_>, id: ClassId, site: &Site) -> R<Owned> {
     // SAFETY: an `Obj` is live; `sources` owns the pods while they are copied.
     unsafe {
-        if let Some(pod) = pod::cast_to(value.ptr(), id)
+        if let Some(pod) = pod::cast_to(value, id)
             && (*pod).contiguous()
         {
             return Ok(value.owned());
         }
         let sources = sources(value, id, site)?;
-        let copy = pod::fresh(id, sources.pods.len())?;
-        let owned = Owned::take(copy.cast())?;
+        let (owned, copy) = pod::fresh(id, sources.pods.len())?;
         for (i, (from, at)) in sources.pods.iter().enumerate() {
             pod::copy_struct(copy, (*copy).at(i), *from, *at)?;
         }
@@ -339,7 +338,7 @@ unsafe fn elements_at(held: &Owned, at: usize) -> R<Option<usize>> {
             ((*storage).base.data as usize, (*storage).count)
         } else if let Some((data, len)) = slices::words(held.obj()) {
             (data as usize, len)
-        } else if let Some(pod) = pod::cast(held.ptr()) {
+        } else if let Some(pod) = pod::cast(held.obj()) {
             pod::present(pod)?;
             ((*pod).base.data as usize, (*pod).count)
         } else {
@@ -425,8 +424,8 @@ pub unsafe fn provide(this: *mut Pod) -> R<bool> {
             };
             let (address, object) = match field.kind {
                 FieldKind::PointerPods(id, _) => {
-                    let pod = pod::fresh(id, n as usize)?;
-                    ((*pod).base.data as usize, Owned::take(pod.cast())?)
+                    let (object, pod) = pod::fresh(id, n as usize)?;
+                    ((*pod).base.data as usize, object)
                 }
                 FieldKind::PointerInts(prim, _) => {
                     let (storage, at) = new_storage(&vec![0; bytes], prim)?;

@@ -129,13 +129,7 @@ pub unsafe fn set_count(this: *mut Pod, count: Count, n: usize) -> R<()> {
 /// # Errors
 /// `TypeError`.
 pub fn same_class(value: Obj<'_>, id: ClassId, site: &Site) -> R<*mut Pod> {
-    // SAFETY: an `Obj` is live.
-    unsafe {
-        match pod::cast_to(value.ptr(), id) {
-            Some(from) => Ok(from),
-            None => Err(site.wrong(table::class(id).1.name(), value)),
-        }
-    }
+    pod::cast_to(value, id).ok_or_else(|| site.wrong(table::class(id).1.name(), value))
 }
 
 /// Encodes a `str` without NULs as UTF-8.
@@ -227,7 +221,7 @@ pub fn sources(value: Obj<'_>, id: ClassId, site: &Site) -> R<Sources> {
     };
     // SAFETY: an `Obj` is live; items are borrowed from the tuple that the result owns.
     unsafe {
-        if let Some(from) = pod::cast_to(value.ptr(), id) {
+        if let Some(from) = pod::cast_to(value, id) {
             add(from);
             let held = value.owned();
             return Ok(Sources { pods, _held: held });
@@ -238,7 +232,7 @@ pub fn sources(value: Obj<'_>, id: ClassId, site: &Site) -> R<Sources> {
         let held = Owned::take(ffi::PySequence_Tuple(value.ptr()))?;
         for i in 0..ffi::PyTuple_Size(held.ptr()) {
             let item = Obj::new(ffi::PyTuple_GetItem(held.ptr(), i));
-            match pod::cast_to(item.ptr(), id) {
+            match pod::cast_to(item, id) {
                 Some(from) => add(from),
                 None => {
                     let wanted = format!("{} or a list of them", table::class(id).1.name());
