@@ -10,11 +10,14 @@ use crate::cpython::R;
 /// Largest number of parameters that needs no heap memory.
 pub const INLINE: usize = 32;
 
-/// Memory for a value of up to 16 bytes.
-type Slot = MaybeUninit<u128>;
+/// Memory for a value of up to 8 bytes, or for a pointer.
+type Slot = MaybeUninit<u64>;
 
-/// Slots without heap memory for values of more than 16 bytes.
-const INLINE_ROOM: usize = 32;
+/// 16 aligned bytes of memory for larger values.
+type Block = MaybeUninit<u128>;
+
+/// Blocks that need no heap memory.
+const INLINE_BLOCKS: usize = 64;
 
 /// The parameters of one launch: pointers and values. Must not move between [`Packer::begin`] and the end of the C call.
 ///
@@ -28,17 +31,17 @@ pub struct Packer {
     room: Room,
 }
 
-/// Memory for values of more than 16 bytes.
+/// Memory for values of more than 8 bytes.
 struct Room {
-    inline: [Slot; INLINE_ROOM],
+    inline: [Block; INLINE_BLOCKS],
     /// The chunk that values are written to; null while they go to `inline`.
-    chunk: *mut Slot,
-    /// Slots in use in the chunk.
+    chunk: *mut Block,
+    /// Blocks in use in the chunk.
     used: usize,
-    /// Slots in the chunk.
+    /// Blocks in the chunk.
     capacity: usize,
     /// All chunks; their addresses do not change when this list grows.
-    heap: Vec<Vec<Slot>>,
+    heap: Vec<Vec<Block>>,
 }
 
 impl Packer {
@@ -50,10 +53,10 @@ impl Packer {
             slots: [const { MaybeUninit::uninit() }; INLINE],
             heap: Vec::new(),
             room: Room {
-                inline: [const { MaybeUninit::uninit() }; INLINE_ROOM],
+                inline: [const { MaybeUninit::uninit() }; INLINE_BLOCKS],
                 chunk: std::ptr::null_mut(),
                 used: 0,
-                capacity: INLINE_ROOM,
+                capacity: INLINE_BLOCKS,
                 heap: Vec::new(),
             },
         }
@@ -80,15 +83,14 @@ impl Packer {
 
     #[cold]
     fn begin_on_heap(&mut self, count: usize) -> R<Parameters<'_>> {
-        let of_pointers = count.div_ceil(2);
-        if self.heap.try_reserve_exact(of_pointers + count).is_err() {
+        if self.heap.try_reserve_exact(2 * count).is_err() {
             return Err(errors::no_memory());
         }
         let pointers = self.heap.as_mut_ptr();
         Ok(Parameters {
             pointers: pointers.cast(),
-            // SAFETY: the allocation has `of_pointers + count` slots; the pointers take the first `of_pointers`.
-            slots: unsafe { pointers.add(of_pointers) },
+            // SAFETY: the allocation has `2 * count` slots; the pointers take the first `count`.
+            slots: unsafe { pointers.add(count) },
             room: &mut self.room,
             count,
             memory: PhantomData,
@@ -98,7 +100,7 @@ impl Packer {
 
 /// Writes the values and pointers of a [`Packer`].
 ///
-/// Each parameter has a pointer and a slot of 16 bytes, which its setter writes without further checks.
+/// Each parameter has a pointer and a slot of 8 bytes, which its setter writes without further checks.
 pub struct Parameters<'a> {
     /// `count` pointers.
     pointers: *mut *mut c_void,
@@ -135,7 +137,7 @@ impl Parameters<'_> {
     /// As for [`Parameters::set_address`].
     #[inline(always)]
     pub unsafe fn set_word(&mut self, index: usize, word: u64) {
-        // SAFETY: there are `count` slots of 16 bytes, and the caller guarantees the index.
+        // SAFETY: there are `count` slots of 8 bytes, and the caller guarantees the index.
         unsafe {
             let slot = self.slots.add(index).cast::<u64>();
             slot.write(word);
@@ -171,7 +173,7 @@ impl Parameters<'_> {
     /// As [`Parameters::set_copy`], for unusual sizes.
     #[inline(never)]
     unsafe fn set_bytes(&mut self, index: usize, from: *const u8, size: usize) -> R<()> {
-        // SAFETY: the caller guarantees the index and the bytes; a slot has 16 bytes, the room `size`.
+        // SAFETY: the caller guarantees the index and the bytes; a slot has 8 bytes, the room `size`.
         unsafe {
             let to = if size <= size_of::<Slot>() {
                 self.slots.add(index).cast::<u8>()
@@ -188,26 +190,26 @@ impl Parameters<'_> {
 impl Room {
     /// Memory for a value of `size` bytes, aligned to 16.
     fn reserve(&mut self, size: usize) -> R<*mut u8> {
-        let slots = size.div_ceil(size_of::<Slot>());
-        if slots > self.capacity - self.used {
-            self.begin_chunk(slots)?;
+        let blocks = size.div_ceil(size_of::<Block>());
+        if blocks > self.capacity - self.used {
+            self.begin_chunk(blocks)?;
         }
         let base = if self.chunk.is_null() {
             self.inline.as_mut_ptr()
         } else {
             self.chunk
         };
-        // SAFETY: the chunk has `capacity` slots, of which at least `slots` follow the used ones.
+        // SAFETY: the chunk has `capacity` blocks, of which at least `blocks` follow the used ones.
         let start = unsafe { base.add(self.used) };
-        self.used += slots;
+        self.used += blocks;
         Ok(start.cast())
     }
 
-    /// Begins a chunk with room for `slots`, of at least twice the size of the last one.
+    /// Begins a chunk with room for `blocks`, of at least twice the size of the last one.
     #[cold]
-    fn begin_chunk(&mut self, slots: usize) -> R<()> {
-        let capacity = slots.max(2 * self.capacity);
-        let mut memory: Vec<Slot> = Vec::new();
+    fn begin_chunk(&mut self, blocks: usize) -> R<()> {
+        let capacity = blocks.max(2 * self.capacity);
+        let mut memory: Vec<Block> = Vec::new();
         if memory.try_reserve_exact(capacity).is_err() || self.heap.try_reserve(1).is_err() {
             return Err(errors::no_memory());
         }
@@ -237,7 +239,7 @@ mod tests {
             // SAFETY: written above.
             let value = unsafe {
                 let at = pointers.add(index).read().cast::<u8>();
-                assert_eq!(at.addr() % 16, 0);
+                assert_eq!(at.addr() % if size(index) > 8 { 16 } else { 8 }, 0);
                 std::slice::from_raw_parts(at, size(index))
             };
             assert!(value.iter().all(|&byte| byte == index as u8));
@@ -256,9 +258,10 @@ mod tests {
     #[test]
     fn the_number_of_allocations_does_not_grow_with_the_number_of_arguments() {
         assert_eq!(pack(32, |_| 16), 0);
-        assert_eq!(pack(16, |_| 32), 0);
+        assert_eq!(pack(32, |_| 32), 0);
         for count in [33, 65, 256, 512, 1024] {
-            assert_eq!(pack(count, |_| 16), 1);
+            assert_eq!(pack(count, |_| 8), 1);
+            assert!(pack(count, |_| 16) <= 5);
         }
         assert_eq!(pack(1, |_| 4096), 1);
     }
