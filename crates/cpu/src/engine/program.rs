@@ -92,7 +92,7 @@ pub enum InstKind {
     BarWarp,
     /// `shfl`. [`Inst::aux`] holds [`shfl_code`]; bit 7 is set without `.sync`.
     Shfl,
-    /// `vote`. [`Inst::aux`] holds [`vote_code`]; bit 6 negates the predicate, bit 7 is set without `.sync`.
+    /// `vote`. [`Inst::aux`] holds [`vote_code`]; [`VOTE_NOT`] negates the predicate, bit 7 is set without `.sync`.
     Vote,
     /// `match`. In [`Inst::aux`], bit 0 is set for `.all`, bit 1 for 64-bit values.
     Match,
@@ -489,7 +489,7 @@ pub struct BarrierOp {
 }
 
 /// `redux.sync`.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReduxOp {
     /// Operation.
     pub op: AtomOp,
@@ -622,6 +622,9 @@ pub fn shfl_code(mode: ShflMode) -> u16 {
         ShflMode::Idx => 3,
     }
 }
+
+/// In [`Inst::aux`] of a `vote`: the predicate is negated.
+pub const VOTE_NOT: u16 = 0x40;
 
 /// Encoding of a `vote` mode in [`Inst::aux`].
 pub fn vote_code(mode: VoteMode) -> u16 {

@@ -315,6 +315,281 @@ D:  add.u32 %r9, %r9, 1;
     assert_eq!(out.get(), [0, 0, 1]);
 }
 
+/// Runs `body` in one warp; it leaves results in `%r20` to `%r22`, which are 0 at first. Returns them by lane.
+fn three_results(threads: u32, body: &str) -> Vec<[u32; 3]> {
+    let body = format!(
+        "{INDEX}
+    mov.u32 %r20, 0; mov.u32 %r21, 0; mov.u32 %r22, 0;
+    and.b32 %r10, %r3, 1;
+    setp.ne.u32 %p6, %r10, 0;
+    setp.ge.u32 %p7, %r3, 16;
+    mul.wide.u32 %rd4, %r4, 12;
+    add.s64 %rd5, %rd1, %rd4;
+    {body}
+J:  st.global.u32 [%rd5], %r20;
+    st.global.u32 [%rd5+4], %r21;
+    st.global.u32 [%rd5+8], %r22;
+    ret;"
+    );
+    let out = Buffer::zeros(3 * threads as usize);
+    let ptx = module("", 1, &body).replace("sm_89", "sm_100a");
+    Launch::new(1, threads)
+        .run(&ptx.replace(".version 8.3", ".version 8.6"), &[out.addr])
+        .unwrap();
+    out.get().chunks(3).map(|c| c.try_into().unwrap()).collect()
+}
+
+#[test]
+fn branches_execute_one_vote_together() {
+    // One branch negates the predicate, which is an operand and not a qualifier.
+    let got = three_results(
+        32,
+        "@%p7 bra H;
+    vote.sync.ballot.b32 %r20, %p6, -1;
+    vote.sync.any.pred %p1, 0, -1;
+    selp.u32 %r21, 1, 0, %p1;
+    vote.sync.all.pred %p1, 1, -1;
+    selp.u32 %r22, 1, 0, %p1;
+    bra J;
+H:  setp.lt.u32 %p2, %r3, 20;
+    vote.sync.ballot.b32 %r20, !%p2, -1;
+    setp.eq.u32 %p3, %r3, 31;
+    vote.sync.any.pred %p1, %p3, -1;
+    selp.u32 %r21, 1, 0, %p1;
+    vote.sync.all.pred %p1, !%p3, -1;
+    selp.u32 %r22, 1, 0, %p1;",
+    );
+    assert_eq!(got, [[0xfff0_aaaa, 1, 0]; 32]);
+}
+
+#[test]
+fn branches_execute_matches_reductions_and_elections_together() {
+    let got = three_results(
+        32,
+        "cvt.u64.u32 %rd6, %r10;
+    shl.b64 %rd6, %rd6, 40;
+    @%p7 bra H;
+    match.any.sync.b64 %r20, %rd6, -1;
+    match.all.sync.b32 %r11|%p1, 5, -1;
+    selp.u32 %r21, %r11, 0, %p1;
+    redux.sync.add.u32 %r12, %r3, -1;
+    elect.sync %r13|%p2, -1;
+    bra K;
+H:  mov.u64 %rd7, %rd6;
+    match.any.sync.b64 %r20, %rd7, -1;
+    mov.u32 %r14, 5;
+    match.all.sync.b32 %r11|%p1, %r14, -1;
+    selp.u32 %r21, %r11, 0, %p1;
+    add.u32 %r15, %r3, 1000;
+    redux.sync.add.u32 %r12, %r15, -1;
+    elect.sync %r13|%p2, -1;
+K:  add.u32 %r22, %r12, %r13;
+    @%p2 add.u32 %r22, %r22, 100000;",
+    );
+    for (lane, got) in got.into_iter().enumerate() {
+        let same = if lane % 2 == 0 {
+            0x5555_5555
+        } else {
+            0xaaaa_aaaa
+        };
+        let sum = 496 + 16_000 + if lane == 0 { 100_000 } else { 0 };
+        assert_eq!(got, [same, u32::MAX, sum], "lane {lane}");
+    }
+}
+
+#[test]
+fn branches_shuffle_with_each_other() {
+    // Each branch has values and distances of its own; the lanes exchange across the branches.
+    let got = three_results(
+        32,
+        "@%p7 bra H;
+    mov.u32 %r11, %r3;
+    shfl.sync.bfly.b32 %r20, %r11, 16, 31, -1;
+    shfl.sync.down.b32 %r21|%p1, %r11, 4, 31, -1;
+    shfl.sync.idx.b32 %r22, %r11, 31, 31, -1;
+    bra J;
+H:  add.u32 %r12, %r3, 100;
+    shfl.sync.bfly.b32 %r20, %r12, 31, 31, -1;
+    shfl.sync.down.b32 %r21|%p1, %r12, 1, 31, -1;
+    shfl.sync.idx.b32 %r22, %r12, 3, 31, -1;",
+    );
+    let value = |lane: u32| if lane < 16 { lane } else { lane + 100 };
+    for (lane, got) in (0..32u32).zip(got) {
+        let want = if lane < 16 {
+            [value(lane ^ 16), value(lane + 4), 131]
+        } else {
+            [value(lane ^ 31), value((lane + 1).min(31)), 3]
+        };
+        assert_eq!(got, want, "lane {lane}");
+    }
+}
+
+#[test]
+fn barriers_of_the_warp_in_different_branches_are_one() {
+    // The upper lanes read what the lower ones write before their barrier, and the reverse.
+    let got = three_results(
+        32,
+        ".shared .u32 box[32];
+    mov.u32 %r11, box;
+    shl.b32 %r12, %r3, 2;
+    add.u32 %r13, %r11, %r12;
+    xor.b32 %r14, %r12, 64;
+    add.u32 %r14, %r11, %r14;
+    add.u32 %r15, %r3, 1;
+    @%p7 bra H;
+    st.shared.u32 [%r13], %r15;
+    bar.warp.sync -1;
+    ld.shared.u32 %r20, [%r14];
+    bra J;
+H:  mul.lo.u32 %r15, %r15, 10;
+    st.shared.u32 [%r13], %r15;
+    bar.warp.sync -1;
+    ld.shared.u32 %r20, [%r14];",
+    );
+    for (lane, got) in (0..32u32).zip(got) {
+        let want = if lane < 16 {
+            10 * (lane + 17)
+        } else {
+            lane - 15
+        };
+        assert_eq!(got, [want, 0, 0], "lane {lane}");
+    }
+}
+
+#[test]
+fn collectives_with_other_masks_or_qualifiers_stay_apart() {
+    // The odd and the even lanes vote with their own masks in both branches, then the branches reduce with theirs. The
+    // last reductions are an error of the program: their mask is the same and their types differ.
+    let got = three_results(
+        32,
+        "selp.b32 %r11, 0xaaaaaaaa, 0x55555555, %p6;
+    @%p7 bra H;
+    vote.sync.ballot.b32 %r20, 1, %r11;
+    redux.sync.max.u32 %r21, %r3, 0xffff;
+    redux.sync.min.u32 %r22, %r3, -1;
+    bra J;
+H:  setp.lt.u32 %p1, %r3, 24;
+    vote.sync.ballot.b32 %r20, %p1, %r11;
+    redux.sync.max.u32 %r21, %r3, 0xffff0000;
+    redux.sync.min.s32 %r22, %r3, -1;",
+    );
+    for (lane, got) in (0..32u32).zip(got) {
+        let own = if lane % 2 == 0 {
+            0x5555_5555
+        } else {
+            0xaaaa_aaaa
+        };
+        let want = if lane < 16 {
+            [own & 0x00ff_ffff, 15, 0]
+        } else {
+            [own & 0x00ff_ffff, 31, 16]
+        };
+        assert_eq!(got, want, "lane {lane}");
+    }
+}
+
+#[test]
+fn votes_of_nested_branches_are_one_without_the_lanes_that_exit() {
+    // Lanes 0, 4, ... exit before, and lanes 1, 5, ... after the others have arrived; 20 threads leave lanes without a
+    // thread. The second vote joins in the other order of instructions.
+    for threads in [32u32, 20] {
+        let got = three_results(
+            threads,
+            "and.b32 %r11, %r3, 3;
+    setp.eq.u32 %p1, %r11, 0;
+    @%p1 exit;
+    setp.eq.u32 %p1, %r11, 1;
+    @%p1 bra X;
+    @%p7 bra H;
+    setp.eq.u32 %p2, %r11, 2;
+    @%p2 bra A;
+    vote.sync.ballot.b32 %r20, 1, -1;
+    bra S;
+A:  vote.sync.ballot.b32 %r20, %p7, -1;
+    bra S;
+H:  vote.sync.ballot.b32 %r20, 1, -1;
+    vote.sync.ballot.b32 %r21, %p6, -1;
+    bra J;
+S:  vote.sync.ballot.b32 %r21, 1, -1;
+    bra J;
+X:  mov.u32 %r12, 0;
+L:  add.u32 %r12, %r12, 1;
+    setp.lt.u32 %p3, %r12, 5000;
+    @%p3 bra L;
+    exit;",
+        );
+        for (lane, got) in (0..threads).zip(got) {
+            let mask = |wanted: &dyn Fn(u32) -> bool| -> u32 {
+                (0..threads)
+                    .filter(|&l| l % 4 >= 2 && wanted(l))
+                    .map(|l| 1 << l)
+                    .sum()
+            };
+            let want = if lane % 4 < 2 {
+                [0; 3]
+            } else {
+                let first = mask(&|l| l >= 16 || l % 4 == 3);
+                [first, mask(&|l| l < 16 || l % 2 == 1), 0]
+            };
+            assert_eq!(got, want, "lane {lane} of {threads}");
+        }
+    }
+}
+
+#[test]
+fn lanes_in_a_loop_reduce_with_lanes_behind_it() {
+    // Lane n reduces n times in the loop, and 31 - n times in the second one: each reduction has all lanes.
+    let got = three_results(
+        32,
+        "mov.u32 %r11, 0;
+A:  setp.ge.u32 %p1, %r11, %r3;
+    @%p1 bra B;
+    redux.sync.add.u32 %r12, 1, -1;
+    mad.lo.u32 %r20, %r20, 3, %r12;
+    add.u32 %r11, %r11, 1;
+    bra A;
+B:  setp.ge.u32 %p1, %r11, 31;
+    @%p1 bra J;
+    redux.sync.add.u32 %r12, 100, -1;
+    mad.lo.u32 %r20, %r20, 3, %r12;
+    add.u32 %r11, %r11, 1;
+    bra B;",
+    );
+    // In round k, the lanes above k are in the first loop.
+    let want = (0..31u32).fold(0u32, |s, k| {
+        s.wrapping_mul(3).wrapping_add(31 - k + 100 * (k + 1))
+    });
+    assert_eq!(got, [[want, 0, 0]; 32]);
+}
+
+#[test]
+fn a_collective_whose_members_wait_elsewhere_proceeds_without_them() {
+    // An error of the program: nothing can complete the ballots of the lanes below 24, which are one collective. The
+    // others wait at a block barrier, and vote when it has completed.
+    let got = three_results(
+        32,
+        "setp.ge.u32 %p1, %r3, 24;
+    @%p1 bra W;
+    @%p7 bra H;
+    vote.sync.ballot.b32 %r20, 1, -1;
+    bra B;
+H:  vote.sync.ballot.b32 %r20, %p6, -1;
+B:  bar.sync 0;
+    bra J;
+W:  bar.sync 0;
+    vote.sync.any.pred %p2, 1, 0xff000000;
+    selp.u32 %r21, 1, 0, %p2;",
+    );
+    for (lane, got) in got.into_iter().enumerate() {
+        let want = if lane < 24 {
+            [0x00aa_ffff, 0, 0]
+        } else {
+            [0, 1, 0]
+        };
+        assert_eq!(got, want, "lane {lane}");
+    }
+}
+
 #[test]
 fn barriers_count_threads_that_have_exited() {
     let body = format!(

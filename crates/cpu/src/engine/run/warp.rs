@@ -7,21 +7,36 @@
 
 use super::aligned::Line;
 use super::lanes::LANES;
-use crate::engine::program::{Program, fixed};
+use crate::engine::program::{InstKind, Program, fixed};
 
 /// Backward branches until the interpreter checks for cancellation and rotates; one that spins costs [`SPIN_COST`].
 pub const FUEL: i32 = 1024;
 /// Fuel that a spinning backward branch takes.
 pub const SPIN_COST: i32 = 32;
 
+/// A warp collective: what instructions must have in common for lanes to execute them together (PTX ISA, `vote.sync`:
+/// "the same qualifiers and the same membermask").
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Collective {
+    /// Kind of the instructions.
+    pub kind: InstKind,
+    /// Their qualifiers.
+    pub qualifiers: u16,
+    /// Index of the operation of `redux`.
+    pub redux: u32,
+    /// Member mask.
+    pub members: u32,
+}
+
 /// State of a fragment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FragmentState {
     /// It can run.
     Ready,
-    /// It waits at a warp collective for members of this mask. The fragment holds the lanes of the group that have
-    /// arrived; they execute the instruction again when others merge with them.
-    Sync(u32),
+    /// It waits at this warp collective for members that have not arrived. Lanes that merge with the fragment execute the
+    /// instruction again together with it; lanes that complete the collective at another instruction execute it for the
+    /// fragment.
+    Sync(Collective),
     /// It waits at the block barrier of this number, in this phase. Its position is that of the barrier.
     Bar(u8, u32),
 }
@@ -212,13 +227,23 @@ impl Warp {
         self.mask = f.mask;
     }
 
-    /// Removes lanes that have exited, and resumes the groups at collectives that waited only for them.
+    /// Lanes that wait at this collective.
+    pub fn waiting_at(&self, collective: Collective) -> u32 {
+        self.fragments
+            .iter()
+            .filter(|f| f.state == FragmentState::Sync(collective))
+            .fold(0, |s, f| s | f.mask)
+    }
+
+    /// Removes lanes that have exited, and resumes one fragment of each collective that waited only for them. It executes
+    /// the collective for the others.
     pub fn remove(&mut self, exited: u32) {
         self.live &= !exited;
-        for f in &mut self.fragments {
-            if matches!(f.state, FragmentState::Sync(members) if members & self.live & !f.mask == 0)
+        for n in 0..self.fragments.len() {
+            if let FragmentState::Sync(c) = self.fragments[n].state
+                && c.members & self.live & !self.waiting_at(c) == 0
             {
-                f.state = FragmentState::Ready;
+                self.fragments[n].state = FragmentState::Ready;
             }
         }
     }

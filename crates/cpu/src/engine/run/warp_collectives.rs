@@ -5,8 +5,8 @@ use cupyrite_ptx::ir::{AtomOp, Type};
 use super::context::Context;
 use super::lanes::{ALL, LANES, first_lane, lanes};
 use super::memory::splat32;
-use super::warp::{FragmentState, Warp};
-use crate::engine::program::{Inst, InstKind};
+use super::warp::{Collective, Fragment, FragmentState, Warp};
+use crate::engine::program::{Inst, InstKind, VOTE_NOT};
 
 /// Location of the member mask; `None` for the forms without `.sync`.
 fn members_at(inst: &Inst) -> Option<u32> {
@@ -27,12 +27,14 @@ fn lanes_equal(elements: &[u32; LANES], wanted: u32) -> u32 {
     (0..LANES).fold(0, |s, l| s | u32::from(elements[l] == wanted) << l)
 }
 
-/// Executes a warp collective for the lanes `active` and returns the lanes that have executed it.
+/// Executes a warp collective for the lanes `active` and returns the lanes that proceed with the next instruction.
 ///
 /// Lanes with the same member mask form one group, and each group is a collective of its own (PTX ISA, `vote.sync`:
-/// a thread waits for the threads of its mask to execute the instruction "with the same membermask"). A group is
-/// complete if it holds every member that has not exited. Incomplete groups are parked until the missing members
-/// arrive. A lane outside its own mask, which the PTX ISA leaves undefined, receives the result of its group.
+/// a thread waits for the threads of its mask to execute the instruction "with the same qualifiers and same membermask").
+/// A group is complete if every member that has not exited has arrived, at this instruction or at others with the same
+/// qualifiers and mask. Incomplete groups are parked until the missing members arrive. Groups that other instructions
+/// complete are executed and parked behind them. A lane outside its own mask, which the PTX ISA leaves undefined, receives
+/// the result of its group.
 ///
 /// # Safety
 /// `regs` is a register file of the program that `inst` belongs to.
@@ -48,7 +50,7 @@ pub unsafe fn run(
     let forced = std::mem::take(&mut w.force_collective);
     let Some(at) = members_at(inst) else {
         // SAFETY: upheld by the caller.
-        unsafe { run_group(cx, regs, inst, active, active) };
+        unsafe { run_group(cx, regs, inst, source(regs, inst), active, active) };
         return active;
     };
     // SAFETY: member masks are in a 32-bit slot. They are copied, as a result may overwrite the slot.
@@ -59,30 +61,135 @@ pub unsafe fn run(
         let members = masks[first_lane(left)];
         let group = lanes_equal(&masks, members) & left;
         left &= !group;
-        if members & w.live & !group != 0 && !forced {
-            w.park(pc, group, FragmentState::Sync(members));
-            continue;
+        if members & w.live & !group != 0 {
+            let collective = Collective {
+                kind: inst.kind,
+                qualifiers: inst.aux & !VOTE_NOT,
+                redux: inst.target,
+                members,
+            };
+            let waiting = w.waiting_at(collective);
+            if !forced && members & w.live & !(group | waiting) != 0 {
+                w.park(pc, group, FragmentState::Sync(collective));
+                continue;
+            }
+            if waiting != 0 {
+                // SAFETY: upheld by the caller; `pc` is the position of `inst`.
+                unsafe { run_joined(cx, w, regs, collective, group | waiting, (pc, group)) };
+                continue;
+            }
         }
-        let participating = if group & members == 0 {
-            group
-        } else {
-            group & members
-        };
         // SAFETY: upheld by the caller.
-        unsafe { run_group(cx, regs, inst, group, participating) };
+        unsafe {
+            let participating = participating(group, members);
+            run_group(cx, regs, inst, source(regs, inst), group, participating);
+        }
         done |= group;
     }
     done
 }
 
-/// Executes a warp collective for one group: the lanes `participating` contribute, the lanes `active` receive the result.
+/// Lanes of a group that contribute to its result.
+fn participating(group: u32, members: u32) -> u32 {
+    if group & members == 0 {
+        group
+    } else {
+        group & members
+    }
+}
+
+/// The elements that the lanes contribute.
+fn source(regs: *mut u8, inst: &Inst) -> *const u8 {
+    regs.wrapping_add(inst.args.src[0] as usize)
+}
+
+/// Executes a collective that the lanes `group` have reached at several instructions: the fragments that wait at it, and
+/// `running` (position and lanes), which completes it. All of them become ready behind their instructions.
+///
+/// # Safety
+/// `regs` is a register file of the program. The lanes of `running` are at an instruction of `collective`, which holds for
+/// the waiting fragments because they were parked there.
+#[cold]
+#[inline(never)]
+unsafe fn run_joined(
+    cx: &mut Context<'_>,
+    w: &mut Warp,
+    regs: *mut u8,
+    collective: Collective,
+    group: u32,
+    running: (u32, u32),
+) {
+    let program = cx.program;
+    let participating = participating(group, collective.members);
+    w.park(running.0, running.1, FragmentState::Sync(collective));
+    let waiting = |f: &&mut Fragment| f.state == FragmentState::Sync(collective);
+    // Each instruction has its elements in a register of its own.
+    let mut elements = [0u64; LANES];
+    for f in w.fragments.iter_mut().filter(waiting) {
+        // SAFETY: the operands lie in the register file, which the caller upholds.
+        unsafe { gather(regs, &program.code[f.pc as usize], f.mask, &mut elements) };
+    }
+    for f in w.fragments.iter_mut().filter(waiting) {
+        let mut inst = program.code[f.pc as usize];
+        // `gather` has applied the negation.
+        inst.aux = collective.qualifiers;
+        // SAFETY: upheld by the caller; `elements` has the elements of all lanes, in the shape of the source.
+        unsafe {
+            run_group(
+                cx,
+                regs,
+                &inst,
+                elements.as_ptr().cast(),
+                f.mask,
+                participating,
+            )
+        };
+        f.pc += 1;
+        f.state = FragmentState::Ready;
+    }
+}
+
+/// Copies what the lanes `from` contribute at `inst` into `elements`, in the shape of the source register.
 ///
 /// # Safety
 /// `regs` is a register file of the program that `inst` belongs to.
+unsafe fn gather(regs: *mut u8, inst: &Inst, from: u32, elements: &mut [u64; LANES]) {
+    let source = source(regs, inst);
+    let words = elements.as_mut_ptr().cast::<u32>();
+    // SAFETY: sources are predicates (`vote`), 64-bit slots (`match.b64`) or 32-bit slots; `elements` has room for each.
+    unsafe {
+        match inst.kind {
+            InstKind::Vote => {
+                let p = *source.cast::<u32>();
+                let p = if inst.aux & VOTE_NOT != 0 { !p } else { p };
+                *words = *words & !from | p & from;
+            }
+            InstKind::Match if inst.aux & 2 != 0 => {
+                for l in lanes(from) {
+                    elements[l] = *source.cast::<u64>().add(l);
+                }
+            }
+            InstKind::Shfl | InstKind::Match | InstKind::Redux => {
+                for l in lanes(from) {
+                    *words.add(l) = *source.cast::<u32>().add(l);
+                }
+            }
+            // The others have no elements.
+            _ => {}
+        }
+    }
+}
+
+/// Executes a warp collective for one group: the lanes `participating` contribute their elements of `source`, the lanes
+/// `active` receive the result.
+///
+/// # Safety
+/// `regs` is a register file of the program that `inst` belongs to. `source` has the shape of the source register.
 unsafe fn run_group(
     cx: &mut Context<'_>,
     regs: *mut u8,
     inst: &Inst,
+    source: *const u8,
     active: u32,
     participating: u32,
 ) {
@@ -94,10 +201,10 @@ unsafe fn run_group(
             *p = *p & !active | bits & active;
         };
         match inst.kind {
-            InstKind::Shfl => shfl(regs, inst, active),
+            InstKind::Shfl => shfl(regs, inst, source, active),
             InstKind::Vote => {
-                let p = *slot(inst.args.src[0]);
-                let p = if inst.aux & 0x40 != 0 { !p } else { p };
+                let p = *source.cast::<u32>();
+                let p = if inst.aux & VOTE_NOT != 0 { !p } else { p };
                 let yes = p & participating;
                 let flag = |b: bool| if b { ALL } else { 0 };
                 match inst.aux & 3 {
@@ -110,9 +217,9 @@ unsafe fn run_group(
             InstKind::Match => {
                 let value = |l: usize| {
                     if inst.aux & 2 != 0 {
-                        *regs.add(inst.args.src[0] as usize).cast::<u64>().add(l)
+                        *source.cast::<u64>().add(l)
                     } else {
-                        u64::from(*slot(inst.args.src[0]).add(l))
+                        u64::from(*source.cast::<u32>().add(l))
                     }
                 };
                 let values: [u64; LANES] = std::array::from_fn(value);
@@ -138,8 +245,7 @@ unsafe fn run_group(
             }
             InstKind::Redux => {
                 let op = cx.program.redux[inst.target as usize];
-                let src = slot(inst.args.src[0]);
-                let mut it = lanes(participating).map(|l| *src.add(l));
+                let mut it = lanes(participating).map(|l| *source.cast::<u32>().add(l));
                 let mut r = it.next().unwrap_or(0);
                 if op.abs {
                     r &= 0x7fff_ffff;
@@ -202,11 +308,11 @@ fn redux(op: AtomOp, ty: Type, abs: bool, nan: bool, a: u32, b: u32) -> u32 {
 }
 
 /// `shfl`. Groups need no distinction: a lane only reads the lane that it names.
-unsafe fn shfl(regs: *mut u8, inst: &Inst, active: u32) {
+unsafe fn shfl(regs: *mut u8, inst: &Inst, source: *const u8, active: u32) {
     // SAFETY: the sources and the first destination are 32-bit slots, the second destination is a predicate.
     unsafe {
         let slot = |at: u32| regs.add(at as usize).cast::<u32>();
-        let values: [u32; LANES] = *slot(inst.args.src[0]).cast();
+        let values: [u32; LANES] = *source.cast();
         let b: [u32; LANES] = *slot(inst.args.src[1]).cast();
         let c: [u32; LANES] = *slot(inst.args.src[2]).cast();
         let dst = slot(inst.args.dst[0]);

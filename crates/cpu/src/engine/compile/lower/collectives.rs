@@ -6,7 +6,7 @@ use super::Lower;
 use crate::engine::compile::unit::CompileError;
 use crate::engine::ops::Slot;
 use crate::engine::program::{
-    BarrierMode, BarrierOp, Inst, InstKind, ReduxOp, fixed, shfl_code, vote_code,
+    BarrierMode, BarrierOp, Inst, InstKind, ReduxOp, VOTE_NOT, fixed, shfl_code, vote_code,
 };
 
 impl Lower<'_, '_> {
@@ -144,7 +144,7 @@ impl Lower<'_, '_> {
         let not = matches!(p, Operand::NotReg(_));
         inst.args.src[0] = self.source(p, Slot::Pred, Type::Pred, &mut list)?;
         inst.args.src[1] = self.members(i, 2, &mut list)?;
-        inst.aux = code | if i.mods.sync { 0 } else { 0x80 } | if not { 0x40 } else { 0 };
+        inst.aux = code | if i.mods.sync { 0 } else { 0x80 } | if not { VOTE_NOT } else { 0 };
         let slot = if code == 3 { Slot::R32 } else { Slot::Pred };
         self.with_result(i, inst, slot, list)
     }
@@ -169,13 +169,19 @@ impl Lower<'_, '_> {
         };
         let mut list = Vec::new();
         let mut inst = Inst::new(InstKind::Redux);
-        inst.target = self.b.program.redux.len() as u32;
-        self.b.program.redux.push(ReduxOp {
+        let op = ReduxOp {
             op,
             ty,
             abs: i.mods.abs,
             nan: i.mods.nan,
+        };
+        // Equal operations share an entry: lanes at different instructions execute them together.
+        let table = &mut self.b.program.redux;
+        let n = table.iter().position(|o| *o == op).unwrap_or_else(|| {
+            table.push(op);
+            table.len() - 1
         });
+        inst.target = n as u32;
         inst.args.src[0] = self.source(self.operand(i, 1)?, Slot::R32, ty, &mut list)?;
         inst.args.src[1] = self.members(i, 2, &mut list)?;
         self.with_result(i, inst, Slot::R32, list)
