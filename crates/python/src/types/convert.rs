@@ -10,14 +10,14 @@ use crate::types::{memory, object, registry, table};
 
 /// Destination of a value in error messages: a class, and an attribute or parameter.
 #[derive(Clone, Copy)]
-pub struct Site {
+pub struct AttributeSite {
     /// Type with the attribute.
     pub ty: *mut ffi::PyTypeObject,
     /// Attribute or parameter.
     pub attr: &'static str,
 }
 
-impl Site {
+impl AttributeSite {
     /// `CUlaunchConfig.gridDimX`
     pub fn name(&self) -> String {
         // SAFETY: a site exists only within one call, during which the caller keeps the type alive.
@@ -80,14 +80,14 @@ pub unsafe fn handle_bits(obj: *mut object::Instance, id: ClassId) -> R<u64> {
 /// # Errors
 /// `TypeError`, `OverflowError` for more than 64 bits, exceptions of `__int__`.
 #[inline]
-pub fn integer(obj: Obj<'_>, site: &Site) -> R<i128> {
+pub fn integer(obj: Obj<'_>, site: &AttributeSite) -> R<i128> {
     if obj.is_int() {
         return long(obj, site);
     }
     integer_slow(obj, site)
 }
 
-fn integer_slow(obj: Obj<'_>, site: &Site) -> R<i128> {
+fn integer_slow(obj: Obj<'_>, site: &AttributeSite) -> R<i128> {
     let Some(id) = registry::of(obj) else {
         if !obj.has_slot(ffi::Py_nb_int) {
             return Err(site.wrong("an integer", obj));
@@ -104,13 +104,13 @@ fn integer_slow(obj: Obj<'_>, site: &Site) -> R<i128> {
 }
 
 /// `int(obj)`
-fn as_int(obj: Obj<'_>, site: &Site) -> R<Owned> {
+fn as_int(obj: Obj<'_>, site: &AttributeSite) -> R<Owned> {
     // SAFETY: an `Obj` is live.
     Owned::take(unsafe { ffi::PyNumber_Long(obj.ptr()) }).map_err(|raised| site.named(raised))
 }
 
 #[inline]
-fn long(obj: Obj<'_>, site: &Site) -> R<i128> {
+fn long(obj: Obj<'_>, site: &AttributeSite) -> R<i128> {
     if let Some(value) = cpython::as_i64_if_fits(obj) {
         return Ok(i128::from(value));
     }
@@ -130,7 +130,7 @@ fn long(obj: Obj<'_>, site: &Site) -> R<i128> {
 /// # Errors
 /// `TypeError`, `OverflowError`.
 #[inline]
-pub fn ranged(obj: Obj<'_>, prim: Prim, site: &Site) -> R<u64> {
+pub fn ranged(obj: Obj<'_>, prim: Prim, site: &AttributeSite) -> R<u64> {
     let value = integer(obj, site)?;
     let (low, high) = prim.range();
     if value < low || value > high {
@@ -147,7 +147,7 @@ pub fn ranged(obj: Obj<'_>, prim: Prim, site: &Site) -> R<u64> {
 /// # Errors
 /// As [`ranged`].
 #[inline]
-pub fn handle(obj: Obj<'_>, prim: Prim, site: &Site) -> R<u64> {
+pub fn handle(obj: Obj<'_>, prim: Prim, site: &AttributeSite) -> R<u64> {
     if obj.is_none() {
         return Ok(0);
     }
@@ -158,7 +158,7 @@ pub fn handle(obj: Obj<'_>, prim: Prim, site: &Site) -> R<u64> {
 ///
 /// # Errors
 /// `TypeError`, `OverflowError`, exceptions of `int()`.
-pub fn enum_value(obj: Obj<'_>, site: &Site) -> R<u32> {
+pub fn enum_value(obj: Obj<'_>, site: &AttributeSite) -> R<u32> {
     let value = if obj.is_int() || registry::of(obj).is_some() {
         integer(obj, site)?
     } else if obj.is_none() {
@@ -179,7 +179,7 @@ pub fn enum_value(obj: Obj<'_>, site: &Site) -> R<u32> {
 ///
 /// # Errors
 /// `TypeError`, exceptions of `__float__`.
-pub fn float(obj: Obj<'_>, site: &Site) -> R<f64> {
+pub fn float(obj: Obj<'_>, site: &AttributeSite) -> R<f64> {
     // SAFETY: an `Obj` is live.
     let value = unsafe { ffi::PyFloat_AsDouble(obj.ptr()) };
     if value == -1.0 && cpython::raised() {
@@ -195,7 +195,7 @@ pub fn float(obj: Obj<'_>, site: &Site) -> R<f64> {
 ///
 /// # Errors
 /// `TypeError`, exceptions of the conversion.
-pub fn address(obj: Obj<'_>, site: &Site) -> R<(u64, Option<Owned>)> {
+pub fn address(obj: Obj<'_>, site: &AttributeSite) -> R<(u64, Option<Owned>)> {
     const WANTED: &str = "None, an int or an object with the buffer protocol";
     if obj.is_none() {
         return Ok((0, None));
@@ -244,7 +244,7 @@ pub fn address(obj: Obj<'_>, site: &Site) -> R<(u64, Option<Owned>)> {
 }
 
 /// Converts an int to an address. Raises `TypeError` outside 0 to 2^64-1, as in NVIDIA's package.
-fn plain_address(obj: Obj<'_>, site: &Site) -> R<u64> {
+fn plain_address(obj: Obj<'_>, site: &AttributeSite) -> R<u64> {
     let value = cpython::as_u64(obj);
     if value == u64::MAX && cpython::raised() {
         cpython::clear();
@@ -260,7 +260,7 @@ fn plain_address(obj: Obj<'_>, site: &Site) -> R<u64> {
 ///
 /// # Errors
 /// `TypeError` for other objects, exceptions of the exporter.
-pub fn bytes(obj: Obj<'_>, site: &Site) -> R<Vec<u8>> {
+pub fn bytes(obj: Obj<'_>, site: &AttributeSite) -> R<Vec<u8>> {
     if !obj.has_buffer() {
         return Err(site.wrong("a bytes-like object", obj));
     }
@@ -284,7 +284,7 @@ pub fn bytes(obj: Obj<'_>, site: &Site) -> R<Vec<u8>> {
 ///
 /// # Errors
 /// `TypeError`, `OverflowError`, `ValueError` for memory that is not readable.
-pub fn pointer_argument(obj: Obj<'_>, len: usize, site: &Site) -> R<usize> {
+pub fn pointer_argument(obj: Obj<'_>, len: usize, site: &AttributeSite) -> R<usize> {
     let address = ranged(obj, Prim::U64, site)? as usize;
     if address != 0 && !memory::readable(address, len) {
         return Err(site.fail(
@@ -299,7 +299,7 @@ pub fn pointer_argument(obj: Obj<'_>, len: usize, site: &Site) -> R<usize> {
 ///
 /// # Errors
 /// `TypeError` for other objects, `str` and `dict`; exceptions of the sequence.
-pub fn sequence(value: Obj<'_>, site: &Site) -> R<Items> {
+pub fn sequence(value: Obj<'_>, site: &AttributeSite) -> R<Items> {
     // SAFETY: an `Obj` is live.
     let refused =
         unsafe { ffi::PySequence_Check(value.ptr()) == 0 || ffi::PyDict_Check(value.ptr()) != 0 };

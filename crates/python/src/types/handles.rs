@@ -9,7 +9,7 @@ use crate::cpython::errors::{guard, guard_or};
 use crate::cpython::{Obj, Owned, R, Raised, tuple};
 use crate::types::class_type;
 use crate::types::convert;
-use crate::types::convert::Site;
+use crate::types::convert::AttributeSite;
 use crate::types::object;
 use crate::types::object::{Instance, slot};
 use crate::types::registry;
@@ -114,7 +114,7 @@ unsafe extern "C" fn new(
             )
         };
         let prim = table::value_type(id);
-        let site = |attr| Site { ty, attr };
+        let site = |attr| AttributeSite { ty, attr };
         let value = match init {
             Some(init) => convert::ranged(init, prim, &site("init_value"))?,
             None => 0,

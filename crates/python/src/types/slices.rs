@@ -14,7 +14,7 @@ use crate::cpython::buffer::{refuse, takes_strides};
 use crate::cpython::errors::{ExceptionKind, guard, guard_status, raise};
 use crate::cpython::{Obj, Owned, R, Raised, tuple};
 use crate::types::convert;
-use crate::types::convert::Site;
+use crate::types::convert::AttributeSite;
 use crate::types::object::slot;
 use crate::types::table::{Prim, Slice};
 
@@ -264,7 +264,7 @@ unsafe extern "C" fn assign(
         // SAFETY: the interpreter passes an instance and a live key; a null value means `del`.
         unsafe {
             let (this, key) = (obj.cast::<Numbers>(), Obj::new(key));
-            let site = Site {
+            let site = AttributeSite {
                 ty: ffi::Py_TYPE(obj),
                 attr: "[]",
             };
@@ -290,7 +290,7 @@ unsafe fn assign_part(
     this: *mut Numbers,
     (start, step, count): (isize, isize, isize),
     new: Obj<'_>,
-    site: &Site,
+    site: &AttributeSite,
 ) -> R<()> {
     // SAFETY: `selected` limits the indexes to existing elements; every value is converted before the first is written.
     unsafe {

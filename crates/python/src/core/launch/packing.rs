@@ -71,7 +71,7 @@ fn pack_run(
 ) -> R<usize> {
     let params = target.params.unwrap_or_default();
     let size_of = |index: usize| params.get(index).map_or(UNKNOWN, |param| param.size);
-    // Only the slow paths need it in memory.
+    // Only the less common conversions need it in memory.
     let place = |index| Place {
         index,
         size: size_of(index),

@@ -7,7 +7,7 @@ use pyo3::ffi;
 
 use crate::cpython::errors::{ExceptionKind, guard, guard_status, raise};
 use crate::cpython::{Buffer, Obj, Owned, R, Raised};
-use crate::types::convert::Site;
+use crate::types::convert::AttributeSite;
 use crate::types::numpy;
 use crate::types::numpy::Item;
 use crate::types::object::slot;
@@ -193,7 +193,7 @@ unsafe fn set(this: *mut Pod, at: Obj<'_>, value: Obj<'_>) -> R<()> {
     // SAFETY: callers pass a live pod; the selected structs lie in its memory.
     unsafe {
         pod::writable(this)?;
-        let site = Site {
+        let site = AttributeSite {
             ty: ffi::Py_TYPE(this.cast()),
             attr: "[]",
         };
@@ -233,7 +233,7 @@ unsafe fn set(this: *mut Pod, at: Obj<'_>, value: Obj<'_>) -> R<()> {
 }
 
 /// Copies one struct to all selected ones, or one to each. Both may be parts of the same object.
-unsafe fn copy_all(target: *mut Pod, from: *mut Pod, site: &Site) -> R<()> {
+unsafe fn copy_all(target: *mut Pod, from: *mut Pod, site: &AttributeSite) -> R<()> {
     // SAFETY: callers pass live pods of the same class and hold the GIL.
     unsafe {
         let (n, given) = ((*target).count, (*from).count);

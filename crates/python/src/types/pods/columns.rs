@@ -7,7 +7,7 @@ use pyo3::ffi;
 use crate::cpython;
 use crate::cpython::errors::{ExceptionKind, prefix, raise};
 use crate::cpython::{Obj, Owned, R, Raised};
-use crate::types::convert::Site;
+use crate::types::convert::AttributeSite;
 use crate::types::numpy;
 use crate::types::numpy::Item;
 use crate::types::pods::pod;
@@ -117,7 +117,12 @@ unsafe fn structs(
 ///
 /// # Safety
 /// As for `get`, and `this` is writable.
-pub unsafe fn set(this: *mut Pod, field: &'static Field, value: Obj<'_>, site: &Site) -> R<()> {
+pub unsafe fn set(
+    this: *mut Pod,
+    field: &'static Field,
+    value: Obj<'_>,
+    site: &AttributeSite,
+) -> R<()> {
     // SAFETY: as promised by the caller.
     unsafe {
         match field.kind {
@@ -143,7 +148,7 @@ pub unsafe fn set(this: *mut Pod, field: &'static Field, value: Obj<'_>, site: &
 ///
 /// # Errors
 /// `TypeError` for `str`, `bytes` and `None`; exceptions of the sequence.
-pub fn items(value: Obj<'_>, site: &Site) -> R<Option<cpython::Items>> {
+pub fn items(value: Obj<'_>, site: &AttributeSite) -> R<Option<cpython::Items>> {
     if value.is_str() || value.is_bytes() || value.is_none() {
         return Err(site.wrong("an integer or a sequence of integers", value));
     }
@@ -172,7 +177,7 @@ unsafe fn spread(
     offset: u32,
     size: usize,
     value: Obj<'_>,
-    site: &Site,
+    site: &AttributeSite,
     convert: Convert<'_>,
 ) -> R<()> {
     // SAFETY: callers pass a live pod with the member at `offset`. All values are converted before the first write.
@@ -195,7 +200,7 @@ unsafe fn spread(
     Ok(())
 }
 
-fn fits(given: usize, wanted: usize, site: &Site) -> R<()> {
+fn fits(given: usize, wanted: usize, site: &AttributeSite) -> R<()> {
     if given == wanted {
         return Ok(());
     }
@@ -212,7 +217,7 @@ unsafe fn set_rows(
     prim: Prim,
     len: usize,
     value: Obj<'_>,
-    site: &Site,
+    site: &AttributeSite,
 ) -> R<()> {
     let row = |list: &cpython::Items| -> R<Vec<u8>> {
         let one = list.len() == 1;
@@ -268,7 +273,7 @@ unsafe fn set_records(
     id: ClassId,
     len: usize,
     value: Obj<'_>,
-    site: &Site,
+    site: &AttributeSite,
 ) -> R<()> {
     // SAFETY: callers pass a live pod that has the field; the sources are owned while they are copied.
     unsafe {

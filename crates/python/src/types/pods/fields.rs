@@ -9,7 +9,7 @@ use pyo3::ffi;
 
 use crate::cpython::errors::{ExceptionKind, guard, guard_status, raise};
 use crate::cpython::{Obj, Owned, R};
-use crate::types::convert::Site;
+use crate::types::convert::AttributeSite;
 use crate::types::numpy;
 use crate::types::numpy::Item;
 use crate::types::object;
@@ -50,7 +50,7 @@ unsafe extern "C" fn setter(
         // SAFETY: the descriptor checked that `obj` is an instance; the closure is the field.
         unsafe {
             let field = &*closure.cast::<Field>();
-            let site = Site {
+            let site = AttributeSite {
                 ty: ffi::Py_TYPE(obj),
                 attr: table::text(field.name),
             };
@@ -122,7 +122,12 @@ unsafe fn numbers(this: *mut Pod, at: *mut u8, prim: Prim, n: usize) -> R<Owned>
 ///
 /// # Safety
 /// `this` is a live pod of a class that has the field; the GIL is held.
-pub unsafe fn set(this: *mut Pod, field: &'static Field, value: Obj<'_>, site: &Site) -> R<()> {
+pub unsafe fn set(
+    this: *mut Pod,
+    field: &'static Field,
+    value: Obj<'_>,
+    site: &AttributeSite,
+) -> R<()> {
     // SAFETY: the caller guarantees a live pod with the field; offsets and sizes come from the C layout of the class.
     unsafe {
         pod::writable(this)?;
@@ -179,7 +184,13 @@ pub unsafe fn set(this: *mut Pod, field: &'static Field, value: Obj<'_>, site: &
     }
 }
 
-unsafe fn set_text(this: *mut Pod, at: *mut u8, room: usize, value: Obj<'_>, site: &Site) -> R<()> {
+unsafe fn set_text(
+    this: *mut Pod,
+    at: *mut u8,
+    room: usize,
+    value: Obj<'_>,
+    site: &AttributeSite,
+) -> R<()> {
     let bytes = encoded(value, site)?;
     if bytes.len() >= room {
         let text = format!(
@@ -201,7 +212,7 @@ unsafe fn set_structs(
     at: *mut u8,
     (id, max, count): (ClassId, usize, Option<Count>),
     value: Obj<'_>,
-    site: &Site,
+    site: &AttributeSite,
 ) -> R<()> {
     // SAFETY: callers pass a live pod with an array of `max` structs at `at`; `sources` owns the source pods.
     unsafe {

@@ -8,7 +8,7 @@ use crate::cpython::errors::{ExceptionKind, guard, raise};
 use crate::cpython::{Obj, Owned, R, Raised, short_name};
 use crate::types::class_type;
 use crate::types::convert;
-use crate::types::convert::Site;
+use crate::types::convert::AttributeSite;
 use crate::types::numpy;
 use crate::types::numpy::attribute;
 use crate::types::pods::pod;
@@ -317,7 +317,7 @@ unsafe fn at_address(
             let (_, ptr, [_, readonly, owner]) = given(ty, args, kwargs, "from_ptr", names)?;
             (ptr, None, readonly, owner)
         };
-        let site = Site {
+        let site = AttributeSite {
             ty: ty.cast(),
             attr: "from_ptr(): ptr",
         };

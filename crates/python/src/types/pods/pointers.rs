@@ -6,7 +6,7 @@ use pyo3::ffi;
 use crate::cpython;
 use crate::cpython::errors::{ExceptionKind, raise};
 use crate::cpython::{Obj, Owned, R, Raised};
-use crate::types::convert::Site;
+use crate::types::convert::AttributeSite;
 use crate::types::numpy;
 use crate::types::numpy::Item;
 use crate::types::object;
@@ -261,7 +261,12 @@ unsafe fn get_words(
 ///
 /// # Safety
 /// `this` is a live pod of one struct, of a class that has the field; the GIL is held.
-pub unsafe fn set(this: *mut Pod, field: &'static Field, value: Obj<'_>, site: &Site) -> R<()> {
+pub unsafe fn set(
+    this: *mut Pod,
+    field: &'static Field,
+    value: Obj<'_>,
+    site: &AttributeSite,
+) -> R<()> {
     // SAFETY: as promised by the caller; the struct keeps the pointer targets alive.
     unsafe {
         match field.kind {
@@ -313,7 +318,7 @@ pub unsafe fn set(this: *mut Pod, field: &'static Field, value: Obj<'_>, site: &
 }
 
 /// The object itself if its structs are contiguous, so that the attribute stays live; otherwise a copy.
-unsafe fn structs_to_keep(value: Obj<'_>, id: ClassId, site: &Site) -> R<Owned> {
+unsafe fn structs_to_keep(value: Obj<'_>, id: ClassId, site: &AttributeSite) -> R<Owned> {
     // SAFETY: an `Obj` is live; `sources` owns the pods while they are copied.
     unsafe {
         if let Some(pod) = pod::cast_to(value, id)

@@ -5,7 +5,7 @@ use pyo3::ffi;
 use crate::cpython::errors::ExceptionKind;
 use crate::cpython::{Obj, Owned, R, Raised};
 use crate::types::convert;
-use crate::types::convert::Site;
+use crate::types::convert::AttributeSite;
 use crate::types::pods::pod;
 use crate::types::pods::pod::{Pod, peek, poke};
 use crate::types::table;
@@ -34,7 +34,7 @@ pub unsafe fn number(this: *mut Pod, at: *const u8, prim: Prim) -> R<Owned> {
 ///
 /// # Errors
 /// `TypeError`, `OverflowError`.
-pub fn bytes_of(value: Obj<'_>, prim: Prim, site: &Site) -> R<[u8; 8]> {
+pub fn bytes_of(value: Obj<'_>, prim: Prim, site: &AttributeSite) -> R<[u8; 8]> {
     match prim {
         Prim::F32 => {
             let mut out = [0; 8];
@@ -50,7 +50,7 @@ pub fn bytes_of(value: Obj<'_>, prim: Prim, site: &Site) -> R<[u8; 8]> {
 ///
 /// # Errors
 /// `TypeError`, `OverflowError`.
-pub fn pointer_bytes(value: Obj<'_>, site: &Site) -> R<[u8; 8]> {
+pub fn pointer_bytes(value: Obj<'_>, site: &AttributeSite) -> R<[u8; 8]> {
     // SAFETY: an `Obj` is live.
     unsafe {
         if !value.is_int() && (ffi::PyIndex_Check(value.ptr()) == 0 || numpy_array(value)) {
@@ -128,7 +128,7 @@ pub unsafe fn set_count(this: *mut Pod, count: Count, n: usize) -> R<()> {
 ///
 /// # Errors
 /// `TypeError`.
-pub fn same_class(value: Obj<'_>, id: ClassId, site: &Site) -> R<*mut Pod> {
+pub fn same_class(value: Obj<'_>, id: ClassId, site: &AttributeSite) -> R<*mut Pod> {
     pod::cast_to(value, id).ok_or_else(|| site.wrong(table::class(id).1.name(), value))
 }
 
@@ -136,7 +136,7 @@ pub fn same_class(value: Obj<'_>, id: ClassId, site: &Site) -> R<*mut Pod> {
 ///
 /// # Errors
 /// `TypeError` for other objects, `ValueError` for text with a NUL, `UnicodeEncodeError`.
-pub fn encoded(value: Obj<'_>, site: &Site) -> R<Vec<u8>> {
+pub fn encoded(value: Obj<'_>, site: &AttributeSite) -> R<Vec<u8>> {
     // SAFETY: an `Obj` is live; the bytes live as long as it does.
     unsafe {
         if !value.is_str() {
@@ -162,7 +162,7 @@ pub fn encoded(value: Obj<'_>, site: &Site) -> R<Vec<u8>> {
 ///
 /// # Errors
 /// `TypeError`, `OverflowError`.
-pub fn elements(value: Obj<'_>, prim: Prim, site: &Site) -> R<Vec<u8>> {
+pub fn elements(value: Obj<'_>, prim: Prim, site: &AttributeSite) -> R<Vec<u8>> {
     elements_by(value, prim.size(), site, &|item| bytes_of(item, prim, site))
 }
 
@@ -173,7 +173,7 @@ pub fn elements(value: Obj<'_>, prim: Prim, site: &Site) -> R<Vec<u8>> {
 pub fn elements_by(
     value: Obj<'_>,
     size: usize,
-    site: &Site,
+    site: &AttributeSite,
     convert_item: &dyn Fn(Obj<'_>) -> R<[u8; 8]>,
 ) -> R<Vec<u8>> {
     // SAFETY: an `Obj` is live.
@@ -213,7 +213,7 @@ pub struct Sources {
 ///
 /// # Errors
 /// `TypeError`.
-pub fn sources(value: Obj<'_>, id: ClassId, site: &Site) -> R<Sources> {
+pub fn sources(value: Obj<'_>, id: ClassId, site: &AttributeSite) -> R<Sources> {
     let mut pods = Vec::new();
     let mut add = |from: *mut Pod| {
         // SAFETY: callers pass a live pod, which the returned `Sources` owns.

@@ -3,7 +3,7 @@
 use crate::cpython;
 use crate::cpython::{Obj, Owned, R};
 use crate::types::convert;
-use crate::types::convert::Site;
+use crate::types::convert::AttributeSite;
 use crate::types::object;
 use crate::types::object::Instance;
 use crate::types::structs::list_storage::Storage;
@@ -88,7 +88,7 @@ pub unsafe fn point(obj: *mut Instance, offset: usize, address: u64, held: Optio
 ///
 /// # Errors
 /// `TypeError`, `OverflowError`.
-pub fn element(elem: Elem, item: Obj<'_>, at: &mut [u8], site: &Site) -> R<()> {
+pub fn element(elem: Elem, item: Obj<'_>, at: &mut [u8], site: &AttributeSite) -> R<()> {
     let value = match elem {
         Elem::Int(prim) => convert::ranged(item, prim, site)?,
         Elem::Float(Prim::F32) => u64::from((convert::float(item, site)? as f32).to_bits()),

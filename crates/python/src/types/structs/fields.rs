@@ -9,7 +9,7 @@ use crate::cpython;
 use crate::cpython::errors::{ExceptionKind, guard, guard_status, raise};
 use crate::cpython::{Obj, Owned, R, Raised};
 use crate::types::convert;
-use crate::types::convert::Site;
+use crate::types::convert::AttributeSite;
 use crate::types::object;
 use crate::types::object::Instance;
 use crate::types::structs::elements::{element, element_size, list_of, point, same_type};
@@ -43,7 +43,7 @@ unsafe extern "C" fn setter(
         // SAFETY: the descriptor checked that `obj` is an instance; the closure is the field; a null value means `del`.
         unsafe {
             let field = &*closure.cast::<Field>();
-            let site = Site {
+            let site = AttributeSite {
                 ty: ffi::Py_TYPE(obj),
                 attr: table::text(field.name),
             };
@@ -147,7 +147,12 @@ fn misplaced(field: &Field) -> Raised {
 ///
 /// # Safety
 /// `obj` is an instance of a class that has the field; the GIL is held.
-pub unsafe fn set(obj: *mut Instance, field: &'static Field, value: Obj<'_>, site: &Site) -> R<()> {
+pub unsafe fn set(
+    obj: *mut Instance,
+    field: &'static Field,
+    value: Obj<'_>,
+    site: &AttributeSite,
+) -> R<()> {
     let offset = field.offset as usize;
     // SAFETY: the caller guarantees an instance with the field; offsets and sizes come from the C layout of the class.
     let put = |bytes: &[u8]| unsafe { object::write(obj, offset, bytes) };
@@ -226,7 +231,7 @@ pub fn set_packer(pack: PackKernelParams) {
     let _ = PACKER.set(pack);
 }
 
-fn kernel_params(value: Obj<'_>, site: &Site) -> R<(u64, Owned)> {
+fn kernel_params(value: Obj<'_>, site: &AttributeSite) -> R<(u64, Owned)> {
     // SAFETY: an `Obj` is live.
     if unsafe { ffi::PyFloat_Check(value.ptr()) } != 0 {
         return Err(site.wrong("an address, a buffer or (values, types)", value));
@@ -245,7 +250,7 @@ unsafe fn set_view(
     offset: usize,
     id: ClassId,
     value: Obj<'_>,
-    site: &Site,
+    site: &AttributeSite,
 ) -> R<()> {
     let Some(from) = same_type(value, id) else {
         return Err(site.wrong(table::class(id).1.name(), value));
@@ -260,7 +265,12 @@ unsafe fn set_view(
     Ok(())
 }
 
-unsafe fn set_text(obj: *mut Instance, offset: usize, value: Obj<'_>, site: &Site) -> R<()> {
+unsafe fn set_text(
+    obj: *mut Instance,
+    offset: usize,
+    value: Obj<'_>,
+    site: &AttributeSite,
+) -> R<()> {
     // SAFETY: callers pass an instance with a pointer at `offset`; the memory of `bytes` does not move and ends with a NUL.
     unsafe {
         if value.is_none() {
@@ -280,7 +290,7 @@ unsafe fn set_array(
     elem: Elem,
     len: usize,
     value: Obj<'_>,
-    site: &Site,
+    site: &AttributeSite,
 ) -> R<()> {
     let size = element_size(elem);
     let mut data = vec![0u8; size * len];

@@ -11,7 +11,7 @@ use crate::cpython::errors::{ExceptionKind, guard, raise};
 use crate::cpython::{Obj, Owned, R};
 use crate::types::class_type;
 use crate::types::convert;
-use crate::types::convert::Site;
+use crate::types::convert::AttributeSite;
 use crate::types::object;
 use crate::types::object::Instance;
 use crate::types::structs::elements::{element, element_size, list_of, point, same_type};
@@ -40,7 +40,7 @@ pub unsafe fn set(
     elem: Elem,
     raw: bool,
     value: Obj<'_>,
-    site: &Site,
+    site: &AttributeSite,
 ) -> R<usize> {
     // SAFETY: as promised by the caller.
     unsafe { attach(obj, offset, array(elem, raw, value, site)?) }
@@ -61,7 +61,7 @@ unsafe fn attach(obj: *mut Instance, offset: usize, array: Option<NewStorage>) -
 }
 
 /// A new array with the elements of `value`; `None` if empty.
-fn array(elem: Elem, raw: bool, value: Obj<'_>, site: &Site) -> R<Option<NewStorage>> {
+fn array(elem: Elem, raw: bool, value: Obj<'_>, site: &AttributeSite) -> R<Option<NewStorage>> {
     let size = element_size(elem);
     if !value.is_list() && !value.is_tuple() && value.has_buffer() {
         if raw {
@@ -98,7 +98,7 @@ unsafe fn copy_in(
     at: &mut [u8],
     storage: *mut Storage,
     offset: usize,
-    site: &Site,
+    site: &AttributeSite,
 ) -> R<()> {
     let Some(from) = same_type(item, id) else {
         return Err(site.wrong(&format!("a list of {}", table::class(id).1.name()), item));
@@ -279,7 +279,7 @@ unsafe fn assign_pair(
     dsts: Option<Obj<'_>>,
     srcs: Option<Obj<'_>>,
 ) -> R<()> {
-    let site = Site {
+    let site = AttributeSite {
         ty,
         attr: "set_dsts_srcs",
     };

@@ -16,7 +16,7 @@ use crate::types::class_type::{
     arguments, build, class_of_type, init, method_get_ptr, method_reduce, weak_member,
 };
 use crate::types::convert;
-use crate::types::convert::Site;
+use crate::types::convert::AttributeSite;
 use crate::types::object;
 use crate::types::object::{Instance, slot};
 use crate::types::registry;
@@ -114,7 +114,7 @@ unsafe extern "C" fn new(
             let [ptr] = arguments(ty, args, kwargs, [c"_ptr"])?;
             let address = match ptr {
                 Some(ptr) => {
-                    let site = Site { ty, attr: "_ptr" };
+                    let site = AttributeSite { ty, attr: "_ptr" };
                     convert::pointer_argument(ptr, class.size as usize, &site)?
                 }
                 None if class.flags & NEEDS_POINTER != 0 => {
