@@ -38,8 +38,8 @@ HERE = pathlib.Path(__file__).resolve().parent
 BUDGETS = {
     "launch, 3 arguments": 250,
     "Device()": 60,
-    "create_event + close": 150,
-    "Buffer: allocate + close": 200,
+    "create_event + close": 200,
+    "Buffer: allocate + close": 300,
     "a hit of the disk cache, 32 kB": 50_000,
 }
 # Rows without a driver call.

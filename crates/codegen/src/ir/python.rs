@@ -15,8 +15,8 @@ pub struct PyFunction {
     pub results: Vec<PyResult>,
     /// Whether the call releases the GIL.
     pub gil: Gil,
-    /// Set where the generic engine must not be used: the name of the hand-written implementation
-    /// (e.g. `launch_kernel`, `get_proc_address`).
+    /// The overlay's `special`: in libraries whose functions raise and for functions without a C function, the variant of
+    /// `Special` whose hook serves the function (e.g. `FieldValues`); elsewhere it selects a stub or a text of the reference.
     pub special: Option<String>,
     /// What C returns.
     pub ret: Ret,

@@ -43,7 +43,8 @@ pub trait Signature {
     }
 }
 
-/// Binds the arguments of a call: writes each to the slot of its parameter, and leaves the other slots as they are, null.
+/// Binds the arguments of a call: writes each to the slot of its parameter. `slots` has one for each parameter, all null;
+/// those of omitted arguments stay null.
 ///
 /// # Safety
 ///

@@ -15,7 +15,7 @@ use crate::cpython::Owned;
 use crate::cpython::arguments::{Signature, bind};
 use crate::cpython::errors::guard_inline;
 
-/// A method with `N` parameters; the default is None.
+/// A method with `N` parameters. An omitted argument and None are the same: `call` receives `None` for both.
 pub trait Method<const N: usize> {
     /// Class of the method.
     type Class: PyClass;

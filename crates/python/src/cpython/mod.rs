@@ -1,6 +1,7 @@
-//! FFI layer over CPython: objects, exceptions, methods, the GIL.
+//! What the extension module needs of CPython: objects, exceptions, binding of arguments, methods, the GIL, and private
+//! layouts ([`internals`]).
 //!
-//! Code that uses `pyo3::ffi` and does not depend on CUDA belongs here.
+//! Nothing here depends on `bindings`, `types` or `core`.
 
 pub mod arguments;
 pub mod buffer;

@@ -58,7 +58,7 @@ fn make_class(id: ClassId) -> R<Owned> {
 }
 
 /// The value of a handle, integer or callback object, as 64 bits; signed types are sign-extended. None without an
-/// exception for any other object.
+/// exception for any other object, or if the handle's foreign memory is no longer readable.
 #[inline]
 pub fn handle_value(obj: Obj<'_>) -> Option<u64> {
     let id = registry::of(obj)?;

@@ -44,8 +44,9 @@ enum WordSource {
     Handle32,
     /// An `int` or a member of the enum.
     Enum,
-    /// An `int` in the range of the C type; [`Step::id`] is its number of bits.
+    /// An `int` in the range of the unsigned C type; [`Step::id`] is its number of bits.
     Unsigned,
+    /// The same, signed.
     Signed,
     /// An address as an `int`, or `None`.
     Address,
@@ -96,7 +97,7 @@ pub struct FastRoute {
     answer: Answer,
     /// The previous answer: its word ([`Answer::Value`]) or the address of the handle object ([`Answer::Handle`]).
     last_word: u64,
-    /// The tuple made for it, or null.
+    /// The tuple made for it, owned, or null. For [`Answer::Nothing`]: the tuple for success, borrowed.
     last: *mut ffi::PyObject,
     steps: [Step; WORDS],
 }

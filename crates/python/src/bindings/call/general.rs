@@ -1,8 +1,8 @@
 //! General route: any call of any function, driven by its descriptor.
 //!
 //! A call has five steps: bind positional and keyword arguments to parameters; convert them (lists last, when the counts
-//! are known); allocate storage for the results; call the symbol without the GIL; convert the results to objects, or raise
-//! if C returned an error and the functions of the library raise. A function that needs code of its own has a hook
+//! are known); allocate storage for the results; call the symbol, without the GIL unless the descriptor keeps it; convert
+//! the results to objects, or raise if C returned an error and the functions of the library raise. A function that needs code of its own has a hook
 //! ([`custom::hook`]), which is called after the first step and uses the others.
 
 use std::ffi::c_void;
@@ -91,7 +91,7 @@ pub unsafe fn vectorcall(
     let mut room = [std::ptr::null_mut(); MAX_PARAMS];
     // SAFETY: as promised by the caller.
     unsafe { bind(f, args, nargs, kwnames, &mut room)? };
-    // SAFETY: `bind` has filled the slot of each parameter.
+    // SAFETY: `room` has a slot for each parameter: null, or an argument of the caller.
     dispatch(unsafe { Arguments::new(f, room.as_ptr()) })
 }
 

@@ -22,7 +22,7 @@ use crate::types;
 pub struct Returned {
     /// The value.
     pub value: i64,
-    /// `errno` right after the call; read only for functions that raise.
+    /// `errno` right after the call, used by functions that raise.
     pub errno: i32,
 }
 

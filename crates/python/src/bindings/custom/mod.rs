@@ -1,4 +1,8 @@
-//! Hooks: functions that need code of their own beside the descriptor tables. [`hook`] is the table of all hooks.
+//! Hooks: functions that need code of their own beside the descriptor tables.
+//!
+//! [`hook`] is the table of all hooks. A new one needs a variant of [`Special`], a row of [`hook`], and the choice of the
+//! variant in the generator (docs/codegen.md, "The overlay"). `cuCtxCreate` also binds its arguments in its own way
+//! (`call::general::bind`). [`tagged_values`] is shared with the general route.
 
 pub mod cudla;
 pub mod cufile;

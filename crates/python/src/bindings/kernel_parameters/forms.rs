@@ -1,8 +1,9 @@
 //! Conversion of the values passed as `kernelParams` in `cuda.bindings`.
 //!
-//! Accepted forms: `None` or 0; the address of an existing `void **`; an object with the buffer protocol that contains
-//! such an array (NumPy); and a pair (values, types), where each type is a simple ctypes type, or `None` for a value
-//! that has an address of its own. A ctypes type is recognised by the address of its type object.
+//! Accepted forms: `None` or 0; the address of an existing `void **` (an int, a handle, an object with `__index__` or
+//! `getPtr()`); an object with the buffer protocol that contains such an array (NumPy); and a pair (values, types) of
+//! tuples or lists, where each type is a simple ctypes type, or `None` for an enum member or a value that has an address
+//! of its own. A ctypes type is recognised by the address of its type object.
 
 use std::sync::OnceLock;
 

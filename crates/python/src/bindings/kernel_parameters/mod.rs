@@ -3,7 +3,8 @@
 //! [`Packer`] owns pointers and values. It has two front ends with conversion rules of their own, as NVIDIA's interfaces
 //! have: [`forms`], where a ctypes type beside each value selects the conversion (`kernelParams` of `cuda.bindings`), and
 //! `core::launch::packing`, where the value's own type and the size of the kernel's parameter do. What both need to know
-//! of a value is in [`value`].
+//! of a value is in [`value`]. [`attribute`] packs by [`forms`] for attributes of `CUDA_KERNEL_NODE_PARAMS` and keeps the
+//! result.
 
 pub mod attribute;
 pub mod forms;

@@ -21,8 +21,8 @@ const INLINE_BLOCKS: usize = 64;
 
 /// The parameters of one launch: pointers and values. Must not move between [`Packer::begin`] and the end of the C call.
 ///
-/// Up to [`INLINE`] parameters need no heap memory, unless structures by value are large; for more, pointers and values
-/// share one allocation.
+/// Up to [`INLINE`] parameters need no heap memory; for more, pointers and slots share one allocation. Values of more than
+/// 8 bytes go to a `Room`, which allocates chunks of doubling size after its first 1 KiB.
 pub struct Packer {
     pointers: [MaybeUninit<*mut c_void>; INLINE],
     slots: [Slot; INLINE],
