@@ -19,7 +19,7 @@ pub fn refresh(py: Python<'_>) {
     cupyrite_pathfinder::set_site_packages(roots(py));
 }
 
-/// The roots, in the order of `sys.path`; those not on `sys.path` come last.
+/// The roots sorted by their position in `sys.path`, followed by those outside `sys.path`.
 ///
 /// A folder is a root if `site` reports it, if `PYTHONPATH` names it, if this package was imported from it
 /// (`pip install --target`, frozen programs), or if the program put it on `sys.path` and it is named `site-packages` or

@@ -276,7 +276,7 @@ pub fn enum_name(id: EnumId) -> &'static str {
     table::enumeration(id).1.name
 }
 
-/// The enum member with this value, or a plain int if there is none.
+/// The enum member with this value, or a plain int for an unknown value.
 ///
 /// # Errors
 ///

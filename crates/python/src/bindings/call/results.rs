@@ -223,7 +223,7 @@ impl Frame {
     ///
     /// # Errors
     ///
-    /// `SystemError` if there is none.
+    /// `SystemError` if the result has no storage.
     pub fn object(&mut self, index: usize) -> R<Owned> {
         match self.objects.iter().position(|(at, _)| *at == index) {
             Some(at) => Ok(self.objects.swap_remove(at).1),

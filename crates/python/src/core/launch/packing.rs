@@ -202,7 +202,7 @@ unsafe fn exported(
     value: Obj<'_>,
     size: usize,
 ) -> R<()> {
-    // Zero beyond a buffer of another size.
+    // Bytes beyond the end of a shorter buffer are zero.
     let mut bytes = [0; scalar_values::LARGEST];
     Buffer::copy(value, &mut bytes)?;
     // SAFETY: guaranteed by the caller; `size` is at most that of the array.

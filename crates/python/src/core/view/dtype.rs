@@ -105,7 +105,7 @@ const ML_DTYPES: [(u8, u8, &str); 9] = [
     (14, 8, "float8_e8m0fnu"),
 ];
 
-/// The `typestr` of a DLPack type with one lane; `None` if there is none.
+/// The `typestr` of a DLPack type with one lane; `None` if NumPy has no such type.
 pub fn typestr_of(dtype: DataType) -> Option<String> {
     let kind = match (dtype.code, dtype.bits) {
         (DataType::INT, 8 | 16 | 32 | 64) => 'i',
@@ -265,7 +265,7 @@ impl Dtype {
     ///
     /// # Errors
     ///
-    /// `BufferError` if there is none.
+    /// `BufferError` if DLPack has no such type.
     pub fn data_type(&self, py: Python<'_>) -> PyResult<DataType> {
         let typestr = |text: &str| Typestr::parse(text);
         let (parsed, name) = match self {

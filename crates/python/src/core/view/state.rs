@@ -308,7 +308,7 @@ impl PyView {
     ///
     /// # Errors
     ///
-    /// `BufferError` if there is none.
+    /// `BufferError` if DLPack has no such type.
     pub fn data_type(&self, py: Python<'_>) -> PyResult<DataType> {
         if let Some(known) = self.data_type.get() {
             return Ok(*known);

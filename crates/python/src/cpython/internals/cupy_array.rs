@@ -107,7 +107,7 @@ pub unsafe fn read<'a>(obj: *mut ffi::PyObject, fields: &FieldOffsets) -> Option
     }
 }
 
-/// The `numpy.dtype` of an array, borrowed; null if there is none.
+/// Borrowed reference to the `numpy.dtype` of an array, or null.
 ///
 /// # Safety
 ///
@@ -183,7 +183,7 @@ impl<'py> Probes<'py> {
         })
     }
 
-    /// The unique offset that satisfies `here`; `None` if there is none or several.
+    /// The offset at which `here` returns true; `None` unless it is exactly one.
     fn only(size: usize, step: usize, here: impl Fn(usize) -> bool) -> Option<usize> {
         let head = size_of::<ffi::PyObject>();
         let mut places = (head..size).step_by(step).filter(|&at| here(at));
