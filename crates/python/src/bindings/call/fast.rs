@@ -1,4 +1,5 @@
-//! Fast route: calls whose arguments are exact integers, handles of this package, enum members and kernel arguments.
+//! Fast route: calls whose arguments are exact integers, handles of this package, enum members and kernel arguments. It
+//! serves functions that return a status in a tuple and functions that raise.
 //!
 //! Nearly every call in a hot loop is of this kind. A [`FastRoute`] is built once, when the function object is created, and
 //! is stored in the object, next to the pointer that the interpreter has just read. The descriptor, in contrast, spans a
@@ -14,10 +15,12 @@ use pyo3::ffi;
 
 use crate::bindings::call::convert::Keep;
 use crate::bindings::call::results;
-use crate::bindings::descriptor::{Conv, Function, Int, Out, Special, Thunk, Word};
+use crate::bindings::custom::nvml;
+use crate::bindings::descriptor::{Conv, Function, Int, Out, Ret, Special, Thunk, Word};
 use crate::bindings::errors::Site;
 use crate::bindings::kernel_parameters::Packer;
-use crate::bindings::symbols;
+use crate::bindings::raising::exit_guard;
+use crate::bindings::{raising, symbols};
 use crate::cpython;
 use crate::cpython::errors::guard_or;
 use crate::cpython::internals::reference_count;
@@ -64,13 +67,13 @@ struct Step {
     id: u16,
 }
 
-/// Results after the status.
+/// What a call returns beside the status.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Answer {
     Nothing,
     /// One handle of 64 bits.
     Handle(ClassId),
-    /// One immutable value. The previous tuple is returned again for the same value.
+    /// One immutable value. The previous answer is returned again for the same value.
     Value,
     /// Other results of one word each.
     Words,
@@ -79,7 +82,7 @@ enum Answer {
 /// A function's fast route, prepared from its descriptor. The fields that every call reads come first.
 #[repr(C)]
 pub struct FastRoute {
-    /// The symbol; null before the first call.
+    /// The symbol; null before the first call, and always for libraries whose symbols can be resolved again.
     address: AtomicPtr<c_void>,
     thunk: Thunk,
     /// Whether the function has a fast route.
@@ -87,6 +90,8 @@ pub struct FastRoute {
     /// Whether a step packs kernel arguments.
     packs: bool,
     keep_gil: bool,
+    /// Whether an error status raises. The answer is then the result without a status.
+    raises: bool,
     /// Number of Python arguments.
     arguments: u8,
     /// Number of C arguments.
@@ -97,7 +102,8 @@ pub struct FastRoute {
     answer: Answer,
     /// The previous answer: its word ([`Answer::Value`]) or the address of the handle object ([`Answer::Handle`]).
     last_word: u64,
-    /// The tuple made for it, owned, or null. For [`Answer::Nothing`]: the tuple for success, borrowed.
+    /// The answer made for it, owned, or null: a tuple, or the result of a function that raises. For [`Answer::Nothing`]:
+    /// the answer for success, borrowed.
     last: *mut ffi::PyObject,
     steps: [Step; WORDS],
 }
@@ -113,6 +119,7 @@ impl FastRoute {
             usable: false,
             keep_gil: f.keep_gil,
             packs: false,
+            raises: f.raising.is_some(),
             library: f.library,
             interruptible: true,
             answer: Answer::Nothing,
@@ -129,10 +136,16 @@ impl FastRoute {
     }
 
     fn fill(&mut self, f: &'static Function) -> Option<()> {
-        // Symbols of the other libraries may be resolved again, and their functions are not called in hot loops.
-        let known = matches!(f.library, CudaLibrary::Driver | CudaLibrary::Runtime);
-        if !known || !cpython::GIL || f.special != Special::None || f.raising.is_some() {
+        if !cpython::GIL || f.special != Special::None || nvml::dereferences_handle(f) {
             return None;
+        }
+        if let Some(raising) = f.raising {
+            let simple = raising.ret == Ret::Status
+                && raising.sizing.is_none()
+                && raising.requests.is_empty();
+            if !simple {
+                return None;
+            }
         }
         if f.words.len() > WORDS || f.results.len() > RESULTS {
             return None;
@@ -152,6 +165,7 @@ impl FastRoute {
                         Conv::Enum(EnumId(id)) => (WordSource::Enum, id),
                         Conv::Int(kind) | Conv::IntOrNone(kind) => integer(kind),
                         Conv::VoidPtr(_) | Conv::VoidPtrPtr => (WordSource::Address, 0),
+                        Conv::Address => integer(Int::U64),
                         Conv::KernelParams if !self.packs => {
                             self.packs = true;
                             (WordSource::Kernel, 0)
@@ -172,7 +186,9 @@ impl FastRoute {
             [] => Answer::Nothing,
             [one] => match one.kind {
                 Out::Handle(id, Int::U64) => Answer::Handle(id),
-                Out::Int(_) | Out::Enum(_) | Out::VoidPtr => Answer::Value,
+                Out::Int(_) | Out::Enum(_) | Out::VoidPtr | Out::Address | Out::Bool => {
+                    Answer::Value
+                }
                 // C may write up to four floats into `outs` (`cuTexRefGetBorderColor`).
                 Out::F32 | Out::F64 => Answer::Value,
                 Out::CString | Out::Handle(..) => Answer::Words,
@@ -313,7 +329,9 @@ impl FastRoute {
                 address = FastRoute::resolve(this, f)?;
             }
             let thunk = (*this).thunk;
-            let status = if (*this).keep_gil && symbols::keeps_gil() {
+            let status = if exit_guard::covers((*this).library) {
+                exit_guard::invoke(f, address, words).value
+            } else if (*this).keep_gil && symbols::keeps_gil() {
                 thunk(address, words)
             } else {
                 cpython::detached(|| thunk(address, words))
@@ -332,7 +350,9 @@ impl FastRoute {
         // SAFETY: as promised by the caller of `call`.
         unsafe {
             (*this).interruptible = loader::chosen_backend() != Some(Backend::Gpu);
-            (*this).address.store(address.cast_mut(), Ordering::Relaxed);
+            if matches!(f.library, CudaLibrary::Driver | CudaLibrary::Runtime) {
+                (*this).address.store(address.cast_mut(), Ordering::Relaxed);
+            }
         }
         Ok(address)
     }
@@ -352,7 +372,10 @@ impl FastRoute {
                 if status == 0 && !last.is_null() {
                     return Ok(Obj::new(last).owned());
                 }
-                return FastRoute::status(this, status);
+                return FastRoute::status(this, f, status);
+            }
+            if status != 0 && (*this).raises {
+                return Err(raising::status_error(f, status));
             }
             if status == 0 {
                 let word = outs.read();
@@ -369,23 +392,30 @@ impl FastRoute {
     }
 
     #[inline(never)]
-    unsafe fn status(this: *mut FastRoute, status: i64) -> R<Owned> {
-        // SAFETY: as promised by the caller of `call`. The tuple for success is never freed, so the route may borrow it.
+    unsafe fn status(this: *mut FastRoute, f: &'static Function, status: i64) -> R<Owned> {
+        // SAFETY: as promised by the caller of `call`. `None` and the tuple for success are never freed, so the route may
+        // borrow them.
         unsafe {
-            let tuple = symbols::status_tuple((*this).library, status)?;
+            let answer = if !(*this).raises {
+                symbols::status_tuple((*this).library, status)?
+            } else if status == 0 {
+                cpython::none()
+            } else {
+                return Err(raising::status_error(f, status));
+            };
             if status == 0 {
-                (*this).last = tuple.ptr();
+                (*this).last = answer.ptr();
             }
-            Ok(tuple)
+            Ok(answer)
         }
     }
 
-    /// (success, handle). Reuses the previous tuple and its handle object if nothing else refers to them: a program that
-    /// creates and drops events in a loop allocates one of each.
+    /// (success, handle), or the handle. Reuses the previous tuple and its handle object if nothing else refers to them: a
+    /// program that creates and drops events in a loop allocates one of each.
     #[inline(always)]
     unsafe fn handle(this: *mut FastRoute, id: ClassId, word: u64) -> R<Owned> {
-        // SAFETY: as promised by the caller of `call`. The route owns a reference to the tuple. The immutable tuple owns one
-        // to the handle at `last_word`, which is an exact instance of its class.
+        // SAFETY: as promised by the caller of `call`. The route owns a reference to the answer: to the handle at `last_word`,
+        // or to an immutable tuple that owns one to it. The handle is an exact instance of its class.
         unsafe {
             let last = (*this).last;
             if !last.is_null()
@@ -408,7 +438,7 @@ impl FastRoute {
         }
     }
 
-    /// (success, value), cached under `word`. Reuses the previous tuple if nothing else refers to it.
+    /// (success, value), or the value, cached under `word`. Reuses the previous tuple if nothing else refers to it.
     unsafe fn remember(this: *mut FastRoute, word: u64, value: Owned) -> R<Owned> {
         // SAFETY: as promised by the caller of `call`. Creating a tuple can run the garbage collector, and dropping a handle
         // can run a weak reference's callback. Either can run user code that calls this function again. The route therefore
@@ -416,7 +446,10 @@ impl FastRoute {
         unsafe {
             let last = std::mem::replace(&mut (*this).last, std::ptr::null_mut());
             // `is_unshared` is false from Python 3.14 on, where tuples cache their hash.
-            let tuple = if !last.is_null() && reference_count::is_unshared(last) {
+            let answer = if (*this).raises {
+                drop(Owned::take(last));
+                value
+            } else if !last.is_null() && reference_count::is_unshared(last) {
                 // Cannot fail: this is the only reference to the tuple.
                 ffi::PyTuple_SetItem(last, 1, value.into_ptr());
                 Owned::take(last)?
@@ -425,14 +458,14 @@ impl FastRoute {
                 let first = symbols::success((*this).library)?;
                 Owned::take(ffi::PyTuple_Pack(2, first, value.ptr()))?
             };
-            let old = std::mem::replace(&mut (*this).last, tuple.obj().owned().into_ptr());
+            let old = std::mem::replace(&mut (*this).last, answer.obj().owned().into_ptr());
             (*this).last_word = word;
             drop(Owned::take(old));
-            Ok(tuple)
+            Ok(answer)
         }
     }
 
-    /// (success, value). Returns the previous tuple for the same value: both are immutable.
+    /// (success, value), or the value. Returns the previous answer for the same value: it is immutable.
     #[inline(always)]
     unsafe fn value(this: *mut FastRoute, f: &'static Function, word: u64) -> R<Owned> {
         // SAFETY: as promised by the caller of `call`; the route owns a reference to the tuple.

@@ -22,6 +22,11 @@ use crate::types;
 /// Functions that dereference their first handle unchecked. All others validate their handles.
 const FOLLOW: &[&str] = &["device_get_device_handle_from_mig_device_handle"];
 
+/// Whether the C function of `f` dereferences its first handle unchecked.
+pub fn dereferences_handle(f: &Function) -> bool {
+    f.library == CudaLibrary::Nvml && FOLLOW.contains(&f.name)
+}
+
 /// Refuses a handle that is no readable address, for functions that dereference it unchecked.
 ///
 /// # Errors
@@ -30,7 +35,7 @@ const FOLLOW: &[&str] = &["device_get_device_handle_from_mig_device_handle"];
 pub fn check_handle(arguments: Arguments<'_>, handle: u64) -> R<()> {
     /// `NVML_ERROR_INVALID_ARGUMENT`
     const INVALID: i64 = 2;
-    if !FOLLOW.contains(&arguments.f.name) || matches!(loader::nvml_backend(), Ok(Backend::Cpu)) {
+    if !dereferences_handle(arguments.f) || matches!(loader::nvml_backend(), Ok(Backend::Cpu)) {
         return Ok(());
     }
     let at = address(handle);

@@ -23,14 +23,19 @@ static REGISTERED: AtomicBool = AtomicBool::new(false);
 /// Longest delay of process exit. Exit does not wait for a call that takes longer.
 const PATIENCE: Duration = Duration::from_secs(10);
 
+/// Whether calls into this library delay process exit.
+#[inline(always)]
+pub fn covers(library: CudaLibrary) -> bool {
+    matches!(
+        library,
+        CudaLibrary::NvJitLink | CudaLibrary::Nvvm | CudaLibrary::NvFatbin
+    )
+}
+
 /// Calls a symbol with the words packed for `f`.
 #[inline]
 pub fn invoke(f: &'static Function, symbol: *const c_void, words: *const u64) -> Returned {
-    let waits = matches!(
-        f.library,
-        CudaLibrary::NvJitLink | CudaLibrary::Nvvm | CudaLibrary::NvFatbin
-    );
-    if f.keep_gil || !waits {
+    if f.keep_gil || !covers(f.library) {
         let value = invoke_at(f, symbol, words);
         return Returned {
             value,

@@ -90,6 +90,13 @@ pub fn invoke(
     Ok(returned)
 }
 
+/// Raises for an error status of a function whose C function returns a plain status ([`Ret::Status`]).
+#[cold]
+#[inline(never)]
+pub fn status_error(f: &Function, status: i64) -> Raised {
+    exceptions::raise_status(f.library, status, None, None, None)
+}
+
 /// Raises if C returned an error.
 ///
 /// # Errors
