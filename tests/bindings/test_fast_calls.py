@@ -6,7 +6,7 @@ import ctypes
 import threading
 
 import pytest
-from cuda.bindings import driver, runtime
+from cuda.bindings import driver, nvml, nvrtc, runtime
 
 from helpers.device import check
 from helpers.threads import run_all
@@ -169,3 +169,102 @@ def test_threads_share_function_objects(stream):
     threads = [threading.Thread(target=work, args=(number,)) for number in range(4)]
     run_all(threads)
     assert not failures
+
+
+@pytest.fixture
+def nvml_device():
+    nvml.init_v2()
+    yield nvml.device_get_handle_by_index_v2(0)
+    nvml.shutdown()
+
+
+def test_functions_that_raise_return_values(nvml_device):
+    """One word, an enum member, a bool-like state, two words, nothing."""
+    for _ in range(3):
+        assert nvml.device_get_index(nvml_device) == 0
+        assert nvml.device_get_index(device=nvml_device) == 0
+        assert nvml.device_get_handle_by_index_v2(0) == nvml_device
+        assert nvml.system_get_cuda_driver_version() > 12000
+        assert nvml.init_v2() is None
+        assert nvml.shutdown() is None
+    results = [nvml.device_get_index(nvml_device) for _ in range(3)]
+    assert results == [0, 0, 0] and all(type(result) is int for result in results)
+
+
+def test_functions_that_raise_alternate_between_results_and_errors(nvml_device):
+    count = nvml.device_get_count_v2()
+    for index in (0, count, 0, count + 5, 0):
+        if index < count:
+            assert nvml.device_get_index(nvml.device_get_handle_by_index_v2(index)) == index
+        else:
+            with pytest.raises(nvml.InvalidArgumentError) as caught:
+                nvml.device_get_handle_by_index_v2(index)
+            assert caught.value.status == nvml.Return.ERROR_INVALID_ARGUMENT
+    with pytest.raises(nvml.InvalidArgumentError):
+        nvml.device_get_index(0)
+    assert nvml.device_get_index(nvml_device) == 0
+
+
+def test_functions_that_raise_refuse_what_is_no_address(nvml_device):
+    for wrong in (None, 1.0, "0", b"0", [], 2**64):
+        with pytest.raises((TypeError, OverflowError, ValueError)):
+            nvml.device_get_index(wrong)
+        with pytest.raises((TypeError, OverflowError, ValueError)):
+            nvml.device_get_index(device=wrong)
+    with pytest.raises(TypeError):
+        nvml.device_get_index()
+    with pytest.raises(TypeError):
+        nvml.device_get_index(nvml_device, 1)
+    with pytest.raises(TypeError):
+        nvml.device_get_index(nvml_device, device=nvml_device)
+    with pytest.raises(TypeError):
+        nvml.device_get_index(handle=nvml_device)
+
+    class Index:
+        def __index__(self):
+            return nvml_device
+
+    assert nvml.device_get_index(Index()) == 0
+
+
+def test_an_error_before_the_first_success_raises():
+    """`shutdown` without `init` fails; the same function object then succeeds."""
+    while True:  # another test may have left NVML initialised
+        try:
+            nvml.shutdown()
+        except nvml.UninitializedError:
+            break
+    for _ in range(2):
+        with pytest.raises(nvml.UninitializedError):
+            nvml.device_get_count_v2()
+        with pytest.raises(nvml.UninitializedError):
+            nvml.shutdown()
+        nvml.init_v2()
+        assert nvml.device_get_count_v2() >= 1
+        assert nvml.shutdown() is None
+
+
+def test_nvrtc_calls_return_statuses():
+    status, major, minor = nvrtc.nvrtcVersion()
+    assert status == nvrtc.nvrtcResult.NVRTC_SUCCESS and major >= 12
+    assert nvrtc.nvrtcVersion() == (status, major, minor)
+    status, program = nvrtc.nvrtcCreateProgram(b"", b"empty.cu", 0, [], [])
+    assert status == nvrtc.nvrtcResult.NVRTC_SUCCESS
+    for _ in range(2):
+        assert nvrtc.nvrtcGetProgramLogSize(program)[0] == nvrtc.nvrtcResult.NVRTC_SUCCESS
+        assert nvrtc.nvrtcGetProgramLogSize(prog=program) == nvrtc.nvrtcGetProgramLogSize(program)
+        assert nvrtc.nvrtcGetProgramLogSize(0)[0] == nvrtc.nvrtcResult.NVRTC_ERROR_INVALID_PROGRAM
+    assert nvrtc.nvrtcDestroyProgram(program)[0] == nvrtc.nvrtcResult.NVRTC_SUCCESS
+
+
+def test_keywords_in_any_order(stream):
+    memory = check(runtime.cudaMalloc(64))
+    for _ in range(2):
+        assert runtime.cudaMemsetAsync(stream=stream, count=64, value=1, devPtr=memory) == (E.cudaSuccess,)
+        assert runtime.cudaMemsetAsync(memory, 1, stream=stream, count=64) == (E.cudaSuccess,)
+        with pytest.raises(TypeError):
+            runtime.cudaMemsetAsync(memory, 1, 64, count=64, stream=stream)
+        with pytest.raises((OverflowError, ValueError)):
+            runtime.cudaMemsetAsync(devPtr=memory, value=2**31, count=64, stream=stream)
+    check(runtime.cudaStreamSynchronize(stream))
+    check(runtime.cudaFree(memory))

@@ -175,7 +175,10 @@ unsafe fn general(
     kwnames: *mut ffi::PyObject,
 ) -> *mut ffi::PyObject {
     // SAFETY: as promised by the caller; function objects are never freed.
-    guard(|| unsafe { general::vectorcall(function_of(callable), args, nargs, kwnames) })
+    guard(|| unsafe {
+        let fast = &raw mut (*callable.cast::<FunctionObject>()).fast;
+        general::vectorcall(fast, function_of(callable), args, nargs, kwnames)
+    })
 }
 
 /// `tp_call`, for callers that pass a tuple and a dict.
@@ -207,7 +210,9 @@ unsafe extern "C" fn tp_call(
                 names = Some(tuple);
             }
             let names = names.as_ref().map_or(std::ptr::null_mut(), Owned::ptr);
+            let fast = &raw mut (*callable.cast::<FunctionObject>()).fast;
             general::vectorcall(
+                fast,
                 function_of(callable),
                 flat.as_ptr(),
                 nargs.cast_unsigned(),

@@ -86,7 +86,7 @@ pub unsafe fn bind<S: Signature>(
                 };
                 let index = match signature.find_interned(name) {
                     Some(index) => index,
-                    None => find_by_text(signature, Obj::new(name))?,
+                    None => find_by_text(signature, Obj::new(name), count + place)?,
                 };
                 if !slots[index].is_null() {
                     return Err(given_twice(signature, index));
@@ -108,9 +108,9 @@ pub unsafe fn bind<S: Signature>(
     Ok(())
 }
 
-/// The parameter with this name.
+/// The parameter with this name. `guess` is tried first: most calls pass keywords in the order of the parameters.
 #[inline(never)]
-fn find_by_text<S: Signature>(signature: &S, name: Obj<'_>) -> R<usize> {
+fn find_by_text<S: Signature>(signature: &S, name: Obj<'_>, guess: usize) -> R<usize> {
     let mut len: ffi::Py_ssize_t = 0;
     // SAFETY: a live object; other types than `str` raise.
     let text = unsafe { ffi::PyUnicode_AsUTF8AndSize(name.ptr(), &raw mut len) };
@@ -118,9 +118,12 @@ fn find_by_text<S: Signature>(signature: &S, name: Obj<'_>) -> R<usize> {
         // SAFETY: `PyUnicode_AsUTF8AndSize` returned a pointer to `len` bytes, which live as long as the object.
         let text =
             unsafe { std::slice::from_raw_parts(text.cast::<u8>(), len.max(0).cast_unsigned()) };
-        let found =
-            (0..signature.parameters()).find(|&index| signature.name(index).as_bytes() == text);
-        if let Some(index) = found {
+        let is_name = |index: usize| signature.name(index).as_bytes() == text;
+        let parameters = signature.parameters();
+        if guess < parameters && is_name(guess) {
+            return Ok(guess);
+        }
+        if let Some(index) = (0..parameters).find(|&index| is_name(index)) {
             return Ok(index);
         }
     }

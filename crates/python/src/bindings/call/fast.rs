@@ -3,8 +3,9 @@
 //!
 //! Nearly every call in a hot loop is of this kind. A [`FastRoute`] is built once, when the function object is created, and
 //! is stored in the object, next to the pointer that the interpreter has just read. The descriptor, in contrast, spans a
-//! dozen cache lines, which a long driver call evicts. The fast route rejects all other calls (keywords, defaults, foreign
-//! objects, values that do not fit) before it has any side effect; they take the general route.
+//! dozen cache lines, which a long driver call evicts. The fast route refuses all other calls (defaults, foreign objects,
+//! values that do not fit) before it has any side effect; they take the general route. Keyword arguments are bound first,
+//! by the general route, which then tries the fast one.
 
 use std::ffi::c_void;
 use std::mem::MaybeUninit;

@@ -9,6 +9,7 @@ use std::ffi::c_void;
 
 use pyo3::ffi;
 
+use crate::bindings::call::fast::FastRoute;
 use crate::bindings::call::frame::{Arguments, Frame};
 use crate::bindings::call::results::Returned;
 use crate::bindings::descriptor::{Function, MAX_PARAMS, MAX_WORDS, Special};
@@ -67,11 +68,12 @@ pub fn invoke_at(f: &'static Function, symbol: *const c_void, words: *const u64)
     }
 }
 
-/// Calls `f` with arguments as the vectorcall protocol passes them.
+/// Calls `f` with arguments as the vectorcall protocol passes them: calls that the fast route refused, and calls whose
+/// arguments must be bound first.
 ///
 /// # Safety
 ///
-/// `args` holds `nargs` positional arguments followed by one for each name in `kwnames` (null or a tuple of str).
+/// `fast` is the fast route of `f`, in a live function object. `args` holds `nargs` positional arguments followed by one for each name in `kwnames` (null or a tuple of str).
 /// The thread is attached.
 ///
 /// # Errors
@@ -79,6 +81,7 @@ pub fn invoke_at(f: &'static Function, symbol: *const c_void, words: *const u64)
 /// Any exception that the call raises.
 #[inline]
 pub unsafe fn vectorcall(
+    fast: *mut FastRoute,
     f: &'static Function,
     args: *const *mut ffi::PyObject,
     nargs: usize,
@@ -91,6 +94,14 @@ pub unsafe fn vectorcall(
     let mut room = [std::ptr::null_mut(); MAX_PARAMS];
     // SAFETY: as promised by the caller.
     unsafe { bind(f, args, nargs, kwnames, &mut room)? };
+    let bound = &room[..f.params.len()];
+    if bound.iter().all(|argument| !argument.is_null()) {
+        // SAFETY: as promised by the caller; `bound` has an argument for each parameter.
+        let answer = unsafe { FastRoute::call(fast, f, bound.as_ptr(), bound.len()) };
+        if let Some(answer) = answer {
+            return answer;
+        }
+    }
     // SAFETY: `room` has a slot for each parameter: null, or an argument of the caller.
     dispatch(unsafe { Arguments::new(f, room.as_ptr()) })
 }

@@ -1,7 +1,8 @@
 //! The parts of the general route for libraries whose functions raise: they return values without a status, and an error
-//! status becomes an exception.
+//! status becomes an exception. Functions with one-word arguments and results take the fast route
+//! ([`crate::bindings::call::fast`]).
 //!
-//! Their calls have in addition request structs that Python does not see ([`requests`]), arrays whose length is queried
+//! The other calls have in addition request structs that Python does not see ([`requests`]), arrays whose length is queried
 //! first ([`sizing`]), handles that must be live ([`handle_calls`], [`live_handles`]), calls that Ctrl-C can abandon
 //! ([`interruptible`]), and calls that delay the exit of the process ([`exit_guard`]).
 
