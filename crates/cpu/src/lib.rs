@@ -4,6 +4,7 @@
 //! wrappers, compilation of CUDA C++ (NVRTC does that).
 
 mod code;
+mod conditions;
 pub mod driver;
 pub mod engine;
 mod install;

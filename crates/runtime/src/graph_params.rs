@@ -5,9 +5,9 @@ use std::ffi::c_void;
 
 use cupyrite_sys::driver::{
     CUDA_HOST_NODE_PARAMS, CUDA_KERNEL_NODE_PARAMS, CUDA_MEM_ALLOC_NODE_PARAMS, CUDA_MEMCPY3D,
-    CUDA_MEMSET_NODE_PARAMS, CUcontext, CUfunction, CUgraph, CUgraphEdgeData, CUgraphExec,
-    CUgraphNode, CUgraphNodeParams, CUkernel, CUkernelNodeAttrValue, CUlaunchAttributeID,
-    CUmemorytype,
+    CUDA_MEMSET_NODE_PARAMS, CUcontext, CUfunction, CUgraph, CUgraphConditionalHandle,
+    CUgraphEdgeData, CUgraphExec, CUgraphNode, CUgraphNodeParams, CUkernel, CUkernelNodeAttrValue,
+    CUlaunchAttributeID, CUmemorytype,
 };
 use cupyrite_sys::runtime::{
     cudaExtent, cudaGraphNodeType as NodeType, cudaKernelFunctionType, cudaKernelNodeParams,
@@ -241,6 +241,7 @@ fn generic(at: u64) -> Res<CUgraphNodeParams> {
             }
         }
         NodeType::cudaGraphNodeTypeMemset if w[7] == 0 => w[7] = current_context()? as u64,
+        NodeType::cudaGraphNodeTypeConditional if w[5] == 0 => w[5] = current_context()? as u64,
         _ => {}
     }
     // SAFETY: both are 256 bytes of integers and raw pointers.
@@ -277,11 +278,15 @@ fn put_generic(at: u64, p: CUgraphNodeParams) -> Res {
     put(at, w)
 }
 
-/// `cudaGraphAddNode`: the node, and the driver's further output (the address of an allocation).
+/// `cudaGraphAddNode`: the node, and the driver's further output (the address of an allocation, or the bodies of a
+/// conditional node).
 fn add_generic(out: u64, graph: u64, before: u64, data: u64, count: usize, params: u64) -> Res {
     const ALLOC: u64 = NodeType::cudaGraphNodeTypeMemAlloc.0 as u64;
+    const CONDITIONAL: u64 = NodeType::cudaGraphNodeTypeConditional.0 as u64;
     /// Word offset of the address in `cudaMemAllocNodeParams`.
     const ADDRESS: usize = 2 + 14;
+    /// Word offset of the array of graphs in `cudaConditionalNodeParams`.
+    const BODIES: usize = 2 + 2;
     let mut wanted = generic(params)?;
     added(out, |node| {
         let data = array::<CUgraphEdgeData>(data);
@@ -296,10 +301,27 @@ fn add_generic(out: u64, graph: u64, before: u64, data: u64, count: usize, param
     })?;
     // SAFETY: 256 bytes of integers and raw pointers.
     let words = unsafe { std::mem::transmute::<CUgraphNodeParams, Words>(wanted) };
-    if words[0] == ALLOC {
-        put(params + 8 * ADDRESS as u64, words[ADDRESS])?;
+    match words[0] {
+        ALLOC => put(params + 8 * ADDRESS as u64, words[ADDRESS]),
+        CONDITIONAL => put(params + 8 * BODIES as u64, words[BODIES]),
+        _ => Ok(()),
     }
-    Ok(())
+}
+
+/// Creates a condition handle; a null context is the current one.
+fn condition(out: u64, graph: u64, context: CUcontext, default: u32, flags: u32) -> Res {
+    non_null(out)?;
+    let current = current_context()?;
+    let context = if context.is_null() { current } else { context };
+    let mut handle: CUgraphConditionalHandle = 0;
+    cu!(cuGraphConditionalHandleCreate(
+        &mut handle,
+        graph as CUgraph,
+        context,
+        default,
+        flags
+    ))?;
+    put(out, handle)
 }
 
 fn set_of(at: u64) -> Res<CUDA_MEMSET_NODE_PARAMS> {
@@ -475,6 +497,13 @@ entries! {
     }
     fn add_node_v2 "cudaGraphAddNode_v2" (out: u64, graph: u64, before: u64, data: u64, count: usize, params: u64) {
         add_generic(out, graph, before, data, count, params)
+    }
+    fn conditional_handle "cudaGraphConditionalHandleCreate" (out: u64, graph: u64, default: u32, flags: u32) {
+        condition(out, graph, std::ptr::null_mut(), default, flags)
+    }
+    fn conditional_handle_v2 "cudaGraphConditionalHandleCreate_v2"
+        (out: u64, graph: u64, context: u64, default: u32, flags: u32) {
+        condition(out, graph, context as CUcontext, default, flags)
     }
     fn node_get_params "cudaGraphNodeGetParams" (node: u64, out: u64) {
         non_null(out)?;

@@ -41,6 +41,7 @@ static FILES: &[&[Entry]] = &[
     super::module::occupancy::ENTRIES,
     super::graph::build::ENTRIES,
     super::graph::capture::ENTRIES,
+    super::graph::conditional::ENTRIES,
     super::graph::dot::ENTRIES,
     super::graph::edges::ENTRIES,
     super::graph::exec::ENTRIES,

@@ -423,6 +423,8 @@ pub enum BuiltinKind {
     Malloc,
     /// `free(pointer)`.
     Free,
+    /// `cudaGraphSetConditional(handle, value)`.
+    SetConditional,
 }
 
 impl BuiltinKind {
@@ -433,6 +435,7 @@ impl BuiltinKind {
             "__assertfail" => Self::AssertFail,
             "malloc" => Self::Malloc,
             "free" => Self::Free,
+            "cudaGraphSetConditional" => Self::SetConditional,
             _ => return None,
         })
     }

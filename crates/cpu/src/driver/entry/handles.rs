@@ -44,6 +44,7 @@ pub(crate) enum HandleKind {
     UserObject,
     Linker,
     LogCallback,
+    Condition,
 }
 
 impl std::fmt::Display for HandleKind {
@@ -68,6 +69,7 @@ impl std::fmt::Display for HandleKind {
             HandleKind::UserObject => "user object",
             HandleKind::Linker => "linker state",
             HandleKind::LogCallback => "log callback",
+            HandleKind::Condition => "condition",
         })
     }
 }

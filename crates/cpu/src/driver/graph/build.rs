@@ -12,6 +12,7 @@ use crate::driver::context::{self, Context};
 use crate::driver::entry::Res;
 use crate::driver::entry::caller_memory::{get, non_null, put};
 use crate::driver::entry::entries;
+use crate::driver::entry::logs::refuse;
 use crate::driver::memory::copy_job;
 use crate::driver::stream::host_call::HostCall;
 
@@ -39,6 +40,12 @@ fn add(
             }
             graph.add(*payload, &before)?
         }
+        Described::Conditional(request) => request.add_to(&graph, &before)?,
+        Described::Clone(inner) | Described::Move(inner) if inner.lock().has_conditionals() => {
+            return refuse(Code::NOT_SUPPORTED, || {
+                "a child graph cannot contain conditional nodes".into()
+            });
+        }
         Described::Clone(inner) if inner.embedded_in() != 0 => return Err(Code::NOT_SUPPORTED),
         Described::Clone(inner) => {
             let copy = inner.copy(true, 0, 0, false)?;
@@ -61,7 +68,7 @@ fn add(
     })
 }
 
-/// Removes a node from its graph, with its edges and its embedded graph.
+/// Removes a node from its graph, with its edges and its embedded graphs.
 fn remove(graph: &Arc<Graph>, node: u64) -> Res {
     let gone = {
         let mut state = graph.lock();
@@ -76,8 +83,11 @@ fn remove(graph: &Arc<Graph>, node: u64) -> Res {
         state.nodes.remove(&node)
     };
     let _ = super::NODES.remove(node);
-    if let Some(inner) = gone.as_ref().and_then(|n| n.payload.inner()) {
-        inner.retire();
+    if let Some(gone) = gone {
+        gone.payload.graphs().iter().for_each(|g| g.retire());
+        if let Payload::Conditional(c) = &*gone.payload {
+            c.variable.release();
+        }
     }
     Ok(())
 }
@@ -96,7 +106,7 @@ fn add_generic(out: u64, graph: u64, dependencies: (u64, u64, u64), params: u64)
     non_null(params)?;
     let words = get::<GenericWords>(params)?;
     add(out, graph, dependencies, || params::read_generic(&words))?;
-    // The second output of the call: the address of an allocation.
+    // The second output of the call: the address of an allocation, or the bodies of a conditional node.
     let added = super::payload_of(get::<u64>(out)?)?;
     params::put_outputs(&added, params)
 }

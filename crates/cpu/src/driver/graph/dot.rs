@@ -23,6 +23,8 @@ const MEM_ALLOC: u32 = sys::CUgraphDebugDot_flags::CU_GRAPH_DEBUG_DOT_FLAGS_MEM_
 const MEM_FREE: u32 = sys::CUgraphDebugDot_flags::CU_GRAPH_DEBUG_DOT_FLAGS_MEM_FREE_NODE_PARAMS.0;
 const MEM_OPS: u32 =
     sys::CUgraphDebugDot_flags::CU_GRAPH_DEBUG_DOT_FLAGS_BATCH_MEM_OP_NODE_PARAMS.0;
+const CONDITIONAL: u32 =
+    sys::CUgraphDebugDot_flags::CU_GRAPH_DEBUG_DOT_FLAGS_CONDITIONAL_NODE_PARAMS.0;
 const EXTRA_TOPOLOGY: u32 = sys::CUgraphDebugDot_flags::CU_GRAPH_DEBUG_DOT_FLAGS_EXTRA_TOPO_INFO.0;
 
 /// The shape and title of a node's box.
@@ -42,6 +44,7 @@ fn title(payload: &Payload) -> (&'static str, String) {
         Payload::MemAlloc(_) => ("trapezium", "MEM_ALLOC".into()),
         Payload::MemFree(_) => ("trapezium", "MEM_FREE".into()),
         Payload::MemOps(_) => ("rectangle", "BATCH_MEM_OP".into()),
+        Payload::Conditional(c) => ("diamond", c.title()),
     }
 }
 
@@ -102,6 +105,9 @@ fn details(payload: &Payload, flags: u32) -> Vec<String> {
         Payload::MemAlloc(a) if wanted(MEM_ALLOC) => {
             lines.push(format!("{} bytes at {:#x}", a.words()[13], a.address()));
         }
+        Payload::Conditional(c) if wanted(CONDITIONAL) => {
+            lines.push(format!("condition {:#x}", c.words()[0]));
+        }
         Payload::MemOps(m) if wanted(MEM_OPS) => lines.push(format!("{} operations", m.words()[1])),
         Payload::MemFree(f) if wanted(MEM_FREE) => lines.push(format!("{:#x}", f.address())),
         _ => {}
@@ -151,8 +157,8 @@ fn draw(graph: &Arc<Graph>, name: &str, flags: u32, out: &mut String) {
                 quoted(shape),
                 quoted(&text)
             );
-            if let Some(graph) = node.payload.inner() {
-                inner.push((graph.clone(), id(handle)));
+            for (n, graph) in node.payload.graphs().iter().enumerate() {
+                inner.push((graph.clone(), id(handle), n));
             }
         }
         for (&handle, node) in &state.nodes {
@@ -173,8 +179,11 @@ fn draw(graph: &Arc<Graph>, name: &str, flags: u32, out: &mut String) {
         }
     }
     let _ = writeln!(out, "}}");
-    for (graph, node) in inner {
-        let name = format!("{node}_graph");
+    for (graph, node, n) in inner {
+        let name = match n {
+            0 => format!("{node}_graph"),
+            n => format!("{node}_graph_{n}"),
+        };
         draw(&graph, &name, flags, out);
         // From the node to the graph it embeds.
         let first = graph.lock().nodes.values().next().map(|n| n.local);

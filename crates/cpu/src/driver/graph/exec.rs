@@ -7,11 +7,12 @@ use parking_lot::{Mutex, MutexGuard};
 
 use super::objects::Objects;
 use super::plan::Plan;
-use super::{Code, Graph, Payload, find, graph_of, memory};
+use super::{Code, Graph, Payload, conditional, find, graph_of, memory};
 use crate::driver::entry::Res;
 use crate::driver::entry::caller_memory::{get, non_null, put, put_bytes, put_optional};
 use crate::driver::entry::entries;
 use crate::driver::entry::handles::{HandleKind, Table, fresh_id};
+use crate::driver::entry::logs::because;
 use crate::driver::stream::capture_state::reject_if_capturing;
 use crate::driver::stream::queue::Op;
 use crate::driver::stream::resolve;
@@ -29,6 +30,8 @@ const USE_NODE_PRIORITY: u64 =
 /// Values of `CUgraphInstantiateResult`.
 const RESULT_SUCCESS: u32 = sys::CUgraphInstantiateResult::CUDA_GRAPH_INSTANTIATE_SUCCESS.0;
 const RESULT_ERROR: u32 = sys::CUgraphInstantiateResult::CUDA_GRAPH_INSTANTIATE_ERROR.0;
+const RESULT_HANDLE_UNUSED: u32 =
+    sys::CUgraphInstantiateResult::CUDA_GRAPH_INSTANTIATE_CONDITIONAL_HANDLE_UNUSED.0;
 const RESULT_INVALID_STRUCTURE: u32 =
     sys::CUgraphInstantiateResult::CUDA_GRAPH_INSTANTIATE_INVALID_STRUCTURE.0;
 
@@ -87,6 +90,38 @@ impl From<Code> for InstantiationError {
     }
 }
 
+/// Checks the conditional nodes of a graph to be instantiated.
+fn check_conditions(graph: &Arc<Graph>) -> Result<(), InstantiationError> {
+    if conditional::variables(graph).iter().any(|v| !v.is_used()) {
+        let code = because(Code::INVALID_VALUE, || {
+            "a condition handle of the graph belongs to no conditional node".into()
+        });
+        let (result, node) = (RESULT_HANDLE_UNUSED, 0);
+        return Err(InstantiationError { code, result, node });
+    }
+    let mut open = vec![graph.clone()];
+    while let Some(graph) = open.pop() {
+        for node in graph.lock().nodes.values() {
+            let Payload::Conditional(c) = &*node.payload else {
+                continue;
+            };
+            for body in &c.bodies {
+                conditional::check_body(body, c.context()).map_err(|node| InstantiationError {
+                    code: because(Code::NOT_SUPPORTED, || {
+                        "the nodes in the body of a conditional node must be of its context, and copies must be between \
+                         device memory and page-locked memory"
+                            .into()
+                    }),
+                    result: RESULT_ERROR,
+                    node,
+                })?;
+                open.push(body.clone());
+            }
+        }
+    }
+    Ok(())
+}
+
 fn instantiate(graph: u64, flags: u64) -> Result<(u64, Arc<Exec>), InstantiationError> {
     if flags & !(AUTO_FREE_ON_LAUNCH | UPLOAD | DEVICE_LAUNCH | USE_NODE_PRIORITY) != 0 {
         return Err(Code::INVALID_VALUE.into());
@@ -101,14 +136,19 @@ fn instantiate(graph: u64, flags: u64) -> Result<(u64, Arc<Exec>), Instantiation
     }
     {
         let state = original.lock();
-        if state.memory_nodes > 0 && state.executable.strong_count() > 0 {
-            return Err(Code::NOT_SUPPORTED.into());
+        let single = state.memory_nodes > 0 || state.has_conditionals();
+        if single && state.executable.strong_count() > 0 {
+            return Err(because(Code::NOT_SUPPORTED, || {
+                "a graph with memory nodes or conditional nodes can have one executable graph at a time".into()
+            })
+            .into());
         }
         if state.capturing > 0 {
             return Err(Code::INVALID_VALUE.into());
         }
     }
     let graph = original.copy(false, 0, 0, true)?;
+    check_conditions(&graph)?;
     let plan = Plan::new(&graph).map_err(|cycle| InstantiationError {
         code: Code::INVALID_VALUE,
         result: RESULT_INVALID_STRUCTURE,
@@ -246,6 +286,6 @@ entries! {
 pub(super) fn is_structure(payload: &Payload) -> bool {
     matches!(
         payload,
-        Payload::Graph(_) | Payload::MemAlloc(_) | Payload::MemFree(_)
+        Payload::Graph(_) | Payload::MemAlloc(_) | Payload::MemFree(_) | Payload::Conditional(_)
     )
 }

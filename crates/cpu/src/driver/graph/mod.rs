@@ -6,6 +6,7 @@
 //!
 //! * `mod.rs`, `edge_data.rs`: the structure of graphs; `node.rs`: the payload of nodes.
 //! * `build.rs`, `edges.rs`, `params.rs`: the entry points that create and change graphs.
+//! * `conditional.rs`: conditional nodes and their handles.
 //! * `exec.rs`, `plan.rs`, `update.rs`: executable graphs: instantiation, launch, updates.
 //! * `capture.rs`: the graphs of stream captures; which streams are capturing is in `stream::capture_state`.
 //! * `memory.rs`: graph-allocated memory. `objects.rs`: user objects.
@@ -22,9 +23,11 @@ use parking_lot::{Mutex, MutexGuard};
 use crate::driver::entry::Res;
 use crate::driver::entry::errors::Code;
 use crate::driver::entry::handles::{HandleKind, Table, fresh_id, handle_of};
+use crate::driver::entry::logs::refuse;
 
 pub(super) mod build;
 pub(super) mod capture;
+pub(super) mod conditional;
 pub(super) mod dot;
 pub(super) mod edge_data;
 pub(super) mod edges;
@@ -68,6 +71,8 @@ pub(super) struct Graph {
     pub(super) handle: u64,
     /// Whether callers have handles of the graph and its nodes. The copy of an executable graph is private.
     public: bool,
+    /// Whether it is a body of a conditional node.
+    is_body: bool,
     /// The node that embeds it, or zero.
     embedded_in: AtomicU64,
     state: Mutex<GraphState>,
@@ -83,7 +88,9 @@ pub(super) struct GraphState {
     pub(super) objects: Objects,
     /// Number of nodes that allocate or free memory, including embedded graphs.
     pub(super) memory_nodes: usize,
-    /// The executable graph; a graph with memory nodes can have only one.
+    /// The condition handles that were created for this graph.
+    pub(super) variables: Vec<Arc<conditional::Variable>>,
+    /// The executable graph; a graph with memory nodes or conditional nodes can have only one.
     pub(super) executable: Weak<exec::Exec>,
     /// Number of the next node.
     next_local: u32,
@@ -92,12 +99,13 @@ pub(super) struct GraphState {
 }
 
 impl Graph {
-    fn make(public: bool, embedded_in: u64, state: GraphState) -> Arc<Graph> {
+    fn make(public: bool, is_body: bool, embedded_in: u64, state: GraphState) -> Arc<Graph> {
         let id = fresh_id();
         let graph = Arc::new(Graph {
             id,
             handle: handle_of(HandleKind::Graph, id),
             public,
+            is_body,
             embedded_in: AtomicU64::new(embedded_in),
             state: Mutex::new(state),
         });
@@ -111,7 +119,16 @@ impl Graph {
 
     /// Creates an empty public graph.
     pub(super) fn create() -> Arc<Graph> {
-        let graph = Self::make(true, 0, GraphState::default());
+        Self::create_empty(false)
+    }
+
+    /// Creates an empty public graph for a conditional node.
+    fn create_body() -> Arc<Graph> {
+        Self::create_empty(true)
+    }
+
+    fn create_empty(is_body: bool) -> Arc<Graph> {
+        let graph = Self::make(true, is_body, 0, GraphState::default());
         GRAPHS.insert(graph.id, graph.clone());
         graph
     }
@@ -124,21 +141,23 @@ impl Graph {
     /// of the copy.
     ///
     /// # Errors
-    /// `NOT_SUPPORTED` for a graph with memory nodes, unless `with_memory`; `INVALID_VALUE` if the nesting becomes too
-    /// deep.
+    /// `NOT_SUPPORTED` for a graph with memory nodes or conditional nodes, unless `for_execution`; `INVALID_VALUE` if the
+    /// nesting becomes too deep.
     pub(super) fn copy(
         self: &Arc<Graph>,
         public: bool,
         embedded_in: u64,
         level: usize,
-        with_memory: bool,
+        for_execution: bool,
     ) -> Res<Arc<Graph>> {
         if level >= MAX_NESTING {
             return Err(Code::INVALID_VALUE);
         }
         let state = self.lock();
-        if state.memory_nodes > 0 && !with_memory {
-            return Err(Code::NOT_SUPPORTED);
+        if !for_execution && (state.memory_nodes > 0 || state.has_conditionals()) {
+            return refuse(Code::NOT_SUPPORTED, || {
+                "graphs with memory nodes or conditional nodes cannot be cloned".into()
+            });
         }
         let fresh: HashMap<u64, u64> = state.nodes.keys().map(|&n| (n, new_node())).collect();
         // Handles increase, so the order of creation is preserved.
@@ -153,13 +172,14 @@ impl Graph {
         };
         let mut nodes = BTreeMap::new();
         for (&handle, node) in &state.nodes {
+            let copy_inner =
+                |inner: &Arc<Graph>| inner.copy(public, fresh[&handle], level + 1, for_execution);
             let payload = match &*node.payload {
-                Payload::Graph(inner) => Arc::new(Payload::Graph(inner.copy(
-                    public,
-                    fresh[&handle],
-                    level + 1,
-                    with_memory,
-                )?)),
+                Payload::Graph(inner) => Arc::new(Payload::Graph(copy_inner(inner)?)),
+                Payload::Conditional(c) => {
+                    let bodies: Res<Box<[_]>> = c.bodies.iter().map(copy_inner).collect();
+                    Arc::new(Payload::Conditional(c.with_bodies(bodies?)))
+                }
                 _ => node.payload.clone(),
             };
             let copy = Node {
@@ -176,10 +196,15 @@ impl Graph {
             cloned_from: self.handle,
             objects: state.objects.clone(),
             memory_nodes: state.memory_nodes,
+            variables: if for_execution {
+                state.variables.clone()
+            } else {
+                Vec::new()
+            },
             next_local: state.next_local,
             ..GraphState::default()
         };
-        let copy = Self::make(public, embedded_in, state);
+        let copy = Self::make(public, self.is_body, embedded_in, state);
         if public {
             GRAPHS.insert(copy.id, copy.clone());
         }
@@ -189,21 +214,17 @@ impl Graph {
     /// Number of nodes, including embedded graphs.
     pub(super) fn size(&self) -> usize {
         let state = self.lock();
-        let inner = state.nodes.values().map(|n| match &*n.payload {
-            Payload::Graph(inner) => inner.size(),
-            _ => 0,
-        });
-        inner.fold(state.nodes.len(), usize::saturating_add)
+        let inner = state.nodes.values().flat_map(|n| n.payload.graphs());
+        inner
+            .map(|g| g.size())
+            .fold(state.nodes.len(), usize::saturating_add)
     }
 
     /// Nesting height, counting this graph.
     pub(super) fn height(&self) -> usize {
         let state = self.lock();
-        let inner = state.nodes.values().map(|n| match &*n.payload {
-            Payload::Graph(inner) => inner.height(),
-            _ => 0,
-        });
-        1 + inner.max().unwrap_or(0)
+        let inner = state.nodes.values().flat_map(|n| n.payload.graphs());
+        1 + inner.map(|g| g.height()).max().unwrap_or(0)
     }
 
     /// Nesting level: zero for a top-level graph.
@@ -244,9 +265,7 @@ impl Graph {
     /// `INVALID_VALUE` if the nesting becomes too deep, `OUT_OF_MEMORY` for too many nodes, and those of
     /// [`Graph::add`].
     pub(super) fn embed(self: &Arc<Graph>, inner: Arc<Graph>, before: &[Edge]) -> Res<u64> {
-        if self.level() + 1 + inner.height() > MAX_NESTING {
-            return Err(Code::INVALID_VALUE);
-        }
+        self.check_nesting(inner.height())?;
         if self.size().saturating_add(inner.size()) > MAX_NODES {
             return Err(Code::OUT_OF_MEMORY);
         }
@@ -255,8 +274,43 @@ impl Graph {
         Ok(node)
     }
 
+    /// Checks that a node of this graph can embed a graph of nesting height `height`.
+    ///
+    /// # Errors
+    /// `INVALID_VALUE` if the nesting becomes too deep.
+    fn check_nesting(&self, height: usize) -> Res {
+        if self.level() + 1 + height > MAX_NESTING {
+            return refuse(Code::INVALID_VALUE, || {
+                format!("graphs can be nested {MAX_NESTING} deep")
+            });
+        }
+        Ok(())
+    }
+
+    /// Checks that the payload may be in this graph: bodies of conditional nodes and child graphs have restrictions.
+    fn check_payload(&self, payload: &Payload) -> Res {
+        let (mut is_body, mut node) = (self.is_body, self.embedded_in());
+        if !is_body && node != 0 && matches!(payload, Payload::Conditional(_)) {
+            return refuse(Code::NOT_SUPPORTED, || {
+                "a child graph cannot contain conditional nodes".into()
+            });
+        }
+        for _ in 0..MAX_NESTING {
+            if is_body || node == 0 {
+                break;
+            }
+            let graph = graph_of(node)?;
+            (is_body, node) = (graph.is_body, graph.embedded_in());
+        }
+        if is_body {
+            conditional::check_in_body(payload)?;
+        }
+        Ok(())
+    }
+
     /// Adds a node that depends on `before`, which has passed [`GraphState::check_dependencies`].
     pub(super) fn add(self: &Arc<Graph>, payload: Payload, before: &[Edge]) -> Res<u64> {
+        self.check_payload(&payload)?;
         let mut state = self.lock();
         state.check_dependencies(before, &payload)?;
         Ok(self.add_checked(&mut state, payload, before))
@@ -297,7 +351,7 @@ impl Graph {
             for &node in state.nodes.keys() {
                 let _ = NODES.remove(node);
             }
-            let inner = state.nodes.values().filter_map(|n| n.payload.inner());
+            let inner = state.nodes.values().flat_map(|n| n.payload.graphs());
             inner.cloned().collect()
         };
         for graph in inner {
@@ -307,6 +361,12 @@ impl Graph {
 }
 
 impl GraphState {
+    /// Whether there are conditional nodes. Embedded graphs have none, except for the bodies of conditional nodes.
+    pub(super) fn has_conditionals(&self) -> bool {
+        let mut nodes = self.nodes.values();
+        nodes.any(|n| matches!(&*n.payload, Payload::Conditional(_)))
+    }
+
     /// Checks that `edges` name distinct nodes of this graph and that their data fits a dependent with that payload.
     ///
     /// # Errors

@@ -7,6 +7,7 @@ use cupyrite_sys::driver::{
     CUgraphNodeType as NodeType, CUlaunchAttributeID as Attribute, CUmemorytype,
 };
 
+use super::conditional::Conditional;
 use super::{Graph, memory};
 use crate::driver::context::{self, Context};
 use crate::driver::entry::Res;
@@ -33,6 +34,7 @@ pub(in crate::driver) enum Payload {
     MemAlloc(memory::Allocate),
     MemFree(memory::Free),
     MemOps(MemOps),
+    Conditional(Conditional),
 }
 
 impl Payload {
@@ -50,6 +52,7 @@ impl Payload {
             Payload::MemAlloc(_) => NodeType::CU_GRAPH_NODE_TYPE_MEM_ALLOC,
             Payload::MemFree(_) => NodeType::CU_GRAPH_NODE_TYPE_MEM_FREE,
             Payload::MemOps(_) => NodeType::CU_GRAPH_NODE_TYPE_BATCH_MEM_OP,
+            Payload::Conditional(_) => NodeType::CU_GRAPH_NODE_TYPE_CONDITIONAL,
         }
     }
 
@@ -58,6 +61,15 @@ impl Payload {
         match self {
             Payload::Graph(inner) => Some(inner),
             _ => None,
+        }
+    }
+
+    /// The embedded graph of a child graph node, or the bodies of a conditional node.
+    pub(super) fn graphs(&self) -> &[Arc<Graph>] {
+        match self {
+            Payload::Graph(inner) => std::slice::from_ref(inner),
+            Payload::Conditional(c) => &c.bodies,
+            _ => &[],
         }
     }
 
@@ -77,6 +89,7 @@ impl Payload {
             Payload::Memcpy(m) => Some(&m.context),
             Payload::Memset(m) => Some(&m.context),
             Payload::MemOps(m) => Some(&m.context),
+            Payload::Conditional(c) => Some(c.context()),
             _ => None,
         }
     }
@@ -89,8 +102,8 @@ impl Payload {
         )
     }
 
-    /// Runs the work on this thread. Embedded graphs and events are structure, not work: the plan of a launch resolves
-    /// them.
+    /// Runs the work on this thread. Embedded graphs, conditions and events are structure, not work: the plan of a launch
+    /// resolves them.
     pub(super) fn run(&self) -> Res {
         match self {
             Payload::Kernel(k) => k.launch.run(),
@@ -104,6 +117,7 @@ impl Payload {
             Payload::MemFree(f) => f.run(),
             Payload::MemOps(m) => m.batch.run(&m.context),
             Payload::Graph(_)
+            | Payload::Conditional(_)
             | Payload::Empty
             | Payload::EventWait(_)
             | Payload::EventRecord(_) => Ok(()),
@@ -327,6 +341,13 @@ impl Memcpy {
     /// Whether the copy is a single row.
     pub(super) fn is_linear(&self) -> bool {
         self.words[23] <= 1 && self.words[24] <= 1
+    }
+
+    /// Whether a side is an array.
+    pub(super) fn uses_arrays(&self) -> bool {
+        const ARRAY: u32 = CUmemorytype::CU_MEMORYTYPE_ARRAY.0;
+        let (from, to) = self.memory_types();
+        from == ARRAY || to == ARRAY
     }
 
     /// Memory types of source and destination.

@@ -7,7 +7,8 @@ use cupyrite_sys::driver::{self as sys, CUgraphNodeType as NodeType};
 use super::build::node_context;
 use super::node::{AttributeValue, KernelWords, MemOps, MemOpsWords, MemsetWords};
 use super::{
-    Code, EventNode, Graph, Kernel, Memcpy, Memset, Payload, find, graph_of, memory, payload_of,
+    Code, EventNode, Graph, Kernel, Memcpy, Memset, Payload, conditional, find, graph_of, memory,
+    payload_of,
 };
 use crate::driver::entry::Res;
 use crate::driver::entry::caller_memory::{get, non_null, put};
@@ -25,6 +26,8 @@ pub(super) enum Described {
     Clone(Arc<Graph>),
     /// A graph that the node takes over.
     Move(Arc<Graph>),
+    /// A conditional node, whose bodies are created with it.
+    Conditional(conditional::Request),
 }
 
 /// The first `N` words of a type's parameters.
@@ -81,9 +84,11 @@ pub(super) fn read_generic(w: &GenericWords) -> Res<Described> {
         }
         NodeType::CU_GRAPH_NODE_TYPE_MEM_FREE => Payload::MemFree(memory::Free::read(w[2])?),
         NodeType::CU_GRAPH_NODE_TYPE_BATCH_MEM_OP => Payload::MemOps(MemOps::read(&part(w, 0))?),
+        NodeType::CU_GRAPH_NODE_TYPE_CONDITIONAL => {
+            return conditional::Request::read(w).map(Described::Conditional);
+        }
         NodeType::CU_GRAPH_NODE_TYPE_EXT_SEMAS_SIGNAL
         | NodeType::CU_GRAPH_NODE_TYPE_EXT_SEMAS_WAIT
-        | NodeType::CU_GRAPH_NODE_TYPE_CONDITIONAL
         | NodeType::CU_GRAPH_NODE_TYPE_MEMCPY_BATCH
         | NodeType::CU_GRAPH_NODE_TYPE_EXTERNAL_ENGINE
         | NodeType::CU_GRAPH_NODE_TYPE_FABRIC_CPY_BATCH => return Err(Code::NOT_SUPPORTED),
@@ -95,10 +100,14 @@ pub(super) fn read_generic(w: &GenericWords) -> Res<Described> {
 /// Byte offset of `CUDA_MEM_ALLOC_NODE_PARAMS`'s address in `CUgraphNodeParams`.
 const ALLOCATED_AT: u64 = 8 * (2 + 14);
 
+/// Byte offset of `CUDA_CONDITIONAL_NODE_PARAMS`'s bodies in `CUgraphNodeParams`.
+const BODIES_AT: u64 = 8 * (2 + 2);
+
 /// Writes outputs of adding a node.
 pub(super) fn put_outputs(payload: &Payload, params: u64) -> Res {
     match payload {
         Payload::MemAlloc(a) => put(params + ALLOCATED_AT, a.address()),
+        Payload::Conditional(c) => put(params + BODIES_AT, c.address()),
         _ => Ok(()),
     }
 }
@@ -125,6 +134,7 @@ fn generic_words(payload: &Payload) -> GenericWords {
         Payload::MemAlloc(a) => w[2..17].copy_from_slice(&a.words()),
         Payload::MemFree(f) => w[2] = f.address(),
         Payload::MemOps(m) => w[2..6].copy_from_slice(&m.words()),
+        Payload::Conditional(c) => w[2..6].copy_from_slice(&c.words()),
         Payload::Empty => {}
     }
     w
@@ -220,7 +230,10 @@ pub(super) fn new_generic(old: &Payload, w: &GenericWords) -> Res<Payload> {
         Payload::EventWait(_) => new_event(old, false, w[2]),
         Payload::Empty => Ok(Payload::Empty),
         Payload::MemOps(_) => new_mem_ops(old, &part(w, 0)),
-        Payload::Graph(_) | Payload::MemAlloc(_) | Payload::MemFree(_) => Err(Code::NOT_SUPPORTED),
+        Payload::Graph(_)
+        | Payload::MemAlloc(_)
+        | Payload::MemFree(_)
+        | Payload::Conditional(_) => Err(Code::NOT_SUPPORTED),
     }
 }
 

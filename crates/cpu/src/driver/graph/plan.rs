@@ -1,13 +1,17 @@
 //! Execution plans: a graph flattened into chains of work that streams can run.
 //!
 //! Embedded graphs are inlined. A chain is a maximal sequence of nodes in which each has one predecessor and is its
-//! only successor. A chain runs on one thread without queueing in between; chains run concurrently.
+//! only successor. A chain runs on one thread without queueing in between; chains run concurrently. The bodies of a
+//! conditional node run on the thread of the node's chain, in topological order.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
+use std::ops::Range;
 use std::sync::Arc;
 
+use super::conditional::{self, Conditional};
 use super::{EventNode, Graph, Payload};
+use crate::conditions::Condition;
 use crate::driver::context::Context;
 use crate::driver::entry::Res;
 use crate::driver::stream::queue::{Op, Work};
@@ -18,6 +22,15 @@ use crate::driver::stream::{OpPlacement, Stream};
 struct Step {
     payload: Arc<Payload>,
     enabled: bool,
+    /// The steps of each body of a conditional node, which follow the node's step.
+    bodies: Box<[Range<usize>]>,
+}
+
+impl Step {
+    /// The number of the next step of the same graph; `at` is the number of this one.
+    fn next(&self, at: usize) -> usize {
+        self.bodies.last().map_or(at + 1, |body| body.end)
+    }
 }
 
 /// How a stream handles a chain.
@@ -56,6 +69,8 @@ pub(super) struct Plan {
     chains: Arc<Vec<Chain>>,
     /// By handle in the instantiated graph.
     index: Arc<HashMap<u64, Located>>,
+    /// Conditions with a default value, which each launch sets first.
+    defaults: Arc<[(Arc<Condition>, u32)]>,
     /// Keeps the graph's resources alive while a launch runs.
     _graph: Arc<Graph>,
 }
@@ -73,8 +88,11 @@ struct Flat {
 
 impl Flat {
     fn push(&mut self, payload: Arc<Payload>, before: Vec<usize>) -> usize {
-        let enabled = true;
-        self.steps.push(Step { payload, enabled });
+        self.steps.push(Step {
+            payload,
+            enabled: true,
+            bodies: Box::default(),
+        });
         self.before.push(before);
         self.steps.len() - 1
     }
@@ -108,6 +126,17 @@ impl Flat {
                         inner_ends.push(begin);
                     }
                     self.push(Arc::new(Payload::Empty), inner_ends)
+                }
+                Payload::Conditional(c) => {
+                    let step = self.push(node.payload.clone(), before);
+                    let mut bodies = Vec::with_capacity(c.bodies.len());
+                    for body in &c.bodies {
+                        let start = self.steps.len();
+                        self.add(body, None)?;
+                        bodies.push(start..self.steps.len());
+                    }
+                    self.steps[step].bodies = bodies.into();
+                    step
                 }
                 _ => self.push(node.payload.clone(), before),
             };
@@ -143,8 +172,12 @@ impl Flat {
             successors[b] += 1;
         }
         let mut chains: Vec<Chain> = Vec::new();
-        let mut chain_of = Vec::with_capacity(self.steps.len());
-        for (i, step) in self.steps.iter().enumerate() {
+        // Steps in bodies are in no chain.
+        let mut chain_of = vec![usize::MAX; self.steps.len()];
+        let mut next = 0;
+        while let Some(step) = self.steps.get(next) {
+            let i = next;
+            next = step.next(i);
             let sort = match &*step.payload {
                 Payload::EventRecord(_) => ChainKind::Record,
                 Payload::EventWait(_) => ChainKind::Wait,
@@ -163,7 +196,7 @@ impl Flat {
                     if sort == ChainKind::Work {
                         chain.sort = sort;
                     }
-                    chain_of.push(at);
+                    chain_of[i] = at;
                     continue;
                 }
             }
@@ -173,7 +206,7 @@ impl Flat {
             for &b in &before {
                 chains[b].is_last = false;
             }
-            chain_of.push(chains.len());
+            chain_of[i] = chains.len();
             chains.push(Chain {
                 sort,
                 steps: vec![i],
@@ -202,6 +235,7 @@ impl Plan {
             steps: flat.steps,
             chains,
             index: Arc::new(flat.index),
+            defaults: defaults(graph),
             _graph: graph.clone(),
         })
     }
@@ -227,6 +261,11 @@ impl Plan {
         self.steps[at.step].enabled = enabled;
     }
 
+    /// Takes over the default values of another graph's conditions.
+    pub(super) fn set_defaults(&mut self, graph: &Arc<Graph>) {
+        self.defaults = defaults(graph);
+    }
+
     /// All payloads in topological order.
     pub(super) fn payloads(&self) -> impl Iterator<Item = &Payload> {
         self.steps.iter().map(|s| &*s.payload)
@@ -235,20 +274,66 @@ impl Plan {
     /// Runs the steps of a chain in order until one fails.
     fn run(&self, chain: usize, context: &Arc<Context>) -> Res {
         for &step in &self.chains[chain].steps {
-            let Step { payload, enabled } = &self.steps[step];
-            let place = payload.context().unwrap_or(context);
-            if context.has_failed() || place.has_failed() {
+            if !self.run_step(step, context)? {
                 return Ok(());
-            }
-            if *enabled {
-                payload.run().inspect_err(|&code| place.fail(code))?;
             }
         }
         Ok(())
     }
 
+    /// Runs a step. Returns false if a context has failed: the remaining steps are skipped.
+    fn run_step(&self, step: usize, context: &Arc<Context>) -> Res<bool> {
+        let step = &self.steps[step];
+        let payload = &step.payload;
+        let place = payload.context().unwrap_or(context);
+        if context.has_failed() || place.has_failed() {
+            return Ok(false);
+        }
+        if let Payload::Conditional(node) = &**payload {
+            return self.run_bodies(step, node, context);
+        }
+        if step.enabled {
+            payload.run().inspect_err(|&code| place.fail(code))?;
+        }
+        Ok(true)
+    }
+
+    /// Runs the bodies of a conditional node that its condition selects.
+    fn run_bodies(&self, step: &Step, node: &Conditional, context: &Arc<Context>) -> Res<bool> {
+        while let Some(body) = node.selected() {
+            let Some(body) = step.bodies.get(body) else {
+                break;
+            };
+            let mut at = body.start;
+            while at < body.end {
+                if !self.run_step(at, context)? {
+                    return Ok(false);
+                }
+                at = self.steps[at].next(at);
+            }
+            if !node.is_loop() {
+                break;
+            }
+            // A loop without kernels ends only when its context fails.
+            if context.has_failed() || node.context().has_failed() {
+                return Ok(false);
+            }
+            if body.is_empty() {
+                std::thread::yield_now();
+            }
+        }
+        Ok(true)
+    }
+
     /// Enqueues a launch in the stream, after `also`; returns its final op.
     pub(super) fn launch(self: &Arc<Plan>, stream: &Arc<Stream>, also: &[Arc<Op>]) -> Arc<Op> {
+        if !self.defaults.is_empty() {
+            let defaults = self.defaults.clone();
+            stream.enqueue(also, OpPlacement::CallerIfIdle, move |_| {
+                defaults.iter().for_each(|(c, value)| c.set(*value));
+                Ok(())
+            });
+        }
         match &self.chains[..] {
             [] => return stream.mark(also),
             [only] if only.sort == ChainKind::Work => {
@@ -313,4 +398,10 @@ impl Plan {
             _ => None,
         }
     }
+}
+
+/// The conditions of a graph that have a default value.
+fn defaults(graph: &Arc<Graph>) -> Arc<[(Arc<Condition>, u32)]> {
+    let variables = conditional::variables(graph);
+    variables.iter().filter_map(|v| v.default()).collect()
 }

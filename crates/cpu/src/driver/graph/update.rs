@@ -154,8 +154,19 @@ fn compare(
                 return mismatch(TOPOLOGY_CHANGED, their, a.node);
             }
         }
-        match (old.payload.inner(), new.payload.inner()) {
-            (Some(a), Some(b)) => compare(a, b, changes)?,
+        match (&*old.payload, &*new.payload) {
+            (Payload::Graph(a), Payload::Graph(b)) => compare(a, b, changes)?,
+            (Payload::Conditional(a), Payload::Conditional(b)) => {
+                if !a.is_like(b) {
+                    return mismatch(PARAMETERS_CHANGED, their, 0);
+                }
+                for (a, b) in a.bodies.iter().zip(&b.bodies) {
+                    compare(a, b, changes)?;
+                }
+                // The new kernels set the new graph's condition.
+                let node = b.with_bodies(a.bodies.clone());
+                changes.push((old.origin, Arc::new(Payload::Conditional(node))));
+            }
             _ => {
                 if let Some(result) = rejection(&old.payload, &new.payload) {
                     return mismatch(result, their, 0);
@@ -196,6 +207,9 @@ fn update(exec: &Exec, within: Option<u64>, graph: &Arc<Graph>) -> Res<Result<()
     let plan = Arc::make_mut(&mut state.plan);
     for (node, payload) in changes {
         apply(plan, node, payload);
+    }
+    if within.is_none() {
+        plan.set_defaults(graph);
     }
     Ok(Ok(()))
 }

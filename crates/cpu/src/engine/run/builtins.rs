@@ -1,4 +1,5 @@
-//! Functions that the device provides to kernels: `vprintf`, `__assertfail`, `malloc`, `free`.
+//! Functions that the device provides to kernels: `vprintf`, `__assertfail`, `malloc`, `free`,
+//! `cudaGraphSetConditional`.
 
 use std::ffi::{CString, c_char};
 use std::fmt::Write as _;
@@ -10,6 +11,7 @@ use super::memory::{
     ResolvedAddress, get, local_base, local_read_bytes, local_write, resolve, set,
 };
 use super::warp::Warp;
+use crate::conditions;
 use crate::engine::fault_report::{FaultKind, LaneFault};
 use crate::engine::program::{BuiltinArg, BuiltinKind, BuiltinOp, Inst, MemSpace, fixed};
 use crate::memory::{Reach, RegionKind};
@@ -71,6 +73,16 @@ pub unsafe fn builtin(
                             return Err(fault(FaultKind::IllegalAddress, 1 << l, text));
                         }
                     }
+                }
+                0
+            }
+            BuiltinKind::SetConditional => {
+                let (handle, value) = (arg(cx, w, 0), arg(cx, w, 1));
+                if !conditions::set(handle, value as u32) {
+                    let text = format!(
+                        "cudaGraphSetConditional: {handle:#x} is not a condition handle, or its graph is destroyed"
+                    );
+                    return Err(fault(FaultKind::IllegalAddress, 1 << l, text));
                 }
                 0
             }

@@ -166,6 +166,16 @@ unsafe fn count_of(obj: *mut Instance, count: Count) -> R<u64> {
     Ok(u64::from_le_bytes(bytes))
 }
 
+/// Whether a view of a member belongs to the parameters of a conditional graph node, whose type is their first member.
+unsafe fn is_conditional(view: *mut Instance) -> R<bool> {
+    const CU_GRAPH_NODE_TYPE_CONDITIONAL: u32 = 13;
+    let mut kind = [0u8; 4];
+    // SAFETY: callers pass a view of a member; its root is a live instance, which has at least four bytes, because a union
+    // member with a pointer lies in it.
+    unsafe { object::read((*view).root.cast(), 0, &mut kind)? };
+    Ok(u32::from_le_bytes(kind) == CU_GRAPH_NODE_TYPE_CONDITIONAL)
+}
+
 /// Reads a list attribute.
 ///
 /// # Errors
@@ -188,8 +198,9 @@ pub unsafe fn get(obj: *mut Instance, field: &'static Field) -> R<Owned> {
             return list_of(elem, data, n, Some(storage));
         }
         // A foreign array, for example of a struct filled by CUDA. Views of members are not followed: in a union, the bytes
-        // of the pointer may belong to another member.
-        if pointer != 0 && (*obj).root.is_null() {
+        // of the pointer may belong to another member. Lists that only CUDA writes are an exception if the union's type
+        // says that the member is valid.
+        if pointer != 0 && ((*obj).root.is_null() || !field.settable && is_conditional(obj)?) {
             let n = count_of(obj, count)? as usize;
             if let Some(bytes) = n.checked_mul(size).filter(|b| *b <= FOREIGN_LIMIT) {
                 let mut data = vec![0u8; bytes];
