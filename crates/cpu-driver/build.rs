@@ -1,4 +1,4 @@
-//! Generates one exported symbol per driver entry point: a jump through a table that is filled when the library is
+//! Generates one exported symbol per entry point of the driver and of NVML: a jump through a table that is filled when the library is
 //! loaded. A jump leaves registers and stack unchanged, so it fits functions of every signature.
 
 use std::fmt::Write;
@@ -6,7 +6,9 @@ use std::fmt::Write;
 fn main() {
     let mut names: Vec<&str> = cupyrite_sys::driver::ENTRY_POINTS
         .iter()
-        .filter_map(|p| p.symbol.to_str().ok())
+        .map(|p| p.symbol)
+        .chain(cupyrite_sys::nvml::SYMBOLS.iter().map(|s| s.export))
+        .filter_map(|name| name.to_str().ok())
         .collect();
     names.sort_unstable();
     names.dedup();

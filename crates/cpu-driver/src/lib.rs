@@ -1,9 +1,10 @@
-//! The CPU device as a driver library: `libcuda.so.1` for programs that load the driver themselves.
+//! The CPU device as a driver library: `libcuda.so.1` and `libnvidia-ml.so.1` for programs that load the driver and NVML
+//! themselves. One file serves as both, so that NVML reports the devices that the driver uses.
 //!
 //! Belongs here: the exported symbols. Does not belong here: their implementation (`cupyrite-cpu`).
 //!
 //! Build with `cargo build -p cupyrite-cpu-driver --release`, copy `target/release/libcuda.so` to an empty folder as
-//! `libcuda.so.1`, and put that folder first in `LD_LIBRARY_PATH`.
+//! `libcuda.so.1`, link `libnvidia-ml.so.1` to it, and put that folder first in `LD_LIBRARY_PATH`.
 
 use std::ffi::{CStr, c_void};
 
@@ -21,10 +22,17 @@ unsafe extern "C" {
     static mut cupyrite_entry_table: [*const c_void; NAMES.len()];
 }
 
+fn address(name: &CStr) -> *const c_void {
+    match name.to_bytes().starts_with(b"nvml") {
+        true => cupyrite_cpu::nvml::get_proc(name),
+        false => cupyrite_cpu::driver::get_proc(name),
+    }
+}
+
 extern "C" fn fill() {
     for (i, name) in NAMES.iter().enumerate() {
         // SAFETY: the table has an entry for each name; the dynamic loader runs this before any entry can be called.
-        unsafe { cupyrite_entry_table[i] = cupyrite_cpu::driver::get_proc(name) };
+        unsafe { cupyrite_entry_table[i] = address(name) };
     }
 }
 
