@@ -10,6 +10,7 @@ from cuda.core._event import Event, EventOptions
 from cuda.core._memory._buffer import Buffer, MemoryResource
 from cuda.core._stream import IsStreamType, Stream, StreamOptions
 from cuda.core._utils.cuda_utils import ComputeCapability
+from cuda.core.system._device import Device as _SystemDevice
 
 __all__ = ["Device", "DeviceProperties"]
 
@@ -58,6 +59,14 @@ class Device:
         """Memory resource of :meth:`allocate`. Default: a :class:`DeviceMemoryResource` of this device."""
     @memory_resource.setter
     def memory_resource(self, mr: MemoryResource) -> None: ...
+    def to_system_device(self) -> _SystemDevice:
+        """The `cuda.core.system.Device` with the same UUID: the device as NVML sees it.
+
+        Raises
+        ------
+        NvmlError
+            If NVML cannot be initialised or does not have the device.
+        """
     def can_access_peer(self, peer: Device | SupportsIndex) -> bool:
         """Whether kernels of this device can access the memory of another device."""
     def set_current(self, ctx: Context | None = None) -> Context | None:

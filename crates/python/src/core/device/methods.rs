@@ -6,7 +6,7 @@ use cupyrite::{Context, Device};
 use pyo3::exceptions::{PyRuntimeError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-use pyo3::types::{PyString, PyTuple, PyType};
+use pyo3::types::{PyDict, PyString, PyTuple, PyType};
 use pyo3::{PyTraverseError, PyVisit, intern};
 
 use crate::core::context::PyContext;
@@ -174,6 +174,20 @@ impl PyDevice {
         let previous = self.memory_resource.lock(py).replace(mr.clone().unbind());
         drop(previous);
         Ok(())
+    }
+
+    /// The :class:`cuda.core.system.Device` with the same UUID: the device as NVML sees it.
+    ///
+    /// Raises
+    /// ------
+    /// NvmlError
+    ///     If NVML cannot be initialised or does not have the device.
+    fn to_system_device(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
+        let class = PyModule::import(py, intern!(py, "cuda.core.system"))?
+            .getattr(intern!(py, "Device"))?;
+        let keywords = PyDict::new(py);
+        keywords.set_item(intern!(py, "uuid"), self.uuid(py)?)?;
+        class.call((), Some(&keywords)).map(Bound::unbind)
     }
 
     /// Whether kernels of this device can access the memory of another device.

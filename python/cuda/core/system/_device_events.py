@@ -1,0 +1,161 @@
+"""Events of a device."""
+
+from contextlib import suppress
+
+from cuda.bindings import nvml
+
+from . import _nvml
+from ._mapping import Mapping
+from ._nvml import call, handle_of
+from .typing import EventType
+
+__all__ = ["EVENT_TYPES", "DeviceEvents", "EventData", "EventSet", "milliseconds"]
+
+EVENT_TYPES = Mapping(EventType, "events", "EventType")
+
+_FOREVER = 0xFFFFFFFF  # NVML's longest timeout in milliseconds, about 50 days.
+
+
+def milliseconds(timeout_ms):
+    """A timeout for NVML: 0 waits as long as NVML can.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If `timeout_ms` is no whole number of milliseconds.
+    """
+    from operator import index
+
+    number = index(timeout_ms)
+    if not 0 <= number <= _FOREVER:
+        raise ValueError(f"timeout_ms is {timeout_ms}; expected 0 (no limit) to {_FOREVER}")
+    return number or _FOREVER
+
+
+class EventSet:
+    """An event set of NVML, freed with the object.
+
+    Parameters
+    ----------
+    create, free : str
+        Functions of the bindings.
+    """
+
+    __slots__ = ("_free", "_generation", "value")
+
+    def __init__(self, create, free):
+        self._free = None
+        self.value = call(create)
+        self._free, self._generation = free, _nvml.generation()
+
+    def __del__(self):
+        # A set of an earlier initialisation was freed with it; one of the parent process is not ours.
+        if self._free is None or not _nvml.is_initialized() or self._generation != _nvml._generation:
+            return
+        # Fails if NVML was shut down by another library, which freed the set.
+        with suppress(nvml.NvmlError):
+            getattr(nvml, self._free)(self.value)
+
+
+class EventData:
+    """One event of a device.
+
+    Parameters
+    ----------
+    event_data : cuda.bindings.nvml.EventData
+    """
+
+    __slots__ = ("_data",)
+
+    def __init__(self, event_data):
+        self._data = event_data
+
+    @property
+    def device(self):
+        """The device on which the event occurred."""
+        from ._device import Device
+
+        return Device._of(int(self._data.device_))
+
+    @property
+    def event_type(self):
+        """The `EventType`; `EventType.NONE` if the driver reports another one."""
+        return EVENT_TYPES.word(self._data.event_type, EventType.NONE)
+
+    def _of_xid(self, name):
+        if self.event_type != EventType.XID_CRITICAL_ERROR:
+            raise ValueError(
+                f"{name} is only known for {EventType.XID_CRITICAL_ERROR!r}; this event is {self.event_type!r}"
+            )
+        return int(getattr(self._data, name))
+
+    @property
+    def event_data(self):
+        """The Xid error.
+
+        Raises
+        ------
+        ValueError
+            If the event is not `EventType.XID_CRITICAL_ERROR`.
+        """
+        return self._of_xid("event_data")
+
+    @property
+    def gpu_instance_id(self):
+        """The GPU instance (MIG) of an Xid error.
+
+        Raises
+        ------
+        ValueError
+            If the event is not `EventType.XID_CRITICAL_ERROR`.
+        """
+        return self._of_xid("gpu_instance_id")
+
+    @property
+    def compute_instance_id(self):
+        """The compute instance (MIG) of an Xid error.
+
+        Raises
+        ------
+        ValueError
+            If the event is not `EventType.XID_CRITICAL_ERROR`.
+        """
+        return self._of_xid("compute_instance_id")
+
+
+class DeviceEvents:
+    """Events of a device that are recorded from now on.
+
+    Parameters
+    ----------
+    device_handle : int
+        Handle of the device.
+    events : EventType, str, or list of them
+    """
+
+    __slots__ = ("_set",)
+
+    def __init__(self, device_handle, events):
+        mask = EVENT_TYPES.mask(events, "events")
+        handle = handle_of(device_handle)
+        self._set = EventSet("event_set_create", "event_set_free")
+        call("device_register_events", handle, mask, self._set.value)
+
+    def wait(self, timeout_ms=0):
+        """Wait for the next event.
+
+        Parameters
+        ----------
+        timeout_ms : int
+            Timeout in milliseconds; 0 waits without a limit. Python's signal handlers run during the wait.
+
+        Returns
+        -------
+        EventData
+
+        Raises
+        ------
+        TimeoutError
+            NVML's (`cuda.core.system.TimeoutError`): no event occurred in time.
+        """
+        return EventData(call("event_set_wait_v2", self._set.value, milliseconds(timeout_ms)))
