@@ -39,6 +39,7 @@ mod module;
 mod shared;
 mod status;
 mod stream;
+mod texture;
 
 pub use array::{Index, MAX_DIMS, StrideOrder, StridedLayout, dlpack};
 pub use backend::backend;
@@ -69,4 +70,8 @@ pub use status::explain_status;
 pub use stream::{
     Event, EventOptions, IpcEventHandle, Stream, StreamOptions, StreamUsage, UniqueEvent,
     UniqueStream, is_capturing, wait_for_streams,
+};
+pub use texture::{
+    AddressMode, ArrayFormat, ArrayKind, ArrayOptions, FilterMode, MipmappedArray, OpaqueArray,
+    PitchedMemory, ReadMode, SurfaceObject, TextureObject, TextureOptions, TextureResource,
 };

@@ -9,8 +9,8 @@
 //! So [`wrap`] puts a function of this module before each call that destroys one of them. It notes the handle before it makes
 //! the call: once the driver has destroyed the object, another thread may get the same value. Each kind of handle has an
 //! epoch, which every such call advances. An owner keeps the epoch of its handle's creation; while the epoch is the same, its
-//! handle is live. Until a kind has its first owner, nothing is noted: a program that uses the bindings alone pays one load. Owners destroy their own handles through [`cuLibraryUnload`], [`cuStreamDestroy`] and [`cuEventDestroy`] of
-//! this module, which note nothing.
+//! handle is live. Until a kind has its first owner, nothing is noted: a program that uses the bindings alone pays one load. Owners destroy
+//! their own handles through the functions of this module ([`cuLibraryUnload`], [`cuArrayDestroy`], ...), which note nothing.
 //!
 //! Libraries belong to no context, and outlive a reset. Calls that bypass the tables (ctypes, bindings of another package) are
 //! not seen.
@@ -21,7 +21,10 @@ use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use crate::driver::{self, CUcontext, CUdevice, CUevent, CUlibrary, CUresult, CUstream, Symbol};
+use crate::driver::{
+    self, CUarray, CUcontext, CUdevice, CUevent, CUlibrary, CUmipmappedArray, CUresult, CUstream,
+    CUsurfObject, CUtexObject, Symbol,
+};
 use crate::loader::{CudaLibrary, LoadError};
 
 /// A kind of handle that safe code owns.
@@ -33,22 +36,33 @@ pub enum OwnedKind {
     Stream,
     /// `CUevent`.
     Event,
+    /// `CUarray`.
+    Array,
+    /// `CUmipmappedArray`.
+    MipmappedArray,
+    /// `CUtexObject`.
+    Texture,
+    /// `CUsurfObject`.
+    Surface,
 }
 
+/// The number of kinds.
+const KINDS: usize = 7;
+
 /// The number of calls that destroyed a handle of a kind, wrapping around.
-static EPOCHS: [AtomicU32; 3] = [const { AtomicU32::new(0) }; 3];
+static EPOCHS: [AtomicU32; KINDS] = [const { AtomicU32::new(0) }; KINDS];
 
 /// Whether a kind has ever had an owner.
-static OWNED: [AtomicBool; 3] = [const { AtomicBool::new(false) }; 3];
+static OWNED: [AtomicBool; KINDS] = [const { AtomicBool::new(false) }; KINDS];
 
 /// The epochs after the last call that destroyed a handle.
 type Destroyed = HashMap<usize, u32, BuildHasherDefault<HandleHasher>>;
 
 struct Table {
     /// By [`OwnedKind`].
-    handles: [Destroyed; 3],
+    handles: [Destroyed; KINDS],
     /// Destroyed and reset contexts, by [`OwnedKind`] of what belonged to them.
-    contexts: [Destroyed; 3],
+    contexts: [Destroyed; KINDS],
 }
 
 static TABLE: Mutex<Option<Table>> = Mutex::new(None);
@@ -157,10 +171,20 @@ fn undo(kind: OwnedKind, handle: usize, (epoch, former): (u32, Option<u32>)) {
 }
 
 /// The kinds of handles that belong to a context.
-const OF_CONTEXT: [OwnedKind; 2] = [OwnedKind::Stream, OwnedKind::Event];
+const OF_CONTEXT: [OwnedKind; KINDS - 1] = [
+    OwnedKind::Stream,
+    OwnedKind::Event,
+    OwnedKind::Array,
+    OwnedKind::MipmappedArray,
+    OwnedKind::Texture,
+    OwnedKind::Surface,
+];
 
-/// Notes that the program destroys or resets a context, with its streams and events; [`undo_context`] takes the result.
-fn note_context(context: usize) -> [(u32, Option<u32>); 2] {
+/// The notes of a context, by [`OF_CONTEXT`].
+type ContextNotes = [(u32, Option<u32>); OF_CONTEXT.len()];
+
+/// Notes that the program destroys or resets a context, with the objects in it; [`undo_context`] takes the result.
+fn note_context(context: usize) -> ContextNotes {
     let mut table = table();
     OF_CONTEXT.map(|kind| {
         let epoch = kind.advance();
@@ -170,7 +194,7 @@ fn note_context(context: usize) -> [(u32, Option<u32>); 2] {
 }
 
 /// Takes a note back: the driver refused the call.
-fn undo_context(context: usize, notes: [(u32, Option<u32>); 2]) {
+fn undo_context(context: usize, notes: ContextNotes) {
     let mut table = table();
     for (kind, (epoch, former)) in OF_CONTEXT.into_iter().zip(notes) {
         let contexts = &mut table.get_or_insert_with(Table::new).contexts[kind as usize];
@@ -280,13 +304,60 @@ wrappers! {
     cuda_library_unload CUDA_LIBRARY_UNLOAD Library;
     cuda_stream_destroy CUDA_STREAM_DESTROY Stream;
     cuda_event_destroy CUDA_EVENT_DESTROY Event;
+    cu_array_destroy CU_ARRAY_DESTROY Array;
+    cu_mipmapped_array_destroy CU_MIPMAPPED_ARRAY_DESTROY MipmappedArray;
+    cuda_free_array CUDA_FREE_ARRAY Array;
+    cuda_free_mipmapped_array CUDA_FREE_MIPMAPPED_ARRAY MipmappedArray;
+}
+
+/// As [`Original::noted`], for a function that takes a 64-bit object instead of a pointer.
+///
+/// # Safety
+///
+/// The function takes one 64-bit number and returns an `int`; it was resolved; the caller keeps its contract.
+unsafe fn noted_object(original: &Original, kind: OwnedKind, object: u64) -> c_int {
+    let call = || {
+        // SAFETY: the caller's promise.
+        unsafe {
+            let function: unsafe extern "C" fn(u64) -> c_int =
+                std::mem::transmute(original.0.load(Ordering::Acquire));
+            function(object)
+        }
+    };
+    if !OWNED[kind as usize].load(Ordering::Acquire) {
+        return call();
+    }
+    let note = note_handle(kind, object as usize);
+    let status = call();
+    if is_refusal(status) {
+        undo(kind, object as usize, note);
+    }
+    status
+}
+
+macro_rules! object_wrappers {
+    ($($wrapper:ident $original:ident $kind:ident;)*) => {$(
+        static $original: Original = Original::new();
+
+        unsafe extern "C" fn $wrapper(object: u64) -> c_int {
+            // SAFETY: as in `wrappers`.
+            unsafe { noted_object(&$original, OwnedKind::$kind, object) }
+        }
+    )*};
+}
+
+object_wrappers! {
+    cu_tex_object_destroy CU_TEX_OBJECT_DESTROY Texture;
+    cu_surf_object_destroy CU_SURF_OBJECT_DESTROY Surface;
+    cuda_destroy_texture_object CUDA_DESTROY_TEXTURE_OBJECT Texture;
+    cuda_destroy_surface_object CUDA_DESTROY_SURFACE_OBJECT Surface;
 }
 
 static CU_CTX_DESTROY: Original = Original::new();
 static CU_PRIMARY_RESET: Original = Original::new();
 static CUDA_DEVICE_RESET: Original = Original::new();
 
-// The driver refuses to destroy a primary context, whose streams and events then stay live.
+// The driver refuses to destroy a primary context, whose objects then stay live.
 unsafe extern "C" fn cu_ctx_destroy(context: *mut c_void) -> c_int {
     let note = note_context(context.addr());
     // SAFETY: as in `wrappers`.
@@ -330,6 +401,7 @@ unsafe extern "C" fn cuda_device_reset() -> c_int {
 /// The address that the table gives out for a function: that of its wrapper, if it has one.
 pub(crate) fn wrap(library: CudaLibrary, name: &CStr, address: *const c_void) -> *const c_void {
     type Destroy = unsafe extern "C" fn(*mut c_void) -> c_int;
+    type DestroyObject = unsafe extern "C" fn(u64) -> c_int;
     let (original, wrapper) = match (library, name.to_bytes()) {
         (CudaLibrary::Driver, b"cuLibraryUnload") => (
             &CU_LIBRARY_UNLOAD,
@@ -366,6 +438,38 @@ pub(crate) fn wrap(library: CudaLibrary, name: &CStr, address: *const c_void) ->
             &CUDA_DEVICE_RESET,
             cuda_device_reset as unsafe extern "C" fn() -> c_int as *const c_void,
         ),
+        (CudaLibrary::Driver, b"cuArrayDestroy") => (
+            &CU_ARRAY_DESTROY,
+            cu_array_destroy as Destroy as *const c_void,
+        ),
+        (CudaLibrary::Driver, b"cuMipmappedArrayDestroy") => (
+            &CU_MIPMAPPED_ARRAY_DESTROY,
+            cu_mipmapped_array_destroy as Destroy as *const c_void,
+        ),
+        (CudaLibrary::Driver, b"cuTexObjectDestroy") => (
+            &CU_TEX_OBJECT_DESTROY,
+            cu_tex_object_destroy as DestroyObject as *const c_void,
+        ),
+        (CudaLibrary::Driver, b"cuSurfObjectDestroy") => (
+            &CU_SURF_OBJECT_DESTROY,
+            cu_surf_object_destroy as DestroyObject as *const c_void,
+        ),
+        (CudaLibrary::Runtime, b"cudaFreeArray") => (
+            &CUDA_FREE_ARRAY,
+            cuda_free_array as Destroy as *const c_void,
+        ),
+        (CudaLibrary::Runtime, b"cudaFreeMipmappedArray") => (
+            &CUDA_FREE_MIPMAPPED_ARRAY,
+            cuda_free_mipmapped_array as Destroy as *const c_void,
+        ),
+        (CudaLibrary::Runtime, b"cudaDestroyTextureObject") => (
+            &CUDA_DESTROY_TEXTURE_OBJECT,
+            cuda_destroy_texture_object as DestroyObject as *const c_void,
+        ),
+        (CudaLibrary::Runtime, b"cudaDestroySurfaceObject") => (
+            &CUDA_DESTROY_SURFACE_OBJECT,
+            cuda_destroy_surface_object as DestroyObject as *const c_void,
+        ),
         _ => return address,
     };
     original.0.store(address.cast_mut(), Ordering::Release);
@@ -398,6 +502,39 @@ owners! {
     cuLibraryUnload(library: CUlibrary) CU_LIBRARY_UNLOAD;
     cuStreamDestroy(stream: CUstream) CU_STREAM_DESTROY;
     cuEventDestroy(event: CUevent) CU_EVENT_DESTROY;
+    cuArrayDestroy(array: CUarray) CU_ARRAY_DESTROY;
+    cuMipmappedArrayDestroy(mipmapped: CUmipmappedArray) CU_MIPMAPPED_ARRAY_DESTROY;
+}
+
+macro_rules! object_owners {
+    ($($name:ident($object:ident: $type:ty) $original:ident;)*) => {$(
+        #[doc = concat!("`", stringify!($name), "`, called by the object's owner: not noted.")]
+        ///
+        /// # Errors
+        ///
+        /// The driver or the symbol is missing.
+        ///
+        /// # Safety
+        ///
+        /// As the function of the driver.
+        #[allow(non_snake_case)]
+        pub unsafe fn $name($object: $type) -> Result<CUresult, &'static LoadError> {
+            // Resolves the function, which stores its address.
+            driver::TABLE.get(Symbol::$name as usize)?;
+            // SAFETY: resolved above, with this signature; the caller's promise.
+            let status = unsafe {
+                let function: unsafe extern "C" fn($type) -> c_int =
+                    std::mem::transmute($original.0.load(Ordering::Acquire));
+                function($object)
+            };
+            Ok(CUresult(status.cast_unsigned()))
+        }
+    )*};
+}
+
+object_owners! {
+    cuTexObjectDestroy(texture: CUtexObject) CU_TEX_OBJECT_DESTROY;
+    cuSurfObjectDestroy(surface: CUsurfObject) CU_SURF_OBJECT_DESTROY;
 }
 
 #[cfg(test)]

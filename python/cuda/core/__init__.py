@@ -42,7 +42,7 @@ _HOMES = {
     "launch": "_launcher",
 }
 
-_SUBMODULES = ("system", "typing", "utils")
+_SUBMODULES = ("system", "texture", "typing", "utils")
 
 __all__ = sorted(_HOMES)
 

@@ -11,6 +11,10 @@ from cuda.core._memory._buffer import Buffer, MemoryResource
 from cuda.core._stream import IsStreamType, Stream, StreamOptions
 from cuda.core._utils.cuda_utils import ComputeCapability
 from cuda.core.system._device import Device as _SystemDevice
+from cuda.core.texture._array import OpaqueArray, OpaqueArrayOptions
+from cuda.core.texture._mipmapped_array import MipmappedArray, MipmappedArrayOptions
+from cuda.core.texture._surface import SurfaceObject
+from cuda.core.texture._texture import ResourceDescriptor, TextureObject, TextureObjectOptions
 
 __all__ = ["Device", "DeviceProperties"]
 
@@ -83,6 +87,16 @@ class Device:
         """Creates a stream."""
     def create_event(self, options: EventOptions | dict[str, Any] | None = None) -> Event:
         """Creates an event, not yet recorded."""
+    def create_opaque_array(self, options: OpaqueArrayOptions | dict[str, Any]) -> OpaqueArray:
+        """Creates an array for textures and surfaces."""
+    def create_mipmapped_array(self, options: MipmappedArrayOptions | dict[str, Any]) -> MipmappedArray:
+        """Creates an array with levels of detail."""
+    def create_texture_object(
+        self, *, resource: ResourceDescriptor, options: TextureObjectOptions | dict[str, Any] | None = None
+    ) -> TextureObject:
+        """Creates a texture, for sampled reads in kernels."""
+    def create_surface_object(self, *, resource: ResourceDescriptor) -> SurfaceObject:
+        """Creates a surface, for reads and writes of an array in kernels."""
     def allocate(self, size: SupportsIndex, *, stream: Stream | None = None) -> Buffer:
         """Allocates device memory."""
     def sync(self) -> None:

@@ -21,6 +21,7 @@ pub mod options;
 pub mod pin_count;
 pub mod recent_cache;
 pub mod stream;
+pub mod texture;
 pub mod view;
 
 use pyo3::prelude::*;
@@ -69,6 +70,7 @@ pub fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
     batch::init(&core)?;
     layout::init(&core)?;
     view::init(&core)?;
+    texture::init(&core)?;
     dlpack::init(module.py())?;
     ipc_handles::init(&core)?;
     // Makes `from cupyrite._native.core import ...` work: `_native` is not a package.

@@ -10,8 +10,9 @@ use pyo3::types::{PyDict, PyString, PyTuple, PyType};
 use pyo3::{PyTraverseError, PyVisit, intern};
 
 use crate::core::context::PyContext;
+use crate::core::device;
 use crate::core::device::properties::PyDeviceProperties;
-use crate::core::device::{PyDevice, accept, current, object};
+use crate::core::device::{PyDevice, accept, current};
 use crate::core::errors::OrRaise;
 use crate::core::event;
 use crate::core::event::PyEvent;
@@ -22,6 +23,10 @@ use crate::core::numbers;
 use crate::core::options::{OptionClass, Options};
 use crate::core::stream;
 use crate::core::stream::PyStream;
+use crate::core::texture::array;
+use crate::core::texture::array::{PyMipmappedArray, PyOpaqueArray};
+use crate::core::texture::object;
+use crate::core::texture::object::{PySurfaceObject, PyTextureObject};
 use crate::cpython;
 use crate::cpython::method;
 use crate::cpython::method::Method;
@@ -60,7 +65,7 @@ impl PyDevice {
             Some(given) if !given.is_none() => accept(given, "Device", "device_id")?,
             _ => current(py)?,
         };
-        object(py, device)
+        device::object(py, device)
     }
 
     /// All devices, ordered by number.
@@ -69,7 +74,7 @@ impl PyDevice {
         let devices = Device::all()
             .or_raise(py)?
             .into_iter()
-            .map(|device| object(py, device))
+            .map(|device| device::object(py, device))
             .collect::<PyResult<Vec<_>>>()?;
         PyTuple::new(py, devices).map(Bound::unbind)
     }
@@ -344,6 +349,70 @@ impl PyDevice {
         }
         let created = stream::create(self.device, "Device.create_stream", options, py)?;
         PyStream::wrap(py, created)
+    }
+
+    /// Creates an array for textures and surfaces.
+    ///
+    /// Parameters
+    /// ----------
+    /// options : OpaqueArrayOptions or dict
+    ///     Shape, format, channels and uses.
+    ///
+    /// Returns
+    /// -------
+    /// cuda.core.texture.OpaqueArray
+    fn create_opaque_array(&self, options: &Bound<'_, PyAny>) -> PyResult<PyOpaqueArray> {
+        array::create(self.device, options)
+    }
+
+    /// Creates an array with levels of detail.
+    ///
+    /// Parameters
+    /// ----------
+    /// options : MipmappedArrayOptions or dict
+    ///     Shape of level 0, format, channels, levels and uses.
+    ///
+    /// Returns
+    /// -------
+    /// cuda.core.texture.MipmappedArray
+    fn create_mipmapped_array(&self, options: &Bound<'_, PyAny>) -> PyResult<PyMipmappedArray> {
+        array::create_mipmapped(self.device, options)
+    }
+
+    /// Creates a texture, for sampled reads in kernels.
+    ///
+    /// Parameters
+    /// ----------
+    /// resource : ResourceDescriptor
+    ///     The array or buffer.
+    /// options : TextureObjectOptions or dict, optional
+    ///     Sampling state.
+    ///
+    /// Returns
+    /// -------
+    /// cuda.core.texture.TextureObject
+    #[pyo3(signature = (*, resource, options=None))]
+    fn create_texture_object(
+        &self,
+        resource: &Bound<'_, PyAny>,
+        options: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<PyTextureObject> {
+        object::create_texture(self.device, resource, options)
+    }
+
+    /// Creates a surface, for reads and writes of an array in kernels.
+    ///
+    /// Parameters
+    /// ----------
+    /// resource : ResourceDescriptor
+    ///     An array created with ``is_surface_load_store=True``.
+    ///
+    /// Returns
+    /// -------
+    /// cuda.core.texture.SurfaceObject
+    #[pyo3(signature = (*, resource))]
+    fn create_surface_object(&self, resource: &Bound<'_, PyAny>) -> PyResult<PySurfaceObject> {
+        object::create_surface(self.device, resource)
     }
 
     /// Waits for all work of the device.

@@ -21,6 +21,7 @@ use crate::core::launch::place::{
     wrong_size,
 };
 use crate::core::memory::buffer::PyBuffer;
+use crate::core::texture::object::{PySurfaceObject, PyTextureObject};
 use crate::cpython;
 use crate::cpython::internals::scalar_values;
 use crate::cpython::internals::scalar_values::{HEAD, ScalarBytes};
@@ -103,7 +104,7 @@ fn pack_run(
                 Hold::Kept(kept) => kept.hold(buffer.get(), index)?,
             };
             let Some(address) = address else {
-                return Err(closed(place(index)));
+                return Err(closed("Buffer", place(index)));
             };
             if !is_size(8, size_of(index)) {
                 return Err(wrong_size(value, 8, place(index)));
@@ -255,6 +256,17 @@ fn other(
         return set_bytes(parameters, place, unsafe {
             std::slice::from_raw_parts(view.address() as *const u8, view.len())
         });
+    } else if let Ok(texture) = bound(value).cast::<PyTextureObject>() {
+        let texture = texture.get();
+        let handle = texture.use_on(bound(value).py(), place.target.hold.stream());
+        let handle = handle.ok_or_else(|| closed("TextureObject", place))?;
+        place.check(8, value)?;
+        handle
+    } else if let Ok(surface) = bound(value).cast::<PySurfaceObject>() {
+        let handle = surface.get().use_on(bound(value).py());
+        let handle = handle.ok_or_else(|| closed("SurfaceObject", place))?;
+        place.check(8, value)?;
+        handle
     } else {
         let stream = place.target.hold.stream();
         let Some(address) = arrays::address(value, stream, || place.name(), keep)? else {

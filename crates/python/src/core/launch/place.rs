@@ -165,8 +165,8 @@ pub fn wrong_size(value: Obj<'_>, size: usize, place: Place<'_>) -> Raised {
 }
 
 #[cold]
-pub fn closed(place: Place<'_>) -> Raised {
-    let message = format!("{} is a closed Buffer", place.name());
+pub fn closed(what: &str, place: Place<'_>) -> Raised {
+    let message = format!("{} is a closed {what}", place.name());
     errors::raise(ExceptionKind::Runtime, &message)
 }
 

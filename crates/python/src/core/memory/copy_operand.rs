@@ -356,7 +356,7 @@ fn read_only(what: &dyn Fn() -> String) -> PyErr {
 
 /// Whether the memory is pageable host memory that the device cannot access directly. The driver has then read or
 /// written it when the call returns (CUDA Driver API, "API synchronization behavior").
-fn is_staged(address: u64, size: usize, device: Option<Device>) -> bool {
+pub fn is_staged(address: u64, size: usize, device: Option<Device>) -> bool {
     let unknown =
         |address| pointer_info(address).is_ok_and(|info| info.kind == MemoryKind::Unknown);
     let by_itself = CUdevice_attribute::CU_DEVICE_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS;

@@ -1,0 +1,5 @@
+"""Surfaces."""
+
+from cupyrite._native.core import SurfaceObject
+
+__all__ = ["SurfaceObject"]
