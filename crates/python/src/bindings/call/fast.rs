@@ -244,9 +244,21 @@ impl FastRoute {
         }
     }
 
-    /// Calls C with the words and returns the answer.
+    /// Whether the function has a fast route.
     #[inline(always)]
-    unsafe fn finish(
+    pub fn is_usable(&self) -> bool {
+        self.usable
+    }
+
+    /// Calls C with the words and returns the answer.
+    ///
+    /// # Safety
+    ///
+    /// `this` is the fast route of `f`, usable, in a live function object. `words` has a word for each C parameter, and the
+    /// memory that these refer to is live; `outs` has a word for each result, whose address is among `words`. The thread is
+    /// attached.
+    #[inline(always)]
+    pub unsafe fn finish(
         this: *mut FastRoute,
         f: &'static Function,
         outs: *const u64,

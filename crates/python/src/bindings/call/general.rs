@@ -2,8 +2,9 @@
 //!
 //! A call has five steps: bind positional and keyword arguments to parameters; convert them (lists last, when the counts
 //! are known); allocate storage for the results; call the symbol, without the GIL unless the descriptor keeps it; convert
-//! the results to objects, or raise if C returned an error and the functions of the library raise. A function that needs code of its own has a hook
-//! ([`custom::hook`]), which is called after the first step and uses the others.
+//! the results to objects, or raise if C returned an error and the functions of the library raise. If the function has a
+//! fast route, which refused only the arguments, the last three steps are those of the fast route. A function that needs
+//! code of its own has a hook ([`custom::hook`]), which is called after the first step and uses the others.
 
 use std::ffi::c_void;
 
@@ -89,7 +90,7 @@ pub unsafe fn vectorcall(
 ) -> R<Owned> {
     if kwnames.is_null() && nargs == f.params.len() {
         // SAFETY: as promised by the caller.
-        return dispatch(unsafe { Arguments::new(f, args) });
+        return unsafe { dispatch(fast, Arguments::new(f, args)) };
     }
     let mut room = [std::ptr::null_mut(); MAX_PARAMS];
     // SAFETY: as promised by the caller.
@@ -102,12 +103,29 @@ pub unsafe fn vectorcall(
             return answer;
         }
     }
-    // SAFETY: `room` has a slot for each parameter: null, or an argument of the caller.
-    dispatch(unsafe { Arguments::new(f, room.as_ptr()) })
+    // SAFETY: as promised by the caller; `room` has a slot for each parameter: null, or an argument of the caller.
+    unsafe { dispatch(fast, Arguments::new(f, room.as_ptr())) }
 }
 
+/// Makes a call with bound arguments that the fast route refused.
+///
+/// # Safety
+///
+/// `fast` is the fast route of the arguments' function, in a live function object. The thread is attached.
 #[inline]
-fn dispatch(arguments: Arguments<'_>) -> R<Owned> {
+unsafe fn dispatch(fast: *mut FastRoute, arguments: Arguments<'_>) -> R<Owned> {
+    // SAFETY: as promised by the caller.
+    if unsafe { (*fast).is_usable() } {
+        // Only the arguments are not those of the fast route.
+        let mut frame = Frame::new();
+        frame.convert(arguments)?;
+        let mut words = [0; MAX_WORDS];
+        frame.write_words(arguments, &mut words);
+        // SAFETY: as promised by the caller; the frame outlives the call.
+        return unsafe {
+            FastRoute::finish(fast, arguments.f, frame.outs.as_ptr(), words.as_ptr())
+        };
+    }
     let special = arguments.f.special;
     if special == Special::None {
         return call(arguments);
