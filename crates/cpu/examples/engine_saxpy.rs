@@ -103,6 +103,7 @@ fn main() {
         heap_limit: 8 << 20,
         grid_id: 0,
         viewer: Default::default(),
+        sms: None,
     };
     let rounds = if n > 4 << 20 { 5 } else { 300 };
     let (mut engine, mut plain, mut wrong) = (f64::MAX, f64::MAX, 0);

@@ -18,6 +18,8 @@ static FILES: &[&[Entry]] = &[
     super::device::ENTRIES,
     super::device::peers::ENTRIES,
     super::context::entries::ENTRIES,
+    super::context::green::entries::ENTRIES,
+    super::context::green::resource::ENTRIES,
     super::memory::allocation::ENTRIES,
     super::memory::copy::ENTRIES,
     super::memory::copy_batch::ENTRIES,

@@ -95,6 +95,7 @@ impl Launch<'_> {
             heap_limit: 8 << 20,
             grid_id: 1,
             viewer: Default::default(),
+            sms: None,
         })?;
         Ok(String::from_utf8(printed.0.into_inner().unwrap()).unwrap())
     }

@@ -235,6 +235,7 @@ fn no_mutation_crashes_the_process() {
                 heap_limit: 1 << 20,
                 grid_id: 0,
                 viewer: Default::default(),
+                sms: None,
             });
             done.store(true, Ordering::Relaxed);
             result

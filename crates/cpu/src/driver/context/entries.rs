@@ -5,9 +5,10 @@ use std::sync::atomic::Ordering;
 
 use cupyrite_sys::driver::{self as sys, CUlimit as Limit};
 
+use super::green;
 use super::{
-    API_VERSION, CONTEXTS, Context, by_handle, by_handle_or_current, current, current_any, primary,
-    with_stack,
+    API_VERSION, CONTEXTS, Context, StackEntry, by_handle, by_handle_or_current, current,
+    current_any, current_entry, entry_by_handle, entry_by_handle_or_current, primary, with_stack,
 };
 use crate::driver::array;
 use crate::driver::array::texture;
@@ -106,7 +107,11 @@ fn create(out: u64, flags: u32, ordinal: i32, api_version: u32) -> Res {
     check_flags(flags)?;
     device::by_ordinal(ordinal)?;
     let context = Context::new(ordinal, false, flags, api_version);
-    let pushed = put(out, context.handle).and_then(|()| with_stack(|s| s.push(context.clone())));
+    let entry = StackEntry {
+        context: context.clone(),
+        green: None,
+    };
+    let pushed = put(out, context.handle).and_then(|()| with_stack(|s| s.push(entry)));
     if pushed.is_err() {
         let _ = CONTEXTS.remove(context.handle);
     }
@@ -184,31 +189,31 @@ entries! {
         CONTEXTS.remove(handle).map_err(|_| Code::INVALID_CONTEXT)?;
         tear_down(&context);
         with_stack(|s| {
-            if s.last().is_some_and(|c| c.id == context.id) {
+            if s.last().is_some_and(|e| e.context.id == context.id) {
                 s.pop();
             }
         })
     }
     fn ctx_push "cuCtxPushCurrent_v2" (handle: u64) {
-        let context = by_handle(handle)?;
-        with_stack(|s| s.push(context))
+        let entry = entry_by_handle(handle)?;
+        with_stack(|s| s.push(entry))
     }
     fn ctx_pop "cuCtxPopCurrent_v2" (out: u64) {
         let top = with_stack(|s| s.pop())?.ok_or(Code::INVALID_CONTEXT)?;
-        put_optional(out, top.handle)
+        put_optional(out, top.handle())
     }
     fn ctx_set_current "cuCtxSetCurrent" (handle: u64) {
         if handle == 0 {
             return with_stack(|s| { s.pop(); });
         }
-        let context = by_handle(handle)?;
+        let entry = entry_by_handle(handle)?;
         with_stack(|s| {
             s.pop();
-            s.push(context);
+            s.push(entry);
         })
     }
     fn ctx_get_current "cuCtxGetCurrent" (out: u64) {
-        put(out, current_any()?.map_or(0, |c| c.handle))
+        put(out, current_entry()?.map_or(0, |e| e.handle()))
     }
     fn ctx_get_device "cuCtxGetDevice" (out: u64) {
         put(out, current_any()?.ok_or(Code::INVALID_CONTEXT)?.device)
@@ -304,10 +309,18 @@ entries! {
         current().map(|_| ())
     }
     fn ctx_record_event "cuCtxRecordEvent" (handle: u64, event: u64) {
-        event::record_context(&by_handle_or_current(handle)?, event)
+        let entry = entry_by_handle_or_current(handle)?;
+        match &entry.green {
+            Some(green) => green::entries::record(green, event),
+            None => event::record_context(&entry.context, event),
+        }
     }
     fn ctx_wait_event "cuCtxWaitEvent" (handle: u64, event: u64) {
-        event::make_context_wait(&by_handle_or_current(handle)?, event)
+        let entry = entry_by_handle_or_current(handle)?;
+        match &entry.green {
+            Some(green) => green::entries::wait(green, event),
+            None => event::make_context_wait(&entry.context, event),
+        }
     }
     fn ctx_enable_peer "cuCtxEnablePeerAccess" (peer: u64, flags: u32) {
         if flags != 0 {
@@ -365,7 +378,8 @@ entries! {
     }
 }
 
-fn release_primary(ordinal: i32) -> Res {
+/// Releases a device's primary context.
+pub(super) fn release_primary(ordinal: i32) -> Res {
     let device = device::by_ordinal(ordinal)?;
     let mut primary = primary::of(device.ordinal)?.lock();
     if primary.retained == 0 {

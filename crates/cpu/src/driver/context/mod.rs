@@ -16,6 +16,7 @@ use crate::driver::stream::{Stream, StreamKind};
 
 pub(crate) mod activity;
 pub(crate) mod entries;
+pub(crate) mod green;
 mod primary;
 pub(crate) mod printf;
 
@@ -183,11 +184,36 @@ impl Context {
 /// The value of `cuCtxGetApiVersion` for contexts created by the current entry points.
 const API_VERSION: u32 = 3020;
 
-thread_local! {
-    static CURRENT: RefCell<Vec<Arc<Context>>> = const { RefCell::new(Vec::new()) };
+/// A context as it is current in a thread: a context, or a green context of it.
+#[derive(Clone)]
+pub(crate) struct StackEntry {
+    pub(crate) context: Arc<Context>,
+    pub(crate) green: Option<Arc<green::Green>>,
 }
 
-fn with_stack<R>(f: impl FnOnce(&mut Vec<Arc<Context>>) -> R) -> Res<R> {
+impl StackEntry {
+    /// The `CUcontext`.
+    fn handle(&self) -> u64 {
+        match &self.green {
+            Some(green) => green.context_handle,
+            None => self.context.handle,
+        }
+    }
+
+    /// As [`Context::check`], also for the green context.
+    fn check(&self) -> Res {
+        if self.green.as_ref().is_some_and(|g| !g.is_active()) {
+            return Err(Code::CONTEXT_IS_DESTROYED);
+        }
+        self.context.check()
+    }
+}
+
+thread_local! {
+    static CURRENT: RefCell<Vec<StackEntry>> = const { RefCell::new(Vec::new()) };
+}
+
+fn with_stack<R>(f: impl FnOnce(&mut Vec<StackEntry>) -> R) -> Res<R> {
     CURRENT
         .try_with(|stack| stack.try_borrow_mut().map(|mut s| f(&mut s)))
         .map_err(|_| Code::DEINITIALIZED)?
@@ -196,24 +222,62 @@ fn with_stack<R>(f: impl FnOnce(&mut Vec<Arc<Context>>) -> R) -> Res<R> {
 
 /// The current context in any state.
 pub(crate) fn current_any() -> Res<Option<Arc<Context>>> {
+    Ok(current_entry()?.map(|e| e.context))
+}
+
+fn current_entry() -> Res<Option<StackEntry>> {
     with_stack(|s| s.last().cloned())
+}
+
+/// The current green context, if one is current.
+pub(crate) fn current_green() -> Res<Option<Arc<green::Green>>> {
+    match current_entry()? {
+        Some(entry) => entry.check().map(|()| entry.green),
+        None => Ok(None),
+    }
 }
 
 /// The current context; it is active and has no sticky error.
 pub(crate) fn current() -> Res<Arc<Context>> {
-    let context = current_any()?.ok_or(Code::INVALID_CONTEXT)?;
-    context.check()?;
-    Ok(context)
+    let entry = current_entry()?.ok_or(Code::INVALID_CONTEXT)?;
+    entry.check()?;
+    Ok(entry.context)
 }
 
-/// The active context of that handle.
+/// The active context of that handle. The handle of a green context stands for its primary context.
 fn by_handle(handle: u64) -> Res<Arc<Context>> {
-    let context = CONTEXTS.find(handle).ok_or(Code::INVALID_CONTEXT)?;
-    if context.is_active() {
-        Ok(context)
+    entry_by_handle(handle).map(|entry| entry.context)
+}
+
+fn entry_by_handle(handle: u64) -> Res<StackEntry> {
+    let entry = match CONTEXTS.find(handle) {
+        Some(context) => StackEntry {
+            context,
+            green: None,
+        },
+        None => {
+            let green = green::by_context_handle(handle).ok_or(Code::INVALID_CONTEXT)?;
+            StackEntry {
+                context: green.primary.clone(),
+                green: Some(green),
+            }
+        }
+    };
+    if entry.context.is_active() {
+        Ok(entry)
     } else {
         Err(Code::CONTEXT_IS_DESTROYED)
     }
+}
+
+/// The context of that handle with its green context, or the current one for a null handle.
+fn entry_by_handle_or_current(handle: u64) -> Res<StackEntry> {
+    let entry = match handle {
+        0 => current_entry()?.ok_or(Code::INVALID_CONTEXT)?,
+        _ => entry_by_handle(handle)?,
+    };
+    entry.check()?;
+    Ok(entry)
 }
 
 /// The device of the context with that id, the owner of a region.

@@ -24,7 +24,7 @@ pub(crate) struct Device {
     pub(crate) name: String,
     /// Presented compute capability.
     pub(crate) capability: (i32, i32),
-    /// Hardware threads of the machine.
+    /// Number of multiprocessors: the threads that run blocks.
     pub(crate) threads: i32,
 }
 
@@ -48,10 +48,11 @@ fn cpu_model() -> String {
 fn create() -> Result<Vec<Device>, InvalidSetting> {
     let (count, capability) = (settings::devices()?, settings::compute_capability()?);
     // Checked here, so that an invalid value is an error and not a device with other properties.
-    settings::threads()?;
+    let threads = settings::threads()?;
     settings::memory()?;
     let model = cpu_model();
-    let threads = std::thread::available_parallelism().map_or(1, |n| n.get() as i32);
+    let cores = || std::thread::available_parallelism().map_or(1, |n| n.get());
+    let threads = threads.unwrap_or_else(cores).min(1024) as i32;
     let device = |ordinal| Device {
         ordinal,
         name: format!("CPU: {model}"),

@@ -45,6 +45,8 @@ pub(crate) enum HandleKind {
     Linker,
     LogCallback,
     Condition,
+    GreenContext,
+    ResourceDescriptor,
 }
 
 impl std::fmt::Display for HandleKind {
@@ -70,6 +72,8 @@ impl std::fmt::Display for HandleKind {
             HandleKind::Linker => "linker state",
             HandleKind::LogCallback => "log callback",
             HandleKind::Condition => "condition",
+            HandleKind::GreenContext => "green context",
+            HandleKind::ResourceDescriptor => "resource descriptor",
         })
     }
 }

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use super::conditional::{self, Conditional};
 use super::{EventNode, Graph, Payload};
 use crate::conditions::Condition;
-use crate::driver::context::Context;
+use crate::driver::context::{Context, green};
 use crate::driver::entry::Res;
 use crate::driver::stream::queue::{Op, Work};
 use crate::driver::stream::{OpPlacement, Stream};
@@ -351,7 +351,9 @@ impl Plan {
                     ChainKind::Work => {
                         let (plan, context, leave) =
                             (self.clone(), stream.context.clone(), leave.clone());
+                        let green = stream.green().cloned();
                         let work: Work = Box::new(move || {
+                            let _share = green::enter_share(green.as_ref());
                             let outcome =
                                 std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
                                     plan.run(i, &context)

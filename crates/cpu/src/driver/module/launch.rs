@@ -3,8 +3,8 @@
 
 use std::sync::Arc;
 
-use crate::driver::context::Context;
 use crate::driver::context::activity::RunningKernel;
+use crate::driver::context::{Context, green};
 use crate::driver::device::attributes::{MAX_BLOCK, MAX_GRID, MAX_THREADS_PER_BLOCK};
 use crate::driver::device::peers;
 use crate::driver::entry::Res;
@@ -125,6 +125,7 @@ impl Launch {
             heap_limit: context.heap_limit(),
             grid_id: fresh_id(),
             viewer: peers::viewer(context),
+            sms: green::share().as_deref(),
         });
         outcome.map_err(|fault| {
             if !fault.report.is_empty() && !context.has_failed() {

@@ -1,5 +1,7 @@
 //! The entry points of streams.
 
+use std::sync::Arc;
+
 use cupyrite_sys::driver as sys;
 
 use super::capture_state;
@@ -8,7 +10,8 @@ use super::resolve::{look_up, resolve, resolve_for_capture};
 use super::{
     GREATEST_PRIORITY, LEAST_PRIORITY, OpPlacement, STREAMS, Stream, StreamKind, event_entries,
 };
-use crate::driver::context;
+use crate::driver::context::green::Green;
+use crate::driver::context::{self, Context};
 use crate::driver::entry::Res;
 use crate::driver::entry::caller_memory::{get, non_null, put, put_optional};
 use crate::driver::entry::entries;
@@ -24,14 +27,27 @@ fn create(out: u64, flags: u32, priority: i32) -> Res {
     if flags & !NON_BLOCKING != 0 {
         return Err(Code::INVALID_VALUE);
     }
-    let context = context::current()?;
+    let (context, green) = (context::current()?, context::current_green()?);
+    install(out, &context, green.as_ref(), flags, priority)
+}
+
+/// Creates a stream of a context, or of a green context of it, and writes its handle to the caller. `flags` is 0 or
+/// `CU_STREAM_NON_BLOCKING`.
+pub(in crate::driver) fn install(
+    out: u64,
+    context: &Arc<Context>,
+    green: Option<&Arc<Green>>,
+    flags: u32,
+    priority: i32,
+) -> Res {
     let sort = if flags & NON_BLOCKING != 0 {
         StreamKind::NonBlocking
     } else {
         StreamKind::Blocking
     };
     let stream = Stream::new(
-        &context,
+        context,
+        green,
         sort,
         priority.clamp(GREATEST_PRIORITY, LEAST_PRIORITY),
     );
@@ -140,12 +156,14 @@ entries! {
     }
     fn stream_get_ctx "cuStreamGetCtx" | "cuStreamGetCtx_ptsz" (handle: u64, out: u64) {
         non_null(out)?;
-        put(out, look_up(handle, PER_THREAD)?.context.handle)
+        let stream = look_up(handle, PER_THREAD)?;
+        put(out, stream.green().map_or(stream.context.handle, |g| g.context_handle))
     }
     fn stream_get_ctx_v2 "cuStreamGetCtx_v2" | "cuStreamGetCtx_v2_ptsz" (handle: u64, out: u64, green: u64) {
         non_null(out)?;
-        put(out, look_up(handle, PER_THREAD)?.context.handle)?;
-        put_optional(green, 0u64)
+        let stream = look_up(handle, PER_THREAD)?;
+        put(out, stream.context.handle)?;
+        put_optional(green, stream.green().map_or(0, |g| g.handle))
     }
     fn stream_attach_mem "cuStreamAttachMemAsync" | "cuStreamAttachMemAsync_ptsz"
         (handle: u64, address: u64, length: u64, flags: u32) {

@@ -122,6 +122,12 @@ pub(crate) fn record_in(event: u64, stream: &Arc<Stream>) -> Res {
 
 /// `cuCtxRecordEvent`: records after all work enqueued in the context's streams.
 pub(crate) fn record_context(context: &Arc<Context>, event: u64) -> Res {
+    let streams = context.streams.lock().clone();
+    record_streams(context, &streams, event)
+}
+
+/// Records after all work enqueued in some streams of a context.
+pub(crate) fn record_streams(context: &Arc<Context>, streams: &[Arc<Stream>], event: u64) -> Res {
     let event = find(event)?;
     if event.context.id != context.id {
         return Err(Code::INVALID_HANDLE);
@@ -129,7 +135,7 @@ pub(crate) fn record_context(context: &Arc<Context>, event: u64) -> Res {
     let op = Op::new(None);
     {
         let _order = context.order.lock();
-        for s in context.streams.lock().iter() {
+        for s in streams {
             if let Some(before) = s.tail() {
                 op.after(&before);
             }
@@ -142,10 +148,16 @@ pub(crate) fn record_context(context: &Arc<Context>, event: u64) -> Res {
 
 /// `cuCtxWaitEvent`: all work enqueued later in the context's streams waits.
 pub(crate) fn make_context_wait(context: &Arc<Context>, event: u64) -> Res {
+    let streams = context.streams.lock().clone();
+    make_streams_wait(&streams, event)
+}
+
+/// All work enqueued later in the streams waits.
+pub(crate) fn make_streams_wait(streams: &[Arc<Stream>], event: u64) -> Res {
     let event = find(event)?;
     event.refuse_captured(true)?;
     if let Some(op) = event.latest() {
-        for s in context.streams.lock().clone() {
+        for s in streams {
             s.mark(std::slice::from_ref(&op));
         }
     }

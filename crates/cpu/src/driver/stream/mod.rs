@@ -9,6 +9,7 @@ use std::time::Duration;
 use parking_lot::{Condvar, Mutex};
 
 use self::queue::{Op, Work};
+use crate::driver::context::green::{self, Green};
 use crate::driver::context::{self, Context};
 use crate::driver::entry::Res;
 use crate::driver::entry::errors::Code;
@@ -46,6 +47,8 @@ pub(crate) enum StreamKind {
 pub(crate) struct Stream {
     pub(crate) id: u64,
     pub(crate) context: Arc<Context>,
+    /// The green context that the stream belongs to.
+    green: Option<Arc<Green>>,
     sort: StreamKind,
     priority: i32,
     /// The last enqueued op, unless it is known to be done.
@@ -102,11 +105,17 @@ pub(crate) enum OpPlacement {
 }
 
 impl Stream {
-    fn new(context: &Arc<Context>, sort: StreamKind, priority: i32) -> Arc<Stream> {
+    fn new(
+        context: &Arc<Context>,
+        green: Option<&Arc<Green>>,
+        sort: StreamKind,
+        priority: i32,
+    ) -> Arc<Stream> {
         let id = fresh_id();
         let stream = Arc::new(Stream {
             id,
             context: context.clone(),
+            green: green.cloned(),
             sort,
             priority,
             tail: Mutex::new(None),
@@ -121,7 +130,30 @@ impl Stream {
 
     /// Creates a default stream of `context`.
     pub(crate) fn default_of(context: &Arc<Context>, sort: StreamKind) -> Arc<Stream> {
-        Self::new(context, sort, 0)
+        Self::new(context, None, sort, 0)
+    }
+
+    /// Creates a stream of a green context.
+    pub(crate) fn of_green(green: &Arc<Green>, sort: StreamKind, priority: i32) -> Arc<Stream> {
+        Self::new(&green.primary, Some(green), sort, priority)
+    }
+
+    /// The green context that the stream belongs to.
+    pub(crate) fn green(&self) -> Option<&Arc<Green>> {
+        self.green.as_ref()
+    }
+
+    /// Whether both belong to the same green context, or to none.
+    fn shares_green(&self, other: &Stream) -> bool {
+        self.green.as_ref().map(|g| g.id) == other.green.as_ref().map(|g| g.id)
+    }
+
+    /// The default stream that a blocking stream synchronises with.
+    fn default_stream(&self) -> Arc<Stream> {
+        match &self.green {
+            Some(green) => green.default_stream(),
+            None => self.context.legacy_stream(),
+        }
     }
 
     pub(crate) fn is_abandoned(&self) -> bool {
@@ -180,7 +212,9 @@ impl Stream {
             self.pending.wait_for_room();
             self.pending.add(1);
             let guard = BacklogGuard(self.pending.clone(), 1);
+            let green = self.green.clone();
             Box::new(move || {
+                let _share = green::enter_share(green.as_ref());
                 work();
                 drop(guard);
             })
@@ -201,6 +235,8 @@ impl Stream {
     /// Inserts ops into the stream order: `first` follows all ops it must follow and `also`; ops enqueued later follow
     /// `last`.
     fn line_up(self: &Arc<Self>, first: &Arc<Op>, last: &Arc<Op>, also: &[Arc<Op>]) {
+        // Before the locks: it may have to be created.
+        let default = self.is_blocking().then(|| self.default_stream());
         let _order = self.context.order.lock();
         if let Some(before) = self.tail() {
             first.after(&before);
@@ -209,6 +245,7 @@ impl Stream {
             StreamKind::Legacy => {
                 for other in self.context.streams.lock().iter() {
                     if matches!(other.sort, StreamKind::Blocking | StreamKind::PerThread)
+                        && self.shares_green(other)
                         && let Some(before) = other.tail()
                     {
                         first.after(&before);
@@ -216,7 +253,7 @@ impl Stream {
                 }
             }
             StreamKind::Blocking | StreamKind::PerThread => {
-                if let Some(before) = self.context.legacy_stream().tail() {
+                if let Some(before) = default.and_then(|s| s.tail()) {
                     first.after(&before);
                 }
             }

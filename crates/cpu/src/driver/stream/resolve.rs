@@ -5,9 +5,11 @@ use std::sync::Arc;
 
 use super::capture_state;
 use super::{STREAMS, Stream, StreamKind};
+use crate::driver::context::green::Green;
 use crate::driver::context::{self, Context};
 use crate::driver::entry::Res;
 use crate::driver::entry::errors::Code;
+use crate::driver::entry::logs::because;
 
 /// `CU_STREAM_LEGACY`.
 const LEGACY_HANDLE: u64 = 1;
@@ -29,16 +31,24 @@ thread_local! {
 }
 
 fn per_thread_stream(context: &Arc<Context>) -> Res<Arc<Stream>> {
+    let green = context::current_green()?;
+    let id = |green: Option<&Arc<Green>>| green.map(|g| g.id);
     PER_THREAD
         .try_with(|streams| {
             let mut streams = streams.borrow_mut();
             streams
                 .0
                 .retain(|s| s.context.is_active() && !s.is_abandoned());
-            if let Some(s) = streams.0.iter().find(|s| s.context.id == context.id) {
+            let own = |s: &&Arc<Stream>| {
+                s.context.id == context.id && id(s.green()) == id(green.as_ref())
+            };
+            if let Some(s) = streams.0.iter().find(own) {
                 return s.clone();
             }
-            let made = Stream::default_of(context, StreamKind::PerThread);
+            let made = match &green {
+                Some(green) => Stream::of_green(green, StreamKind::PerThread, 0),
+                None => Stream::default_of(context, StreamKind::PerThread),
+            };
             streams.0.push(made.clone());
             made
         })
@@ -76,10 +86,18 @@ pub(crate) fn resolve_for_capture(handle: u64, per_thread: bool) -> Res<Arc<Stre
 pub(crate) fn look_up(handle: u64, per_thread: bool) -> Res<Arc<Stream>> {
     match handle {
         0 if per_thread => per_thread_stream(&context::current()?),
-        0 | LEGACY_HANDLE => Ok(context::current()?.legacy_stream()),
+        0 | LEGACY_HANDLE => Ok(match context::current_green()? {
+            Some(green) => green.default_stream(),
+            None => context::current()?.legacy_stream(),
+        }),
         PER_THREAD_HANDLE => per_thread_stream(&context::current()?),
         _ => {
             let stream = STREAMS.get(handle)?;
+            if stream.green().is_some_and(|g| !g.is_active()) {
+                return Err(because(Code::STREAM_DETACHED, || {
+                    "the green context of the stream is destroyed".into()
+                }));
+            }
             stream.context.check()?;
             Ok(stream)
         }

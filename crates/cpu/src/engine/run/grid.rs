@@ -46,6 +46,8 @@ pub struct LaunchSpec<'a> {
     pub grid_id: u64,
     /// The device whose access rights apply.
     pub viewer: Viewer,
+    /// The multiprocessors to run on; `None` for all.
+    pub sms: Option<&'a [u32]>,
 }
 
 /// Blocks of a launch that may be in progress at once.
@@ -321,7 +323,10 @@ pub fn launch(spec: &LaunchSpec<'_>) -> Result<(), Fault> {
         spec.local_limit.max(1024).saturating_mul(2)
     };
     let needed = program.static_local.saturating_add(stack);
-    let workers = thread_pool::threads() as u64;
+    let workers = match spec.sms {
+        Some(sms) => (sms.len() as u64).clamp(1, thread_pool::threads() as u64),
+        None => thread_pool::threads() as u64,
+    };
     let chunk = (total / (workers * 16)).clamp(1, 64);
     let launch = Launch {
         program,
@@ -362,7 +367,12 @@ pub fn launch(spec: &LaunchSpec<'_>) -> Result<(), Fault> {
         helpers
     };
     thread_pool::run(helpers, &|n| {
-        if std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| scheduler.work(n))).is_err() {
+        // The numbers of the workers are those of the multiprocessors.
+        let sm = match spec.sms {
+            Some(sms) => sms.get(n as usize).copied().unwrap_or(n),
+            None => n,
+        };
+        if std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| scheduler.work(sm))).is_err() {
             scheduler.launch.panicked();
         }
     });
