@@ -48,7 +48,10 @@ pub use compile::{
     ProgramOptions, SourceKind, bundled_headers_directory, cache, default_arch,
     user_cache_directory,
 };
-pub use context::{ComputeCapability, Context, ContextGuard, Device, RelaxedCapture};
+pub use context::{
+    ComputeCapability, Context, ContextGuard, Device, DeviceResource, RelaxedCapture, SmGroup,
+    SmResource, SmSplit, WorkqueueResource, WorkqueueScope,
+};
 pub use cupyrite_sys as sys;
 pub use error::{Error, Result};
 pub use fork::ForkGeneration;

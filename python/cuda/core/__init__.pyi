@@ -3,7 +3,10 @@
 from cuda.core._context import Context as Context
 from cuda.core._context import ContextOptions as ContextOptions
 from cuda.core._device import Device as Device
+from cuda.core._device_resources import DeviceResources as DeviceResources
+from cuda.core._device_resources import SMResource as SMResource
 from cuda.core._device_resources import SMResourceOptions as SMResourceOptions
+from cuda.core._device_resources import WorkqueueResource as WorkqueueResource
 from cuda.core._device_resources import WorkqueueResourceOptions as WorkqueueResourceOptions
 from cuda.core._event import Event as Event
 from cuda.core._event import EventOptions as EventOptions

@@ -6,7 +6,8 @@ from typing import Any
 from typing_extensions import disjoint_base
 
 from cuda.bindings.driver import CUcontext
-from cuda.core._stream import StreamOptions
+from cuda.core._device_resources import DeviceResources
+from cuda.core._stream import Stream, StreamOptions
 from cuda.core.typing import DeviceResourcesType
 
 __all__ = ["Context", "ContextOptions"]
@@ -24,8 +25,11 @@ class Context:
         """Whether :meth:`close` was called."""
     @property
     def is_green(self) -> bool:
-        """Whether this is a green context. This version creates none."""
-    def create_stream(self, options: StreamOptions | dict[str, Any] | None = None) -> None:
+        """Whether this is a green context, which owns a part of its device. False if the object was closed."""
+    @property
+    def resources(self) -> DeviceResources:
+        """The resources of the context: those of the green context, or all of the device."""
+    def create_stream(self, options: StreamOptions | dict[str, Any] | None = None) -> Stream:
         """Creates a stream of a green context. Use :meth:`Device.create_stream` for the primary context."""
     def close(self) -> None:
         """Releases the context. The object cannot be used afterwards. The driver context exists while other objects

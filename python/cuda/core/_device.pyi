@@ -6,6 +6,7 @@ from typing import Any, SupportsIndex, final
 from typing_extensions import Self, disjoint_base
 
 from cuda.core._context import Context, ContextOptions
+from cuda.core._device_resources import DeviceResources
 from cuda.core._event import Event, EventOptions
 from cuda.core._memory._buffer import Buffer, MemoryResource
 from cuda.core._stream import IsStreamType, Stream, StreamOptions
@@ -80,7 +81,10 @@ class Device:
         self, *_args: type[BaseException] | BaseException | TracebackType | None
     ) -> None: ...
     def create_context(self, options: ContextOptions | dict[str, Any] | None = None) -> Context:
-        """Creates a green context, which owns a part of the device."""
+        """Creates a green context, which owns a part of the device. It does not become current."""
+    @property
+    def resources(self) -> DeviceResources:
+        """The resources of the device: all multiprocessors and work queues."""
     def create_stream(
         self, obj: IsStreamType | None = None, options: StreamOptions | dict[str, Any] | None = None
     ) -> Stream:

@@ -1,8 +1,9 @@
-"""Options for partitioning a device into green contexts."""
+"""Device resources and the options for partitioning a device into green contexts."""
 
 from cuda.core._options import options
+from cupyrite._native.core import DeviceResources, SMResource, WorkqueueResource
 
-__all__ = ["SMResourceOptions", "WorkqueueResourceOptions"]
+__all__ = ["DeviceResources", "SMResource", "SMResourceOptions", "WorkqueueResource", "WorkqueueResourceOptions"]
 
 
 @options

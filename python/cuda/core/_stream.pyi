@@ -9,6 +9,7 @@ from typing_extensions import Self, disjoint_base
 from cuda.bindings.driver import CUstream
 from cuda.core._context import Context
 from cuda.core._device import Device
+from cuda.core._device_resources import DeviceResources
 from cuda.core._event import Event, EventOptions
 
 __all__ = [
@@ -52,6 +53,9 @@ class Stream:
     @property
     def context(self) -> Context:
         """Context of the stream; for a default stream, the current context."""
+    @property
+    def resources(self) -> DeviceResources:
+        """The resources of the stream's context. For a default stream: of the context that is current at each query."""
     def __cuda_stream__(self) -> tuple[int, int]: ...
     def sync(self) -> None:
         """Waits for all queued work."""

@@ -180,7 +180,9 @@ def _device_pointer():
 def _device_resources():
     from collections.abc import Sequence
 
-    return Sequence["SMResource | WorkqueueResource"]
+    from cuda.core._device_resources import SMResource, WorkqueueResource
+
+    return Sequence[SMResource | WorkqueueResource]
 
 
 def _stream():

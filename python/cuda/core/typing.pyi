@@ -2,9 +2,10 @@
 
 from collections.abc import Sequence
 from enum import StrEnum as _StrEnum
-from typing import Any, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
 from cuda.bindings.driver import CUdeviceptr
+from cuda.core._device_resources import SMResource, WorkqueueResource
 from cuda.core._stream import IsStreamType as IsStreamType
 
 __all__ = [
@@ -156,5 +157,5 @@ class ReadModeType(_StrEnum):
     NORMALIZED_FLOAT = "normalized_float"
 
 DevicePointerType: TypeAlias = CUdeviceptr | int | None
-DeviceResourcesType: TypeAlias = Sequence[Any]
+DeviceResourcesType: TypeAlias = Sequence[SMResource | WorkqueueResource]
 ProcessStateType: TypeAlias = Literal["running", "locked", "checkpointed", "failed"]

@@ -323,7 +323,7 @@ class TestContexts:
         assert device.context != context
         device.create_stream().close()
 
-    def test_green_contexts_are_refused(self, device):
+    def test_green_contexts_need_resources(self, device):
         assert ContextOptions(resources=None).resources is None
         with pytest.raises(TypeError):
             ContextOptions()

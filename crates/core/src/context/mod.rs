@@ -12,9 +12,13 @@ use crate::shared::Shared;
 
 pub(crate) mod capture_mode;
 pub(crate) mod device;
+pub(crate) mod resources;
 
 pub use capture_mode::RelaxedCapture;
 pub use device::{ComputeCapability, Device};
+pub use resources::{
+    DeviceResource, SmGroup, SmResource, SmSplit, WorkqueueResource, WorkqueueScope,
+};
 
 /// A CUDA context: a device's address space and everything created in it.
 ///
@@ -22,7 +26,8 @@ pub use device::{ComputeCapability, Device};
 /// programs need not manage the current context.
 ///
 /// The runtime API and other libraries share a device's primary context. This crate retains it once, on first use, and
-/// keeps it until the process exits, so that no object outlives it. Any other context belongs to whoever created it.
+/// keeps it until the process exits, so that no object outlives it. A green context
+/// ([`Device::create_green_context`]) lives as long as its clones. Any other context belongs to whoever created it.
 #[derive(Clone, Debug)]
 pub struct Context {
     inner: Shared<Inner>,
@@ -34,6 +39,8 @@ struct Inner {
     device: Device,
     /// Handles of the driver belong to one process.
     generation: ForkGeneration,
+    /// The green context that this is, if this crate has created it.
+    green: Option<resources::Green>,
 }
 
 // SAFETY: context handles may be used from any thread (CUDA C++ Programming Guide, "Context"); this crate only passes
@@ -48,6 +55,7 @@ impl Inner {
             handle,
             device,
             generation: ForkGeneration::current(),
+            green: None,
         }
     }
 }
@@ -90,6 +98,9 @@ impl Context {
     pub unsafe fn from_handle(handle: CUcontext) -> Result<Context> {
         if let Some(primary) = Device::retained().find(|context| context.handle() == handle) {
             return Ok(primary.clone());
+        }
+        if let Some(green) = resources::find(handle) {
+            return Ok(green);
         }
         let mut ordinal = CUdevice::default();
         if handle == current_handle()? {

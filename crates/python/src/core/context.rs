@@ -4,8 +4,11 @@ use cupyrite::Context;
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 
-use crate::core::closable::Closable;
+use crate::core::closable::{Closable, drop_detached};
+use crate::core::device_resources::PyDeviceResources;
 use crate::core::errors::OrRaise;
+use crate::core::stream;
+use crate::core::stream::PyStream;
 use crate::cpython::Raised;
 use crate::generated::ids::class::driver as class;
 use crate::types;
@@ -59,6 +62,15 @@ impl PyContext {
     }
 }
 
+impl Drop for PyContext {
+    fn drop(&mut self) {
+        // The last clone of a green context destroys it.
+        if let Some(context) = self.cell.take() {
+            drop_detached(context);
+        }
+    }
+}
+
 #[pymethods]
 impl PyContext {
     #[new]
@@ -84,10 +96,25 @@ impl PyContext {
         self.cell.is_closed(py)
     }
 
-    /// Whether this is a green context. This version creates none.
+    /// Whether this is a green context, which owns a part of its device: see :meth:`Device.create_context`. False if the
+    /// object was closed.
     #[getter]
     fn is_green(&self, py: Python<'_>) -> PyResult<bool> {
-        self.get(py).map(|_| false)
+        match self.cell.read(py, Context::clone) {
+            Some(context) => context.is_green().or_raise(py),
+            None => Ok(false),
+        }
+    }
+
+    /// The resources of the context, a :class:`DeviceResources`: those of the green context, or all of the device.
+    ///
+    /// Raises
+    /// ------
+    /// RuntimeError
+    ///     The context was closed.
+    #[getter]
+    fn resources(&self, py: Python<'_>) -> PyResult<Py<PyDeviceResources>> {
+        PyDeviceResources::of_context(py, self.get(py)?)
     }
 
     /// Creates a stream of a green context. Use :meth:`Device.create_stream` for the primary context.
@@ -95,19 +122,31 @@ impl PyContext {
     /// Parameters
     /// ----------
     /// options : StreamOptions, optional
-    ///     Options of the stream.
+    ///     Options of the stream, which must be non-blocking.
+    ///
+    /// Returns
+    /// -------
+    /// Stream
     ///
     /// Raises
     /// ------
     /// RuntimeError
-    ///     The context is not a green context.
+    ///     The context is not a green context, or was closed.
+    /// ValueError
+    ///     `options` asks for a blocking stream or for a priority that the device does not have.
     #[pyo3(signature = (options=None))]
-    fn create_stream(&self, py: Python<'_>, options: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
-        let _ = options;
-        self.get(py)?;
-        Err(PyRuntimeError::new_err(
-            "Context.create_stream() requires a green context; use Device.create_stream()",
-        ))
+    fn create_stream(
+        &self,
+        py: Python<'_>,
+        options: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<Py<PyStream>> {
+        let context = self.get(py)?;
+        if !context.is_green().or_raise(py)? {
+            return Err(PyRuntimeError::new_err(
+                "Context.create_stream() requires a green context; use Device.create_stream()",
+            ));
+        }
+        PyStream::wrap(py, stream::create_in_green(&context, options, py)?)
     }
 
     /// Releases the context. The object cannot be used afterwards. The driver context exists while other objects use
@@ -128,7 +167,7 @@ impl PyContext {
                 "this Context is current on the calling thread; make another one current before closing it",
             ));
         }
-        drop(self.cell.close(py));
+        drop_detached(self.cell.close(py));
         Ok(())
     }
 

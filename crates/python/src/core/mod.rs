@@ -10,6 +10,7 @@
 pub mod closable;
 pub mod context;
 pub mod device;
+pub mod device_resources;
 pub mod dlpack;
 pub mod errors;
 pub mod event;
@@ -58,6 +59,7 @@ pub fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
     occupancy::init(&core)?;
     context::init(&core)?;
     device::methods::init(&core)?;
+    device_resources::init(&core)?;
     event::init(&core)?;
     program::init(&core)?;
     properties::init(&core)?;

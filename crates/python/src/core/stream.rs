@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicPtr, Ordering};
 
-use cupyrite::{Device, Error, Stream, StreamOptions};
+use cupyrite::{Context, Device, Error, Stream, StreamOptions};
 use pyo3::exceptions::{
     PyDeprecationWarning, PyOverflowError, PyRuntimeError, PyTypeError, PyValueError,
 };
@@ -17,6 +17,7 @@ use crate::core::closable::{Closable, Lent, closed, drop_detached};
 use crate::core::context::{PyContext, handle_object};
 use crate::core::device;
 use crate::core::device::PyDevice;
+use crate::core::device_resources::PyDeviceResources;
 use crate::core::errors::OrRaise;
 use crate::core::event;
 use crate::core::event::PyEvent;
@@ -234,6 +235,14 @@ impl PyStream {
     fn context(&self, py: Python<'_>) -> PyResult<Py<PyContext>> {
         let context = self.lend(py)?.context().or_raise(py)?;
         PyContext::wrap(py, context)
+    }
+
+    /// The resources of the stream's context, a :class:`DeviceResources`. For a default stream, each query is about the
+    /// context that is current then.
+    #[getter]
+    fn resources(&self, py: Python<'_>) -> PyResult<Py<PyDeviceResources>> {
+        let stream = self.lend(py)?;
+        PyDeviceResources::of_stream(py, (*stream).clone())
     }
 
     /// ``(0, handle)``: the protocol by which libraries exchange streams.
@@ -618,6 +627,42 @@ pub fn create(
     given: Option<&Bound<'_, PyAny>>,
     py: Python<'_>,
 ) -> PyResult<Stream> {
+    let chosen = accept_options(function, given, py)?;
+    let created = py.detach(|| device.create_stream_with(&chosen.options));
+    chosen.finish(created, py, || device.active_context())
+}
+
+/// As [`create`], of a green context.
+///
+/// # Errors
+///
+/// As [`create`]; `ValueError` for a blocking stream.
+pub fn create_in_green(
+    context: &Context,
+    given: Option<&Bound<'_, PyAny>>,
+    py: Python<'_>,
+) -> PyResult<Stream> {
+    let chosen = accept_options("Context.create_stream", given, py)?;
+    if !chosen.options.nonblocking {
+        return Err(PyValueError::new_err(
+            "StreamOptions.nonblocking is False; streams of green contexts are non-blocking",
+        ));
+    }
+    let created = py.detach(|| context.create_green_stream(&chosen.options));
+    chosen.finish(created, py, || Ok(context.clone()))
+}
+
+/// `StreamOptions`, and the priority as it was given.
+struct Chosen<'py> {
+    options: StreamOptions,
+    priority: Option<Bound<'py, PyAny>>,
+}
+
+fn accept_options<'py>(
+    function: &str,
+    given: Option<&Bound<'py, PyAny>>,
+    py: Python<'py>,
+) -> PyResult<Chosen<'py>> {
     let options = Options::accept(function, &OPTIONS, given)?;
     let field = intern!(py, "priority");
     let given_priority = options.value(field)?;
@@ -638,20 +683,34 @@ pub fn create(
         },
         priority,
     };
-    let created = py.detach(|| device.create_stream_with(&chosen));
-    if let (Err(Error::InvalidArgument { parameter, .. }), Some(value)) =
-        (&created, &given_priority)
-        && parameter == "priority"
-    {
-        let (least, greatest) = py
-            .detach(|| Stream::priority_range(&device.active_context()?))
-            .or_raise(py)?;
-        return Err(PyValueError::new_err(format!(
-            "StreamOptions.priority is {}; this device has priorities from {greatest} (highest) to {least} (lowest)",
-            numbers::short_repr(value)
-        )));
+    Ok(Chosen {
+        options: chosen,
+        priority: given_priority,
+    })
+}
+
+impl Chosen<'_> {
+    /// The created stream; the error for an invalid priority lists the valid ones.
+    fn finish(
+        &self,
+        created: cupyrite::Result<Stream>,
+        py: Python<'_>,
+        context: impl FnOnce() -> cupyrite::Result<Context> + Send,
+    ) -> PyResult<Stream> {
+        if let (Err(Error::InvalidArgument { parameter, .. }), Some(value)) =
+            (&created, &self.priority)
+            && parameter == "priority"
+        {
+            let (least, greatest) = py
+                .detach(|| Stream::priority_range(&context()?))
+                .or_raise(py)?;
+            return Err(PyValueError::new_err(format!(
+                "StreamOptions.priority is {}; this device has priorities from {greatest} (highest) to {least} (lowest)",
+                numbers::short_repr(value)
+            )));
+        }
+        created.or_raise(py)
     }
-    created.or_raise(py)
 }
 
 /// The objects of the default streams.

@@ -13,6 +13,8 @@ use crate::core::context::PyContext;
 use crate::core::device;
 use crate::core::device::properties::PyDeviceProperties;
 use crate::core::device::{PyDevice, accept, current};
+use crate::core::device_resources;
+use crate::core::device_resources::PyDeviceResources;
 use crate::core::errors::OrRaise;
 use crate::core::event;
 use crate::core::event::PyEvent;
@@ -278,7 +280,7 @@ impl PyDevice {
         py.detach(Context::pop).or_raise(py).map(drop)
     }
 
-    /// Creates a green context, which owns a part of the device.
+    /// Creates a green context, which owns a part of the device. It does not become current.
     ///
     /// Parameters
     /// ----------
@@ -292,7 +294,9 @@ impl PyDevice {
     /// Raises
     /// ------
     /// ValueError
-    ///     No resources are given. The primary context needs none; use :attr:`context`.
+    ///     No resources are given, or one is the result of a dry run. The primary context needs none; use :attr:`context`.
+    /// CUDAError
+    ///     The resources cannot be combined.
     /// TypeError
     ///     An object is not a device resource.
     #[pyo3(signature = (options=None))]
@@ -309,14 +313,21 @@ impl PyDevice {
             return Err(PyValueError::new_err(NONE));
         };
         // Like any other object, a single resource is not iterable.
-        match resources.try_iter()?.next() {
-            None => Err(PyValueError::new_err(NONE)),
-            // This version creates no resource objects, so no element can be valid.
-            Some(resource) => Err(PyTypeError::new_err(format!(
-                "ContextOptions.resources contains an object of type {}; expected device resources",
-                resource?.get_type().name()?
-            ))),
+        if resources.try_iter()?.next().is_none() {
+            return Err(PyValueError::new_err(NONE));
         }
+        PyContext::wrap(
+            py,
+            device_resources::create_context(py, self.device, &resources)?,
+        )
+    }
+
+    /// The resources of the device, a :class:`DeviceResources`: all multiprocessors and work queues.
+    #[getter]
+    fn resources(&self, py: Python<'_>) -> PyResult<Py<PyDeviceResources>> {
+        self.resources
+            .get_or_try_init(py, || PyDeviceResources::of_device(py, self.device))
+            .map(|resources| resources.clone_ref(py))
     }
 
     /// Creates a stream.

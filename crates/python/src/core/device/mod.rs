@@ -15,6 +15,7 @@ use pyo3::types::PyDict;
 
 use crate::core::context::PyContext;
 use crate::core::device::properties::PyDeviceProperties;
+use crate::core::device_resources::PyDeviceResources;
 use crate::core::errors::OrRaise;
 use crate::core::numbers;
 use crate::cpython::gil_lock::GilLock;
@@ -48,6 +49,7 @@ pub struct PyDevice {
     capability: PyOnceLock<Py<PyAny>>,
     name: PyOnceLock<String>,
     memory_resource: GilLock<Option<Py<PyAny>>>,
+    resources: PyOnceLock<Py<PyDeviceResources>>,
 }
 
 impl PyDevice {
@@ -59,6 +61,7 @@ impl PyDevice {
             capability: PyOnceLock::new(),
             name: PyOnceLock::new(),
             memory_resource: GilLock::new(None),
+            resources: PyOnceLock::new(),
         }
     }
 
