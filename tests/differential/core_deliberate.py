@@ -32,9 +32,9 @@ def opened_events_have_a_device(peer, ours):
     return json.dumps(peer).replace("True, True, [None", "False, False, [None") == json.dumps(ours)
 
 
-LATER = "missing so far: graphs, textures, green contexts, the system"
+LATER = "missing so far: graphs, textures, green contexts"
 LATER_NAMES = """create_graph_builder create_mipmapped_array create_opaque_array create_surface_object create_texture_object
-to_system_device resources""".split()
+resources""".split()
 
 NO_CONTEXT = "the device's context is current during the call; set_current is not needed"
 MORE = "an addition: documented, and refused by NVIDIA's"
@@ -123,6 +123,16 @@ DELIBERATE = [
         "ValueError, ours builtins.RuntimeError",
         "an unknown protocol version raises the same error everywhere",
     ),
+    # The machine and checkpoints
+    ("system: which", r"index=0\.0", "returns, ours raises builtins.TypeError", TYPE),
+    ("system: device events", r"\(\(", "TypeError, ours returns", MORE),
+    (
+        "system: device events|checkpoint: arguments",
+        r"wait\(-1\)|lock\(1 << 32\)",
+        "OverflowError, ours builtins.ValueError",
+        RANGE,
+    ),
+    ("checkpoint: arguments", "1 << 31", "returns, ours raises builtins.ValueError", EARLY),
     # Memory
     ("buffer: copies with arrays", "", "TypeError, ours returns", MORE),
     ("buffer: copies with arrays", "zeros\\(8", "TypeError, ours builtins.ValueError", MORE),
@@ -423,6 +433,14 @@ DELIBERATE = [
 ]
 
 ON_SOME = [
+    ("system: which", "uuid_without_prefix", "NotFoundError, ours returns", "a UUID may lack the prefix"),
+    (
+        "system: device events",
+        r"\.wait\(",
+        "",
+        "the type of the event, or of an unknown one, is no KeyError",
+        lambda peer, ours: "KeyError" in peer.get("raises", ""),
+    ),
     (
         "pinned memory|processes",
         r"\.fill\(",

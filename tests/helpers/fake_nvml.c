@@ -198,8 +198,8 @@ static w asked;
 int nvmlDeviceRegisterEvents(w h, w mask, w s) { H(h); NEED(h); log_("register", mask, s); asked = mask; return h == 1 ? OK : 3; }
 typedef struct { w device, type, data; u gi, ci; } event_t;
 int nvmlEventSetWait_v2(w s, event_t *o, u ms) {
-    if (ms != 100 && ms != 20) log_("wait", ms, 0); /* A wait may be split into shorter ones. */
-    if (ms == 5 || asked == 0) return 10;
+    if (ms != 100) log_("wait", ms, 0); /* A long wait is split into shorter ones. */
+    if (ms <= 5 || asked == 0) return 10;
     *o = (event_t){offset + 1, asked, 79, 2, 4};
     return OK;
 }
@@ -211,8 +211,8 @@ int nvmlSystemRegisterEvents(reg_t *r) { log_("system register", r->types, r->se
 typedef struct { w type; u id; } sys_t;
 typedef struct { u version, ms; w set; sys_t *data; u size, n; } wait_t;
 int nvmlSystemEventSetWait(wait_t *r) {
-    if (r->ms != 100 && r->ms != 20) log_("system wait", r->ms, r->size);
-    if (r->ms == 5) return 10;
+    if (r->ms != 100) log_("system wait", r->ms, r->size);
+    if (r->ms <= 5) return 10;
     r->n = r->size > 2 ? 2 : r->size;
     for (u i = 0; i < r->n; i++) r->data[i] = (sys_t){2 - i, i ? 0x12345678 : 0x00010200};
     return OK;

@@ -6,6 +6,7 @@ use cupyrite_pathfinder::FindError;
 use cupyrite_sys::driver::CUresult;
 use cupyrite_sys::loader::LoadError;
 use cupyrite_sys::nvjitlink::nvJitLinkResult;
+use cupyrite_sys::nvml::nvmlReturn_t;
 use cupyrite_sys::nvrtc::nvrtcResult;
 use cupyrite_sys::nvvm::nvvmResult;
 
@@ -51,6 +52,13 @@ pub enum Error {
         status: nvvmResult,
         /// The compiler's log; empty if the call produces none.
         log: String,
+    },
+    /// An NVML call failed.
+    Nvml {
+        /// The C function.
+        call: &'static str,
+        /// Its status.
+        status: nvmlReturn_t,
     },
     /// A library or one of its functions is missing.
     Load(LoadError),
@@ -160,6 +168,7 @@ impl fmt::Display for Error {
                 }
                 Ok(())
             }
+            Error::Nvml { call, status } => write!(f, "{call}: {}", nvml_text(*status)),
             Error::Load(e) => e.fmt(f),
             Error::Find(e) => e.fmt(f),
             Error::Unsupported { function, problem } => write!(f, "{function}: {problem}"),
@@ -228,6 +237,19 @@ fn nvrtc_status_name(status: nvrtcResult) -> String {
                 .into_owned()
         }
         _ => format!("nvrtcResult({})", status.0),
+    }
+}
+
+/// NVML's description of a status, and its name.
+fn nvml_text(status: nvmlReturn_t) -> String {
+    // SAFETY: takes any integer, gives a static string.
+    match unsafe { cupyrite_sys::nvml::nvmlErrorString(status) } {
+        Ok(text) if !text.is_null() => {
+            // SAFETY: NVML returns a NUL-terminated string of static lifetime.
+            let text = unsafe { std::ffi::CStr::from_ptr(text) };
+            format!("{} ({status:?})", text.to_string_lossy())
+        }
+        _ => format!("{status:?}"),
     }
 }
 

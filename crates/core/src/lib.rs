@@ -27,6 +27,7 @@
 mod after_wait;
 mod array;
 mod backend;
+pub mod checkpoint;
 mod compile;
 mod context;
 pub mod doctor;
@@ -39,6 +40,7 @@ mod module;
 mod shared;
 mod status;
 mod stream;
+pub mod system;
 mod texture;
 
 pub use array::{Index, MAX_DIMS, StrideOrder, StridedLayout, dlpack};

@@ -16,6 +16,7 @@ use std::sync::{Arc, OnceLock};
 
 use parking_lot::{Mutex, RwLock};
 
+mod checkpoint;
 pub(crate) mod files;
 pub(crate) mod pages;
 mod parking;
@@ -23,6 +24,7 @@ mod reach;
 mod shared;
 mod virtual_memory;
 
+pub use checkpoint::SavedMemory;
 pub use cupyrite_sys::checked;
 use pages::Pages;
 pub use parking::Parked;

@@ -45,7 +45,7 @@ _HOMES = {
     "launch": "_launcher",
 }
 
-_SUBMODULES = ("system", "texture", "typing", "utils")
+_SUBMODULES = ("checkpoint", "system", "texture", "typing", "utils")
 
 __all__ = sorted(_HOMES)
 

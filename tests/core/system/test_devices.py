@@ -148,6 +148,29 @@ def test_a_wait_for_events_times_out(nvml_device):
         events.wait(timeout_ms=20)
 
 
+@pytest.mark.skipif(not ON_CPU, reason="makes the device's context unusable")
+def test_a_failed_kernel_is_an_event():
+    program = """
+from cuda.core import Device, LaunchConfig, Program, ProgramOptions, launch, system
+device = Device(0)
+device.set_current()
+events = device.to_system_device().register_events("xid_critical_error")
+code = 'extern "C" __global__ void fail() { *(volatile int *)8 = 1; }'
+kernel = Program(code, "c++", ProgramOptions(arch=f"sm_{device.arch}")).compile("cubin").get_kernel("fail")
+stream = device.create_stream()
+launch(stream, LaunchConfig(grid=1, block=1), kernel)
+event = events.wait(timeout_ms=20_000)
+print(event.event_type, event.event_data, event.device.uuid == device.to_system_device().uuid)
+try:
+    event.gpu_instance_id
+    events.wait(timeout_ms=50)
+except system.TimeoutError:
+    print("once")
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120)
+    assert done.stdout.split("\n")[:2] == ["xid_critical_error 31 True", "once"], done.stderr
+
+
 def test_importing_the_package_loads_no_nvml():
     program = "import sys, cuda.core.system as s; s.Device; print('cuda.bindings.nvml' in sys.modules, s._nvml.is_initialized())"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=True)

@@ -15,6 +15,7 @@ static FILES: &[&[Entry]] = &[
     super::entry::init::ENTRIES,
     super::entry::logs::ENTRIES,
     super::entry::proc_address::ENTRIES,
+    super::checkpoint::ENTRIES,
     super::device::ENTRIES,
     super::device::peers::ENTRIES,
     super::context::entries::ENTRIES,

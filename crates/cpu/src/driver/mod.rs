@@ -8,6 +8,7 @@
 //! crate is built for (System V x86-64, AAPCS64), a pointer argument and a 64-bit integer are passed alike.
 
 mod array;
+mod checkpoint;
 mod context;
 mod device;
 mod entry;
@@ -19,6 +20,8 @@ mod stream;
 
 pub(crate) use context::activity::busy_percent;
 pub(crate) use context::entries::memory_in_contexts;
+pub(crate) use context::faults;
+pub(crate) use device::attributes::clock_rate_khz;
 pub(crate) use device::{DeviceFacts, facts as device_facts};
 pub use entry::errors::Code;
 pub(crate) use entry::init::DRIVER_VERSION;

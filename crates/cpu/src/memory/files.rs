@@ -42,6 +42,27 @@ pub(crate) fn create(name: &str, size: u64) -> Option<OwnedFd> {
     done.then_some(file)
 }
 
+/// Creates an empty file on disk, in the folder for temporary files, without a directory entry.
+///
+/// # Errors
+/// The folder cannot be written.
+pub(crate) fn temporary() -> std::io::Result<std::fs::File> {
+    use std::os::unix::fs::OpenOptionsExt;
+
+    static NUMBER: AtomicU64 = AtomicU64::new(0);
+    let number = NUMBER.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+    let name = format!("cupyrite-checkpoint-{}-{number}", std::process::id());
+    let path = std::env::temp_dir().join(name);
+    let file = std::fs::OpenOptions::new()
+        .read(true)
+        .write(true)
+        .create_new(true)
+        .mode(0o600)
+        .open(&path)?;
+    std::fs::remove_file(&path)?;
+    Ok(file)
+}
+
 /// A file created by [`create`]: the part of its name after `prefix`, and its size.
 pub(crate) struct Known {
     pub(crate) file: OwnedFd,

@@ -286,7 +286,7 @@ impl AddressSpace {
     }
 
     /// Blocks new accesses and waits until none is in progress.
-    fn close_gate(&self) -> Result<(), MemoryError> {
+    pub(super) fn close_gate(&self) -> Result<(), MemoryError> {
         let start = Instant::now();
         loop {
             let closed = self
@@ -302,7 +302,7 @@ impl AddressSpace {
         }
     }
 
-    fn open_gate(&self) {
+    pub(super) fn open_gate(&self) {
         self.pins.fetch_sub(CLOSED, Ordering::SeqCst);
         // Memory freed in the meantime could not be released.
         self.reclaim();

@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::files;
 use super::pages::{self, Pages};
@@ -23,6 +23,8 @@ pub struct Physical {
     tag: u64,
     /// Bytes charged to this process: zero if another process created it.
     cost: u64,
+    /// Whether a descriptor was made for another process.
+    exported: AtomicBool,
 }
 
 impl Physical {
@@ -41,7 +43,23 @@ impl Physical {
     /// # Errors
     /// [`MemoryError::System`] if no descriptor is available.
     pub fn export(&self) -> Result<OwnedFd, MemoryError> {
+        self.exported.store(true, Ordering::SeqCst);
         self.file.try_clone().map_err(|_| MemoryError::System)
+    }
+
+    /// Whether other processes may have it mapped.
+    pub(super) fn is_shared(&self) -> bool {
+        self.cost == 0 || self.exported.load(Ordering::SeqCst)
+    }
+
+    /// The file with the memory.
+    pub(super) fn file(&self) -> &OwnedFd {
+        &self.file
+    }
+
+    /// Bytes charged to this process.
+    pub(super) fn cost(&self) -> u64 {
+        self.cost
     }
 }
 
@@ -119,6 +137,7 @@ impl AddressSpace {
             size,
             tag,
             cost,
+            exported: AtomicBool::new(false),
         }))
     }
 
@@ -139,6 +158,7 @@ impl AddressSpace {
             size: known.size,
             tag,
             cost: 0,
+            exported: AtomicBool::new(true),
         };
         Ok((Arc::new(physical), known.label))
     }

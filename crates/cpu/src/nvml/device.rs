@@ -23,7 +23,7 @@ pub(super) fn by_handle(handle: u64) -> Res<DeviceFacts> {
     all()?.into_iter().nth(index).ok_or(INVALID)
 }
 
-fn handle_of(device: &DeviceFacts) -> u64 {
+pub(super) fn handle_of(device: &DeviceFacts) -> u64 {
     TAG + 1 + device.ordinal as u64
 }
 

@@ -1,7 +1,8 @@
 //! NVML for the CPU device: the entry points of `libnvidia-ml` with the same names and the same C signatures.
 //!
-//! Belongs here: the figures that this device has: device names, memory, utilisation and processes. All other functions
-//! (clocks, fans, power, ECC, MIG, vGPU, events) return `NVML_ERROR_NOT_SUPPORTED`, as a GPU without the feature does.
+//! Belongs here: what a computer reports about itself: names, memory, utilisation, processes, processor clocks, affinity,
+//! topology, and events for failed kernels. All other functions (fans, power, ECC, MIG, NVLink, vGPU) return
+//! `NVML_ERROR_NOT_SUPPORTED`, as a GPU without the feature does.
 //! Does not belong here: how the figures are obtained (the driver).
 //!
 //! Pointers arrive as numbers and are accessed through the operating system ([`crate::memory::checked`]): an invalid
@@ -17,7 +18,10 @@ use cupyrite_sys::nvml::{SYMBOLS, nvmlReturn_t};
 use crate::memory::checked::{self, BadAddress};
 
 mod device;
+mod events;
+mod state;
 mod system;
+mod topology;
 mod usage;
 
 /// Result of NVML's internal functions; the error is a status other than `NVML_SUCCESS`.
@@ -140,9 +144,16 @@ fn addresses() -> &'static Known {
 }
 
 fn implemented() -> impl Iterator<Item = &'static Entry> {
-    [system::ENTRIES, device::ENTRIES, usage::ENTRIES]
-        .into_iter()
-        .flatten()
+    [
+        system::ENTRIES,
+        device::ENTRIES,
+        events::ENTRIES,
+        state::ENTRIES,
+        topology::ENTRIES,
+        usage::ENTRIES,
+    ]
+    .into_iter()
+    .flatten()
 }
 
 /// The address of the NVML entry point of that exported name (`nvmlInit_v2`); null if NVML has no such entry point.

@@ -1,11 +1,12 @@
 //! Initialisation, versions, process names, error strings.
 
 use std::ffi::{CStr, c_char, c_void};
+use std::mem::offset_of;
 
-use cupyrite_sys::nvml::nvmlReturn_t;
+use cupyrite_sys::nvml::{nvmlReturn_t, nvmlSystemDriverBranchInfo_v1_t};
 use parking_lot::Mutex;
 
-use super::{Res, entries, put, put_text};
+use super::{Res, entries, get, put, put_text};
 use crate::driver;
 
 /// Initialisation count and process: a forked child starts over.
@@ -83,6 +84,18 @@ entries! { bare;
             return Err(nvmlReturn_t::NVML_ERROR_UNINITIALIZED);
         }
         put_text(out, length, DRIVER)
+    }
+    fn driver_branch "nvmlSystemGetDriverBranch" (out: u64, length: u32) {
+        if !initialised() {
+            return Err(nvmlReturn_t::NVML_ERROR_UNINITIALIZED);
+        }
+        let version = size_of::<nvmlSystemDriverBranchInfo_v1_t>() as u32 | 1 << 24;
+        if get(out)? != version {
+            return Err(nvmlReturn_t::NVML_ERROR_ARGUMENT_VERSION_MISMATCH);
+        }
+        // The branch is the version without the patch number.
+        let branch = DRIVER.rsplit_once('.').map_or(DRIVER, |(branch, _)| branch);
+        put_text(out + offset_of!(nvmlSystemDriverBranchInfo_v1_t, branch) as u64, length.min(80), branch)
     }
     fn name_of_process "nvmlSystemGetProcessName" (pid: u32, out: u64, length: u32) {
         if !initialised() {

@@ -398,3 +398,170 @@ fn every_status_has_a_description() {
         assert_ne!(text(status), text(77), "{status}");
     }
 }
+
+#[test]
+fn every_processor_and_node_is_close_to_a_device() {
+    let session = Session::new();
+    let device = session.device();
+    let (mut cpus, mut nodes) = ([0u64; 16], [0u64; 2]);
+    for name in [
+        "nvmlDeviceGetCpuAffinity",
+        "nvmlDeviceGetCpuAffinityWithinScope",
+    ] {
+        cpus.fill(0);
+        assert_eq!(call(name, &[device, 16, at(&mut cpus), 0]), 0, "{name}");
+        assert_eq!(cpus[0] & 1, 1);
+    }
+    assert_eq!(
+        call(
+            "nvmlDeviceGetMemoryAffinity",
+            &[device, 2, at(&mut nodes), 1]
+        ),
+        0
+    );
+    assert_ne!(nodes[0], 0);
+    for (name, words, out, scope) in [
+        ("nvmlDeviceGetMemoryAffinity", 2, at(&mut nodes), 2),
+        ("nvmlDeviceGetCpuAffinityWithinScope", 0, at(&mut cpus), 0),
+        ("nvmlDeviceGetCpuAffinityWithinScope", 16, 8, 0),
+    ] {
+        assert_eq!(call(name, &[device, words, out, scope]), INVALID_ARGUMENT);
+    }
+    assert_eq!(call("nvmlDeviceSetCpuAffinity", &[device]), 0);
+    assert_eq!(call("nvmlDeviceClearCpuAffinity", &[device]), 0);
+}
+
+#[test]
+fn devices_are_neighbours() {
+    let session = Session::new();
+    let device = session.device();
+    let (mut value, mut count, mut handles) = (9u32, 4u32, [0u64; 4]);
+    assert_eq!(
+        call(
+            "nvmlDeviceGetTopologyCommonAncestor",
+            &[device, device, at(&mut value)]
+        ),
+        0
+    );
+    assert_eq!(value, 0);
+    assert_eq!(
+        call(
+            "nvmlSystemGetTopologyGpuSet",
+            &[0, at(&mut count), at(&mut handles)]
+        ),
+        0
+    );
+    assert!(count >= 1);
+    assert_eq!(handles[0], device);
+    assert_eq!(
+        call(
+            "nvmlSystemGetTopologyGpuSet",
+            &[1 << 20, at(&mut count), at(&mut handles)]
+        ),
+        INVALID_ARGUMENT
+    );
+    let name = "nvmlDeviceGetTopologyNearestGpus";
+    count = 4;
+    assert_eq!(
+        call(name, &[device, 50, at(&mut count), at(&mut handles)]),
+        0
+    );
+    assert_eq!(count, 0);
+    assert_eq!(
+        call(name, &[device, 7, at(&mut count), at(&mut handles)]),
+        INVALID_ARGUMENT
+    );
+    let name = "nvmlDeviceGetP2PStatus";
+    assert_eq!(call(name, &[device, device, 0, at(&mut value)]), 0);
+    assert_eq!(value, 0);
+    assert_eq!(
+        call(name, &[device, device, 5, at(&mut value)]),
+        INVALID_ARGUMENT
+    );
+}
+
+#[test]
+fn clocks_are_those_of_the_processor() {
+    let session = Session::new();
+    let device = session.device();
+    let mut mhz = 0u32;
+    assert_eq!(call("nvmlDeviceGetClock", &[device, 1, 0, at(&mut mhz)]), 0);
+    assert!((100..20_000).contains(&mhz), "{mhz}");
+    assert_eq!(
+        call("nvmlDeviceGetClockInfo", &[device, 0, at(&mut mhz)]),
+        0
+    );
+    assert_eq!(
+        call("nvmlDeviceGetClock", &[device, 2, 0, at(&mut mhz)]),
+        NOT_SUPPORTED
+    );
+    assert_eq!(
+        call("nvmlDeviceGetClock", &[device, 1, 3, at(&mut mhz)]),
+        NOT_SUPPORTED
+    );
+    for wrong in [[9, 0], [1, 9]] {
+        let result = call(
+            "nvmlDeviceGetClock",
+            &[device, wrong[0], wrong[1], at(&mut mhz)],
+        );
+        assert_eq!(result, INVALID_ARGUMENT);
+    }
+}
+
+#[test]
+fn each_field_has_its_own_status() {
+    let session = Session::new();
+    // SAFETY: all zeros is a valid struct of integers.
+    let mut fields: [cupyrite_sys::nvml::nvmlFieldValue_st; 2] = unsafe { std::mem::zeroed() };
+    let name = "nvmlDeviceGetFieldValues";
+    assert_eq!(call(name, &[session.device(), 2, at(&mut fields)]), 0);
+    assert!(fields.iter().all(|f| f.nvmlReturn.0 == NOT_SUPPORTED));
+    assert_eq!(
+        call(name, &[session.device(), 0, at(&mut fields)]),
+        INVALID_ARGUMENT
+    );
+    assert_eq!(call(name, &[session.device(), 1, 8]), INVALID_ARGUMENT);
+}
+
+#[test]
+fn event_sets_deliver_each_fault_once() {
+    const TIMEOUT: u32 = 10;
+    let session = Session::new();
+    let device = session.device();
+    let (mut set, mut other, mut types) = (0u64, 0u64, 0u64);
+    assert_eq!(call("nvmlEventSetCreate", &[at(&mut set)]), 0);
+    assert_eq!(call("nvmlEventSetCreate", &[at(&mut other)]), 0);
+    assert_ne!(set, other);
+    assert_eq!(
+        call(
+            "nvmlDeviceGetSupportedEventTypes",
+            &[device, at(&mut types)]
+        ),
+        0
+    );
+    assert_eq!(types, 8);
+    let register = "nvmlDeviceRegisterEvents";
+    assert_eq!(call(register, &[device, 4, set]), NOT_SUPPORTED);
+    assert_eq!(call(register, &[device, 8, 1]), INVALID_ARGUMENT);
+    assert_eq!(call(register, &[device, 8, set]), 0);
+    assert_eq!(call(register, &[device, 0, other]), 0);
+
+    // SAFETY: all zeros is a valid struct.
+    let mut event: cupyrite_sys::nvml::nvmlEventData_st = unsafe { std::mem::zeroed() };
+    let wait = "nvmlEventSetWait_v2";
+    assert_eq!(call(wait, &[set, at(&mut event), 0]), TIMEOUT);
+    let waiting = std::thread::spawn(move || {
+        // SAFETY: as above.
+        let mut event: cupyrite_sys::nvml::nvmlEventData_st = unsafe { std::mem::zeroed() };
+        let result = call(wait, &[set, at(&mut event), 10_000]);
+        (result, event.eventData, event.device as u64)
+    });
+    crate::driver::faults::record(0, crate::driver::Code::ILLEGAL_ADDRESS);
+    assert_eq!(waiting.join().unwrap(), (0, 31, device));
+    assert_eq!(call(wait, &[set, at(&mut event), 0]), TIMEOUT);
+    assert_eq!(call(wait, &[other, at(&mut event), 0]), TIMEOUT);
+    assert_eq!(call("nvmlEventSetFree", &[set]), 0);
+    assert_eq!(call("nvmlEventSetFree", &[set]), INVALID_ARGUMENT);
+    assert_eq!(call(wait, &[set, at(&mut event), 0]), INVALID_ARGUMENT);
+    assert_eq!(call("nvmlEventSetFree", &[other]), 0);
+}

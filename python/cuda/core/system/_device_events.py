@@ -9,27 +9,51 @@ from ._mapping import Mapping
 from ._nvml import call, handle_of
 from .typing import EventType
 
-__all__ = ["EVENT_TYPES", "DeviceEvents", "EventData", "EventSet", "milliseconds"]
+__all__ = ["EVENT_TYPES", "DeviceEvents", "EventData", "EventSet", "wait"]
 
 EVENT_TYPES = Mapping(EventType, "events", "EventType")
 
-_FOREVER = 0xFFFFFFFF  # NVML's longest timeout in milliseconds, about 50 days.
+_LONGEST = 0xFFFFFFFF  # NVML's longest timeout in milliseconds, about 50 days.
+_SLICE = 100  # Longest wait within NVML in milliseconds; Python's signal handlers run after it.
 
 
-def milliseconds(timeout_ms):
-    """A timeout for NVML: 0 waits as long as NVML can.
+def wait(name, event_set, timeout_ms, *more):
+    """Call a function of NVML that waits for events, until there is one or the timeout is over.
+
+    Parameters
+    ----------
+    name : str
+        Function of the bindings.
+    event_set : EventSet
+    timeout_ms : int
+        Timeout in milliseconds; 0 waits without a limit.
+    more : object
+        Further arguments of the function.
 
     Raises
     ------
     TypeError, ValueError
         If `timeout_ms` is no whole number of milliseconds.
+    TimeoutError
+        NVML's.
     """
     from operator import index
+    from time import monotonic
 
     number = index(timeout_ms)
-    if not 0 <= number <= _FOREVER:
-        raise ValueError(f"timeout_ms is {timeout_ms}; expected 0 (no limit) to {_FOREVER}")
-    return number or _FOREVER
+    if not 0 <= number <= _LONGEST:
+        raise ValueError(f"timeout_ms is {timeout_ms}; expected 0 (no limit) to {_LONGEST}")
+    deadline = monotonic() + number / 1000 if number else None
+    remaining = number or _SLICE
+    while True:
+        try:
+            # Events that occur between two calls are queued by NVML.
+            return call(name, event_set.value, min(remaining, _SLICE), *more)
+        except nvml.NvmlTimeoutError:
+            if deadline is not None:
+                remaining = round((deadline - monotonic()) * 1000)
+                if remaining <= 0:
+                    raise
 
 
 class EventSet:
@@ -158,4 +182,4 @@ class DeviceEvents:
         TimeoutError
             NVML's (`cuda.core.system.TimeoutError`): no event occurred in time.
         """
-        return EventData(call("event_set_wait_v2", self._set.value, milliseconds(timeout_ms)))
+        return EventData(wait("event_set_wait_v2", self._set, timeout_ms))

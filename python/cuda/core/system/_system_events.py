@@ -1,6 +1,6 @@
 """Events of the system: devices that are bound to the driver, or unbound from it."""
 
-from ._device_events import EventSet, milliseconds
+from ._device_events import EventSet, wait
 from ._mapping import Mapping
 from ._nvml import call
 from .typing import SystemEventType
@@ -117,7 +117,7 @@ class RegisteredSystemEvents:
         size = index(buffer_size)
         if not 1 <= size <= 1 << 20:
             raise ValueError(f"buffer_size is {buffer_size}; expected 1 to {1 << 20}")
-        return SystemEvents(call("system_event_set_wait", self._set.value, milliseconds(timeout_ms), size))
+        return SystemEvents(wait("system_event_set_wait", self._set, timeout_ms, size))
 
 
 def register_events(events):

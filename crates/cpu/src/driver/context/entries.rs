@@ -36,10 +36,20 @@ pub(crate) fn memory_in_contexts(ordinal: i32) -> Option<u64> {
     if !crate::driver::entry::init::initialised() || crate::driver::entry::init::forked() {
         return None;
     }
+    if crate::driver::entry::api_lock::is_checkpointed() {
+        return None;
+    }
     let contexts = CONTEXTS.pick(|c| c.device == ordinal && c.is_active());
     let ids: Vec<u64> = contexts.iter().map(|c| c.id).collect();
     let space = crate::memory::AddressSpace::global();
     (!ids.is_empty()).then(|| space.used_by(|owner| ids.contains(&owner)) + array::bytes_in(&ids))
+}
+
+/// Waits for the work of all active contexts. Errors stay with their contexts.
+pub(crate) fn finish_all_work() {
+    for context in CONTEXTS.pick(|c| c.is_active()) {
+        let _ = context.synchronize();
+    }
 }
 
 /// Waits for the context's work, frees what it owns and invalidates its handles. A primary context can be activated

@@ -7,6 +7,7 @@ use std::sync::{Arc, OnceLock};
 use cupyrite_sys::driver::CUlimit as Limit;
 use parking_lot::Mutex;
 
+use crate::driver::checkpoint::control;
 use crate::driver::context::printf::PrintfBuffer;
 use crate::driver::entry::Res;
 use crate::driver::entry::errors::Code;
@@ -16,6 +17,7 @@ use crate::driver::stream::{Stream, StreamKind};
 
 pub(crate) mod activity;
 pub(crate) mod entries;
+pub(crate) mod faults;
 pub(crate) mod green;
 mod primary;
 pub(crate) mod printf;
@@ -56,6 +58,9 @@ pub(crate) struct Context {
 
 impl Context {
     fn new(device: i32, primary: bool, flags: u32, api_version: u32) -> Arc<Context> {
+        if !primary {
+            control::listen();
+        }
         let id = fresh_id();
         let context = Arc::new(Context {
             id,
@@ -125,9 +130,12 @@ impl Context {
 
     /// Makes every later call return `code`. The first failure wins.
     pub(crate) fn fail(&self, code: Code) {
-        let _ = self
+        let first = self
             .sticky
             .compare_exchange(0, code.0, Ordering::SeqCst, Ordering::SeqCst);
+        if first.is_ok() {
+            faults::record(self.device, code);
+        }
     }
 
     /// Whether queued work must be skipped.
@@ -177,6 +185,7 @@ impl Context {
             self.sticky.store(0, Ordering::SeqCst);
             self.set_default_limits();
             self.active.store(true, Ordering::SeqCst);
+            control::listen();
         }
     }
 }

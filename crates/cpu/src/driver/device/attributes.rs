@@ -253,7 +253,8 @@ pub(crate) fn get(device: &Device, attribute: A) -> Res<i32> {
     })
 }
 
-fn clock_rate_khz() -> i32 {
+/// Frequency of the processor in kHz, when the process started.
+pub(crate) fn clock_rate_khz() -> i32 {
     static RATE: std::sync::OnceLock<i32> = std::sync::OnceLock::new();
     *RATE.get_or_init(|| {
         std::fs::read_to_string("/proc/cpuinfo")

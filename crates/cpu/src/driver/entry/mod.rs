@@ -6,6 +6,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use self::errors::Code;
 
+pub(crate) mod api_lock;
 pub(crate) mod caller_memory;
 pub(crate) mod clock;
 pub(crate) mod errors;
@@ -83,5 +84,7 @@ pub(crate) fn guard(name: &'static str, body: impl FnOnce() -> Res) -> u32 {
         logs::failed(name, Code::NOT_INITIALIZED);
         return Code::NOT_INITIALIZED.0;
     }
+    // A forked child inherits the lock of its parent, and cannot use CUDA anyway.
+    let _inside = (!init::forked()).then(|| api_lock::enter(name));
     guard_bare(name, body)
 }

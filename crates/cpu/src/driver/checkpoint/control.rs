@@ -1,0 +1,241 @@
+//! Requests to other processes, over a socket that each process with a context listens on.
+//!
+//! The socket has an abstract address made of the user's and the process's id: no file remains when a process dies. Both
+//! sides verify with the kernel that the other one belongs to the same user, so no other user can lock a process.
+
+use std::io::{Read, Write};
+use std::os::fd::AsRawFd;
+use std::os::linux::net::SocketAddrExt;
+use std::os::unix::net::{SocketAddr, UnixListener, UnixStream};
+use std::sync::Once;
+use std::sync::atomic::{AtomicI32, AtomicU32, Ordering};
+
+use super::perform;
+use crate::driver::entry::Res;
+use crate::driver::entry::errors::Code;
+use crate::driver::entry::logs::because;
+
+/// What is asked of a process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Operation {
+    State,
+    RestoreThread,
+    Lock,
+    Checkpoint,
+    Restore,
+    Unlock,
+}
+
+const OPERATIONS: [Operation; 6] = [
+    Operation::State,
+    Operation::RestoreThread,
+    Operation::Lock,
+    Operation::Checkpoint,
+    Operation::Restore,
+    Operation::Unlock,
+];
+
+/// A request.
+pub(super) struct Request {
+    pub(super) operation: Operation,
+    /// For [`Operation::Lock`]; 0 waits without a limit.
+    pub(super) timeout_ms: u32,
+    /// For [`Operation::Restore`]: old and new UUID of each device.
+    pub(super) mapping: Vec<[u8; 32]>,
+}
+
+impl Request {
+    pub(super) fn new(operation: Operation) -> Self {
+        Self {
+            operation,
+            timeout_ms: 0,
+            mapping: Vec::new(),
+        }
+    }
+}
+
+/// Begins each request, and changes with the format.
+const FORMAT: u32 = 0x4350_0001;
+/// Most pairs of devices in a request.
+pub(super) const PAIRS: u32 = 64;
+
+/// The descriptor of the listening socket, which a forked child closes; -1 if there is none.
+static LISTENING: AtomicI32 = AtomicI32::new(-1);
+/// The thread that listens.
+static THREAD: AtomicU32 = AtomicU32::new(0);
+
+extern "C" fn in_child() {
+    let descriptor = LISTENING.swap(-1, Ordering::SeqCst);
+    if descriptor >= 0 {
+        // SAFETY: the child's copy of the descriptor; the thread that uses it exists only in the parent.
+        unsafe { libc::close(descriptor) };
+    }
+}
+
+fn address(pid: u32) -> std::io::Result<SocketAddr> {
+    // SAFETY: always succeeds.
+    let user = unsafe { libc::geteuid() };
+    SocketAddr::from_abstract_name(format!("cupyrite-checkpoint-{user}-{pid}"))
+}
+
+/// User and process at the other end.
+fn peer(stream: &UnixStream) -> Option<(u32, u32)> {
+    // SAFETY: plain data that the call fills in.
+    let mut credentials: libc::ucred = unsafe { std::mem::zeroed() };
+    let mut length = size_of::<libc::ucred>() as libc::socklen_t;
+    // SAFETY: the option has this type and size.
+    let status = unsafe {
+        libc::getsockopt(
+            stream.as_raw_fd(),
+            libc::SOL_SOCKET,
+            libc::SO_PEERCRED,
+            (&raw mut credentials).cast(),
+            &raw mut length,
+        )
+    };
+    (status == 0).then_some((credentials.uid, credentials.pid as u32))
+}
+
+fn same_user(stream: &UnixStream) -> Option<u32> {
+    // SAFETY: always succeeds.
+    let user = unsafe { libc::geteuid() };
+    peer(stream)
+        .filter(|(uid, _)| *uid == user)
+        .map(|(_, pid)| pid)
+}
+
+/// Starts to listen, once per process. Without a socket (a sandbox may refuse it) only the process itself can make its
+/// checkpoints.
+pub(crate) fn listen() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        let Ok(listener) = address(std::process::id()).and_then(|a| UnixListener::bind_addr(&a))
+        else {
+            return;
+        };
+        LISTENING.store(listener.as_raw_fd(), Ordering::SeqCst);
+        // SAFETY: the handler closes a descriptor, which is allowed in a forked child.
+        unsafe { libc::pthread_atfork(None, None, Some(in_child)) };
+        let serve = move || {
+            // SAFETY: always succeeds.
+            THREAD.store(unsafe { libc::gettid() } as u32, Ordering::SeqCst);
+            for stream in listener.incoming().flatten() {
+                // A step may take long, and the state can be queried meanwhile.
+                let _ = std::thread::Builder::new()
+                    .name("cupyrite-control".to_owned())
+                    .spawn(move || answer(stream));
+            }
+        };
+        let _ = std::thread::Builder::new()
+            .name("cupyrite-control".to_owned())
+            .spawn(serve);
+    });
+}
+
+/// The thread that restores this process.
+pub(super) fn thread_id() -> u32 {
+    match THREAD.load(Ordering::SeqCst) {
+        // SAFETY: always succeeds.
+        0 => unsafe { libc::gettid() as u32 },
+        id => id,
+    }
+}
+
+fn word(stream: &mut UnixStream) -> Option<u32> {
+    let mut bytes = [0; 4];
+    stream.read_exact(&mut bytes).ok()?;
+    Some(u32::from_ne_bytes(bytes))
+}
+
+fn receive(stream: &mut UnixStream) -> Option<Request> {
+    if word(stream)? != FORMAT {
+        return None;
+    }
+    let operation = *OPERATIONS.get(word(stream)? as usize)?;
+    let timeout_ms = word(stream)?;
+    let pairs = word(stream).filter(|&pairs| pairs <= PAIRS)?;
+    let mut mapping = vec![[0; 32]; pairs as usize];
+    for pair in &mut mapping {
+        stream.read_exact(pair).ok()?;
+    }
+    Some(Request {
+        operation,
+        timeout_ms,
+        mapping,
+    })
+}
+
+/// Serves one connection.
+fn answer(mut stream: UnixStream) {
+    let reply = match same_user(&stream) {
+        None => Err(Code::NOT_PERMITTED),
+        Some(_) => match receive(&mut stream) {
+            None => Err(Code::INVALID_VALUE),
+            Some(request) => {
+                let done = std::panic::catch_unwind(|| perform(&request));
+                let done = done.unwrap_or(Err(Code::UNKNOWN));
+                if send(&mut stream, done) {
+                    return;
+                }
+                // The process that asked for the lock ended, and would never release it.
+                if request.operation == Operation::Lock && done.is_ok() {
+                    let _ = perform(&Request::new(Operation::Unlock));
+                }
+                return;
+            }
+        },
+    };
+    send(&mut stream, reply);
+}
+
+fn send(stream: &mut UnixStream, reply: Res<u32>) -> bool {
+    let (status, value) = match reply {
+        Ok(value) => (0, value),
+        Err(code) => (code.0, 0),
+    };
+    let mut bytes = [0; 8];
+    bytes[..4].copy_from_slice(&u32::to_ne_bytes(status));
+    bytes[4..].copy_from_slice(&u32::to_ne_bytes(value));
+    stream.write_all(&bytes).is_ok()
+}
+
+/// Sends a request to another process and waits for its answer.
+pub(super) fn ask(pid: u32, request: &Request) -> Res<u32> {
+    let refused = |why: &str| {
+        let why = why.to_owned();
+        because(Code::INVALID_VALUE, move || format!("process {pid} {why}"))
+    };
+    let mut stream = address(pid)
+        .and_then(|address| UnixStream::connect_addr(&address))
+        .map_err(|_| {
+            refused("does not exist, is another user's, or has no context on the CPU device")
+        })?;
+    if same_user(&stream) != Some(pid) {
+        return Err(Code::NOT_PERMITTED);
+    }
+    let operation = OPERATIONS
+        .iter()
+        .position(|operation| *operation == request.operation)
+        .unwrap_or(0);
+    let mut bytes = Vec::new();
+    for word in [
+        FORMAT,
+        operation as u32,
+        request.timeout_ms,
+        request.mapping.len() as u32,
+    ] {
+        bytes.extend(word.to_ne_bytes());
+    }
+    for pair in &request.mapping {
+        bytes.extend(pair);
+    }
+    let lost = |_| refused("ended before it answered");
+    stream.write_all(&bytes).map_err(lost)?;
+    let (mut status, mut value) = ([0; 4], [0; 4]);
+    stream.read_exact(&mut status).map_err(lost)?;
+    stream.read_exact(&mut value).map_err(lost)?;
+    match u32::from_ne_bytes(status) {
+        0 => Ok(u32::from_ne_bytes(value)),
+        status => Err(Code(status)),
+    }
+}

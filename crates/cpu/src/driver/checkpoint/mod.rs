@@ -1,0 +1,199 @@
+//! Checkpoints of processes: `cuCheckpointProcess*`.
+//!
+//! Belongs here: the states of a process and the steps between them; `control` carries requests to other processes. Does
+//! not belong here: saving memory (`crate::memory`) and blocking calls (`entry::api_lock`).
+
+use std::time::{Duration, Instant};
+
+use parking_lot::Mutex;
+
+use self::control::{Operation, Request};
+use crate::driver::context::entries::finish_all_work;
+use crate::driver::device;
+use crate::driver::entry::api_lock::{self, CHECKPOINTED, FAILED, LOCKED, RUNNING};
+use crate::driver::entry::caller_memory::{get, get_array, non_null, put};
+use crate::driver::entry::errors::Code;
+use crate::driver::entry::logs::because;
+use crate::driver::entry::{Res, entries, init};
+use crate::memory::{AddressSpace, MemoryError, SavedMemory, files};
+
+pub(crate) mod control;
+
+/// The saved memory while the process is checkpointed. Locked during each step.
+static SAVED: Mutex<Option<SavedMemory>> = Mutex::new(None);
+
+/// The state that a step begins in.
+fn require(wanted: u32) -> Res {
+    match api_lock::state() {
+        state if state == wanted => Ok(()),
+        state => Err(because(Code::ILLEGAL_STATE, || {
+            let name = |state| match state {
+                RUNNING => "running",
+                LOCKED => "locked",
+                CHECKPOINTED => "checkpointed",
+                _ => "failed",
+            };
+            format!(
+                "the process is {}; it must be {}",
+                name(state),
+                name(wanted)
+            )
+        })),
+    }
+}
+
+/// Performs a request on this process.
+fn perform(request: &Request) -> Res<u32> {
+    match request.operation {
+        Operation::State => return Ok(api_lock::state()),
+        Operation::RestoreThread => return Ok(control::thread_id()),
+        _ => {}
+    }
+    // Another step is in progress.
+    let mut saved = SAVED.try_lock().ok_or(Code::NOT_READY)?;
+    match request.operation {
+        Operation::Lock => {
+            require(RUNNING)?;
+            let timeout = u64::from(request.timeout_ms);
+            let deadline = (timeout > 0).then(|| Instant::now() + Duration::from_millis(timeout));
+            if !api_lock::lock(deadline) {
+                return Err(because(Code::NOT_READY, || {
+                    format!("calls of the driver did not end within {timeout} ms")
+                }));
+            }
+        }
+        Operation::Checkpoint => {
+            require(LOCKED)?;
+            finish_all_work();
+            *saved = Some(save()?);
+            api_lock::set_state(CHECKPOINTED);
+        }
+        Operation::Restore => {
+            require(CHECKPOINTED)?;
+            check_mapping(&request.mapping)?;
+            let memory = saved.take().ok_or(Code::UNKNOWN)?;
+            if AddressSpace::global().restore(&memory).is_err() {
+                api_lock::set_state(FAILED);
+                return Err(because(Code::OPERATING_SYSTEM, || {
+                    "the file of the checkpoint could not be read".to_owned()
+                }));
+            }
+            api_lock::set_state(LOCKED);
+        }
+        Operation::Unlock => {
+            require(LOCKED)?;
+            api_lock::set_state(RUNNING);
+        }
+        Operation::State | Operation::RestoreThread => {}
+    }
+    Ok(0)
+}
+
+fn save() -> Res<SavedMemory> {
+    let file = files::temporary().map_err(|error| {
+        because(Code::OPERATING_SYSTEM, || {
+            format!(
+                "no file could be created in {}: {error}",
+                std::env::temp_dir().display()
+            )
+        })
+    })?;
+    AddressSpace::global()
+        .save(file)
+        .map_err(|error| match error {
+            MemoryError::InvalidRequest => because(Code::NOT_SUPPORTED, || {
+                "device memory is shared with other processes".to_owned()
+            }),
+            MemoryError::Busy => Code::NOT_READY,
+            _ => because(Code::OPERATING_SYSTEM, || {
+                format!(
+                    "the device memory could not be written to {}",
+                    std::env::temp_dir().display()
+                )
+            }),
+        })
+}
+
+/// Checks the devices to restore onto. Each must be the device it was: all devices have the same memory.
+fn check_mapping(pairs: &[[u8; 32]]) -> Res {
+    let facts = device::facts().ok_or(Code::INVALID_VALUE)?;
+    for pair in pairs {
+        let (old, new) = pair.split_at(16);
+        for uuid in [old, new] {
+            if !facts.iter().any(|device| device.uuid[..] == *uuid) {
+                return Err(because(Code::INVALID_VALUE, || {
+                    format!("no device has the UUID {uuid:02x?}")
+                }));
+            }
+        }
+        if old != new {
+            return Err(because(Code::NOT_SUPPORTED, || {
+                "the CPU device restores each device onto itself".to_owned()
+            }));
+        }
+    }
+    Ok(())
+}
+
+/// Performs a request on the process of that id: this one, or another of this user.
+fn request(pid: i32, request: &Request) -> Res<u32> {
+    if !init::initialised() {
+        return Err(Code::NOT_INITIALIZED);
+    }
+    match u32::try_from(pid) {
+        Ok(pid) if pid == std::process::id() => perform(request),
+        Ok(pid) if pid > 0 => control::ask(pid, request),
+        _ => Err(Code::INVALID_VALUE),
+    }
+}
+
+/// Reads an argument structure, 64 bytes; zeros if the address is null.
+fn arguments(address: u64) -> Res<[u64; 8]> {
+    match address {
+        0 => Ok([0; 8]),
+        address => get(address),
+    }
+}
+
+/// The pairs of devices of `CUcheckpointRestoreArgs`: an address and a 32-bit count.
+fn mapping([first, count, ..]: [u64; 8]) -> Res<Vec<[u8; 32]>> {
+    get_array(first, (count as u32).min(control::PAIRS + 1) as usize)
+}
+
+// The process may be locked, so these entry points have no lock and check `cuInit` themselves.
+entries! { bare;
+    fn process_get_state "cuCheckpointProcessGetState" (pid: i32, out: u64) {
+        non_null(out)?;
+        put(out, request(pid, &Request::new(Operation::State))?)
+    }
+    fn process_get_restore_thread "cuCheckpointProcessGetRestoreThreadId" (pid: i32, out: u64) {
+        non_null(out)?;
+        put(out, request(pid, &Request::new(Operation::RestoreThread))?)
+    }
+    fn process_lock "cuCheckpointProcessLock" (pid: i32, args: u64) {
+        let timeout_ms = arguments(args)?[0] as u32;
+        request(pid, &Request { timeout_ms, ..Request::new(Operation::Lock) }).map(|_| ())
+    }
+    fn process_checkpoint "cuCheckpointProcessCheckpoint" (pid: i32, args: u64) {
+        if arguments(args)?[0] != 0 {
+            // Storage that the caller provides (`customStorageInfo_out`).
+            return Err(Code::NOT_SUPPORTED);
+        }
+        request(pid, &Request::new(Operation::Checkpoint)).map(|_| ())
+    }
+    fn process_restore "cuCheckpointProcessRestore" (pid: i32, args: u64) {
+        let args = arguments(args)?;
+        if args[2] != 0 {
+            return Err(Code::NOT_SUPPORTED);
+        }
+        let mapping = mapping(args)?;
+        if mapping.len() > control::PAIRS as usize {
+            return Err(Code::INVALID_VALUE);
+        }
+        request(pid, &Request { mapping, ..Request::new(Operation::Restore) }).map(|_| ())
+    }
+    fn process_unlock "cuCheckpointProcessUnlock" (pid: i32, args: u64) {
+        arguments(args)?;
+        request(pid, &Request::new(Operation::Unlock)).map(|_| ())
+    }
+}

@@ -1,0 +1,171 @@
+"""Checkpoints: the device memory of a process is saved, released, and restored, by the process itself or by another one.
+
+A process is locked (its CUDA calls wait), checkpointed (its device memory moves to the host and is released), restored and
+unlocked. Needs Linux and driver 570 or later; the CPU device has checkpoints as well.
+"""
+
+from operator import index as _index
+
+__all__ = ["Process"]
+
+_STATES = {
+    "CU_PROCESS_STATE_RUNNING": "running",
+    "CU_PROCESS_STATE_LOCKED": "locked",
+    "CU_PROCESS_STATE_CHECKPOINTED": "checkpointed",
+    "CU_PROCESS_STATE_FAILED": "failed",
+}
+
+_MOST_MS = 0xFFFFFFFF
+
+
+def _call(name, *arguments):
+    """Call a function of the driver."""
+    from cuda.bindings import driver
+
+    from ._utils.cuda_utils import handle_return
+
+    handle_return(driver.cuInit(0))
+    return handle_return(getattr(driver, name)(*arguments))
+
+
+def _uuid(value, name):
+    """The 16 bytes of a UUID, which may be a `CUuuid` or text, with or without the prefix ``GPU-``."""
+    from cuda.bindings import driver
+
+    if isinstance(value, driver.CUuuid):
+        return value.bytes
+    if not isinstance(value, str):
+        raise TypeError(f"{name} of gpu_mapping is of type {type(value).__name__}; expected str or CUuuid")
+    digits = value.removeprefix("GPU-").replace("-", "")
+    try:
+        raw = bytes.fromhex(digits)
+    except ValueError:
+        raw = b""
+    if len(raw) != 16:
+        raise ValueError(f"{name} of gpu_mapping is {value!r}; expected a UUID like Device.uuid")
+    return raw
+
+
+class Process:
+    """A process whose device memory can be saved and restored.
+
+    Parameters
+    ----------
+    pid : int
+        Process ID; that of another process of the same user, or of this one.
+    """
+
+    __slots__ = ("_pid",)
+
+    def __init__(self, pid):
+        if isinstance(pid, bool) or not hasattr(type(pid), "__index__"):
+            raise TypeError(f"pid is of type {type(pid).__name__}; expected int")
+        number = _index(pid)
+        if not 0 < number < 1 << 31:
+            raise ValueError(f"pid is {number}; expected a process ID, 1 to {(1 << 31) - 1}")
+        self._pid = number
+
+    @property
+    def pid(self):
+        """Process ID."""
+        return self._pid
+
+    @property
+    def state(self):
+        """``"running"``, ``"locked"``, ``"checkpointed"`` or ``"failed"``."""
+        state = _call("cuCheckpointProcessGetState", self._pid)
+        try:
+            return _STATES[state.name]
+        except (AttributeError, KeyError):
+            raise RuntimeError(
+                f"cuCheckpointProcessGetState returned {state!r}, which this package does not know"
+            ) from None
+
+    @property
+    def restore_thread_id(self):
+        """ID of the thread in the process from which it is restored."""
+        return _call("cuCheckpointProcessGetRestoreThreadId", self._pid)
+
+    def lock(self, timeout_ms=0):
+        """Lock a running process: its CUDA calls wait until it is unlocked.
+
+        Parameters
+        ----------
+        timeout_ms : int
+            How long to wait for its calls in progress, in milliseconds; 0 waits without a limit. If the time is over, the
+            process is running again.
+
+        Raises
+        ------
+        CUDAError
+            ``CUDA_ERROR_NOT_READY`` after the time; ``CUDA_ERROR_ILLEGAL_STATE`` if the process is not running.
+        """
+        from cuda.bindings import driver
+
+        if isinstance(timeout_ms, bool) or not hasattr(type(timeout_ms), "__index__"):
+            raise TypeError(f"timeout_ms is of type {type(timeout_ms).__name__}; expected int")
+        number = _index(timeout_ms)
+        if not 0 <= number <= _MOST_MS:
+            raise ValueError(f"timeout_ms is {number}; expected 0 (no limit) to {_MOST_MS}")
+        arguments = driver.CUcheckpointLockArgs()
+        arguments.timeoutMs = number
+        _call("cuCheckpointProcessLock", self._pid, arguments)
+
+    def checkpoint(self):
+        """Save the device memory of a locked process and release it.
+
+        Raises
+        ------
+        CUDAError
+            ``CUDA_ERROR_ILLEGAL_STATE`` if the process is not locked.
+        """
+        _call("cuCheckpointProcessCheckpoint", self._pid, None)
+
+    def restore(self, gpu_mapping=None):
+        """Restore a checkpointed process, which is locked afterwards.
+
+        Parameters
+        ----------
+        gpu_mapping : mapping, optional
+            The UUID of each device at the time of the checkpoint, and of the device to restore it onto: text like
+            `Device.uuid`, or `CUuuid`. It names every device of the machine, also those that ``CUDA_VISIBLE_DEVICES``
+            hides. Default: the same devices.
+
+        Raises
+        ------
+        CUDAError
+            ``CUDA_ERROR_ILLEGAL_STATE`` if the process is not checkpointed.
+        """
+        arguments = None
+        if gpu_mapping is not None:
+            import ctypes
+            from collections.abc import Mapping
+
+            from cuda.bindings import driver
+
+            if not isinstance(gpu_mapping, Mapping):
+                raise TypeError(f"gpu_mapping is of type {type(gpu_mapping).__name__}; expected a mapping of UUIDs")
+            pairs, memory = [], []
+            for old, new in gpu_mapping.items():
+                # The structure is two UUIDs of 16 bytes, whose bytes cannot be assigned.
+                raw = ctypes.create_string_buffer(_uuid(old, "a key") + _uuid(new, "a value"), 32)
+                memory.append(raw)
+                pairs.append(driver.CUcheckpointGpuPair(_ptr=ctypes.addressof(raw)))
+            if pairs:
+                arguments = driver.CUcheckpointRestoreArgs()
+                arguments.gpuPairs = pairs
+                arguments.gpuPairsCount = len(pairs)
+        _call("cuCheckpointProcessRestore", self._pid, arguments)
+
+    def unlock(self):
+        """Unlock a locked process: its CUDA calls continue.
+
+        Raises
+        ------
+        CUDAError
+            ``CUDA_ERROR_ILLEGAL_STATE`` if the process is not locked.
+        """
+        _call("cuCheckpointProcessUnlock", self._pid, None)
+
+    def __repr__(self):
+        return f"Process({self._pid})"

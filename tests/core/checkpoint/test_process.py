@@ -1,0 +1,351 @@
+"""`cuda.core.checkpoint`: a process is locked, checkpointed, restored and unlocked by a second one and by itself."""
+
+import os
+import pathlib
+import subprocess
+import sys
+import threading
+import time
+
+import pytest
+from cuda.core import Device
+from cuda.core._utils.cuda_utils import CUDAError
+from cuda.core.checkpoint import Process
+
+ON_CPU = Device(0).name.startswith("CPU")
+SIZE = 256 << 20
+
+CHILD = """
+import sys, threading, zlib
+from cuda.core import Device, LaunchConfig, ManagedMemoryResource, Program, ProgramOptions, launch
+device = Device(0)
+device.set_current()
+stream = device.create_stream()
+code = r'''
+extern "C" __global__ void fill(unsigned *out, unsigned n, unsigned seed) {
+    for (unsigned i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += gridDim.x * blockDim.x) out[i] = i * 2654435761u + seed;
+}
+'''
+kernel = Program(code, "c++", ProgramOptions(arch=f"sm_{device.arch}")).compile("cubin").get_kernel("fill")
+large, small = device.allocate(SIZE, stream=stream), device.allocate(1000, stream=stream)
+def fill(seed):
+    for buffer in (large, small):
+        launch(stream, LaunchConfig(grid=64, block=256), kernel, buffer, buffer.size // 4, seed)
+    stream.sync()
+def contents():
+    out = bytearray(SIZE)
+    large.copy_to(out, stream=stream)
+    stream.sync()
+    rest = bytearray(1000)
+    small.copy_to(rest, stream=stream)
+    stream.sync()
+    return zlib.crc32(rest, zlib.crc32(out))
+fill(1)
+print(contents(), flush=True)
+for line in sys.stdin:
+    command = line.strip()
+    if command == "contents":
+        print(contents(), flush=True)
+    elif command == "fill":
+        fill(2)
+        print("filled", flush=True)
+"""
+
+
+class Child:
+    def __init__(self, size=SIZE):
+        self.process = subprocess.Popen(
+            [sys.executable, "-c", CHILD.replace("SIZE", str(size))],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        self.first = self.process.stdout.readline()
+        assert self.first, "the child failed"
+        self.pid = self.process.pid
+
+    def send(self, command):
+        self.process.stdin.write(command + "\n")
+        self.process.stdin.flush()
+
+    def answer(self):
+        return self.process.stdout.readline()
+
+    def resident(self):
+        """Bytes of the process in the machine's memory."""
+        text = pathlib.Path(f"/proc/{self.pid}/status").read_text()
+        return int(next(line for line in text.splitlines() if line.startswith("VmRSS")).split()[1]) << 10
+
+
+@pytest.fixture
+def child():
+    child = Child()
+    yield child
+    child.process.kill()
+    child.process.wait()
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _supported():
+    """Skips where the driver, or the machine's rights, do not allow checkpoints."""
+    Device(0).set_current()
+    try:
+        assert Process(os.getpid()).state == "running"
+    except CUDAError as error:
+        pytest.skip(f"no checkpoints on this machine: {error}")
+
+
+def test_memory_is_released_and_restored_by_a_second_process(child):
+    process = Process(child.pid)
+    assert (process.pid, process.state) == (child.pid, "running")
+    used = Device(0).to_system_device().memory_info.used if not ON_CPU else child.resident()
+    process.lock(timeout_ms=10_000)
+    assert process.state == "locked"
+    process.checkpoint()
+    assert process.state == "checkpointed"
+    after = Device(0).to_system_device().memory_info.used if not ON_CPU else child.resident()
+    assert used - after >= SIZE * 9 // 10
+    process.restore()
+    assert process.state == "locked"
+    process.unlock()
+    assert process.state == "running"
+    child.send("contents")
+    assert child.answer() == child.first
+    child.send("fill")
+    assert child.answer() == "filled\n"
+    child.send("contents")
+    assert child.answer() not in ("", child.first)
+
+
+def test_calls_of_a_locked_process_wait(child):
+    process = Process(child.pid)
+    process.lock()
+    child.send("contents")
+    answers = []
+    reader = threading.Thread(target=lambda: answers.append(child.answer()))
+    reader.start()
+    time.sleep(0.5)
+    assert answers == []
+    process.checkpoint()
+    time.sleep(0.2)
+    assert answers == []
+    process.restore({Device(0).uuid: Device(0).uuid} if ON_CPU else None)
+    process.unlock()
+    reader.join(60)
+    assert answers == [child.first]
+
+
+def test_steps_in_a_wrong_state_are_refused(child):
+    process = Process(child.pid)
+    for step in (process.checkpoint, process.restore, process.unlock):
+        with pytest.raises(CUDAError, match="CUDA_ERROR_ILLEGAL_STATE"):
+            step()
+    process.lock()
+    for step in (process.lock, process.restore):
+        with pytest.raises(CUDAError, match="CUDA_ERROR_ILLEGAL_STATE"):
+            step()
+    process.checkpoint()
+    for step in (process.lock, process.checkpoint, process.unlock):
+        with pytest.raises(CUDAError, match="CUDA_ERROR_ILLEGAL_STATE"):
+            step()
+    process.restore()
+    process.unlock()
+    child.send("contents")
+    assert child.answer() == child.first
+
+
+def test_a_process_is_checkpointed_again_and_again():
+    child = Child(1 << 20)
+    try:
+        process = Process(child.pid)
+        for _ in range(20 if ON_CPU else 3):
+            process.lock()
+            process.checkpoint()
+            process.restore()
+            process.unlock()
+        child.send("contents")
+        assert child.answer() == child.first
+        if ON_CPU:
+            names = [os.readlink(f"/proc/{child.pid}/fd/{fd}") for fd in os.listdir(f"/proc/{child.pid}/fd")]
+            assert not any("cupyrite-checkpoint" in name for name in names)
+    finally:
+        child.process.kill()
+        child.process.wait()
+
+
+def test_a_checkpointed_process_can_be_killed(child):
+    process = Process(child.pid)
+    process.lock()
+    process.checkpoint()
+    child.process.kill()
+    child.process.wait()
+    with pytest.raises(CUDAError):
+        _ = process.state
+
+
+def test_processes_without_cuda_are_refused():
+    sleeper = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
+    try:
+        for pid in (sleeper.pid, 2**31 - 1):
+            with pytest.raises(CUDAError):
+                Process(pid).lock(timeout_ms=100)
+    finally:
+        sleeper.communicate(b"\n")
+
+
+def test_the_restore_thread_belongs_to_the_process(child):
+    assert f"{Process(child.pid).restore_thread_id}" in os.listdir(f"/proc/{child.pid}/task")
+
+
+@pytest.mark.parametrize("pid", [True, 1.0, "1", None])
+def test_a_pid_is_an_integer(pid):
+    with pytest.raises(TypeError, match=f"pid is of type {type(pid).__name__}"):
+        Process(pid)
+
+
+@pytest.mark.parametrize("pid", [0, -1, 1 << 31])
+def test_a_pid_is_positive(pid):
+    with pytest.raises(ValueError, match="pid is"):
+        Process(pid)
+
+
+@pytest.mark.parametrize(
+    "mapping, error",
+    [(3, TypeError), ([], TypeError), ({1: 2}, TypeError), ({"x": "y"}, ValueError), ({"": ""}, ValueError)],
+)
+def test_mappings_are_checked_before_the_call(mapping, error):
+    with pytest.raises(error, match="gpu_mapping"):
+        Process(os.getpid()).restore(mapping)
+
+
+def test_timeouts_are_checked_before_the_call():
+    process = Process(os.getpid())
+    for wrong, error in (
+        (-1, ValueError),
+        (1 << 32, ValueError),
+        ("1", TypeError),
+        (True, TypeError),
+        (1.5, TypeError),
+    ):
+        with pytest.raises(error, match="timeout_ms is"):
+            process.lock(wrong)
+    assert process.state == "running"
+
+
+OWN = """
+import os, threading
+from cuda.core import Device
+from cuda.core.checkpoint import Process
+device = Device(0)
+device.set_current()
+stream = device.create_stream()
+buffer = device.allocate(1 << 20, stream=stream)
+buffer.fill(7, stream=stream)
+stream.sync()
+process = Process(os.getpid())
+process.lock()
+done = []
+thread = threading.Thread(target=lambda: done.append(device.allocate(16, stream=stream)))
+thread.start()
+thread.join(0.3)
+assert not done and process.state == "locked"
+process.checkpoint()
+assert device.uuid and process.state == "checkpointed"
+process.restore()
+process.unlock()
+thread.join(30)
+assert done
+out = bytearray(1 << 20)
+buffer.copy_to(out, stream=stream)
+stream.sync()
+assert out == bytes([7]) * (1 << 20)
+print("ok")
+"""
+
+
+@pytest.mark.skipif(not ON_CPU, reason="documents the CPU device")
+def test_a_process_checkpoints_itself():
+    done = subprocess.run([sys.executable, "-c", OWN], capture_output=True, text=True, timeout=120)
+    assert done.stdout == "ok\n", done.stderr
+
+
+BUSY = """
+import sys, threading
+from cuda.core import Device, LaunchConfig, Program, ProgramOptions, launch
+device = Device(0)
+device.set_current()
+stream = device.create_stream()
+code = 'extern "C" __global__ void spin(volatile int *stop) { while (!*stop) {} }'
+kernel = Program(code, "c++", ProgramOptions(arch=f"sm_{device.arch}")).compile("cubin").get_kernel("spin")
+from cuda.core import LegacyPinnedMemoryResource
+stop = LegacyPinnedMemoryResource().allocate(4)
+view = memoryview(stop).cast("B")
+view[:] = bytes(4)
+launch(stream, LaunchConfig(grid=1, block=1), kernel, stop)
+thread = threading.Thread(target=stream.sync)
+thread.start()
+print("busy", flush=True)
+sys.stdin.readline()
+view[0] = 1
+thread.join()
+print("done", flush=True)
+sys.stdin.readline()
+"""
+
+
+@pytest.mark.skipif(not ON_CPU, reason="what NVIDIA's driver waits for is its own")
+def test_a_lock_gives_up_after_its_timeout():
+    busy = subprocess.Popen([sys.executable, "-c", BUSY], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    try:
+        assert busy.stdout.readline() == "busy\n"
+        process = Process(busy.pid)
+        with pytest.raises(CUDAError, match="CUDA_ERROR_NOT_READY"):
+            process.lock(timeout_ms=200)
+        assert process.state == "running"
+        busy.stdin.write("\n")
+        busy.stdin.flush()
+        assert busy.stdout.readline() == "done\n"
+        process.lock(timeout_ms=5000)
+        process.unlock()
+    finally:
+        busy.kill()
+        busy.wait()
+
+
+@pytest.mark.skipif(not ON_CPU, reason="documents the CPU device")
+def test_devices_are_restored_onto_themselves(child):
+    process = Process(child.pid)
+    process.lock()
+    process.checkpoint()
+    with pytest.raises(CUDAError, match="CUDA_ERROR_INVALID_VALUE"):
+        process.restore({Device(0).uuid: "00000000-0000-0000-0000-000000000000"})
+    assert process.state == "checkpointed"
+    process.restore({Device(0).uuid: Device(0).uuid})
+    process.unlock()
+    child.send("contents")
+    assert child.answer() == child.first
+
+
+@pytest.mark.skipif(not ON_CPU, reason="documents the CPU device")
+def test_a_forked_child_does_not_answer_for_its_parent():
+    program = """
+import os, sys
+from cuda.core import Device
+from cuda.core.checkpoint import Process
+Device(0).set_current()
+pid = os.fork()
+if pid == 0:
+    sys.stdin.readline()
+    os._exit(0)
+print(pid, flush=True)
+sys.stdin.readline()
+os.kill(pid, 9)
+"""
+    parent = subprocess.Popen([sys.executable, "-c", program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    try:
+        pid = int(parent.stdout.readline())
+        assert Process(parent.pid).state == "running"
+        with pytest.raises(CUDAError, match="CUDA_ERROR_INVALID_VALUE"):
+            _ = Process(pid).state
+    finally:
+        parent.communicate("\n")
