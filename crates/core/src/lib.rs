@@ -41,6 +41,7 @@ mod shared;
 mod status;
 mod stream;
 pub mod system;
+mod tensor_map;
 mod texture;
 
 pub use array::{Index, MAX_DIMS, StrideOrder, StridedLayout, dlpack};
@@ -76,6 +77,7 @@ pub use stream::{
     Event, EventOptions, IpcEventHandle, Stream, StreamOptions, StreamUsage, UniqueEvent,
     UniqueStream, is_capturing, wait_for_streams,
 };
+pub use tensor_map::{TensorMap, TensorMapDescription, TensorMapMode};
 pub use texture::{
     AddressMode, ArrayFormat, ArrayKind, ArrayOptions, FilterMode, MipmappedArray, OpaqueArray,
     PitchedMemory, ReadMode, SurfaceObject, TextureObject, TextureOptions, TextureResource,

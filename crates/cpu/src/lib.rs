@@ -11,6 +11,7 @@ mod install;
 pub mod memory;
 pub mod nvml;
 mod settings;
+mod tensor_map;
 pub mod texture;
 mod toolchain;
 

@@ -1,6 +1,7 @@
 //! C interfaces of the CUDA libraries: types, constants, and symbols that resolve on first use.
 //!
-//! Belongs here: generated declarations, the loader beneath them, and checked access to addresses from callers. Does
+//! Belongs here: generated declarations, the loader beneath them, checked access to addresses from callers, and
+//! the rules of tensor maps. Does
 //! not belong here: safe wrappers, ownership, the CPU device and this project's CUDA runtime, which register
 //! themselves with the loader.
 
@@ -9,6 +10,7 @@ pub mod checked;
 pub mod destroyed;
 mod generated;
 pub mod loader;
+pub mod tensor_map;
 
 pub use generated::{cudla, cufile, driver, nvfatbin, nvjitlink, nvml, nvrtc, nvvm, runtime};
 

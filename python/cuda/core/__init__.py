@@ -38,6 +38,8 @@ _HOMES = {
     "SMResourceOptions": "_device_resources",
     "Stream": "_stream",
     "StreamOptions": "_stream",
+    "TensorMapDescriptor": "_tensor_map",
+    "TensorMapDescriptorOptions": "_tensor_map",
     "VirtualMemoryResource": "_memory._virtual_memory_resource",
     "VirtualMemoryResourceOptions": "_memory._virtual_memory_resource",
     "WorkqueueResource": "_device_resources",

@@ -35,6 +35,8 @@ from cuda.core._stream import LEGACY_DEFAULT_STREAM as LEGACY_DEFAULT_STREAM
 from cuda.core._stream import PER_THREAD_DEFAULT_STREAM as PER_THREAD_DEFAULT_STREAM
 from cuda.core._stream import Stream as Stream
 from cuda.core._stream import StreamOptions as StreamOptions
+from cuda.core._tensor_map import TensorMapDescriptor as TensorMapDescriptor
+from cuda.core._tensor_map import TensorMapDescriptorOptions as TensorMapDescriptorOptions
 
 __version__: str
 
@@ -67,6 +69,8 @@ __all__ = [
     "SMResourceOptions",
     "Stream",
     "StreamOptions",
+    "TensorMapDescriptor",
+    "TensorMapDescriptorOptions",
     "VirtualMemoryResource",
     "VirtualMemoryResourceOptions",
     "WorkqueueResourceOptions",

@@ -9,6 +9,15 @@ from cuda.bindings.driver import CUstream
 from cuda.core._layout import _StridedLayout
 from cuda.core._memory._buffer import Buffer, MemoryResource
 from cuda.core._stream import Stream
+from cuda.core._tensor_map import (
+    TensorMapDataType,
+    TensorMapDescriptor,
+    TensorMapDescriptorOptions,
+    TensorMapInterleave,
+    TensorMapL2Promotion,
+    TensorMapOOBFill,
+    TensorMapSwizzle,
+)
 from typing_extensions import CapsuleType, Self, disjoint_base
 
 __all__ = ["StridedMemoryView", "args_viewable_as_strided_memory"]
@@ -49,6 +58,19 @@ class StridedMemoryView:
     ) -> Self:
         """Creates a view of a buffer's memory. The memory stays valid while the view lives, even if the buffer is
         closed."""
+    def as_tensor_map(
+        self,
+        box_dim: tuple[int, ...] | None = None,
+        *,
+        options: TensorMapDescriptorOptions | dict[str, Any] | None = None,
+        element_strides: tuple[int, ...] | None = None,
+        data_type: TensorMapDataType | numpy.typing.DTypeLike | None = None,
+        interleave: TensorMapInterleave | None = None,
+        swizzle: TensorMapSwizzle | None = None,
+        l2_promotion: TensorMapL2Promotion | None = None,
+        oob_fill: TensorMapOOBFill | None = None,
+    ) -> TensorMapDescriptor:
+        """Creates a tensor map of the view, for bulk copies of its boxes (compute capability 9.0)."""
     def view(self, layout: _StridedLayout | None = None, dtype: numpy.typing.DTypeLike | None = None) -> Self:
         """Creates a view of the same memory with another layout, element type, or both."""
     def copy_from(

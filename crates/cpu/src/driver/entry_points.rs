@@ -33,6 +33,7 @@ static FILES: &[&[Entry]] = &[
     super::memory::virtual_memory::ENTRIES,
     super::array::ENTRIES,
     super::array::texture::ENTRIES,
+    super::tensor_map::ENTRIES,
     super::stream::entries::ENTRIES,
     super::stream::event_entries::ENTRIES,
     super::stream::stream_memory::ENTRIES,

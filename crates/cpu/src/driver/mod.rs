@@ -17,6 +17,7 @@ mod graph;
 mod memory;
 mod module;
 mod stream;
+mod tensor_map;
 
 pub(crate) use context::activity::busy_percent;
 pub(crate) use context::entries::memory_in_contexts;

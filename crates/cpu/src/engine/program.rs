@@ -70,6 +70,8 @@ pub enum InstKind {
     PendingCount,
     /// `cp.async`: copies `args.imm` bytes from global `src[1]` to shared `src[0]`.
     CpAsync,
+    /// `cp.async.bulk`, `cp.reduce.async.bulk` ([`BulkOp`]).
+    Bulk,
     /// `brx.idx`: `target` indexes [`Program::tables`].
     BrxIdx,
     /// Direct call ([`CallOp`]).
@@ -322,8 +324,14 @@ pub enum MbarrierAction {
     Init,
     /// `inval`.
     Inval,
+    /// `expect_tx`: adds to the transaction count.
+    ExpectTransactions,
+    /// `complete_tx`: subtracts from the transaction count.
+    CompleteTransactions,
     /// `arrive`, `arrive_drop`, `cp.async.mbarrier.arrive.noinc`.
     Arrive {
+        /// The operand is added to the transaction count, and one thread arrives (`.expect_tx`).
+        expect: bool,
         /// The thread leaves the barrier after this phase.
         drop: bool,
         /// The arrival must not complete the phase (`.noComplete`).
@@ -344,6 +352,56 @@ pub struct MbarrierOp {
     pub space: MemSpace,
     /// Whether the address register is 32 bits wide.
     pub addr32: bool,
+}
+
+/// An address of a bulk copy, as lowered.
+#[derive(Clone, Copy, Debug)]
+pub struct BulkAddress {
+    /// Slot of the address.
+    pub slot: u32,
+    /// Whether the register is 32 bits wide.
+    pub addr32: bool,
+    /// Offset.
+    pub imm: i64,
+    /// 64-bit slot that is added.
+    pub plus: u32,
+    /// State space.
+    pub space: MemSpace,
+}
+
+/// Direction of a bulk copy.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BulkDirection {
+    /// Global to shared memory.
+    Load,
+    /// Shared to global memory.
+    Store,
+    /// Shared to shared memory.
+    Shared,
+}
+
+/// The other side of a bulk copy.
+#[derive(Clone, Copy, Debug)]
+pub enum BulkSide {
+    /// Memory, and the slot of the number of bytes.
+    Memory(BulkAddress, u32),
+    /// A box of a tensor: the address of the tensor map, and the slots of the first coordinates.
+    Tensor(BulkAddress, [u32; 5], u8),
+}
+
+/// Operation of [`InstKind::Bulk`].
+#[derive(Clone, Copy, Debug)]
+pub struct BulkOp {
+    /// Direction.
+    pub direction: BulkDirection,
+    /// The shared memory of the executing block: destination of a load, else the source.
+    pub shared: BulkAddress,
+    /// The other side.
+    pub other: BulkSide,
+    /// The `mbarrier` object whose transaction count falls by the bytes.
+    pub mbarrier: Option<BulkAddress>,
+    /// The operation of a reduction, and the type if the instruction names one.
+    pub reduce: Option<(AtomOp, Option<Type>)>,
 }
 
 /// A copy between frames at a call.
@@ -568,6 +626,8 @@ pub struct Program {
     pub textures: Vec<TexOp>,
     /// `mbarrier` instructions.
     pub mbarriers: Vec<MbarrierOp>,
+    /// Bulk copies.
+    pub bulk: Vec<BulkOp>,
     /// Calls.
     pub calls: Vec<CallOp>,
     /// Block barriers.

@@ -22,6 +22,7 @@ pub mod options;
 pub mod pin_count;
 pub mod recent_cache;
 pub mod stream;
+pub mod tensor_map;
 pub mod texture;
 pub mod view;
 
@@ -73,6 +74,7 @@ pub fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
     layout::init(&core)?;
     view::init(&core)?;
     texture::init(&core)?;
+    tensor_map::init(&core)?;
     dlpack::init(module.py())?;
     ipc_handles::init(&core)?;
     // Makes `from cupyrite._native.core import ...` work: `_native` is not a package.

@@ -211,8 +211,8 @@ pub(crate) fn get(device: &Device, attribute: A) -> Res<i32> {
         // Interprocess events.
         A::CU_DEVICE_ATTRIBUTE_IPC_EVENT_SUPPORTED => 1,
         A::CU_DEVICE_ATTRIBUTE_MEM_SYNC_DOMAIN_COUNT => 1,
-        A::CU_DEVICE_ATTRIBUTE_TENSOR_MAP_ACCESS_SUPPORTED
-        | A::CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_FABRIC_SUPPORTED => 0,
+        A::CU_DEVICE_ATTRIBUTE_TENSOR_MAP_ACCESS_SUPPORTED => i32::from(device.capability.0 >= 9),
+        A::CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_FABRIC_SUPPORTED => 0,
         A::CU_DEVICE_ATTRIBUTE_UNIFIED_FUNCTION_POINTERS => 1,
         // The device has no NUMA node of its own (-1); the host node is the first one.
         A::CU_DEVICE_ATTRIBUTE_NUMA_CONFIG => 0,

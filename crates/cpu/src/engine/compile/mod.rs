@@ -129,6 +129,7 @@ pub fn compile_kernel(placed: &PlacedModule<'_>, kernel: FuncId) -> Result<Progr
             atomics: Vec::new(),
             textures: Vec::new(),
             mbarriers: Vec::new(),
+            bulk: Vec::new(),
             calls: Vec::new(),
             barriers: Vec::new(),
             redux: Vec::new(),

@@ -107,7 +107,10 @@ fn pick<T: Ord>(max: bool, a: T, b: T) -> T {
 const RELAXED: Ordering = Ordering::Relaxed;
 
 /// Executes one operation on host memory and returns the old value.
-unsafe fn on_host(p: u64, op: AtomOp, ty: Type, v: u128, v2: u128) -> u128 {
+///
+/// # Safety
+/// The memory is valid for the type's size, and aligned to it.
+pub(super) unsafe fn on_host(p: u64, op: AtomOp, ty: Type, v: u128, v2: u128) -> u128 {
     let f = |old: u64| Some(combine(op, ty, old, v as u64, v2 as u64));
     // The ordering is free: read-modify-write instructions of the supported hosts are ordered.
     let o = Ordering::AcqRel;

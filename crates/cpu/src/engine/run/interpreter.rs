@@ -6,7 +6,9 @@ use super::context::{Context, fault};
 use super::lanes::{ALL, LANES, first_lane};
 use super::memory::{fast, general, splat32, splat64};
 use super::warp::{FUEL, FragmentState, SPIN_COST, Warp};
-use super::{atomics, block_barrier, builtins, calls, mbarrier, texture, warp_collectives};
+use super::{
+    atomics, block_barrier, builtins, bulk_copy, calls, mbarrier, texture, warp_collectives,
+};
 use crate::engine::address_windows;
 use crate::engine::fault_report::{FaultKind, LaneFault};
 use crate::engine::program::{BACKWARD, GUARD_NOT, GUARDED, Inst, InstKind, SPIN, fixed};
@@ -198,6 +200,7 @@ unsafe fn run_body<const V3: bool>(cx: &mut Context<'_>, w: &mut Warp) -> WarpSt
                 InstKind::Mbarrier => check!(mbarrier::run(cx, regs, inst, active)),
                 InstKind::PendingCount => mbarrier::pending_count(regs, inst, active),
                 InstKind::CpAsync => check!(general::cp_async(cx, regs, inst, active)),
+                InstKind::Bulk => check!(bulk_copy::run(cx, regs, inst, active)),
                 InstKind::BrxIdx => {
                     let table = &cx.program.tables[inst.target as usize];
                     let index = regs.add(inst.args.src[0] as usize).cast::<u32>();

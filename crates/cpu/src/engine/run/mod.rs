@@ -12,6 +12,7 @@ mod block;
 mod block_barrier;
 mod block_state;
 mod builtins;
+mod bulk_copy;
 mod calls;
 mod context;
 pub mod grid;

@@ -21,6 +21,7 @@ use crate::core::launch::place::{
     wrong_size,
 };
 use crate::core::memory::buffer::PyBuffer;
+use crate::core::tensor_map::PyTensorMap;
 use crate::core::texture::object::{PySurfaceObject, PyTextureObject};
 use crate::cpython;
 use crate::cpython::internals::scalar_values;
@@ -262,6 +263,12 @@ fn other(
         let handle = handle.ok_or_else(|| closed("TextureObject", place))?;
         place.check(8, value)?;
         handle
+    } else if let Ok(map) = bound(value).cast::<PyTensorMap>() {
+        place.check(128, value)?;
+        let bytes = map
+            .get()
+            .use_on(bound(value).py(), place.target.hold.stream());
+        return set_bytes(parameters, place, &bytes);
     } else if let Ok(surface) = bound(value).cast::<PySurfaceObject>() {
         let handle = surface.get().use_on(bound(value).py());
         let handle = handle.ok_or_else(|| closed("SurfaceObject", place))?;

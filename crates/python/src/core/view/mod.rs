@@ -291,6 +291,65 @@ impl PyView {
         copy::copy(function, &other, slf, stream, allocator, blocking)
     }
 
+    /// Creates a tensor map of the view, for bulk copies of its boxes (compute capability 9.0).
+    ///
+    /// Parameters
+    /// ----------
+    /// box_dim : tuple of int
+    ///     Extents of a box in elements, one for each dimension.
+    /// options : TensorMapDescriptorOptions or dict, optional
+    ///     All options in one object. Excludes the other arguments.
+    /// element_strides : tuple of int, optional
+    ///     Distances of the elements of a box, one for each dimension. Default: 1.
+    /// data_type : numpy.dtype or TensorMapDataType, optional
+    ///     Type of the elements. Default: that of the view.
+    /// interleave : TensorMapInterleave, optional
+    ///     Interleaved layout.
+    /// swizzle : TensorMapSwizzle, optional
+    ///     Swizzle of shared memory.
+    /// l2_promotion : TensorMapL2Promotion, optional
+    ///     Promotion of the second-level cache.
+    /// oob_fill : TensorMapOOBFill, optional
+    ///     What elements outside of the tensor read.
+    ///
+    /// Returns
+    /// -------
+    /// TensorMapDescriptor
+    ///
+    /// Raises
+    /// ------
+    /// ValueError
+    ///     A rule of the driver's manual is broken; the message names the argument.
+    #[pyo3(signature = (box_dim=None, *, options=None, element_strides=None, data_type=None, interleave=None, swizzle=None, l2_promotion=None, oob_fill=None))]
+    #[allow(clippy::too_many_arguments)]
+    fn as_tensor_map<'py>(
+        slf: &Bound<'py, Self>,
+        box_dim: Option<&Bound<'py, PyAny>>,
+        options: Option<&Bound<'py, PyAny>>,
+        element_strides: Option<&Bound<'py, PyAny>>,
+        data_type: Option<&Bound<'py, PyAny>>,
+        interleave: Option<&Bound<'py, PyAny>>,
+        swizzle: Option<&Bound<'py, PyAny>>,
+        l2_promotion: Option<&Bound<'py, PyAny>>,
+        oob_fill: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let py = slf.py();
+        let arguments = (
+            slf,
+            box_dim,
+            options,
+            element_strides,
+            data_type,
+            interleave,
+            swizzle,
+            l2_promotion,
+            oob_fill,
+        );
+        PyModule::import(py, intern!(py, "cuda.core._tensor_map"))?
+            .getattr(intern!(py, "_tiled"))?
+            .call1(arguments)
+    }
+
     /// Address of the element with all indices zero.
     #[getter]
     fn ptr(&self) -> u64 {

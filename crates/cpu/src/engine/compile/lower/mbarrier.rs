@@ -28,10 +28,13 @@ impl Lower<'_, '_> {
             MbarrierAction::Init
         } else if mods.has("inval") {
             MbarrierAction::Inval
-        } else if mods.has("expect_tx") || mods.has("complete_tx") {
-            return Err(self.error("the CPU device does not implement transaction counts"));
-        } else if mods.has("arrive") || mods.has("arrive_drop") {
+        } else if mods.has("complete_tx") {
+            MbarrierAction::CompleteTransactions
+        } else if mods.has("expect_tx") && !mods.has("arrive") && !mods.has("arrive_drop") {
+            MbarrierAction::ExpectTransactions
+        } else if mods.has("arrive") || mods.has("arrive_drop") || copy {
             MbarrierAction::Arrive {
+                expect: mods.has("expect_tx"),
                 drop: mods.has("arrive_drop"),
                 open: mods.has("noComplete"),
             }
@@ -42,7 +45,14 @@ impl Lower<'_, '_> {
         } else {
             return Err(self.unimplemented(i));
         };
-        let result = !copy && !matches!(kind, MbarrierAction::Init | MbarrierAction::Inval);
+        let result = !copy
+            && !matches!(
+                kind,
+                MbarrierAction::Init
+                    | MbarrierAction::Inval
+                    | MbarrierAction::ExpectTransactions
+                    | MbarrierAction::CompleteTransactions
+            );
         let at = u8::from(result);
         let a = self.address(&self.operand(i, at)?.clone(), i.mods.space, &mut list)?;
         let mut inst = Inst::new(InstKind::Mbarrier);

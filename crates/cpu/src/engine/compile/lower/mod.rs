@@ -2,6 +2,7 @@
 //!
 //! [`Lower::instruction`] dispatches on the class of the opcode. The other files of this folder lower one class each.
 
+mod bulk_copy;
 mod calls;
 mod collectives;
 mod mbarrier;
@@ -215,6 +216,7 @@ impl<'m> Lower<'_, 'm> {
             OpClass::AsyncCopy => match i.op {
                 Op::CpAsync if i.mods.has("mbarrier") => self.mbarrier(i),
                 Op::CpAsync => self.cp_async(i),
+                Op::CpAsyncBulk | Op::CpReduceAsync => self.bulk_copy(i),
                 _ => Err(self.unimplemented(i)),
             },
             OpClass::Texture => match i.op {

@@ -1,0 +1,226 @@
+//! The elements of a box: where they lie in the tensor and in shared memory.
+
+use cupyrite_sys::driver::{
+    CUtensorMapDataType as DataType, CUtensorMapFloatOOBfill as Fill,
+    CUtensorMapInterleave as Interleave, CUtensorMapSwizzle as Swizzle,
+};
+use cupyrite_sys::tensor_map::{MAX_RANK, TensorMapDescription, TensorMapMode, half_bytes};
+
+/// A box of a tensor at a position.
+#[derive(Debug)]
+pub(crate) struct TensorBox {
+    address: u64,
+    rank: usize,
+    element: u64,
+    /// Numbers of elements of the box, by dimension.
+    counts: [u64; MAX_RANK],
+    dims: [u64; MAX_RANK],
+    /// Strides of the tensor in bytes.
+    strides: [u64; MAX_RANK],
+    steps: [u64; MAX_RANK],
+    position: [i64; MAX_RANK],
+    swizzle: u64,
+    /// Bytes of an element outside of the tensor.
+    fill: [u8; 8],
+}
+
+/// One row of a box.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Run {
+    /// Offset in shared memory, before the swizzle.
+    pub shared: u64,
+    /// Bytes of the row.
+    pub bytes: u64,
+    /// The part inside of the tensor: its address, its offset in the row, and its bytes, which may be none.
+    pub inside: (u64, u64, u64),
+}
+
+impl TensorBox {
+    /// The box of `map` at these coordinates.
+    ///
+    /// # Errors
+    /// What the device does not implement, or coordinates of another rank.
+    pub(crate) fn new(
+        map: &TensorMapDescription,
+        coordinates: &[i32],
+    ) -> Result<TensorBox, String> {
+        let TensorMapMode::Tiled { box_dims } = &map.mode else {
+            return Err("the CPU device does not implement copies in im2col mode".to_owned());
+        };
+        let rank = map.dims.len();
+        if coordinates.len() != rank {
+            return Err(format!(
+                "the tensor map has {rank} dimensions, the instruction {}",
+                coordinates.len()
+            ));
+        }
+        if map.interleave != Interleave::CU_TENSOR_MAP_INTERLEAVE_NONE {
+            return Err("the CPU device does not implement interleaved tensors".to_owned());
+        }
+        let swizzle = match map.swizzle {
+            Swizzle::CU_TENSOR_MAP_SWIZZLE_NONE => 0,
+            Swizzle::CU_TENSOR_MAP_SWIZZLE_32B => 1,
+            Swizzle::CU_TENSOR_MAP_SWIZZLE_64B => 3,
+            Swizzle::CU_TENSOR_MAP_SWIZZLE_128B => 7,
+            _ => {
+                return Err("the CPU device does not implement swizzles of larger atoms".to_owned());
+            }
+        };
+        if matches!(
+            map.data_type,
+            DataType::CU_TENSOR_MAP_DATA_TYPE_TFLOAT32
+                | DataType::CU_TENSOR_MAP_DATA_TYPE_TFLOAT32_FTZ
+                | DataType::CU_TENSOR_MAP_DATA_TYPE_FLOAT32_FTZ
+        ) {
+            return Err("the CPU device does not implement types that copies convert".to_owned());
+        }
+        let element = match half_bytes(map.data_type) {
+            Some(halves) if halves > 1 => u64::from(halves / 2),
+            _ => return Err("the CPU device does not implement packed types".to_owned()),
+        };
+        let mut made = TensorBox {
+            address: map.address,
+            rank,
+            element,
+            counts: [1; MAX_RANK],
+            dims: [1; MAX_RANK],
+            strides: [0; MAX_RANK],
+            steps: [1; MAX_RANK],
+            position: [0; MAX_RANK],
+            swizzle,
+            fill: [0; 8],
+        };
+        for d in 0..rank {
+            // The first dimension is contiguous: its element stride has no effect.
+            let step = if d == 0 { 1 } else { map.element_strides[d] };
+            made.steps[d] = step.into();
+            made.counts[d] = box_dims[d].div_ceil(step).into();
+            made.dims[d] = map.dims[d];
+            made.strides[d] = if d == 0 { element } else { map.strides[d - 1] };
+            made.position[d] = coordinates[d].into();
+        }
+        if map.fill == Fill::CU_TENSOR_MAP_FLOAT_OOB_FILL_NAN_REQUEST_ZERO_FMA {
+            // A NaN with all bits of the significand set, of the type's size.
+            made.fill[..element as usize].fill(0xFF);
+            made.fill[element as usize - 1] = 0x7F;
+        }
+        Ok(made)
+    }
+
+    /// Bytes of shared memory.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.counts.iter().product::<u64>() * self.element
+    }
+
+    /// Bytes of an element.
+    pub(crate) fn element(&self) -> u64 {
+        self.element
+    }
+
+    /// Bytes of an element outside of the tensor.
+    pub(crate) fn fill(&self) -> &[u8] {
+        &self.fill[..self.element as usize]
+    }
+
+    /// Whether 16-byte units of shared memory are permuted.
+    pub(crate) fn is_swizzled(&self) -> bool {
+        self.swizzle != 0
+    }
+
+    /// The swizzled place of an address of shared memory: some of the bits 4 to 6 change, by the bits 7 to 9.
+    pub(crate) fn swizzled(&self, address: u64) -> u64 {
+        address ^ (address >> 7 & self.swizzle) << 4
+    }
+
+    /// The rows of the box.
+    pub(crate) fn runs(&self) -> impl Iterator<Item = Run> {
+        let row = self.counts[0] * self.element;
+        let rows: u64 = self.counts[1..].iter().product();
+        (0..rows).map(move |number| {
+            let (mut rest, mut address, mut exists) = (number, self.address, true);
+            for d in 1..self.rank {
+                let index = (rest % self.counts[d] * self.steps[d]).cast_signed();
+                rest /= self.counts[d];
+                let at = self.position[d] + index;
+                exists &= at >= 0 && at.cast_unsigned() < self.dims[d];
+                address = address.wrapping_add((at as u64).wrapping_mul(self.strides[d]));
+            }
+            let first = self.position[0].max(0);
+            let end =
+                (self.position[0] + self.counts[0].cast_signed()).min(self.dims[0].cast_signed());
+            let inside = if exists && first < end {
+                (
+                    address + first.cast_unsigned() * self.element,
+                    (first - self.position[0]).cast_unsigned() * self.element,
+                    (end - first).cast_unsigned() * self.element,
+                )
+            } else {
+                (0, 0, 0)
+            };
+            Run {
+                shared: number * row,
+                bytes: row,
+                inside,
+            }
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use cupyrite_sys::driver::CUtensorMapL2promotion;
+
+    use super::*;
+
+    fn map(steps: [u32; 2]) -> TensorMapDescription {
+        TensorMapDescription {
+            data_type: DataType::CU_TENSOR_MAP_DATA_TYPE_FLOAT32,
+            address: 0x1000,
+            dims: vec![10, 6],
+            strides: vec![48],
+            element_strides: steps.to_vec(),
+            mode: TensorMapMode::Tiled {
+                box_dims: vec![4, 4],
+            },
+            interleave: Interleave::CU_TENSOR_MAP_INTERLEAVE_NONE,
+            swizzle: Swizzle::CU_TENSOR_MAP_SWIZZLE_128B,
+            l2_promotion: CUtensorMapL2promotion::CU_TENSOR_MAP_L2_PROMOTION_NONE,
+            fill: Fill::CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE,
+        }
+    }
+
+    fn inside(steps: [u32; 2], at: [i32; 2]) -> Vec<(u64, u64, u64)> {
+        let found = TensorBox::new(&map(steps), &at).unwrap();
+        found.runs().map(|run| run.inside).collect()
+    }
+
+    #[test]
+    fn rows_are_clipped() {
+        let rows = |x: u64, skip: u64, len: u64, ys: &[u64]| -> Vec<(u64, u64, u64)> {
+            ys.iter()
+                .map(|y| (0x1000 + 48 * y + 4 * x, 4 * skip, 4 * len))
+                .collect()
+        };
+        assert_eq!(inside([1, 1], [2, 1]), rows(2, 0, 4, &[1, 2, 3, 4]));
+        assert_eq!(inside([1, 1], [-1, 1]), rows(0, 1, 3, &[1, 2, 3, 4]));
+        assert_eq!(inside([1, 1], [8, 0]), rows(8, 0, 2, &[0, 1, 2, 3]));
+        let mut clipped = rows(0, 0, 4, &[5]);
+        clipped.extend([(0, 0, 0); 3]);
+        assert_eq!(inside([1, 1], [0, 5]), clipped);
+        assert_eq!(inside([1, 1], [10, 0]), [(0, 0, 0); 4]);
+        assert_eq!(inside([1, 1], [i32::MIN, i32::MAX]), [(0, 0, 0); 4]);
+        // The first dimension has no stride.
+        assert_eq!(inside([2, 3], [0, 0]), rows(0, 0, 4, &[0, 3]));
+    }
+
+    #[test]
+    fn swizzles_permute_units_of_16_bytes() {
+        let found = TensorBox::new(&map([1, 1]), &[0, 0]).unwrap();
+        assert!(found.is_swizzled());
+        let mut units: Vec<u64> = (0..64).map(|unit| found.swizzled(unit * 16) / 16).collect();
+        assert_eq!(units[8..16], [9, 8, 11, 10, 13, 12, 15, 14]);
+        assert_eq!(units[56..64], [63, 62, 61, 60, 59, 58, 57, 56]);
+        units.sort_unstable();
+        assert_eq!(units, (0..64).collect::<Vec<_>>());
+    }
+}
