@@ -13,7 +13,7 @@ from cuda.core._utils.cuda_utils import CUDAError
 from cuda.core.checkpoint import Process
 
 ON_CPU = Device(0).name.startswith("CPU")
-SIZE = 256 << 20
+SIZE = 64 << 20
 
 CHILD = """
 import sys, threading, zlib
@@ -349,3 +349,87 @@ os.kill(pid, 9)
             _ = Process(pid).state
     finally:
         parent.communicate("\n")
+
+
+BUSY_THREADS = """
+import sys, threading
+from cuda.core import Device, LaunchConfig, Program, ProgramOptions, launch
+device = Device(0)
+device.set_current()
+code = r'''
+extern "C" __global__ void add(unsigned *out, unsigned n, unsigned value) {
+    for (unsigned i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += gridDim.x * blockDim.x) out[i] += value;
+}
+'''
+kernel = Program(code, "c++", ProgramOptions(arch=f"sm_{device.arch}")).compile("cubin").get_kernel("add")
+stop, rounds, wrong = threading.Event(), [0] * 4, []
+def work(number):
+    device.set_current()
+    stream = device.create_stream()
+    while not stop.is_set():
+        size = 4096 << (rounds[number] % 9)
+        buffer = device.allocate(size, stream=stream)
+        buffer.fill(0, stream=stream)
+        for value in (1, 2, 3):
+            launch(stream, LaunchConfig(grid=4, block=64), kernel, buffer, size // 4, value)
+        out = bytearray(size)
+        buffer.copy_to(out, stream=stream)
+        stream.sync()
+        if out != b"\\x06\\0\\0\\0" * (size // 4):
+            wrong.append((number, rounds[number]))
+        buffer.close(stream)
+        rounds[number] += 1
+threads = [threading.Thread(target=work, args=(number,)) for number in range(4)]
+[thread.start() for thread in threads]
+print("ready", flush=True)
+sys.stdin.readline()
+stop.set()
+[thread.join() for thread in threads]
+print(min(rounds) > 0, wrong, flush=True)
+"""
+
+
+def test_busy_threads_continue_with_the_same_data():
+    child = subprocess.Popen(
+        [sys.executable, "-c", BUSY_THREADS], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    try:
+        assert child.stdout.readline() == "ready\n"
+        process = Process(child.pid)
+        for _ in range(30 if ON_CPU else 5):
+            process.lock(timeout_ms=30_000)
+            process.checkpoint()
+            process.restore()
+            process.unlock()
+            time.sleep(0.02)
+        out, _ = child.communicate("\n", timeout=120)
+        assert out == "True []\n"
+    finally:
+        child.kill()
+        child.wait()
+
+
+@pytest.mark.skipif(not ON_CPU, reason="what NVIDIA's driver answers to two requests at a time is its own")
+def test_requests_of_several_processes_do_not_mix(child):
+    results = []
+
+    def ask():
+        process = Process(child.pid)
+        for _ in range(20):
+            try:
+                process.lock(timeout_ms=1000)
+                process.unlock()
+                results.append("ok")
+            except CUDAError as error:
+                results.append(str(error).partition(":")[0])
+
+    threads = [threading.Thread(target=ask) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert set(results) <= {"ok", "CUDA_ERROR_ILLEGAL_STATE"}
+    assert results.count("ok") > 0
+    assert Process(child.pid).state == "running"
+    child.send("contents")
+    assert child.answer() == child.first

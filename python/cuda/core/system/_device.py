@@ -1,6 +1,7 @@
 """Devices as NVML sees them."""
 
 import os
+from contextlib import suppress
 
 from cuda.bindings import nvml
 
@@ -103,15 +104,11 @@ def _text(value, name):
 
 def _find_uuid(uuid):
     """The handle of a device by its UUID, with or without the prefix ``GPU-`` or ``MIG-``."""
-    names = [uuid] if uuid.upper().startswith(("GPU-", "MIG-")) else [f"GPU-{uuid}", f"MIG-{uuid}"]
-    for name in names[:-1]:
-        try:
-            return Handle("device_get_handle_by_uuid", name)
-        except nvml.NotFoundError:
-            pass
-        except nvml.InvalidArgumentError:
-            pass
-    return Handle("device_get_handle_by_uuid", names[-1])
+    if not uuid.upper().startswith(("GPU-", "MIG-")):
+        for prefix in ("GPU-", "MIG-"):
+            with suppress(nvml.NotFoundError, nvml.InvalidArgumentError):
+                return Handle("device_get_handle_by_uuid", prefix + uuid)
+    return Handle("device_get_handle_by_uuid", uuid)
 
 
 class InforomInfo:

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use parking_lot::Mutex;
 
 use self::control::{Operation, Request};
-use crate::driver::context::entries::finish_all_work;
+use crate::driver::context::entries::{fail_all, finish_all_work};
 use crate::driver::device;
 use crate::driver::entry::api_lock::{self, CHECKPOINTED, FAILED, LOCKED, RUNNING};
 use crate::driver::entry::caller_memory::{get, get_array, non_null, put};
@@ -49,8 +49,8 @@ fn perform(request: &Request) -> Res<u32> {
         Operation::RestoreThread => return Ok(control::thread_id()),
         _ => {}
     }
-    // Another step is in progress.
-    let mut saved = SAVED.try_lock().ok_or(Code::NOT_READY)?;
+    // Waits for a step in progress.
+    let mut saved = SAVED.lock();
     match request.operation {
         Operation::Lock => {
             require(RUNNING)?;
@@ -73,6 +73,7 @@ fn perform(request: &Request) -> Res<u32> {
             check_mapping(&request.mapping)?;
             let memory = saved.take().ok_or(Code::UNKNOWN)?;
             if AddressSpace::global().restore(&memory).is_err() {
+                fail_all(Code::OPERATING_SYSTEM);
                 api_lock::set_state(FAILED);
                 return Err(because(Code::OPERATING_SYSTEM, || {
                     "the file of the checkpoint could not be read".to_owned()

@@ -45,6 +45,13 @@ pub(crate) fn memory_in_contexts(ordinal: i32) -> Option<u64> {
     (!ids.is_empty()).then(|| space.used_by(|owner| ids.contains(&owner)) + array::bytes_in(&ids))
 }
 
+/// Makes all active contexts unusable.
+pub(crate) fn fail_all(code: Code) {
+    for context in CONTEXTS.pick(|c| c.is_active()) {
+        context.fail(code);
+    }
+}
+
 /// Waits for the work of all active contexts. Errors stay with their contexts.
 pub(crate) fn finish_all_work() {
     for context in CONTEXTS.pick(|c| c.is_active()) {

@@ -16,6 +16,8 @@ pub(crate) const RUNNING: u32 = 0;
 pub(crate) const LOCKED: u32 = 1;
 pub(crate) const CHECKPOINTED: u32 = 2;
 pub(crate) const FAILED: u32 = 3;
+/// New calls wait, and the lock waits for those in progress: to others the process is running.
+const LOCKING: u32 = u32::MAX;
 
 /// Counters of calls in progress. Threads are spread over them, so that they do not contend.
 const COUNTERS: usize = 16;
@@ -63,7 +65,7 @@ pub(crate) fn enter(name: &str) -> Inside {
             }
             let inside = &INSIDE[usize::from(counter)].0;
             inside.fetch_add(1, Ordering::SeqCst);
-            while STATE.load(Ordering::SeqCst) != RUNNING && !is_query(name) {
+            while is_locked() && !is_query(name) {
                 inside.fetch_sub(1, Ordering::SeqCst);
                 wait_until_unlocked();
                 inside.fetch_add(1, Ordering::SeqCst);
@@ -73,6 +75,11 @@ pub(crate) fn enter(name: &str) -> Inside {
     });
     // A thread that is ending has no counter. Its call is not waited for.
     Inside(entered.is_ok())
+}
+
+/// Whether calls wait. After a failed restoration they do not: they return the error of their context.
+fn is_locked() -> bool {
+    !matches!(STATE.load(Ordering::SeqCst), RUNNING | FAILED)
 }
 
 /// Whether an entry point changes nothing on a device.
@@ -89,7 +96,7 @@ fn is_query(name: &str) -> bool {
 
 fn wait_until_unlocked() {
     let mut waiting = WAITING.lock();
-    while STATE.load(Ordering::SeqCst) != RUNNING {
+    while is_locked() {
         // The time limit only guards against a wake-up before the wait.
         UNLOCKED.wait_for(&mut waiting, Duration::from_millis(100));
     }
@@ -97,7 +104,10 @@ fn wait_until_unlocked() {
 
 /// The state of the process.
 pub(crate) fn state() -> u32 {
-    STATE.load(Ordering::SeqCst)
+    match STATE.load(Ordering::SeqCst) {
+        LOCKING => RUNNING,
+        state => state,
+    }
 }
 
 /// Whether the device memory of the process is in a file.
@@ -105,10 +115,10 @@ pub(crate) fn is_checkpointed() -> bool {
     state() == CHECKPOINTED
 }
 
-/// Changes the state. [`RUNNING`] lets the waiting calls continue.
+/// Changes the state. [`RUNNING`] and [`FAILED`] let the waiting calls continue.
 pub(crate) fn set_state(state: u32) {
     STATE.store(state, Ordering::SeqCst);
-    if state == RUNNING {
+    if !is_locked() {
         let _waiting = WAITING.lock();
         UNLOCKED.notify_all();
     }
@@ -117,7 +127,7 @@ pub(crate) fn set_state(state: u32) {
 /// Locks a running process and waits for the calls in progress. False if they did not end in time; the process is
 /// running again then.
 pub(crate) fn lock(deadline: Option<Instant>) -> bool {
-    STATE.store(LOCKED, Ordering::SeqCst);
+    STATE.store(LOCKING, Ordering::SeqCst);
     while INSIDE.iter().any(|c| c.0.load(Ordering::SeqCst) != 0) {
         if deadline.is_some_and(|deadline| Instant::now() >= deadline) {
             set_state(RUNNING);
@@ -125,6 +135,7 @@ pub(crate) fn lock(deadline: Option<Instant>) -> bool {
         }
         std::thread::sleep(Duration::from_micros(200));
     }
+    STATE.store(LOCKED, Ordering::SeqCst);
     true
 }
 
