@@ -14,7 +14,7 @@ use crate::driver::entry::api_lock::{self, CHECKPOINTED, FAILED, LOCKED, RUNNING
 use crate::driver::entry::caller_memory::{get, get_array, non_null, put};
 use crate::driver::entry::errors::Code;
 use crate::driver::entry::logs::because;
-use crate::driver::entry::{Res, entries, init};
+use crate::driver::entry::{Res, entries};
 use crate::memory::{AddressSpace, MemoryError, SavedMemory, files};
 
 pub(crate) mod control;
@@ -138,9 +138,6 @@ fn check_mapping(pairs: &[[u8; 32]]) -> Res {
 
 /// Performs a request on the process of that id: this one, or another of this user.
 fn request(pid: i32, request: &Request) -> Res<u32> {
-    if !init::initialised() {
-        return Err(Code::NOT_INITIALIZED);
-    }
     match u32::try_from(pid) {
         Ok(pid) if pid == std::process::id() => perform(request),
         Ok(pid) if pid > 0 => control::ask(pid, request),
@@ -161,8 +158,8 @@ fn mapping([first, count, ..]: [u64; 8]) -> Res<Vec<[u8; 32]>> {
     get_array(first, (count as u32).min(control::PAIRS + 1) as usize)
 }
 
-// The process may be locked, so these entry points have no lock and check `cuInit` themselves.
-entries! { bare;
+// These entry points run while the process is locked.
+entries! { @with crate::driver::entry::guard_unlocked;
     fn process_get_state "cuCheckpointProcessGetState" (pid: i32, out: u64) {
         non_null(out)?;
         put(out, request(pid, &Request::new(Operation::State))?)

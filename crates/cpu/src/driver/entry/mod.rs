@@ -78,7 +78,16 @@ pub(crate) fn guard_bare(name: &'static str, body: impl FnOnce() -> Res) -> u32 
     code.0
 }
 
-/// [`guard_bare`] for entry points that require `cuInit`.
+/// [`guard_bare`] for entry points that require `cuInit`, and that run while the process is locked.
+pub(crate) fn guard_unlocked(name: &'static str, body: impl FnOnce() -> Res) -> u32 {
+    if !init::initialised() {
+        logs::failed(name, Code::NOT_INITIALIZED);
+        return Code::NOT_INITIALIZED.0;
+    }
+    guard_bare(name, body)
+}
+
+/// [`guard_bare`] for entry points that require `cuInit`. Waits while the process is locked.
 pub(crate) fn guard(name: &'static str, body: impl FnOnce() -> Res) -> u32 {
     if !init::initialised() {
         logs::failed(name, Code::NOT_INITIALIZED);
