@@ -1,9 +1,14 @@
-//! A hook that runs after the host has waited for work.
+//! What happens after the host has waited for work: deferred destruction of pools, and drops that were deferred.
 //!
 //! The driver notices at a wait that memory of a pool is free: deferred destruction of pools continues then. The hook keeps
-//! contexts, streams and events from depending on pools.
+//! contexts, streams and events from depending on pools. Values that a thread of the driver released are dropped here as
+//! well, because such a thread must not call CUDA.
 
+use std::any::Any;
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use parking_lot::Mutex;
 
 /// What the host has waited for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,15 +21,46 @@ pub(crate) enum Waited {
 
 static HOOK: OnceLock<fn(Waited)> = OnceLock::new();
 
+/// Values to drop.
+static PENDING: Mutex<Vec<Box<dyn Any + Send>>> = Mutex::new(Vec::new());
+/// Length of the list; avoids the lock if it is empty.
+static COUNT: AtomicUsize = AtomicUsize::new(0);
+
 /// Sets the hook. There is one; later calls change nothing.
 pub(crate) fn set_hook(hook: fn(Waited)) {
     let _ = HOOK.set(hook);
 }
 
-/// Runs the hook, if it is set.
+/// Runs the hook, if it is set, and drops what [`drop_later`] was given.
 #[inline]
 pub(crate) fn run(waited: Waited) {
     if let Some(hook) = HOOK.get() {
         hook(waited);
     }
+    drop_pending();
+}
+
+/// Drops a value in the next [`drop_pending`]. Calls nothing, so that any thread may call it under any lock.
+pub(crate) fn drop_later(value: Box<dyn Any + Send>) {
+    let mut pending = PENDING.lock();
+    pending.push(value);
+    COUNT.store(pending.len(), Ordering::Release);
+}
+
+/// Drops what [`drop_later`] was given. Called without locks: destructors may call anything.
+#[inline]
+pub(crate) fn drop_pending() {
+    if COUNT.load(Ordering::Acquire) != 0 {
+        drop_all();
+    }
+}
+
+#[cold]
+fn drop_all() {
+    let pending = {
+        let mut pending = PENDING.lock();
+        COUNT.store(0, Ordering::Release);
+        std::mem::take(&mut *pending)
+    };
+    drop(pending);
 }

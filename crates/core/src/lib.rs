@@ -33,6 +33,7 @@ mod context;
 pub mod doctor;
 mod error;
 mod fork;
+pub mod graph;
 #[doc(hidden)]
 pub mod hint;
 mod memory;

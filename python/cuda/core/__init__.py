@@ -17,6 +17,7 @@ _HOMES = {
     "DeviceResources": "_device_resources",
     "Event": "_event",
     "EventOptions": "_event",
+    "GraphMemoryResource": "_memory._graph_memory_resource",
     "Host": "_host",
     "Kernel": "_module",
     "LEGACY_DEFAULT_STREAM": "_stream",
@@ -47,7 +48,7 @@ _HOMES = {
     "launch": "_launcher",
 }
 
-_SUBMODULES = ("checkpoint", "system", "texture", "typing", "utils")
+_SUBMODULES = ("checkpoint", "graph", "system", "texture", "typing", "utils")
 
 __all__ = sorted(_HOMES)
 

@@ -288,6 +288,10 @@ impl DeviceBuffer {
         if address == 0 || !self.generation.is_current() {
             return Ok(());
         }
+        if self.usage.deallocation_stream().has_ended_recording() {
+            // The graph owns the memory, and may have been destroyed with it: the address may belong to another one.
+            return Ok(());
+        }
         self.free_in_context(address)
     }
 

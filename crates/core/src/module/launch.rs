@@ -303,9 +303,16 @@ impl Kernel {
             // SAFETY: both owners are borrowed, so the handles are live; the rest is the caller's contract.
             stream.call(|| unsafe { config.submit(self.function(), stream.handle(), params) });
         match launched {
+            Ok(()) if stream.is_of_builder() => self.retain_for_graph(stream),
             Ok(()) => Ok(()),
             Err(error) => Err(self.explain(stream, config, error)),
         }
+    }
+
+    /// Retains the kernel for the graph that the stream records.
+    #[cold]
+    fn retain_for_graph(&self, stream: &Stream) -> Result<()> {
+        stream.retain_recorded(std::sync::Arc::new(self.clone()))
     }
 
     /// Checks the number and sizes of arguments against the kernel's parameters.

@@ -71,6 +71,20 @@ enum StreamOrigin {
     Foreign {
         owner: Option<Box<dyn Any + Send + Sync>>,
     },
+    /// Another stream during a capture, whose graph retains what is launched in it.
+    Recorded {
+        stream: Stream,
+        recorder: Arc<dyn GraphRecorder>,
+    },
+}
+
+/// The graph that a stream records.
+pub(crate) trait GraphRecorder: Send + Sync {
+    /// Whether the capture goes on.
+    fn is_recording(&self) -> bool;
+
+    /// Retains a value until the graph and its launches are done.
+    fn retain(&self, value: Arc<dyn Any + Send + Sync>) -> Result<()>;
 }
 
 /// A stream without clones; dropping it destroys it. See [`Stream::into_unique`].
@@ -298,6 +312,56 @@ impl Stream {
         }
     }
 
+    /// This stream during a capture.
+    pub(crate) fn recorded_by(&self, recorder: Arc<dyn GraphRecorder>) -> Stream {
+        let stream = self.clone();
+        Stream::from_inner(self.handle(), StreamOrigin::Recorded { stream, recorder })
+    }
+
+    /// Whether the stream belongs to a [`GraphBuilder`](crate::graph::GraphBuilder) that has not ended: what is
+    /// launched in it becomes part of a graph.
+    #[inline]
+    pub fn is_recording(&self) -> bool {
+        match &self.inner.origin {
+            StreamOrigin::Recorded { recorder, .. } => recorder.is_recording(),
+            _ => false,
+        }
+    }
+
+    /// Whether the stream belonged to a [`GraphBuilder`](crate::graph::GraphBuilder) that has ended. Memory that was
+    /// allocated on it belongs to the graph.
+    #[inline]
+    pub fn has_ended_recording(&self) -> bool {
+        match &self.inner.origin {
+            StreamOrigin::Recorded { recorder, .. } => !recorder.is_recording(),
+            _ => false,
+        }
+    }
+
+    /// Whether the stream belongs or belonged to a [`GraphBuilder`](crate::graph::GraphBuilder).
+    #[inline(always)]
+    pub fn is_of_builder(&self) -> bool {
+        matches!(self.inner.origin, StreamOrigin::Recorded { .. })
+    }
+
+    /// Retains a value until the graph that this stream records, and its launches, are done.
+    ///
+    /// # Errors
+    ///
+    /// The driver's error; [`Error::InvalidArgument`] for a stream that records no graph.
+    pub fn retain_recorded(&self, value: Arc<dyn Any + Send + Sync>) -> Result<()> {
+        match &self.inner.origin {
+            StreamOrigin::Recorded { recorder, .. } if recorder.is_recording() => {
+                recorder.retain(value)
+            }
+            _ => Err(Error::argument(
+                "Stream::retain_recorded",
+                "self",
+                "does not belong to a graph builder that records",
+            )),
+        }
+    }
+
     /// Whether both are clones of the same stream, and not merely of the same handle.
     #[inline]
     pub fn is_clone_of(&self, other: &Stream) -> bool {
@@ -310,6 +374,7 @@ impl Stream {
     pub fn is_destroyed(&self) -> bool {
         match &self.inner.origin {
             StreamOrigin::Owned(context) => self.inner.is_destroyed(context),
+            StreamOrigin::Recorded { stream, .. } => stream.is_destroyed(),
             _ => false,
         }
     }
@@ -328,6 +393,7 @@ impl Stream {
     pub(crate) fn context_if_destroyed(&self) -> Option<&Context> {
         match &self.inner.origin {
             StreamOrigin::Owned(context) if self.inner.is_destroyed(context) => Some(context),
+            StreamOrigin::Recorded { stream, .. } => stream.context_if_destroyed(),
             _ => None,
         }
     }
@@ -337,10 +403,13 @@ impl Stream {
         Arc::strong_count(&self.inner)
     }
 
-    /// Whether the stream is borrowed, so that only the driver knows its context.
+    /// Whether the stream is borrowed, or belongs to a graph builder: dropping it may drop objects of other owners.
     #[inline]
     pub fn is_foreign(&self) -> bool {
-        matches!(self.inner.origin, StreamOrigin::Foreign { .. })
+        matches!(
+            self.inner.origin,
+            StreamOrigin::Foreign { .. } | StreamOrigin::Recorded { .. }
+        )
     }
 
     /// Whether this crate created the stream and destroys it.
@@ -367,8 +436,10 @@ impl Stream {
     /// The driver's error: `CUDA_ERROR_INVALID_CONTEXT` for a default stream without a current context,
     /// `CUDA_ERROR_INVALID_HANDLE` for a destroyed stream. Source: `cuStreamGetCtx`.
     pub fn context(&self) -> Result<Context> {
-        if let StreamOrigin::Owned(context) = &self.inner.origin {
-            return Ok(context.clone());
+        match &self.inner.origin {
+            StreamOrigin::Owned(context) => return Ok(context.clone()),
+            StreamOrigin::Recorded { stream, .. } => return stream.context(),
+            _ => {}
         }
         Device::count()?;
         let _entered = self.enter_bound_device()?;
@@ -391,6 +462,7 @@ impl Stream {
                 let _entered = self.enter_bound_device()?;
                 body()
             }
+            StreamOrigin::Recorded { stream, .. } => stream.call(body),
         }
     }
 
@@ -404,6 +476,7 @@ impl Stream {
     ) -> Result<()> {
         match &self.inner.origin {
             StreamOrigin::Owned(context) => context.retry_with_context(error, body),
+            StreamOrigin::Recorded { stream, .. } => stream.retry_with_context(error, body),
             _ => Err(error),
         }
     }
@@ -425,6 +498,7 @@ impl Stream {
                 body()
             }
             StreamOrigin::Foreign { .. } => self.context()?.with_current(body),
+            StreamOrigin::Recorded { stream, .. } => stream.with_current(body),
         }
     }
 

@@ -14,6 +14,7 @@ pub mod device_resources;
 pub mod dlpack;
 pub mod errors;
 pub mod event;
+pub mod graph;
 pub mod launch;
 pub mod memory;
 pub mod module;
@@ -74,6 +75,7 @@ pub fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
     layout::init(&core)?;
     view::init(&core)?;
     texture::init(&core)?;
+    graph::init(&core)?;
     tensor_map::init(&core)?;
     dlpack::init(module.py())?;
     ipc_handles::init(&core)?;

@@ -21,6 +21,7 @@ use crate::core::device_resources::PyDeviceResources;
 use crate::core::errors::OrRaise;
 use crate::core::event;
 use crate::core::event::PyEvent;
+use crate::core::graph::builder::PyGraphBuilder;
 use crate::core::memory::keep_alive;
 use crate::core::numbers;
 use crate::core::options::{OptionClass, Options};
@@ -323,6 +324,15 @@ impl PyStream {
         py.detach(|| stream.wait_for_stream(&other)).or_raise(py)
     }
 
+    /// Creates a graph builder that captures this stream.
+    ///
+    /// Returns
+    /// -------
+    /// GraphBuilder
+    fn create_graph_builder(&self, py: Python<'_>) -> PyResult<Py<PyGraphBuilder>> {
+        PyGraphBuilder::of_stream(py, self.get(py)?)
+    }
+
     /// Releases the stream: it is destroyed when its queued work has completed and no other object uses it. A foreign
     /// stream is not destroyed; closing a default stream has no effect.
     fn close(&self, py: Python<'_>) {
@@ -600,6 +610,9 @@ fn accept_protocol(
     parameter: &str,
     protocol: bool,
 ) -> PyResult<Stream> {
+    if let Ok(builder) = given.cast::<PyGraphBuilder>() {
+        return builder.get().recording_stream(given.py(), function);
+    }
     if protocol && given.hasattr("__cuda_stream__")? {
         return stream_from_protocol(given);
     }

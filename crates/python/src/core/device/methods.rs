@@ -18,6 +18,7 @@ use crate::core::device_resources::PyDeviceResources;
 use crate::core::errors::OrRaise;
 use crate::core::event;
 use crate::core::event::PyEvent;
+use crate::core::graph::builder::PyGraphBuilder;
 use crate::core::memory::keep_alive;
 use crate::core::memory::resource;
 use crate::core::memory::resource::PyMemoryResource;
@@ -424,6 +425,15 @@ impl PyDevice {
     #[pyo3(signature = (*, resource))]
     fn create_surface_object(&self, resource: &Bound<'_, PyAny>) -> PyResult<PySurfaceObject> {
         object::create_surface(self.device, resource)
+    }
+
+    /// Creates a graph builder with a stream of its own.
+    ///
+    /// Returns
+    /// -------
+    /// GraphBuilder
+    fn create_graph_builder(&self, py: Python<'_>) -> PyResult<Py<PyGraphBuilder>> {
+        PyGraphBuilder::of_device(py, self.device)
     }
 
     /// Waits for all work of the device.

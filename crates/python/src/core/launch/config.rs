@@ -79,6 +79,18 @@ pub struct PyLaunchConfig {
 }
 
 impl PyLaunchConfig {
+    /// The value of the object of a configuration.
+    pub fn of(config: LaunchConfig) -> PyLaunchConfig {
+        PyLaunchConfig {
+            grid: Dims::new(config.grid),
+            block: Dims::new(config.block),
+            cluster: Dims::new(config.cluster.unwrap_or_default()),
+            shared_bytes: AtomicU32::new(config.shared_bytes),
+            cooperative: AtomicBool::new(config.cooperative),
+            programmatic_serialization: AtomicBool::new(config.programmatic_stream_serialization),
+        }
+    }
+
     /// The current configuration.
     #[inline(always)]
     pub fn get(&self) -> LaunchConfig {

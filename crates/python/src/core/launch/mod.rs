@@ -18,10 +18,13 @@ use crate::bindings::errors;
 use crate::bindings::errors::ExceptionKind;
 use crate::bindings::kernel_parameters::{Packed, Packer};
 use crate::bindings::symbols;
-use crate::core::errors::to_python;
+use crate::core::errors::{OrRaise, to_python};
+use crate::core::graph::add::PackedPointers;
+use crate::core::graph::arguments::with_packed;
+use crate::core::graph::builder::PyGraphBuilder;
 pub use crate::core::launch::config::PyLaunchConfig;
 use crate::core::launch::packing::pack;
-use crate::core::launch::pins::{Args, Hold, Kept, Pins};
+use crate::core::launch::pins::{Args, Hold, Kept, Pins, bound};
 use crate::core::launch::place::Target;
 use crate::core::module::kernel;
 use crate::core::stream;
@@ -126,7 +129,8 @@ unsafe fn queue(
         )
     };
     let raise = cpython::set;
-    let foreign = !stream.is_instance_of::<PyStream>();
+    let foreign =
+        !stream.is_instance_of::<PyStream>() && !stream.is_instance_of::<PyGraphBuilder>();
     let stream = stream::lend(&stream, "launch", "stream", true).map_err(raise)?;
     if foreign {
         discourage(py).map_err(raise)?;
@@ -143,6 +147,9 @@ unsafe fn queue(
         // SAFETY: as above.
         return Err(wrong("kernel", "a Kernel", unsafe { Obj::new(kernel) }));
     };
+    if stream.is_of_builder() {
+        return record(py, &stream, &config, kernel, args).map_err(raise);
+    }
     let (mut packer, mut keep) = (Packer::new(), Vec::new());
     // Dropped after the thread is attached again.
     let pins = Pins::new(args, &stream);
@@ -167,6 +174,29 @@ unsafe fn queue(
         }
         Err(error) => Err(raise(to_python(py, &error))),
     }
+}
+
+/// Records a launch in a graph, which retains kernel and arguments.
+#[cold]
+fn record(
+    py: Python<'_>,
+    stream: &cupyrite::Stream,
+    config: &cupyrite::LaunchConfig,
+    kernel: &cupyrite::Kernel,
+    args: Args<'_>,
+) -> PyResult<Owned> {
+    let items = (0..args.len()).map(|index| bound(args.get(index)).to_owned());
+    let args = PyTuple::new(py, items.collect::<Vec<_>>())?;
+    with_packed("launch", kernel, &args, (), |pointers, value| {
+        let pointers = PackedPointers::of(pointers);
+        // SAFETY: as in `queue`.
+        py.detach(|| unsafe {
+            stream.retain_recorded(value)?;
+            kernel.launch_raw(stream, config, pointers.get())
+        })
+        .or_raise(py)
+    })?;
+    Ok(cpython::none())
 }
 
 /// The kernel's parameters on its first launch. Detached: the driver may compile and load the code and wait for other

@@ -14,6 +14,7 @@ use pyo3::prelude::*;
 use crate::bindings::errors;
 use crate::bindings::errors::ExceptionKind;
 use crate::bindings::kernel_parameters::{Packer, Parameters, value};
+use crate::core::graph::definition::PyGraphCondition;
 use crate::core::launch::arrays;
 use crate::core::launch::pins::{Args, Hold, bound};
 use crate::core::launch::place::{
@@ -233,6 +234,9 @@ fn other(
         // SAFETY: the place is that of a parameter; the arguments keep the structure alive.
         unsafe { parameters.set_address(place.index, address.cast()) };
         return Ok(());
+    } else if let Ok(condition) = bound(value).cast::<PyGraphCondition>() {
+        place.check(8, value)?;
+        condition.get().condition.handle()
     } else if let Some(bytes) = scalar_values::find(value)? {
         place.check(bytes.size(), value)?;
         // SAFETY: the place is that of a parameter; the value's type or a base has its numbers there.

@@ -90,6 +90,8 @@ pub struct Kept {
     args: Py<PyTuple>,
     /// Positions of the pinned buffers.
     held: Mutex<Vec<usize>>,
+    /// Whether memory that a graph allocates is left to that graph.
+    of_graph: bool,
 }
 
 impl Kept {
@@ -98,6 +100,16 @@ impl Kept {
         Kept {
             args,
             held: Mutex::new(Vec::new()),
+            of_graph: false,
+        }
+    }
+
+    /// As [`Kept::new`], for a graph: the memory of its own allocations is not pinned.
+    pub const fn for_graph(args: Py<PyTuple>) -> Kept {
+        Kept {
+            args,
+            held: Mutex::new(Vec::new()),
+            of_graph: true,
         }
     }
 
@@ -113,7 +125,12 @@ impl Kept {
             return Err(errors::no_memory());
         }
         // SAFETY: arguments are converted on attached threads only.
-        let address = buffer.begin_launch(unsafe { Python::assume_attached() });
+        let py = unsafe { Python::assume_attached() };
+        if self.of_graph && buffer.is_graph_memory(py) {
+            let extent = buffer.extent();
+            return Ok(extent.open.then_some(extent.address));
+        }
+        let address = buffer.begin_launch(py);
         if address.is_some() {
             held.push(index);
         }

@@ -12,6 +12,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyInt, PyTuple};
 
 use crate::core::errors::OrRaise;
+use crate::core::graph::arguments::retain_buffers;
 use crate::core::memory::buffer::PyBuffer;
 use crate::core::memory::keep_alive::{BufferView, KeepAlive, drop_completed, register_pending};
 use crate::core::memory::location;
@@ -405,6 +406,13 @@ pub fn copy(
         if let Some(buffer) = side.buffer() {
             buffer.note_use_on(py, stream, device);
         }
+    }
+    if stream.is_of_builder() {
+        let buffers = sides.iter().filter_map(|side| match &side.owner {
+            OperandOwner::Buffer(buffer) => Some(&buffer.0),
+            _ => None,
+        });
+        retain_buffers(stream, &buffers.collect::<Vec<_>>())?;
     }
     let producers: Vec<&Stream> = sides
         .iter()

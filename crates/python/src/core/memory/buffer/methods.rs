@@ -11,6 +11,7 @@ use crate::core::closable::closed;
 use crate::core::device;
 use crate::core::dlpack::buffer::device_of;
 use crate::core::errors::OrRaise;
+use crate::core::graph::arguments::retain_buffers;
 use crate::core::memory::buffer::exports;
 use crate::core::memory::buffer::release::set_stream;
 use crate::core::memory::buffer::{Backing, PyBuffer};
@@ -418,13 +419,13 @@ impl PyBuffer {
     ///     The stream.
     #[pyo3(signature = (value, *, stream))]
     fn fill(
-        &self,
-        py: Python<'_>,
+        slf: &Bound<'_, Self>,
         value: &Bound<'_, PyAny>,
         stream: &Bound<'_, PyAny>,
     ) -> PyResult<()> {
+        let (py, this) = (slf.py(), slf.get());
         let accepted = stream::lend(stream, "Buffer.fill", "stream", false)?;
-        let pinned = self.pin(py)?;
+        let pinned = this.pin(py)?;
         let pattern = copy_operand::fill_pattern(value)?;
         let width = pattern.width();
         if !pinned.size.is_multiple_of(width) {
@@ -439,9 +440,12 @@ impl PyBuffer {
                 pinned.address
             )));
         }
-        self.note_use(py, &accepted);
+        if accepted.is_of_builder() {
+            retain_buffers(&accepted, &[slf])?;
+        }
+        this.note_use(py, &accepted);
         let device = if accepted.is_default() {
-            self.device(py)
+            this.device(py)
         } else {
             None
         };

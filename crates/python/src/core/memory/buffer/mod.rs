@@ -283,6 +283,37 @@ impl PyBuffer {
         }
     }
 
+    /// Creates a buffer object for memory that a graph allocates.
+    ///
+    /// # Errors
+    ///
+    /// `MemoryError`.
+    pub fn of_graph(
+        py: Python<'_>,
+        memory: DeviceBuffer,
+        size: usize,
+        resource: Py<PyAny>,
+    ) -> PyResult<Py<PyBuffer>> {
+        let address = memory.address();
+        PyBuffer::create(
+            py,
+            Backing::Pool(memory),
+            address,
+            size,
+            Some(resource),
+            None,
+        )
+    }
+
+    /// Whether a graph that a builder records allocates the memory, which then belongs to the graph.
+    pub fn is_graph_memory(&self, py: Python<'_>) -> bool {
+        match &self.lock(py).backing {
+            Backing::Pool(memory) => memory.stream().is_of_builder(),
+            Backing::Slice(whole) => whole.get().is_graph_memory(py),
+            _ => false,
+        }
+    }
+
     /// Pins the memory, so that it stays valid even if another thread closes the buffer.
     ///
     /// # Errors
@@ -370,6 +401,10 @@ impl PyBuffer {
     #[cold]
     #[inline(never)]
     pub fn note_use(&self, py: Python<'_>, stream: &Stream) {
+        if stream.is_of_builder() {
+            // The graph pins the memory: it uses it whenever it is launched.
+            return;
+        }
         let many = {
             let state = self.lock(py);
             if let Backing::Slice(whole) = &state.backing {

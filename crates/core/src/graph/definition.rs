@@ -1,0 +1,454 @@
+//! Definitions of graphs.
+
+use std::collections::HashMap;
+use std::ffi::{CString, c_uint};
+use std::fmt;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use cupyrite_sys::driver::{
+    CU_GRAPH_COND_ASSIGN_DEFAULT, CUcontext, CUgraph, CUgraphConditionalHandle,
+    CUgraphConditionalNodeType, CUgraphDebugDot_flags, CUgraphNode,
+};
+use parking_lot::{Mutex, MutexGuard};
+
+use crate::context::device::Device;
+use crate::context::{Context, ContextGuard, current_handle};
+use crate::error::{Error, Result, driver, report};
+use crate::fork::ForkGeneration;
+use crate::graph::retained::{Retained, Retention, drop_released, is_of_this_process};
+
+/// Nodes and their dependencies, from which graphs are instantiated.
+///
+/// The driver does not synchronise access to a definition; this type does, also with the bodies of its conditional nodes
+/// and its child graphs.
+///
+/// A node cannot outlive its definition:
+///
+/// ```compile_fail,E0597
+/// # fn f() -> cupyrite::Result<()> {
+/// use cupyrite::graph::GraphDefinition;
+/// let node = {
+///     let definition = GraphDefinition::new()?;
+///     definition.empty(&[])?
+/// };
+/// node.kind()?;
+/// # Ok(()) }
+/// ```
+pub struct GraphDefinition {
+    pub(crate) inner: Arc<DefinitionInner>,
+}
+
+pub(crate) struct DefinitionInner {
+    handle: CUgraph,
+    root: Arc<Root>,
+    /// The node of another definition to which this graph belongs; `None` for a root.
+    parent: Option<Parent>,
+}
+
+/// The node to which a child graph or a conditional body belongs.
+struct Parent {
+    definition: Arc<DefinitionInner>,
+    node: usize,
+    /// False once the node is destroyed, or has another graph.
+    alive: Arc<AtomicBool>,
+}
+
+/// What a definition shares with its child graphs and conditional bodies.
+pub(crate) struct Root {
+    handle: CUgraph,
+    /// Whether dropping this destroys the graph. A capture in progress owns its graph.
+    owned: AtomicBool,
+    /// Whether the graph exists: a failed capture destroys its graph.
+    exists: AtomicBool,
+    /// The context of nodes that are added while no context is current.
+    context: Context,
+    generation: ForkGeneration,
+    state: Mutex<State>,
+}
+
+/// Guarded by the lock that serialises calls on a definition.
+#[derive(Default)]
+pub(crate) struct State {
+    pub(crate) retention: Retention,
+    /// Conditions and their bodies, by conditional node: older drivers do not report them.
+    pub(crate) conditionals: HashMap<usize, ConditionalRecord>,
+    /// By node: whether the graphs that belong to it exist.
+    owners: HashMap<usize, Arc<AtomicBool>>,
+}
+
+impl State {
+    /// Notes that the graphs of a node no longer exist.
+    pub(crate) fn forget_graphs_of(&mut self, node: CUgraphNode) {
+        self.conditionals.remove(&node.addr());
+        if let Some(alive) = self.owners.remove(&node.addr()) {
+            alive.store(false, Ordering::Relaxed);
+        }
+    }
+}
+
+/// A conditional node as it was added.
+#[derive(Clone)]
+pub(crate) struct ConditionalRecord {
+    pub(crate) condition: Condition,
+    pub(crate) kind: ConditionalKind,
+    pub(crate) bodies: Vec<usize>,
+}
+
+// SAFETY: all calls that use the handle are made under the lock of `state`.
+unsafe impl Send for Root {}
+// SAFETY: as above.
+unsafe impl Sync for Root {}
+// SAFETY: as above.
+unsafe impl Send for DefinitionInner {}
+// SAFETY: as above.
+unsafe impl Sync for DefinitionInner {}
+
+impl DefinitionInner {
+    pub(crate) fn handle_address(&self) -> usize {
+        self.handle.addr()
+    }
+}
+
+impl Drop for Root {
+    fn drop(&mut self) {
+        if self.owned.load(Ordering::Relaxed) && is_of_this_process(self.generation) {
+            // SAFETY: this is the owner, and its only call.
+            report(unsafe { driver!(cuGraphDestroy(self.handle)) });
+            drop_released();
+        }
+    }
+}
+
+impl fmt::Debug for GraphDefinition {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "GraphDefinition({:#x})", self.inner.handle.addr())
+    }
+}
+
+/// A value that device code sets (`cudaGraphSetConditional`) and that conditional nodes test.
+///
+/// It belongs to the definition that created it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Condition {
+    handle: CUgraphConditionalHandle,
+}
+
+impl Condition {
+    /// The driver's handle, which device code takes as a `cudaGraphConditionalHandle`.
+    pub const fn handle(self) -> CUgraphConditionalHandle {
+        self.handle
+    }
+
+    /// From the driver's handle; a wrong one is refused where it is used.
+    pub const fn from_handle(handle: CUgraphConditionalHandle) -> Condition {
+        Condition { handle }
+    }
+}
+
+// SAFETY: a 64-bit handle, which device code takes by value.
+unsafe impl crate::memory::typed::DeviceCopy for Condition {}
+
+/// What a conditional node does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum ConditionalKind {
+    /// Runs the first body if the condition is not 0, else the second one, if there is one.
+    If,
+    /// Runs the body as long as the condition is not 0.
+    While,
+    /// Runs the body with the index that the condition has.
+    Switch,
+}
+
+impl ConditionalKind {
+    pub(crate) fn raw(self) -> CUgraphConditionalNodeType {
+        match self {
+            ConditionalKind::If => CUgraphConditionalNodeType::CU_GRAPH_COND_TYPE_IF,
+            ConditionalKind::While => CUgraphConditionalNodeType::CU_GRAPH_COND_TYPE_WHILE,
+            ConditionalKind::Switch => CUgraphConditionalNodeType::CU_GRAPH_COND_TYPE_SWITCH,
+        }
+    }
+
+    pub(crate) fn from_raw(kind: CUgraphConditionalNodeType) -> Option<ConditionalKind> {
+        [
+            ConditionalKind::If,
+            ConditionalKind::While,
+            ConditionalKind::Switch,
+        ]
+        .into_iter()
+        .find(|known| known.raw() == kind)
+    }
+}
+
+/// What [`GraphDefinition::write_dot`] writes about each node: flags of `CUgraphDebugDot_flags`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct DotOptions {
+    /// The flags.
+    pub flags: u32,
+}
+
+impl DotOptions {
+    /// Everything.
+    pub const VERBOSE: DotOptions = DotOptions {
+        flags: CUgraphDebugDot_flags::CU_GRAPH_DEBUG_DOT_FLAGS_VERBOSE.0,
+    };
+}
+
+/// The lock of a definition during calls that use it.
+pub(crate) struct Entered<'a> {
+    pub(crate) handle: CUgraph,
+    pub(crate) state: MutexGuard<'a, State>,
+    /// The context of new nodes.
+    pub(crate) context: CUcontext,
+    root: &'a Root,
+    _current: Option<ContextGuard>,
+}
+
+impl Entered<'_> {
+    /// The graph that user objects belong to.
+    pub(crate) fn root_handle(&self) -> CUgraph {
+        self.root.handle
+    }
+
+    pub(crate) fn set_node(&mut self, node: CUgraphNode, value: Retained) -> Result<()> {
+        let root = self.root.handle;
+        self.state.retention.set_node(root, node.addr(), value)
+    }
+}
+
+impl GraphDefinition {
+    /// An empty definition. Nodes that are added while no context is current belong to the current device.
+    ///
+    /// # Errors
+    ///
+    /// The driver's error. Source: `cuGraphCreate`.
+    pub fn new() -> Result<GraphDefinition> {
+        let context = match Context::current()? {
+            Some(context) => context,
+            None => Device::current()?.context()?.clone(),
+        };
+        let mut handle: CUgraph = std::ptr::null_mut();
+        // SAFETY: `handle` is valid for writes.
+        unsafe { driver!(cuGraphCreate(&mut handle, 0))? };
+        Ok(GraphDefinition::root(handle, context, true))
+    }
+
+    /// The definition of a graph that the caller created, or that a capture is creating.
+    pub(crate) fn root(handle: CUgraph, context: Context, owned: bool) -> GraphDefinition {
+        let root = Root {
+            handle,
+            owned: AtomicBool::new(owned),
+            exists: AtomicBool::new(true),
+            context,
+            generation: ForkGeneration::current(),
+            state: Mutex::default(),
+        };
+        GraphDefinition {
+            inner: Arc::new(DefinitionInner {
+                handle,
+                root: Arc::new(root),
+                parent: None,
+            }),
+        }
+    }
+
+    /// A graph that belongs to a node of this definition.
+    pub(crate) fn child(
+        &self,
+        state: &mut State,
+        node: CUgraphNode,
+        handle: CUgraph,
+    ) -> GraphDefinition {
+        let alive = state
+            .owners
+            .entry(node.addr())
+            .or_insert_with(|| Arc::new(AtomicBool::new(true)));
+        GraphDefinition {
+            inner: Arc::new(DefinitionInner {
+                handle,
+                root: self.inner.root.clone(),
+                parent: Some(Parent {
+                    definition: self.inner.clone(),
+                    node: node.addr(),
+                    alive: alive.clone(),
+                }),
+            }),
+        }
+    }
+
+    /// Another reference to the definition, for Python objects.
+    ///
+    /// # Safety
+    ///
+    /// The definition can then be changed through both; nodes that one of them has destroyed are not used through the
+    /// other.
+    pub unsafe fn share(&self) -> GraphDefinition {
+        GraphDefinition {
+            inner: self.inner.clone(),
+        }
+    }
+
+    pub(crate) fn share_internally(&self) -> GraphDefinition {
+        GraphDefinition {
+            inner: self.inner.clone(),
+        }
+    }
+
+    /// The end of a capture: the graph now belongs to this definition, or no longer exists.
+    pub(crate) fn captured(&self, exists: bool) {
+        self.inner.root.owned.store(exists, Ordering::Relaxed);
+        self.inner.root.exists.store(exists, Ordering::Relaxed);
+    }
+
+    /// The driver's handle; valid while the definition lives.
+    pub fn handle(&self) -> CUgraph {
+        self.inner.handle
+    }
+
+    /// Whether the definition belongs to a node of another one.
+    pub fn is_nested(&self) -> bool {
+        self.inner.parent.is_some()
+    }
+
+    /// The node to which it belongs, if it belongs to one.
+    pub fn parent_node(&self) -> Option<CUgraphNode> {
+        let parent = self.inner.parent.as_ref()?;
+        Some(std::ptr::with_exposed_provenance_mut(parent.node))
+    }
+
+    /// Whether both belong to the same hierarchy: a definition, its child graphs and conditional bodies.
+    pub fn shares_root_with(&self, other: &GraphDefinition) -> bool {
+        Arc::ptr_eq(&self.inner.root, &other.inner.root)
+    }
+
+    /// Whether the driver's graph exists: false after a failed capture, and after the node to which it belongs was
+    /// destroyed.
+    pub fn exists(&self) -> bool {
+        let mut inner = &*self.inner;
+        while let Some(parent) = &inner.parent {
+            if !parent.alive.load(Ordering::Relaxed) {
+                return false;
+            }
+            inner = &parent.definition;
+        }
+        self.inner.root.exists.load(Ordering::Relaxed)
+    }
+
+    /// Locks the definition for calls of the driver, with a current context.
+    pub(crate) fn enter(&self, call: &'static str) -> Result<Entered<'_>> {
+        let root = &*self.inner.root;
+        if !self.exists() || !is_of_this_process(root.generation) {
+            return Err(Error::argument(
+                call,
+                "self",
+                "is a graph definition that no longer exists: its capture failed, its node was destroyed, or it belongs \
+                 to the parent process",
+            ));
+        }
+        let current = current_handle()?;
+        let (context, entered) = if current.is_null() {
+            (root.context.handle(), Some(root.context.enter()?))
+        } else {
+            (current, None)
+        };
+        Ok(Entered {
+            handle: self.inner.handle,
+            state: root.state.lock(),
+            context,
+            root,
+            _current: entered,
+        })
+    }
+
+    /// Retains `value` until the definition, its graphs and their launches are done.
+    ///
+    /// # Errors
+    ///
+    /// The driver's error. Source: `cuGraphRetainUserObject`.
+    pub fn retain(&self, value: Retained) -> Result<()> {
+        let mut entered = self.enter("GraphDefinition::retain")?;
+        let root = entered.root_handle();
+        entered.state.retention.add(root, value)
+    }
+
+    /// Makes sure that the next [`GraphDefinition::retain`] or the next node can retain something.
+    ///
+    /// # Errors
+    ///
+    /// The driver's error. Source: `cuUserObjectCreate`.
+    pub fn prepare_to_retain(&self) -> Result<()> {
+        let mut entered = self.enter("GraphDefinition::retain")?;
+        let root = entered.root_handle();
+        entered.state.retention.prepare(root)
+    }
+
+    /// What is retained now, for something else that uses the definition's nodes.
+    pub(crate) fn seal(&self) -> Option<Retained> {
+        self.inner.root.state.lock().retention.seal()
+    }
+
+    /// What is retained for a node.
+    pub fn retained_for(&self, node: CUgraphNode) -> Option<Retained> {
+        self.inner.root.state.lock().retention.node(node.addr())
+    }
+
+    /// A condition for conditional nodes of this definition. With a default, each launch begins with that value; without,
+    /// the value is undefined until device code sets it.
+    ///
+    /// # Errors
+    ///
+    /// The driver's error. Source: `cuGraphConditionalHandleCreate`.
+    pub fn create_condition(&self, default: Option<u32>) -> Result<Condition> {
+        let entered = self.enter("GraphDefinition::create_condition")?;
+        let mut handle: CUgraphConditionalHandle = 0;
+        let flags: c_uint = match default {
+            Some(_) => CU_GRAPH_COND_ASSIGN_DEFAULT,
+            None => 0,
+        };
+        // SAFETY: the graph is live, `handle` is valid for writes.
+        unsafe {
+            driver!(cuGraphConditionalHandleCreate(
+                &mut handle,
+                entered.handle,
+                entered.context,
+                default.unwrap_or(0),
+                flags
+            ))?;
+        }
+        Ok(Condition { handle })
+    }
+
+    /// Writes the graph in the language DOT of Graphviz.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::InvalidArgument`] for a path with a NUL; the driver's error, also if the file cannot be written. Source:
+    /// `cuGraphDebugDotPrint`.
+    pub fn write_dot(&self, path: &Path, options: DotOptions) -> Result<()> {
+        let Ok(text) = CString::new(path.as_os_str().as_encoded_bytes()) else {
+            let problem = format!("is {path:?}, which contains a NUL");
+            return Err(Error::argument(
+                "GraphDefinition::write_dot",
+                "path",
+                problem,
+            ));
+        };
+        let entered = self.enter("GraphDefinition::write_dot")?;
+        // SAFETY: the graph is live, the path is NUL-terminated.
+        unsafe {
+            driver!(cuGraphDebugDotPrint(
+                entered.handle,
+                text.as_ptr(),
+                options.flags
+            ))
+        }
+    }
+}
+
+impl PartialEq for GraphDefinition {
+    fn eq(&self, other: &Self) -> bool {
+        self.inner.handle == other.inner.handle
+    }
+}
+impl Eq for GraphDefinition {}

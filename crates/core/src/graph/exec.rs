@@ -1,0 +1,671 @@
+//! Instantiated graphs.
+
+use std::collections::HashMap;
+use std::ffi::{c_uint, c_void};
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use cupyrite_sys::driver::{
+    CUDA_GRAPH_INSTANTIATE_PARAMS, CUgraphExec, CUgraphExecUpdateResult as UpdateResult,
+    CUgraphExecUpdateResultInfo, CUgraphInstantiate_flags as Flags,
+    CUgraphInstantiateResult as InstantiateResult, CUgraphNode, CUgraphNodeType, CUresult,
+};
+use parking_lot::Mutex;
+
+use crate::context::{Context, current_handle};
+use crate::error::{Error, Result, driver, report};
+use crate::fork::ForkGeneration;
+use crate::graph::callback::HostCallback;
+use crate::graph::definition::GraphDefinition;
+use crate::graph::params::{MemcpyParams, MemsetParams, kernel_params};
+use crate::graph::read::with_kernel;
+use crate::graph::retained::{Retained, drop_released, is_of_this_process};
+use crate::module::{Kernel, LaunchConfig};
+use crate::stream::{Event, EventOptions, Stream, is_capturing};
+
+/// Options of [`GraphDefinition::instantiate`].
+#[derive(Clone, Debug, Default)]
+pub struct InstantiateOptions {
+    /// Frees memory that the graph allocated and did not free before each further launch.
+    pub auto_free_on_launch: bool,
+    /// Uploads the graph in this stream.
+    pub upload_stream: Option<Stream>,
+    /// Lets device code launch the graph.
+    pub device_launch: bool,
+    /// Runs the nodes with their own priorities, not with that of the stream.
+    pub use_node_priority: bool,
+}
+
+/// An instantiated graph: a definition as it was, ready to be launched. Cheap to clone.
+///
+/// It may be launched in any number of streams; its launches run one after the other. It does not need its definition.
+#[derive(Clone)]
+pub struct Graph {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    handle: CUgraphExec,
+    context: Context,
+    generation: ForkGeneration,
+    /// Whether `updates` has anything, which launches have to respect.
+    updated: AtomicBool,
+    updates: Mutex<Updates>,
+    /// Serialises launches and updates: the driver does not synchronise access to an instantiated graph.
+    calls: Mutex<()>,
+}
+
+/// What the driver does not retain: the content of updates.
+#[derive(Default)]
+struct Updates {
+    whole: Option<Retained>,
+    nodes: HashMap<usize, Retained>,
+    /// Streams of launches since the first update.
+    streams: Vec<Stream>,
+}
+
+// SAFETY: all calls that change the graph are made under the lock `calls`.
+unsafe impl Send for Inner {}
+// SAFETY: as above.
+unsafe impl Sync for Inner {}
+
+/// Content of a graph that launches may still use.
+struct InUse {
+    launches: Vec<Event>,
+    generation: ForkGeneration,
+    content: Vec<Retained>,
+}
+
+static IN_USE: Mutex<Vec<InUse>> = Mutex::new(Vec::new());
+
+/// Drops content once the work that the streams hold now is done.
+fn drop_after(streams: &[Stream], content: Vec<Retained>) {
+    drop_completed();
+    let mut launches = Vec::new();
+    for stream in streams {
+        if stream.is_destroyed() {
+            continue;
+        }
+        let _relaxed = crate::context::RelaxedCapture::enter();
+        match stream.record_with(&EventOptions::default()) {
+            Ok(event) => launches.push(event),
+            // Without an event the completion is unknown, so wait. If that fails too, the work has ended.
+            Err(_) => drop(stream.synchronize()),
+        }
+    }
+    if launches.is_empty() {
+        drop(content);
+        return;
+    }
+    IN_USE.lock().push(InUse {
+        launches,
+        generation: ForkGeneration::current(),
+        content,
+    });
+}
+
+/// Drops the content of completed launches.
+fn drop_completed() {
+    let list = std::mem::take(&mut *IN_USE.lock());
+    if list.is_empty() {
+        return;
+    }
+    let _relaxed = crate::context::RelaxedCapture::enter();
+    let (done, waiting): (Vec<InUse>, Vec<InUse>) = list.into_iter().partition(|entry| {
+        entry.generation.is_current()
+            && entry
+                .launches
+                .iter()
+                .all(|event| event.is_done().unwrap_or(true))
+    });
+    IN_USE.lock().extend(waiting);
+    for entry in done {
+        drop(entry.content);
+    }
+}
+
+impl Drop for Inner {
+    fn drop(&mut self) {
+        if !is_of_this_process(self.generation) {
+            return;
+        }
+        let destroy = || -> Result<()> {
+            let _entered = self.context.enter()?;
+            // SAFETY: this is the owner, and its only call. The driver completes running launches.
+            unsafe { driver!(cuGraphExecDestroy(self.handle)) }
+        };
+        report(destroy());
+        let updates = std::mem::take(self.updates.get_mut());
+        let mut content: Vec<Retained> = updates.nodes.into_values().collect();
+        content.extend(updates.whole);
+        if !content.is_empty() {
+            drop_after(&updates.streams, content);
+        }
+        drop_released();
+    }
+}
+
+impl fmt::Debug for Graph {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Graph({:#x})", self.inner.handle.addr())
+    }
+}
+
+/// What a result of `cuGraphInstantiateWithParams` means.
+fn instantiate_problem(result: InstantiateResult) -> &'static str {
+    match result {
+        InstantiateResult::CUDA_GRAPH_INSTANTIATE_INVALID_STRUCTURE => {
+            "the structure is invalid, for example a cycle"
+        }
+        InstantiateResult::CUDA_GRAPH_INSTANTIATE_NODE_OPERATION_NOT_SUPPORTED => {
+            "a graph for launches by device code contains an operation that is not supported there"
+        }
+        InstantiateResult::CUDA_GRAPH_INSTANTIATE_MULTIPLE_CTXS_NOT_SUPPORTED => {
+            "a graph for launches by device code contains nodes of several contexts"
+        }
+        InstantiateResult::CUDA_GRAPH_INSTANTIATE_CONDITIONAL_HANDLE_UNUSED => {
+            "a condition is used by no conditional node"
+        }
+        _ => "the driver names no reason",
+    }
+}
+
+/// What a result of `cuGraphExecUpdate` means.
+fn update_problem(result: UpdateResult) -> &'static str {
+    match result {
+        UpdateResult::CU_GRAPH_EXEC_UPDATE_ERROR_TOPOLOGY_CHANGED => {
+            "the nodes or edges differ from those of the instantiated graph"
+        }
+        UpdateResult::CU_GRAPH_EXEC_UPDATE_ERROR_NODE_TYPE_CHANGED => "a node has another type",
+        UpdateResult::CU_GRAPH_EXEC_UPDATE_ERROR_FUNCTION_CHANGED
+        | UpdateResult::CU_GRAPH_EXEC_UPDATE_ERROR_UNSUPPORTED_FUNCTION_CHANGE => {
+            "a node's kernel changed in a way that cannot be updated"
+        }
+        UpdateResult::CU_GRAPH_EXEC_UPDATE_ERROR_PARAMETERS_CHANGED => {
+            "a node's parameters changed in a way that cannot be updated"
+        }
+        UpdateResult::CU_GRAPH_EXEC_UPDATE_ERROR_NOT_SUPPORTED => "a node cannot be updated",
+        UpdateResult::CU_GRAPH_EXEC_UPDATE_ERROR_ATTRIBUTES_CHANGED => {
+            "a node's attributes changed in a way that cannot be updated"
+        }
+        _ => "the driver names no reason",
+    }
+}
+
+/// The type of a node, for messages.
+fn kind_name(kind: CUgraphNodeType) -> &'static str {
+    match kind {
+        CUgraphNodeType::CU_GRAPH_NODE_TYPE_KERNEL => "a kernel node",
+        CUgraphNodeType::CU_GRAPH_NODE_TYPE_MEMCPY => "a memcpy node",
+        CUgraphNodeType::CU_GRAPH_NODE_TYPE_MEMSET => "a memset node",
+        CUgraphNodeType::CU_GRAPH_NODE_TYPE_HOST => "a host callback node",
+        CUgraphNodeType::CU_GRAPH_NODE_TYPE_GRAPH => "a child graph node",
+        CUgraphNodeType::CU_GRAPH_NODE_TYPE_EMPTY => "an empty node",
+        CUgraphNodeType::CU_GRAPH_NODE_TYPE_WAIT_EVENT => "an event wait node",
+        CUgraphNodeType::CU_GRAPH_NODE_TYPE_EVENT_RECORD => "an event record node",
+        CUgraphNodeType::CU_GRAPH_NODE_TYPE_MEM_ALLOC => "an allocation node",
+        CUgraphNodeType::CU_GRAPH_NODE_TYPE_MEM_FREE => "a free node",
+        CUgraphNodeType::CU_GRAPH_NODE_TYPE_CONDITIONAL => "a conditional node",
+        _ => "a node",
+    }
+}
+
+/// The type of a node that the driver has just named in an error.
+fn describe_node(node: CUgraphNode) -> String {
+    if node.is_null() {
+        return String::new();
+    }
+    let mut kind = CUgraphNodeType(u32::MAX);
+    // SAFETY: the driver named the node, and the definition is locked; `kind` is valid for writes.
+    match unsafe { driver!(cuGraphNodeGetType(node, &mut kind)) } {
+        Ok(()) => format!(" (at {})", kind_name(kind)),
+        Err(_) => String::new(),
+    }
+}
+
+impl GraphDefinition {
+    /// Instantiates the graph.
+    ///
+    /// # Errors
+    ///
+    /// The driver's error, with its reason. Source: `cuGraphInstantiateWithParams`.
+    pub fn instantiate(&self, options: &InstantiateOptions) -> Result<Graph> {
+        let mut flags = 0u64;
+        let mut set = |on: bool, flag: Flags| {
+            if on {
+                flags |= u64::from(flag.0);
+            }
+        };
+        set(
+            options.auto_free_on_launch,
+            Flags::CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH,
+        );
+        set(
+            options.upload_stream.is_some(),
+            Flags::CUDA_GRAPH_INSTANTIATE_FLAG_UPLOAD,
+        );
+        set(
+            options.device_launch,
+            Flags::CUDA_GRAPH_INSTANTIATE_FLAG_DEVICE_LAUNCH,
+        );
+        set(
+            options.use_node_priority,
+            Flags::CUDA_GRAPH_INSTANTIATE_FLAG_USE_NODE_PRIORITY,
+        );
+        let mut handle: CUgraphExec = std::ptr::null_mut();
+        let mut params = CUDA_GRAPH_INSTANTIATE_PARAMS {
+            flags,
+            hUploadStream: options
+                .upload_stream
+                .as_ref()
+                .map_or(std::ptr::null_mut(), Stream::handle),
+            ..CUDA_GRAPH_INSTANTIATE_PARAMS::default()
+        };
+        let mut entered = self.enter("GraphDefinition::instantiate")?;
+        // SAFETY: the graph and the stream are live; the other two are valid for writes.
+        let done = unsafe {
+            driver!(cuGraphInstantiateWithParams(
+                &mut handle,
+                entered.handle,
+                &mut params
+            ))
+        };
+        // The instantiated graph refers to the user object from now on.
+        entered.state.retention.seal();
+        let failed = match done {
+            Ok(()) => params.result_out != InstantiateResult::CUDA_GRAPH_INSTANTIATE_SUCCESS,
+            Err(_) => true,
+        };
+        if failed {
+            let reason = format!(
+                "{}{}",
+                instantiate_problem(params.result_out),
+                describe_node(params.hErrNode_out)
+            );
+            let error = match done {
+                Err(error) => error,
+                Ok(()) => Error::driver(
+                    "cuGraphInstantiateWithParams",
+                    CUresult::CUDA_ERROR_INVALID_VALUE,
+                ),
+            };
+            return Err(error.with_log(&reason));
+        }
+        // SAFETY: the context is current, or that of the definition.
+        let context = unsafe { Context::from_handle(entered.context)? };
+        drop(entered);
+        drop_released();
+        Ok(Graph {
+            inner: Arc::new(Inner {
+                handle,
+                context,
+                generation: ForkGeneration::current(),
+                updated: AtomicBool::new(false),
+                updates: Mutex::default(),
+                calls: Mutex::new(()),
+            }),
+        })
+    }
+}
+
+impl Graph {
+    /// The driver's handle; valid while a clone of this graph lives.
+    pub fn handle(&self) -> CUgraphExec {
+        self.inner.handle
+    }
+
+    /// Launches the graph. A stream that is being captured records the graph as a child.
+    ///
+    /// # Errors
+    ///
+    /// The driver's error. Source: `cuGraphLaunch`.
+    #[inline]
+    pub fn launch(&self, stream: &Stream) -> Result<()> {
+        stream.check_live()?;
+        {
+            let _locked = self.inner.calls.lock();
+            let (graph, handle) = (self.inner.handle, stream.handle());
+            // SAFETY: both handles are live.
+            stream.call(|| unsafe { driver!(cuGraphLaunch(graph, handle)) })?;
+            // Under the lock: an update must see all launches before it.
+            if self.inner.updated.load(Ordering::Relaxed) {
+                self.note_launch(stream);
+            }
+        }
+        if stream.is_recording() {
+            stream.retain_recorded(Arc::new(self.clone()))?;
+        }
+        Ok(())
+    }
+
+    #[cold]
+    fn note_launch(&self, stream: &Stream) {
+        /// Number of streams at which idle ones are dropped.
+        const MANY: usize = 16;
+        let mut updates = self.inner.updates.lock();
+        if updates.streams.iter().any(|known| known == stream) {
+            return;
+        }
+        if updates.streams.len() >= MANY {
+            let _relaxed = crate::context::RelaxedCapture::enter();
+            updates.streams.retain(|stream| {
+                // Querying a captured stream invalidates the capture.
+                let is_idle = || {
+                    matches!(is_capturing(stream), Ok(false))
+                        && matches!(stream.is_done(), Ok(true))
+                };
+                !stream.is_destroyed() && !is_idle()
+            });
+        }
+        updates.streams.push(stream.clone());
+    }
+
+    /// Prepares the first launch in `stream`.
+    ///
+    /// # Errors
+    ///
+    /// The driver's error. Source: `cuGraphUpload`.
+    pub fn upload(&self, stream: &Stream) -> Result<()> {
+        stream.check_live()?;
+        let _locked = self.inner.calls.lock();
+        // SAFETY: both handles are live.
+        stream.call(|| unsafe { driver!(cuGraphUpload(self.inner.handle, stream.handle())) })
+    }
+
+    /// Makes a call that changes the graph, and retains `content` for it.
+    fn change(
+        &self,
+        node: Option<CUgraphNode>,
+        content: Option<Retained>,
+        change: impl FnOnce() -> Result<()>,
+    ) -> Result<()> {
+        let _entered = if current_handle()?.is_null() {
+            Some(self.inner.context.enter()?)
+        } else {
+            None
+        };
+        let (former, streams) = {
+            let _locked = self.inner.calls.lock();
+            change()?;
+            let Some(content) = content else {
+                return Ok(());
+            };
+            let mut updates = self.inner.updates.lock();
+            let mut former = Vec::new();
+            match node {
+                Some(node) => former.extend(updates.nodes.insert(node.addr(), content)),
+                None => {
+                    former.extend(updates.nodes.drain().map(|(_, value)| value));
+                    former.extend(updates.whole.replace(content));
+                }
+            }
+            self.inner.updated.store(true, Ordering::Relaxed);
+            // Streams are kept only until a launch in them is done.
+            let streams = if former.is_empty() {
+                Vec::new()
+            } else {
+                updates.streams.clone()
+            };
+            (former, streams)
+        };
+        if !former.is_empty() {
+            drop_after(&streams, former);
+        }
+        drop_released();
+        Ok(())
+    }
+
+    /// Replaces the parameters of all nodes by those of `source`, which has the same nodes and edges. Later launches use
+    /// them.
+    ///
+    /// # Errors
+    ///
+    /// `CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE` with the driver's reason and the node's type; the graph is unchanged then.
+    /// Source: `cuGraphExecUpdate`.
+    pub fn update(&self, source: &GraphDefinition) -> Result<()> {
+        let content = source.seal().unwrap_or_else(|| Arc::new(()));
+        self.change(None, Some(content), || {
+            let entered = source.enter("Graph::update")?;
+            let mut info = CUgraphExecUpdateResultInfo::default();
+            // SAFETY: both handles are live; `info` is valid for writes.
+            let done = unsafe {
+                driver!(cuGraphExecUpdate(
+                    self.inner.handle,
+                    entered.handle,
+                    &mut info
+                ))
+            };
+            done.map_err(|error| {
+                let node = if info.errorFromNode.is_null() {
+                    info.errorNode
+                } else {
+                    info.errorFromNode
+                };
+                let reason = format!("{}{}", update_problem(info.result), describe_node(node));
+                error.with_log(&reason)
+            })
+        })
+    }
+
+    /// Replaces the parameters of a kernel node. It retains the kernel and `value`.
+    ///
+    /// # Errors
+    ///
+    /// The driver's error. Source: `cuGraphExecKernelNodeSetParams`.
+    ///
+    /// # Safety
+    ///
+    /// `node` is a live node of the definition from which the graph was instantiated; this holds for all functions with
+    /// this parameter. Otherwise as [`GraphDefinition::add_kernel`].
+    pub unsafe fn set_kernel(
+        &self,
+        node: CUgraphNode,
+        kernel: &Kernel,
+        config: &LaunchConfig,
+        params: *mut *mut c_void,
+        value: Option<Retained>,
+    ) -> Result<()> {
+        kernel.check_loaded("cuGraphExecKernelNodeSetParams")?;
+        if config.cooperative || config.cluster.is_some() {
+            return Err(Error::argument(
+                "Graph::set_kernel",
+                "config",
+                "has a cluster or is cooperative, which an instantiated graph cannot change",
+            ));
+        }
+        let raw = kernel_params(kernel, config, params, std::ptr::null_mut())?;
+        self.change(Some(node), Some(with_kernel(kernel, value)), || {
+            // SAFETY: the caller's contract; the driver copies the parameters.
+            unsafe {
+                driver!(cuGraphExecKernelNodeSetParams(
+                    self.inner.handle,
+                    node,
+                    &raw const raw
+                ))
+            }
+        })
+    }
+
+    /// Replaces the parameters of a copy. It retains `value`.
+    ///
+    /// # Errors
+    ///
+    /// The driver's error. Source: `cuGraphExecMemcpyNodeSetParams`.
+    ///
+    /// # Safety
+    ///
+    /// As [`Graph::set_kernel`] and [`GraphDefinition::add_memcpy`].
+    pub unsafe fn set_memcpy(
+        &self,
+        node: CUgraphNode,
+        params: MemcpyParams,
+        value: Option<Retained>,
+    ) -> Result<()> {
+        let raw = params.raw();
+        self.change(Some(node), or_nothing(value), || {
+            let context = current_handle()?;
+            // SAFETY: the caller's contract.
+            unsafe {
+                driver!(cuGraphExecMemcpyNodeSetParams(
+                    self.inner.handle,
+                    node,
+                    &raw const raw,
+                    context
+                ))
+            }
+        })
+    }
+
+    /// Replaces the parameters of a fill. It retains `value`.
+    ///
+    /// # Errors
+    ///
+    /// The driver's error. Source: `cuGraphExecMemsetNodeSetParams`.
+    ///
+    /// # Safety
+    ///
+    /// As [`Graph::set_memcpy`].
+    pub unsafe fn set_memset(
+        &self,
+        node: CUgraphNode,
+        params: MemsetParams,
+        value: Option<Retained>,
+    ) -> Result<()> {
+        let raw = params.raw();
+        self.change(Some(node), or_nothing(value), || {
+            let context = current_handle()?;
+            // SAFETY: the caller's contract.
+            unsafe {
+                driver!(cuGraphExecMemsetNodeSetParams(
+                    self.inner.handle,
+                    node,
+                    &raw const raw,
+                    context
+                ))
+            }
+        })
+    }
+
+    /// Replaces a host function.
+    ///
+    /// # Errors
+    ///
+    /// The driver's error. Source: `cuGraphExecHostNodeSetParams`.
+    ///
+    /// # Safety
+    ///
+    /// As [`Graph::set_kernel`].
+    pub unsafe fn set_callback(&self, node: CUgraphNode, callback: &HostCallback) -> Result<()> {
+        let raw = callback.params();
+        self.change(Some(node), Some(callback.retained()), || {
+            // SAFETY: the caller's contract.
+            unsafe {
+                driver!(cuGraphExecHostNodeSetParams(
+                    self.inner.handle,
+                    node,
+                    &raw const raw
+                ))
+            }
+        })
+    }
+
+    /// Replaces the event of a node that records it (`recorded`) or waits for it.
+    ///
+    /// # Errors
+    ///
+    /// The driver's error. Source: `cuGraphExecEventRecordNodeSetEvent`, `cuGraphExecEventWaitNodeSetEvent`.
+    ///
+    /// # Safety
+    ///
+    /// As [`Graph::set_kernel`].
+    pub unsafe fn set_event(&self, node: CUgraphNode, event: &Event, recorded: bool) -> Result<()> {
+        event.check_live()?;
+        self.change(Some(node), Some(Arc::new(event.clone())), || {
+            let (graph, event) = (self.inner.handle, event.handle());
+            // SAFETY: the caller's contract; the event is live.
+            unsafe {
+                if recorded {
+                    driver!(cuGraphExecEventRecordNodeSetEvent(graph, node, event))
+                } else {
+                    driver!(cuGraphExecEventWaitNodeSetEvent(graph, node, event))
+                }
+            }
+        })
+    }
+
+    /// Replaces the graph of a child graph node by one with the same nodes and edges.
+    ///
+    /// # Errors
+    ///
+    /// The driver's error. Source: `cuGraphExecChildGraphNodeSetParams`.
+    ///
+    /// # Safety
+    ///
+    /// As [`Graph::set_kernel`].
+    pub unsafe fn set_child(&self, node: CUgraphNode, child: &GraphDefinition) -> Result<()> {
+        let content = child.seal().unwrap_or_else(|| Arc::new(()));
+        self.change(Some(node), Some(content), || {
+            let entered = child.enter("Graph::set_child")?;
+            // SAFETY: the caller's contract; the child is live.
+            unsafe {
+                driver!(cuGraphExecChildGraphNodeSetParams(
+                    self.inner.handle,
+                    node,
+                    entered.handle
+                ))
+            }
+        })
+    }
+
+    /// Enables or disables a kernel, copy or fill node for later launches.
+    ///
+    /// # Errors
+    ///
+    /// The driver's error. Source: `cuGraphNodeSetEnabled`.
+    ///
+    /// # Safety
+    ///
+    /// As [`Graph::set_kernel`].
+    pub unsafe fn set_enabled(&self, node: CUgraphNode, enabled: bool) -> Result<()> {
+        self.change(None, None, || {
+            // SAFETY: the caller's contract.
+            unsafe {
+                driver!(cuGraphNodeSetEnabled(
+                    self.inner.handle,
+                    node,
+                    c_uint::from(enabled)
+                ))
+            }
+        })
+    }
+
+    /// Whether a node is enabled.
+    ///
+    /// # Errors
+    ///
+    /// The driver's error. Source: `cuGraphNodeGetEnabled`.
+    ///
+    /// # Safety
+    ///
+    /// As [`Graph::set_kernel`].
+    pub unsafe fn is_enabled(&self, node: CUgraphNode) -> Result<bool> {
+        let mut enabled: c_uint = 0;
+        let place = &raw mut enabled;
+        self.change(None, None, || {
+            // SAFETY: the caller's contract; `place` is valid for writes.
+            unsafe { driver!(cuGraphNodeGetEnabled(self.inner.handle, node, place)) }
+        })?;
+        Ok(enabled != 0)
+    }
+
+    /// Drops this clone; the last one destroys the graph. Launches complete.
+    pub fn close(self) {
+        drop(self);
+    }
+}
+
+/// An update without content replaces the content of a former one.
+fn or_nothing(value: Option<Retained>) -> Option<Retained> {
+    Some(value.unwrap_or_else(|| Arc::new(())))
+}

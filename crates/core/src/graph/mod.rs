@@ -1,0 +1,35 @@
+//! Graphs: work that is described once and launched many times.
+//!
+//! A [`GraphDefinition`] describes nodes and their dependencies. It is built node by node, or by a [`GraphBuilder`],
+//! which records what is queued in a stream. [`GraphDefinition::instantiate`] makes a [`Graph`], which is launched. A
+//! graph owns the kernels, memory, events and callbacks of its nodes until it and its last launch are done.
+//!
+//! Queues of work belong to [`Stream`](crate::Stream), memory to [`DeviceBuffer`](crate::DeviceBuffer).
+//!
+//! See [Graph management](https://docs.nvidia.com/cuda/cuda-driver-api/group__CUDA__GRAPH.html).
+
+mod add;
+mod builder;
+mod callback;
+mod change;
+mod definition;
+mod edges;
+mod exec;
+mod memory;
+mod node;
+mod params;
+mod read;
+mod retained;
+
+pub use builder::{CaptureMode, GraphBuilder};
+pub use callback::HostCallback;
+pub use definition::{Condition, ConditionalKind, DotOptions, GraphDefinition};
+pub use edges::Edge;
+pub use exec::{Graph, InstantiateOptions};
+pub use memory::{GraphMemory, GraphMemoryAttribute, GraphMemoryResource};
+pub use node::{Node, NodeId, NodeKind};
+pub use params::{
+    AllocationParams, ConditionalParams, GraphMemoryKind, KernelNodeParams, MemcpyParams,
+    MemsetParams,
+};
+pub use retained::{Retained, drop_released};

@@ -1,0 +1,173 @@
+//! What a graph owns besides the driver's objects: kernels, buffers, events, callbacks.
+//!
+//! A user object of the driver (`cuUserObjectCreate`) holds it: the driver releases the object after the last of the
+//! definition, its clones, its instantiated graphs and their running launches. One user object serves a whole
+//! definition. Its destructor runs on a thread of the driver that must not call CUDA, so it only moves the content to a
+//! list, which [`drop_released`] empties.
+
+use std::any::Any;
+use std::collections::HashMap;
+use std::ffi::c_void;
+use std::sync::Arc;
+
+use cupyrite_sys::driver::{CUgraph, CUuserObject, CUuserObject_flags, CUuserObjectRetain_flags};
+use parking_lot::Mutex;
+
+use crate::after_wait;
+use crate::error::{Result, driver, report};
+use crate::fork::ForkGeneration;
+
+/// Something that lives as long as a graph that uses it.
+pub type Retained = Arc<dyn Any + Send + Sync>;
+
+/// Owned content of a definition: by node, or of the whole definition.
+#[derive(Clone, Default)]
+struct Content {
+    nodes: HashMap<usize, Retained>,
+    whole: Vec<Retained>,
+}
+
+/// The content that one user object holds.
+pub(crate) struct RetainedSet(Mutex<Content>);
+
+/// What a definition retains. Its methods are called under the definition's lock.
+#[derive(Default)]
+pub(crate) struct Retention {
+    current: Option<Holder>,
+}
+
+struct Holder {
+    set: Arc<RetainedSet>,
+    object: CUuserObject,
+    /// Whether something else, such as an instantiated graph, refers to the user object as well. Its content does not
+    /// change then: a change creates another set.
+    sealed: bool,
+}
+
+// SAFETY: user objects may be used from any thread.
+unsafe impl Send for Holder {}
+
+/// The user object's destructor.
+unsafe extern "C" fn release_set(set: *mut c_void) {
+    // SAFETY: `attach` made the pointer from an `Arc`; the driver calls this once.
+    let set = unsafe { Arc::from_raw(set.cast_const().cast::<RetainedSet>()) };
+    after_wait::drop_later(Box::new(set));
+}
+
+/// Creates a user object that holds `set` and belongs to `graph`.
+fn attach(graph: CUgraph, set: &Arc<RetainedSet>) -> Result<CUuserObject> {
+    let mut object: CUuserObject = std::ptr::null_mut();
+    let content = Arc::into_raw(set.clone());
+    let flags = CUuserObject_flags::CU_USER_OBJECT_NO_DESTRUCTOR_SYNC.0;
+    // SAFETY: `object` is valid for writes; the destructor takes over the reference in `content`.
+    let created = unsafe {
+        driver!(cuUserObjectCreate(
+            &mut object,
+            content.cast_mut().cast(),
+            Some(release_set),
+            1,
+            flags
+        ))
+    };
+    if let Err(error) = created {
+        // SAFETY: the driver refused the call and does not use the pointer.
+        drop(unsafe { Arc::from_raw(content) });
+        return Err(error);
+    }
+    let flags = CUuserObjectRetain_flags::CU_GRAPH_USER_OBJECT_MOVE.0;
+    // SAFETY: both handles are live. The graph takes over the only reference.
+    let moved = unsafe { driver!(cuGraphRetainUserObject(graph, object, 1, flags)) };
+    if let Err(error) = moved {
+        // SAFETY: the reference is still this function's; releasing it destroys the object.
+        report(unsafe { driver!(cuUserObjectRelease(object, 1)) });
+        return Err(error);
+    }
+    Ok(object)
+}
+
+impl Retention {
+    /// The set to change, created if there is none that only `graph` refers to.
+    fn open(&mut self, graph: CUgraph) -> Result<&RetainedSet> {
+        if self.current.as_ref().is_none_or(|holder| holder.sealed) {
+            let content = match &self.current {
+                Some(holder) => holder.set.0.lock().clone(),
+                None => Content::default(),
+            };
+            let set = Arc::new(RetainedSet(Mutex::new(content)));
+            let object = attach(graph, &set)?;
+            let former = self.current.replace(Holder {
+                set,
+                object,
+                sealed: false,
+            });
+            if let Some(former) = former {
+                // SAFETY: the graph holds one reference of the former object.
+                report(unsafe { driver!(cuGraphReleaseUserObject(graph, former.object, 1)) });
+            }
+        }
+        match &self.current {
+            Some(holder) => Ok(&holder.set),
+            None => unreachable!("created above"),
+        }
+    }
+
+    /// Makes sure that [`Retention::set_node`] and [`Retention::add`] cannot fail before the next
+    /// [`Retention::seal`].
+    pub(crate) fn prepare(&mut self, graph: CUgraph) -> Result<()> {
+        self.open(graph).map(drop)
+    }
+
+    /// Retains `value` for a node, in place of what was retained for it.
+    pub(crate) fn set_node(&mut self, graph: CUgraph, node: usize, value: Retained) -> Result<()> {
+        let former = self.open(graph)?.0.lock().nodes.insert(node, value);
+        drop_outside(former);
+        Ok(())
+    }
+
+    /// What is retained for a node.
+    pub(crate) fn node(&self, node: usize) -> Option<Retained> {
+        let holder = self.current.as_ref()?;
+        holder.set.0.lock().nodes.get(&node).cloned()
+    }
+
+    /// Retains `value` for the whole definition.
+    pub(crate) fn add(&mut self, graph: CUgraph, value: Retained) -> Result<()> {
+        self.open(graph)?.0.lock().whole.push(value);
+        Ok(())
+    }
+
+    /// Gives up what is retained for a node.
+    pub(crate) fn remove_node(&mut self, graph: CUgraph, node: usize) -> Result<()> {
+        if self.node(node).is_some() {
+            let former = self.open(graph)?.0.lock().nodes.remove(&node);
+            drop_outside(former);
+        }
+        Ok(())
+    }
+
+    /// The present content as one value, which later changes do not affect; `None` if there is none. Called whenever
+    /// something else may refer to the user object, as an instantiation does.
+    pub(crate) fn seal(&mut self) -> Option<Retained> {
+        let holder = self.current.as_mut()?;
+        holder.sealed = true;
+        Some(holder.set.clone())
+    }
+}
+
+/// Drops a value after the locks of the definition are released: its destructor may call anything.
+fn drop_outside(value: Option<Retained>) {
+    if let Some(value) = value {
+        after_wait::drop_later(Box::new(value));
+    }
+}
+
+/// Drops what graphs have released since the last call. Called without locks, after everything that may destroy a graph.
+#[inline]
+pub fn drop_released() {
+    after_wait::drop_pending();
+}
+
+/// Whether `generation` is that of this process: a forked child must not release what belongs to its parent.
+pub(crate) fn is_of_this_process(generation: ForkGeneration) -> bool {
+    generation.is_current()
+}

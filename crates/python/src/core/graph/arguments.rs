@@ -1,0 +1,271 @@
+//! What a graph retains of Python objects: kernel arguments, buffers, owners.
+
+use std::ffi::c_void;
+use std::mem::ManuallyDrop;
+use std::sync::Arc;
+
+use cupyrite::graph::Retained;
+use cupyrite::{Kernel, Stream};
+use pyo3::exceptions::PyTypeError;
+use pyo3::ffi;
+use pyo3::prelude::*;
+use pyo3::types::PyTuple;
+
+use crate::bindings::kernel_parameters::Packer;
+use crate::core::closable::closed;
+use crate::core::errors::OrRaise;
+use crate::core::launch::packing::pack;
+use crate::core::launch::pins::{Args, Hold, Kept};
+use crate::core::launch::place::Target;
+use crate::core::memory::buffer::PyBuffer;
+use crate::cpython::{Owned, Raised};
+
+/// A value with Python objects that any thread may drop. It is leaked if the interpreter has shut down.
+pub struct DropAttached<T>(ManuallyDrop<T>);
+
+// SAFETY: the content is read by attached threads only, and dropped by one.
+unsafe impl<T> Send for DropAttached<T> {}
+// SAFETY: as above.
+unsafe impl<T> Sync for DropAttached<T> {}
+
+impl<T> DropAttached<T> {
+    /// Wraps a value.
+    pub fn new(value: T) -> DropAttached<T> {
+        DropAttached(ManuallyDrop::new(value))
+    }
+
+    /// The value, for an attached thread.
+    pub fn get(&self, _attached: Python<'_>) -> &T {
+        &self.0
+    }
+}
+
+impl<T> Drop for DropAttached<T> {
+    fn drop(&mut self) {
+        let value = &mut self.0;
+        // SAFETY: dropped once, here.
+        Python::try_attach(|_| unsafe { ManuallyDrop::drop(value) });
+    }
+}
+
+/// Drops a driver object of a graph without the GIL, in the destructor of a Python object. Unlike
+/// [`drop_detached`](crate::core::closable::drop_detached), what the graph retains may contain Python objects: the thread
+/// is detached in a way that PyO3 sees.
+pub fn drop_graph_object<T: Send>(value: T) {
+    Python::attach(|py| py.detach(|| drop(value)));
+}
+
+/// A driver object of a graph, dropped by [`drop_graph_object`].
+pub struct GraphObject<T: Send>(ManuallyDrop<T>);
+
+impl<T: Send> GraphObject<T> {
+    /// Wraps a value.
+    pub fn new(value: T) -> GraphObject<T> {
+        GraphObject(ManuallyDrop::new(value))
+    }
+}
+
+impl<T: Send> std::ops::Deref for GraphObject<T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        &self.0
+    }
+}
+
+impl<T: Send> Drop for GraphObject<T> {
+    fn drop(&mut self) {
+        // SAFETY: taken once; not accessed afterwards.
+        drop_graph_object(unsafe { ManuallyDrop::take(&mut self.0) });
+    }
+}
+
+/// Makes a value a graph can retain.
+pub fn retained<T: 'static>(value: T) -> Retained {
+    Arc::new(DropAttached::new(value))
+}
+
+/// What [`retained`] was given.
+pub fn retained_ref<'a, T: 'static>(py: Python<'a>, value: &'a Retained) -> Option<&'a T> {
+    let value = value.downcast_ref::<DropAttached<T>>()?;
+    Some(value.get(py))
+}
+
+/// Kernel and arguments of a launch in a graph.
+pub struct LaunchArguments<K> {
+    /// The kernel's object, or nothing.
+    pub kernel: K,
+    /// The arguments, whose buffers are pinned.
+    #[expect(dead_code, reason = "held for its destructor")]
+    kept: Kept,
+    /// Objects of other packages whose memory the arguments refer to.
+    #[expect(dead_code, reason = "held for its destructor")]
+    keep: Vec<Owned>,
+}
+
+/// Packs arguments for `submit`, which gets their addresses and what the graph must retain.
+///
+/// # Errors
+///
+/// As [`pack`], and those of `submit`.
+pub fn with_packed<R, K: 'static>(
+    function: &'static str,
+    core: &Kernel,
+    args: &Bound<'_, PyTuple>,
+    kernel: K,
+    submit: impl FnOnce(*mut *mut c_void, Retained) -> PyResult<R>,
+) -> PyResult<R> {
+    let py = args.py();
+    let items: Vec<*mut ffi::PyObject> = args.iter_borrowed().map(|arg| arg.as_ptr()).collect();
+    let kept = Kept::for_graph(args.clone().unbind());
+    let (mut packer, mut keep) = (Packer::new(), Vec::new());
+    let params = py.detach(|| core.params());
+    let target = Target {
+        function,
+        kernel: Some(core),
+        params,
+        hold: Hold::Kept(&kept),
+    };
+    // SAFETY: the tuple owns its items.
+    let list = unsafe { Args::new(&items) };
+    let pointers =
+        pack(&mut packer, list, &target, &mut keep).map_err(|Raised| PyErr::fetch(py))?;
+    let value = retained(LaunchArguments { kernel, kept, keep });
+    submit(pointers, value)
+}
+
+/// A pinned buffer: its memory stays valid, also if it is closed.
+pub struct BufferPin(Py<PyBuffer>);
+
+impl BufferPin {
+    fn new(buffer: &Bound<'_, PyBuffer>) -> PyResult<(u64, Option<BufferPin>)> {
+        let py = buffer.py();
+        if buffer.get().is_graph_memory(py) {
+            // It belongs to a graph, which allocates and frees it.
+            let extent = buffer.get().extent();
+            return if extent.open {
+                Ok((extent.address, None))
+            } else {
+                Err(closed("Buffer"))
+            };
+        }
+        match buffer.get().begin_launch(py) {
+            Some(address) => Ok((address, Some(BufferPin(buffer.clone().unbind())))),
+            None => Err(closed("Buffer")),
+        }
+    }
+}
+
+impl Drop for BufferPin {
+    fn drop(&mut self) {
+        // SAFETY: part of an operand, or of `DropAttached`: dropped on an attached thread.
+        let py = unsafe { Python::assume_attached() };
+        self.0.get().unpin(py);
+    }
+}
+
+/// Pins buffers for the graph that `stream` records. Called before work that uses them is recorded.
+///
+/// # Errors
+///
+/// `RuntimeError` for a closed buffer; driver errors.
+#[cold]
+pub fn retain_buffers(stream: &Stream, buffers: &[&Bound<'_, PyBuffer>]) -> PyResult<()> {
+    let mut pins = Vec::new();
+    for buffer in buffers {
+        pins.extend(BufferPin::new(buffer)?.1);
+    }
+    let (Some(first), false) = (buffers.first(), pins.is_empty()) else {
+        return Ok(());
+    };
+    let py = first.py();
+    let value = retained(pins);
+    py.detach(|| stream.retain_recorded(value)).or_raise(py)
+}
+
+/// What an operand needs.
+#[expect(dead_code, reason = "held for its destructor")]
+pub enum OperandOwner {
+    /// A pinned buffer.
+    Buffer(BufferPin),
+    /// An object that owns the memory of an address.
+    Object(Py<PyAny>),
+}
+
+/// An address of a copy or fill, and what the graph retains for it.
+pub struct NodeOperand {
+    /// The address.
+    pub address: u64,
+    /// The owner, if any.
+    pub owner: Option<OperandOwner>,
+}
+
+impl NodeOperand {
+    /// Converts a buffer, or an address with an optional owner.
+    ///
+    /// # Errors
+    ///
+    /// `TypeError` for other types, `ValueError` for a buffer with an owner, `RuntimeError` for a closed buffer.
+    pub fn accept(
+        given: &Bound<'_, PyAny>,
+        owner: Option<&Bound<'_, PyAny>>,
+        function: &str,
+        parameter: &str,
+    ) -> PyResult<NodeOperand> {
+        let owner = owner.filter(|owner| !owner.is_none());
+        if let Ok(buffer) = given.cast::<PyBuffer>() {
+            if owner.is_some() {
+                return Err(pyo3::exceptions::PyValueError::new_err(format!(
+                    "{function}() argument '{parameter}' is a Buffer, which owns its memory; '{parameter}_owner' is only \
+                     for an address"
+                )));
+            }
+            let (address, pin) = BufferPin::new(buffer)?;
+            return Ok(NodeOperand {
+                address,
+                owner: pin.map(OperandOwner::Buffer),
+            });
+        }
+        let address = address_or_buffer(given, function, parameter)?;
+        let owner = match owner {
+            None => None,
+            Some(owner) => match owner.cast::<PyBuffer>() {
+                Ok(buffer) => BufferPin::new(buffer)?.1.map(OperandOwner::Buffer),
+                Err(_) => Some(OperandOwner::Object(owner.clone().unbind())),
+            },
+        };
+        Ok(NodeOperand { address, owner })
+    }
+}
+
+/// Converts an address.
+fn address_or_buffer(given: &Bound<'_, PyAny>, function: &str, parameter: &str) -> PyResult<u64> {
+    if let Some(value) = crate::types::handle_value(crate::cpython::Obj::of(given)) {
+        return Ok(value);
+    }
+    let wrong = || -> PyResult<PyErr> {
+        Ok(PyTypeError::new_err(format!(
+            "{function}() argument '{parameter}' is of type {}; expected a Buffer or an address as int",
+            given.get_type().name()?
+        )))
+    };
+    match crate::core::numbers::whole_number(given)? {
+        Some(number) => number.extract::<u64>().map_err(|_| {
+            pyo3::exceptions::PyOverflowError::new_err(format!(
+                "{function}() argument '{parameter}' is {}; expected an address from 0 to 2**64-1",
+                crate::core::numbers::short_repr(&number)
+            ))
+        }),
+        None => Err(wrong()?),
+    }
+}
+
+/// Retains the owners of operands; `None` if there are none.
+pub fn retain_owners(owners: Vec<Option<OperandOwner>>) -> Option<Retained> {
+    let owners: Vec<OperandOwner> = owners.into_iter().flatten().collect();
+    if owners.is_empty() {
+        None
+    } else {
+        Some(retained(owners))
+    }
+}

@@ -1,0 +1,704 @@
+//! `GraphBuilder`.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use cupyrite::graph::{CaptureMode, GraphBuilder};
+use cupyrite::{Device, Stream, StreamOptions};
+use pyo3::exceptions::{PyNotImplementedError, PyRuntimeError, PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::PyTuple;
+
+use crate::core::errors::OrRaise;
+use crate::core::graph::add::{Form, switch_form};
+use crate::core::graph::arguments::drop_graph_object;
+use crate::core::graph::callback as host;
+use crate::core::graph::definition::{
+    Definition, PyGraphCondition, PyGraphDefinition, accept_condition, condition_default,
+    print_dot, write_dot,
+};
+use crate::core::graph::executable::PyGraph;
+use crate::core::numbers::{bytes_argument, short_repr};
+use crate::core::stream::PyStream;
+use crate::cpython::gil_lock::GilLock;
+
+/// A graph under construction by stream capture: what is queued with the builder as stream becomes part of the graph.
+///
+/// Builders come from :meth:`Device.create_graph_builder` and :meth:`Stream.create_graph_builder`. ``begin_building()``
+/// starts the capture, ``end_building()`` ends it, and ``complete()`` returns a :class:`Graph`. The graph retains the
+/// kernels, buffers and callbacks that were recorded with the builder.
+///
+/// See `Stream management <https://docs.nvidia.com/cuda/cuda-driver-api/group__CUDA__STREAM.html>`_.
+#[pyclass(
+    frozen,
+    weakref,
+    module = "cuda.core.graph._graph_builder",
+    name = "GraphBuilder"
+)]
+pub struct PyGraphBuilder {
+    state: GilLock<State>,
+}
+
+/// Where a builder is in its life.
+#[derive(Clone)]
+enum State {
+    /// Not yet building; with the body of a conditional node into which it will build.
+    Idle {
+        stream: Stream,
+        body: Option<Arc<Definition>>,
+    },
+    Building {
+        builder: Arc<GraphBuilder>,
+        definition: Arc<Definition>,
+    },
+    Ended {
+        stream: Stream,
+        definition: Arc<Definition>,
+    },
+    Closed,
+}
+
+/// A state that is dropped without the GIL.
+struct DropState(Option<State>);
+
+impl Drop for DropState {
+    fn drop(&mut self) {
+        match self.0.take() {
+            Some(State::Idle { stream, body }) => {
+                drop(body);
+                drop_graph_object(stream);
+            }
+            Some(State::Building {
+                builder,
+                definition,
+            }) => {
+                drop_graph_object(builder);
+                drop(definition);
+            }
+            Some(State::Ended { stream, definition }) => {
+                drop(definition);
+                drop_graph_object(stream);
+            }
+            _ => {}
+        }
+    }
+}
+
+impl Drop for PyGraphBuilder {
+    fn drop(&mut self) {
+        let state = std::mem::replace(self.state.get_mut(), State::Closed);
+        drop(DropState(Some(state)));
+    }
+}
+
+impl State {
+    fn name(&self) -> &'static str {
+        match self {
+            State::Idle { .. } => "has not begun building: call begin_building() first",
+            State::Building { builder, .. } if builder.is_branch() => {
+                "is a branch of a split: call GraphBuilder.join() with it"
+            }
+            State::Building { .. } => "is still building: call end_building() first",
+            State::Ended { .. } => {
+                "has finished building: create another one with create_graph_builder()"
+            }
+            State::Closed => "was closed or joined",
+        }
+    }
+}
+
+/// Error for a builder in the wrong state.
+#[cold]
+fn wrong_state(function: &str, state: &State) -> PyErr {
+    PyRuntimeError::new_err(format!("{function}: this GraphBuilder {}", state.name()))
+}
+
+impl PyGraphBuilder {
+    fn wrap(py: Python<'_>, state: State) -> PyResult<Py<PyGraphBuilder>> {
+        Py::new(
+            py,
+            PyGraphBuilder {
+                state: GilLock::new(state),
+            },
+        )
+    }
+
+    /// A builder that captures this stream.
+    ///
+    /// # Errors
+    ///
+    /// `MemoryError`.
+    pub fn of_stream(py: Python<'_>, stream: Stream) -> PyResult<Py<PyGraphBuilder>> {
+        PyGraphBuilder::wrap(py, State::Idle { stream, body: None })
+    }
+
+    /// A builder with a stream of its own.
+    ///
+    /// # Errors
+    ///
+    /// Driver errors.
+    pub fn of_device(py: Python<'_>, device: Device) -> PyResult<Py<PyGraphBuilder>> {
+        let stream = py
+            .detach(|| device.create_stream_with(&StreamOptions::default()))
+            .or_raise(py)?;
+        PyGraphBuilder::of_stream(py, stream)
+    }
+
+    fn set_state(&self, py: Python<'_>, state: State) {
+        let former = std::mem::replace(&mut *self.state.lock(py), state);
+        drop(DropState(Some(former)));
+    }
+
+    /// The capture in progress.
+    fn building(
+        &self,
+        py: Python<'_>,
+        function: &str,
+    ) -> PyResult<(Arc<GraphBuilder>, Arc<Definition>)> {
+        match &*self.state.lock(py) {
+            State::Building {
+                builder,
+                definition,
+            } => Ok((builder.clone(), definition.clone())),
+            state => Err(wrong_state(function, state)),
+        }
+    }
+
+    /// The definition of a builder that has finished.
+    ///
+    /// # Errors
+    ///
+    /// `RuntimeError` for another state.
+    pub fn finished(&self, py: Python<'_>, function: &str) -> PyResult<Arc<Definition>> {
+        match &*self.state.lock(py) {
+            State::Ended { definition, .. } => Ok(definition.clone()),
+            state => Err(wrong_state(function, state)),
+        }
+    }
+
+    /// The stream for work that the graph records.
+    ///
+    /// # Errors
+    ///
+    /// `RuntimeError` unless the builder is building.
+    pub fn recording_stream(&self, py: Python<'_>, function: &str) -> PyResult<Stream> {
+        match &*self.state.lock(py) {
+            State::Building { builder, .. } => Ok(builder.stream().clone()),
+            state => Err(wrong_state(&format!("{function}()"), state)),
+        }
+    }
+
+    /// The stream, in any state.
+    fn any_stream(&self, py: Python<'_>) -> PyResult<Stream> {
+        match &*self.state.lock(py) {
+            State::Idle { stream, .. } | State::Ended { stream, .. } => Ok(stream.clone()),
+            State::Building { builder, .. } => Ok(builder.stream().clone()),
+            state @ State::Closed => Err(wrong_state("GraphBuilder.stream", state)),
+        }
+    }
+
+    /// Records a conditional node; returns the builders of its bodies.
+    fn conditional(
+        &self,
+        function: &str,
+        form: Form,
+        condition: &Bound<'_, PyAny>,
+    ) -> PyResult<Vec<Py<PyGraphBuilder>>> {
+        let py = condition.py();
+        let (builder, definition) = self.building(py, function)?;
+        let condition = accept_condition(condition, function)?;
+        let (kind, count) = form.parts();
+        let made = py.detach(|| {
+            let context = builder.stream().context()?;
+            let bodies = builder.conditional(condition, kind, count)?;
+            let with_stream = |body| {
+                let stream = Stream::new(&context, &StreamOptions::default())?;
+                Ok((stream, body))
+            };
+            let made: cupyrite::Result<Vec<_>> = bodies.into_iter().map(with_stream).collect();
+            drop(builder);
+            made
+        });
+        let made = made.or_raise(py)?;
+        if made.len() != count as usize {
+            return Err(PyRuntimeError::new_err(format!(
+                "{function}: the driver did not report the bodies of the conditional node"
+            )));
+        }
+        made.into_iter()
+            .map(|(stream, body)| {
+                let body = Some(definition.nested(body));
+                PyGraphBuilder::wrap(py, State::Idle { stream, body })
+            })
+            .collect()
+    }
+}
+
+/// Converts the argument `mode`.
+fn capture_mode(given: Option<&Bound<'_, PyAny>>) -> PyResult<CaptureMode> {
+    let Some(given) = given.filter(|given| !given.is_none()) else {
+        return Ok(CaptureMode::Relaxed);
+    };
+    match given.extract::<String>().as_deref() {
+        Ok("global") => Ok(CaptureMode::Global),
+        Ok("thread_local") => Ok(CaptureMode::ThreadLocal),
+        Ok("relaxed") => Ok(CaptureMode::Relaxed),
+        _ => Err(PyValueError::new_err(format!(
+            "GraphBuilder.begin_building() argument 'mode' is {}; expected 'global', 'thread_local' or 'relaxed'",
+            short_repr(given)
+        ))),
+    }
+}
+
+#[pymethods]
+impl PyGraphBuilder {
+    #[new]
+    fn new() -> PyResult<PyGraphBuilder> {
+        Err(PyNotImplementedError::new_err(
+            "GraphBuilder cannot be instantiated; use Device.create_graph_builder() or Stream.create_graph_builder()",
+        ))
+    }
+
+    /// The stream that is captured.
+    #[getter]
+    fn stream(&self, py: Python<'_>) -> PyResult<Py<PyStream>> {
+        PyStream::wrap(py, self.any_stream(py)?)
+    }
+
+    /// ``(0, handle)``: the protocol by which libraries exchange streams.
+    fn __cuda_stream__(&self, py: Python<'_>) -> PyResult<(u32, u64)> {
+        let stream = self.any_stream(py)?;
+        let handle = stream.handle().addr() as u64;
+        drop_graph_object(stream);
+        Ok((0, handle))
+    }
+
+    /// Whether the capture is in progress.
+    #[getter]
+    fn is_building(&self, py: Python<'_>) -> bool {
+        matches!(&*self.state.lock(py), State::Building { .. })
+    }
+
+    /// Whether the builder is a branch of a split, which has to be joined.
+    #[getter]
+    fn is_join_required(&self, py: Python<'_>) -> bool {
+        matches!(&*self.state.lock(py), State::Building { builder, .. } if builder.is_branch())
+    }
+
+    /// Whether the builder was closed or joined.
+    #[getter]
+    fn is_closed(&self, py: Python<'_>) -> bool {
+        matches!(&*self.state.lock(py), State::Closed)
+    }
+
+    /// The definition of the graph.
+    ///
+    /// Raises
+    /// ------
+    /// RuntimeError
+    ///     There is none before ``begin_building()`` and after ``close()``.
+    #[getter]
+    fn graph_definition(&self, py: Python<'_>) -> PyResult<Py<PyGraphDefinition>> {
+        let definition = match &*self.state.lock(py) {
+            State::Building { definition, .. } | State::Ended { definition, .. } => {
+                definition.clone()
+            }
+            State::Idle {
+                body: Some(body), ..
+            } => body.clone(),
+            state => return Err(wrong_state("GraphBuilder.graph_definition", state)),
+        };
+        PyGraphDefinition::wrap(py, definition)
+    }
+
+    /// Begins the capture.
+    ///
+    /// Parameters
+    /// ----------
+    /// mode : str
+    ///     Which unsafe calls are forbidden meanwhile: ``'global'``, those of all threads; ``'thread_local'``, those of
+    ///     this thread; ``'relaxed'``, none.
+    ///
+    /// Returns
+    /// -------
+    /// GraphBuilder
+    ///     This builder.
+    #[pyo3(signature = (mode=None), text_signature = "($self, mode='relaxed')")]
+    fn begin_building<'py>(
+        slf: &Bound<'py, Self>,
+        mode: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, Self>> {
+        let py = slf.py();
+        let mode = capture_mode(mode)?;
+        let this = slf.get();
+        let (stream, body) = match &*this.state.lock(py) {
+            State::Idle { stream, body } => (stream.clone(), body.clone()),
+            State::Building { .. } => {
+                return Err(PyRuntimeError::new_err(
+                    "GraphBuilder.begin_building(): this GraphBuilder is building already: call end_building() first",
+                ));
+            }
+            state => return Err(wrong_state("GraphBuilder.begin_building()", state)),
+        };
+        if let Some(body) = &body {
+            body.check()?;
+        }
+        let core = body.as_ref().map(|body| &*body.core);
+        let begun = py.detach(|| {
+            let begun = match core {
+                Some(body) => GraphBuilder::begin_into(&stream, body, mode),
+                None => GraphBuilder::begin(&stream, mode),
+            };
+            drop(stream);
+            begun
+        });
+        let builder = begun.or_raise(py)?;
+        let definition = match body {
+            Some(body) => body,
+            // SAFETY: nodes are destroyed through the table of this definition's objects only.
+            None => Definition::new(unsafe { builder.definition().share() }),
+        };
+        this.set_state(
+            py,
+            State::Building {
+                builder: Arc::new(builder),
+                definition,
+            },
+        );
+        Ok(slf.clone())
+    }
+
+    /// Ends the capture.
+    ///
+    /// Returns
+    /// -------
+    /// GraphBuilder
+    ///     This builder.
+    ///
+    /// Raises
+    /// ------
+    /// CUDAError
+    ///     A branch was not joined, or the capture was invalidated. The builder can begin again.
+    fn end_building<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, Self>> {
+        let py = slf.py();
+        let this = slf.get();
+        let (builder, definition) = match &*this.state.lock(py) {
+            State::Building {
+                builder,
+                definition,
+            } if !builder.is_branch() => (builder.clone(), definition.clone()),
+            state => return Err(wrong_state("GraphBuilder.end_building()", state)),
+        };
+        let (ended, stream) = py.detach(|| {
+            let ended = builder.end_shared();
+            let stream = builder.base_stream().clone();
+            drop(builder);
+            (ended.map(drop), stream)
+        });
+        let state = match &ended {
+            Ok(()) => State::Ended { stream, definition },
+            // The graph of a failed capture is lost.
+            Err(_) => State::Idle { stream, body: None },
+        };
+        this.set_state(py, state);
+        ended.or_raise(py)?;
+        Ok(slf.clone())
+    }
+
+    /// Instantiates the graph.
+    ///
+    /// Parameters
+    /// ----------
+    /// options : GraphCompleteOptions, optional
+    ///     Options of the instantiation.
+    ///
+    /// Returns
+    /// -------
+    /// Graph
+    #[pyo3(signature = (options=None))]
+    fn complete(
+        &self,
+        py: Python<'_>,
+        options: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<Py<PyGraph>> {
+        let definition = self.finished(py, "GraphBuilder.complete()")?;
+        PyGraph::instantiate(py, &definition, "GraphBuilder.complete", options)
+    }
+
+    /// Writes the graph to a file in the language DOT of Graphviz.
+    ///
+    /// Parameters
+    /// ----------
+    /// path : str
+    ///     The file.
+    /// options : GraphDebugPrintOptions, optional
+    ///     What to write about each node.
+    #[pyo3(signature = (path, options=None))]
+    fn debug_dot_print(
+        &self,
+        py: Python<'_>,
+        path: PathBuf,
+        options: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<()> {
+        const FUNCTION: &str = "GraphBuilder.debug_dot_print";
+        let definition = self.finished(py, "GraphBuilder.debug_dot_print()")?;
+        write_dot(py, &definition, FUNCTION, path, options)
+    }
+
+    /// Prints the graph in the language DOT of Graphviz.
+    ///
+    /// Parameters
+    /// ----------
+    /// options : GraphDebugPrintOptions, optional
+    ///     What to print about each node.
+    #[pyo3(signature = (options=None))]
+    fn debug_print(&self, py: Python<'_>, options: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
+        let definition = self.finished(py, "GraphBuilder.debug_print()")?;
+        print_dot(py, &definition, "GraphBuilder.debug_print", options)
+    }
+
+    /// Splits the capture into independent branches, which continue after the present work.
+    ///
+    /// Parameters
+    /// ----------
+    /// count : int
+    ///     Number of builders, from 2 on.
+    ///
+    /// Returns
+    /// -------
+    /// tuple of GraphBuilder
+    ///     This builder, and new ones, which have to be joined.
+    fn split<'py>(
+        slf: &Bound<'py, Self>,
+        count: &Bound<'py, PyAny>,
+    ) -> PyResult<Bound<'py, PyTuple>> {
+        let py = slf.py();
+        let (builder, definition) = slf.get().building(py, "GraphBuilder.split()")?;
+        let count = bytes_argument(count, "GraphBuilder.split", "count")?;
+        if count < 2 {
+            return Err(PyValueError::new_err(format!(
+                "GraphBuilder.split() argument 'count' is {count}; expected at least 2"
+            )));
+        }
+        let branches = py
+            .detach(|| {
+                let branches = builder.split(count);
+                drop(builder);
+                branches
+            })
+            .or_raise(py)?;
+        let mut all: Vec<Bound<'py, Self>> = vec![slf.clone()];
+        for branch in branches {
+            let state = State::Building {
+                builder: Arc::new(branch),
+                definition: definition.clone(),
+            };
+            all.push(PyGraphBuilder::wrap(py, state)?.into_bound(py));
+        }
+        PyTuple::new(py, all)
+    }
+
+    /// Joins branches: later work of the result comes after the work of all. The other builders are closed.
+    ///
+    /// Parameters
+    /// ----------
+    /// *graph_builders : GraphBuilder
+    ///     Builders of the same graph, at least two.
+    ///
+    /// Returns
+    /// -------
+    /// GraphBuilder
+    ///     The builder that began the capture if it is among them, else the first one.
+    #[staticmethod]
+    #[pyo3(signature = (*graph_builders))]
+    fn join<'py>(graph_builders: &Bound<'py, PyTuple>) -> PyResult<Bound<'py, Self>> {
+        const FUNCTION: &str = "GraphBuilder.join()";
+        let py = graph_builders.py();
+        let mut given: Vec<(Bound<'py, Self>, Arc<GraphBuilder>)> = Vec::new();
+        for item in graph_builders.iter() {
+            let Ok(builder) = item.cast::<Self>() else {
+                return Err(PyTypeError::new_err(format!(
+                    "{FUNCTION} argument 'graph_builders' contains an object of type {}; expected a GraphBuilder",
+                    item.get_type().name()?
+                )));
+            };
+            if given.iter().any(|(known, _)| known.is(builder)) {
+                return Err(PyValueError::new_err(format!(
+                    "{FUNCTION} argument 'graph_builders' contains a builder twice"
+                )));
+            }
+            let (core, _) = builder.get().building(py, FUNCTION)?;
+            given.push((builder.clone(), core));
+        }
+        if given.len() < 2 {
+            return Err(PyValueError::new_err(format!(
+                "{FUNCTION} takes at least 2 graph builders, not {}",
+                given.len()
+            )));
+        }
+        let root = given
+            .iter()
+            .position(|(_, core)| !core.is_branch())
+            .unwrap_or(0);
+        let (root, root_core) = given.remove(root);
+        let branches: Vec<&GraphBuilder> = given.iter().map(|(_, core)| &**core).collect();
+        let joined = py.detach(|| root_core.join_shared(&branches));
+        joined.or_raise(py)?;
+        for (branch, core) in given {
+            branch.get().set_state(py, State::Closed);
+            drop_graph_object(core);
+        }
+        Ok(root)
+    }
+
+    /// Records a clone of another graph.
+    ///
+    /// Parameters
+    /// ----------
+    /// child : GraphBuilder
+    ///     A builder that has finished building.
+    fn embed(&self, py: Python<'_>, child: &Bound<'_, PyAny>) -> PyResult<()> {
+        let (builder, _) = self.building(py, "GraphBuilder.embed()")?;
+        let Ok(child) = child.cast::<Self>() else {
+            return Err(PyTypeError::new_err(format!(
+                "GraphBuilder.embed() argument 'child' is of type {}; expected a GraphBuilder",
+                child.get_type().name()?
+            )));
+        };
+        let child = child
+            .get()
+            .finished(py, "GraphBuilder.embed() argument 'child'")?;
+        let core = &*child.core;
+        py.detach(|| {
+            let done = builder.embed(core);
+            drop(builder);
+            done
+        })
+        .or_raise(py)
+    }
+
+    /// Records a call of a host function. The function must not call CUDA.
+    ///
+    /// Parameters
+    /// ----------
+    /// fn : callable or ctypes function pointer
+    ///     A callable without parameters, or a ``ctypes.CFUNCTYPE(None, ctypes.c_void_p)``. The graph retains it; a cycle
+    ///     through a callable that owns the graph is not collected.
+    /// user_data : int or bytes-like, optional
+    ///     Argument of a ctypes function: an address, or bytes, which are copied.
+    #[pyo3(signature = (r#fn, *, user_data=None))]
+    fn callback(
+        &self,
+        py: Python<'_>,
+        r#fn: &Bound<'_, PyAny>,
+        user_data: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<()> {
+        let (builder, _) = self.building(py, "GraphBuilder.callback()")?;
+        let callback = host::accept("GraphBuilder.callback", r#fn, user_data)?;
+        py.detach(|| {
+            let done = builder.host_callback(&callback);
+            drop(builder);
+            done
+        })
+        .or_raise(py)
+    }
+
+    /// Creates a condition: see :meth:`GraphDefinition.create_condition`.
+    #[pyo3(signature = (default_value=None))]
+    fn create_condition(
+        &self,
+        py: Python<'_>,
+        default_value: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<PyGraphCondition> {
+        let (builder, _) = self.building(py, "GraphBuilder.create_condition()")?;
+        let default = condition_default(default_value, "GraphBuilder.create_condition")?;
+        let condition = py
+            .detach(|| {
+                let made = builder.create_condition(default);
+                drop(builder);
+                made
+            })
+            .or_raise(py)?;
+        Ok(PyGraphCondition { condition })
+    }
+
+    /// Records a node that runs its body if the condition is not 0.
+    ///
+    /// Returns
+    /// -------
+    /// GraphBuilder
+    ///     The builder of the body.
+    fn if_then(&self, condition: &Bound<'_, PyAny>) -> PyResult<Option<Py<PyGraphBuilder>>> {
+        let made = self.conditional("GraphBuilder.if_then()", Form::IfThen, condition)?;
+        Ok(made.into_iter().next())
+    }
+
+    /// Records a node that runs its first body if the condition is not 0, else the second one.
+    ///
+    /// Returns
+    /// -------
+    /// tuple of GraphBuilder
+    ///     The builders of both bodies.
+    fn if_else<'py>(&self, condition: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyTuple>> {
+        let made = self.conditional("GraphBuilder.if_else()", Form::IfElse, condition)?;
+        PyTuple::new(condition.py(), made)
+    }
+
+    /// Records a node that runs the body whose index is the condition's value, if there is one.
+    ///
+    /// Parameters
+    /// ----------
+    /// condition : GraphCondition
+    ///     The condition.
+    /// count : int
+    ///     Number of bodies.
+    ///
+    /// Returns
+    /// -------
+    /// tuple of GraphBuilder
+    ///     The builders of the bodies.
+    fn switch<'py>(
+        &self,
+        condition: &Bound<'py, PyAny>,
+        count: &Bound<'py, PyAny>,
+    ) -> PyResult<Bound<'py, PyTuple>> {
+        let form = switch_form("GraphBuilder.switch", count)?;
+        let made = self.conditional("GraphBuilder.switch()", form, condition)?;
+        PyTuple::new(condition.py(), made)
+    }
+
+    /// Records a node that repeats its body as long as the condition is not 0.
+    ///
+    /// Returns
+    /// -------
+    /// GraphBuilder
+    ///     The builder of the body.
+    fn while_loop(&self, condition: &Bound<'_, PyAny>) -> PyResult<Option<Py<PyGraphBuilder>>> {
+        let made = self.conditional("GraphBuilder.while_loop()", Form::While, condition)?;
+        Ok(made.into_iter().next())
+    }
+
+    /// Releases the builder. A capture in progress is discarded.
+    fn close(&self, py: Python<'_>) {
+        self.set_state(py, State::Closed);
+    }
+
+    fn __repr__(&self, py: Python<'_>) -> String {
+        let state = match &*self.state.lock(py) {
+            State::Idle { .. } => "idle",
+            State::Building { .. } => "building",
+            State::Ended { .. } => "finished",
+            State::Closed => "closed",
+        };
+        format!("<GraphBuilder {state}>")
+    }
+}
+
+/// Adds the class.
+///
+/// # Errors
+///
+/// Whatever Python raises.
+pub fn init(core: &Bound<'_, PyModule>) -> PyResult<()> {
+    core.add_class::<PyGraphBuilder>()
+}

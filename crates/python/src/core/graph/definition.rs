@@ -1,0 +1,670 @@
+//! `GraphDefinition`, `GraphCondition`, and the table of node objects.
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use cupyrite::graph::{Condition, GraphDefinition};
+use cupyrite::sys::driver::CUgraphNode;
+use pyo3::exceptions::{PyRuntimeError, PyTypeError};
+use pyo3::prelude::*;
+use pyo3::types::{PySet, PyTuple, PyWeakrefMethods, PyWeakrefReference};
+
+use crate::core::context::handle_object;
+use crate::core::errors::OrRaise;
+use crate::core::graph::add::{self, Anchor};
+use crate::core::graph::arguments::GraphObject;
+use crate::core::graph::executable::PyGraph;
+use crate::core::graph::node::PyGraphNode;
+use crate::core::graph::options;
+use crate::core::numbers::short_repr;
+use crate::generated::ids::class::driver as class;
+
+/// A definition, with the objects of its nodes.
+pub struct Definition {
+    /// The definition.
+    pub core: GraphObject<GraphDefinition>,
+    nodes: Arc<NodeTable>,
+}
+
+/// The node objects of a definition and of the graphs nested in it, by handle. The table does not keep them alive.
+#[derive(Default)]
+pub struct NodeTable {
+    entries: Mutex<HashMap<usize, NodeEntry>>,
+}
+
+struct NodeEntry {
+    object: Py<PyWeakrefReference>,
+    serial: u64,
+}
+
+static SERIAL: AtomicU64 = AtomicU64::new(1);
+
+impl NodeTable {
+    fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<usize, NodeEntry>> {
+        self.entries.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A number for a new node object.
+    pub fn next_serial() -> u64 {
+        SERIAL.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// The object of a node, if it is alive.
+    fn find(&self, py: Python<'_>, node: usize) -> Option<Py<PyAny>> {
+        let object = self
+            .lock()
+            .get(&node)
+            .map(|entry| entry.object.clone_ref(py))?;
+        object.bind(py).upgrade().map(Bound::unbind)
+    }
+
+    /// Adds the object of a node.
+    fn add(
+        &self,
+        py: Python<'_>,
+        node: usize,
+        object: &Bound<'_, PyAny>,
+        serial: u64,
+    ) -> PyResult<()> {
+        let object = PyWeakrefReference::new(object)?.unbind();
+        let former = self.lock().insert(node, NodeEntry { object, serial });
+        // Dropped without the lock.
+        let _ = py;
+        drop(former);
+        Ok(())
+    }
+
+    /// Removes the object of a node, unless another one has taken its place.
+    pub fn remove(&self, node: usize, serial: u64) {
+        let removed = {
+            let mut entries = self.lock();
+            match entries.get(&node) {
+                Some(entry) if entry.serial == serial => entries.remove(&node),
+                _ => None,
+            }
+        };
+        drop(removed);
+    }
+}
+
+impl Definition {
+    /// A definition whose nodes have no objects yet.
+    pub fn new(core: GraphDefinition) -> Arc<Definition> {
+        Arc::new(Definition {
+            core: GraphObject::new(core),
+            nodes: Arc::default(),
+        })
+    }
+
+    /// A graph nested in this definition.
+    pub fn nested(&self, core: GraphDefinition) -> Arc<Definition> {
+        Arc::new(Definition {
+            core: GraphObject::new(core),
+            nodes: self.nodes.clone(),
+        })
+    }
+
+    /// The table of node objects.
+    pub fn table(&self) -> &NodeTable {
+        &self.nodes
+    }
+
+    /// The object of a node: the present one, or a new one of the class for its type.
+    ///
+    /// # Errors
+    ///
+    /// Driver errors; `MemoryError`.
+    pub fn node_object(self: &Arc<Self>, py: Python<'_>, node: CUgraphNode) -> PyResult<Py<PyAny>> {
+        if let Some(known) = self.nodes.find(py, node.addr()) {
+            return Ok(known);
+        }
+        let (core, address) = (&*self.core, NodeAddress::of(node));
+        // SAFETY: the driver has just named the node.
+        let kind = py
+            .detach(|| unsafe { core.kind_of(address.get()) })
+            .or_raise(py)?;
+        crate::core::graph::subclasses::wrap(py, self, node, kind)
+    }
+
+    /// Registers the object of a node.
+    ///
+    /// # Errors
+    ///
+    /// `MemoryError`.
+    pub fn register(
+        &self,
+        py: Python<'_>,
+        node: CUgraphNode,
+        object: &Bound<'_, PyAny>,
+        serial: u64,
+    ) -> PyResult<()> {
+        self.nodes.add(py, node.addr(), object, serial)
+    }
+
+    /// An error if the definition no longer exists.
+    ///
+    /// # Errors
+    ///
+    /// `RuntimeError`.
+    pub fn check(&self) -> PyResult<()> {
+        if self.core.exists() {
+            return Ok(());
+        }
+        Err(PyRuntimeError::new_err(
+            "this GraphDefinition is not valid: the node to which it belongs was destroyed, or its capture failed",
+        ))
+    }
+}
+
+/// A graph under construction: nodes and their dependencies.
+///
+/// Nodes are added by methods of the definition, without dependencies, or of a node, after that node. A node retains its
+/// kernel, buffers, event or callback until the definition, the graphs instantiated from it and their launches are done.
+/// :meth:`instantiate` returns a :class:`Graph`, which can be launched.
+///
+/// Definitions are equal if their handles are.
+///
+/// See `Graph management <https://docs.nvidia.com/cuda/cuda-driver-api/group__CUDA__GRAPH.html>`_.
+#[pyclass(
+    frozen,
+    weakref,
+    module = "cuda.core.graph._graph_definition",
+    name = "GraphDefinition"
+)]
+pub struct PyGraphDefinition {
+    /// The definition.
+    pub definition: Arc<Definition>,
+}
+
+impl PyGraphDefinition {
+    /// Creates the object of a definition.
+    ///
+    /// # Errors
+    ///
+    /// `MemoryError`.
+    pub fn wrap(py: Python<'_>, definition: Arc<Definition>) -> PyResult<Py<PyGraphDefinition>> {
+        Py::new(py, PyGraphDefinition { definition })
+    }
+
+    fn anchor(&self) -> PyResult<Anchor<'_>> {
+        self.definition.check()?;
+        Ok(Anchor {
+            definition: &self.definition,
+            after: None,
+            class: "GraphDefinition",
+        })
+    }
+}
+
+/// Converts an argument to a definition.
+///
+/// # Errors
+///
+/// `TypeError` for other types, `RuntimeError` for a definition that no longer exists.
+pub fn accept(
+    given: &Bound<'_, PyAny>,
+    function: &str,
+    parameter: &str,
+) -> PyResult<Arc<Definition>> {
+    let Ok(definition) = given.cast::<PyGraphDefinition>() else {
+        return Err(PyTypeError::new_err(format!(
+            "{function}() argument '{parameter}' is of type {}; expected a GraphDefinition",
+            given.get_type().name()?
+        )));
+    };
+    let definition = definition.get().definition.clone();
+    definition.check()?;
+    Ok(definition)
+}
+
+/// Writes a definition to a file in the language DOT.
+///
+/// # Errors
+///
+/// Driver errors, `TypeError` for an invalid path.
+pub fn write_dot(
+    py: Python<'_>,
+    definition: &Definition,
+    function: &str,
+    path: PathBuf,
+    options: Option<&Bound<'_, PyAny>>,
+) -> PyResult<()> {
+    let options = options::debug(function, options)?;
+    definition.check()?;
+    py.detach(|| definition.core.write_dot(&path, options))
+        .or_raise(py)
+}
+
+/// Prints a definition in the language DOT.
+///
+/// # Errors
+///
+/// As [`write_dot`].
+pub fn print_dot(
+    py: Python<'_>,
+    definition: &Definition,
+    function: &str,
+    options: Option<&Bound<'_, PyAny>>,
+) -> PyResult<()> {
+    let folder = py.import("tempfile")?.call_method0("TemporaryDirectory")?;
+    let path: PathBuf = folder.getattr("name")?.extract()?;
+    let path = path.join("graph.dot");
+    let done = write_dot(py, definition, function, path.clone(), options)
+        .and_then(|()| Ok(std::fs::read_to_string(&path)?));
+    folder.call_method0("cleanup")?;
+    py.import("builtins")?.call_method1("print", (done?,))?;
+    Ok(())
+}
+
+#[pymethods]
+impl PyGraphDefinition {
+    #[new]
+    fn new(py: Python<'_>) -> PyResult<PyGraphDefinition> {
+        let core = py.detach(GraphDefinition::new).or_raise(py)?;
+        Ok(PyGraphDefinition {
+            definition: Definition::new(core),
+        })
+    }
+
+    /// Driver handle, a ``cuda.bindings.driver.CUgraph``.
+    #[getter]
+    fn handle(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
+        handle_object(py, class::CUgraph, self.definition.core.handle().addr())
+    }
+
+    /// Whether the graph exists: False after the node to which it belongs was destroyed, and after a failed capture.
+    #[getter]
+    fn is_valid(&self) -> bool {
+        self.definition.core.exists()
+    }
+
+    /// The entry point: a node without handle, on which all others may depend.
+    #[getter]
+    fn _entry(&self, py: Python<'_>) -> PyResult<Py<PyGraphNode>> {
+        PyGraphNode::entry(py, self.definition.clone())
+    }
+
+    /// All nodes.
+    ///
+    /// Returns
+    /// -------
+    /// set of GraphNode
+    fn nodes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PySet>> {
+        self.definition.check()?;
+        let core = &self.definition.core;
+        let found = Nodes(
+            py.detach(|| core.node_handles().map(Nodes::of))
+                .or_raise(py)?,
+        );
+        let set = PySet::empty(py)?;
+        for node in found.0 {
+            set.add(self.definition.node_object(py, node.get())?)?;
+        }
+        Ok(set)
+    }
+
+    /// All edges.
+    ///
+    /// Returns
+    /// -------
+    /// set of tuple of GraphNode
+    ///     The node that runs first, and the one that waits for it.
+    fn edges<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PySet>> {
+        self.definition.check()?;
+        let core = &self.definition.core;
+        let found: Vec<(NodeAddress, NodeAddress)> = py
+            .detach(|| {
+                core.edge_handles().map(|edges| {
+                    edges
+                        .into_iter()
+                        .map(|(from, to)| (NodeAddress::of(from), NodeAddress::of(to)))
+                        .collect()
+                })
+            })
+            .or_raise(py)?;
+        let set = PySet::empty(py)?;
+        for (from, to) in found {
+            let from = self.definition.node_object(py, from.get())?;
+            let to = self.definition.node_object(py, to.get())?;
+            set.add((from, to))?;
+        }
+        Ok(set)
+    }
+
+    /// Instantiates the graph.
+    ///
+    /// Parameters
+    /// ----------
+    /// options : GraphCompleteOptions, optional
+    ///     Options of the instantiation.
+    ///
+    /// Returns
+    /// -------
+    /// Graph
+    ///
+    /// Raises
+    /// ------
+    /// CUDAError
+    ///     The driver refuses the graph; the message has its reason.
+    #[pyo3(signature = (options=None))]
+    fn instantiate(
+        &self,
+        py: Python<'_>,
+        options: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<Py<PyGraph>> {
+        PyGraph::instantiate(py, &self.definition, "GraphDefinition.instantiate", options)
+    }
+
+    /// Writes the graph to a file in the language DOT of Graphviz.
+    ///
+    /// Parameters
+    /// ----------
+    /// path : str
+    ///     The file.
+    /// options : GraphDebugPrintOptions, optional
+    ///     What to write about each node.
+    #[pyo3(signature = (path, options=None))]
+    fn debug_dot_print(
+        &self,
+        py: Python<'_>,
+        path: PathBuf,
+        options: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<()> {
+        write_dot(
+            py,
+            &self.definition,
+            "GraphDefinition.debug_dot_print",
+            path,
+            options,
+        )
+    }
+
+    /// Creates a condition for conditional nodes.
+    ///
+    /// Parameters
+    /// ----------
+    /// default_value : int, optional
+    ///     Value at the start of each launch. Default: undefined until device code sets it.
+    ///
+    /// Returns
+    /// -------
+    /// GraphCondition
+    #[pyo3(signature = (default_value=None))]
+    fn create_condition(
+        &self,
+        py: Python<'_>,
+        default_value: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<PyGraphCondition> {
+        self.definition.check()?;
+        let default = condition_default(default_value, "GraphDefinition.create_condition")?;
+        let core = &self.definition.core;
+        let condition = py.detach(|| core.create_condition(default)).or_raise(py)?;
+        Ok(PyGraphCondition { condition })
+    }
+
+    /// Adds a node without work and without dependencies.
+    fn empty(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
+        add::empty(py, &self.anchor()?)
+    }
+
+    /// Adds a kernel launch without dependencies: see :meth:`GraphNode.launch`.
+    #[pyo3(signature = (config, kernel, *args))]
+    fn launch(
+        &self,
+        config: &Bound<'_, PyAny>,
+        kernel: &Bound<'_, PyAny>,
+        args: &Bound<'_, PyTuple>,
+    ) -> PyResult<Py<PyAny>> {
+        add::launch(&self.anchor()?, config, kernel, args)
+    }
+
+    /// Adds a copy without dependencies: see :meth:`GraphNode.memcpy`.
+    #[pyo3(signature = (dst, src, size, *, dst_owner=None, src_owner=None))]
+    fn memcpy(
+        &self,
+        dst: &Bound<'_, PyAny>,
+        src: &Bound<'_, PyAny>,
+        size: &Bound<'_, PyAny>,
+        dst_owner: Option<&Bound<'_, PyAny>>,
+        src_owner: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<Py<PyAny>> {
+        add::memcpy(&self.anchor()?, dst, src, size, dst_owner, src_owner)
+    }
+
+    /// Adds a fill without dependencies: see :meth:`GraphNode.memset`.
+    #[pyo3(signature = (dst, value, width, height=None, pitch=None, *, dst_owner=None),
+           text_signature = "($self, dst, value, width, height=1, pitch=0, *, dst_owner=None)")]
+    fn memset(
+        &self,
+        dst: &Bound<'_, PyAny>,
+        value: &Bound<'_, PyAny>,
+        width: &Bound<'_, PyAny>,
+        height: Option<&Bound<'_, PyAny>>,
+        pitch: Option<&Bound<'_, PyAny>>,
+        dst_owner: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<Py<PyAny>> {
+        add::memset(
+            &self.anchor()?,
+            dst,
+            value,
+            [Some(width), height, pitch],
+            dst_owner,
+        )
+    }
+
+    /// Adds a memory allocation without dependencies: see :meth:`GraphNode.allocate`.
+    #[pyo3(signature = (size, *, device=None, memory_type=None, peer_access=None),
+           text_signature = "($self, size, *, device=None, memory_type='device', peer_access=None)")]
+    fn allocate(
+        &self,
+        size: &Bound<'_, PyAny>,
+        device: Option<&Bound<'_, PyAny>>,
+        memory_type: Option<&Bound<'_, PyAny>>,
+        peer_access: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<Py<PyAny>> {
+        add::allocate(&self.anchor()?, size, device, memory_type, peer_access)
+    }
+
+    /// Adds a deallocation without dependencies: see :meth:`GraphNode.deallocate`.
+    fn deallocate(&self, dptr: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
+        add::deallocate(&self.anchor()?, dptr)
+    }
+
+    /// Adds a host callback without dependencies: see :meth:`GraphNode.callback`.
+    #[pyo3(signature = (r#fn, *, user_data=None))]
+    fn callback(
+        &self,
+        r#fn: &Bound<'_, PyAny>,
+        user_data: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<Py<PyAny>> {
+        add::callback(&self.anchor()?, r#fn, user_data)
+    }
+
+    /// Adds a record of an event without dependencies: see :meth:`GraphNode.record`.
+    fn record(&self, event: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
+        add::event(&self.anchor()?, event, true)
+    }
+
+    /// Adds a wait for an event without dependencies: see :meth:`GraphNode.wait`.
+    fn wait(&self, event: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
+        add::event(&self.anchor()?, event, false)
+    }
+
+    /// Adds a clone of another definition without dependencies: see :meth:`GraphNode.embed`.
+    fn embed(&self, child: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
+        add::embed(&self.anchor()?, child)
+    }
+
+    /// Adds a node without work that depends on all given nodes.
+    #[pyo3(signature = (*nodes))]
+    fn join(&self, nodes: &Bound<'_, PyTuple>) -> PyResult<Py<PyAny>> {
+        add::join(&self.anchor()?, nodes)
+    }
+
+    /// Adds an if node without dependencies: see :meth:`GraphNode.if_then`.
+    fn if_then(&self, condition: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
+        add::conditional(&self.anchor()?, add::Form::IfThen, condition)
+    }
+
+    /// Adds an if-else node without dependencies: see :meth:`GraphNode.if_else`.
+    fn if_else(&self, condition: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
+        add::conditional(&self.anchor()?, add::Form::IfElse, condition)
+    }
+
+    /// Adds a while node without dependencies: see :meth:`GraphNode.while_loop`.
+    fn while_loop(&self, condition: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
+        add::conditional(&self.anchor()?, add::Form::While, condition)
+    }
+
+    /// Adds a switch node without dependencies: see :meth:`GraphNode.switch`.
+    fn switch(
+        &self,
+        condition: &Bound<'_, PyAny>,
+        count: &Bound<'_, PyAny>,
+    ) -> PyResult<Py<PyAny>> {
+        let form = add::switch_form("GraphDefinition.switch", count)?;
+        add::conditional(&self.anchor()?, form, condition)
+    }
+
+    fn __eq__(&self, other: &Bound<'_, PyAny>) -> bool {
+        other.cast::<PyGraphDefinition>().is_ok_and(|other| {
+            self.definition.core.handle() == other.get().definition.core.handle()
+        })
+    }
+
+    fn __hash__(&self) -> u64 {
+        (self.definition.core.handle().addr() as u64).rotate_right(4)
+    }
+
+    fn __repr__(&self) -> String {
+        format!(
+            "<GraphDefinition handle={:#x}>",
+            self.definition.core.handle().addr()
+        )
+    }
+}
+
+/// A node's handle that may cross the boundary of a detached section.
+#[derive(Clone, Copy)]
+pub struct NodeAddress(usize);
+
+impl NodeAddress {
+    /// Of a handle.
+    pub fn of(node: CUgraphNode) -> NodeAddress {
+        NodeAddress(node.expose_provenance())
+    }
+
+    /// The handle.
+    pub fn get(self) -> CUgraphNode {
+        std::ptr::with_exposed_provenance_mut(self.0)
+    }
+}
+
+struct Nodes(Vec<NodeAddress>);
+
+impl Nodes {
+    fn of(nodes: Vec<CUgraphNode>) -> Vec<NodeAddress> {
+        nodes.into_iter().map(NodeAddress::of).collect()
+    }
+}
+
+/// Converts the default value of a condition.
+///
+/// # Errors
+///
+/// `TypeError` or `OverflowError`.
+pub fn condition_default(
+    given: Option<&Bound<'_, PyAny>>,
+    function: &str,
+) -> PyResult<Option<u32>> {
+    let Some(given) = given.filter(|given| !given.is_none()) else {
+        return Ok(None);
+    };
+    given.extract::<u32>().map(Some).map_err(|error: PyErr| {
+        let text = format!(
+            "{function}() argument 'default_value' is {}; expected an int from 0 to 2**32-1, or None",
+            short_repr(given)
+        );
+        if error.is_instance_of::<pyo3::exceptions::PyOverflowError>(given.py()) {
+            pyo3::exceptions::PyOverflowError::new_err(text)
+        } else {
+            PyTypeError::new_err(text)
+        }
+    })
+}
+
+/// A value that device code sets with ``cudaGraphSetConditional`` and that conditional nodes test.
+///
+/// Conditions come from :meth:`GraphBuilder.create_condition` and :meth:`GraphDefinition.create_condition`. As a kernel
+/// argument, a condition is its handle.
+#[pyclass(
+    frozen,
+    module = "cuda.core.graph._graph_definition",
+    name = "GraphCondition"
+)]
+pub struct PyGraphCondition {
+    /// The condition.
+    pub condition: Condition,
+}
+
+#[pymethods]
+impl PyGraphCondition {
+    #[new]
+    fn new() -> PyGraphCondition {
+        PyGraphCondition {
+            condition: Condition::from_handle(0),
+        }
+    }
+
+    /// Driver handle, a ``cuda.bindings.driver.CUgraphConditionalHandle``.
+    #[getter]
+    fn handle(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
+        let handle = usize::try_from(self.condition.handle())?;
+        handle_object(py, class::CUgraphConditionalHandle, handle)
+    }
+
+    fn __int__(&self) -> u64 {
+        self.condition.handle()
+    }
+
+    fn __eq__(&self, other: &Bound<'_, PyAny>) -> bool {
+        other
+            .cast::<PyGraphCondition>()
+            .is_ok_and(|other| other.get().condition == self.condition)
+    }
+
+    fn __hash__(&self) -> u64 {
+        self.condition.handle()
+    }
+
+    fn __repr__(&self) -> String {
+        format!("<GraphCondition handle={:#x}>", self.condition.handle())
+    }
+}
+
+/// Converts an argument to a condition.
+///
+/// # Errors
+///
+/// `TypeError`.
+pub fn accept_condition(given: &Bound<'_, PyAny>, function: &str) -> PyResult<Condition> {
+    match given.cast::<PyGraphCondition>() {
+        Ok(condition) => Ok(condition.get().condition),
+        Err(_) => Err(PyTypeError::new_err(format!(
+            "{function}() argument 'condition' is of type {}; expected a GraphCondition from create_condition()",
+            given.get_type().name()?
+        ))),
+    }
+}
+
+/// Adds the classes.
+///
+/// # Errors
+///
+/// Whatever Python raises.
+pub fn init(core: &Bound<'_, PyModule>) -> PyResult<()> {
+    core.add_class::<PyGraphDefinition>()?;
+    core.add_class::<PyGraphCondition>()
+}

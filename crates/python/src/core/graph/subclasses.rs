@@ -1,0 +1,1026 @@
+//! The classes of nodes by type.
+
+use std::sync::Arc;
+
+use cupyrite::graph::{ConditionalKind, GraphMemoryKind, NodeKind, Retained};
+use cupyrite::sys::driver::CUgraphNode;
+use cupyrite::{Kernel, LaunchConfig};
+use pyo3::exceptions::{PyRuntimeError, PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::PyTuple;
+
+use crate::core::errors::OrRaise;
+use crate::core::event;
+use crate::core::event::PyEvent;
+use crate::core::graph::add::{PackedPointers, launch_arguments, pattern, rows};
+use crate::core::graph::arguments::{
+    LaunchArguments, NodeOperand, OperandOwner, retain_owners, retained, retained_ref, with_packed,
+};
+use crate::core::graph::callback as host;
+use crate::core::graph::callback::PyCallback;
+use crate::core::graph::definition::{
+    self, Definition, NodeAddress, PyGraphCondition, PyGraphDefinition,
+};
+use crate::core::graph::node::PyGraphNode;
+use crate::core::launch::config::PyLaunchConfig;
+use crate::core::module::kernel::PyKernel;
+use crate::core::numbers::size_argument;
+
+/// A class of nodes without contents of its own.
+macro_rules! node_class {
+    ($(#[$doc:meta])* $class:ident = $name:literal) => {
+        $(#[$doc])*
+        #[pyclass(
+            frozen,
+            subclass,
+            extends = PyGraphNode,
+            module = "cuda.core.graph._subclasses",
+            name = $name
+        )]
+        pub struct $class;
+    };
+    ($(#[$doc:meta])* $class:ident = $name:literal of $base:ident) => {
+        $(#[$doc])*
+        #[pyclass(
+            frozen,
+            subclass,
+            extends = $base,
+            module = "cuda.core.graph._subclasses",
+            name = $name
+        )]
+        pub struct $class;
+    };
+}
+
+node_class! {
+    /// A node without work.
+    PyEmptyNode = "EmptyNode"
+}
+node_class! {
+    /// A kernel launch.
+    PyKernelNode = "KernelNode"
+}
+node_class! {
+    /// A memory allocation of the graph.
+    PyAllocNode = "AllocNode"
+}
+node_class! {
+    /// A deallocation of memory of the graph.
+    PyFreeNode = "FreeNode"
+}
+node_class! {
+    /// A fill.
+    PyMemsetNode = "MemsetNode"
+}
+node_class! {
+    /// A copy.
+    PyMemcpyNode = "MemcpyNode"
+}
+node_class! {
+    /// A clone of another definition.
+    PyChildGraphNode = "ChildGraphNode"
+}
+node_class! {
+    /// A record of an event.
+    PyEventRecordNode = "EventRecordNode"
+}
+node_class! {
+    /// A wait for an event.
+    PyEventWaitNode = "EventWaitNode"
+}
+node_class! {
+    /// A call of a host function.
+    PyHostCallbackNode = "HostCallbackNode"
+}
+node_class! {
+    /// A node that runs one of its bodies, or none, depending on a condition.
+    PyConditionalNode = "ConditionalNode"
+}
+node_class! {
+    /// A conditional node that runs its body if the condition is not 0.
+    PyIfNode = "IfNode" of PyConditionalNode
+}
+node_class! {
+    /// A conditional node with a body for each outcome.
+    PyIfElseNode = "IfElseNode" of PyConditionalNode
+}
+node_class! {
+    /// A conditional node that repeats its body as long as the condition is not 0.
+    PyWhileNode = "WhileNode" of PyConditionalNode
+}
+node_class! {
+    /// A conditional node that runs the body with the index that the condition has.
+    PySwitchNode = "SwitchNode" of PyConditionalNode
+}
+
+/// Creates the object of a node and registers it.
+///
+/// # Errors
+///
+/// Driver errors; `MemoryError`.
+pub fn wrap(
+    py: Python<'_>,
+    definition: &Arc<Definition>,
+    node: CUgraphNode,
+    kind: NodeKind,
+) -> PyResult<Py<PyAny>> {
+    let value = PyGraphNode::of(definition, node);
+    let serial = value.serial();
+    let base = PyClassInitializer::from(value);
+    /// Creates an object of a class.
+    macro_rules! make {
+        ($class:expr) => {
+            Py::new(py, base.add_subclass($class))?.into_any()
+        };
+        ($class:expr, conditional) => {
+            Py::new(
+                py,
+                base.add_subclass(PyConditionalNode).add_subclass($class),
+            )?
+            .into_any()
+        };
+    }
+    let object = match kind {
+        NodeKind::CU_GRAPH_NODE_TYPE_EMPTY => make!(PyEmptyNode),
+        NodeKind::CU_GRAPH_NODE_TYPE_KERNEL => make!(PyKernelNode),
+        NodeKind::CU_GRAPH_NODE_TYPE_MEM_ALLOC => make!(PyAllocNode),
+        NodeKind::CU_GRAPH_NODE_TYPE_MEM_FREE => make!(PyFreeNode),
+        NodeKind::CU_GRAPH_NODE_TYPE_MEMSET => make!(PyMemsetNode),
+        NodeKind::CU_GRAPH_NODE_TYPE_MEMCPY => make!(PyMemcpyNode),
+        NodeKind::CU_GRAPH_NODE_TYPE_GRAPH => make!(PyChildGraphNode),
+        NodeKind::CU_GRAPH_NODE_TYPE_EVENT_RECORD => make!(PyEventRecordNode),
+        NodeKind::CU_GRAPH_NODE_TYPE_WAIT_EVENT => make!(PyEventWaitNode),
+        NodeKind::CU_GRAPH_NODE_TYPE_HOST => make!(PyHostCallbackNode),
+        NodeKind::CU_GRAPH_NODE_TYPE_CONDITIONAL => {
+            let (core, address) = (&*definition.core, NodeAddress::of(node));
+            let found = py
+                .detach(|| {
+                    // SAFETY: the driver has just named the node.
+                    let found = unsafe { core.conditional_params_of(address.get())? };
+                    Ok(found.map(|found| (found.kind, found.bodies.len())))
+                })
+                .or_raise(py)?;
+            match found {
+                Some((ConditionalKind::While, _)) => make!(PyWhileNode, conditional),
+                Some((ConditionalKind::Switch, _)) => make!(PySwitchNode, conditional),
+                Some((ConditionalKind::If, 2)) => make!(PyIfElseNode, conditional),
+                Some((ConditionalKind::If, _)) => make!(PyIfNode, conditional),
+                None => make!(PyConditionalNode),
+            }
+        }
+        _ => Py::new(py, base)?.into_any(),
+    };
+    definition.register(py, node, object.bind(py), serial)?;
+    Ok(object)
+}
+
+/// Reads parameters of a node in a detached section.
+fn read<T: Send>(
+    node: &PyGraphNode,
+    py: Python<'_>,
+    read: impl FnOnce(&cupyrite::graph::GraphDefinition, CUgraphNode) -> cupyrite::Result<T> + Send,
+) -> PyResult<T> {
+    let (definition, node) = node.real()?;
+    let (core, node) = (&*definition.core, NodeAddress::of(node));
+    py.detach(|| read(core, node.get())).or_raise(py)
+}
+
+/// The object of a graph that belongs to a node.
+fn nested(
+    py: Python<'_>,
+    node: &PyGraphNode,
+    graph: cupyrite::graph::GraphDefinition,
+) -> PyResult<Py<PyGraphDefinition>> {
+    let (definition, _) = node.real()?;
+    PyGraphDefinition::wrap(py, definition.nested(graph))
+}
+
+/// What the graph retains for a node.
+fn retained_for(node: &PyGraphNode) -> PyResult<Option<Retained>> {
+    let (definition, node) = node.real()?;
+    Ok(definition.core.retained_for(node))
+}
+
+#[pymethods]
+impl PyEmptyNode {
+    #[new]
+    fn new() -> PyClassInitializer<PyEmptyNode> {
+        PyClassInitializer::from(PyGraphNode::detached()).add_subclass(PyEmptyNode)
+    }
+    fn __repr__(slf: &Bound<'_, Self>) -> PyResult<String> {
+        base_repr(slf.as_super(), "")
+    }
+}
+
+/// `repr` with details of the class.
+fn base_repr(node: &Bound<'_, PyGraphNode>, details: &str) -> PyResult<String> {
+    let class = node.get_type().name()?;
+    match node.get().real() {
+        Ok((_, handle)) => Ok(format!("<{class} handle={:#x}{details}>", handle.addr())),
+        Err(_) => Ok(format!("<{class} not valid>")),
+    }
+}
+
+#[pymethods]
+impl PyKernelNode {
+    #[new]
+    fn new() -> PyClassInitializer<PyKernelNode> {
+        PyClassInitializer::from(PyGraphNode::detached()).add_subclass(PyKernelNode)
+    }
+
+    fn __repr__(slf: &Bound<'_, Self>) -> PyResult<String> {
+        let details = launch_config(slf)
+            .map(|config| format!(" grid={:?} block={:?}", config.grid, config.block))
+            .unwrap_or_default();
+        base_repr(slf.as_super(), &details)
+    }
+
+    /// Grid dimensions in blocks; with a cluster, in clusters.
+    #[getter]
+    fn grid(slf: &Bound<'_, Self>) -> PyResult<(u32, u32, u32)> {
+        launch_config(slf).map(|config| config.grid.into())
+    }
+
+    /// Block dimensions in threads.
+    #[getter]
+    fn block(slf: &Bound<'_, Self>) -> PyResult<(u32, u32, u32)> {
+        launch_config(slf).map(|config| config.block.into())
+    }
+
+    /// Bytes of dynamic shared memory per block.
+    #[getter]
+    fn shmem_size(slf: &Bound<'_, Self>) -> PyResult<u32> {
+        launch_config(slf).map(|config| config.shared_bytes)
+    }
+
+    /// The launch configuration.
+    #[getter]
+    fn config(slf: &Bound<'_, Self>) -> PyResult<PyLaunchConfig> {
+        launch_config(slf).map(PyLaunchConfig::of)
+    }
+
+    /// The kernel.
+    #[getter]
+    fn kernel(slf: &Bound<'_, Self>) -> PyResult<Py<PyKernel>> {
+        let py = slf.py();
+        let (definition, node) = slf.as_super().get().real()?;
+        if let Some(value) = definition.core.kernel_value_of(node)
+            && let Some(known) = retained_ref::<LaunchArguments<Py<PyKernel>>>(py, &value)
+        {
+            return Ok(known.kernel.clone_ref(py));
+        }
+        if let Some(kernel) = definition.core.kernel_of(node) {
+            return Py::new(py, PyKernel::new(kernel, None));
+        }
+        // SAFETY: the node is a valid kernel node.
+        let found = read(slf.as_super().get(), py, |core, node| unsafe {
+            core.kernel_params_of(node)
+                .map(|params| (params.kernel_address(), params.is_kernel()))
+        })?;
+        let (address, true) = found else {
+            return Err(PyRuntimeError::new_err(
+                "the driver reports a CUfunction for this node, not a kernel",
+            ));
+        };
+        // SAFETY: the driver names a live kernel. Its library is kept if this package loaded it.
+        let kernel =
+            unsafe { Kernel::from_handle(std::ptr::with_exposed_provenance_mut(address), None) };
+        Py::new(py, PyKernel::new(kernel.or_raise(py)?, None))
+    }
+
+    /// Replaces the launch configuration, or kernel and arguments. What is not given stays.
+    ///
+    /// Parameters
+    /// ----------
+    /// config : LaunchConfig, optional
+    ///     The launch configuration.
+    /// kernel : Kernel, optional
+    ///     The kernel; requires `args`.
+    /// args : sequence, optional
+    ///     All arguments.
+    #[pyo3(signature = (*, config=None, kernel=None, args=None))]
+    fn update(
+        slf: &Bound<'_, Self>,
+        config: Option<&Bound<'_, PyAny>>,
+        kernel: Option<&Bound<'_, PyAny>>,
+        args: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<()> {
+        let py = slf.py();
+        let given = |value: Option<&Bound<'_, PyAny>>| value.is_some_and(|value| !value.is_none());
+        let (has_config, has_kernel, has_args) = (given(config), given(kernel), given(args));
+        if has_kernel && !has_args {
+            return Err(PyValueError::new_err(
+                "KernelNode.update() argument 'kernel' requires 'args': the new kernel's arguments, () for none",
+            ));
+        }
+        let current = Py::new(py, PyLaunchConfig::of(launch_config(slf)?))?;
+        let config = match config {
+            Some(config) if has_config => config.clone(),
+            _ => current.into_bound(py).into_any(),
+        };
+        let (definition, node) = slf.as_super().get().real()?;
+        let (core, node) = (&*definition.core, NodeAddress::of(node));
+        if !has_args {
+            let Ok(config) = config.cast::<PyLaunchConfig>() else {
+                return Err(PyTypeError::new_err(format!(
+                    "KernelNode.update() argument 'config' is of type {}; expected a LaunchConfig",
+                    config.get_type().name()?
+                )));
+            };
+            let config = config.get().get();
+            return py
+                // SAFETY: the node is a valid kernel node.
+                .detach(|| unsafe { core.set_kernel_config(node.get(), &config) })
+                .or_raise(py);
+        }
+        let kernel = match kernel {
+            Some(kernel) if has_kernel => kernel.clone(),
+            _ => Self::kernel(slf)?.into_bound(py).into_any(),
+        };
+        let (config, kernel) = launch_arguments("KernelNode.update", &config, &kernel)?;
+        let args = sequence("KernelNode.update", "args", args)?.into_bound(py);
+        let (object, kernel) = (kernel.clone().unbind(), kernel.get().get());
+        with_packed(
+            "KernelNode.update",
+            kernel,
+            &args,
+            object,
+            |pointers, value| {
+                let pointers = PackedPointers::of(pointers);
+                // SAFETY: the node is a valid kernel node; one address per argument.
+                py.detach(|| unsafe {
+                    core.set_kernel(node.get(), kernel, &config, pointers.get(), Some(value))
+                })
+                .or_raise(py)
+            },
+        )
+    }
+}
+
+/// Converts a sequence of arguments.
+///
+/// # Errors
+///
+/// `TypeError`.
+pub fn sequence(
+    function: &str,
+    parameter: &str,
+    given: Option<&Bound<'_, PyAny>>,
+) -> PyResult<Py<PyTuple>> {
+    let given = given.filter(|given| !given.is_none());
+    let tuple = given.map(|given| -> PyResult<Py<PyTuple>> {
+        let items: Vec<Py<PyAny>> = given
+            .try_iter()?
+            .map(|item| item.map(Bound::unbind))
+            .collect::<PyResult<_>>()?;
+        Ok(PyTuple::new(given.py(), items)?.unbind())
+    });
+    match tuple {
+        Some(Ok(tuple)) => Ok(tuple),
+        _ => Err(PyTypeError::new_err(format!(
+            "{function}() argument '{parameter}' must be a sequence of kernel arguments; pass () for none"
+        ))),
+    }
+}
+
+fn launch_config(node: &Bound<'_, PyKernelNode>) -> PyResult<LaunchConfig> {
+    // SAFETY: the node is a valid kernel node.
+    read(node.as_super().get(), node.py(), |core, node| unsafe {
+        core.kernel_params_of(node).map(|params| params.config)
+    })
+}
+
+#[pymethods]
+impl PyAllocNode {
+    #[new]
+    fn new() -> PyClassInitializer<PyAllocNode> {
+        PyClassInitializer::from(PyGraphNode::detached()).add_subclass(PyAllocNode)
+    }
+
+    fn __repr__(slf: &Bound<'_, Self>) -> PyResult<String> {
+        let details = allocation(slf)
+            .map(|found| format!(" dptr={:#x} bytesize={}", found.address, found.bytes))
+            .unwrap_or_default();
+        base_repr(slf.as_super(), &details)
+    }
+
+    /// Address of the memory.
+    #[getter]
+    fn dptr(slf: &Bound<'_, Self>) -> PyResult<u64> {
+        allocation(slf).map(|found| found.address)
+    }
+
+    /// Size in bytes.
+    #[getter]
+    fn bytesize(slf: &Bound<'_, Self>) -> PyResult<usize> {
+        allocation(slf).map(|found| found.bytes)
+    }
+
+    /// Device number.
+    #[getter]
+    fn device_id(slf: &Bound<'_, Self>) -> PyResult<usize> {
+        allocation(slf).map(|found| found.device.ordinal())
+    }
+
+    /// Kind of memory, a ``GraphMemoryType``.
+    #[getter]
+    fn memory_type(slf: &Bound<'_, Self>) -> PyResult<Py<PyAny>> {
+        let name = match allocation(slf)?.kind {
+            GraphMemoryKind::Device => "device",
+            GraphMemoryKind::Host => "host",
+            GraphMemoryKind::Managed => "managed",
+        };
+        typing_member(slf.py(), "GraphMemoryType", name)
+    }
+
+    /// Other devices that may access the memory.
+    #[getter]
+    fn peer_access<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyTuple>> {
+        let peers = allocation(slf)?.peers;
+        PyTuple::new(slf.py(), peers.iter().map(|peer| peer.ordinal()))
+    }
+}
+
+/// A member of an enumeration of `cuda.core.typing`.
+fn typing_member(py: Python<'_>, class: &str, value: &str) -> PyResult<Py<PyAny>> {
+    let class = py.import("cuda.core.typing")?.getattr(class)?;
+    Ok(class.call1((value,))?.unbind())
+}
+
+fn allocation(node: &Bound<'_, PyAllocNode>) -> PyResult<cupyrite::graph::AllocationParams> {
+    // SAFETY: the node is a valid allocation node.
+    read(node.as_super().get(), node.py(), |core, node| unsafe {
+        core.allocation_params_of(node)
+    })
+}
+
+#[pymethods]
+impl PyFreeNode {
+    #[new]
+    fn new() -> PyClassInitializer<PyFreeNode> {
+        PyClassInitializer::from(PyGraphNode::detached()).add_subclass(PyFreeNode)
+    }
+
+    fn __repr__(slf: &Bound<'_, Self>) -> PyResult<String> {
+        let details = Self::dptr(slf)
+            .map(|address| format!(" dptr={address:#x}"))
+            .unwrap_or_default();
+        base_repr(slf.as_super(), &details)
+    }
+
+    /// Address of the memory.
+    #[getter]
+    fn dptr(slf: &Bound<'_, Self>) -> PyResult<u64> {
+        // SAFETY: the node is a valid deallocation node.
+        read(slf.as_super().get(), slf.py(), |core, node| unsafe {
+            core.freed_address_of(node)
+        })
+    }
+}
+
+#[pymethods]
+impl PyMemsetNode {
+    #[new]
+    fn new() -> PyClassInitializer<PyMemsetNode> {
+        PyClassInitializer::from(PyGraphNode::detached()).add_subclass(PyMemsetNode)
+    }
+
+    fn __repr__(slf: &Bound<'_, Self>) -> PyResult<String> {
+        let details = fill(slf)
+            .map(|found| {
+                format!(
+                    " dptr={:#x} value={} width={} height={}",
+                    found.destination,
+                    found.element(),
+                    found.width,
+                    found.height
+                )
+            })
+            .unwrap_or_default();
+        base_repr(slf.as_super(), &details)
+    }
+
+    /// Destination.
+    #[getter]
+    fn dptr(slf: &Bound<'_, Self>) -> PyResult<u64> {
+        fill(slf).map(|found| found.destination)
+    }
+
+    /// Element.
+    #[getter]
+    fn value(slf: &Bound<'_, Self>) -> PyResult<u32> {
+        fill(slf).map(|found| found.element())
+    }
+
+    /// Size of an element in bytes: 1, 2 or 4.
+    #[getter]
+    fn element_size(slf: &Bound<'_, Self>) -> PyResult<usize> {
+        fill(slf).map(|found| found.value.width())
+    }
+
+    /// Elements per row.
+    #[getter]
+    fn width(slf: &Bound<'_, Self>) -> PyResult<usize> {
+        fill(slf).map(|found| found.width)
+    }
+
+    /// Rows.
+    #[getter]
+    fn height(slf: &Bound<'_, Self>) -> PyResult<usize> {
+        fill(slf).map(|found| found.height)
+    }
+
+    /// Bytes from one row to the next.
+    #[getter]
+    fn pitch(slf: &Bound<'_, Self>) -> PyResult<usize> {
+        fill(slf).map(|found| found.pitch)
+    }
+
+    /// Replaces parameters. What is not given stays.
+    ///
+    /// Parameters
+    /// ----------
+    /// dst, value, width, height, pitch, dst_owner
+    ///     As in :meth:`GraphNode.memset`.
+    #[pyo3(signature = (*, dst=None, value=None, width=None, height=None, pitch=None, dst_owner=None))]
+    fn update(
+        slf: &Bound<'_, Self>,
+        dst: Option<&Bound<'_, PyAny>>,
+        value: Option<&Bound<'_, PyAny>>,
+        width: Option<&Bound<'_, PyAny>>,
+        height: Option<&Bound<'_, PyAny>>,
+        pitch: Option<&Bound<'_, PyAny>>,
+        dst_owner: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<()> {
+        const FUNCTION: &str = "MemsetNode.update";
+        let (py, node) = (slf.py(), slf.as_super().get());
+        let [width, height, pitch] = rows(FUNCTION, [width, height, pitch])?;
+        let mut params = fill(slf)?;
+        if let Some(value) = value.filter(|value| !value.is_none()) {
+            params.value = pattern(FUNCTION, value)?;
+        }
+        params.width = width.unwrap_or(params.width);
+        params.height = height.unwrap_or(params.height);
+        params.pitch = pitch.unwrap_or(params.pitch);
+        let operand = optional_operand(dst, dst_owner, FUNCTION, "dst")?;
+        let owner = match operand {
+            Some(operand) => {
+                params.destination = operand.address;
+                // Without an owner, nothing is retained any more.
+                Some(retain_owners(vec![operand.owner]).unwrap_or_else(|| Arc::new(())))
+            }
+            None => None,
+        };
+        // SAFETY: the node is a valid fill node; the caller guarantees that the address is valid.
+        read(node, py, |core, node| unsafe {
+            core.set_memset(node, params, owner)
+        })
+    }
+}
+
+fn fill(node: &Bound<'_, PyMemsetNode>) -> PyResult<cupyrite::graph::MemsetParams> {
+    // SAFETY: the node is a valid fill node.
+    read(node.as_super().get(), node.py(), |core, node| unsafe {
+        core.memset_params_of(node)
+    })
+}
+
+/// An operand of an update; `None` if it stays.
+fn optional_operand(
+    given: Option<&Bound<'_, PyAny>>,
+    owner: Option<&Bound<'_, PyAny>>,
+    function: &str,
+    parameter: &str,
+) -> PyResult<Option<NodeOperand>> {
+    match given.filter(|given| !given.is_none()) {
+        Some(given) => NodeOperand::accept(given, owner, function, parameter).map(Some),
+        None if owner.is_some_and(|owner| !owner.is_none()) => Err(PyValueError::new_err(format!(
+            "{function}() argument '{parameter}_owner' requires '{parameter}', the address that it owns"
+        ))),
+        None => Ok(None),
+    }
+}
+
+/// The owner of an operand that an update does not replace, and the new owner of the other one.
+struct PartlyReplaced(#[expect(dead_code, reason = "held for its destructor")] Retained);
+
+#[pymethods]
+impl PyMemcpyNode {
+    #[new]
+    fn new() -> PyClassInitializer<PyMemcpyNode> {
+        PyClassInitializer::from(PyGraphNode::detached()).add_subclass(PyMemcpyNode)
+    }
+
+    fn __repr__(slf: &Bound<'_, Self>) -> PyResult<String> {
+        let details = copied(slf)
+            .map(|found| {
+                format!(
+                    " dst={:#x} src={:#x} size={}",
+                    found.destination, found.source, found.bytes
+                )
+            })
+            .unwrap_or_default();
+        base_repr(slf.as_super(), &details)
+    }
+
+    /// Address of the destination.
+    #[getter]
+    fn dst(slf: &Bound<'_, Self>) -> PyResult<u64> {
+        copied(slf).map(|found| found.destination)
+    }
+
+    /// Address of the source.
+    #[getter]
+    fn src(slf: &Bound<'_, Self>) -> PyResult<u64> {
+        copied(slf).map(|found| found.source)
+    }
+
+    /// Number of bytes.
+    #[getter]
+    fn size(slf: &Bound<'_, Self>) -> PyResult<usize> {
+        copied(slf).map(|found| found.bytes)
+    }
+
+    /// Replaces parameters. What is not given stays.
+    ///
+    /// Parameters
+    /// ----------
+    /// dst, src, size, dst_owner, src_owner
+    ///     As in :meth:`GraphNode.memcpy`.
+    #[pyo3(signature = (*, dst=None, src=None, size=None, dst_owner=None, src_owner=None))]
+    fn update(
+        slf: &Bound<'_, Self>,
+        dst: Option<&Bound<'_, PyAny>>,
+        src: Option<&Bound<'_, PyAny>>,
+        size: Option<&Bound<'_, PyAny>>,
+        dst_owner: Option<&Bound<'_, PyAny>>,
+        src_owner: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<()> {
+        const FUNCTION: &str = "MemcpyNode.update";
+        let (py, node) = (slf.py(), slf.as_super().get());
+        let mut params = copied(slf)?;
+        if let Some(size) = size.filter(|size| !size.is_none()) {
+            params.bytes = size_argument(size, FUNCTION)?;
+        }
+        let dst = optional_operand(dst, dst_owner, FUNCTION, "dst")?;
+        let src = optional_operand(src, src_owner, FUNCTION, "src")?;
+        let replaces_both = dst.is_some() && src.is_some();
+        let replaces_any = dst.is_some() || src.is_some();
+        let mut owners: Vec<Option<OperandOwner>> = Vec::new();
+        if let Some(dst) = dst {
+            params.destination = dst.address;
+            owners.push(dst.owner);
+        }
+        if let Some(src) = src {
+            params.source = src.address;
+            owners.push(src.owner);
+        }
+        let value = if !replaces_any {
+            None
+        } else {
+            let new = retain_owners(owners).unwrap_or_else(|| Arc::new(()));
+            match retained_for(node)? {
+                // The other operand's owner stays with the former ones.
+                Some(former) if !replaces_both => Some(retained((PartlyReplaced(former), new))),
+                _ => Some(new),
+            }
+        };
+        // SAFETY: the node is a valid copy node; the caller guarantees that the addresses are valid.
+        read(node, py, |core, node| unsafe {
+            core.set_memcpy(node, params, value)
+        })
+    }
+}
+
+fn copied(node: &Bound<'_, PyMemcpyNode>) -> PyResult<cupyrite::graph::MemcpyParams> {
+    // SAFETY: the node is a valid copy node.
+    let found = read(node.as_super().get(), node.py(), |core, node| unsafe {
+        core.memcpy_params_of(node)
+    })?;
+    found.ok_or_else(|| {
+        PyValueError::new_err(
+            "this MemcpyNode copies rows or arrays, which have no single address and size",
+        )
+    })
+}
+
+#[pymethods]
+impl PyChildGraphNode {
+    #[new]
+    fn new() -> PyClassInitializer<PyChildGraphNode> {
+        PyClassInitializer::from(PyGraphNode::detached()).add_subclass(PyChildGraphNode)
+    }
+
+    fn __repr__(slf: &Bound<'_, Self>) -> PyResult<String> {
+        base_repr(slf.as_super(), "")
+    }
+
+    /// The embedded clone.
+    #[getter]
+    fn child_graph(slf: &Bound<'_, Self>) -> PyResult<Py<PyGraphDefinition>> {
+        let (py, node) = (slf.py(), slf.as_super().get());
+        // SAFETY: the node is a valid child graph node.
+        let graph = read(node, py, |core, node| unsafe { core.child_of(node) })?;
+        nested(py, node, graph)
+    }
+
+    /// Replaces the embedded graph by a clone of an independent definition.
+    fn update(slf: &Bound<'_, Self>, child: &Bound<'_, PyAny>) -> PyResult<()> {
+        let child = definition::accept(child, "ChildGraphNode.update", "child")?;
+        let child = &*child.core;
+        // SAFETY: the node is a valid child graph node.
+        read(slf.as_super().get(), slf.py(), |core, node| unsafe {
+            core.set_child(node, child)
+        })
+    }
+}
+
+/// The event of a node.
+fn event_object(py: Python<'_>, node: &PyGraphNode) -> PyResult<Py<PyEvent>> {
+    let (definition, handle) = node.real()?;
+    match definition.core.retained_event_of(handle) {
+        Some(event) => PyEvent::wrap(py, event),
+        None => Err(PyRuntimeError::new_err(
+            "the event of this node was recorded by a capture, or belongs to another owner",
+        )),
+    }
+}
+
+fn set_event(
+    py: Python<'_>,
+    node: &PyGraphNode,
+    given: &Bound<'_, PyAny>,
+    recorded: bool,
+) -> PyResult<()> {
+    let function = if recorded {
+        "EventRecordNode.update"
+    } else {
+        "EventWaitNode.update"
+    };
+    let event = event::accept(given, function, "event")?;
+    let event = event.get().lend(py)?;
+    let event = &*event;
+    // SAFETY: the node is a valid one of this kind.
+    read(node, py, |core, node| unsafe {
+        core.set_event(node, event, recorded)
+    })
+}
+
+#[pymethods]
+impl PyEventRecordNode {
+    #[new]
+    fn new() -> PyClassInitializer<PyEventRecordNode> {
+        PyClassInitializer::from(PyGraphNode::detached()).add_subclass(PyEventRecordNode)
+    }
+
+    fn __repr__(slf: &Bound<'_, Self>) -> PyResult<String> {
+        base_repr(slf.as_super(), "")
+    }
+
+    /// The event.
+    #[getter]
+    fn event(slf: &Bound<'_, Self>) -> PyResult<Py<PyEvent>> {
+        event_object(slf.py(), slf.as_super().get())
+    }
+
+    /// Replaces the event.
+    fn update(slf: &Bound<'_, Self>, event: &Bound<'_, PyAny>) -> PyResult<()> {
+        set_event(slf.py(), slf.as_super().get(), event, true)
+    }
+}
+
+#[pymethods]
+impl PyEventWaitNode {
+    #[new]
+    fn new() -> PyClassInitializer<PyEventWaitNode> {
+        PyClassInitializer::from(PyGraphNode::detached()).add_subclass(PyEventWaitNode)
+    }
+
+    fn __repr__(slf: &Bound<'_, Self>) -> PyResult<String> {
+        base_repr(slf.as_super(), "")
+    }
+
+    /// The event.
+    #[getter]
+    fn event(slf: &Bound<'_, Self>) -> PyResult<Py<PyEvent>> {
+        event_object(slf.py(), slf.as_super().get())
+    }
+
+    /// Replaces the event.
+    fn update(slf: &Bound<'_, Self>, event: &Bound<'_, PyAny>) -> PyResult<()> {
+        set_event(slf.py(), slf.as_super().get(), event, false)
+    }
+}
+
+#[pymethods]
+impl PyHostCallbackNode {
+    #[new]
+    fn new() -> PyClassInitializer<PyHostCallbackNode> {
+        PyClassInitializer::from(PyGraphNode::detached()).add_subclass(PyHostCallbackNode)
+    }
+
+    fn __repr__(slf: &Bound<'_, Self>) -> PyResult<String> {
+        base_repr(slf.as_super(), "")
+    }
+
+    /// The Python callable; None for a ctypes function.
+    #[getter]
+    fn callback(slf: &Bound<'_, Self>) -> PyResult<Option<Py<PyAny>>> {
+        let py = slf.py();
+        let value = retained_for(slf.as_super().get())?;
+        Ok(value.and_then(|value| {
+            retained_ref::<PyCallback>(py, &value).map(|callback| callback.0.clone_ref(py))
+        }))
+    }
+
+    /// Replaces the host function: see :meth:`GraphNode.callback`.
+    #[pyo3(signature = (r#fn, *, user_data=None))]
+    fn update(
+        slf: &Bound<'_, Self>,
+        r#fn: &Bound<'_, PyAny>,
+        user_data: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<()> {
+        let callback = host::accept("HostCallbackNode.update", r#fn, user_data)?;
+        // SAFETY: the node is a valid host function node.
+        read(slf.as_super().get(), slf.py(), |core, node| unsafe {
+            core.set_callback(node, &callback)
+        })
+    }
+}
+
+/// Condition, kind and bodies of a conditional node.
+fn conditional(
+    node: &PyGraphNode,
+    py: Python<'_>,
+) -> PyResult<Option<cupyrite::graph::ConditionalParams>> {
+    // SAFETY: the node is a valid conditional node.
+    read(node, py, |core, node| unsafe {
+        core.conditional_params_of(node)
+    })
+}
+
+/// A body of a conditional node.
+fn body(node: &PyGraphNode, py: Python<'_>, index: usize) -> PyResult<Py<PyGraphDefinition>> {
+    let graph = conditional(node, py)?.and_then(|found| found.bodies.into_iter().nth(index));
+    match graph {
+        Some(graph) => nested(py, node, graph),
+        None => Err(PyRuntimeError::new_err(
+            "the driver does not report the bodies of this conditional node (CUDA 13.2 and later do)",
+        )),
+    }
+}
+
+#[pymethods]
+impl PyConditionalNode {
+    #[new]
+    fn new() -> PyClassInitializer<PyConditionalNode> {
+        PyClassInitializer::from(PyGraphNode::detached()).add_subclass(PyConditionalNode)
+    }
+
+    fn __repr__(slf: &Bound<'_, Self>) -> PyResult<String> {
+        let details = conditional(slf.as_super().get(), slf.py())
+            .ok()
+            .flatten()
+            .map(|found| format!(" condition={:#x}", found.condition.handle()))
+            .unwrap_or_default();
+        base_repr(slf.as_super(), &details)
+    }
+
+    /// The condition; None if the driver does not report it.
+    #[getter]
+    fn condition(slf: &Bound<'_, Self>) -> PyResult<Option<PyGraphCondition>> {
+        let found = conditional(slf.as_super().get(), slf.py())?;
+        Ok(found.map(|found| PyGraphCondition {
+            condition: found.condition,
+        }))
+    }
+
+    /// The type, a ``GraphConditionalType``; None if the driver does not report it.
+    #[getter]
+    fn cond_type(slf: &Bound<'_, Self>) -> PyResult<Option<Py<PyAny>>> {
+        let Some(found) = conditional(slf.as_super().get(), slf.py())? else {
+            return Ok(None);
+        };
+        let name = match found.kind {
+            ConditionalKind::If => "if",
+            ConditionalKind::While => "while",
+            ConditionalKind::Switch => "switch",
+        };
+        typing_member(slf.py(), "GraphConditionalType", name).map(Some)
+    }
+
+    /// The bodies, a tuple of GraphDefinition.
+    #[getter]
+    fn branches<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyTuple>> {
+        let (py, node) = (slf.py(), slf.as_super().get());
+        let bodies = match conditional(node, py)? {
+            Some(found) => found
+                .bodies
+                .into_iter()
+                .map(|graph| nested(py, node, graph))
+                .collect::<PyResult<Vec<_>>>()?,
+            None => Vec::new(),
+        };
+        PyTuple::new(py, bodies)
+    }
+}
+
+/// The initializer of a conditional class.
+fn conditional_base() -> PyClassInitializer<PyConditionalNode> {
+    PyClassInitializer::from(PyGraphNode::detached()).add_subclass(PyConditionalNode)
+}
+
+#[pymethods]
+impl PyIfNode {
+    #[new]
+    fn new() -> PyClassInitializer<PyIfNode> {
+        conditional_base().add_subclass(PyIfNode)
+    }
+
+    fn __repr__(slf: &Bound<'_, Self>) -> PyResult<String> {
+        PyConditionalNode::__repr__(slf.as_super())
+    }
+
+    /// The body.
+    #[getter]
+    fn then(slf: &Bound<'_, Self>) -> PyResult<Py<PyGraphDefinition>> {
+        body(slf.as_super().as_super().get(), slf.py(), 0)
+    }
+}
+
+#[pymethods]
+impl PyIfElseNode {
+    #[new]
+    fn new() -> PyClassInitializer<PyIfElseNode> {
+        conditional_base().add_subclass(PyIfElseNode)
+    }
+
+    fn __repr__(slf: &Bound<'_, Self>) -> PyResult<String> {
+        PyConditionalNode::__repr__(slf.as_super())
+    }
+
+    /// The body for a condition that is not 0.
+    #[getter]
+    fn then(slf: &Bound<'_, Self>) -> PyResult<Py<PyGraphDefinition>> {
+        body(slf.as_super().as_super().get(), slf.py(), 0)
+    }
+
+    /// The body for 0.
+    #[getter]
+    fn else_(slf: &Bound<'_, Self>) -> PyResult<Py<PyGraphDefinition>> {
+        body(slf.as_super().as_super().get(), slf.py(), 1)
+    }
+}
+
+#[pymethods]
+impl PyWhileNode {
+    #[new]
+    fn new() -> PyClassInitializer<PyWhileNode> {
+        conditional_base().add_subclass(PyWhileNode)
+    }
+
+    fn __repr__(slf: &Bound<'_, Self>) -> PyResult<String> {
+        PyConditionalNode::__repr__(slf.as_super())
+    }
+
+    /// The body.
+    #[getter]
+    fn body(slf: &Bound<'_, Self>) -> PyResult<Py<PyGraphDefinition>> {
+        body(slf.as_super().as_super().get(), slf.py(), 0)
+    }
+}
+
+#[pymethods]
+impl PySwitchNode {
+    #[new]
+    fn new() -> PyClassInitializer<PySwitchNode> {
+        conditional_base().add_subclass(PySwitchNode)
+    }
+
+    fn __repr__(slf: &Bound<'_, Self>) -> PyResult<String> {
+        PyConditionalNode::__repr__(slf.as_super())
+    }
+}
+
+/// Adds the classes.
+///
+/// # Errors
+///
+/// Whatever Python raises.
+pub fn init(core: &Bound<'_, PyModule>) -> PyResult<()> {
+    core.add_class::<PyEmptyNode>()?;
+    core.add_class::<PyKernelNode>()?;
+    core.add_class::<PyAllocNode>()?;
+    core.add_class::<PyFreeNode>()?;
+    core.add_class::<PyMemsetNode>()?;
+    core.add_class::<PyMemcpyNode>()?;
+    core.add_class::<PyChildGraphNode>()?;
+    core.add_class::<PyEventRecordNode>()?;
+    core.add_class::<PyEventWaitNode>()?;
+    core.add_class::<PyHostCallbackNode>()?;
+    core.add_class::<PyConditionalNode>()?;
+    core.add_class::<PyIfNode>()?;
+    core.add_class::<PyIfElseNode>()?;
+    core.add_class::<PyWhileNode>()?;
+    core.add_class::<PySwitchNode>()
+}

@@ -1,0 +1,70 @@
+"""Graph builders, instantiated graphs and their options."""
+
+from cuda.core._options import options
+from cupyrite._native.core import Graph, GraphBuilder
+
+__all__ = ["Graph", "GraphBuilder", "GraphCompleteOptions", "GraphDebugPrintOptions"]
+
+
+@options
+class GraphCompleteOptions:
+    """Options of an instantiation.
+
+    Attributes
+    ----------
+    auto_free_on_launch : bool
+        Whether each further launch first frees memory that the graph allocated and did not free.
+    upload_stream : Stream, optional
+        Stream in which the graph is uploaded.
+    device_launch : bool
+        Whether device code can launch the graph.
+    use_node_priority : bool
+        Whether nodes run with their own priorities instead of that of the stream.
+    """
+
+    auto_free_on_launch: "bool" = False
+    upload_stream: "Stream | None" = None
+    device_launch: "bool" = False
+    use_node_priority: "bool" = False
+
+
+@options
+class GraphDebugPrintOptions:
+    """What ``debug_dot_print`` writes about each node; nothing beyond names and edges by default.
+
+    Attributes
+    ----------
+    verbose : bool
+        Everything.
+    runtime_types : bool
+        Parameters as the runtime's structures.
+    kernel_node_params, memcpy_node_params, memset_node_params, host_node_params, event_node_params : bool
+        Parameters of such nodes.
+    ext_semas_signal_node_params, ext_semas_wait_node_params : bool
+        Parameters of nodes with external semaphores.
+    kernel_node_attributes : bool
+        Attributes of kernel nodes.
+    handles : bool
+        Handles of nodes and kernels.
+    mem_alloc_node_params, mem_free_node_params, batch_mem_op_node_params, conditional_node_params : bool
+        Parameters of such nodes.
+    extra_topo_info : bool
+        Numbers of edges.
+    """
+
+    verbose: "bool" = False
+    runtime_types: "bool" = False
+    kernel_node_params: "bool" = False
+    memcpy_node_params: "bool" = False
+    memset_node_params: "bool" = False
+    host_node_params: "bool" = False
+    event_node_params: "bool" = False
+    ext_semas_signal_node_params: "bool" = False
+    ext_semas_wait_node_params: "bool" = False
+    kernel_node_attributes: "bool" = False
+    handles: "bool" = False
+    mem_alloc_node_params: "bool" = False
+    mem_free_node_params: "bool" = False
+    batch_mem_op_node_params: "bool" = False
+    extra_topo_info: "bool" = False
+    conditional_node_params: "bool" = False

@@ -1,0 +1,104 @@
+"""Conditional nodes of builders and definitions."""
+
+import numpy as np
+import pytest
+from cuda.core import launch
+from cuda.core.graph import GraphDefinition, IfElseNode, IfNode, SwitchNode, WhileNode
+from cuda.core.typing import GraphConditionalType
+
+
+@pytest.mark.parametrize("value", [0, 1])
+def test_if_and_else_of_a_builder(device, stream, code, conditional_code, one, numbers, value):
+    x, given = numbers(0, 0, 0), numbers(value)
+    store = code.get_kernel("store")
+    builder = device.create_graph_builder().begin_building()
+    condition, other = builder.create_condition(default_value=0), builder.create_condition(0)
+    for each in (condition, other):
+        launch(builder, one, conditional_code.get_kernel("set"), each, given.buffer)
+    then = builder.if_then(condition).begin_building()
+    launch(then, one, store, x.buffer, np.int32(0), np.int32(1))
+    then.end_building()
+    yes, no = builder.if_else(other)
+    for branch, number in ((yes, 2), (no, 3)):
+        branch.begin_building()
+        launch(branch, one, store, x.buffer, np.int32(number - 1), np.int32(number))
+        branch.end_building()
+    builder.end_building().complete().launch(stream)
+    assert x.get() == ([1, 2, 0] if value else [0, 0, 3])
+
+
+def test_while_of_a_builder(device, stream, conditional_code, one, numbers):
+    x = numbers(5, 0)
+    builder = device.create_graph_builder().begin_building()
+    condition = builder.create_condition(1)
+    body = builder.while_loop(condition).begin_building()
+    launch(body, one, conditional_code.get_kernel("count_down"), condition, x.buffer)
+    body.end_building()
+    graph = builder.end_building().complete()
+    graph.launch(stream)
+    assert x.get() == [0, 5]
+
+
+@pytest.mark.parametrize("value", [0, 1, 2, 3])
+def test_switch_of_a_builder(device, stream, code, conditional_code, one, numbers, value):
+    x, given = numbers(0, 0, 0), numbers(value)
+    builder = device.create_graph_builder().begin_building()
+    condition = builder.create_condition(7)
+    launch(builder, one, conditional_code.get_kernel("set"), condition, given.buffer)
+    branches = builder.switch(condition, 3)
+    assert len(branches) == 3
+    for index, branch in enumerate(branches):
+        branch.begin_building()
+        launch(branch, one, code.get_kernel("store"), x.buffer, np.int32(index), np.int32(1))
+        branch.end_building()
+    builder.end_building().complete().launch(stream)
+    assert x.get() == [int(index == value) for index in range(3)]
+
+
+def test_conditional_nodes_of_a_definition(device, stream, code, conditional_code, one, numbers):
+    x, given = numbers(0, 0, 0), numbers(1)
+    add = code.get_kernel("add")
+    definition = GraphDefinition()
+    conditions = [definition.create_condition(0) for _ in range(3)]
+    last = definition
+    for condition in conditions:
+        last = last.launch(one, conditional_code.get_kernel("set"), condition, given.buffer)
+    first = last.if_then(conditions[0])
+    second = first.if_else(conditions[1])
+    third = second.switch(conditions[2], 2)
+    kinds = {first: (IfNode, "if", 1), second: (IfElseNode, "if", 2), third: (SwitchNode, "switch", 2)}
+    for condition, (node, (cls, kind, count)) in zip(conditions, kinds.items(), strict=True):
+        assert type(node) is cls and node.condition == condition and len(node.branches) == count
+        assert node.cond_type == GraphConditionalType(kind)
+    assert first.then == first.branches[0] and second.else_ == second.branches[1]
+    first.then.launch(one, add, x.buffer, 1)
+    second.then.launch(one, add, x.buffer, 10)
+    second.else_.launch(one, add, x.buffer, 100)
+    third.branches[1].launch(one, add, x.buffer, 1000)
+    graph = definition.instantiate()
+    graph.launch(stream)
+    assert x.get()[0] == 1011
+    body = first.then
+    first.destroy()
+    assert not body.is_valid
+    with pytest.raises(RuntimeError, match="not valid"):
+        body.nodes()
+
+
+def test_while_of_a_definition(device, stream, conditional_code, one, numbers):
+    x = numbers(3, 0)
+    definition = GraphDefinition()
+    condition = definition.create_condition(1)
+    loop = definition.while_loop(condition)
+    assert type(loop) is WhileNode and loop.cond_type == "while"
+    loop.body.launch(one, conditional_code.get_kernel("count_down"), condition, x.buffer)
+    definition.instantiate().launch(stream)
+    assert x.get() == [0, 3]
+
+
+def test_wrong_switches(device):
+    definition = GraphDefinition()
+    condition = definition.create_condition(0)
+    for count, error in ((0, ValueError), (-1, ValueError), (2**32, ValueError), ("x", TypeError)):
+        with pytest.raises(error, match="'count'"):
+            definition.switch(condition, count)
