@@ -7,14 +7,14 @@
 //!
 //! [`convert`] converts arguments to words, [`frame`] has the data of a call, [`results`] makes the answer.
 //!
-//! What the two cost, and what was removed because it gained less than 50 ns (release build, CPU device, Python 3.11, the
+//! What they cost, and what was removed because it gained less than 50 ns (release build, CPU device, Python 3.11, the
 //! smallest of several runs; run-to-run variation 3 ns):
 //!
-//! | call | fast route | general route |
-//! |---|---|---|
-//! | `cuCtxSetCurrent` | 80 ns | 119 ns (by keyword) |
-//! | `cuStreamGetCtx` | 80 ns | 169 ns (by keyword) |
-//! | `cuLaunchKernel`, 3 arguments | 1523 ns | 80 to 105 ns more |
+//! | call | fast route | bound keywords, then fast route | general route's conversion (a NumPy int) |
+//! |---|---|---|---|
+//! | `cuDeviceGetAttribute` | 65 ns | 86 ns | 121 ns |
+//! | `cuCtxSetCurrent` | 69 ns | 84 ns | |
+//! | `cuStreamGetCtx` | 71 ns | 86 ns | 129 ns |
 //!
 //! | removed | its gain |
 //! |---|---|
