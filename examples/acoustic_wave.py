@@ -8,12 +8,10 @@ last step; the PNG is written without an image library.
 """
 
 import argparse
-import struct
-import zlib
 
 import numpy as np
 from cuda.bindings import driver
-from sample import Kernels, check, download, run, upload, verify
+from sample import Kernels, check, download, run, upload, verify, write_png
 
 SOURCE = r"""
 // One step: `next` holds the pressure one step ago and becomes that one step ahead. `speed` is (c dt / dx)^2, zero in
@@ -75,22 +73,6 @@ def picture(pressure, speed):
     rgb = np.stack([red, green, blue], axis=-1).astype(np.uint8)
     rgb[speed == 0] = 96
     return rgb
-
-
-def write_png(path, rgb):
-    """Writes an image of height x width x 3 bytes (PNG specification: signature, IHDR, IDAT, IEND)."""
-    height, width, _ = rgb.shape
-
-    def chunk(kind, data):
-        return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
-
-    # Each row begins with its filter type: none.
-    rows = b"".join(b"\0" + row.tobytes() for row in rgb)
-    with open(path, "wb") as file:
-        file.write(b"\x89PNG\r\n\x1a\n")
-        file.write(chunk(b"IHDR", struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)))
-        file.write(chunk(b"IDAT", zlib.compress(rows, 9)))
-        file.write(chunk(b"IEND", b""))
 
 
 def simulate(speed, pulse, steps):

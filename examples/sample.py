@@ -4,8 +4,10 @@ Every example is a program of its own; this module only avoids repetition.
 """
 
 import ctypes
+import struct
 import sys
 import warnings
+import zlib
 
 import numpy as np
 from cuda.bindings import driver, nvrtc
@@ -122,6 +124,22 @@ def view(pointer, count, dtype):
     """Host-accessible memory as a NumPy array, without a copy."""
     dtype = np.dtype(dtype)
     return np.frombuffer((ctypes.c_char * (count * dtype.itemsize)).from_address(int(pointer)), dtype)
+
+
+def write_png(path, rgb):
+    """Writes an image of height x width x 3 bytes (PNG specification: signature, IHDR, IDAT, IEND)."""
+    height, width, _ = rgb.shape
+
+    def chunk(kind, data):
+        return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+
+    # Each row begins with its filter type: none.
+    rows = b"".join(b"\0" + row.tobytes() for row in rgb)
+    with open(path, "wb") as file:
+        file.write(b"\x89PNG\r\n\x1a\n")
+        file.write(chunk(b"IHDR", struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)))
+        file.write(chunk(b"IDAT", zlib.compress(rows, 9)))
+        file.write(chunk(b"IEND", b""))
 
 
 def run(main):

@@ -34,6 +34,7 @@ pub mod doctor;
 mod error;
 mod fork;
 pub mod graph;
+mod graphics;
 #[doc(hidden)]
 pub mod hint;
 mod memory;
@@ -59,6 +60,7 @@ pub use context::{
 pub use cupyrite_sys as sys;
 pub use error::{Error, Result};
 pub use fork::ForkGeneration;
+pub use graphics::{GraphicsAccess, GraphicsOptions, GraphicsResource};
 pub use memory::{
     Buffer, BufferDescriptor, CopyOptions, CopyRange, DeviceBuffer, DeviceCopy, FillPattern,
     Granularity, HostBuffer, HostMemoryResource, MemoryAccess, MemoryKind, MemoryLocation,

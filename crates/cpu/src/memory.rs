@@ -49,6 +49,8 @@ pub enum RegionKind {
     Const,
     /// Memory of the program, registered with `cuMemHostRegister`.
     Registered,
+    /// A buffer of OpenGL, mapped by `cuGraphicsMapResources`.
+    Graphics,
     /// Physical memory mapped at a reserved address by `cuMemMap`.
     Virtual,
     /// Memory of the device that kernels may access (heaps, parameter banks).
@@ -345,6 +347,7 @@ impl AddressSpace {
         &self,
         base: u64,
         size: u64,
+        kind: RegionKind,
         read_only: bool,
         owner: u64,
     ) -> Result<Region, MemoryError> {
@@ -357,7 +360,7 @@ impl AddressSpace {
         let region = Region {
             base,
             size,
-            kind: RegionKind::Registered,
+            kind,
             id: self.next_id.fetch_add(1, Ordering::Relaxed),
             read_only,
             owner,
@@ -751,11 +754,19 @@ mod tests {
         let v = vec![0u8; 10_000];
         let p = v.as_ptr() as u64;
         assert_eq!(
-            s.register(p, 10_000, false, 0).unwrap().kind,
+            s.register(p, 10_000, RegionKind::Registered, false, 0)
+                .unwrap()
+                .kind,
             RegionKind::Registered
         );
-        assert_eq!(s.register(p + 50, 10, false, 0), Err(MemoryError::Overlap));
-        assert_eq!(s.register(16, 10, false, 0), Err(MemoryError::NotMapped));
+        assert_eq!(
+            s.register(p + 50, 10, RegionKind::Registered, false, 0),
+            Err(MemoryError::Overlap)
+        );
+        assert_eq!(
+            s.register(16, 10, RegionKind::Registered, false, 0),
+            Err(MemoryError::NotMapped)
+        );
         assert_eq!(s.free(p + 1), Err(MemoryError::NotAllocated));
         s.free(p).unwrap();
         assert_eq!(v[0], 0);

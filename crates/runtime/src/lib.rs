@@ -33,6 +33,7 @@ mod event;
 mod graph;
 mod graph_exec;
 mod graph_params;
+mod graphics;
 mod kernel;
 mod launch;
 mod library;
@@ -73,6 +74,7 @@ fn table() -> &'static HashMap<&'static str, &'static Entry> {
             graph::ENTRIES,
             graph_exec::ENTRIES,
             graph_params::ENTRIES,
+            graphics::ENTRIES,
             kernel::ENTRIES,
             launch::ENTRIES,
             library::ENTRIES,

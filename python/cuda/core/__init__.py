@@ -18,6 +18,7 @@ _HOMES = {
     "Event": "_event",
     "EventOptions": "_event",
     "GraphMemoryResource": "_memory._graph_memory_resource",
+    "GraphicsResource": "_graphics",
     "Host": "_host",
     "Kernel": "_module",
     "LEGACY_DEFAULT_STREAM": "_stream",

@@ -10,6 +10,7 @@ from cuda.core._device_resources import WorkqueueResource as WorkqueueResource
 from cuda.core._device_resources import WorkqueueResourceOptions as WorkqueueResourceOptions
 from cuda.core._event import Event as Event
 from cuda.core._event import EventOptions as EventOptions
+from cuda.core._graphics import GraphicsResource as GraphicsResource
 from cuda.core._host import Host as Host
 from cuda.core._launch_config import LaunchConfig as LaunchConfig
 from cuda.core._launcher import launch as launch
@@ -49,6 +50,7 @@ __all__ = [
     "DeviceMemoryResourceOptions",
     "Event",
     "EventOptions",
+    "GraphicsResource",
     "Host",
     "Kernel",
     "LEGACY_DEFAULT_STREAM",

@@ -34,6 +34,7 @@ static FILES: &[&[Entry]] = &[
     super::array::ENTRIES,
     super::array::texture::ENTRIES,
     super::tensor_map::ENTRIES,
+    super::graphics::ENTRIES,
     super::stream::entries::ENTRIES,
     super::stream::event_entries::ENTRIES,
     super::stream::stream_memory::ENTRIES,

@@ -14,6 +14,7 @@ mod device;
 mod entry;
 mod entry_points;
 mod graph;
+mod graphics;
 mod memory;
 mod module;
 mod stream;

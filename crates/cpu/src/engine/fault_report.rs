@@ -115,6 +115,7 @@ fn describe(region: &Region) -> String {
         RegionKind::Global => "global variable",
         RegionKind::Const => "constant variable",
         RegionKind::Registered => "registered host range",
+        RegionKind::Graphics => "mapped OpenGL buffer",
         RegionKind::Virtual => "mapping of virtual memory",
         RegionKind::Internal => "internal allocation of the device",
     };

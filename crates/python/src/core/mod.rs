@@ -15,6 +15,7 @@ pub mod dlpack;
 pub mod errors;
 pub mod event;
 pub mod graph;
+pub mod graphics;
 pub mod launch;
 pub mod memory;
 pub mod module;
@@ -74,6 +75,7 @@ pub fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
     batch::init(&core)?;
     layout::init(&core)?;
     view::init(&core)?;
+    graphics::init(&core)?;
     texture::init(&core)?;
     graph::init(&core)?;
     tensor_map::init(&core)?;

@@ -15,6 +15,7 @@ use crate::driver::entry::caller_memory::{get, non_null, put};
 use crate::driver::entry::entries;
 use crate::driver::entry::errors::Code;
 use crate::driver::entry::handles::{HandleKind, Table, fresh_id};
+use crate::driver::entry::logs::refuse;
 use crate::driver::memory::space::space;
 use crate::driver::stream::capture_state;
 use crate::memory::Charge;
@@ -90,6 +91,8 @@ enum Owner {
     Itself(Charge),
     /// A mipmapped array, of which this is a level.
     Mipmapped(Weak<Mipmapped>),
+    /// A mapped graphics resource, whose unmapping destroys the array.
+    Graphics(Charge),
 }
 
 /// An array.
@@ -181,7 +184,7 @@ pub(crate) fn bytes_in(contexts: &[u64]) -> u64 {
         .pick(|a| contexts.contains(&a.context.id))
         .iter()
         .map(|a| match &a.owner {
-            Owner::Itself(charge) => charge.bytes(),
+            Owner::Itself(charge) | Owner::Graphics(charge) => charge.bytes(),
             Owner::Mipmapped(_) => 0,
         })
         .sum();
@@ -307,6 +310,38 @@ fn create(out: u64, read: impl FnOnce() -> Res<Description>) -> Res {
     })
 }
 
+/// Creates an array for a part of a mapped graphics resource. `format` is the `CUarray_format` and the number of channels.
+///
+/// # Errors
+/// As `cuArray3DCreate`.
+pub(crate) fn create_graphics_array(
+    context: Arc<Context>,
+    format: (u32, u32),
+    size: [u64; 3],
+    flags: u32,
+) -> Res<(u64, Arc<Array>)> {
+    let description = Description {
+        size,
+        format: format.0,
+        channels: format.1,
+        flags,
+    };
+    let (storage, charge) = allocate(&context, &description, 1, false)?;
+    let array = Arc::new(Array {
+        context,
+        description,
+        storage,
+        level: 0,
+        owner: Owner::Graphics(charge),
+    });
+    Ok((ARRAYS.insert(fresh_id(), array.clone()), array))
+}
+
+/// Destroys an array of [`create_graphics_array`], unless its context did.
+pub(crate) fn remove_graphics_array(handle: u64) {
+    let _ = ARRAYS.remove(handle);
+}
+
 fn level(mipmapped: &Arc<Mipmapped>, level: u32) -> Res<u64> {
     let mut levels = mipmapped.levels.lock();
     let slot = levels.get_mut(level as usize).ok_or(Code::INVALID_VALUE)?;
@@ -349,6 +384,11 @@ entries! {
     fn array_destroy "cuArrayDestroy" (array: u64) {
         let context = context::current()?;
         let found = ARRAYS.get(array)?;
+        if matches!(found.owner, Owner::Graphics(_)) {
+            return refuse(Code::INVALID_HANDLE, || {
+                "the array belongs to a mapped graphics resource; cuGraphicsUnmapResources destroys it".to_owned()
+            });
+        }
         // Destroys only the level's handle; the memory belongs to the mipmapped array.
         if let Owner::Mipmapped(whole) = &found.owner
             && let Some(whole) = whole.upgrade()

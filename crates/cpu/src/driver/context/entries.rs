@@ -19,6 +19,7 @@ use crate::driver::entry::caller_memory::{get, non_null, put, put_optional};
 use crate::driver::entry::entries;
 use crate::driver::entry::errors::Code;
 use crate::driver::entry::init;
+use crate::driver::graphics;
 use crate::driver::memory::host_flags;
 use crate::driver::memory::ipc;
 use crate::driver::memory::managed;
@@ -82,6 +83,7 @@ fn tear_down(context: &Arc<Context>) {
     module::forget_context(context.id);
     library::forget_context(context.id);
     texture::forget_context(context.id);
+    graphics::forget_context(context.id);
     array::forget_context(context.id);
     peers::forget_context(context.id);
     let streams = std::mem::take(&mut *context.streams.lock());

@@ -47,6 +47,7 @@ pub(crate) enum HandleKind {
     Condition,
     GreenContext,
     ResourceDescriptor,
+    GraphicsResource,
 }
 
 impl std::fmt::Display for HandleKind {
@@ -74,6 +75,7 @@ impl std::fmt::Display for HandleKind {
             HandleKind::Condition => "condition",
             HandleKind::GreenContext => "green context",
             HandleKind::ResourceDescriptor => "resource descriptor",
+            HandleKind::GraphicsResource => "graphics resource",
         })
     }
 }

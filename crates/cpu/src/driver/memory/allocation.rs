@@ -145,7 +145,7 @@ entries! {
         if allocated(address) || allocated(last) {
             return Err(Code::INVALID_VALUE);
         }
-        let region = space().register(address, size, flags & REGISTER_READ_ONLY != 0, context.id)?;
+        let region = space().register(address, size, RegionKind::Registered, flags & REGISTER_READ_ONLY != 0, context.id)?;
         host_flags::set_host_flags(region.id, flags);
         Ok(())
     }

@@ -1,0 +1,5 @@
+"""OpenGL objects that CUDA can access."""
+
+from cupyrite._native.core import GraphicsResource
+
+__all__ = ["GraphicsResource"]
