@@ -6,7 +6,8 @@ documents. Excluded are calls that would do damage by working as documented:
 * callbacks: function addresses are called, so only null and wrong types are drawn;
 * NVRTC's program handles: NVRTC dereferences them, so only null, a live program and wrong types are drawn;
 * `nvrtcInstallBundledHeaders`, `nvrtcRemoveBundledHeaders`: they write and delete files at any given path;
-* `nvrtcSetPCHHeapSize`: it reserves any given amount of memory.
+* `nvrtcSetPCHHeapSize`: it reserves any given amount of memory;
+* addresses that `cuda.bindings._v2` takes as plain ints: C uses them, so only null and wrong types are drawn.
 """
 
 import ctypes
@@ -17,6 +18,9 @@ import threading
 import numpy as np
 import pytest
 from cuda.bindings import driver, nvrtc, runtime
+from cuda.bindings._v2 import driver as driver_v2
+from cuda.bindings._v2 import nvrtc as nvrtc_v2
+from cuda.bindings._v2 import runtime as runtime_v2
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -26,6 +30,7 @@ from helpers.threads import run_all
 pytestmark = pytest.mark.cpu
 
 SKIPPED = {"nvrtcInstallBundledHeaders", "nvrtcRemoveBundledHeaders", "nvrtcSetPCHHeapSize"}
+SKIPPED |= {"install_bundled_headers", "remove_bundled_headers", "set_pch_heap_size"}
 EXAMPLES = int(os.environ.get("CUPYRITE_FUZZ_EXAMPLES", "12"))
 
 
@@ -34,7 +39,14 @@ def functions(module):
     return [f for f in (getattr(module, n) for n in names) if callable(f) and not isinstance(f, type)]
 
 
+def raising_functions(module):
+    made = [getattr(module, n) for n in dir(module) if n.islower() and n not in SKIPPED]
+    return [f for f in made if callable(f) and not isinstance(f, type)]
+
+
+SECOND = {driver_v2: driver, nvrtc_v2: nvrtc, runtime_v2: runtime}
 FUNCTIONS = functions(driver) + functions(runtime) + functions(nvrtc)
+RAISING = {f: module for module in SECOND for f in raising_functions(module)}
 
 
 def parameters(function):
@@ -237,7 +249,46 @@ NO_CODE = st.sampled_from([None, 0, "text", b"bytes", 1j, object(), [], {}])
 PROGRAMS = []
 
 
+def first_doc(function, name):
+    """The documented type of a parameter of a `_v2` function in the module that returns statuses."""
+    first = SECOND[RAISING[function]]
+    symbol = re.match(r".*: (\w+)$", function.__doc__, re.M)
+    same = symbol and (getattr(first, symbol[1], None) or getattr(first, re.sub(r"_v\d$", "", symbol[1]), None))
+    known = {n.replace("_", "").lower(): doc for n, doc in parameters(same)} if same else {}
+    return known.get(name.replace("_", ""), "")
+
+
+def is_handle(function, doc):
+    cls = getattr(SECOND[RAISING[function]], doc.split(" or ")[-1], None) or getattr(driver, doc.split(" or ")[0], None)
+    return (
+        isinstance(cls, type) and not is_callback(doc) and hasattr(cls, "__index__") and not hasattr(cls, "__members__")
+    )
+
+
+def raising_strategy(function):
+    drawn = []
+    for name, doc in parameters(function):
+        cls = getattr(RAISING[function], doc, None)
+        if RAISING[function] is nvrtc_v2 and doc == "intptr_t":
+            drawn.append(
+                st.one_of(NO_CODE, st.sampled_from([int(p) for p in PROGRAMS if p])) if PROGRAMS[0] else NO_CODE
+            )
+        elif doc == "bytes" or (doc == "intptr_t" and not is_handle(function, first_doc(function, name))):
+            drawn.append(NO_CODE)
+        elif name == "kernel_params":
+            drawn.append(kernel_params)
+        elif isinstance(cls, type):
+            drawn.append(st.one_of(st.just(cls).map(lambda c: c()), objects))
+        elif doc == "intptr_t":
+            drawn.append(st.one_of(st.sampled_from([0, 1, 8, 4096, 2**31 - 1]), objects))
+        else:
+            drawn.append(st.one_of(st.sampled_from(EDGES[:10]), anything))
+    return st.tuples(*drawn)
+
+
 def strategy(function, nearly):
+    if function in RAISING:
+        return raising_strategy(function)
     drawn = []
     for name, doc in parameters(function):
         if is_callback(doc) or name == "callback":
@@ -290,12 +341,12 @@ def attempt(function, arguments, keywords=None):
     except Exception as exception:
         assert not isinstance(exception, SystemError), exception
         return
-    if re.match("sizeof|make_", function.__name__):
+    if function in RAISING or re.match("sizeof|make_", function.__name__):
         return
     assert type(result) is tuple and len(result) >= 1
 
 
-DESTROYS = {"nvrtcDestroyProgram"}
+DESTROYS = {"nvrtcDestroyProgram", "destroy_program"}
 
 
 @pytest.mark.parametrize("function", FUNCTIONS, ids=lambda f: f"{f.__module__[14:]}.{f.__name__}")
@@ -315,6 +366,11 @@ def test_random_arguments_never_crash(function, nearly, program):
         attempt(function, arguments)
 
     run()
+
+
+@pytest.mark.parametrize("function", RAISING, ids=lambda f: f"{f.__module__[14:]}.{f.__name__}")
+def test_random_arguments_of_functions_that_raise_never_crash(function, program):
+    test_random_arguments_never_crash(function, True, program)
 
 
 @settings(max_examples=60, deadline=None, database=None, suppress_health_check=list(HealthCheck))

@@ -38,6 +38,12 @@ def unwritten_value(peer, ours):
     return unwritten({**peer, "calls": []}, {**ours, "calls": []})
 
 
+def explained(peer, ours):
+    """Whether ours says more than the peer, about the same status."""
+    texts = [str(x["raises"].get("args", x["raises"])) for x in (peer, ours)]
+    return "ERROR_" in texts[0] and "ERROR_" in texts[1]
+
+
 def placements(peer, ours):
     """Only the struct of the first call, the mode returned with it, and uninitialized memory differ."""
     a, b = dict(leaves(peer.get("value"))), dict(leaves(ours.get("value")))
@@ -685,5 +691,18 @@ DELIBERATE = [
         "raises builtins.ValueError, ours returns",
         "a number that is no member of an enum is returned unchanged",
         plain_number,
+    ),
+    # ------------------------------------------------------------------------------------------------------
+    # The second modules
+    (
+        r"(driver|nvrtc) scripts (?!.*cu[A-Z]|.*nvrtc[A-Z]).*",
+        "exceptions of the same class differ",
+        "the text has the library's description or the number, and the exception has further attributes",
+        explained,
+    ),
+    (
+        r"driver attributes (TensorMap|TextureDesc_v1)(\(\)|\.(opaque|address_mode)).*",
+        "values differ",
+        "NVIDIA's reads and writes 64-bit signed numbers, also where the member has 32 bits",
     ),
 ]

@@ -18,7 +18,19 @@ import tempfile
 import zipfile
 
 HERE = pathlib.Path(__file__).resolve().parent
-REAL = ("driver", "runtime", "nvrtc", "nvvm", "nvjitlink", "nvfatbin", "nvml", "cufile", "core")
+REAL = (
+    "driver",
+    "runtime",
+    "nvrtc",
+    "nvvm",
+    "nvjitlink",
+    "nvfatbin",
+    "nvml",
+    "cufile",
+    "driver_v2",
+    "nvrtc_v2",
+    "core",
+)
 RECORDED = ("driver", "runtime", "nvrtc", "cudla", "cufile", "nvml")
 
 

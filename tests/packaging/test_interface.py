@@ -35,6 +35,13 @@ def test_module_matches_its_manifest(module):
     assert status == 0, output
 
 
+@pytest.mark.parametrize("module", ["cuda.bindings._v2.driver", "cuda.bindings._v2.nvrtc"])
+def test_experimental_module_matches_its_manifest(module):
+    words = ["--tier", "all", "--missing", "--deep", "--module", module]
+    status, output = run(INTERFACE / "check_api.py", *words)
+    assert status == 0, output
+
+
 def test_core_matches_its_manifest():
     """`check_core.py` lists the names that are not implemented yet."""
     status, output = run(INTERFACE / "check_core.py")

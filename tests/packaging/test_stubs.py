@@ -14,6 +14,7 @@ pytestmark = pytest.mark.skipif(importlib.util.find_spec("mypy") is None, reason
 HERE = pathlib.Path(__file__).parent
 
 MODULES = ["driver", "runtime", "nvrtc", "nvjitlink", "nvvm", "nvfatbin", "nvml", "cufile", "cudla"]
+MODULES += ["_v2.driver", "_v2.nvrtc", "_v2.runtime"]
 
 GOOD = """
 from __future__ import annotations

@@ -67,6 +67,7 @@ pub fn describe(root: &Path, target: &Path) -> Result<Description, String> {
         let mut lib = read.library;
         let overlay = root.join(format!("api/overlay/{}.toml", source.name));
         let overlay = Overlay::load(&overlay)?;
+        let plain = lib.clone();
         units::note(&mut lib, &overlay)?;
         match overlay.library.style {
             // A library without a Python module.
@@ -81,6 +82,10 @@ pub fn describe(root: &Path, target: &Path) -> Result<Description, String> {
             }
         }
         out.api.libraries.push(lib);
+        if source.second {
+            let made = second(plain, &overlay, root)?;
+            out.api.second.push(made);
+        }
         for (major, records) in read.records {
             let toolkit = toolkits.iter().find(|t| t.major == major);
             let mut dirs = vec![stubs.clone()];
@@ -95,6 +100,23 @@ pub fn describe(root: &Path, target: &Path) -> Result<Description, String> {
         }
     }
     Ok(out)
+}
+
+/// The second Python module over a library: its functions raise. `library` has no Python half yet.
+fn second(
+    mut library: ir::LibraryApi,
+    first: &Overlay,
+    root: &Path,
+) -> Result<ir::LibraryApi, String> {
+    let name = format!("{}_v2", library.name);
+    let overlay = root.join(format!("api/overlay/{name}.toml"));
+    let mut overlay = Overlay::load(&overlay)?;
+    overlay.take_facts(first);
+    library.shares = Some(std::mem::replace(&mut library.name, name));
+    units::note(&mut library, &overlay)?;
+    raising::structs::module(&mut library, &overlay)?;
+    raising::functions::functions(&mut library, &overlay)?;
+    Ok(library)
 }
 
 /// Writes the reference pages into `folder` and returns their number.

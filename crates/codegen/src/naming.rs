@@ -4,7 +4,7 @@ use crate::ir::LibraryApi;
 
 /// Title of a library, at the start of a sentence: "NVRTC", "The CUDA driver API".
 pub fn title(lib: &LibraryApi) -> &'static str {
-    match lib.name.as_str() {
+    match lib.c_library() {
         "driver" => "The CUDA driver API",
         "runtime" => "The CUDA runtime API",
         "nvrtc" => "NVRTC, the run-time compiler",
@@ -26,7 +26,7 @@ pub fn short_title(lib: &LibraryApi) -> &'static str {
 
 /// The variant of `cupyrite_sys::loader::CudaLibrary`.
 pub fn loader_variant(lib: &LibraryApi) -> &'static str {
-    match lib.name.as_str() {
+    match lib.c_library() {
         "driver" => "Driver",
         "runtime" => "Runtime",
         "nvrtc" => "Nvrtc",
@@ -38,6 +38,12 @@ pub fn loader_variant(lib: &LibraryApi) -> &'static str {
         "cudla" => "Cudla",
         other => panic!("no loader variant for {other}: add it here and in cupyrite_sys::loader"),
     }
+}
+
+/// The variant of `cupyrite_python`'s `types::module::Module`.
+pub fn module_variant(lib: &LibraryApi) -> String {
+    let second = if lib.shares.is_some() { "V2" } else { "" };
+    format!("{}{second}", loader_variant(lib))
 }
 
 /// `getMemoryInfo` as `get_memory_info`. A run of capitals is a word up to its last one (`getPCIInfo`: `get_pci_info`);

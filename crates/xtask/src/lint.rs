@@ -17,6 +17,9 @@ const STUBBED_MODULES: &[&str] = &[
     "cuda.bindings.nvml",
     "cuda.bindings.cufile",
     "cuda.bindings.cudla",
+    "cuda.bindings._v2.driver",
+    "cuda.bindings._v2.nvrtc",
+    "cuda.bindings._v2.runtime",
     "cuda.core",
     "cuda.pathfinder",
 ];

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use super::HEADER;
 use crate::ir::{self, AttrKind, Builtin, ClassKind, Element};
-use crate::naming::loader_variant;
+use crate::naming::module_variant;
 
 const FOLDER: &str = "crates/python/src/generated";
 
@@ -14,7 +14,7 @@ const FOLDER: &str = "crates/python/src/generated";
 pub fn generate(api: &ir::Api) -> Vec<(PathBuf, String)> {
     let ids = Ids::new(api);
     let mut files = vec![(PathBuf::from(FOLDER).join("ids.rs"), ids.source(api))];
-    for lib in api.libraries.iter().filter(|l| l.in_python()) {
+    for lib in api.in_python() {
         files.push((
             PathBuf::from(FOLDER).join(format!("{}_types.rs", lib.name)),
             library(lib, &ids),
@@ -40,7 +40,7 @@ impl Ids {
             first: BTreeMap::new(),
             counts: (0, 0),
         };
-        for lib in api.libraries.iter().filter(|l| l.in_python()) {
+        for lib in api.in_python() {
             ids.first.insert(lib.name.clone(), ids.counts);
             for class in &lib.python.classes {
                 let key = (lib.name.clone(), class.name.clone());
@@ -88,7 +88,7 @@ impl Ids {
         let _ = writeln!(out, "/// Number of Python enums of all libraries.");
         let _ = writeln!(out, "pub const ENUM_COUNT: usize = {};", self.counts.1);
         let (mut classes, mut enums) = (String::new(), String::new());
-        for lib in api.libraries.iter().filter(|l| l.in_python()) {
+        for lib in api.in_python() {
             let mut own = String::new();
             for class in &lib.python.classes {
                 let id = self.class(lib, &class.name);
@@ -129,7 +129,7 @@ fn library(lib: &ir::LibraryApi, ids: &Ids) -> String {
         "//! Types of `{}` for Python.\n//!\n{HEADER}\n\n",
         python.name
     );
-    out.push_str("use cupyrite_sys::loader;\n\nuse crate::types::table::*;\n\n");
+    out.push_str("use crate::types::table::*;\n\n");
     let (first_class, first_enum) = ids.first[&lib.name];
     // A module's enums have one base.
     let base = match python.enums.first().map(|e| e.base.as_str()) {
@@ -148,9 +148,9 @@ fn library(lib: &ir::LibraryApi, ids: &Ids) -> String {
     }
     let _ = writeln!(
         out,
-        "/// Types of `{0}`.\npub static LIBRARY: Library = Library {{\nmodule: {0:?},\nloader: loader::CudaLibrary::{1},\nurl: {2:?},\nenum_base: EnumBase::{base},\nerrors: {errors},\nfirst_class: {first_class},\nfirst_enum: {first_enum},\nclasses: &CLASSES,\nclass_index: &CLASS_INDEX,\nenums: &ENUMS,\nconstants: &CONSTANTS,\naliases: &{3:?},\ndtypes: &{dtypes:?},\n}};\n",
+        "/// Types of `{0}`.\npub static MODULE: ModuleTypes = ModuleTypes {{\nmodule: Module::{1},\nurl: {2:?},\nenum_base: EnumBase::{base},\nerrors: {errors},\nfirst_class: {first_class},\nfirst_enum: {first_enum},\nclasses: &CLASSES,\nclass_index: &CLASS_INDEX,\nenums: &ENUMS,\nconstants: &CONSTANTS,\naliases: &{3:?},\ndtypes: &{dtypes:?},\n}};\n",
         python.name,
-        loader_variant(lib),
+        module_variant(lib),
         lib.doc_url,
         python.aliases
     );
@@ -227,6 +227,7 @@ fn errors_source(lib: &ir::LibraryApi, errors: &ir::PyErrors, ids: &Ids) -> Stri
     let text = match errors.text {
         ir::ErrorText::Name => "Name",
         ir::ErrorText::Library => "Library",
+        ir::ErrorText::Explained => "Explained",
         ir::ErrorText::CuFile => "CuFile",
     };
     let _ = writeln!(
@@ -519,6 +520,9 @@ fn field_kind(lib: &ir::LibraryApi, class: &ir::PyClass, attr: &ir::PyAttr, ids:
         ),
         AttrKind::PointerSlice { count_at } => {
             format!("FieldKind::PointerWords({})", count(*count_at))
+        }
+        AttrKind::HiddenPod { class } => {
+            format!("FieldKind::HiddenPod({})", ids.class(lib, class))
         }
         AttrKind::Hidden { builtin, len } => {
             format!("FieldKind::Hidden({}, {len})", prim(*builtin))

@@ -12,12 +12,10 @@ use crate::ir::{self, ArgKind, AttrKind, ClassKind, Element, PodRule, ResultKind
 
 /// Generated files: paths from the repository root and contents.
 pub fn generate(api: &ir::Api) -> Vec<(PathBuf, String)> {
-    api.libraries
-        .iter()
-        .filter(|lib| lib.in_python())
+    api.in_python()
         .map(|lib| {
             (
-                PathBuf::from(format!("python/cuda/bindings/{}.pyi", lib.name)),
+                PathBuf::from(format!("python/{}.pyi", lib.python.name.replace('.', "/"))),
                 match lib.python.style {
                     ir::Style::Tuple => module(api, lib),
                     ir::Style::Raises => super::stubs_raising::module(lib),
@@ -261,6 +259,7 @@ pub(super) fn attribute(attr: &ir::PyAttr) -> (String, String) {
         | AttrKind::PointerInts { .. }
         | AttrKind::PointerSlice { .. }
         | AttrKind::Nested { .. }
+        | AttrKind::HiddenPod { .. }
         | AttrKind::Hidden { .. } => ("Any".into(), "Any".into()),
         AttrKind::Pod { class }
         | AttrKind::Pods { class, .. }
@@ -316,11 +315,19 @@ pub(super) fn argument(kind: &ArgKind, special: Option<&str>) -> String {
         | ArgKind::Attribute { .. }
         | ArgKind::KernelParams
         | ArgKind::VoidPtrPtr => "Any".into(),
-        ArgKind::Address | ArgKind::LiveHandle { .. } => "int".into(),
+        ArgKind::Address
+        | ArgKind::HandleByPointer
+        | ArgKind::AddressOf { .. }
+        | ArgKind::LiveHandle { .. } => "int".into(),
         ArgKind::Bool => "bool".into(),
         ArgKind::Str => "str".into(),
         ArgKind::StrList { .. } => "Sequence[str | bytes] | int".into(),
         ArgKind::Buffer { .. } | ArgKind::BufferOut { .. } => "Buffer | int | None".into(),
+        ArgKind::Text | ArgKind::Memory { .. } | ArgKind::Writable { .. } => {
+            "Buffer | int | None".into()
+        }
+        ArgKind::Addresses { .. } => "Sequence[int] | Buffer | int | None".into(),
+        ArgKind::Pods { class, .. } => format!("{class} | int | None"),
         ArgKind::Pod { class, rule } => match rule {
             PodRule::Address => format!("{class} | int | None"),
             PodRule::Exact => class.clone(),
@@ -336,6 +343,7 @@ pub(super) fn result(kind: &ResultKind) -> String {
         ResultKind::Enum { name } => name.clone(),
         ResultKind::Handle { class, .. } | ResultKind::Struct { class, .. } => class.clone(),
         ResultKind::Bytes { .. } | ResultKind::CString => "bytes".into(),
+        ResultKind::CText => "str".into(),
         ResultKind::List { of, .. } => format!("list[{}]", element(of)),
         ResultKind::Attribute { .. } => "Any".into(),
         ResultKind::Attributes { .. } => "list[Any]".into(),

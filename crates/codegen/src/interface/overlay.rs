@@ -76,11 +76,20 @@ pub struct LibraryRules {
     /// Python module.
     pub python: String,
     /// Status enum.
+    #[serde(default)]
     pub status: String,
     /// Its success member.
+    #[serde(default)]
     pub success: String,
     /// CUDA major of the Python interface.
+    #[serde(default)]
     pub major: u32,
+    /// Whether Python's names of functions have the version of the exported symbol: `mem_alloc_v2`.
+    #[serde(default)]
+    pub versioned: bool,
+    /// Whether text and images go in as `bytes`, and text comes out as `bytes`.
+    #[serde(default)]
+    pub bytes: bool,
     /// `tuple` (the default) or `raises`.
     #[serde(default)]
     pub style: Style,
@@ -147,6 +156,9 @@ pub struct TypeRules {
     /// Names of NumPy types by class, if they deviate from the rule.
     #[serde(default)]
     pub dtypes: BTreeMap<String, String>,
+    /// Whether classes of struct arrays show nested structs as their class instead of NumPy records.
+    #[serde(default)]
+    pub views: bool,
     /// Members whose Python name gets an underscore at the end.
     #[serde(default)]
     pub underscored: Vec<String>,
@@ -201,6 +213,9 @@ pub struct ExceptionRules {
     /// Renamed classes, whose rule name would shadow a built-in one; the rule name becomes an alias.
     #[serde(default)]
     pub rename: BTreeMap<String, String>,
+    /// Whether renamed classes have no alias.
+    #[serde(default)]
+    pub no_alias: bool,
 }
 
 /// A function without a C function.
@@ -306,6 +321,18 @@ impl Overlay {
     pub fn load(path: &Path) -> Result<Overlay, String> {
         let text = std::fs::read_to_string(path).map_err(|e| format!("{}: {e}", path.display()))?;
         toml::from_str(&text).map_err(|e| format!("{}: {e}", path.display()))
+    }
+}
+
+impl Overlay {
+    /// Takes over what holds for every Python module of a library: its status, which calls keep the GIL, units.
+    pub fn take_facts(&mut self, first: &Overlay) {
+        let (own, first_rules) = (&mut self.library, &first.library);
+        own.status.clone_from(&first_rules.status);
+        own.success.clone_from(&first_rules.success);
+        own.major = first_rules.major;
+        own.keep_gil.clone_from(&first_rules.keep_gil);
+        self.units.clone_from(&first.units);
     }
 }
 

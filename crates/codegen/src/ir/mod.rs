@@ -20,9 +20,17 @@ pub use raising::*;
 pub struct Api {
     /// One entry per C library, in the same order as `sources::SOURCES`.
     pub libraries: Vec<LibraryApi>,
+    /// Further Python modules over some of these libraries. Each entry has the library's C half and a Python half of its own.
+    pub second: Vec<LibraryApi>,
 }
 
 impl Api {
+    /// The libraries with a Python module, then the further modules.
+    pub fn in_python(&self) -> impl Iterator<Item = &LibraryApi> {
+        let first = self.libraries.iter().filter(|l| l.in_python());
+        first.chain(&self.second)
+    }
+
     /// The library called `name` (`driver`, `nvrtc`).
     pub fn library(&self, name: &str) -> Option<&LibraryApi> {
         self.libraries.iter().find(|l| l.name == name)
@@ -32,8 +40,11 @@ impl Api {
 /// One C library and the Python module that exposes it.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct LibraryApi {
-    /// Short name: `driver`, `nvrtc`. Also the module name in `cupyrite_sys` and in `cuda.bindings`.
+    /// Short name: `driver`, `nvrtc`. Also the module name in `cupyrite_sys` and in `cuda.bindings`. `driver_v2` for a
+    /// second Python module over the driver.
     pub name: String,
+    /// For a second Python module over a library: the library, whose C half this one has too.
+    pub shares: Option<String>,
     /// Status enum every function returns, e.g. `CUresult`.
     pub status_enum: String,
     /// The success member of `status_enum`, e.g. `CUDA_SUCCESS` (always value 0).
@@ -89,6 +100,11 @@ impl LibraryApi {
     /// The type of another library called `name`, if this one uses it.
     pub fn foreign(&self, name: &str) -> Option<&Foreign> {
         self.uses.iter().find(|f| f.name == name)
+    }
+
+    /// The name of the C library: the module in `cupyrite_sys`.
+    pub fn c_library(&self) -> &str {
+        self.shares.as_deref().unwrap_or(&self.name)
     }
 
     /// Whether the library has a Python module.

@@ -134,6 +134,8 @@ pub enum ArgKind {
     VoidPtrPtr,
     /// An address or a handle as a plain int (`intptr_t`).
     Address,
+    /// A handle as a plain int, where C takes the address of it.
+    HandleByPointer,
     /// C's `bool`.
     Bool,
     /// `str`, UTF-8, as `const char *`.
@@ -153,12 +155,41 @@ pub enum ArgKind {
         /// Room needed.
         size: OutSize,
     },
-    /// A struct by address.
+    /// Text or an image as `bytes`, another buffer, an address or None; nul-terminated for C.
+    Text,
+    /// A C array of handles or addresses: a sequence of ints, a buffer, an address or None.
+    Addresses {
+        /// Index of the argument with their number.
+        count: Option<usize>,
+    },
+    /// Memory that C reads: an address, a buffer of at least as many bytes as an argument specifies, or None.
+    Memory {
+        /// Index of that argument.
+        size: Option<usize>,
+    },
+    /// The same for memory that C writes.
+    Writable {
+        /// Index of that argument.
+        size: Option<usize>,
+    },
+    /// A struct by address, or by value if the prototype says so.
     Pod {
         /// Class.
         class: String,
         /// The accepted values.
         rule: PodRule,
+    },
+    /// A struct by value, given by its address.
+    AddressOf {
+        /// Size in bytes.
+        size: usize,
+    },
+    /// Structs by address: an instance with at least as many structs as an argument specifies, an address or None.
+    Pods {
+        /// Class.
+        class: String,
+        /// Index of that argument.
+        count: usize,
     },
     /// A live handle, as an int, created by the module's functions.
     LiveHandle {
@@ -264,6 +295,8 @@ pub enum ResultKind {
     },
     /// `const char **`: bytes up to the NUL, None for a null pointer.
     CString,
+    /// The same as `str`.
+    CText,
     /// A list.
     List {
         /// Element.
@@ -608,6 +641,11 @@ pub enum AttrKind {
         class: String,
         /// Length of the array; 0 for one struct.
         len: usize,
+    },
+    /// A struct that only the NumPy type exposes.
+    HiddenPod {
+        /// Class.
+        class: String,
     },
     /// Numbers that only the NumPy type exposes; an array if the length is not 0.
     Hidden {

@@ -156,6 +156,8 @@ pub enum ErrorText {
     Name,
     /// The library's own function.
     Library,
+    /// The member's name and value, and the library's description.
+    Explained,
     /// cuFile's: name and value, meaning, and the driver's status.
     #[serde(rename = "cufile")]
     CuFile,

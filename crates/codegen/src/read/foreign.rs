@@ -119,6 +119,7 @@ mod tests {
                 }],
                 ..LibraryApi::default()
             }],
+            second: Vec::new(),
         }
     }
 

@@ -18,6 +18,8 @@ pub struct Source {
     pub majors: &'static [u32],
     /// Libraries whose types the headers use; they precede it in [`SOURCES`].
     pub uses: &'static [&'static str],
+    /// Whether a second Python module, whose functions raise, shows the library too.
+    pub second: bool,
     /// NVIDIA's documentation.
     pub doc_url: &'static str,
 }
@@ -66,6 +68,7 @@ pub const SOURCES: &[Source] = &[
         defines: &[],
         majors: &[13, 12],
         uses: &[],
+        second: true,
         doc_url: "https://docs.nvidia.com/cuda/cuda-driver-api/",
     },
     Source {
@@ -101,6 +104,7 @@ pub const SOURCES: &[Source] = &[
         defines: &[],
         majors: &[13, 12],
         uses: &["driver"],
+        second: true,
         doc_url: "https://docs.nvidia.com/cuda/cuda-runtime-api/",
     },
     Source {
@@ -112,6 +116,7 @@ pub const SOURCES: &[Source] = &[
         defines: &[],
         majors: &[13, 12],
         uses: &[],
+        second: true,
         doc_url: "https://docs.nvidia.com/cuda/nvrtc/",
     },
     Source {
@@ -124,6 +129,7 @@ pub const SOURCES: &[Source] = &[
         defines: &["NVJITLINK_NO_INLINE"],
         majors: &[13, 12],
         uses: &[],
+        second: false,
         doc_url: "https://docs.nvidia.com/cuda/nvjitlink/",
     },
     Source {
@@ -135,6 +141,7 @@ pub const SOURCES: &[Source] = &[
         defines: &[],
         majors: &[13, 12],
         uses: &[],
+        second: false,
         doc_url: "https://docs.nvidia.com/cuda/libnvvm-api/",
     },
     Source {
@@ -146,6 +153,7 @@ pub const SOURCES: &[Source] = &[
         defines: &[],
         majors: &[13, 12],
         uses: &[],
+        second: false,
         doc_url: "https://docs.nvidia.com/cuda/nvfatbin/",
     },
     Source {
@@ -158,6 +166,7 @@ pub const SOURCES: &[Source] = &[
         defines: &["NVML_NO_UNVERSIONED_FUNC_DEFS"],
         majors: &[13, 12],
         uses: &[],
+        second: false,
         doc_url: "https://docs.nvidia.com/deploy/nvml-api/",
     },
     Source {
@@ -169,6 +178,7 @@ pub const SOURCES: &[Source] = &[
         defines: &[],
         majors: &[13, 12],
         uses: &["driver"],
+        second: false,
         doc_url: "https://docs.nvidia.com/gpudirect-storage/api-reference-guide/",
     },
     Source {
@@ -180,6 +190,7 @@ pub const SOURCES: &[Source] = &[
         defines: &[],
         majors: &[13],
         uses: &[],
+        second: false,
         doc_url: "https://docs.nvidia.com/cuda/cudla-api/",
     },
 ];

@@ -9,6 +9,7 @@ use std::ffi::c_void;
 
 use cupyrite_sys::loader::CudaLibrary;
 
+pub use crate::types::Module;
 pub use crate::types::table::Slice;
 use crate::types::{ClassId, EnumId};
 
@@ -30,8 +31,8 @@ pub const MAX_REQUESTS: usize = 2;
 pub struct Function {
     /// Python name.
     pub name: &'static str,
-    /// The library it belongs to.
-    pub library: CudaLibrary,
+    /// The module it belongs to.
+    pub module: Module,
     /// Index of its symbol in the library's table.
     pub symbol: u16,
     /// Calls the symbol.
@@ -48,6 +49,14 @@ pub struct Function {
     pub special: Special,
     /// Additional data for libraries whose functions raise.
     pub raising: Option<&'static Raising>,
+}
+
+impl Function {
+    /// The C library that the function calls.
+    #[inline(always)]
+    pub const fn library(&self) -> CudaLibrary {
+        self.module.library()
+    }
 }
 
 /// Additional data of a function that raises: it returns its values without a status and raises for a bad status.
@@ -123,8 +132,21 @@ pub struct Param {
     pub doc: &'static str,
     /// How the value is converted.
     pub conv: Conv,
-    /// Default value.
+    /// Default value; [`NONE`] for `None`.
     pub default: Option<i64>,
+}
+
+/// The default value `None` of a parameter that a hook converts.
+pub const NONE: i64 = i64::MIN;
+
+impl Param {
+    /// The default value in Python.
+    pub fn default_text(&self) -> Option<String> {
+        self.default.map(|value| match value {
+            NONE => "None".to_owned(),
+            value => value.to_string(),
+        })
+    }
 }
 
 /// C's integer types.
@@ -235,8 +257,20 @@ pub enum Conv {
     Buffer(Option<u8>),
     /// Memory that C writes: `None`, an address, or a writable buffer of at least this size.
     BufferOut(OutSize),
-    /// A struct by address.
+    /// Text or an image: `None`, an address, `bytes`, or another buffer, which C gets with a nul at the end.
+    Text,
+    /// Handles or addresses as a C array: `None`, an address, a sequence of integers, or a buffer of 64-bit integers. The
+    /// parameter with this index is their number.
+    Addresses(Option<u8>),
+    /// Memory that C writes: `None`, an address (not checked), or a writable buffer, at least as large as the parameter with
+    /// this index.
+    Writable(Option<u8>),
+    /// A struct by address, or by value: the word is its address.
     Pod(ClassId, PodRule),
+    /// A struct of this many bytes by value: its address, which must be readable.
+    AddressOf(u32),
+    /// Structs by address: an instance, an address or `None`. The parameter with this index is their number.
+    Pods(ClassId, u8),
     /// A handle of the library that must not have been destroyed.
     LiveHandle(HandleKind),
     /// The same; the call destroys it.
@@ -318,6 +352,8 @@ pub enum Element {
     Bytes,
     /// `void *`.
     VoidPtr,
+    /// A handle or address, given as an integer or a handle object.
+    Address,
 }
 
 impl Element {
@@ -326,7 +362,7 @@ impl Element {
         match self {
             Element::Int(int) => int.size(),
             Element::F32 | Element::Enum(_) => 4,
-            Element::F64 | Element::Bytes | Element::VoidPtr => 8,
+            Element::F64 | Element::Bytes | Element::VoidPtr | Element::Address => 8,
             Element::Handle(_, kind) => kind.size(),
             Element::Struct(_, size) => size as usize,
         }
@@ -386,6 +422,10 @@ pub enum Out {
     Bytes(Len, bool),
     /// `bytes` from `const char *`, `None` from null.
     CString,
+    /// `bytes` from `const char *`, empty from null.
+    CBytes,
+    /// `str` from `const char *`, empty from null.
+    CText,
     /// A list.
     List(Element, Len),
     /// An address as an int.
@@ -426,6 +466,8 @@ impl Out {
             | Out::Enum(_)
             | Out::Handle(..)
             | Out::CString
+            | Out::CBytes
+            | Out::CText
             | Out::VoidPtr
             | Out::Address
             | Out::Made(_)
@@ -524,6 +566,26 @@ pub enum Special {
     CudlaModuleAttributes,
     /// `cudla.submit_task`
     CudlaSubmitTask,
+    /// `_v2.driver.stream_get_capture_info_v2` and `_v3`
+    CaptureArrays,
+    /// `_v2.driver.module_enumerate_functions`, `library_enumerate_kernels`
+    HandlesOf,
+    /// `_v2.driver.link_complete`
+    LinkBytes,
+    /// `_v2.driver.device_get_host_atomic_capabilities`, `device_get_p2p_atomic_capabilities`
+    AtomicCapabilities,
+    /// `_v2.driver.gl_get_devices_v2`
+    GlDevices,
+    /// `_v2.driver.device_get_nv_sci_sync_attributes`
+    SciSyncAttributes,
+    /// `_v2.driver.memcpy_batch_async`
+    MemcpyBatch,
+    /// `_v2.nvrtc.create_program`
+    NvrtcCreate,
+    /// `_v2.nvrtc.compile_program`
+    NvrtcCompile,
+    /// `_v2.nvrtc.get_ptx` and similar functions
+    NvrtcBytes,
 }
 
 impl Special {
@@ -584,6 +646,8 @@ pub const fn verify(functions: &[Function]) {
             let other = match f.params[param].conv {
                 Conv::HandleArray(_, _, other) | Conv::StructArray(_, other) => other,
                 Conv::BytesOut(Some(other)) | Conv::VoidPtr(Some(other)) => other,
+                Conv::Addresses(Some(other)) | Conv::Writable(Some(other)) => other,
+                Conv::Pods(_, other) => other,
                 Conv::List(_, Some(count)) => count.param,
                 Conv::Attribute(_, other) => other,
                 Conv::StrList(Some(other)) | Conv::Buffer(Some(other)) => other,

@@ -7,30 +7,30 @@ use std::ffi::{CStr, CString, c_int, c_void};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
-use cupyrite_sys::loader;
 use pyo3::ffi;
 
 use crate::bindings::custom::cufile;
+use crate::bindings::descriptor::Function;
 use crate::bindings::errors;
 use crate::bindings::errors::ExceptionKind;
 use crate::bindings::raising;
+use crate::bindings::raising::explanation;
 use crate::cpython;
 use crate::cpython::{Obj, Owned, R, Raised};
 use crate::types::table;
-use crate::types::table::{EnumId, ErrorText, Errors, LIBRARIES, Library};
+use crate::types::table::{EnumId, ErrorText, Errors, MODULES, Module, ModuleTypes};
 
 type Classes = Box<[AtomicPtr<ffi::PyObject>]>;
 
-static CLASSES: [OnceLock<Classes>; loader::CudaLibrary::COUNT] =
-    [const { OnceLock::new() }; loader::CudaLibrary::COUNT];
+static CLASSES: [OnceLock<Classes>; Module::COUNT] = [const { OnceLock::new() }; Module::COUNT];
 
-/// The type table of a library.
-pub fn library(library: loader::CudaLibrary) -> Option<&'static Library> {
-    LIBRARIES.iter().copied().find(|lib| lib.loader == library)
+/// The type table of a module.
+fn types_of(module: Module) -> Option<&'static ModuleTypes> {
+    MODULES.iter().copied().find(|types| types.module == module)
 }
 
-fn classes(lib: &Library, errors: &Errors) -> &'static Classes {
-    CLASSES[lib.loader as usize].get_or_init(|| {
+fn classes(lib: &ModuleTypes, errors: &Errors) -> &'static Classes {
+    CLASSES[lib.module as usize].get_or_init(|| {
         errors
             .exceptions
             .iter()
@@ -44,7 +44,7 @@ fn classes(lib: &Library, errors: &Errors) -> &'static Classes {
 /// # Errors
 ///
 /// `MemoryError`.
-pub fn class(lib: &'static Library, index: u16) -> R<Owned> {
+pub fn class(lib: &'static ModuleTypes, index: u16) -> R<Owned> {
     let Some(errors) = lib.errors else {
         let message = "a library without exceptions";
         return Err(errors::raise(ExceptionKind::System, message));
@@ -53,16 +53,16 @@ pub fn class(lib: &'static Library, index: u16) -> R<Owned> {
     made(lib, errors, index).map(|class| unsafe { Obj::new(class) }.owned())
 }
 
-fn made(lib: &'static Library, errors: &'static Errors, index: u16) -> R<*mut ffi::PyObject> {
+fn made(lib: &'static ModuleTypes, errors: &'static Errors, index: u16) -> R<*mut ffi::PyObject> {
     cpython::once(&classes(lib, errors)[index as usize], || {
         make(lib, errors, index)
     })
 }
 
-fn make(lib: &'static Library, errors: &'static Errors, index: u16) -> R<Owned> {
+fn make(lib: &'static ModuleTypes, errors: &'static Errors, index: u16) -> R<Owned> {
     let exception = &errors.exceptions[index as usize];
     let cufile = errors.text == ErrorText::CuFile;
-    let name = format!("{}.{}", lib.module, exception.name);
+    let name = format!("{}.{}", lib.module.name(), exception.name);
     let (params, of) = if cufile {
         (
             "status, cu_err=None",
@@ -74,7 +74,7 @@ fn make(lib: &'static Library, errors: &'static Errors, index: u16) -> R<Owned> 
     let doc = format!(
         "{}({params})\n--\n\nAn error of {}: {of}.\n\nThe attribute `status` keeps it{}.",
         exception.name,
-        lib.module,
+        lib.module.name(),
         if cufile {
             ", `cuda_error` the driver's"
         } else {
@@ -122,6 +122,10 @@ fn make(lib: &'static Library, errors: &'static Errors, index: u16) -> R<Owned> 
         if exception.base.is_none() {
             // A class attribute, so that every exception has `log`.
             set(made.obj(), c"log", &cpython::from_str("")?)?;
+            if errors.text == ErrorText::Explained {
+                set(made.obj(), c"name", &cpython::from_str("")?)?;
+                set(made.obj(), c"function", &cpython::from_str("")?)?;
+            }
         }
         Ok(made)
     }
@@ -136,8 +140,8 @@ fn set(obj: Obj<'_>, name: &CStr, value: &Owned) -> R<()> {
 }
 
 /// The library an exception belongs to.
-fn library_of(exception: Obj<'_>) -> R<(&'static Library, &'static Errors)> {
-    for lib in LIBRARIES.iter().copied() {
+fn library_of(exception: Obj<'_>) -> R<(&'static ModuleTypes, &'static Errors)> {
+    for lib in MODULES.iter().copied() {
         let Some(errors) = lib.errors else { continue };
         for place in classes(lib, errors) {
             let class = place.load(Ordering::Acquire);
@@ -181,6 +185,11 @@ unsafe extern "C" fn init(
         if errors.text == ErrorText::CuFile {
             let cu_err = cu_err.map_or_else(cpython::none, Obj::owned);
             set(exception, c"cuda_error", &cu_err)?;
+        }
+        if errors.text == ErrorText::Explained
+            && let Some(name) = number(status).and_then(|value| member(errors.status, value))
+        {
+            set(exception, c"name", &cpython::from_str(name)?)?;
         }
         Ok(cpython::none())
     });
@@ -317,7 +326,7 @@ fn named(id: EnumId, obj: Obj<'_>) -> R<String> {
 }
 
 fn text(
-    lib: &'static Library,
+    lib: &'static ModuleTypes,
     errors: &Errors,
     status: Obj<'_>,
     cu_err: Option<Obj<'_>>,
@@ -338,13 +347,29 @@ fn text(
                 return Err(errors::raise(ExceptionKind::Type, &message));
             };
             // The library's own text if the library is available. Constructing the exception does not require it.
-            match raising::error_string(lib.loader, value)? {
+            match raising::error_string(lib.module, value)? {
                 Some(text) => Ok(text),
                 None => Ok(match member(errors.status, value) {
                     Some(name) => format!("{name} ({value})"),
                     None => format!("unknown status ({value})"),
                 }),
             }
+        }
+        ErrorText::Explained => {
+            let known =
+                number(status).and_then(|value| Some((value, member(errors.status, value)?)));
+            let Some((value, name)) = known else {
+                // SAFETY: an `Obj` refers to a live object.
+                let shown = Owned::take(unsafe { ffi::PyObject_Str(status.ptr()) })?;
+                let shown = shown.obj().text().unwrap_or_default();
+                return Ok(format!("unknown status ({shown})"));
+            };
+            Ok(match explanation::of(lib.module.library(), value) {
+                // NVRTC describes a status by its name in C.
+                Some(words) if words.ends_with(name) => format!("{words} ({value})"),
+                Some(words) => format!("{name} ({value}): {words}"),
+                None => format!("{name} ({value})"),
+            })
         }
         ErrorText::CuFile => {
             let mut text = named(errors.status, status)?;
@@ -364,7 +389,7 @@ fn text(
 
 /// The id of `CUresult`.
 fn driver_status() -> Option<EnumId> {
-    let driver = library(loader::CudaLibrary::Driver)?;
+    let driver = types_of(Module::Driver)?;
     let at = driver
         .enums
         .binary_search_by(|e| e.name.cmp("CUresult"))
@@ -381,24 +406,39 @@ fn driver_status() -> Option<EnumId> {
 /// log text, and `note` further information from the call engine.
 #[cold]
 pub fn raise_status(
-    library: loader::CudaLibrary,
+    module: Module,
     status: i64,
     cu_err: Option<i64>,
     log: Option<&[u8]>,
     note: Option<&str>,
 ) -> Raised {
-    match exception_of(library, status, cu_err).and_then(|exception| {
-        if let Some(log) = log {
-            let log = String::from_utf8_lossy(log);
-            let log = cpython::from_str(log.trim_end_matches('\0').trim_end())?;
-            set(exception.obj(), c"log", &log)?;
-            errors::add_note(exception.obj(), &log)?;
-        }
-        if let Some(note) = note {
-            errors::add_note(exception.obj(), &cpython::from_str(note)?)?;
-        }
-        Ok(exception)
-    }) {
+    throw(noted(module, status, cu_err, log, note))
+}
+
+/// The exception for an error status, with its log and note.
+fn noted(
+    module: Module,
+    status: i64,
+    cu_err: Option<i64>,
+    log: Option<&[u8]>,
+    note: Option<&str>,
+) -> R<Owned> {
+    let exception = exception_of(module, status, cu_err)?;
+    if let Some(log) = log {
+        let log = String::from_utf8_lossy(log);
+        let log = cpython::from_str(log.trim_end_matches('\0').trim_end())?;
+        set(exception.obj(), c"log", &log)?;
+        errors::add_note(exception.obj(), &log)?;
+    }
+    if let Some(note) = note {
+        errors::add_note(exception.obj(), &cpython::from_str(note)?)?;
+    }
+    Ok(exception)
+}
+
+/// Raises an exception, or what prevented its creation.
+fn throw(exception: R<Owned>) -> Raised {
+    match exception {
         // SAFETY: `exception` owns a reference to the exception, which keeps its class alive.
         Ok(exception) => unsafe {
             let class = exception.obj().ty().cast::<ffi::PyObject>();
@@ -409,17 +449,43 @@ pub fn raise_status(
     }
 }
 
+/// Raises the exception for an error status of a call of `f`. `log` is the library's log text of the call, if it has one.
+#[cold]
+pub fn raise_call(f: &Function, status: i64, log: Option<&[u8]>) -> Raised {
+    let explained = types_of(f.module)
+        .and_then(|types| types.errors)
+        .is_some_and(|errors| errors.text == ErrorText::Explained);
+    if !explained {
+        return raise_status(f.module, status, None, log, None);
+    }
+    let driver_log = match log {
+        Some(_) => None,
+        None => explanation::driver_log(f.library(), status),
+    };
+    let log = log.or(driver_log.as_deref());
+    let symbol = f.raising.map_or("", |raising| raising.symbol);
+    let note = match symbol {
+        "" => format!("in {}()", f.name),
+        symbol => format!("in {}(), which calls {symbol}", f.name),
+    };
+    let exception = noted(f.module, status, None, log, Some(&note)).and_then(|exception| {
+        set(exception.obj(), c"function", &cpython::from_str(f.name)?)?;
+        Ok(exception)
+    });
+    throw(exception)
+}
+
 /// The exception object for a status.
-fn exception_of(library: loader::CudaLibrary, status: i64, cu_err: Option<i64>) -> R<Owned> {
-    let (lib, errors) = match self::library(library) {
+fn exception_of(module: Module, status: i64, cu_err: Option<i64>) -> R<Owned> {
+    let (lib, errors) = match types_of(module) {
         Some(
-            lib @ Library {
+            lib @ ModuleTypes {
                 errors: Some(errors),
                 ..
             },
         ) => (lib, *errors),
         _ => {
-            let message = format!("{} has no exceptions", library.name());
+            let message = format!("{} has no exceptions", module.name());
             return Err(errors::raise(ExceptionKind::System, &message));
         }
     };

@@ -18,10 +18,11 @@ use crate::cpython;
 use crate::cpython::guard;
 use crate::cpython::{Obj, Owned, R, Raised};
 use crate::generated::{
-    cudla_functions, cufile_functions, driver_functions, nvfatbin_functions, nvjitlink_functions,
-    nvml_functions, nvrtc_functions, nvvm_functions, runtime_functions,
+    cudla_functions, cufile_functions, driver_functions, driver_v2_functions, nvfatbin_functions,
+    nvjitlink_functions, nvml_functions, nvrtc_functions, nvrtc_v2_functions, nvvm_functions,
+    runtime_functions, runtime_v2_functions,
 };
-use crate::types::table::LIBRARIES;
+use crate::types::table::{MODULES, Module};
 
 /// A vectorcall function: callable, arguments, their number and flag, keyword names.
 type VectorCall = unsafe extern "C" fn(
@@ -50,64 +51,55 @@ const _: () = crate::bindings::descriptor::verify(nvfatbin_functions::FUNCTIONS)
 const _: () = crate::bindings::descriptor::verify(nvml_functions::FUNCTIONS);
 const _: () = crate::bindings::descriptor::verify(cufile_functions::FUNCTIONS);
 const _: () = crate::bindings::descriptor::verify(cudla_functions::FUNCTIONS);
+const _: () = crate::bindings::descriptor::verify(driver_v2_functions::FUNCTIONS);
+const _: () = crate::bindings::descriptor::verify(nvrtc_v2_functions::FUNCTIONS);
+const _: () = crate::bindings::descriptor::verify(runtime_v2_functions::FUNCTIONS);
 
-/// All functions of a library, sorted by name.
-pub fn all(library: CudaLibrary) -> &'static [Function] {
-    match library {
-        CudaLibrary::Driver => driver_functions::FUNCTIONS,
-        CudaLibrary::Nvrtc => nvrtc_functions::FUNCTIONS,
-        CudaLibrary::NvJitLink => nvjitlink_functions::FUNCTIONS,
-        CudaLibrary::Nvvm => nvvm_functions::FUNCTIONS,
-        CudaLibrary::NvFatbin => nvfatbin_functions::FUNCTIONS,
-        CudaLibrary::Nvml => nvml_functions::FUNCTIONS,
-        CudaLibrary::CuFile => cufile_functions::FUNCTIONS,
-        CudaLibrary::Cudla => cudla_functions::FUNCTIONS,
-        CudaLibrary::Runtime => runtime_functions::FUNCTIONS,
+/// All functions of a module, sorted by name.
+pub fn all(module: Module) -> &'static [Function] {
+    match module {
+        Module::Driver => driver_functions::FUNCTIONS,
+        Module::Runtime => runtime_functions::FUNCTIONS,
+        Module::Nvrtc => nvrtc_functions::FUNCTIONS,
+        Module::NvJitLink => nvjitlink_functions::FUNCTIONS,
+        Module::Nvvm => nvvm_functions::FUNCTIONS,
+        Module::NvFatbin => nvfatbin_functions::FUNCTIONS,
+        Module::Nvml => nvml_functions::FUNCTIONS,
+        Module::CuFile => cufile_functions::FUNCTIONS,
+        Module::Cudla => cudla_functions::FUNCTIONS,
+        Module::DriverV2 => driver_v2_functions::FUNCTIONS,
+        Module::RuntimeV2 => runtime_v2_functions::FUNCTIONS,
+        Module::NvrtcV2 => nvrtc_v2_functions::FUNCTIONS,
     }
 }
 
-/// The name of a library's Python module.
-pub const fn module_name(library: CudaLibrary) -> &'static str {
-    match library {
-        CudaLibrary::Driver => "cuda.bindings.driver",
-        CudaLibrary::Nvrtc => "cuda.bindings.nvrtc",
-        CudaLibrary::NvJitLink => "cuda.bindings.nvjitlink",
-        CudaLibrary::Nvvm => "cuda.bindings.nvvm",
-        CudaLibrary::NvFatbin => "cuda.bindings.nvfatbin",
-        CudaLibrary::Nvml => "cuda.bindings.nvml",
-        CudaLibrary::CuFile => "cuda.bindings.cufile",
-        CudaLibrary::Cudla => "cuda.bindings.cudla",
-        CudaLibrary::Runtime => "cuda.bindings.runtime",
-    }
-}
-
-fn index_of(library: CudaLibrary, name: &str) -> Option<usize> {
-    all(library).binary_search_by(|f| f.name.cmp(name)).ok()
+fn index_of(module: Module, name: &str) -> Option<usize> {
+    all(module).binary_search_by(|f| f.name.cmp(name)).ok()
 }
 
 /// The descriptor of the function called `name`.
-pub fn descriptor(library: CudaLibrary, name: &str) -> Option<&'static Function> {
-    index_of(library, name).map(|index| &all(library)[index])
+pub fn descriptor(module: Module, name: &str) -> Option<&'static Function> {
+    index_of(module, name).map(|index| &all(module)[index])
 }
 
-/// The function object called `name`, the same one in every call; `None` if the library has no such function.
+/// The function object called `name`, the same one in every call; `None` if the module has no such function.
 ///
 /// # Errors
 ///
 /// `MemoryError`.
-pub fn get(library: CudaLibrary, name: &str) -> Option<R<Owned>> {
-    static OBJECTS: [OnceLock<Box<[AtomicPtr<ffi::PyObject>]>>; CudaLibrary::COUNT] =
-        [const { OnceLock::new() }; CudaLibrary::COUNT];
-    let index = index_of(library, name)?;
-    let places = OBJECTS[library as usize].get_or_init(|| {
-        all(library)
+pub fn get(module: Module, name: &str) -> Option<R<Owned>> {
+    static OBJECTS: [OnceLock<Box<[AtomicPtr<ffi::PyObject>]>>; Module::COUNT] =
+        [const { OnceLock::new() }; Module::COUNT];
+    let index = index_of(module, name)?;
+    let places = OBJECTS[module as usize].get_or_init(|| {
+        all(module)
             .iter()
             .map(|_| AtomicPtr::new(std::ptr::null_mut()))
             .collect()
     });
     // SAFETY: `OBJECTS` never releases its references.
     Some(
-        cpython::once(&places[index], || make(&all(library)[index]))
+        cpython::once(&places[index], || make(&all(module)[index]))
             .map(|known| unsafe { Obj::new(known) }.owned()),
     )
 }
@@ -230,7 +222,7 @@ pub fn text_signature(f: &Function) -> String {
     let params: Vec<String> = f
         .params
         .iter()
-        .map(|p| match p.default {
+        .map(|p| match p.default_text() {
             Some(default) => format!("{}={default}", p.name),
             None => p.name.to_owned(),
         })
@@ -241,7 +233,7 @@ pub fn text_signature(f: &Function) -> String {
 /// The docstring: parameters, results, and the URL of NVIDIA's documentation.
 pub fn doc(f: &Function) -> String {
     use std::fmt::Write;
-    let (title, status, url) = match f.library {
+    let (title, status, url) = match f.library() {
         CudaLibrary::Driver => (
             "CUDA driver API",
             "CUresult",
@@ -258,8 +250,8 @@ pub fn doc(f: &Function) -> String {
             "https://docs.nvidia.com/cuda/nvrtc/",
         ),
         other => {
-            let found = LIBRARIES.iter().find(|l| l.loader == other);
-            (other.name(), "", found.map_or("", |l| l.url))
+            let found = MODULES.iter().find(|types| types.module == f.module);
+            (other.name(), "", found.map_or("", |types| types.url))
         }
     };
     let mut text = String::new();
@@ -277,7 +269,7 @@ pub fn doc(f: &Function) -> String {
     if !f.params.is_empty() {
         let _ = writeln!(text, "Parameters\n----------");
         for p in f.params {
-            let _ = match p.default {
+            let _ = match p.default_text() {
                 Some(default) => writeln!(text, "{} : {}, default {default}", p.name, p.doc),
                 None => writeln!(text, "{} : {}", p.name, p.doc),
             };
@@ -312,10 +304,10 @@ pub fn doc(f: &Function) -> String {
     text
 }
 
-/// The base class of the exceptions that a function's library raises.
+/// The base class of the exceptions that a function's module raises.
 fn exception_name(f: &Function) -> Option<&'static str> {
-    let library = LIBRARIES.iter().find(|l| l.loader == f.library)?;
-    Some(library.errors?.exceptions.first()?.name)
+    let types = MODULES.iter().find(|types| types.module == f.module)?;
+    Some(types.errors?.exceptions.first()?.name)
 }
 
 unsafe extern "C" fn get_name(object: *mut ffi::PyObject, _: *mut c_void) -> *mut ffi::PyObject {
@@ -361,7 +353,7 @@ unsafe extern "C" fn getattro(
     // SAFETY: `tp_getattro` receives an instance and a str.
     unsafe {
         if Obj::new(name).text().as_deref() == Some("__module__") {
-            return guard(|| cpython::from_str(module_name(function_of(object).library)));
+            return guard(|| cpython::from_str(function_of(object).module.name()));
         }
         ffi::PyObject_GenericGetAttr(object, name)
     }

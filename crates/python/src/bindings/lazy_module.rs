@@ -15,7 +15,7 @@ use crate::cpython;
 use crate::cpython::errors::{ExceptionKind, guard, raise};
 use crate::cpython::{Obj, Owned, R, Raised, c_string, tuple};
 use crate::types::object::slot;
-use crate::types::table::{ClassId, EnumId, LIBRARIES, Library};
+use crate::types::table::{ClassId, EnumId, MODULES, ModuleTypes};
 use crate::types::{enums, numpy, registry};
 
 struct Defs<T>(T);
@@ -129,11 +129,11 @@ fn set_class(module: Obj<'_>, class: Obj<'_>) -> R<()> {
     }
 }
 
-fn library(name: &str) -> Option<&'static Library> {
-    LIBRARIES.iter().find(|l| l.module == name).copied()
+fn library(name: &str) -> Option<&'static ModuleTypes> {
+    MODULES.iter().find(|l| l.module.name() == name).copied()
 }
 
-fn library_of(module: Obj<'_>) -> R<&'static Library> {
+fn library_of(module: Obj<'_>) -> R<&'static ModuleTypes> {
     // SAFETY: an `Obj` is live.
     let name = Owned::take(unsafe { ffi::PyModule_GetNameObject(module.ptr()) })?;
     library(&name.obj().utf8()?)
@@ -210,14 +210,14 @@ fn make_module_class() -> R<Owned> {
 }
 
 /// Every public name of a library's module.
-fn names(lib: &'static Library) -> impl Iterator<Item = &'static str> {
+fn names(lib: &'static ModuleTypes) -> impl Iterator<Item = &'static str> {
     // Names with an underscore are classes of unnamed members and their dtypes.
     all_names(lib).filter(|name| !name.starts_with('_'))
 }
 
 /// Every name of a library's module, except `__all__` and `_FastEnum`.
-fn all_names(lib: &'static Library) -> impl Iterator<Item = &'static str> {
-    let functions = function::all(lib.loader).iter().map(|f| f.name);
+fn all_names(lib: &'static ModuleTypes) -> impl Iterator<Item = &'static str> {
+    let functions = function::all(lib.module).iter().map(|f| f.name);
     let exceptions = lib.errors.map_or(&[] as &[_], |e| e.index);
     lib.class_index
         .iter()
@@ -235,7 +235,7 @@ fn all_names(lib: &'static Library) -> impl Iterator<Item = &'static str> {
 /// # Errors
 ///
 /// Exceptions of the creation: `ImportError` for a dtype without NumPy.
-fn make(lib: &'static Library, name: &str) -> R<Option<Owned>> {
+fn make(lib: &'static ModuleTypes, name: &str) -> R<Option<Owned>> {
     if let Ok(i) = lib.class_index.binary_search_by_key(&name, |c| c.0) {
         let ty = registry::type_of(ClassId(lib.class_index[i].1))?;
         // SAFETY: types are immortal.
@@ -262,12 +262,12 @@ fn make(lib: &'static Library, name: &str) -> R<Option<Owned>> {
     match name {
         "__all__" => all(lib).map(Some),
         "_FastEnum" => enums::base().map(|base| Some(base.owned())),
-        _ => function::get(lib.loader, name).transpose(),
+        _ => function::get(lib.module, name).transpose(),
     }
 }
 
 /// The target of an alias: a name of this module, or `package.module.name` in another.
-fn alias(lib: &'static Library, target: &str) -> R<Option<Owned>> {
+fn alias(lib: &'static ModuleTypes, target: &str) -> R<Option<Owned>> {
     let Some((module, name)) = target.rsplit_once('.') else {
         return make(lib, target);
     };
@@ -279,7 +279,7 @@ fn alias(lib: &'static Library, target: &str) -> R<Option<Owned>> {
     }
 }
 
-fn all(lib: &'static Library) -> R<Owned> {
+fn all(lib: &'static ModuleTypes) -> R<Owned> {
     let mut list: Vec<&str> = names(lib).collect();
     // `from module import *` creates every object in `__all__`, and must succeed without NumPy.
     if !lib.dtypes.is_empty() && numpy::module().is_err() {
@@ -290,7 +290,7 @@ fn all(lib: &'static Library) -> R<Owned> {
     cpython::list(list.into_iter().map(cpython::from_str))
 }
 
-fn is_dtype(lib: &Library, name: &str) -> bool {
+fn is_dtype(lib: &ModuleTypes, name: &str) -> bool {
     lib.dtypes.binary_search_by_key(&name, |d| d.0).is_ok()
 }
 
@@ -319,7 +319,7 @@ unsafe extern "C" fn module_getattr(
         let lib = library_of(module)?;
         let text = name.utf8()?;
         let Some(object) = make(lib, &text)? else {
-            let message = format!("module '{}' has no attribute '{text}'", lib.module);
+            let message = format!("module '{}' has no attribute '{text}'", lib.module.name());
             return Err(raise(ExceptionKind::Attribute, &message));
         };
         store(dict_of(module), name, &object)?;
@@ -340,7 +340,7 @@ unsafe extern "C" fn module_dict(module: *mut ffi::PyObject, _: *mut c_void) -> 
 }
 
 /// Creates all objects that `dict` lacks. Returns false if NumPy is missing, so that there are no dtypes.
-fn create_all(lib: &'static Library, dict: Obj<'_>) -> R<bool> {
+fn create_all(lib: &'static ModuleTypes, dict: Obj<'_>) -> R<bool> {
     let mut complete = true;
     for name in all_names(lib).chain(["__all__", "_FastEnum"]) {
         let key = cpython::from_str(name)?;
@@ -353,7 +353,7 @@ fn create_all(lib: &'static Library, dict: Obj<'_>) -> R<bool> {
         match make(lib, name) {
             Ok(Some(object)) => store(dict, key.obj(), &object)?,
             Ok(None) => {
-                let message = format!("{}.{name} cannot be made", lib.module);
+                let message = format!("{}.{name} cannot be made", lib.module.name());
                 return Err(raise(ExceptionKind::Runtime, &message));
             }
             Err(Raised) => {

@@ -28,7 +28,7 @@ use crate::types::EnumId;
 /// environment variable with an invalid value.
 #[inline]
 pub fn symbol(f: &'static Function) -> R<*const c_void> {
-    symbol_at(f.library, f.symbol as usize, f.name)
+    symbol_at(f.library(), f.symbol as usize, f.name)
 }
 
 /// The address of the symbol with this index in a library's table. `name` is the name used in messages.
@@ -109,6 +109,11 @@ fn warn_of_cpu_device() -> R<()> {
         }
     }
     Ok(())
+}
+
+/// Whether a library other than the driver was loaded by a call.
+pub fn is_loaded(library: CudaLibrary) -> bool {
+    LOADED[library as usize].load(Ordering::Acquire)
 }
 
 /// Loads a library while other threads run. If it is missing, the caller's table lookup reports it; the next call tries

@@ -144,8 +144,9 @@ fn not_found(py: Python<'_>, text: &str) -> PyErr {
 
 /// The bindings' exception for a status of a library, with the library's log in its message.
 fn library(py: Python<'_>, library: CudaLibrary, status: u32, log: &str) -> PyErr {
+    let module = crate::types::Module::first(library);
     let Raised =
-        crate::bindings::exceptions::raise_status(library, i64::from(status), None, None, None);
+        crate::bindings::exceptions::raise_status(module, i64::from(status), None, None, None);
     let error = PyErr::fetch(py);
     let log = log.trim_end();
     if !log.is_empty() {

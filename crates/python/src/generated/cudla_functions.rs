@@ -4,7 +4,6 @@
 use std::ffi::c_void;
 
 use cupyrite_sys::cudla::Symbol;
-use cupyrite_sys::loader::CudaLibrary;
 
 #[allow(unused_imports)]
 use crate::bindings::descriptor::*;
@@ -92,7 +91,7 @@ unsafe fn nothing(_f: *const c_void, _w: *const u64) -> i64 {
 pub static FUNCTIONS: &[Function] = &[
     Function {
         name: "check_status",
-        library: CudaLibrary::Cudla,
+        module: Module::Cudla,
         symbol: 0,
         thunk: nothing,
         keep_gil: true,
@@ -114,7 +113,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "create_device",
-        library: CudaLibrary::Cudla,
+        module: Module::Cudla,
         symbol: Symbol::cudlaCreateDevice as u16,
         thunk: call_qqw_w,
         keep_gil: false,
@@ -148,7 +147,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "destroy_device",
-        library: CudaLibrary::Cudla,
+        module: Module::Cudla,
         symbol: Symbol::cudlaDestroyDevice as u16,
         thunk: call_q_w,
         keep_gil: false,
@@ -170,7 +169,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_attribute",
-        library: CudaLibrary::Cudla,
+        module: Module::Cudla,
         symbol: Symbol::cudlaDeviceGetAttribute as u16,
         thunk: call_qwq_w,
         keep_gil: false,
@@ -204,7 +203,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_count",
-        library: CudaLibrary::Cudla,
+        module: Module::Cudla,
         symbol: Symbol::cudlaDeviceGetCount as u16,
         thunk: call_q_w,
         keep_gil: false,
@@ -225,7 +224,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "get_last_error",
-        library: CudaLibrary::Cudla,
+        module: Module::Cudla,
         symbol: Symbol::cudlaGetLastError as u16,
         thunk: call_q_w,
         keep_gil: false,
@@ -251,7 +250,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "get_version",
-        library: CudaLibrary::Cudla,
+        module: Module::Cudla,
         symbol: Symbol::cudlaGetVersion as u16,
         thunk: call_q_w,
         keep_gil: true,
@@ -272,7 +271,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "mem_register",
-        library: CudaLibrary::Cudla,
+        module: Module::Cudla,
         symbol: Symbol::cudlaMemRegister as u16,
         thunk: call_qqqqw_w,
         keep_gil: false,
@@ -324,7 +323,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "mem_unregister",
-        library: CudaLibrary::Cudla,
+        module: Module::Cudla,
         symbol: Symbol::cudlaMemUnregister as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -354,7 +353,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "module_get_attributes",
-        library: CudaLibrary::Cudla,
+        module: Module::Cudla,
         symbol: Symbol::cudlaModuleGetAttributes as u16,
         thunk: call_qwq_w,
         keep_gil: false,
@@ -388,7 +387,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "module_load_from_memory",
-        library: CudaLibrary::Cudla,
+        module: Module::Cudla,
         symbol: Symbol::cudlaModuleLoadFromMemory as u16,
         thunk: call_qqqqw_w,
         keep_gil: false,
@@ -440,7 +439,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "module_unload",
-        library: CudaLibrary::Cudla,
+        module: Module::Cudla,
         symbol: Symbol::cudlaModuleUnload as u16,
         thunk: call_qw_w,
         keep_gil: false,
@@ -470,7 +469,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "set_task_timeout_in_ms",
-        library: CudaLibrary::Cudla,
+        module: Module::Cudla,
         symbol: Symbol::cudlaSetTaskTimeoutInMs as u16,
         thunk: call_qw_w,
         keep_gil: false,
@@ -500,7 +499,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "submit_task",
-        library: CudaLibrary::Cudla,
+        module: Module::Cudla,
         symbol: Symbol::cudlaSubmitTask as u16,
         thunk: call_qqwqw_w,
         keep_gil: false,

@@ -4,7 +4,6 @@
 use std::ffi::c_void;
 
 use cupyrite_sys::cufile::Symbol;
-use cupyrite_sys::loader::CudaLibrary;
 
 #[allow(unused_imports)]
 use crate::bindings::descriptor::*;
@@ -177,7 +176,7 @@ unsafe fn nothing(_f: *const c_void, _w: *const u64) -> i64 {
 pub static FUNCTIONS: &[Function] = &[
     Function {
         name: "batch_io_cancel",
-        library: CudaLibrary::CuFile,
+        module: Module::CuFile,
         symbol: Symbol::cuFileBatchIOCancel as u16,
         thunk: call_q_q,
         keep_gil: false,
@@ -199,7 +198,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "batch_io_destroy",
-        library: CudaLibrary::CuFile,
+        module: Module::CuFile,
         symbol: Symbol::cuFileBatchIODestroy as u16,
         thunk: call_q_v,
         keep_gil: false,
@@ -221,7 +220,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "batch_io_get_status",
-        library: CudaLibrary::CuFile,
+        module: Module::CuFile,
         symbol: Symbol::cuFileBatchIOGetStatus as u16,
         thunk: call_qwqqq_q,
         keep_gil: false,
@@ -275,7 +274,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "batch_io_set_up",
-        library: CudaLibrary::CuFile,
+        module: Module::CuFile,
         symbol: Symbol::cuFileBatchIOSetUp as u16,
         thunk: call_qw_q,
         keep_gil: false,
@@ -301,7 +300,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "batch_io_submit",
-        library: CudaLibrary::CuFile,
+        module: Module::CuFile,
         symbol: Symbol::cuFileBatchIOSubmit as u16,
         thunk: call_qwqw_q,
         keep_gil: false,
@@ -343,7 +342,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "buf_deregister",
-        library: CudaLibrary::CuFile,
+        module: Module::CuFile,
         symbol: Symbol::cuFileBufDeregister as u16,
         thunk: call_q_q,
         keep_gil: false,
@@ -365,7 +364,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "buf_register",
-        library: CudaLibrary::CuFile,
+        module: Module::CuFile,
         symbol: Symbol::cuFileBufRegister as u16,
         thunk: call_qqw_q,
         keep_gil: false,
@@ -401,7 +400,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "driver_close",
-        library: CudaLibrary::CuFile,
+        module: Module::CuFile,
         symbol: Symbol::cuFileDriverClose as u16,
         thunk: call_q,
         keep_gil: false,
@@ -418,7 +417,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "driver_get_properties",
-        library: CudaLibrary::CuFile,
+        module: Module::CuFile,
         symbol: Symbol::cuFileDriverGetProperties as u16,
         thunk: call_q_q,
         keep_gil: false,
@@ -440,7 +439,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "driver_open",
-        library: CudaLibrary::CuFile,
+        module: Module::CuFile,
         symbol: Symbol::cuFileDriverOpen as u16,
         thunk: call_q,
         keep_gil: false,
@@ -457,7 +456,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "driver_set_max_cache_size",
-        library: CudaLibrary::CuFile,
+        module: Module::CuFile,
         symbol: Symbol::cuFileDriverSetMaxCacheSize as u16,
         thunk: call_q_q,
         keep_gil: false,
@@ -479,7 +478,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "driver_set_max_direct_io_size",
-        library: CudaLibrary::CuFile,
+        module: Module::CuFile,
         symbol: Symbol::cuFileDriverSetMaxDirectIOSize as u16,
         thunk: call_q_q,
         keep_gil: false,
@@ -501,7 +500,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "driver_set_max_pinned_mem_size",
-        library: CudaLibrary::CuFile,
+        module: Module::CuFile,
         symbol: Symbol::cuFileDriverSetMaxPinnedMemSize as u16,
         thunk: call_q_q,
         keep_gil: false,
@@ -523,7 +522,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "driver_set_poll_mode",
-        library: CudaLibrary::CuFile,
+        module: Module::CuFile,
         symbol: Symbol::cuFileDriverSetPollMode as u16,
         thunk: call_bq_q,
         keep_gil: false,
@@ -553,7 +552,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "get_bar_size_in_kb",
-        library: CudaLibrary::CuFile,
+        module: Module::CuFile,
         symbol: Symbol::cuFileGetBARSizeInKB as u16,
         thunk: call_wq_q,
         keep_gil: false,
@@ -579,7 +578,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "get_parameter_bool",
-        library: CudaLibrary::CuFile,
+        module: Module::CuFile,
         symbol: Symbol::cuFileGetParameterBool as u16,
         thunk: call_wq_q,
         keep_gil: false,
@@ -605,7 +604,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "get_parameter_min_max_value",
-        library: CudaLibrary::CuFile,
+        module: Module::CuFile,
         symbol: Symbol::cuFileGetParameterMinMaxValue as u16,
         thunk: call_wqq_q,
         keep_gil: false,
@@ -638,7 +637,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "get_parameter_posix_pool_slab_array",
-        library: CudaLibrary::CuFile,
+        module: Module::CuFile,
         symbol: Symbol::cuFileGetParameterPosixPoolSlabArray as u16,
         thunk: call_qqw_q,
         keep_gil: false,
@@ -674,7 +673,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "get_parameter_size_t",
-        library: CudaLibrary::CuFile,
+        module: Module::CuFile,
         symbol: Symbol::cuFileGetParameterSizeT as u16,
         thunk: call_wq_q,
         keep_gil: false,
@@ -700,7 +699,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "get_parameter_string",
-        library: CudaLibrary::CuFile,
+        module: Module::CuFile,
         symbol: Symbol::cuFileGetParameterString as u16,
         thunk: call_wqw_q,
         keep_gil: false,
@@ -734,7 +733,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "get_stats_l1",
-        library: CudaLibrary::CuFile,
+        module: Module::CuFile,
         symbol: Symbol::cuFileGetStatsL1 as u16,
         thunk: call_q_q,
         keep_gil: false,
@@ -756,7 +755,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "get_stats_l2",
-        library: CudaLibrary::CuFile,
+        module: Module::CuFile,
         symbol: Symbol::cuFileGetStatsL2 as u16,
         thunk: call_q_q,
         keep_gil: false,
@@ -778,7 +777,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "get_stats_l3",
-        library: CudaLibrary::CuFile,
+        module: Module::CuFile,
         symbol: Symbol::cuFileGetStatsL3 as u16,
         thunk: call_q_q,
         keep_gil: false,
@@ -800,7 +799,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "get_stats_level",
-        library: CudaLibrary::CuFile,
+        module: Module::CuFile,
         symbol: Symbol::cuFileGetStatsLevel as u16,
         thunk: call_q_q,
         keep_gil: false,
@@ -821,7 +820,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "get_version",
-        library: CudaLibrary::CuFile,
+        module: Module::CuFile,
         symbol: Symbol::cuFileGetVersion as u16,
         thunk: call_q_q,
         keep_gil: true,
@@ -842,7 +841,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "handle_deregister",
-        library: CudaLibrary::CuFile,
+        module: Module::CuFile,
         symbol: Symbol::cuFileHandleDeregister as u16,
         thunk: call_q_v,
         keep_gil: false,
@@ -864,7 +863,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "handle_register",
-        library: CudaLibrary::CuFile,
+        module: Module::CuFile,
         symbol: Symbol::cuFileHandleRegister as u16,
         thunk: call_qq_q,
         keep_gil: false,
@@ -890,7 +889,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "op_status_error",
-        library: CudaLibrary::CuFile,
+        module: Module::CuFile,
         symbol: 0,
         thunk: nothing,
         keep_gil: true,
@@ -916,7 +915,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "read",
-        library: CudaLibrary::CuFile,
+        module: Module::CuFile,
         symbol: Symbol::cuFileRead as u16,
         thunk: call_qqqqq_q,
         keep_gil: false,
@@ -974,7 +973,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "read_async",
-        library: CudaLibrary::CuFile,
+        module: Module::CuFile,
         symbol: Symbol::cuFileReadAsync as u16,
         thunk: call_qqqqqqq_q,
         keep_gil: false,
@@ -1042,7 +1041,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "readv",
-        library: CudaLibrary::CuFile,
+        module: Module::CuFile,
         symbol: Symbol::cuFileReadv as u16,
         thunk: call_qqqqw_q,
         keep_gil: false,
@@ -1094,7 +1093,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "set_parameter_bool",
-        library: CudaLibrary::CuFile,
+        module: Module::CuFile,
         symbol: Symbol::cuFileSetParameterBool as u16,
         thunk: call_wb_q,
         keep_gil: false,
@@ -1124,7 +1123,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "set_parameter_posix_pool_slab_array",
-        library: CudaLibrary::CuFile,
+        module: Module::CuFile,
         symbol: Symbol::cuFileSetParameterPosixPoolSlabArray as u16,
         thunk: call_qqw_q,
         keep_gil: false,
@@ -1160,7 +1159,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "set_parameter_size_t",
-        library: CudaLibrary::CuFile,
+        module: Module::CuFile,
         symbol: Symbol::cuFileSetParameterSizeT as u16,
         thunk: call_wq_q,
         keep_gil: false,
@@ -1190,7 +1189,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "set_parameter_string",
-        library: CudaLibrary::CuFile,
+        module: Module::CuFile,
         symbol: Symbol::cuFileSetParameterString as u16,
         thunk: call_wq_q,
         keep_gil: false,
@@ -1220,7 +1219,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "set_stats_level",
-        library: CudaLibrary::CuFile,
+        module: Module::CuFile,
         symbol: Symbol::cuFileSetStatsLevel as u16,
         thunk: call_w_q,
         keep_gil: false,
@@ -1242,7 +1241,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "stats_reset",
-        library: CudaLibrary::CuFile,
+        module: Module::CuFile,
         symbol: Symbol::cuFileStatsReset as u16,
         thunk: call_q,
         keep_gil: false,
@@ -1259,7 +1258,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "stats_start",
-        library: CudaLibrary::CuFile,
+        module: Module::CuFile,
         symbol: Symbol::cuFileStatsStart as u16,
         thunk: call_q,
         keep_gil: false,
@@ -1276,7 +1275,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "stats_stop",
-        library: CudaLibrary::CuFile,
+        module: Module::CuFile,
         symbol: Symbol::cuFileStatsStop as u16,
         thunk: call_q,
         keep_gil: false,
@@ -1293,7 +1292,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "stream_deregister",
-        library: CudaLibrary::CuFile,
+        module: Module::CuFile,
         symbol: Symbol::cuFileStreamDeregister as u16,
         thunk: call_q_q,
         keep_gil: false,
@@ -1315,7 +1314,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "stream_register",
-        library: CudaLibrary::CuFile,
+        module: Module::CuFile,
         symbol: Symbol::cuFileStreamRegister as u16,
         thunk: call_qw_q,
         keep_gil: false,
@@ -1345,7 +1344,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "use_count",
-        library: CudaLibrary::CuFile,
+        module: Module::CuFile,
         symbol: Symbol::cuFileUseCount as u16,
         thunk: call_q,
         keep_gil: false,
@@ -1362,7 +1361,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "write",
-        library: CudaLibrary::CuFile,
+        module: Module::CuFile,
         symbol: Symbol::cuFileWrite as u16,
         thunk: call_qqqqq_q,
         keep_gil: false,
@@ -1420,7 +1419,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "write_async",
-        library: CudaLibrary::CuFile,
+        module: Module::CuFile,
         symbol: Symbol::cuFileWriteAsync as u16,
         thunk: call_qqqqqqq_q,
         keep_gil: false,
@@ -1488,7 +1487,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "writev",
-        library: CudaLibrary::CuFile,
+        module: Module::CuFile,
         symbol: Symbol::cuFileWritev as u16,
         thunk: call_qqqqw_q,
         keep_gil: false,

@@ -5,14 +5,13 @@ use std::ffi::c_void;
 
 use cupyrite_sys::driver as c;
 use cupyrite_sys::driver::Symbol;
-use cupyrite_sys::loader::CudaLibrary;
 
 #[allow(unused_imports)]
 use crate::bindings::descriptor::*;
 use crate::generated::ids::class::driver as class;
 use crate::generated::ids::enums::driver as enums;
 
-unsafe fn call_qq_w(f: *const c_void, w: *const u64) -> i64 {
+pub unsafe fn call_qq_w(f: *const c_void, w: *const u64) -> i64 {
     // SAFETY: the caller gives a function of this C signature and a word for each parameter.
     unsafe {
         let f = std::mem::transmute::<*const c_void, unsafe extern "C" fn(u64, u64) -> i32>(f);
@@ -20,7 +19,7 @@ unsafe fn call_qq_w(f: *const c_void, w: *const u64) -> i64 {
     }
 }
 
-unsafe fn call_q_w(f: *const c_void, w: *const u64) -> i64 {
+pub unsafe fn call_q_w(f: *const c_void, w: *const u64) -> i64 {
     // SAFETY: the caller gives a function of this C signature and a word for each parameter.
     unsafe {
         let f = std::mem::transmute::<*const c_void, unsafe extern "C" fn(u64) -> i32>(f);
@@ -28,7 +27,7 @@ unsafe fn call_q_w(f: *const c_void, w: *const u64) -> i64 {
     }
 }
 
-unsafe fn call_qqw_w(f: *const c_void, w: *const u64) -> i64 {
+pub unsafe fn call_qqw_w(f: *const c_void, w: *const u64) -> i64 {
     // SAFETY: the caller gives a function of this C signature and a word for each parameter.
     unsafe {
         let f = std::mem::transmute::<*const c_void, unsafe extern "C" fn(u64, u64, u32) -> i32>(f);
@@ -36,7 +35,7 @@ unsafe fn call_qqw_w(f: *const c_void, w: *const u64) -> i64 {
     }
 }
 
-unsafe fn call_wq_w(f: *const c_void, w: *const u64) -> i64 {
+pub unsafe fn call_wq_w(f: *const c_void, w: *const u64) -> i64 {
     // SAFETY: the caller gives a function of this C signature and a word for each parameter.
     unsafe {
         let f = std::mem::transmute::<*const c_void, unsafe extern "C" fn(u32, u64) -> i32>(f);
@@ -44,7 +43,7 @@ unsafe fn call_wq_w(f: *const c_void, w: *const u64) -> i64 {
     }
 }
 
-unsafe fn call_wqq_w(f: *const c_void, w: *const u64) -> i64 {
+pub unsafe fn call_wqq_w(f: *const c_void, w: *const u64) -> i64 {
     // SAFETY: the caller gives a function of this C signature and a word for each parameter.
     unsafe {
         let f = std::mem::transmute::<*const c_void, unsafe extern "C" fn(u32, u64, u64) -> i32>(f);
@@ -52,7 +51,7 @@ unsafe fn call_wqq_w(f: *const c_void, w: *const u64) -> i64 {
     }
 }
 
-unsafe fn call_qqq_w(f: *const c_void, w: *const u64) -> i64 {
+pub unsafe fn call_qqq_w(f: *const c_void, w: *const u64) -> i64 {
     // SAFETY: the caller gives a function of this C signature and a word for each parameter.
     unsafe {
         let f = std::mem::transmute::<*const c_void, unsafe extern "C" fn(u64, u64, u64) -> i32>(f);
@@ -60,7 +59,7 @@ unsafe fn call_qqq_w(f: *const c_void, w: *const u64) -> i64 {
     }
 }
 
-unsafe fn call_qw_w(f: *const c_void, w: *const u64) -> i64 {
+pub unsafe fn call_qw_w(f: *const c_void, w: *const u64) -> i64 {
     // SAFETY: the caller gives a function of this C signature and a word for each parameter.
     unsafe {
         let f = std::mem::transmute::<*const c_void, unsafe extern "C" fn(u64, u32) -> i32>(f);
@@ -68,7 +67,7 @@ unsafe fn call_qw_w(f: *const c_void, w: *const u64) -> i64 {
     }
 }
 
-unsafe fn call_qqww_w(f: *const c_void, w: *const u64) -> i64 {
+pub unsafe fn call_qqww_w(f: *const c_void, w: *const u64) -> i64 {
     // SAFETY: the caller gives a function of this C signature and a word for each parameter.
     unsafe {
         let f = std::mem::transmute::<*const c_void, unsafe extern "C" fn(u64, u64, u32, u32) -> i32>(
@@ -78,7 +77,7 @@ unsafe fn call_qqww_w(f: *const c_void, w: *const u64) -> i64 {
     }
 }
 
-unsafe fn call_w(f: *const c_void, _w: *const u64) -> i64 {
+pub unsafe fn call_w(f: *const c_void, _w: *const u64) -> i64 {
     // SAFETY: the caller gives a function of this C signature and a word for each parameter.
     unsafe {
         let f = std::mem::transmute::<*const c_void, unsafe extern "C" fn() -> i32>(f);
@@ -86,7 +85,7 @@ unsafe fn call_w(f: *const c_void, _w: *const u64) -> i64 {
     }
 }
 
-unsafe fn call_w_w(f: *const c_void, w: *const u64) -> i64 {
+pub unsafe fn call_w_w(f: *const c_void, w: *const u64) -> i64 {
     // SAFETY: the caller gives a function of this C signature and a word for each parameter.
     unsafe {
         let f = std::mem::transmute::<*const c_void, unsafe extern "C" fn(u32) -> i32>(f);
@@ -94,7 +93,7 @@ unsafe fn call_w_w(f: *const c_void, w: *const u64) -> i64 {
     }
 }
 
-unsafe fn call_qwqqwq_w(f: *const c_void, w: *const u64) -> i64 {
+pub unsafe fn call_qwqqwq_w(f: *const c_void, w: *const u64) -> i64 {
     // SAFETY: the caller gives a function of this C signature and a word for each parameter.
     unsafe {
         let f = std::mem::transmute::<
@@ -112,7 +111,7 @@ unsafe fn call_qwqqwq_w(f: *const c_void, w: *const u64) -> i64 {
     }
 }
 
-unsafe fn call_qqqqww_w(f: *const c_void, w: *const u64) -> i64 {
+pub unsafe fn call_qqqqww_w(f: *const c_void, w: *const u64) -> i64 {
     // SAFETY: the caller gives a function of this C signature and a word for each parameter.
     unsafe {
         let f = std::mem::transmute::<
@@ -130,7 +129,7 @@ unsafe fn call_qqqqww_w(f: *const c_void, w: *const u64) -> i64 {
     }
 }
 
-unsafe fn call_qww_w(f: *const c_void, w: *const u64) -> i64 {
+pub unsafe fn call_qww_w(f: *const c_void, w: *const u64) -> i64 {
     // SAFETY: the caller gives a function of this C signature and a word for each parameter.
     unsafe {
         let f = std::mem::transmute::<*const c_void, unsafe extern "C" fn(u64, u32, u32) -> i32>(f);
@@ -138,7 +137,7 @@ unsafe fn call_qww_w(f: *const c_void, w: *const u64) -> i64 {
     }
 }
 
-unsafe fn call_wqw_w(f: *const c_void, w: *const u64) -> i64 {
+pub unsafe fn call_wqw_w(f: *const c_void, w: *const u64) -> i64 {
     // SAFETY: the caller gives a function of this C signature and a word for each parameter.
     unsafe {
         let f = std::mem::transmute::<*const c_void, unsafe extern "C" fn(u32, u64, u32) -> i32>(f);
@@ -146,7 +145,7 @@ unsafe fn call_wqw_w(f: *const c_void, w: *const u64) -> i64 {
     }
 }
 
-unsafe fn call_wwq_w(f: *const c_void, w: *const u64) -> i64 {
+pub unsafe fn call_wwq_w(f: *const c_void, w: *const u64) -> i64 {
     // SAFETY: the caller gives a function of this C signature and a word for each parameter.
     unsafe {
         let f = std::mem::transmute::<*const c_void, unsafe extern "C" fn(u32, u32, u64) -> i32>(f);
@@ -154,7 +153,7 @@ unsafe fn call_wwq_w(f: *const c_void, w: *const u64) -> i64 {
     }
 }
 
-unsafe fn call_qqwww_w(f: *const c_void, w: *const u64) -> i64 {
+pub unsafe fn call_qqwww_w(f: *const c_void, w: *const u64) -> i64 {
     // SAFETY: the caller gives a function of this C signature and a word for each parameter.
     unsafe {
         let f = std::mem::transmute::<
@@ -171,7 +170,7 @@ unsafe fn call_qqwww_w(f: *const c_void, w: *const u64) -> i64 {
     }
 }
 
-unsafe fn call_qwww_w(f: *const c_void, w: *const u64) -> i64 {
+pub unsafe fn call_qwww_w(f: *const c_void, w: *const u64) -> i64 {
     // SAFETY: the caller gives a function of this C signature and a word for each parameter.
     unsafe {
         let f = std::mem::transmute::<*const c_void, unsafe extern "C" fn(u64, u32, u32, u32) -> i32>(
@@ -186,7 +185,7 @@ unsafe fn call_qwww_w(f: *const c_void, w: *const u64) -> i64 {
     }
 }
 
-unsafe fn call_ww_w(f: *const c_void, w: *const u64) -> i64 {
+pub unsafe fn call_ww_w(f: *const c_void, w: *const u64) -> i64 {
     // SAFETY: the caller gives a function of this C signature and a word for each parameter.
     unsafe {
         let f = std::mem::transmute::<*const c_void, unsafe extern "C" fn(u32, u32) -> i32>(f);
@@ -194,7 +193,7 @@ unsafe fn call_ww_w(f: *const c_void, w: *const u64) -> i64 {
     }
 }
 
-unsafe fn call_wqqq_w(f: *const c_void, w: *const u64) -> i64 {
+pub unsafe fn call_wqqq_w(f: *const c_void, w: *const u64) -> i64 {
     // SAFETY: the caller gives a function of this C signature and a word for each parameter.
     unsafe {
         let f = std::mem::transmute::<*const c_void, unsafe extern "C" fn(u32, u64, u64, u64) -> i32>(
@@ -204,7 +203,7 @@ unsafe fn call_wqqq_w(f: *const c_void, w: *const u64) -> i64 {
     }
 }
 
-unsafe fn call_qqqw_w(f: *const c_void, w: *const u64) -> i64 {
+pub unsafe fn call_qqqw_w(f: *const c_void, w: *const u64) -> i64 {
     // SAFETY: the caller gives a function of this C signature and a word for each parameter.
     unsafe {
         let f = std::mem::transmute::<*const c_void, unsafe extern "C" fn(u64, u64, u64, u32) -> i32>(
@@ -214,7 +213,7 @@ unsafe fn call_qqqw_w(f: *const c_void, w: *const u64) -> i64 {
     }
 }
 
-unsafe fn call_q_cueglframe_st_q_w(f: *const c_void, w: *const u64) -> i64 {
+pub unsafe fn call_q_cueglframe_st_q_w(f: *const c_void, w: *const u64) -> i64 {
     // SAFETY: the caller gives a function of this C signature and a word for each parameter.
     unsafe {
         let f = std::mem::transmute::<
@@ -229,7 +228,7 @@ unsafe fn call_q_cueglframe_st_q_w(f: *const c_void, w: *const u64) -> i64 {
     }
 }
 
-unsafe fn call_qqqq_w(f: *const c_void, w: *const u64) -> i64 {
+pub unsafe fn call_qqqq_w(f: *const c_void, w: *const u64) -> i64 {
     // SAFETY: the caller gives a function of this C signature and a word for each parameter.
     unsafe {
         let f = std::mem::transmute::<*const c_void, unsafe extern "C" fn(u64, u64, u64, u64) -> i32>(
@@ -239,7 +238,7 @@ unsafe fn call_qqqq_w(f: *const c_void, w: *const u64) -> i64 {
     }
 }
 
-unsafe fn call_qwq_w(f: *const c_void, w: *const u64) -> i64 {
+pub unsafe fn call_qwq_w(f: *const c_void, w: *const u64) -> i64 {
     // SAFETY: the caller gives a function of this C signature and a word for each parameter.
     unsafe {
         let f = std::mem::transmute::<*const c_void, unsafe extern "C" fn(u64, u32, u64) -> i32>(f);
@@ -247,7 +246,7 @@ unsafe fn call_qwq_w(f: *const c_void, w: *const u64) -> i64 {
     }
 }
 
-unsafe fn call_qqwqq_w(f: *const c_void, w: *const u64) -> i64 {
+pub unsafe fn call_qqwqq_w(f: *const c_void, w: *const u64) -> i64 {
     // SAFETY: the caller gives a function of this C signature and a word for each parameter.
     unsafe {
         let f = std::mem::transmute::<
@@ -264,7 +263,7 @@ unsafe fn call_qqwqq_w(f: *const c_void, w: *const u64) -> i64 {
     }
 }
 
-unsafe fn call_qqqqq_w(f: *const c_void, w: *const u64) -> i64 {
+pub unsafe fn call_qqqqq_w(f: *const c_void, w: *const u64) -> i64 {
     // SAFETY: the caller gives a function of this C signature and a word for each parameter.
     unsafe {
         let f = std::mem::transmute::<
@@ -275,7 +274,7 @@ unsafe fn call_qqqqq_w(f: *const c_void, w: *const u64) -> i64 {
     }
 }
 
-unsafe fn call_qqqqqq_w(f: *const c_void, w: *const u64) -> i64 {
+pub unsafe fn call_qqqqqq_w(f: *const c_void, w: *const u64) -> i64 {
     // SAFETY: the caller gives a function of this C signature and a word for each parameter.
     unsafe {
         let f = std::mem::transmute::<
@@ -293,7 +292,7 @@ unsafe fn call_qqqqqq_w(f: *const c_void, w: *const u64) -> i64 {
     }
 }
 
-unsafe fn call_qqqww_w(f: *const c_void, w: *const u64) -> i64 {
+pub unsafe fn call_qqqww_w(f: *const c_void, w: *const u64) -> i64 {
     // SAFETY: the caller gives a function of this C signature and a word for each parameter.
     unsafe {
         let f = std::mem::transmute::<
@@ -310,7 +309,7 @@ unsafe fn call_qqqww_w(f: *const c_void, w: *const u64) -> i64 {
     }
 }
 
-unsafe fn call_q_cuipceventhandle_st_w(f: *const c_void, w: *const u64) -> i64 {
+pub unsafe fn call_q_cuipceventhandle_st_w(f: *const c_void, w: *const u64) -> i64 {
     // SAFETY: the caller gives a function of this C signature and a word for each parameter.
     unsafe {
         let f = std::mem::transmute::<
@@ -324,7 +323,7 @@ unsafe fn call_q_cuipceventhandle_st_w(f: *const c_void, w: *const u64) -> i64 {
     }
 }
 
-unsafe fn call_q_cuipcmemhandle_st_w_w(f: *const c_void, w: *const u64) -> i64 {
+pub unsafe fn call_q_cuipcmemhandle_st_w_w(f: *const c_void, w: *const u64) -> i64 {
     // SAFETY: the caller gives a function of this C signature and a word for each parameter.
     unsafe {
         let f = std::mem::transmute::<
@@ -339,7 +338,7 @@ unsafe fn call_q_cuipcmemhandle_st_w_w(f: *const c_void, w: *const u64) -> i64 {
     }
 }
 
-unsafe fn call_qwqw_w(f: *const c_void, w: *const u64) -> i64 {
+pub unsafe fn call_qwqw_w(f: *const c_void, w: *const u64) -> i64 {
     // SAFETY: the caller gives a function of this C signature and a word for each parameter.
     unsafe {
         let f = std::mem::transmute::<*const c_void, unsafe extern "C" fn(u64, u32, u64, u32) -> i32>(
@@ -349,7 +348,7 @@ unsafe fn call_qwqw_w(f: *const c_void, w: *const u64) -> i64 {
     }
 }
 
-unsafe fn call_wwqw_w(f: *const c_void, w: *const u64) -> i64 {
+pub unsafe fn call_wwqw_w(f: *const c_void, w: *const u64) -> i64 {
     // SAFETY: the caller gives a function of this C signature and a word for each parameter.
     unsafe {
         let f = std::mem::transmute::<*const c_void, unsafe extern "C" fn(u32, u32, u64, u32) -> i32>(
@@ -364,7 +363,7 @@ unsafe fn call_wwqw_w(f: *const c_void, w: *const u64) -> i64 {
     }
 }
 
-unsafe fn call_qwwwwwwwqq_w(f: *const c_void, w: *const u64) -> i64 {
+pub unsafe fn call_qwwwwwwwqq_w(f: *const c_void, w: *const u64) -> i64 {
     // SAFETY: the caller gives a function of this C signature and a word for each parameter.
     unsafe {
         let f = std::mem::transmute::<
@@ -386,7 +385,7 @@ unsafe fn call_qwwwwwwwqq_w(f: *const c_void, w: *const u64) -> i64 {
     }
 }
 
-unsafe fn call_qwwq_w(f: *const c_void, w: *const u64) -> i64 {
+pub unsafe fn call_qwwq_w(f: *const c_void, w: *const u64) -> i64 {
     // SAFETY: the caller gives a function of this C signature and a word for each parameter.
     unsafe {
         let f = std::mem::transmute::<*const c_void, unsafe extern "C" fn(u64, u32, u32, u64) -> i32>(
@@ -396,7 +395,7 @@ unsafe fn call_qwwq_w(f: *const c_void, w: *const u64) -> i64 {
     }
 }
 
-unsafe fn call_qwwwwwwwqqq_w(f: *const c_void, w: *const u64) -> i64 {
+pub unsafe fn call_qwwwwwwwqqq_w(f: *const c_void, w: *const u64) -> i64 {
     // SAFETY: the caller gives a function of this C signature and a word for each parameter.
     unsafe {
         let f = std::mem::transmute::<
@@ -419,7 +418,7 @@ unsafe fn call_qwwwwwwwqqq_w(f: *const c_void, w: *const u64) -> i64 {
     }
 }
 
-unsafe fn call_qqqqwqqw_w(f: *const c_void, w: *const u64) -> i64 {
+pub unsafe fn call_qqqqwqqw_w(f: *const c_void, w: *const u64) -> i64 {
     // SAFETY: the caller gives a function of this C signature and a word for each parameter.
     unsafe {
         let f = std::mem::transmute::<
@@ -439,7 +438,7 @@ unsafe fn call_qqqqwqqw_w(f: *const c_void, w: *const u64) -> i64 {
     }
 }
 
-unsafe fn call_qwqqqwqq_w(f: *const c_void, w: *const u64) -> i64 {
+pub unsafe fn call_qwqqqwqq_w(f: *const c_void, w: *const u64) -> i64 {
     // SAFETY: the caller gives a function of this C signature and a word for each parameter.
     unsafe {
         let f = std::mem::transmute::<
@@ -459,7 +458,7 @@ unsafe fn call_qwqqqwqq_w(f: *const c_void, w: *const u64) -> i64 {
     }
 }
 
-unsafe fn call_qwqwqq_w(f: *const c_void, w: *const u64) -> i64 {
+pub unsafe fn call_qwqwqq_w(f: *const c_void, w: *const u64) -> i64 {
     // SAFETY: the caller gives a function of this C signature and a word for each parameter.
     unsafe {
         let f = std::mem::transmute::<
@@ -477,7 +476,7 @@ unsafe fn call_qwqwqq_w(f: *const c_void, w: *const u64) -> i64 {
     }
 }
 
-unsafe fn call_wwqqqq_w(f: *const c_void, w: *const u64) -> i64 {
+pub unsafe fn call_wwqqqq_w(f: *const c_void, w: *const u64) -> i64 {
     // SAFETY: the caller gives a function of this C signature and a word for each parameter.
     unsafe {
         let f = std::mem::transmute::<
@@ -495,7 +494,7 @@ unsafe fn call_wwqqqq_w(f: *const c_void, w: *const u64) -> i64 {
     }
 }
 
-unsafe fn call_wwqqqqq_w(f: *const c_void, w: *const u64) -> i64 {
+pub unsafe fn call_wwqqqqq_w(f: *const c_void, w: *const u64) -> i64 {
     // SAFETY: the caller gives a function of this C signature and a word for each parameter.
     unsafe {
         let f = std::mem::transmute::<
@@ -514,7 +513,7 @@ unsafe fn call_wwqqqqq_w(f: *const c_void, w: *const u64) -> i64 {
     }
 }
 
-unsafe fn call_wwqq_w(f: *const c_void, w: *const u64) -> i64 {
+pub unsafe fn call_wwqq_w(f: *const c_void, w: *const u64) -> i64 {
     // SAFETY: the caller gives a function of this C signature and a word for each parameter.
     unsafe {
         let f = std::mem::transmute::<*const c_void, unsafe extern "C" fn(u32, u32, u64, u64) -> i32>(
@@ -524,7 +523,7 @@ unsafe fn call_wwqq_w(f: *const c_void, w: *const u64) -> i64 {
     }
 }
 
-unsafe fn call_qqw_cumemlocation_st_w(f: *const c_void, w: *const u64) -> i64 {
+pub unsafe fn call_qqw_cumemlocation_st_w(f: *const c_void, w: *const u64) -> i64 {
     // SAFETY: the caller gives a function of this C signature and a word for each parameter.
     unsafe {
         let f = std::mem::transmute::<
@@ -540,7 +539,7 @@ unsafe fn call_qqw_cumemlocation_st_w(f: *const c_void, w: *const u64) -> i64 {
     }
 }
 
-unsafe fn call_qqqqw_w(f: *const c_void, w: *const u64) -> i64 {
+pub unsafe fn call_qqqqw_w(f: *const c_void, w: *const u64) -> i64 {
     // SAFETY: the caller gives a function of this C signature and a word for each parameter.
     unsafe {
         let f = std::mem::transmute::<
@@ -557,7 +556,7 @@ unsafe fn call_qqqqw_w(f: *const c_void, w: *const u64) -> i64 {
     }
 }
 
-unsafe fn call_qqqqqqqq_w(f: *const c_void, w: *const u64) -> i64 {
+pub unsafe fn call_qqqqqqqq_w(f: *const c_void, w: *const u64) -> i64 {
     // SAFETY: the caller gives a function of this C signature and a word for each parameter.
     unsafe {
         let f = std::mem::transmute::<
@@ -577,7 +576,7 @@ unsafe fn call_qqqqqqqq_w(f: *const c_void, w: *const u64) -> i64 {
     }
 }
 
-unsafe fn call_qqwq_w(f: *const c_void, w: *const u64) -> i64 {
+pub unsafe fn call_qqwq_w(f: *const c_void, w: *const u64) -> i64 {
     // SAFETY: the caller gives a function of this C signature and a word for each parameter.
     unsafe {
         let f = std::mem::transmute::<*const c_void, unsafe extern "C" fn(u64, u64, u32, u64) -> i32>(
@@ -587,7 +586,7 @@ unsafe fn call_qqwq_w(f: *const c_void, w: *const u64) -> i64 {
     }
 }
 
-unsafe fn call_qqqwq_w(f: *const c_void, w: *const u64) -> i64 {
+pub unsafe fn call_qqqwq_w(f: *const c_void, w: *const u64) -> i64 {
     // SAFETY: the caller gives a function of this C signature and a word for each parameter.
     unsafe {
         let f = std::mem::transmute::<
@@ -604,7 +603,7 @@ unsafe fn call_qqqwq_w(f: *const c_void, w: *const u64) -> i64 {
     }
 }
 
-unsafe fn call_qq_cumemlocation_st_wq_w(f: *const c_void, w: *const u64) -> i64 {
+pub unsafe fn call_qq_cumemlocation_st_wq_w(f: *const c_void, w: *const u64) -> i64 {
     // SAFETY: the caller gives a function of this C signature and a word for each parameter.
     unsafe {
         let f = std::mem::transmute::<
@@ -621,7 +620,7 @@ unsafe fn call_qq_cumemlocation_st_wq_w(f: *const c_void, w: *const u64) -> i64 
     }
 }
 
-unsafe fn call_qhq_w(f: *const c_void, w: *const u64) -> i64 {
+pub unsafe fn call_qhq_w(f: *const c_void, w: *const u64) -> i64 {
     // SAFETY: the caller gives a function of this C signature and a word for each parameter.
     unsafe {
         let f = std::mem::transmute::<*const c_void, unsafe extern "C" fn(u64, u16, u64) -> i32>(f);
@@ -629,7 +628,7 @@ unsafe fn call_qhq_w(f: *const c_void, w: *const u64) -> i64 {
     }
 }
 
-unsafe fn call_qhqq_w(f: *const c_void, w: *const u64) -> i64 {
+pub unsafe fn call_qhqq_w(f: *const c_void, w: *const u64) -> i64 {
     // SAFETY: the caller gives a function of this C signature and a word for each parameter.
     unsafe {
         let f = std::mem::transmute::<*const c_void, unsafe extern "C" fn(u64, u16, u64, u64) -> i32>(
@@ -639,7 +638,7 @@ unsafe fn call_qhqq_w(f: *const c_void, w: *const u64) -> i64 {
     }
 }
 
-unsafe fn call_qqhqq_w(f: *const c_void, w: *const u64) -> i64 {
+pub unsafe fn call_qqhqq_w(f: *const c_void, w: *const u64) -> i64 {
     // SAFETY: the caller gives a function of this C signature and a word for each parameter.
     unsafe {
         let f = std::mem::transmute::<
@@ -656,7 +655,7 @@ unsafe fn call_qqhqq_w(f: *const c_void, w: *const u64) -> i64 {
     }
 }
 
-unsafe fn call_qqhqqq_w(f: *const c_void, w: *const u64) -> i64 {
+pub unsafe fn call_qqhqqq_w(f: *const c_void, w: *const u64) -> i64 {
     // SAFETY: the caller gives a function of this C signature and a word for each parameter.
     unsafe {
         let f = std::mem::transmute::<
@@ -674,7 +673,7 @@ unsafe fn call_qqhqqq_w(f: *const c_void, w: *const u64) -> i64 {
     }
 }
 
-unsafe fn call_qqwqqq_w(f: *const c_void, w: *const u64) -> i64 {
+pub unsafe fn call_qqwqqq_w(f: *const c_void, w: *const u64) -> i64 {
     // SAFETY: the caller gives a function of this C signature and a word for each parameter.
     unsafe {
         let f = std::mem::transmute::<
@@ -692,7 +691,7 @@ unsafe fn call_qqwqqq_w(f: *const c_void, w: *const u64) -> i64 {
     }
 }
 
-unsafe fn call_qqbqq_w(f: *const c_void, w: *const u64) -> i64 {
+pub unsafe fn call_qqbqq_w(f: *const c_void, w: *const u64) -> i64 {
     // SAFETY: the caller gives a function of this C signature and a word for each parameter.
     unsafe {
         let f = std::mem::transmute::<
@@ -709,7 +708,7 @@ unsafe fn call_qqbqq_w(f: *const c_void, w: *const u64) -> i64 {
     }
 }
 
-unsafe fn call_qqbqqq_w(f: *const c_void, w: *const u64) -> i64 {
+pub unsafe fn call_qqbqqq_w(f: *const c_void, w: *const u64) -> i64 {
     // SAFETY: the caller gives a function of this C signature and a word for each parameter.
     unsafe {
         let f = std::mem::transmute::<
@@ -727,7 +726,7 @@ unsafe fn call_qqbqqq_w(f: *const c_void, w: *const u64) -> i64 {
     }
 }
 
-unsafe fn call_qwqq_w(f: *const c_void, w: *const u64) -> i64 {
+pub unsafe fn call_qwqq_w(f: *const c_void, w: *const u64) -> i64 {
     // SAFETY: the caller gives a function of this C signature and a word for each parameter.
     unsafe {
         let f = std::mem::transmute::<*const c_void, unsafe extern "C" fn(u64, u32, u64, u64) -> i32>(
@@ -737,7 +736,7 @@ unsafe fn call_qwqq_w(f: *const c_void, w: *const u64) -> i64 {
     }
 }
 
-unsafe fn call_qbq_w(f: *const c_void, w: *const u64) -> i64 {
+pub unsafe fn call_qbq_w(f: *const c_void, w: *const u64) -> i64 {
     // SAFETY: the caller gives a function of this C signature and a word for each parameter.
     unsafe {
         let f = std::mem::transmute::<*const c_void, unsafe extern "C" fn(u64, u8, u64) -> i32>(f);
@@ -745,7 +744,7 @@ unsafe fn call_qbq_w(f: *const c_void, w: *const u64) -> i64 {
     }
 }
 
-unsafe fn call_qbqq_w(f: *const c_void, w: *const u64) -> i64 {
+pub unsafe fn call_qbqq_w(f: *const c_void, w: *const u64) -> i64 {
     // SAFETY: the caller gives a function of this C signature and a word for each parameter.
     unsafe {
         let f =
@@ -754,7 +753,7 @@ unsafe fn call_qbqq_w(f: *const c_void, w: *const u64) -> i64 {
     }
 }
 
-unsafe fn call_qwqqqq_w(f: *const c_void, w: *const u64) -> i64 {
+pub unsafe fn call_qwqqqq_w(f: *const c_void, w: *const u64) -> i64 {
     // SAFETY: the caller gives a function of this C signature and a word for each parameter.
     unsafe {
         let f = std::mem::transmute::<
@@ -772,7 +771,7 @@ unsafe fn call_qwqqqq_w(f: *const c_void, w: *const u64) -> i64 {
     }
 }
 
-unsafe fn call_qwqqqqq_w(f: *const c_void, w: *const u64) -> i64 {
+pub unsafe fn call_qwqqqqq_w(f: *const c_void, w: *const u64) -> i64 {
     // SAFETY: the caller gives a function of this C signature and a word for each parameter.
     unsafe {
         let f = std::mem::transmute::<
@@ -791,7 +790,7 @@ unsafe fn call_qwqqqqq_w(f: *const c_void, w: *const u64) -> i64 {
     }
 }
 
-unsafe fn call_qqwqw_w(f: *const c_void, w: *const u64) -> i64 {
+pub unsafe fn call_qqwqw_w(f: *const c_void, w: *const u64) -> i64 {
     // SAFETY: the caller gives a function of this C signature and a word for each parameter.
     unsafe {
         let f = std::mem::transmute::<
@@ -808,7 +807,7 @@ unsafe fn call_qqwqw_w(f: *const c_void, w: *const u64) -> i64 {
     }
 }
 
-unsafe fn call_qqqqqw_w(f: *const c_void, w: *const u64) -> i64 {
+pub unsafe fn call_qqqqqw_w(f: *const c_void, w: *const u64) -> i64 {
     // SAFETY: the caller gives a function of this C signature and a word for each parameter.
     unsafe {
         let f = std::mem::transmute::<
@@ -826,7 +825,7 @@ unsafe fn call_qqqqqw_w(f: *const c_void, w: *const u64) -> i64 {
     }
 }
 
-unsafe fn call_qqqqqww_w(f: *const c_void, w: *const u64) -> i64 {
+pub unsafe fn call_qqqqqww_w(f: *const c_void, w: *const u64) -> i64 {
     // SAFETY: the caller gives a function of this C signature and a word for each parameter.
     unsafe {
         let f = std::mem::transmute::<
@@ -845,7 +844,7 @@ unsafe fn call_qqqqqww_w(f: *const c_void, w: *const u64) -> i64 {
     }
 }
 
-unsafe fn call_qwf_w(f: *const c_void, w: *const u64) -> i64 {
+pub unsafe fn call_qwf_w(f: *const c_void, w: *const u64) -> i64 {
     // SAFETY: the caller gives a function of this C signature and a word for each parameter.
     unsafe {
         let f = std::mem::transmute::<*const c_void, unsafe extern "C" fn(u64, u32, f32) -> i32>(f);
@@ -857,7 +856,7 @@ unsafe fn call_qwf_w(f: *const c_void, w: *const u64) -> i64 {
     }
 }
 
-unsafe fn call_qwqqq_w(f: *const c_void, w: *const u64) -> i64 {
+pub unsafe fn call_qwqqq_w(f: *const c_void, w: *const u64) -> i64 {
     // SAFETY: the caller gives a function of this C signature and a word for each parameter.
     unsafe {
         let f = std::mem::transmute::<
@@ -874,7 +873,7 @@ unsafe fn call_qwqqq_w(f: *const c_void, w: *const u64) -> i64 {
     }
 }
 
-unsafe fn call_qqqqqqq_w(f: *const c_void, w: *const u64) -> i64 {
+pub unsafe fn call_qqqqqqq_w(f: *const c_void, w: *const u64) -> i64 {
     // SAFETY: the caller gives a function of this C signature and a word for each parameter.
     unsafe {
         let f = std::mem::transmute::<
@@ -893,7 +892,7 @@ unsafe fn call_qqqqqqq_w(f: *const c_void, w: *const u64) -> i64 {
     }
 }
 
-unsafe fn call_qwwqqqqqwwqwwww_w(f: *const c_void, w: *const u64) -> i64 {
+pub unsafe fn call_qwwqqqqqwwqwwww_w(f: *const c_void, w: *const u64) -> i64 {
     // SAFETY: the caller gives a function of this C signature and a word for each parameter.
     unsafe {
         let f = std::mem::transmute::<
@@ -936,7 +935,7 @@ unsafe fn call_qwwqqqqqwwqwwww_w(f: *const c_void, w: *const u64) -> i64 {
     }
 }
 
-unsafe fn call_qwwqqqwwwwqwwwww_w(f: *const c_void, w: *const u64) -> i64 {
+pub unsafe fn call_qwwqqqwwwwqwwwww_w(f: *const c_void, w: *const u64) -> i64 {
     // SAFETY: the caller gives a function of this C signature and a word for each parameter.
     unsafe {
         let f = std::mem::transmute::<
@@ -981,7 +980,7 @@ unsafe fn call_qwwqqqwwwwqwwwww_w(f: *const c_void, w: *const u64) -> i64 {
     }
 }
 
-unsafe fn call_qwwqqqqqwwww_w(f: *const c_void, w: *const u64) -> i64 {
+pub unsafe fn call_qwwqqqqqwwww_w(f: *const c_void, w: *const u64) -> i64 {
     // SAFETY: the caller gives a function of this C signature and a word for each parameter.
     unsafe {
         let f = std::mem::transmute::<
@@ -1005,7 +1004,7 @@ unsafe fn call_qwwqqqqqwwww_w(f: *const c_void, w: *const u64) -> i64 {
     }
 }
 
-unsafe fn call_qf_w(f: *const c_void, w: *const u64) -> i64 {
+pub unsafe fn call_qf_w(f: *const c_void, w: *const u64) -> i64 {
     // SAFETY: the caller gives a function of this C signature and a word for each parameter.
     unsafe {
         let f = std::mem::transmute::<*const c_void, unsafe extern "C" fn(u64, f32) -> i32>(f);
@@ -1013,7 +1012,7 @@ unsafe fn call_qf_w(f: *const c_void, w: *const u64) -> i64 {
     }
 }
 
-unsafe fn call_qff_w(f: *const c_void, w: *const u64) -> i64 {
+pub unsafe fn call_qff_w(f: *const c_void, w: *const u64) -> i64 {
     // SAFETY: the caller gives a function of this C signature and a word for each parameter.
     unsafe {
         let f = std::mem::transmute::<*const c_void, unsafe extern "C" fn(u64, f32, f32) -> i32>(f);
@@ -1025,7 +1024,7 @@ unsafe fn call_qff_w(f: *const c_void, w: *const u64) -> i64 {
     }
 }
 
-unsafe fn call_qwwwq_w(f: *const c_void, w: *const u64) -> i64 {
+pub unsafe fn call_qwwwq_w(f: *const c_void, w: *const u64) -> i64 {
     // SAFETY: the caller gives a function of this C signature and a word for each parameter.
     unsafe {
         let f = std::mem::transmute::<
@@ -1050,7 +1049,7 @@ unsafe fn nothing(_f: *const c_void, _w: *const u64) -> i64 {
 pub static FUNCTIONS: &[Function] = &[
     Function {
         name: "cuArray3DCreate",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuArray3DCreate as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -1071,7 +1070,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuArray3DGetDescriptor",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuArray3DGetDescriptor as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -1092,7 +1091,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuArrayCreate",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuArrayCreate as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -1113,7 +1112,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuArrayDestroy",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuArrayDestroy as u16,
         thunk: call_q_w,
         keep_gil: false,
@@ -1130,7 +1129,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuArrayGetDescriptor",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuArrayGetDescriptor as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -1151,7 +1150,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuArrayGetMemoryRequirements",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuArrayGetMemoryRequirements as u16,
         thunk: call_qqw_w,
         keep_gil: false,
@@ -1180,7 +1179,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuArrayGetPlane",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuArrayGetPlane as u16,
         thunk: call_qqw_w,
         keep_gil: false,
@@ -1209,7 +1208,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuArrayGetSparseProperties",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuArrayGetSparseProperties as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -1230,7 +1229,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuCheckpointOperationComplete",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuCheckpointOperationComplete as u16,
         thunk: call_q_w,
         keep_gil: false,
@@ -1247,7 +1246,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuCheckpointProcessCheckpoint",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuCheckpointProcessCheckpoint as u16,
         thunk: call_wq_w,
         keep_gil: false,
@@ -1272,7 +1271,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuCheckpointProcessGetRestoreThreadId",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuCheckpointProcessGetRestoreThreadId as u16,
         thunk: call_wq_w,
         keep_gil: false,
@@ -1293,7 +1292,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuCheckpointProcessGetState",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuCheckpointProcessGetState as u16,
         thunk: call_wq_w,
         keep_gil: false,
@@ -1314,7 +1313,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuCheckpointProcessLock",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuCheckpointProcessLock as u16,
         thunk: call_wq_w,
         keep_gil: false,
@@ -1339,7 +1338,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuCheckpointProcessRestore",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuCheckpointProcessRestore as u16,
         thunk: call_wq_w,
         keep_gil: false,
@@ -1364,7 +1363,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuCheckpointProcessUnlock",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuCheckpointProcessUnlock as u16,
         thunk: call_wq_w,
         keep_gil: false,
@@ -1389,7 +1388,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuCoredumpDeregisterCompleteCallback",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuCoredumpDeregisterCompleteCallback as u16,
         thunk: call_q_w,
         keep_gil: false,
@@ -1406,7 +1405,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuCoredumpDeregisterStartCallback",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuCoredumpDeregisterStartCallback as u16,
         thunk: call_q_w,
         keep_gil: false,
@@ -1423,7 +1422,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuCoredumpGetAttribute",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuCoredumpGetAttribute as u16,
         thunk: call_wqq_w,
         keep_gil: false,
@@ -1444,7 +1443,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuCoredumpGetAttributeGlobal",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuCoredumpGetAttributeGlobal as u16,
         thunk: call_wqq_w,
         keep_gil: false,
@@ -1465,7 +1464,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuCoredumpRegisterCompleteCallback",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuCoredumpRegisterCompleteCallback as u16,
         thunk: call_qqq_w,
         keep_gil: false,
@@ -1494,7 +1493,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuCoredumpRegisterStartCallback",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuCoredumpRegisterStartCallback as u16,
         thunk: call_qqq_w,
         keep_gil: false,
@@ -1523,7 +1522,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuCoredumpSetAttribute",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuCoredumpSetAttribute as u16,
         thunk: call_wqq_w,
         keep_gil: false,
@@ -1548,7 +1547,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuCoredumpSetAttributeGlobal",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuCoredumpSetAttributeGlobal as u16,
         thunk: call_wqq_w,
         keep_gil: false,
@@ -1573,7 +1572,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuCtxAttach",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuCtxAttach as u16,
         thunk: call_qw_w,
         keep_gil: false,
@@ -1594,7 +1593,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuCtxCreate",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuCtxCreate as u16,
         thunk: call_qqww_w,
         keep_gil: false,
@@ -1629,7 +1628,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuCtxDestroy",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuCtxDestroy as u16,
         thunk: call_q_w,
         keep_gil: false,
@@ -1646,7 +1645,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuCtxDetach",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuCtxDetach as u16,
         thunk: call_q_w,
         keep_gil: false,
@@ -1663,7 +1662,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuCtxDisablePeerAccess",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuCtxDisablePeerAccess as u16,
         thunk: call_q_w,
         keep_gil: false,
@@ -1680,7 +1679,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuCtxEnablePeerAccess",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuCtxEnablePeerAccess as u16,
         thunk: call_qw_w,
         keep_gil: false,
@@ -1705,7 +1704,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuCtxFromGreenCtx",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuCtxFromGreenCtx as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -1726,7 +1725,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuCtxGetApiVersion",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuCtxGetApiVersion as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -1747,7 +1746,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuCtxGetCacheConfig",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuCtxGetCacheConfig as u16,
         thunk: call_q_w,
         keep_gil: false,
@@ -1763,7 +1762,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuCtxGetCurrent",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuCtxGetCurrent as u16,
         thunk: call_q_w,
         keep_gil: true,
@@ -1779,7 +1778,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuCtxGetDevResource",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuCtxGetDevResource as u16,
         thunk: call_qqw_w,
         keep_gil: false,
@@ -1808,7 +1807,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuCtxGetDevice",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuCtxGetDevice as u16,
         thunk: call_q_w,
         keep_gil: true,
@@ -1824,7 +1823,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuCtxGetDevice_v2",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuCtxGetDevice_v2 as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -1845,7 +1844,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuCtxGetExecAffinity",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuCtxGetExecAffinity as u16,
         thunk: call_qw_w,
         keep_gil: false,
@@ -1866,7 +1865,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuCtxGetFlags",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuCtxGetFlags as u16,
         thunk: call_q_w,
         keep_gil: false,
@@ -1882,7 +1881,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuCtxGetId",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuCtxGetId as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -1903,7 +1902,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuCtxGetLimit",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuCtxGetLimit as u16,
         thunk: call_qw_w,
         keep_gil: false,
@@ -1924,7 +1923,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuCtxGetSharedMemConfig",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuCtxGetSharedMemConfig as u16,
         thunk: call_q_w,
         keep_gil: false,
@@ -1940,7 +1939,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuCtxGetStreamPriorityRange",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuCtxGetStreamPriorityRange as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -1963,7 +1962,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuCtxPopCurrent",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuCtxPopCurrent as u16,
         thunk: call_q_w,
         keep_gil: false,
@@ -1979,7 +1978,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuCtxPushCurrent",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuCtxPushCurrent as u16,
         thunk: call_q_w,
         keep_gil: false,
@@ -1996,7 +1995,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuCtxRecordEvent",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuCtxRecordEvent as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -2021,7 +2020,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuCtxResetPersistingL2Cache",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuCtxResetPersistingL2Cache as u16,
         thunk: call_w,
         keep_gil: false,
@@ -2033,7 +2032,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuCtxSetCacheConfig",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuCtxSetCacheConfig as u16,
         thunk: call_w_w,
         keep_gil: false,
@@ -2050,7 +2049,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuCtxSetCurrent",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuCtxSetCurrent as u16,
         thunk: call_q_w,
         keep_gil: true,
@@ -2067,7 +2066,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuCtxSetFlags",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuCtxSetFlags as u16,
         thunk: call_w_w,
         keep_gil: false,
@@ -2084,7 +2083,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuCtxSetLimit",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuCtxSetLimit as u16,
         thunk: call_wq_w,
         keep_gil: false,
@@ -2109,7 +2108,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuCtxSetSharedMemConfig",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuCtxSetSharedMemConfig as u16,
         thunk: call_w_w,
         keep_gil: false,
@@ -2126,7 +2125,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuCtxSynchronize",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuCtxSynchronize as u16,
         thunk: call_w,
         keep_gil: false,
@@ -2138,7 +2137,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuCtxSynchronize_v2",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuCtxSynchronize_v2 as u16,
         thunk: call_q_w,
         keep_gil: false,
@@ -2155,7 +2154,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuCtxWaitEvent",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuCtxWaitEvent as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -2180,7 +2179,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuDestroyExternalMemory",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuDestroyExternalMemory as u16,
         thunk: call_q_w,
         keep_gil: false,
@@ -2197,7 +2196,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuDestroyExternalSemaphore",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuDestroyExternalSemaphore as u16,
         thunk: call_q_w,
         keep_gil: false,
@@ -2214,7 +2213,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuDevResourceGenerateDesc",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuDevResourceGenerateDesc as u16,
         thunk: call_qqw_w,
         keep_gil: false,
@@ -2250,7 +2249,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuDevSmResourceSplit",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuDevSmResourceSplit as u16,
         thunk: call_qwqqwq_w,
         keep_gil: false,
@@ -2312,7 +2311,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuDevSmResourceSplitByCount",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuDevSmResourceSplitByCount as u16,
         thunk: call_qqqqww_w,
         keep_gil: false,
@@ -2372,7 +2371,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuDeviceCanAccessPeer",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuDeviceCanAccessPeer as u16,
         thunk: call_qww_w,
         keep_gil: false,
@@ -2401,7 +2400,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuDeviceComputeCapability",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuDeviceComputeCapability as u16,
         thunk: call_qqw_w,
         keep_gil: false,
@@ -2429,7 +2428,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuDeviceGet",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuDeviceGet as u16,
         thunk: call_qw_w,
         keep_gil: true,
@@ -2450,7 +2449,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuDeviceGetAttribute",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuDeviceGetAttribute as u16,
         thunk: call_qww_w,
         keep_gil: true,
@@ -2479,7 +2478,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuDeviceGetByPCIBusId",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuDeviceGetByPCIBusId as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -2500,7 +2499,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuDeviceGetCliqueCount",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuDeviceGetCliqueCount as u16,
         thunk: call_qw_w,
         keep_gil: false,
@@ -2521,7 +2520,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuDeviceGetCliqueInfo",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuDeviceGetCliqueInfo as u16,
         thunk: call_qqw_w,
         keep_gil: false,
@@ -2557,7 +2556,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuDeviceGetCount",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuDeviceGetCount as u16,
         thunk: call_q_w,
         keep_gil: true,
@@ -2573,7 +2572,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuDeviceGetDefaultMemPool",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuDeviceGetDefaultMemPool as u16,
         thunk: call_qw_w,
         keep_gil: false,
@@ -2594,7 +2593,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuDeviceGetDevResource",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuDeviceGetDevResource as u16,
         thunk: call_wqw_w,
         keep_gil: false,
@@ -2623,7 +2622,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuDeviceGetExecAffinitySupport",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuDeviceGetExecAffinitySupport as u16,
         thunk: call_qww_w,
         keep_gil: false,
@@ -2652,7 +2651,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuDeviceGetFabricClusterUuid",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuDeviceGetFabricClusterUuid as u16,
         thunk: call_qw_w,
         keep_gil: false,
@@ -2673,7 +2672,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuDeviceGetGraphMemAttribute",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuDeviceGetGraphMemAttribute as u16,
         thunk: call_wwq_w,
         keep_gil: false,
@@ -2702,7 +2701,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuDeviceGetHostAtomicCapabilities",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuDeviceGetHostAtomicCapabilities as u16,
         thunk: call_qqww_w,
         keep_gil: false,
@@ -2744,7 +2743,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuDeviceGetLuid",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuDeviceGetLuid as u16,
         thunk: call_qqw_w,
         keep_gil: false,
@@ -2772,7 +2771,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuDeviceGetMemPool",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuDeviceGetMemPool as u16,
         thunk: call_qw_w,
         keep_gil: false,
@@ -2793,7 +2792,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuDeviceGetName",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuDeviceGetName as u16,
         thunk: call_qww_w,
         keep_gil: false,
@@ -2822,7 +2821,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuDeviceGetNvSciSyncAttributes",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuDeviceGetNvSciSyncAttributes as u16,
         thunk: call_qww_w,
         keep_gil: false,
@@ -2853,7 +2852,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuDeviceGetP2PAtomicCapabilities",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuDeviceGetP2PAtomicCapabilities as u16,
         thunk: call_qqwww_w,
         keep_gil: false,
@@ -2907,7 +2906,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuDeviceGetP2PAttribute",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuDeviceGetP2PAttribute as u16,
         thunk: call_qwww_w,
         keep_gil: false,
@@ -2942,7 +2941,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuDeviceGetPCIBusId",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuDeviceGetPCIBusId as u16,
         thunk: call_qww_w,
         keep_gil: false,
@@ -2971,7 +2970,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuDeviceGetProperties",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuDeviceGetProperties as u16,
         thunk: call_qw_w,
         keep_gil: false,
@@ -2992,7 +2991,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuDeviceGetTexture1DLinearMaxWidth",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuDeviceGetTexture1DLinearMaxWidth as u16,
         thunk: call_qwww_w,
         keep_gil: false,
@@ -3027,7 +3026,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuDeviceGetUuid",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuDeviceGetUuid as u16,
         thunk: call_qw_w,
         keep_gil: false,
@@ -3048,7 +3047,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuDeviceGraphMemTrim",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuDeviceGraphMemTrim as u16,
         thunk: call_w_w,
         keep_gil: false,
@@ -3065,7 +3064,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuDevicePrimaryCtxGetState",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuDevicePrimaryCtxGetState as u16,
         thunk: call_wqq_w,
         keep_gil: false,
@@ -3093,7 +3092,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuDevicePrimaryCtxRelease",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuDevicePrimaryCtxRelease as u16,
         thunk: call_w_w,
         keep_gil: false,
@@ -3110,7 +3109,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuDevicePrimaryCtxReset",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuDevicePrimaryCtxReset as u16,
         thunk: call_w_w,
         keep_gil: false,
@@ -3127,7 +3126,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuDevicePrimaryCtxRetain",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuDevicePrimaryCtxRetain as u16,
         thunk: call_qw_w,
         keep_gil: false,
@@ -3148,7 +3147,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuDevicePrimaryCtxSetFlags",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuDevicePrimaryCtxSetFlags as u16,
         thunk: call_ww_w,
         keep_gil: false,
@@ -3173,7 +3172,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuDeviceRegisterAsyncNotification",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuDeviceRegisterAsyncNotification as u16,
         thunk: call_wqqq_w,
         keep_gil: false,
@@ -3208,7 +3207,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuDeviceSetGraphMemAttribute",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuDeviceSetGraphMemAttribute as u16,
         thunk: call_wwq_w,
         keep_gil: false,
@@ -3239,7 +3238,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuDeviceSetMemPool",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuDeviceSetMemPool as u16,
         thunk: call_wq_w,
         keep_gil: false,
@@ -3264,7 +3263,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuDeviceTotalMem",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuDeviceTotalMem as u16,
         thunk: call_qw_w,
         keep_gil: false,
@@ -3285,7 +3284,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuDeviceUnregisterAsyncNotification",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuDeviceUnregisterAsyncNotification as u16,
         thunk: call_wq_w,
         keep_gil: false,
@@ -3310,7 +3309,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuDriverGetVersion",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuDriverGetVersion as u16,
         thunk: call_q_w,
         keep_gil: true,
@@ -3326,7 +3325,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuEGLStreamConsumerAcquireFrame",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuEGLStreamConsumerAcquireFrame as u16,
         thunk: call_qqqw_w,
         keep_gil: false,
@@ -3368,7 +3367,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuEGLStreamConsumerConnect",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuEGLStreamConsumerConnect as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -3389,7 +3388,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuEGLStreamConsumerConnectWithFlags",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuEGLStreamConsumerConnectWithFlags as u16,
         thunk: call_qqw_w,
         keep_gil: false,
@@ -3418,7 +3417,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuEGLStreamConsumerDisconnect",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuEGLStreamConsumerDisconnect as u16,
         thunk: call_q_w,
         keep_gil: false,
@@ -3435,7 +3434,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuEGLStreamConsumerReleaseFrame",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuEGLStreamConsumerReleaseFrame as u16,
         thunk: call_qqq_w,
         keep_gil: false,
@@ -3466,7 +3465,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuEGLStreamProducerConnect",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuEGLStreamProducerConnect as u16,
         thunk: call_qqww_w,
         keep_gil: false,
@@ -3501,7 +3500,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuEGLStreamProducerDisconnect",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuEGLStreamProducerDisconnect as u16,
         thunk: call_q_w,
         keep_gil: false,
@@ -3518,7 +3517,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuEGLStreamProducerPresentFrame",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuEGLStreamProducerPresentFrame as u16,
         thunk: call_q_cueglframe_st_q_w,
         keep_gil: false,
@@ -3549,7 +3548,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuEGLStreamProducerReturnFrame",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuEGLStreamProducerReturnFrame as u16,
         thunk: call_qqq_w,
         keep_gil: false,
@@ -3580,7 +3579,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuEventCreate",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuEventCreate as u16,
         thunk: call_qw_w,
         keep_gil: false,
@@ -3601,7 +3600,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuEventCreateFromEGLSync",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuEventCreateFromEGLSync as u16,
         thunk: call_qqw_w,
         keep_gil: false,
@@ -3630,7 +3629,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuEventDestroy",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuEventDestroy as u16,
         thunk: call_q_w,
         keep_gil: false,
@@ -3647,7 +3646,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuEventElapsedTime",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuEventElapsedTime as u16,
         thunk: call_qqq_w,
         keep_gil: true,
@@ -3676,7 +3675,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuEventQuery",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuEventQuery as u16,
         thunk: call_q_w,
         keep_gil: true,
@@ -3693,7 +3692,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuEventRecord",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuEventRecord as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -3718,7 +3717,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuEventRecordWithFlags",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuEventRecordWithFlags as u16,
         thunk: call_qqw_w,
         keep_gil: false,
@@ -3749,7 +3748,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuEventSynchronize",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuEventSynchronize as u16,
         thunk: call_q_w,
         keep_gil: false,
@@ -3766,7 +3765,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuExternalMemoryGetMappedBuffer",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuExternalMemoryGetMappedBuffer as u16,
         thunk: call_qqq_w,
         keep_gil: false,
@@ -3795,7 +3794,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuExternalMemoryGetMappedMipmappedArray",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuExternalMemoryGetMappedMipmappedArray as u16,
         thunk: call_qqq_w,
         keep_gil: false,
@@ -3824,7 +3823,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuFabricCpyBatchAsync",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuFabricCpyBatchAsync as u16,
         thunk: call_qqqq_w,
         keep_gil: false,
@@ -3868,7 +3867,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuFlushGPUDirectRDMAWrites",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuFlushGPUDirectRDMAWrites as u16,
         thunk: call_ww_w,
         keep_gil: false,
@@ -3893,7 +3892,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuFuncGetAttribute",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuFuncGetAttribute as u16,
         thunk: call_qwq_w,
         keep_gil: false,
@@ -3922,7 +3921,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuFuncGetModule",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuFuncGetModule as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -3943,7 +3942,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuFuncGetName",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuFuncGetName as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -3964,7 +3963,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuFuncGetParamCount",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuFuncGetParamCount as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -3985,7 +3984,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuFuncGetParamInfo",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuFuncGetParamInfo as u16,
         thunk: call_qqqq_w,
         keep_gil: false,
@@ -4021,7 +4020,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuFuncIsLoaded",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuFuncIsLoaded as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -4042,7 +4041,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuFuncLoad",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuFuncLoad as u16,
         thunk: call_q_w,
         keep_gil: false,
@@ -4059,7 +4058,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuFuncSetAttribute",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuFuncSetAttribute as u16,
         thunk: call_qww_w,
         keep_gil: false,
@@ -4090,7 +4089,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuFuncSetBlockShape",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuFuncSetBlockShape as u16,
         thunk: call_qwww_w,
         keep_gil: false,
@@ -4127,7 +4126,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuFuncSetCacheConfig",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuFuncSetCacheConfig as u16,
         thunk: call_qw_w,
         keep_gil: false,
@@ -4152,7 +4151,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuFuncSetSharedMemConfig",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuFuncSetSharedMemConfig as u16,
         thunk: call_qw_w,
         keep_gil: false,
@@ -4177,7 +4176,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuFuncSetSharedSize",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuFuncSetSharedSize as u16,
         thunk: call_qw_w,
         keep_gil: false,
@@ -4202,7 +4201,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuGLGetDevices",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuGLGetDevices as u16,
         thunk: call_qqww_w,
         keep_gil: false,
@@ -4238,7 +4237,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuGetErrorName",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuGetErrorName as u16,
         thunk: call_wq_w,
         keep_gil: true,
@@ -4259,7 +4258,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuGetErrorString",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuGetErrorString as u16,
         thunk: call_wq_w,
         keep_gil: true,
@@ -4280,7 +4279,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuGetExportTable",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuGetExportTable as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -4301,7 +4300,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuGetProcAddress",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuGetProcAddress as u16,
         thunk: call_qqwqq_w,
         keep_gil: false,
@@ -4349,7 +4348,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuGraphAddBatchMemOpNode",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuGraphAddBatchMemOpNode as u16,
         thunk: call_qqqqq_w,
         keep_gil: false,
@@ -4403,7 +4402,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuGraphAddChildGraphNode",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuGraphAddChildGraphNode as u16,
         thunk: call_qqqqq_w,
         keep_gil: false,
@@ -4457,7 +4456,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuGraphAddDependencies",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuGraphAddDependencies as u16,
         thunk: call_qqqqq_w,
         keep_gil: false,
@@ -4527,7 +4526,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuGraphAddEmptyNode",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuGraphAddEmptyNode as u16,
         thunk: call_qqqq_w,
         keep_gil: false,
@@ -4569,7 +4568,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuGraphAddEventRecordNode",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuGraphAddEventRecordNode as u16,
         thunk: call_qqqqq_w,
         keep_gil: false,
@@ -4623,7 +4622,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuGraphAddEventWaitNode",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuGraphAddEventWaitNode as u16,
         thunk: call_qqqqq_w,
         keep_gil: false,
@@ -4677,7 +4676,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuGraphAddExternalSemaphoresSignalNode",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuGraphAddExternalSemaphoresSignalNode as u16,
         thunk: call_qqqqq_w,
         keep_gil: false,
@@ -4731,7 +4730,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuGraphAddExternalSemaphoresWaitNode",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuGraphAddExternalSemaphoresWaitNode as u16,
         thunk: call_qqqqq_w,
         keep_gil: false,
@@ -4785,7 +4784,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuGraphAddHostNode",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuGraphAddHostNode as u16,
         thunk: call_qqqqq_w,
         keep_gil: false,
@@ -4839,7 +4838,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuGraphAddKernelNode",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuGraphAddKernelNode as u16,
         thunk: call_qqqqq_w,
         keep_gil: false,
@@ -4893,7 +4892,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuGraphAddMemAllocNode",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuGraphAddMemAllocNode as u16,
         thunk: call_qqqqq_w,
         keep_gil: false,
@@ -4947,7 +4946,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuGraphAddMemFreeNode",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuGraphAddMemFreeNode as u16,
         thunk: call_qqqqq_w,
         keep_gil: false,
@@ -5001,7 +5000,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuGraphAddMemcpyNode",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuGraphAddMemcpyNode as u16,
         thunk: call_qqqqqq_w,
         keep_gil: false,
@@ -5062,7 +5061,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuGraphAddMemsetNode",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuGraphAddMemsetNode as u16,
         thunk: call_qqqqqq_w,
         keep_gil: false,
@@ -5123,7 +5122,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuGraphAddNode",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuGraphAddNode as u16,
         thunk: call_qqqqqq_w,
         keep_gil: false,
@@ -5191,7 +5190,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuGraphAddNode_v3",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuGraphAddNode_v3 as u16,
         thunk: call_qqqqqq_w,
         keep_gil: false,
@@ -5259,7 +5258,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuGraphBatchMemOpNodeGetParams",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuGraphBatchMemOpNodeGetParams as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -5280,7 +5279,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuGraphBatchMemOpNodeSetParams",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuGraphBatchMemOpNodeSetParams as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -5305,7 +5304,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuGraphChildGraphNodeGetGraph",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuGraphChildGraphNodeGetGraph as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -5326,7 +5325,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuGraphClone",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuGraphClone as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -5347,7 +5346,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuGraphConditionalHandleCreate",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuGraphConditionalHandleCreate as u16,
         thunk: call_qqqww_w,
         keep_gil: false,
@@ -5394,7 +5393,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuGraphCreate",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuGraphCreate as u16,
         thunk: call_qw_w,
         keep_gil: false,
@@ -5415,7 +5414,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuGraphDebugDotPrint",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuGraphDebugDotPrint as u16,
         thunk: call_qqw_w,
         keep_gil: false,
@@ -5446,7 +5445,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuGraphDestroy",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuGraphDestroy as u16,
         thunk: call_q_w,
         keep_gil: false,
@@ -5463,7 +5462,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuGraphDestroyNode",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuGraphDestroyNode as u16,
         thunk: call_q_w,
         keep_gil: false,
@@ -5480,7 +5479,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuGraphEventRecordNodeGetEvent",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuGraphEventRecordNodeGetEvent as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -5501,7 +5500,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuGraphEventRecordNodeSetEvent",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuGraphEventRecordNodeSetEvent as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -5526,7 +5525,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuGraphEventWaitNodeGetEvent",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuGraphEventWaitNodeGetEvent as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -5547,7 +5546,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuGraphEventWaitNodeSetEvent",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuGraphEventWaitNodeSetEvent as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -5572,7 +5571,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuGraphExecBatchMemOpNodeSetParams",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuGraphExecBatchMemOpNodeSetParams as u16,
         thunk: call_qqq_w,
         keep_gil: false,
@@ -5603,7 +5602,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuGraphExecChildGraphNodeSetParams",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuGraphExecChildGraphNodeSetParams as u16,
         thunk: call_qqq_w,
         keep_gil: false,
@@ -5634,7 +5633,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuGraphExecDestroy",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuGraphExecDestroy as u16,
         thunk: call_q_w,
         keep_gil: false,
@@ -5651,7 +5650,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuGraphExecEventRecordNodeSetEvent",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuGraphExecEventRecordNodeSetEvent as u16,
         thunk: call_qqq_w,
         keep_gil: false,
@@ -5682,7 +5681,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuGraphExecEventWaitNodeSetEvent",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuGraphExecEventWaitNodeSetEvent as u16,
         thunk: call_qqq_w,
         keep_gil: false,
@@ -5713,7 +5712,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuGraphExecExternalSemaphoresSignalNodeSetParams",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuGraphExecExternalSemaphoresSignalNodeSetParams as u16,
         thunk: call_qqq_w,
         keep_gil: false,
@@ -5744,7 +5743,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuGraphExecExternalSemaphoresWaitNodeSetParams",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuGraphExecExternalSemaphoresWaitNodeSetParams as u16,
         thunk: call_qqq_w,
         keep_gil: false,
@@ -5775,7 +5774,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuGraphExecGetFlags",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuGraphExecGetFlags as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -5796,7 +5795,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuGraphExecGetId",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuGraphExecGetId as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -5817,7 +5816,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuGraphExecHostNodeSetParams",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuGraphExecHostNodeSetParams as u16,
         thunk: call_qqq_w,
         keep_gil: false,
@@ -5848,7 +5847,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuGraphExecKernelNodeSetParams",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuGraphExecKernelNodeSetParams as u16,
         thunk: call_qqq_w,
         keep_gil: false,
@@ -5879,7 +5878,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuGraphExecMemcpyNodeSetParams",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuGraphExecMemcpyNodeSetParams as u16,
         thunk: call_qqqq_w,
         keep_gil: false,
@@ -5916,7 +5915,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuGraphExecMemsetNodeSetParams",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuGraphExecMemsetNodeSetParams as u16,
         thunk: call_qqqq_w,
         keep_gil: false,
@@ -5953,7 +5952,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuGraphExecNodeSetParams",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuGraphExecNodeSetParams as u16,
         thunk: call_qqq_w,
         keep_gil: false,
@@ -5984,7 +5983,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuGraphExecUpdate",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuGraphExecUpdate as u16,
         thunk: call_qqq_w,
         keep_gil: false,
@@ -6013,7 +6012,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuGraphExternalSemaphoresSignalNodeGetParams",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuGraphExternalSemaphoresSignalNodeGetParams as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -6034,7 +6033,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuGraphExternalSemaphoresSignalNodeSetParams",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuGraphExternalSemaphoresSignalNodeSetParams as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -6059,7 +6058,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuGraphExternalSemaphoresWaitNodeGetParams",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuGraphExternalSemaphoresWaitNodeGetParams as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -6080,7 +6079,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuGraphExternalSemaphoresWaitNodeSetParams",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuGraphExternalSemaphoresWaitNodeSetParams as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -6105,7 +6104,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuGraphGetEdges",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuGraphGetEdges as u16,
         thunk: call_qqqqq_w,
         keep_gil: false,
@@ -6157,7 +6156,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuGraphGetId",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuGraphGetId as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -6178,7 +6177,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuGraphGetNodes",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuGraphGetNodes as u16,
         thunk: call_qqq_w,
         keep_gil: false,
@@ -6214,7 +6213,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuGraphGetRootNodes",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuGraphGetRootNodes as u16,
         thunk: call_qqq_w,
         keep_gil: false,
@@ -6250,7 +6249,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuGraphHostNodeGetParams",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuGraphHostNodeGetParams as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -6271,7 +6270,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuGraphHostNodeSetParams",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuGraphHostNodeSetParams as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -6296,7 +6295,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuGraphInstantiate",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuGraphInstantiate as u16,
         thunk: call_qqq_w,
         keep_gil: false,
@@ -6325,7 +6324,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuGraphInstantiateWithParams",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuGraphInstantiateWithParams as u16,
         thunk: call_qqq_w,
         keep_gil: false,
@@ -6354,7 +6353,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuGraphKernelNodeCopyAttributes",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuGraphKernelNodeCopyAttributes as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -6379,7 +6378,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuGraphKernelNodeGetAttribute",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuGraphKernelNodeGetAttribute as u16,
         thunk: call_qwq_w,
         keep_gil: false,
@@ -6408,7 +6407,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuGraphKernelNodeGetParams",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuGraphKernelNodeGetParams as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -6429,7 +6428,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuGraphKernelNodeSetAttribute",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuGraphKernelNodeSetAttribute as u16,
         thunk: call_qwq_w,
         keep_gil: false,
@@ -6460,7 +6459,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuGraphKernelNodeSetParams",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuGraphKernelNodeSetParams as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -6485,7 +6484,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuGraphLaunch",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuGraphLaunch as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -6510,7 +6509,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuGraphMemAllocNodeGetParams",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuGraphMemAllocNodeGetParams as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -6531,7 +6530,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuGraphMemFreeNodeGetParams",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuGraphMemFreeNodeGetParams as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -6552,7 +6551,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuGraphMemcpyNodeGetParams",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuGraphMemcpyNodeGetParams as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -6573,7 +6572,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuGraphMemcpyNodeSetParams",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuGraphMemcpyNodeSetParams as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -6598,7 +6597,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuGraphMemsetNodeGetParams",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuGraphMemsetNodeGetParams as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -6619,7 +6618,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuGraphMemsetNodeSetParams",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuGraphMemsetNodeSetParams as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -6644,7 +6643,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuGraphNodeFindInClone",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuGraphNodeFindInClone as u16,
         thunk: call_qqq_w,
         keep_gil: false,
@@ -6673,7 +6672,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuGraphNodeGetContainingGraph",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuGraphNodeGetContainingGraph as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -6694,7 +6693,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuGraphNodeGetDependencies",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuGraphNodeGetDependencies as u16,
         thunk: call_qqqq_w,
         keep_gil: false,
@@ -6740,7 +6739,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuGraphNodeGetDependentNodes",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuGraphNodeGetDependentNodes as u16,
         thunk: call_qqqq_w,
         keep_gil: false,
@@ -6786,7 +6785,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuGraphNodeGetEnabled",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuGraphNodeGetEnabled as u16,
         thunk: call_qqq_w,
         keep_gil: false,
@@ -6815,7 +6814,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuGraphNodeGetLocalId",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuGraphNodeGetLocalId as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -6836,7 +6835,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuGraphNodeGetParams",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuGraphNodeGetParams as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -6857,7 +6856,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuGraphNodeGetToolsId",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuGraphNodeGetToolsId as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -6878,7 +6877,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuGraphNodeGetType",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuGraphNodeGetType as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -6899,7 +6898,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuGraphNodeSetEnabled",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuGraphNodeSetEnabled as u16,
         thunk: call_qqw_w,
         keep_gil: false,
@@ -6930,7 +6929,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuGraphNodeSetParams",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuGraphNodeSetParams as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -6955,7 +6954,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuGraphNodeSetParams_v2",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuGraphNodeSetParams_v2 as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -6980,7 +6979,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuGraphReleaseUserObject",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuGraphReleaseUserObject as u16,
         thunk: call_qqw_w,
         keep_gil: false,
@@ -7011,7 +7010,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuGraphRemoveDependencies",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuGraphRemoveDependencies as u16,
         thunk: call_qqqqq_w,
         keep_gil: false,
@@ -7081,7 +7080,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuGraphRetainUserObject",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuGraphRetainUserObject as u16,
         thunk: call_qqww_w,
         keep_gil: false,
@@ -7118,7 +7117,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuGraphUpload",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuGraphUpload as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -7143,7 +7142,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuGraphicsEGLRegisterImage",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuGraphicsEGLRegisterImage as u16,
         thunk: call_qqw_w,
         keep_gil: false,
@@ -7172,7 +7171,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuGraphicsGLRegisterBuffer",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuGraphicsGLRegisterBuffer as u16,
         thunk: call_qww_w,
         keep_gil: false,
@@ -7201,7 +7200,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuGraphicsGLRegisterImage",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuGraphicsGLRegisterImage as u16,
         thunk: call_qwww_w,
         keep_gil: false,
@@ -7236,7 +7235,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuGraphicsMapResources",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuGraphicsMapResources as u16,
         thunk: call_wqq_w,
         keep_gil: false,
@@ -7267,7 +7266,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuGraphicsResourceGetMappedEglFrame",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuGraphicsResourceGetMappedEglFrame as u16,
         thunk: call_qqww_w,
         keep_gil: false,
@@ -7302,7 +7301,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuGraphicsResourceGetMappedMipmappedArray",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuGraphicsResourceGetMappedMipmappedArray as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -7323,7 +7322,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuGraphicsResourceGetMappedPointer",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuGraphicsResourceGetMappedPointer as u16,
         thunk: call_qqq_w,
         keep_gil: false,
@@ -7351,7 +7350,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuGraphicsResourceSetMapFlags",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuGraphicsResourceSetMapFlags as u16,
         thunk: call_qw_w,
         keep_gil: false,
@@ -7376,7 +7375,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuGraphicsSubResourceGetMappedArray",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuGraphicsSubResourceGetMappedArray as u16,
         thunk: call_qqww_w,
         keep_gil: false,
@@ -7411,7 +7410,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuGraphicsUnmapResources",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuGraphicsUnmapResources as u16,
         thunk: call_wqq_w,
         keep_gil: false,
@@ -7442,7 +7441,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuGraphicsUnregisterResource",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuGraphicsUnregisterResource as u16,
         thunk: call_q_w,
         keep_gil: false,
@@ -7459,7 +7458,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuGraphicsVDPAURegisterOutputSurface",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuGraphicsVDPAURegisterOutputSurface as u16,
         thunk: call_qww_w,
         keep_gil: false,
@@ -7488,7 +7487,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuGraphicsVDPAURegisterVideoSurface",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuGraphicsVDPAURegisterVideoSurface as u16,
         thunk: call_qww_w,
         keep_gil: false,
@@ -7517,7 +7516,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuGreenCtxCreate",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuGreenCtxCreate as u16,
         thunk: call_qqww_w,
         keep_gil: false,
@@ -7552,7 +7551,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuGreenCtxDestroy",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuGreenCtxDestroy as u16,
         thunk: call_q_w,
         keep_gil: false,
@@ -7569,7 +7568,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuGreenCtxGetDevResource",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuGreenCtxGetDevResource as u16,
         thunk: call_qqw_w,
         keep_gil: false,
@@ -7598,7 +7597,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuGreenCtxGetId",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuGreenCtxGetId as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -7619,7 +7618,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuGreenCtxRecordEvent",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuGreenCtxRecordEvent as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -7644,7 +7643,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuGreenCtxStreamCreate",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuGreenCtxStreamCreate as u16,
         thunk: call_qqww_w,
         keep_gil: false,
@@ -7679,7 +7678,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuGreenCtxWaitEvent",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuGreenCtxWaitEvent as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -7704,7 +7703,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuImportExternalMemory",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuImportExternalMemory as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -7725,7 +7724,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuImportExternalSemaphore",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuImportExternalSemaphore as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -7746,7 +7745,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuInit",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuInit as u16,
         thunk: call_w_w,
         keep_gil: false,
@@ -7763,7 +7762,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuIpcCloseMemHandle",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuIpcCloseMemHandle as u16,
         thunk: call_q_w,
         keep_gil: false,
@@ -7780,7 +7779,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuIpcGetEventHandle",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuIpcGetEventHandle as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -7801,7 +7800,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuIpcGetMemHandle",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuIpcGetMemHandle as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -7822,7 +7821,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuIpcOpenEventHandle",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuIpcOpenEventHandle as u16,
         thunk: call_q_cuipceventhandle_st_w,
         keep_gil: false,
@@ -7843,7 +7842,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuIpcOpenMemHandle",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuIpcOpenMemHandle as u16,
         thunk: call_q_cuipcmemhandle_st_w_w,
         keep_gil: false,
@@ -7872,7 +7871,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuKernelGetAttribute",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuKernelGetAttribute as u16,
         thunk: call_qwqw_w,
         keep_gil: false,
@@ -7907,7 +7906,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuKernelGetFunction",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuKernelGetFunction as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -7928,7 +7927,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuKernelGetLibrary",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuKernelGetLibrary as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -7949,7 +7948,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuKernelGetName",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuKernelGetName as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -7970,7 +7969,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuKernelGetParamCount",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuKernelGetParamCount as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -7991,7 +7990,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuKernelGetParamInfo",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuKernelGetParamInfo as u16,
         thunk: call_qqqq_w,
         keep_gil: false,
@@ -8027,7 +8026,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuKernelSetAttribute",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuKernelSetAttribute as u16,
         thunk: call_wwqw_w,
         keep_gil: false,
@@ -8064,7 +8063,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuKernelSetCacheConfig",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuKernelSetCacheConfig as u16,
         thunk: call_qww_w,
         keep_gil: false,
@@ -8095,7 +8094,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuLaunch",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuLaunch as u16,
         thunk: call_q_w,
         keep_gil: false,
@@ -8112,7 +8111,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuLaunchCooperativeKernel",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuLaunchCooperativeKernel as u16,
         thunk: call_qwwwwwwwqq_w,
         keep_gil: false,
@@ -8196,7 +8195,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuLaunchCooperativeKernelMultiDevice",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuLaunchCooperativeKernelMultiDevice as u16,
         thunk: call_qww_w,
         keep_gil: false,
@@ -8234,7 +8233,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuLaunchGrid",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuLaunchGrid as u16,
         thunk: call_qww_w,
         keep_gil: false,
@@ -8265,7 +8264,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuLaunchGridAsync",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuLaunchGridAsync as u16,
         thunk: call_qwwq_w,
         keep_gil: false,
@@ -8302,7 +8301,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuLaunchHostFunc",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuLaunchHostFunc as u16,
         thunk: call_qqq_w,
         keep_gil: false,
@@ -8333,7 +8332,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuLaunchHostFunc_v2",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuLaunchHostFunc_v2 as u16,
         thunk: call_qqqw_w,
         keep_gil: false,
@@ -8370,7 +8369,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuLaunchKernel",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuLaunchKernel as u16,
         thunk: call_qwwwwwwwqqq_w,
         keep_gil: false,
@@ -8461,7 +8460,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuLaunchKernelEx",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuLaunchKernelEx as u16,
         thunk: call_qqqq_w,
         keep_gil: false,
@@ -8498,7 +8497,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuLibraryEnumerateKernels",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuLibraryEnumerateKernels as u16,
         thunk: call_qwq_w,
         keep_gil: false,
@@ -8527,7 +8526,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuLibraryGetGlobal",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuLibraryGetGlobal as u16,
         thunk: call_qqqq_w,
         keep_gil: false,
@@ -8563,7 +8562,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuLibraryGetKernel",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuLibraryGetKernel as u16,
         thunk: call_qqq_w,
         keep_gil: false,
@@ -8592,7 +8591,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuLibraryGetKernelCount",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuLibraryGetKernelCount as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -8613,7 +8612,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuLibraryGetManaged",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuLibraryGetManaged as u16,
         thunk: call_qqqq_w,
         keep_gil: false,
@@ -8649,7 +8648,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuLibraryGetModule",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuLibraryGetModule as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -8670,7 +8669,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuLibraryGetUnifiedFunction",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuLibraryGetUnifiedFunction as u16,
         thunk: call_qqq_w,
         keep_gil: false,
@@ -8699,7 +8698,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuLibraryLoadData",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuLibraryLoadData as u16,
         thunk: call_qqqqwqqw_w,
         keep_gil: false,
@@ -8781,7 +8780,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuLibraryLoadFromFile",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuLibraryLoadFromFile as u16,
         thunk: call_qqqqwqqw_w,
         keep_gil: false,
@@ -8863,7 +8862,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuLibraryUnload",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuLibraryUnload as u16,
         thunk: call_q_w,
         keep_gil: false,
@@ -8880,7 +8879,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuLinkAddData",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuLinkAddData as u16,
         thunk: call_qwqqqwqq_w,
         keep_gil: false,
@@ -8957,7 +8956,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuLinkAddFile",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuLinkAddFile as u16,
         thunk: call_qwqwqq_w,
         keep_gil: false,
@@ -9020,7 +9019,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuLinkComplete",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuLinkComplete as u16,
         thunk: call_qqq_w,
         keep_gil: false,
@@ -9048,7 +9047,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuLinkCreate",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuLinkCreate as u16,
         thunk: call_wqqq_w,
         keep_gil: false,
@@ -9090,7 +9089,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuLinkDestroy",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuLinkDestroy as u16,
         thunk: call_q_w,
         keep_gil: false,
@@ -9107,7 +9106,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuLogicalEndpointAddDevice",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuLogicalEndpointAddDevice as u16,
         thunk: call_ww_w,
         keep_gil: false,
@@ -9132,7 +9131,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuLogicalEndpointBindAddr",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuLogicalEndpointBindAddr as u16,
         thunk: call_wwqqqq_w,
         keep_gil: false,
@@ -9188,7 +9187,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuLogicalEndpointBindMem",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuLogicalEndpointBindMem as u16,
         thunk: call_wwqqqqq_w,
         keep_gil: false,
@@ -9251,7 +9250,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuLogicalEndpointCreate",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuLogicalEndpointCreate as u16,
         thunk: call_wq_w,
         keep_gil: false,
@@ -9276,7 +9275,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuLogicalEndpointDestroy",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuLogicalEndpointDestroy as u16,
         thunk: call_w_w,
         keep_gil: false,
@@ -9293,7 +9292,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuLogicalEndpointExport",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuLogicalEndpointExport as u16,
         thunk: call_qww_w,
         keep_gil: false,
@@ -9322,7 +9321,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuLogicalEndpointGetLimits",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuLogicalEndpointGetLimits as u16,
         thunk: call_qqq_w,
         keep_gil: false,
@@ -9350,7 +9349,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuLogicalEndpointIdRelease",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuLogicalEndpointIdRelease as u16,
         thunk: call_ww_w,
         keep_gil: false,
@@ -9375,7 +9374,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuLogicalEndpointIdReserve",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuLogicalEndpointIdReserve as u16,
         thunk: call_qw_w,
         keep_gil: false,
@@ -9396,7 +9395,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuLogicalEndpointImport",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuLogicalEndpointImport as u16,
         thunk: call_wqw_w,
         keep_gil: false,
@@ -9427,7 +9426,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuLogicalEndpointQuery",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuLogicalEndpointQuery as u16,
         thunk: call_wwq_w,
         keep_gil: false,
@@ -9456,7 +9455,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuLogicalEndpointUnbind",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuLogicalEndpointUnbind as u16,
         thunk: call_wwqq_w,
         keep_gil: false,
@@ -9493,7 +9492,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuLogsCurrent",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuLogsCurrent as u16,
         thunk: call_qw_w,
         keep_gil: false,
@@ -9514,7 +9513,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuLogsDumpToFile",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuLogsDumpToFile as u16,
         thunk: call_qqw_w,
         keep_gil: false,
@@ -9549,7 +9548,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuLogsDumpToMemory",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuLogsDumpToMemory as u16,
         thunk: call_qqqw_w,
         keep_gil: false,
@@ -9602,7 +9601,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuLogsRegisterCallback",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuLogsRegisterCallback as u16,
         thunk: call_qqq_w,
         keep_gil: false,
@@ -9631,7 +9630,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuLogsUnregisterCallback",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuLogsUnregisterCallback as u16,
         thunk: call_q_w,
         keep_gil: false,
@@ -9648,7 +9647,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuMemAddressFree",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuMemAddressFree as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -9673,7 +9672,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuMemAddressReserve",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuMemAddressReserve as u16,
         thunk: call_qqqqq_w,
         keep_gil: false,
@@ -9720,7 +9719,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuMemAdvise",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuMemAdvise as u16,
         thunk: call_qqw_cumemlocation_st_w,
         keep_gil: false,
@@ -9757,7 +9756,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuMemAlloc",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuMemAlloc as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -9778,7 +9777,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuMemAllocAsync",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuMemAllocAsync as u16,
         thunk: call_qqq_w,
         keep_gil: false,
@@ -9807,7 +9806,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuMemAllocFromPoolAsync",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuMemAllocFromPoolAsync as u16,
         thunk: call_qqqq_w,
         keep_gil: false,
@@ -9842,7 +9841,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuMemAllocHost",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuMemAllocHost as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -9863,7 +9862,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuMemAllocManaged",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuMemAllocManaged as u16,
         thunk: call_qqw_w,
         keep_gil: false,
@@ -9892,7 +9891,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuMemAllocPitch",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuMemAllocPitch as u16,
         thunk: call_qqqqw_w,
         keep_gil: false,
@@ -9940,7 +9939,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuMemBatchDecompressAsync",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuMemBatchDecompressAsync as u16,
         thunk: call_qqwqq_w,
         keep_gil: false,
@@ -9987,7 +9986,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuMemCreate",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuMemCreate as u16,
         thunk: call_qqqq_w,
         keep_gil: false,
@@ -10022,7 +10021,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuMemDiscardAndPrefetchBatchAsync",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuMemDiscardAndPrefetchBatchAsync as u16,
         thunk: call_qqqqqqqq_w,
         keep_gil: false,
@@ -10120,7 +10119,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuMemDiscardBatchAsync",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuMemDiscardBatchAsync as u16,
         thunk: call_qqqqq_w,
         keep_gil: false,
@@ -10183,7 +10182,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuMemExportToShareableHandle",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuMemExportToShareableHandle as u16,
         thunk: call_qqwq_w,
         keep_gil: false,
@@ -10218,7 +10217,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuMemFree",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuMemFree as u16,
         thunk: call_q_w,
         keep_gil: false,
@@ -10235,7 +10234,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuMemFreeAsync",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuMemFreeAsync as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -10260,7 +10259,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuMemFreeHost",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuMemFreeHost as u16,
         thunk: call_q_w,
         keep_gil: false,
@@ -10277,7 +10276,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuMemGetAccess",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuMemGetAccess as u16,
         thunk: call_qqq_w,
         keep_gil: false,
@@ -10306,7 +10305,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuMemGetAddressRange",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuMemGetAddressRange as u16,
         thunk: call_qqq_w,
         keep_gil: false,
@@ -10334,7 +10333,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuMemGetAllocationGranularity",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuMemGetAllocationGranularity as u16,
         thunk: call_qqw_w,
         keep_gil: false,
@@ -10363,7 +10362,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuMemGetAllocationPropertiesFromHandle",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuMemGetAllocationPropertiesFromHandle as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -10384,7 +10383,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuMemGetDefaultMemPool",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuMemGetDefaultMemPool as u16,
         thunk: call_qqw_w,
         keep_gil: false,
@@ -10413,7 +10412,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuMemGetHandleForAddressRange",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuMemGetHandleForAddressRange as u16,
         thunk: call_qqqwq_w,
         keep_gil: false,
@@ -10460,7 +10459,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuMemGetInfo",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuMemGetInfo as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -10483,7 +10482,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuMemGetLocationInfo",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuMemGetLocationInfo as u16,
         thunk: call_qqqqq_w,
         keep_gil: false,
@@ -10532,7 +10531,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuMemGetMemPool",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuMemGetMemPool as u16,
         thunk: call_qqw_w,
         keep_gil: false,
@@ -10561,7 +10560,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuMemHostAlloc",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuMemHostAlloc as u16,
         thunk: call_qqw_w,
         keep_gil: false,
@@ -10590,7 +10589,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuMemHostGetDevicePointer",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuMemHostGetDevicePointer as u16,
         thunk: call_qqw_w,
         keep_gil: false,
@@ -10619,7 +10618,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuMemHostGetFlags",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuMemHostGetFlags as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -10640,7 +10639,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuMemHostRegister",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuMemHostRegister as u16,
         thunk: call_qqw_w,
         keep_gil: false,
@@ -10671,7 +10670,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuMemHostUnregister",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuMemHostUnregister as u16,
         thunk: call_q_w,
         keep_gil: false,
@@ -10688,7 +10687,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuMemImportFromShareableHandle",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuMemImportFromShareableHandle as u16,
         thunk: call_qqw_w,
         keep_gil: false,
@@ -10717,7 +10716,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuMemMap",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuMemMap as u16,
         thunk: call_qqqqq_w,
         keep_gil: false,
@@ -10766,7 +10765,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuMemMapArrayAsync",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuMemMapArrayAsync as u16,
         thunk: call_qwq_w,
         keep_gil: false,
@@ -10804,7 +10803,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuMemPoolCreate",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuMemPoolCreate as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -10825,7 +10824,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuMemPoolDestroy",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuMemPoolDestroy as u16,
         thunk: call_q_w,
         keep_gil: false,
@@ -10842,7 +10841,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuMemPoolExportPointer",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuMemPoolExportPointer as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -10863,7 +10862,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuMemPoolExportToShareableHandle",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuMemPoolExportToShareableHandle as u16,
         thunk: call_qqwq_w,
         keep_gil: false,
@@ -10898,7 +10897,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuMemPoolGetAccess",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuMemPoolGetAccess as u16,
         thunk: call_qqq_w,
         keep_gil: false,
@@ -10927,7 +10926,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuMemPoolGetAttribute",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuMemPoolGetAttribute as u16,
         thunk: call_qwq_w,
         keep_gil: false,
@@ -10956,7 +10955,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuMemPoolImportFromShareableHandle",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuMemPoolImportFromShareableHandle as u16,
         thunk: call_qqwq_w,
         keep_gil: false,
@@ -10991,7 +10990,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuMemPoolImportPointer",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuMemPoolImportPointer as u16,
         thunk: call_qqq_w,
         keep_gil: false,
@@ -11020,7 +11019,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuMemPoolSetAccess",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuMemPoolSetAccess as u16,
         thunk: call_qqq_w,
         keep_gil: false,
@@ -11058,7 +11057,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuMemPoolSetAttribute",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuMemPoolSetAttribute as u16,
         thunk: call_qwq_w,
         keep_gil: false,
@@ -11089,7 +11088,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuMemPoolTrimTo",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuMemPoolTrimTo as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -11114,7 +11113,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuMemPrefetchAsync",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuMemPrefetchAsync as u16,
         thunk: call_qq_cumemlocation_st_wq_w,
         keep_gil: false,
@@ -11163,7 +11162,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuMemPrefetchBatchAsync",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuMemPrefetchBatchAsync as u16,
         thunk: call_qqqqqqqq_w,
         keep_gil: false,
@@ -11261,7 +11260,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuMemRangeGetAttribute",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuMemRangeGetAttribute as u16,
         thunk: call_qqwqq_w,
         keep_gil: false,
@@ -11308,7 +11307,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuMemRangeGetAttributes",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuMemRangeGetAttributes as u16,
         thunk: call_qqqqqq_w,
         keep_gil: false,
@@ -11376,7 +11375,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuMemRelease",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuMemRelease as u16,
         thunk: call_q_w,
         keep_gil: false,
@@ -11393,7 +11392,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuMemRetainAllocationHandle",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuMemRetainAllocationHandle as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -11414,7 +11413,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuMemSetAccess",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuMemSetAccess as u16,
         thunk: call_qqqq_w,
         keep_gil: false,
@@ -11458,7 +11457,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuMemSetMemPool",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuMemSetMemPool as u16,
         thunk: call_qwq_w,
         keep_gil: false,
@@ -11489,7 +11488,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuMemUnmap",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuMemUnmap as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -11514,7 +11513,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuMemcpy",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuMemcpy as u16,
         thunk: call_qqq_w,
         keep_gil: false,
@@ -11545,7 +11544,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuMemcpy2D",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuMemcpy2D as u16,
         thunk: call_q_w,
         keep_gil: false,
@@ -11562,7 +11561,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuMemcpy2DAsync",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuMemcpy2DAsync as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -11587,7 +11586,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuMemcpy2DUnaligned",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuMemcpy2DUnaligned as u16,
         thunk: call_q_w,
         keep_gil: false,
@@ -11604,7 +11603,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuMemcpy3D",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuMemcpy3D as u16,
         thunk: call_q_w,
         keep_gil: false,
@@ -11621,7 +11620,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuMemcpy3DAsync",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuMemcpy3DAsync as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -11646,7 +11645,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuMemcpy3DBatchAsync",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuMemcpy3DBatchAsync as u16,
         thunk: call_qqqq_w,
         keep_gil: false,
@@ -11690,7 +11689,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuMemcpy3DPeer",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuMemcpy3DPeer as u16,
         thunk: call_q_w,
         keep_gil: false,
@@ -11707,7 +11706,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuMemcpy3DPeerAsync",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuMemcpy3DPeerAsync as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -11732,7 +11731,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuMemcpy3DWithAttributesAsync",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuMemcpy3DWithAttributesAsync as u16,
         thunk: call_qqq_w,
         keep_gil: false,
@@ -11763,7 +11762,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuMemcpyAsync",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuMemcpyAsync as u16,
         thunk: call_qqqq_w,
         keep_gil: false,
@@ -11800,7 +11799,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuMemcpyAtoA",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuMemcpyAtoA as u16,
         thunk: call_qqqqq_w,
         keep_gil: false,
@@ -11849,7 +11848,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuMemcpyAtoD",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuMemcpyAtoD as u16,
         thunk: call_qqqq_w,
         keep_gil: false,
@@ -11886,7 +11885,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuMemcpyAtoH",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuMemcpyAtoH as u16,
         thunk: call_qqqq_w,
         keep_gil: false,
@@ -11923,7 +11922,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuMemcpyAtoHAsync",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuMemcpyAtoHAsync as u16,
         thunk: call_qqqqq_w,
         keep_gil: false,
@@ -11972,7 +11971,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuMemcpyBatchAsync",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuMemcpyBatchAsync as u16,
         thunk: call_qqqqqqqq_w,
         keep_gil: false,
@@ -12077,7 +12076,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuMemcpyDtoA",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuMemcpyDtoA as u16,
         thunk: call_qqqq_w,
         keep_gil: false,
@@ -12114,7 +12113,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuMemcpyDtoD",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuMemcpyDtoD as u16,
         thunk: call_qqq_w,
         keep_gil: false,
@@ -12145,7 +12144,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuMemcpyDtoDAsync",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuMemcpyDtoDAsync as u16,
         thunk: call_qqqq_w,
         keep_gil: false,
@@ -12182,7 +12181,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuMemcpyDtoH",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuMemcpyDtoH as u16,
         thunk: call_qqq_w,
         keep_gil: false,
@@ -12213,7 +12212,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuMemcpyDtoHAsync",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuMemcpyDtoHAsync as u16,
         thunk: call_qqqq_w,
         keep_gil: false,
@@ -12250,7 +12249,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuMemcpyHtoA",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuMemcpyHtoA as u16,
         thunk: call_qqqq_w,
         keep_gil: false,
@@ -12287,7 +12286,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuMemcpyHtoAAsync",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuMemcpyHtoAAsync as u16,
         thunk: call_qqqqq_w,
         keep_gil: false,
@@ -12336,7 +12335,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuMemcpyHtoD",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuMemcpyHtoD as u16,
         thunk: call_qqq_w,
         keep_gil: false,
@@ -12367,7 +12366,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuMemcpyHtoDAsync",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuMemcpyHtoDAsync as u16,
         thunk: call_qqqq_w,
         keep_gil: false,
@@ -12404,7 +12403,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuMemcpyPeer",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuMemcpyPeer as u16,
         thunk: call_qqqqq_w,
         keep_gil: false,
@@ -12453,7 +12452,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuMemcpyPeerAsync",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuMemcpyPeerAsync as u16,
         thunk: call_qqqqqq_w,
         keep_gil: false,
@@ -12509,7 +12508,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuMemcpyWithAttributesAsync",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuMemcpyWithAttributesAsync as u16,
         thunk: call_qqqqq_w,
         keep_gil: false,
@@ -12558,7 +12557,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuMemsetD16",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuMemsetD16 as u16,
         thunk: call_qhq_w,
         keep_gil: false,
@@ -12589,7 +12588,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuMemsetD16Async",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuMemsetD16Async as u16,
         thunk: call_qhqq_w,
         keep_gil: false,
@@ -12626,7 +12625,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuMemsetD2D16",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuMemsetD2D16 as u16,
         thunk: call_qqhqq_w,
         keep_gil: false,
@@ -12675,7 +12674,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuMemsetD2D16Async",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuMemsetD2D16Async as u16,
         thunk: call_qqhqqq_w,
         keep_gil: false,
@@ -12731,7 +12730,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuMemsetD2D32",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuMemsetD2D32 as u16,
         thunk: call_qqwqq_w,
         keep_gil: false,
@@ -12780,7 +12779,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuMemsetD2D32Async",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuMemsetD2D32Async as u16,
         thunk: call_qqwqqq_w,
         keep_gil: false,
@@ -12836,7 +12835,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuMemsetD2D8",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuMemsetD2D8 as u16,
         thunk: call_qqbqq_w,
         keep_gil: false,
@@ -12885,7 +12884,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuMemsetD2D8Async",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuMemsetD2D8Async as u16,
         thunk: call_qqbqqq_w,
         keep_gil: false,
@@ -12941,7 +12940,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuMemsetD32",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuMemsetD32 as u16,
         thunk: call_qwq_w,
         keep_gil: false,
@@ -12972,7 +12971,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuMemsetD32Async",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuMemsetD32Async as u16,
         thunk: call_qwqq_w,
         keep_gil: false,
@@ -13009,7 +13008,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuMemsetD8",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuMemsetD8 as u16,
         thunk: call_qbq_w,
         keep_gil: false,
@@ -13040,7 +13039,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuMemsetD8Async",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuMemsetD8Async as u16,
         thunk: call_qbqq_w,
         keep_gil: false,
@@ -13077,7 +13076,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuMipmappedArrayCreate",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuMipmappedArrayCreate as u16,
         thunk: call_qqw_w,
         keep_gil: false,
@@ -13106,7 +13105,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuMipmappedArrayDestroy",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuMipmappedArrayDestroy as u16,
         thunk: call_q_w,
         keep_gil: false,
@@ -13123,7 +13122,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuMipmappedArrayGetLevel",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuMipmappedArrayGetLevel as u16,
         thunk: call_qqw_w,
         keep_gil: false,
@@ -13152,7 +13151,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuMipmappedArrayGetMemoryRequirements",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuMipmappedArrayGetMemoryRequirements as u16,
         thunk: call_qqw_w,
         keep_gil: false,
@@ -13181,7 +13180,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuMipmappedArrayGetSparseProperties",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuMipmappedArrayGetSparseProperties as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -13202,7 +13201,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuModuleEnumerateFunctions",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuModuleEnumerateFunctions as u16,
         thunk: call_qwq_w,
         keep_gil: false,
@@ -13231,7 +13230,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuModuleGetFunction",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuModuleGetFunction as u16,
         thunk: call_qqq_w,
         keep_gil: false,
@@ -13260,7 +13259,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuModuleGetFunctionCount",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuModuleGetFunctionCount as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -13281,7 +13280,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuModuleGetGlobal",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuModuleGetGlobal as u16,
         thunk: call_qqqq_w,
         keep_gil: false,
@@ -13317,7 +13316,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuModuleGetLoadingMode",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuModuleGetLoadingMode as u16,
         thunk: call_q_w,
         keep_gil: false,
@@ -13333,7 +13332,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuModuleGetSurfRef",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuModuleGetSurfRef as u16,
         thunk: call_qqq_w,
         keep_gil: false,
@@ -13362,7 +13361,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuModuleGetTexRef",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuModuleGetTexRef as u16,
         thunk: call_qqq_w,
         keep_gil: false,
@@ -13391,7 +13390,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuModuleLoad",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuModuleLoad as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -13412,7 +13411,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuModuleLoadData",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuModuleLoadData as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -13433,7 +13432,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuModuleLoadDataEx",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuModuleLoadDataEx as u16,
         thunk: call_qqwqq_w,
         keep_gil: false,
@@ -13487,7 +13486,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuModuleLoadFatBinary",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuModuleLoadFatBinary as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -13508,7 +13507,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuModuleUnload",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuModuleUnload as u16,
         thunk: call_q_w,
         keep_gil: false,
@@ -13525,7 +13524,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuMulticastAddDevice",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuMulticastAddDevice as u16,
         thunk: call_qw_w,
         keep_gil: false,
@@ -13550,7 +13549,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuMulticastBindAddr",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuMulticastBindAddr as u16,
         thunk: call_qqqqq_w,
         keep_gil: false,
@@ -13599,7 +13598,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuMulticastBindAddr_v2",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuMulticastBindAddr_v2 as u16,
         thunk: call_qwqqqq_w,
         keep_gil: false,
@@ -13655,7 +13654,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuMulticastBindMem",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuMulticastBindMem as u16,
         thunk: call_qqqqqq_w,
         keep_gil: false,
@@ -13711,7 +13710,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuMulticastBindMem_v2",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuMulticastBindMem_v2 as u16,
         thunk: call_qwqqqqq_w,
         keep_gil: false,
@@ -13774,7 +13773,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuMulticastCreate",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuMulticastCreate as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -13795,7 +13794,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuMulticastGetGranularity",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuMulticastGetGranularity as u16,
         thunk: call_qqw_w,
         keep_gil: false,
@@ -13824,7 +13823,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuMulticastUnbind",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuMulticastUnbind as u16,
         thunk: call_qwqq_w,
         keep_gil: false,
@@ -13861,7 +13860,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuOccupancyAvailableDynamicSMemPerBlock",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuOccupancyAvailableDynamicSMemPerBlock as u16,
         thunk: call_qqww_w,
         keep_gil: false,
@@ -13896,7 +13895,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuOccupancyMaxActiveBlocksPerMultiprocessor",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuOccupancyMaxActiveBlocksPerMultiprocessor as u16,
         thunk: call_qqwq_w,
         keep_gil: false,
@@ -13931,7 +13930,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags as u16,
         thunk: call_qqwqw_w,
         keep_gil: false,
@@ -13978,7 +13977,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuOccupancyMaxActiveClusters",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuOccupancyMaxActiveClusters as u16,
         thunk: call_qqq_w,
         keep_gil: false,
@@ -14007,7 +14006,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuOccupancyMaxPotentialBlockSize",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuOccupancyMaxPotentialBlockSize as u16,
         thunk: call_qqqqqw_w,
         keep_gil: false,
@@ -14062,7 +14061,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuOccupancyMaxPotentialBlockSizeWithFlags",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuOccupancyMaxPotentialBlockSizeWithFlags as u16,
         thunk: call_qqqqqww_w,
         keep_gil: false,
@@ -14124,7 +14123,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuOccupancyMaxPotentialClusterSize",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuOccupancyMaxPotentialClusterSize as u16,
         thunk: call_qqq_w,
         keep_gil: false,
@@ -14153,7 +14152,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuParamSetSize",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuParamSetSize as u16,
         thunk: call_qw_w,
         keep_gil: false,
@@ -14178,7 +14177,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuParamSetTexRef",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuParamSetTexRef as u16,
         thunk: call_qwq_w,
         keep_gil: false,
@@ -14209,7 +14208,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuParamSetf",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuParamSetf as u16,
         thunk: call_qwf_w,
         keep_gil: false,
@@ -14240,7 +14239,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuParamSeti",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuParamSeti as u16,
         thunk: call_qww_w,
         keep_gil: false,
@@ -14271,7 +14270,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuParamSetv",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuParamSetv as u16,
         thunk: call_qwqw_w,
         keep_gil: false,
@@ -14308,7 +14307,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuPointerGetAttribute",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuPointerGetAttribute as u16,
         thunk: call_qwq_w,
         keep_gil: false,
@@ -14337,7 +14336,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuPointerGetAttributes",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuPointerGetAttributes as u16,
         thunk: call_wqqq_w,
         keep_gil: false,
@@ -14379,7 +14378,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuPointerSetAttribute",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuPointerSetAttribute as u16,
         thunk: call_qwq_w,
         keep_gil: false,
@@ -14410,7 +14409,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuProfilerStart",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuProfilerStart as u16,
         thunk: call_w,
         keep_gil: false,
@@ -14422,7 +14421,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuProfilerStop",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuProfilerStop as u16,
         thunk: call_w,
         keep_gil: false,
@@ -14434,7 +14433,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuSignalExternalSemaphoresAsync",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuSignalExternalSemaphoresAsync as u16,
         thunk: call_qqwq_w,
         keep_gil: false,
@@ -14485,7 +14484,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuStreamAddCallback",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuStreamAddCallback as u16,
         thunk: call_qqqw_w,
         keep_gil: false,
@@ -14522,7 +14521,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuStreamAttachMemAsync",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuStreamAttachMemAsync as u16,
         thunk: call_qqqw_w,
         keep_gil: false,
@@ -14559,7 +14558,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuStreamBatchMemOp",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuStreamBatchMemOp as u16,
         thunk: call_qwqw_w,
         keep_gil: false,
@@ -14603,7 +14602,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuStreamBeginCapture",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuStreamBeginCapture as u16,
         thunk: call_qw_w,
         keep_gil: false,
@@ -14628,7 +14627,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuStreamBeginCaptureToCig",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuStreamBeginCaptureToCig as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -14653,7 +14652,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuStreamBeginCaptureToGraph",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuStreamBeginCaptureToGraph as u16,
         thunk: call_qqqqqw_w,
         keep_gil: false,
@@ -14723,7 +14722,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuStreamBeginRecaptureToGraph",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuStreamBeginRecaptureToGraph as u16,
         thunk: call_qwqqq_w,
         keep_gil: false,
@@ -14772,7 +14771,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuStreamCopyAttributes",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuStreamCopyAttributes as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -14797,7 +14796,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuStreamCreate",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuStreamCreate as u16,
         thunk: call_qw_w,
         keep_gil: false,
@@ -14818,7 +14817,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuStreamCreateWithPriority",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuStreamCreateWithPriority as u16,
         thunk: call_qww_w,
         keep_gil: false,
@@ -14847,7 +14846,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuStreamDestroy",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuStreamDestroy as u16,
         thunk: call_q_w,
         keep_gil: false,
@@ -14864,7 +14863,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuStreamEndCapture",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuStreamEndCapture as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -14885,7 +14884,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuStreamEndCaptureToCig",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuStreamEndCaptureToCig as u16,
         thunk: call_q_w,
         keep_gil: false,
@@ -14902,7 +14901,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuStreamGetAttribute",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuStreamGetAttribute as u16,
         thunk: call_qwq_w,
         keep_gil: false,
@@ -14931,7 +14930,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuStreamGetCaptureInfo",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuStreamGetCaptureInfo as u16,
         thunk: call_qqqqqqq_w,
         keep_gil: false,
@@ -14987,7 +14986,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuStreamGetCtx",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuStreamGetCtx as u16,
         thunk: call_qq_w,
         keep_gil: true,
@@ -15008,7 +15007,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuStreamGetCtx_v2",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuStreamGetCtx_v2 as u16,
         thunk: call_qqq_w,
         keep_gil: false,
@@ -15036,7 +15035,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuStreamGetDevResource",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuStreamGetDevResource as u16,
         thunk: call_qqw_w,
         keep_gil: false,
@@ -15065,7 +15064,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuStreamGetDevice",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuStreamGetDevice as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -15086,7 +15085,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuStreamGetFlags",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuStreamGetFlags as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -15107,7 +15106,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuStreamGetGreenCtx",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuStreamGetGreenCtx as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -15128,7 +15127,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuStreamGetId",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuStreamGetId as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -15149,7 +15148,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuStreamGetPriority",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuStreamGetPriority as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -15170,7 +15169,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuStreamIsCapturing",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuStreamIsCapturing as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -15191,7 +15190,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuStreamQuery",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuStreamQuery as u16,
         thunk: call_q_w,
         keep_gil: true,
@@ -15208,7 +15207,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuStreamSetAttribute",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuStreamSetAttribute as u16,
         thunk: call_qwq_w,
         keep_gil: false,
@@ -15239,7 +15238,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuStreamSynchronize",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuStreamSynchronize as u16,
         thunk: call_q_w,
         keep_gil: false,
@@ -15256,7 +15255,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuStreamUpdateCaptureDependencies",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuStreamUpdateCaptureDependencies as u16,
         thunk: call_qqqqw_w,
         keep_gil: false,
@@ -15319,7 +15318,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuStreamWaitEvent",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuStreamWaitEvent as u16,
         thunk: call_qqw_w,
         keep_gil: false,
@@ -15350,7 +15349,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuStreamWaitValue32",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuStreamWaitValue32 as u16,
         thunk: call_qqww_w,
         keep_gil: false,
@@ -15387,7 +15386,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuStreamWaitValue64",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuStreamWaitValue64 as u16,
         thunk: call_qqqw_w,
         keep_gil: false,
@@ -15424,7 +15423,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuStreamWriteValue32",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuStreamWriteValue32 as u16,
         thunk: call_qqww_w,
         keep_gil: false,
@@ -15461,7 +15460,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuStreamWriteValue64",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuStreamWriteValue64 as u16,
         thunk: call_qqqw_w,
         keep_gil: false,
@@ -15498,7 +15497,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuSurfObjectCreate",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuSurfObjectCreate as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -15519,7 +15518,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuSurfObjectDestroy",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuSurfObjectDestroy as u16,
         thunk: call_q_w,
         keep_gil: false,
@@ -15536,7 +15535,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuSurfObjectGetResourceDesc",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuSurfObjectGetResourceDesc as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -15557,7 +15556,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuSurfRefGetArray",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuSurfRefGetArray as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -15578,7 +15577,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuSurfRefSetArray",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuSurfRefSetArray as u16,
         thunk: call_qqw_w,
         keep_gil: false,
@@ -15609,7 +15608,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuTensorMapEncodeIm2col",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuTensorMapEncodeIm2col as u16,
         thunk: call_qwwqqqqqwwqwwww_w,
         keep_gil: false,
@@ -15761,7 +15760,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuTensorMapEncodeIm2colWide",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuTensorMapEncodeIm2colWide as u16,
         thunk: call_qwwqqqwwwwqwwwww_w,
         keep_gil: false,
@@ -15906,7 +15905,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuTensorMapEncodeTiled",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuTensorMapEncodeTiled as u16,
         thunk: call_qwwqqqqqwwww_w,
         keep_gil: false,
@@ -16030,7 +16029,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuTensorMapReplaceAddress",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuTensorMapReplaceAddress as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -16055,7 +16054,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuTensorMapSetAllocationClass",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuTensorMapSetAllocationClass as u16,
         thunk: call_qwq_w,
         keep_gil: false,
@@ -16084,7 +16083,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuTexObjectCreate",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuTexObjectCreate as u16,
         thunk: call_qqqq_w,
         keep_gil: false,
@@ -16119,7 +16118,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuTexObjectDestroy",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuTexObjectDestroy as u16,
         thunk: call_q_w,
         keep_gil: false,
@@ -16136,7 +16135,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuTexObjectGetResourceDesc",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuTexObjectGetResourceDesc as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -16157,7 +16156,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuTexObjectGetResourceViewDesc",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuTexObjectGetResourceViewDesc as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -16178,7 +16177,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuTexObjectGetTextureDesc",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuTexObjectGetTextureDesc as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -16199,7 +16198,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuTexRefCreate",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuTexRefCreate as u16,
         thunk: call_q_w,
         keep_gil: false,
@@ -16215,7 +16214,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuTexRefDestroy",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuTexRefDestroy as u16,
         thunk: call_q_w,
         keep_gil: false,
@@ -16232,7 +16231,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuTexRefGetAddress",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuTexRefGetAddress as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -16253,7 +16252,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuTexRefGetAddressMode",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuTexRefGetAddressMode as u16,
         thunk: call_qqw_w,
         keep_gil: false,
@@ -16282,7 +16281,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuTexRefGetArray",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuTexRefGetArray as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -16303,7 +16302,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuTexRefGetBorderColor",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuTexRefGetBorderColor as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -16324,7 +16323,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuTexRefGetFilterMode",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuTexRefGetFilterMode as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -16345,7 +16344,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuTexRefGetFlags",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuTexRefGetFlags as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -16366,7 +16365,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuTexRefGetFormat",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuTexRefGetFormat as u16,
         thunk: call_qqq_w,
         keep_gil: false,
@@ -16394,7 +16393,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuTexRefGetMaxAnisotropy",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuTexRefGetMaxAnisotropy as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -16415,7 +16414,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuTexRefGetMipmapFilterMode",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuTexRefGetMipmapFilterMode as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -16436,7 +16435,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuTexRefGetMipmapLevelBias",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuTexRefGetMipmapLevelBias as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -16457,7 +16456,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuTexRefGetMipmapLevelClamp",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuTexRefGetMipmapLevelClamp as u16,
         thunk: call_qqq_w,
         keep_gil: false,
@@ -16485,7 +16484,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuTexRefGetMipmappedArray",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuTexRefGetMipmappedArray as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -16506,7 +16505,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuTexRefSetAddress",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuTexRefSetAddress as u16,
         thunk: call_qqqq_w,
         keep_gil: false,
@@ -16541,7 +16540,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuTexRefSetAddress2D",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuTexRefSetAddress2D as u16,
         thunk: call_qqqq_w,
         keep_gil: false,
@@ -16578,7 +16577,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuTexRefSetAddressMode",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuTexRefSetAddressMode as u16,
         thunk: call_qww_w,
         keep_gil: false,
@@ -16609,7 +16608,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuTexRefSetArray",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuTexRefSetArray as u16,
         thunk: call_qqw_w,
         keep_gil: false,
@@ -16640,7 +16639,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuTexRefSetBorderColor",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuTexRefSetBorderColor as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -16665,7 +16664,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuTexRefSetFilterMode",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuTexRefSetFilterMode as u16,
         thunk: call_qw_w,
         keep_gil: false,
@@ -16690,7 +16689,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuTexRefSetFlags",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuTexRefSetFlags as u16,
         thunk: call_qw_w,
         keep_gil: false,
@@ -16715,7 +16714,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuTexRefSetFormat",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuTexRefSetFormat as u16,
         thunk: call_qww_w,
         keep_gil: false,
@@ -16746,7 +16745,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuTexRefSetMaxAnisotropy",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuTexRefSetMaxAnisotropy as u16,
         thunk: call_qw_w,
         keep_gil: false,
@@ -16771,7 +16770,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuTexRefSetMipmapFilterMode",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuTexRefSetMipmapFilterMode as u16,
         thunk: call_qw_w,
         keep_gil: false,
@@ -16796,7 +16795,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuTexRefSetMipmapLevelBias",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuTexRefSetMipmapLevelBias as u16,
         thunk: call_qf_w,
         keep_gil: false,
@@ -16821,7 +16820,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuTexRefSetMipmapLevelClamp",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuTexRefSetMipmapLevelClamp as u16,
         thunk: call_qff_w,
         keep_gil: false,
@@ -16852,7 +16851,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuTexRefSetMipmappedArray",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuTexRefSetMipmappedArray as u16,
         thunk: call_qqw_w,
         keep_gil: false,
@@ -16883,7 +16882,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuThreadExchangeStreamCaptureMode",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuThreadExchangeStreamCaptureMode as u16,
         thunk: call_q_w,
         keep_gil: false,
@@ -16904,7 +16903,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuUserObjectCreate",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuUserObjectCreate as u16,
         thunk: call_qqqww_w,
         keep_gil: false,
@@ -16951,7 +16950,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuUserObjectRelease",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuUserObjectRelease as u16,
         thunk: call_qw_w,
         keep_gil: false,
@@ -16976,7 +16975,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuUserObjectRetain",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuUserObjectRetain as u16,
         thunk: call_qw_w,
         keep_gil: false,
@@ -17001,7 +17000,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuVDPAUCtxCreate",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuVDPAUCtxCreate as u16,
         thunk: call_qwwwq_w,
         keep_gil: false,
@@ -17048,7 +17047,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuVDPAUGetDevice",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuVDPAUGetDevice as u16,
         thunk: call_qwq_w,
         keep_gil: false,
@@ -17077,7 +17076,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cuWaitExternalSemaphoresAsync",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: Symbol::cuWaitExternalSemaphoresAsync as u16,
         thunk: call_qqwq_w,
         keep_gil: false,
@@ -17128,7 +17127,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "sizeof",
-        library: CudaLibrary::Driver,
+        module: Module::Driver,
         symbol: 0,
         thunk: nothing,
         keep_gil: true,

@@ -3,7 +3,6 @@
 
 use std::ffi::c_void;
 
-use cupyrite_sys::loader::CudaLibrary;
 use cupyrite_sys::nvfatbin::Symbol;
 
 #[allow(unused_imports)]
@@ -84,7 +83,7 @@ unsafe fn call_w_q(f: *const c_void, w: *const u64) -> i64 {
 pub static FUNCTIONS: &[Function] = &[
     Function {
         name: "add_cubin",
-        library: CudaLibrary::NvFatbin,
+        module: Module::NvFatbin,
         symbol: Symbol::nvFatbinAddCubin as u16,
         thunk: call_qqqqq_w,
         keep_gil: false,
@@ -138,7 +137,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "add_index",
-        library: CudaLibrary::NvFatbin,
+        module: Module::NvFatbin,
         symbol: Symbol::nvFatbinAddIndex as u16,
         thunk: call_qqqq_w,
         keep_gil: false,
@@ -180,7 +179,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "add_ltoir",
-        library: CudaLibrary::NvFatbin,
+        module: Module::NvFatbin,
         symbol: Symbol::nvFatbinAddLTOIR as u16,
         thunk: call_qqqqqq_w,
         keep_gil: false,
@@ -241,7 +240,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "add_ptx",
-        library: CudaLibrary::NvFatbin,
+        module: Module::NvFatbin,
         symbol: Symbol::nvFatbinAddPTX as u16,
         thunk: call_qqqqqq_w,
         keep_gil: false,
@@ -302,7 +301,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "add_reloc",
-        library: CudaLibrary::NvFatbin,
+        module: Module::NvFatbin,
         symbol: Symbol::nvFatbinAddReloc as u16,
         thunk: call_qqq_w,
         keep_gil: false,
@@ -338,7 +337,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "add_tile_ir",
-        library: CudaLibrary::NvFatbin,
+        module: Module::NvFatbin,
         symbol: Symbol::nvFatbinAddTileIR as u16,
         thunk: call_qqqqq_w,
         keep_gil: false,
@@ -392,7 +391,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "create",
-        library: CudaLibrary::NvFatbin,
+        module: Module::NvFatbin,
         symbol: Symbol::nvFatbinCreate as u16,
         thunk: call_qqq_w,
         keep_gil: false,
@@ -426,7 +425,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "destroy",
-        library: CudaLibrary::NvFatbin,
+        module: Module::NvFatbin,
         symbol: Symbol::nvFatbinDestroy as u16,
         thunk: call_q_w,
         keep_gil: false,
@@ -448,7 +447,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "get",
-        library: CudaLibrary::NvFatbin,
+        module: Module::NvFatbin,
         symbol: Symbol::nvFatbinGet as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -478,7 +477,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "get_error_string",
-        library: CudaLibrary::NvFatbin,
+        module: Module::NvFatbin,
         symbol: Symbol::nvFatbinGetErrorString as u16,
         thunk: call_w_q,
         keep_gil: true,
@@ -504,7 +503,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "size",
-        library: CudaLibrary::NvFatbin,
+        module: Module::NvFatbin,
         symbol: Symbol::nvFatbinSize as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -530,7 +529,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "version",
-        library: CudaLibrary::NvFatbin,
+        module: Module::NvFatbin,
         symbol: Symbol::nvFatbinVersion as u16,
         thunk: call_qq_w,
         keep_gil: true,

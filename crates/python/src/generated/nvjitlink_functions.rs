@@ -3,7 +3,6 @@
 
 use std::ffi::c_void;
 
-use cupyrite_sys::loader::CudaLibrary;
 use cupyrite_sys::nvjitlink::Symbol;
 
 #[allow(unused_imports)]
@@ -54,7 +53,7 @@ unsafe fn call_qq_w(f: *const c_void, w: *const u64) -> i64 {
 pub static FUNCTIONS: &[Function] = &[
     Function {
         name: "add_data",
-        library: CudaLibrary::NvJitLink,
+        module: Module::NvJitLink,
         symbol: Symbol::nvJitLinkAddData as u16,
         thunk: call_qwqqq_w,
         keep_gil: false,
@@ -108,7 +107,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "add_file",
-        library: CudaLibrary::NvJitLink,
+        module: Module::NvJitLink,
         symbol: Symbol::nvJitLinkAddFile as u16,
         thunk: call_qwq_w,
         keep_gil: false,
@@ -144,7 +143,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "complete",
-        library: CudaLibrary::NvJitLink,
+        module: Module::NvJitLink,
         symbol: Symbol::nvJitLinkComplete as u16,
         thunk: call_q_w,
         keep_gil: false,
@@ -166,7 +165,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "create",
-        library: CudaLibrary::NvJitLink,
+        module: Module::NvJitLink,
         symbol: Symbol::nvJitLinkCreate as u16,
         thunk: call_qwq_w,
         keep_gil: false,
@@ -200,7 +199,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "destroy",
-        library: CudaLibrary::NvJitLink,
+        module: Module::NvJitLink,
         symbol: Symbol::nvJitLinkDestroy as u16,
         thunk: call_q_w,
         keep_gil: false,
@@ -222,7 +221,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "get_error_log",
-        library: CudaLibrary::NvJitLink,
+        module: Module::NvJitLink,
         symbol: Symbol::nvJitLinkGetErrorLog as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -252,7 +251,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "get_error_log_size",
-        library: CudaLibrary::NvJitLink,
+        module: Module::NvJitLink,
         symbol: Symbol::nvJitLinkGetErrorLogSize as u16,
         thunk: call_qq_w,
         keep_gil: true,
@@ -278,7 +277,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "get_info_log",
-        library: CudaLibrary::NvJitLink,
+        module: Module::NvJitLink,
         symbol: Symbol::nvJitLinkGetInfoLog as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -308,7 +307,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "get_info_log_size",
-        library: CudaLibrary::NvJitLink,
+        module: Module::NvJitLink,
         symbol: Symbol::nvJitLinkGetInfoLogSize as u16,
         thunk: call_qq_w,
         keep_gil: true,
@@ -334,7 +333,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "get_linked_cubin",
-        library: CudaLibrary::NvJitLink,
+        module: Module::NvJitLink,
         symbol: Symbol::nvJitLinkGetLinkedCubin as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -364,7 +363,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "get_linked_cubin_size",
-        library: CudaLibrary::NvJitLink,
+        module: Module::NvJitLink,
         symbol: Symbol::nvJitLinkGetLinkedCubinSize as u16,
         thunk: call_qq_w,
         keep_gil: true,
@@ -390,7 +389,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "get_linked_ltoir",
-        library: CudaLibrary::NvJitLink,
+        module: Module::NvJitLink,
         symbol: Symbol::nvJitLinkGetLinkedLTOIR as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -420,7 +419,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "get_linked_ltoir_size",
-        library: CudaLibrary::NvJitLink,
+        module: Module::NvJitLink,
         symbol: Symbol::nvJitLinkGetLinkedLTOIRSize as u16,
         thunk: call_qq_w,
         keep_gil: true,
@@ -446,7 +445,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "get_linked_ptx",
-        library: CudaLibrary::NvJitLink,
+        module: Module::NvJitLink,
         symbol: Symbol::nvJitLinkGetLinkedPtx as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -476,7 +475,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "get_linked_ptx_size",
-        library: CudaLibrary::NvJitLink,
+        module: Module::NvJitLink,
         symbol: Symbol::nvJitLinkGetLinkedPtxSize as u16,
         thunk: call_qq_w,
         keep_gil: true,
@@ -502,7 +501,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "version",
-        library: CudaLibrary::NvJitLink,
+        module: Module::NvJitLink,
         symbol: Symbol::nvJitLinkVersion as u16,
         thunk: call_qq_w,
         keep_gil: true,

@@ -3,7 +3,6 @@
 
 use std::ffi::c_void;
 
-use cupyrite_sys::loader::CudaLibrary;
 use cupyrite_sys::nvml::Symbol;
 
 #[allow(unused_imports)]
@@ -298,7 +297,7 @@ unsafe fn nothing(_f: *const c_void, _w: *const u64) -> i64 {
 pub static FUNCTIONS: &[Function] = &[
     Function {
         name: "check_status",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: 0,
         thunk: nothing,
         keep_gil: true,
@@ -324,7 +323,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "check_status_size",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: 0,
         thunk: nothing,
         keep_gil: true,
@@ -350,7 +349,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "compute_instance_destroy",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlComputeInstanceDestroy as u16,
         thunk: call_q_w,
         keep_gil: false,
@@ -372,7 +371,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "compute_instance_get_info_v2",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlComputeInstanceGetInfo_v2 as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -398,7 +397,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_clear_accounting_pids",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlDeviceClearAccountingPids as u16,
         thunk: call_q_w,
         keep_gil: false,
@@ -420,7 +419,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_clear_cpu_affinity",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlDeviceClearCpuAffinity as u16,
         thunk: call_q_w,
         keep_gil: false,
@@ -442,7 +441,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_clear_ecc_error_counts",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlDeviceClearEccErrorCounts as u16,
         thunk: call_qw_w,
         keep_gil: false,
@@ -472,7 +471,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_clear_field_values",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlDeviceClearFieldValues as u16,
         thunk: call_qwq_w,
         keep_gil: false,
@@ -502,7 +501,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_create_gpu_instance",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlDeviceCreateGpuInstance as u16,
         thunk: call_qwq_w,
         keep_gil: false,
@@ -536,7 +535,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_create_gpu_instance_with_placement",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlDeviceCreateGpuInstanceWithPlacement as u16,
         thunk: call_qwqq_w,
         keep_gil: false,
@@ -576,7 +575,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_discover_gpus",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlDeviceDiscoverGpus as u16,
         thunk: call_q_w,
         keep_gil: false,
@@ -598,7 +597,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_accounting_buffer_size",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlDeviceGetAccountingBufferSize as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -624,7 +623,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_accounting_mode",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlDeviceGetAccountingMode as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -650,7 +649,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_accounting_pids",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlDeviceGetAccountingPids as u16,
         thunk: call_qqq_w,
         keep_gil: false,
@@ -679,7 +678,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_accounting_stats",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlDeviceGetAccountingStats as u16,
         thunk: call_qwq_w,
         keep_gil: false,
@@ -713,7 +712,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_accounting_stats_v2",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlDeviceGetAccountingStats_v2 as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -739,7 +738,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_active_vgpus",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlDeviceGetActiveVgpus as u16,
         thunk: call_qqq_w,
         keep_gil: false,
@@ -768,7 +767,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_adaptive_clock_info_status",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlDeviceGetAdaptiveClockInfoStatus as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -794,7 +793,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_adaptive_tgp_mode_info_v1",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlDeviceGetAdaptiveTgpModeInfo_v1 as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -820,7 +819,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_addressing_mode",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlDeviceGetAddressingMode as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -851,7 +850,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_api_restriction",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlDeviceGetAPIRestriction as u16,
         thunk: call_qwq_w,
         keep_gil: false,
@@ -885,7 +884,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_architecture",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlDeviceGetArchitecture as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -911,7 +910,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_attributes_v2",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlDeviceGetAttributes_v2 as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -937,7 +936,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_auto_boosted_clocks_enabled",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlDeviceGetAutoBoostedClocksEnabled as u16,
         thunk: call_qqq_w,
         keep_gil: false,
@@ -970,7 +969,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_bank_remapper_status_v1",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlDeviceGetBankRemapperStatus_v1 as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -996,7 +995,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_bar1_memory_info",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlDeviceGetBAR1MemoryInfo as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -1022,7 +1021,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_bbx_time_data_v1",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlDeviceGetBBXTimeData_v1 as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -1048,7 +1047,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_board_id",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlDeviceGetBoardId as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -1074,7 +1073,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_board_part_number",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlDeviceGetBoardPartNumber as u16,
         thunk: call_qqw_w,
         keep_gil: false,
@@ -1100,7 +1099,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_brand",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlDeviceGetBrand as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -1126,7 +1125,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_bridge_chip_info",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlDeviceGetBridgeChipInfo as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -1152,7 +1151,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_bus_type",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlDeviceGetBusType as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -1178,7 +1177,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_c2c_mode_info_v",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlDeviceGetC2cModeInfoV as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -1204,7 +1203,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_capabilities",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlDeviceGetCapabilities as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -1235,7 +1234,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_clk_mon_status",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlDeviceGetClkMonStatus as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -1261,7 +1260,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_clock",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlDeviceGetClock as u16,
         thunk: call_qwwq_w,
         keep_gil: false,
@@ -1301,7 +1300,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_clock_info",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlDeviceGetClockInfo as u16,
         thunk: call_qwq_w,
         keep_gil: false,
@@ -1335,7 +1334,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_clock_offsets",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlDeviceGetClockOffsets as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -1380,7 +1379,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_compute_instance_id",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlDeviceGetComputeInstanceId as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -1406,7 +1405,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_compute_mode",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlDeviceGetComputeMode as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -1432,7 +1431,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_compute_running_processes_v3",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlDeviceGetComputeRunningProcesses_v3 as u16,
         thunk: call_qqq_w,
         keep_gil: false,
@@ -1461,7 +1460,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_conf_compute_gpu_attestation_report",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlDeviceGetConfComputeGpuAttestationReport as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -1500,7 +1499,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_conf_compute_gpu_certificate",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlDeviceGetConfComputeGpuCertificate as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -1526,7 +1525,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_conf_compute_mem_size_info",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlDeviceGetConfComputeMemSizeInfo as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -1552,7 +1551,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_conf_compute_protected_memory_usage",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlDeviceGetConfComputeProtectedMemoryUsage as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -1578,7 +1577,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_cooler_info",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlDeviceGetCoolerInfo as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -1609,7 +1608,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_count_v2",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlDeviceGetCount_v2 as u16,
         thunk: call_q_w,
         keep_gil: false,
@@ -1630,7 +1629,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_cpu_affinity",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlDeviceGetCpuAffinity as u16,
         thunk: call_qwq_w,
         keep_gil: false,
@@ -1664,7 +1663,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_cpu_affinity_within_scope",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlDeviceGetCpuAffinityWithinScope as u16,
         thunk: call_qwqw_w,
         keep_gil: false,
@@ -1704,7 +1703,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_creatable_vgpus",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlDeviceGetCreatableVgpus as u16,
         thunk: call_qqq_w,
         keep_gil: false,
@@ -1733,7 +1732,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_cuda_compute_capability",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlDeviceGetCudaComputeCapability as u16,
         thunk: call_qqq_w,
         keep_gil: false,
@@ -1766,7 +1765,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_curr_pcie_link_generation",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlDeviceGetCurrPcieLinkGeneration as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -1792,7 +1791,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_curr_pcie_link_width",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlDeviceGetCurrPcieLinkWidth as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -1818,7 +1817,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_current_clock_freqs",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlDeviceGetCurrentClockFreqs as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -1849,7 +1848,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_current_clocks_event_reasons",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlDeviceGetCurrentClocksEventReasons as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -1875,7 +1874,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_decoder_utilization",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlDeviceGetDecoderUtilization as u16,
         thunk: call_qqq_w,
         keep_gil: false,
@@ -1908,7 +1907,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_default_ecc_mode",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlDeviceGetDefaultEccMode as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -1934,7 +1933,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_device_handle_from_mig_device_handle",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlDeviceGetDeviceHandleFromMigDeviceHandle as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -1960,7 +1959,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_display_active",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlDeviceGetDisplayActive as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -1986,7 +1985,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_display_mode",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlDeviceGetDisplayMode as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -2012,7 +2011,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_dram_encryption_mode",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlDeviceGetDramEncryptionMode as u16,
         thunk: call_qqq_w,
         keep_gil: false,
@@ -2058,7 +2057,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_driver_model_v2",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlDeviceGetDriverModel_v2 as u16,
         thunk: call_qqq_w,
         keep_gil: false,
@@ -2091,7 +2090,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_dynamic_pstates_info",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlDeviceGetDynamicPstatesInfo as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -2117,7 +2116,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_ecc_mode",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlDeviceGetEccMode as u16,
         thunk: call_qqq_w,
         keep_gil: false,
@@ -2150,7 +2149,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_encoder_capacity",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlDeviceGetEncoderCapacity as u16,
         thunk: call_qwq_w,
         keep_gil: false,
@@ -2184,7 +2183,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_encoder_sessions",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlDeviceGetEncoderSessions as u16,
         thunk: call_qqq_w,
         keep_gil: false,
@@ -2213,7 +2212,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_encoder_stats",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlDeviceGetEncoderStats as u16,
         thunk: call_qqqq_w,
         keep_gil: false,
@@ -2256,7 +2255,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_encoder_utilization",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlDeviceGetEncoderUtilization as u16,
         thunk: call_qqq_w,
         keep_gil: false,
@@ -2289,7 +2288,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_enforced_power_limit",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlDeviceGetEnforcedPowerLimit as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -2315,7 +2314,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_fan_control_policy_v2",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlDeviceGetFanControlPolicy_v2 as u16,
         thunk: call_qwq_w,
         keep_gil: false,
@@ -2349,7 +2348,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_fan_speed",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlDeviceGetFanSpeed as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -2375,7 +2374,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_fan_speed_rpm",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlDeviceGetFanSpeedRPM as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -2414,7 +2413,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_fan_speed_v2",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlDeviceGetFanSpeed_v2 as u16,
         thunk: call_qwq_w,
         keep_gil: false,
@@ -2448,7 +2447,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_fbc_sessions",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlDeviceGetFBCSessions as u16,
         thunk: call_qqq_w,
         keep_gil: false,
@@ -2477,7 +2476,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_fbc_stats",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlDeviceGetFBCStats as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -2503,7 +2502,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_field_values",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlDeviceGetFieldValues as u16,
         thunk: call_qwq_w,
         keep_gil: false,
@@ -2537,7 +2536,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_gpc_clk_min_max_vf_offset",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlDeviceGetGpcClkMinMaxVfOffset as u16,
         thunk: call_qqq_w,
         keep_gil: false,
@@ -2570,7 +2569,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_gpc_clk_vf_offset",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlDeviceGetGpcClkVfOffset as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -2596,7 +2595,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_gpu_fabric_info_v",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlDeviceGetGpuFabricInfoV as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -2627,7 +2626,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_gpu_fabric_info_v4",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlDeviceGetGpuFabricInfo_v4 as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -2653,7 +2652,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_gpu_instance_by_id",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlDeviceGetGpuInstanceById as u16,
         thunk: call_qwq_w,
         keep_gil: false,
@@ -2687,7 +2686,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_gpu_instance_id",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlDeviceGetGpuInstanceId as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -2713,7 +2712,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_gpu_instance_possible_placements_v2",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlDeviceGetGpuInstancePossiblePlacements_v2 as u16,
         thunk: call_qwqq_w,
         keep_gil: false,
@@ -2750,7 +2749,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_gpu_instance_profile_info_by_id_v",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlDeviceGetGpuInstanceProfileInfoByIdV as u16,
         thunk: call_qwq_w,
         keep_gil: false,
@@ -2789,7 +2788,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_gpu_instance_profile_info_v",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlDeviceGetGpuInstanceProfileInfoV as u16,
         thunk: call_qwq_w,
         keep_gil: false,
@@ -2828,7 +2827,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_gpu_instance_remaining_capacity",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlDeviceGetGpuInstanceRemainingCapacity as u16,
         thunk: call_qwq_w,
         keep_gil: false,
@@ -2862,7 +2861,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_gpu_instances",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlDeviceGetGpuInstances as u16,
         thunk: call_qwqq_w,
         keep_gil: false,
@@ -2899,7 +2898,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_gpu_max_pcie_link_generation",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlDeviceGetGpuMaxPcieLinkGeneration as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -2925,7 +2924,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_gpu_operation_mode",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlDeviceGetGpuOperationMode as u16,
         thunk: call_qqq_w,
         keep_gil: false,
@@ -2958,7 +2957,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_gpu_uptime_v1",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlDeviceGetGpuUptime_v1 as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -2984,7 +2983,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_graphics_running_processes_v3",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlDeviceGetGraphicsRunningProcesses_v3 as u16,
         thunk: call_qqq_w,
         keep_gil: false,
@@ -3013,7 +3012,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_grid_licensable_features_v4",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlDeviceGetGridLicensableFeatures_v4 as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -3039,7 +3038,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_gsp_firmware_mode",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlDeviceGetGspFirmwareMode as u16,
         thunk: call_qqq_w,
         keep_gil: false,
@@ -3072,7 +3071,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_gsp_firmware_version",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlDeviceGetGspFirmwareVersion as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -3098,7 +3097,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_handle_by_index_v2",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlDeviceGetHandleByIndex_v2 as u16,
         thunk: call_wq_w,
         keep_gil: false,
@@ -3124,7 +3123,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_handle_by_pci_bus_id_v2",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlDeviceGetHandleByPciBusId_v2 as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -3150,7 +3149,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_handle_by_serial",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlDeviceGetHandleBySerial as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -3176,7 +3175,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_handle_by_uuid",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlDeviceGetHandleByUUID as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -3202,7 +3201,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_handle_by_uuidv",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlDeviceGetHandleByUUIDV as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -3241,7 +3240,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_host_vgpu_mode",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlDeviceGetHostVgpuMode as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -3267,7 +3266,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_hostname_v1",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlDeviceGetHostname_v1 as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -3298,7 +3297,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_index",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlDeviceGetIndex as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -3324,7 +3323,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_inforom_configuration_checksum",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlDeviceGetInforomConfigurationChecksum as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -3350,7 +3349,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_inforom_image_version",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlDeviceGetInforomImageVersion as u16,
         thunk: call_qqw_w,
         keep_gil: false,
@@ -3376,7 +3375,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_inforom_version",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlDeviceGetInforomVersion as u16,
         thunk: call_qwqw_w,
         keep_gil: false,
@@ -3410,7 +3409,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_irq_num",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlDeviceGetIrqNum as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -3436,7 +3435,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_jpg_utilization",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlDeviceGetJpgUtilization as u16,
         thunk: call_qqq_w,
         keep_gil: false,
@@ -3469,7 +3468,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_last_bbx_flush_time",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlDeviceGetLastBBXFlushTime as u16,
         thunk: call_qqq_w,
         keep_gil: false,
@@ -3502,7 +3501,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_margin_temperature",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlDeviceGetMarginTemperature as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -3533,7 +3532,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_max_clock_info",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlDeviceGetMaxClockInfo as u16,
         thunk: call_qwq_w,
         keep_gil: false,
@@ -3567,7 +3566,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_max_customer_boost_clock",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlDeviceGetMaxCustomerBoostClock as u16,
         thunk: call_qwq_w,
         keep_gil: false,
@@ -3601,7 +3600,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_max_mig_device_count",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlDeviceGetMaxMigDeviceCount as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -3627,7 +3626,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_max_pcie_link_generation",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlDeviceGetMaxPcieLinkGeneration as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -3653,7 +3652,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_max_pcie_link_width",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlDeviceGetMaxPcieLinkWidth as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -3679,7 +3678,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_mem_clk_min_max_vf_offset",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlDeviceGetMemClkMinMaxVfOffset as u16,
         thunk: call_qqq_w,
         keep_gil: false,
@@ -3712,7 +3711,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_mem_clk_vf_offset",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlDeviceGetMemClkVfOffset as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -3738,7 +3737,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_memory_affinity",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlDeviceGetMemoryAffinity as u16,
         thunk: call_qwqw_w,
         keep_gil: false,
@@ -3778,7 +3777,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_memory_bus_width",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlDeviceGetMemoryBusWidth as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -3804,7 +3803,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_memory_error_counter",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlDeviceGetMemoryErrorCounter as u16,
         thunk: call_qwwwq_w,
         keep_gil: false,
@@ -3856,7 +3855,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_memory_info_v2",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlDeviceGetMemoryInfo_v2 as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -3887,7 +3886,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_memory_limits_v1",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlDeviceGetMemoryLimits_v1 as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -3913,7 +3912,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_mig_device_handle_by_index",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlDeviceGetMigDeviceHandleByIndex as u16,
         thunk: call_qwq_w,
         keep_gil: false,
@@ -3947,7 +3946,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_mig_mode",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlDeviceGetMigMode as u16,
         thunk: call_qqq_w,
         keep_gil: false,
@@ -3980,7 +3979,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_min_max_clock_of_p_state",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlDeviceGetMinMaxClockOfPState as u16,
         thunk: call_qwwqq_w,
         keep_gil: false,
@@ -4033,7 +4032,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_min_max_fan_speed",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlDeviceGetMinMaxFanSpeed as u16,
         thunk: call_qqq_w,
         keep_gil: false,
@@ -4066,7 +4065,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_minor_number",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlDeviceGetMinorNumber as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -4092,7 +4091,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_module_id",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlDeviceGetModuleId as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -4118,7 +4117,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_mps_compute_running_processes_v3",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlDeviceGetMPSComputeRunningProcesses_v3 as u16,
         thunk: call_qqq_w,
         keep_gil: false,
@@ -4147,7 +4146,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_multi_gpu_board",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlDeviceGetMultiGpuBoard as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -4173,7 +4172,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_name",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlDeviceGetName as u16,
         thunk: call_qqw_w,
         keep_gil: false,
@@ -4199,7 +4198,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_num_fans",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlDeviceGetNumFans as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -4225,7 +4224,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_num_gpu_cores",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlDeviceGetNumGpuCores as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -4251,7 +4250,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_numa_node_id",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlDeviceGetNumaNodeId as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -4277,7 +4276,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_nv_link_telemetry_samples_v1",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlDeviceGetNvLinkTelemetrySamples_v1 as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -4303,7 +4302,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_nvlink_bw_mode",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlDeviceGetNvlinkBwMode as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -4334,7 +4333,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_nvlink_capability",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlDeviceGetNvLinkCapability as u16,
         thunk: call_qwwq_w,
         keep_gil: false,
@@ -4374,7 +4373,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_nvlink_error_counter",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlDeviceGetNvLinkErrorCounter as u16,
         thunk: call_qwwq_w,
         keep_gil: false,
@@ -4414,7 +4413,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_nvlink_info",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlDeviceGetNvLinkInfo as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -4445,7 +4444,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_nvlink_info_v3",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlDeviceGetNvLinkInfo_v3 as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -4471,7 +4470,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_nvlink_nvle_private_info_v1",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlDeviceGetNvlinkNvlePrivateInfo_v1 as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -4497,7 +4496,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_nvlink_remap_table_info_v1",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlDeviceGetNvlinkRemapTableInfo_v1 as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -4523,7 +4522,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_nvlink_remote_device_type",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlDeviceGetNvLinkRemoteDeviceType as u16,
         thunk: call_qwq_w,
         keep_gil: false,
@@ -4557,7 +4556,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_nvlink_remote_pci_info_v2",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlDeviceGetNvLinkRemotePciInfo_v2 as u16,
         thunk: call_qwq_w,
         keep_gil: false,
@@ -4591,7 +4590,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_nvlink_state",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlDeviceGetNvLinkState as u16,
         thunk: call_qwq_w,
         keep_gil: false,
@@ -4625,7 +4624,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_nvlink_supported_bw_modes",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlDeviceGetNvlinkSupportedBwModes as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -4656,7 +4655,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_nvlink_version",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlDeviceGetNvLinkVersion as u16,
         thunk: call_qwq_w,
         keep_gil: false,
@@ -4690,7 +4689,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_ofa_utilization",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlDeviceGetOfaUtilization as u16,
         thunk: call_qqq_w,
         keep_gil: false,
@@ -4723,7 +4722,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_p2p_status",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlDeviceGetP2PStatus as u16,
         thunk: call_qqwq_w,
         keep_gil: false,
@@ -4763,7 +4762,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_pci_info_ext",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlDeviceGetPciInfoExt as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -4794,7 +4793,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_pci_info_v3",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlDeviceGetPciInfo_v3 as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -4820,7 +4819,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_pcie_link_max_speed",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlDeviceGetPcieLinkMaxSpeed as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -4846,7 +4845,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_pcie_replay_counter",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlDeviceGetPcieReplayCounter as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -4872,7 +4871,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_pcie_speed",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlDeviceGetPcieSpeed as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -4898,7 +4897,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_pcie_throughput",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlDeviceGetPcieThroughput as u16,
         thunk: call_qwq_w,
         keep_gil: false,
@@ -4932,7 +4931,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_pdi",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlDeviceGetPdi as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -4963,7 +4962,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_performance_modes",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlDeviceGetPerformanceModes as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -4994,7 +4993,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_performance_state",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlDeviceGetPerformanceState as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -5020,7 +5019,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_persistence_mode",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlDeviceGetPersistenceMode as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -5046,7 +5045,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_pgpu_metadata_string",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlDeviceGetPgpuMetadataString as u16,
         thunk: call_qqq_w,
         keep_gil: false,
@@ -5075,7 +5074,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_platform_info",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlDeviceGetPlatformInfo as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -5106,7 +5105,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_power_management_default_limit",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlDeviceGetPowerManagementDefaultLimit as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -5132,7 +5131,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_power_management_limit",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlDeviceGetPowerManagementLimit as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -5158,7 +5157,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_power_management_limit_constraints",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlDeviceGetPowerManagementLimitConstraints as u16,
         thunk: call_qqq_w,
         keep_gil: false,
@@ -5191,7 +5190,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_power_mizer_mode_v1",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlDeviceGetPowerMizerMode_v1 as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -5217,7 +5216,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_power_source",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlDeviceGetPowerSource as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -5243,7 +5242,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_power_state",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlDeviceGetPowerState as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -5269,7 +5268,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_power_usage",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlDeviceGetPowerUsage as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -5295,7 +5294,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_process_utilization",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlDeviceGetProcessUtilization as u16,
         thunk: call_qqqq_w,
         keep_gil: false,
@@ -5332,7 +5331,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_processes_utilization_info",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlDeviceGetProcessesUtilizationInfo as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -5371,7 +5370,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_remapped_rows",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlDeviceGetRemappedRows as u16,
         thunk: call_qqqqq_w,
         keep_gil: false,
@@ -5420,7 +5419,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_remapped_rows_v2",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlDeviceGetRemappedRows_v2 as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -5446,7 +5445,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_repair_status",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlDeviceGetRepairStatus as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -5477,7 +5476,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_retired_pages",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlDeviceGetRetiredPages as u16,
         thunk: call_qwqq_w,
         keep_gil: false,
@@ -5514,7 +5513,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_retired_pages_pending_status",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlDeviceGetRetiredPagesPendingStatus as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -5540,7 +5539,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_retired_pages_v2",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlDeviceGetRetiredPages_v2 as u16,
         thunk: call_qwqqq_w,
         keep_gil: false,
@@ -5590,7 +5589,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_row_remapper_histogram",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlDeviceGetRowRemapperHistogram as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -5616,7 +5615,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_running_process_detail_list",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlDeviceGetRunningProcessDetailList as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -5655,7 +5654,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_samples",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlDeviceGetSamples as u16,
         thunk: call_qwqqqq_w,
         keep_gil: false,
@@ -5712,7 +5711,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_serial",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlDeviceGetSerial as u16,
         thunk: call_qqw_w,
         keep_gil: false,
@@ -5738,7 +5737,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_sram_ecc_error_status",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlDeviceGetSramEccErrorStatus as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -5769,7 +5768,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_sram_unique_uncorrected_ecc_error_counts",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlDeviceGetSramUniqueUncorrectedEccErrorCounts as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -5800,7 +5799,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_supported_clocks_event_reasons",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlDeviceGetSupportedClocksEventReasons as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -5826,7 +5825,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_supported_event_types",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlDeviceGetSupportedEventTypes as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -5852,7 +5851,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_supported_graphics_clocks",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlDeviceGetSupportedGraphicsClocks as u16,
         thunk: call_qwqq_w,
         keep_gil: false,
@@ -5889,7 +5888,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_supported_memory_clocks",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlDeviceGetSupportedMemoryClocks as u16,
         thunk: call_qqq_w,
         keep_gil: false,
@@ -5918,7 +5917,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_supported_performance_states",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlDeviceGetSupportedPerformanceStates as u16,
         thunk: call_qqw_w,
         keep_gil: false,
@@ -5944,7 +5943,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_supported_vgpus",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlDeviceGetSupportedVgpus as u16,
         thunk: call_qqq_w,
         keep_gil: false,
@@ -5973,7 +5972,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_target_fan_speed",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlDeviceGetTargetFanSpeed as u16,
         thunk: call_qwq_w,
         keep_gil: false,
@@ -6007,7 +6006,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_temperature_threshold",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlDeviceGetTemperatureThreshold as u16,
         thunk: call_qwq_w,
         keep_gil: false,
@@ -6041,7 +6040,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_temperature_v",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlDeviceGetTemperatureV as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -6080,7 +6079,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_thermal_settings",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlDeviceGetThermalSettings as u16,
         thunk: call_qwq_w,
         keep_gil: false,
@@ -6114,7 +6113,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_topology_common_ancestor",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlDeviceGetTopologyCommonAncestor as u16,
         thunk: call_qqq_w,
         keep_gil: false,
@@ -6148,7 +6147,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_topology_nearest_gpus",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlDeviceGetTopologyNearestGpus as u16,
         thunk: call_qwqq_w,
         keep_gil: false,
@@ -6185,7 +6184,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_total_ecc_errors",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlDeviceGetTotalEccErrors as u16,
         thunk: call_qwwq_w,
         keep_gil: false,
@@ -6225,7 +6224,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_total_energy_consumption",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlDeviceGetTotalEnergyConsumption as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -6251,7 +6250,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_unrepairable_memory_flag_v1",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlDeviceGetUnrepairableMemoryFlag_v1 as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -6282,7 +6281,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_utilization_rates",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlDeviceGetUtilizationRates as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -6308,7 +6307,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_uuid",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlDeviceGetUUID as u16,
         thunk: call_qqw_w,
         keep_gil: false,
@@ -6334,7 +6333,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_vbios_version",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlDeviceGetVbiosVersion as u16,
         thunk: call_qqw_w,
         keep_gil: false,
@@ -6360,7 +6359,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_vgpu_capabilities",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlDeviceGetVgpuCapabilities as u16,
         thunk: call_qwq_w,
         keep_gil: false,
@@ -6394,7 +6393,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_vgpu_heterogeneous_mode",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlDeviceGetVgpuHeterogeneousMode as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -6425,7 +6424,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_vgpu_instances_utilization_info",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlDeviceGetVgpuInstancesUtilizationInfo as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -6456,7 +6455,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_vgpu_metadata",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlDeviceGetVgpuMetadata as u16,
         thunk: call_qqq_w,
         keep_gil: false,
@@ -6487,7 +6486,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_vgpu_process_utilization",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlDeviceGetVgpuProcessUtilization as u16,
         thunk: call_qqqq_w,
         keep_gil: false,
@@ -6524,7 +6523,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_vgpu_processes_utilization_info",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlDeviceGetVgpuProcessesUtilizationInfo as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -6563,7 +6562,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_vgpu_scheduler_capabilities",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlDeviceGetVgpuSchedulerCapabilities as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -6589,7 +6588,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_vgpu_scheduler_log",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlDeviceGetVgpuSchedulerLog as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -6615,7 +6614,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_vgpu_scheduler_log_v2",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlDeviceGetVgpuSchedulerLog_v2 as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -6641,7 +6640,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_vgpu_scheduler_state",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlDeviceGetVgpuSchedulerState as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -6667,7 +6666,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_vgpu_scheduler_state_v2",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlDeviceGetVgpuSchedulerState_v2 as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -6693,7 +6692,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_vgpu_type_creatable_placements",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlDeviceGetVgpuTypeCreatablePlacements as u16,
         thunk: call_qwq_w,
         keep_gil: false,
@@ -6738,7 +6737,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_vgpu_type_supported_placements",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlDeviceGetVgpuTypeSupportedPlacements as u16,
         thunk: call_qwq_w,
         keep_gil: false,
@@ -6783,7 +6782,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_vgpu_utilization",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlDeviceGetVgpuUtilization as u16,
         thunk: call_qqqqq_w,
         keep_gil: false,
@@ -6833,7 +6832,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_get_virtualization_mode",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlDeviceGetVirtualizationMode as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -6859,7 +6858,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_is_mig_device_handle",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlDeviceIsMigDeviceHandle as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -6885,7 +6884,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_lock_nvlink_remap_table_v1",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlDeviceLockNvlinkRemapTable_v1 as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -6915,7 +6914,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_modify_drain_state",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlDeviceModifyDrainState as u16,
         thunk: call_qw_w,
         keep_gil: false,
@@ -6945,7 +6944,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_on_same_board",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlDeviceOnSameBoard as u16,
         thunk: call_qqq_w,
         keep_gil: false,
@@ -6979,7 +6978,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_perf_metrics_get_samples_v1",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlDevicePerfMetricsGetSamples_v1 as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -7005,7 +7004,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_power_smoothing_activate_preset_profile",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlDevicePowerSmoothingActivatePresetProfile as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -7035,7 +7034,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_power_smoothing_set_state",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlDevicePowerSmoothingSetState as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -7065,7 +7064,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_power_smoothing_update_preset_profile_param",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlDevicePowerSmoothingUpdatePresetProfileParam as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -7095,7 +7094,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_query_drain_state",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlDeviceQueryDrainState as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -7121,7 +7120,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_read_prm_counters_v1",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlDeviceReadPRMCounters_v1 as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -7160,7 +7159,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_read_write_prm_v1",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlDeviceReadWritePRM_v1 as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -7206,7 +7205,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_register_events",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlDeviceRegisterEvents as u16,
         thunk: call_qqq_w,
         keep_gil: false,
@@ -7242,7 +7241,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_remove_gpu_v2",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlDeviceRemoveGpu_v2 as u16,
         thunk: call_qww_w,
         keep_gil: false,
@@ -7278,7 +7277,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_reset_gpu_locked_clocks",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlDeviceResetGpuLockedClocks as u16,
         thunk: call_q_w,
         keep_gil: false,
@@ -7300,7 +7299,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_reset_memory_locked_clocks",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlDeviceResetMemoryLockedClocks as u16,
         thunk: call_q_w,
         keep_gil: false,
@@ -7322,7 +7321,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_reset_nvlink_error_counters",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlDeviceResetNvLinkErrorCounters as u16,
         thunk: call_qw_w,
         keep_gil: false,
@@ -7352,7 +7351,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_set_accounting_mode",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlDeviceSetAccountingMode as u16,
         thunk: call_qw_w,
         keep_gil: false,
@@ -7382,7 +7381,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_set_adaptive_tgp_mode_v1",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlDeviceSetAdaptiveTgpMode_v1 as u16,
         thunk: call_qw_w,
         keep_gil: false,
@@ -7412,7 +7411,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_set_api_restriction",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlDeviceSetAPIRestriction as u16,
         thunk: call_qww_w,
         keep_gil: false,
@@ -7448,7 +7447,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_set_auto_boosted_clocks_enabled",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlDeviceSetAutoBoostedClocksEnabled as u16,
         thunk: call_qw_w,
         keep_gil: false,
@@ -7478,7 +7477,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_set_clock_offsets",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlDeviceSetClockOffsets as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -7508,7 +7507,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_set_compute_mode",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlDeviceSetComputeMode as u16,
         thunk: call_qw_w,
         keep_gil: false,
@@ -7538,7 +7537,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_set_conf_compute_unprotected_mem_size",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlDeviceSetConfComputeUnprotectedMemSize as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -7568,7 +7567,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_set_cpu_affinity",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlDeviceSetCpuAffinity as u16,
         thunk: call_q_w,
         keep_gil: false,
@@ -7590,7 +7589,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_set_default_auto_boosted_clocks_enabled",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlDeviceSetDefaultAutoBoostedClocksEnabled as u16,
         thunk: call_qww_w,
         keep_gil: false,
@@ -7626,7 +7625,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_set_default_fan_speed_v2",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlDeviceSetDefaultFanSpeed_v2 as u16,
         thunk: call_qw_w,
         keep_gil: false,
@@ -7656,7 +7655,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_set_dram_encryption_mode",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlDeviceSetDramEncryptionMode as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -7691,7 +7690,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_set_driver_model",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlDeviceSetDriverModel as u16,
         thunk: call_qww_w,
         keep_gil: false,
@@ -7727,7 +7726,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_set_ecc_mode",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlDeviceSetEccMode as u16,
         thunk: call_qw_w,
         keep_gil: false,
@@ -7757,7 +7756,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_set_fan_control_policy",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlDeviceSetFanControlPolicy as u16,
         thunk: call_qww_w,
         keep_gil: false,
@@ -7793,7 +7792,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_set_fan_speed_v2",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlDeviceSetFanSpeed_v2 as u16,
         thunk: call_qww_w,
         keep_gil: false,
@@ -7829,7 +7828,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_set_gpu_locked_clocks",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlDeviceSetGpuLockedClocks as u16,
         thunk: call_qww_w,
         keep_gil: false,
@@ -7865,7 +7864,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_set_gpu_operation_mode",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlDeviceSetGpuOperationMode as u16,
         thunk: call_qw_w,
         keep_gil: false,
@@ -7895,7 +7894,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_set_hostname_v1",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlDeviceSetHostname_v1 as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -7930,7 +7929,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_set_memory_limits_v1",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlDeviceSetMemoryLimits_v1 as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -7960,7 +7959,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_set_memory_locked_clocks",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlDeviceSetMemoryLockedClocks as u16,
         thunk: call_qww_w,
         keep_gil: false,
@@ -7996,7 +7995,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_set_mig_mode",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlDeviceSetMigMode as u16,
         thunk: call_qwq_w,
         keep_gil: false,
@@ -8030,7 +8029,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_set_nvlink_bw_mode",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlDeviceSetNvlinkBwMode as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -8065,7 +8064,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_set_nvlink_bw_mode_async_v1",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlDeviceSetNvlinkBwModeAsync_v1 as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -8091,7 +8090,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_set_nvlink_device_low_power_threshold",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlDeviceSetNvLinkDeviceLowPowerThreshold as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -8126,7 +8125,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_set_nvlink_nvle_ready_v1",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlDeviceSetNvlinkNvleReady_v1 as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -8156,7 +8155,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_set_persistence_mode",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlDeviceSetPersistenceMode as u16,
         thunk: call_qw_w,
         keep_gil: false,
@@ -8186,7 +8185,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_set_power_management_limit_v2",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlDeviceSetPowerManagementLimit_v2 as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -8227,7 +8226,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_set_power_mizer_mode_v1",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlDeviceSetPowerMizerMode_v1 as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -8257,7 +8256,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_set_rusd_settings_v1",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlDeviceSetRusdSettings_v1 as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -8292,7 +8291,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_set_temperature_threshold",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlDeviceSetTemperatureThreshold as u16,
         thunk: call_qwq_w,
         keep_gil: false,
@@ -8328,7 +8327,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_set_vgpu_capabilities",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlDeviceSetVgpuCapabilities as u16,
         thunk: call_qww_w,
         keep_gil: false,
@@ -8364,7 +8363,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_set_vgpu_heterogeneous_mode",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlDeviceSetVgpuHeterogeneousMode as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -8399,7 +8398,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_set_vgpu_scheduler_state",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlDeviceSetVgpuSchedulerState as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -8429,7 +8428,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_set_vgpu_scheduler_state_v2",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlDeviceSetVgpuSchedulerState_v2 as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -8459,7 +8458,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_set_virtualization_mode",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlDeviceSetVirtualizationMode as u16,
         thunk: call_qw_w,
         keep_gil: false,
@@ -8489,7 +8488,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_setup_nvlink_nvle_encryption_key_v1",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlDeviceSetupNvlinkNvleEncryptionKey_v1 as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -8519,7 +8518,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_validate_inforom",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlDeviceValidateInforom as u16,
         thunk: call_q_w,
         keep_gil: false,
@@ -8541,7 +8540,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "device_vgpu_force_gsp_unload",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlDeviceVgpuForceGspUnload as u16,
         thunk: call_q_w,
         keep_gil: false,
@@ -8563,7 +8562,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "error_string",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlErrorString as u16,
         thunk: call_w_q,
         keep_gil: true,
@@ -8589,7 +8588,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "event_set_create",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlEventSetCreate as u16,
         thunk: call_q_w,
         keep_gil: false,
@@ -8610,7 +8609,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "event_set_free",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlEventSetFree as u16,
         thunk: call_q_w,
         keep_gil: false,
@@ -8632,7 +8631,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "event_set_get_context_count_v1",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlEventSetGetContextCount_v1 as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -8658,7 +8657,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "event_set_get_context_data_v1",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlEventSetGetContextData_v1 as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -8697,7 +8696,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "event_set_get_context_info_v1",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlEventSetGetContextInfo_v1 as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -8736,7 +8735,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "event_set_get_gpu_operational_event_context_legacy_xid_v1",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlEventSetGetGpuOperationalEventContextLegacyXid_v1 as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -8775,7 +8774,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "event_set_register_gpu_operational_events_v1",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlEventSetRegisterGpuOperationalEvents_v1 as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -8805,7 +8804,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "event_set_wait_v2",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlEventSetWait_v2 as u16,
         thunk: call_qqw_w,
         keep_gil: false,
@@ -8839,7 +8838,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "event_set_wait_v3",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlEventSetWait_v3 as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -8878,7 +8877,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "get_excluded_device_count",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlGetExcludedDeviceCount as u16,
         thunk: call_q_w,
         keep_gil: false,
@@ -8899,7 +8898,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "get_excluded_device_info_by_index",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlGetExcludedDeviceInfoByIndex as u16,
         thunk: call_wq_w,
         keep_gil: false,
@@ -8925,7 +8924,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "get_vgpu_compatibility",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlGetVgpuCompatibility as u16,
         thunk: call_qqq_w,
         keep_gil: false,
@@ -8959,7 +8958,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "get_vgpu_driver_capabilities",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlGetVgpuDriverCapabilities as u16,
         thunk: call_wq_w,
         keep_gil: false,
@@ -8985,7 +8984,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "get_vgpu_version",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlGetVgpuVersion as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -9013,7 +9012,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "gpu_instance_create_compute_instance",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlGpuInstanceCreateComputeInstance as u16,
         thunk: call_qwq_w,
         keep_gil: false,
@@ -9047,7 +9046,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "gpu_instance_create_compute_instance_with_placement",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlGpuInstanceCreateComputeInstanceWithPlacement as u16,
         thunk: call_qwqq_w,
         keep_gil: false,
@@ -9087,7 +9086,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "gpu_instance_destroy",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlGpuInstanceDestroy as u16,
         thunk: call_q_w,
         keep_gil: false,
@@ -9109,7 +9108,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "gpu_instance_get_active_vgpus",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlGpuInstanceGetActiveVgpus as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -9140,7 +9139,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "gpu_instance_get_compute_instance_by_id",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlGpuInstanceGetComputeInstanceById as u16,
         thunk: call_qwq_w,
         keep_gil: false,
@@ -9174,7 +9173,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "gpu_instance_get_compute_instance_possible_placements",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlGpuInstanceGetComputeInstancePossiblePlacements as u16,
         thunk: call_qwqq_w,
         keep_gil: false,
@@ -9211,7 +9210,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "gpu_instance_get_compute_instance_profile_info_v",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlGpuInstanceGetComputeInstanceProfileInfoV as u16,
         thunk: call_qwwq_w,
         keep_gil: false,
@@ -9256,7 +9255,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "gpu_instance_get_compute_instance_remaining_capacity",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlGpuInstanceGetComputeInstanceRemainingCapacity as u16,
         thunk: call_qwq_w,
         keep_gil: false,
@@ -9290,7 +9289,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "gpu_instance_get_compute_instances",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlGpuInstanceGetComputeInstances as u16,
         thunk: call_qwqq_w,
         keep_gil: false,
@@ -9327,7 +9326,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "gpu_instance_get_creatable_vgpus",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlGpuInstanceGetCreatableVgpus as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -9358,7 +9357,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "gpu_instance_get_info",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlGpuInstanceGetInfo as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -9384,7 +9383,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "gpu_instance_get_vgpu_heterogeneous_mode",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlGpuInstanceGetVgpuHeterogeneousMode as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -9415,7 +9414,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "gpu_instance_get_vgpu_scheduler_log",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlGpuInstanceGetVgpuSchedulerLog as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -9446,7 +9445,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "gpu_instance_get_vgpu_scheduler_log_v2",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlGpuInstanceGetVgpuSchedulerLog_v2 as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -9472,7 +9471,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "gpu_instance_get_vgpu_scheduler_state",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlGpuInstanceGetVgpuSchedulerState as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -9503,7 +9502,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "gpu_instance_get_vgpu_scheduler_state_v2",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlGpuInstanceGetVgpuSchedulerState_v2 as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -9529,7 +9528,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "gpu_instance_get_vgpu_type_creatable_placements",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlGpuInstanceGetVgpuTypeCreatablePlacements as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -9568,7 +9567,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "gpu_instance_set_vgpu_heterogeneous_mode",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlGpuInstanceSetVgpuHeterogeneousMode as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -9603,7 +9602,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "gpu_instance_set_vgpu_scheduler_state",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlGpuInstanceSetVgpuSchedulerState as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -9638,7 +9637,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "gpu_instance_set_vgpu_scheduler_state_v2",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlGpuInstanceSetVgpuSchedulerState_v2 as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -9668,7 +9667,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "init_v2",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlInit_v2 as u16,
         thunk: call_w,
         keep_gil: false,
@@ -9685,7 +9684,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "init_with_flags",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlInitWithFlags as u16,
         thunk: call_w_w,
         keep_gil: false,
@@ -9707,7 +9706,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "set_vgpu_version",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlSetVgpuVersion as u16,
         thunk: call_q_w,
         keep_gil: false,
@@ -9729,7 +9728,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "shutdown",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlShutdown as u16,
         thunk: call_w,
         keep_gil: false,
@@ -9746,7 +9745,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "system_event_set_create",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlSystemEventSetCreate as u16,
         thunk: call_q_w,
         keep_gil: false,
@@ -9772,7 +9771,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "system_event_set_free",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlSystemEventSetFree as u16,
         thunk: call_q_w,
         keep_gil: false,
@@ -9799,7 +9798,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "system_event_set_wait",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlSystemEventSetWait as u16,
         thunk: call_q_w,
         keep_gil: false,
@@ -9844,7 +9843,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "system_get_conf_compute_capabilities",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlSystemGetConfComputeCapabilities as u16,
         thunk: call_q_w,
         keep_gil: false,
@@ -9865,7 +9864,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "system_get_conf_compute_gpus_ready_state",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlSystemGetConfComputeGpusReadyState as u16,
         thunk: call_q_w,
         keep_gil: false,
@@ -9886,7 +9885,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "system_get_conf_compute_key_rotation_threshold_info",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlSystemGetConfComputeKeyRotationThresholdInfo as u16,
         thunk: call_q_w,
         keep_gil: false,
@@ -9912,7 +9911,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "system_get_conf_compute_settings",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlSystemGetConfComputeSettings as u16,
         thunk: call_q_w,
         keep_gil: false,
@@ -9938,7 +9937,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "system_get_conf_compute_settings_v2",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlSystemGetConfComputeSettings_v2 as u16,
         thunk: call_q_w,
         keep_gil: false,
@@ -9964,7 +9963,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "system_get_conf_compute_state",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlSystemGetConfComputeState as u16,
         thunk: call_q_w,
         keep_gil: false,
@@ -9985,7 +9984,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "system_get_cper_v1",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlSystemGetCPER_v1 as u16,
         thunk: call_q_w,
         keep_gil: false,
@@ -10006,7 +10005,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "system_get_cuda_driver_version",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlSystemGetCudaDriverVersion as u16,
         thunk: call_q_w,
         keep_gil: false,
@@ -10027,7 +10026,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "system_get_cuda_driver_version_v2",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlSystemGetCudaDriverVersion_v2 as u16,
         thunk: call_q_w,
         keep_gil: false,
@@ -10048,7 +10047,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "system_get_driver_branch",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlSystemGetDriverBranch as u16,
         thunk: call_qw_w,
         keep_gil: false,
@@ -10074,7 +10073,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "system_get_driver_version",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlSystemGetDriverVersion as u16,
         thunk: call_qw_w,
         keep_gil: false,
@@ -10095,7 +10094,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "system_get_hic_version",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlSystemGetHicVersion as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -10119,7 +10118,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "system_get_nvlink_bw_mode",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlSystemGetNvlinkBwMode as u16,
         thunk: call_q_w,
         keep_gil: false,
@@ -10140,7 +10139,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "system_get_nvml_version",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlSystemGetNVMLVersion as u16,
         thunk: call_qw_w,
         keep_gil: false,
@@ -10161,7 +10160,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "system_get_process_name",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlSystemGetProcessName as u16,
         thunk: call_wqw_w,
         keep_gil: false,
@@ -10187,7 +10186,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "system_get_topology_gpu_set",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlSystemGetTopologyGpuSet as u16,
         thunk: call_wqq_w,
         keep_gil: false,
@@ -10216,7 +10215,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "system_register_events",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlSystemRegisterEvents as u16,
         thunk: call_q_w,
         keep_gil: false,
@@ -10251,7 +10250,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "system_set_conf_compute_gpus_ready_state",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlSystemSetConfComputeGpusReadyState as u16,
         thunk: call_w_w,
         keep_gil: false,
@@ -10273,7 +10272,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "system_set_conf_compute_key_rotation_threshold_info",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlSystemSetConfComputeKeyRotationThresholdInfo as u16,
         thunk: call_q_w,
         keep_gil: false,
@@ -10300,7 +10299,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "system_set_nvlink_bw_mode",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlSystemSetNvlinkBwMode as u16,
         thunk: call_w_w,
         keep_gil: false,
@@ -10322,7 +10321,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "unit_get_count",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlUnitGetCount as u16,
         thunk: call_q_w,
         keep_gil: false,
@@ -10343,7 +10342,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "unit_get_devices",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlUnitGetDevices as u16,
         thunk: call_qqq_w,
         keep_gil: false,
@@ -10372,7 +10371,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "unit_get_fan_speed_info",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlUnitGetFanSpeedInfo as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -10398,7 +10397,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "unit_get_handle_by_index",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlUnitGetHandleByIndex as u16,
         thunk: call_wq_w,
         keep_gil: false,
@@ -10424,7 +10423,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "unit_get_led_state",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlUnitGetLedState as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -10450,7 +10449,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "unit_get_psu_info",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlUnitGetPsuInfo as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -10476,7 +10475,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "unit_get_temperature",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlUnitGetTemperature as u16,
         thunk: call_qwq_w,
         keep_gil: false,
@@ -10510,7 +10509,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "unit_get_unit_info",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlUnitGetUnitInfo as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -10536,7 +10535,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "unit_set_led_state",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlUnitSetLedState as u16,
         thunk: call_qw_w,
         keep_gil: false,
@@ -10566,7 +10565,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "vgpu_instance_clear_accounting_pids",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlVgpuInstanceClearAccountingPids as u16,
         thunk: call_w_w,
         keep_gil: false,
@@ -10588,7 +10587,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "vgpu_instance_get_accounting_mode",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlVgpuInstanceGetAccountingMode as u16,
         thunk: call_wq_w,
         keep_gil: false,
@@ -10614,7 +10613,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "vgpu_instance_get_accounting_pids",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlVgpuInstanceGetAccountingPids as u16,
         thunk: call_wqq_w,
         keep_gil: false,
@@ -10643,7 +10642,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "vgpu_instance_get_accounting_stats",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlVgpuInstanceGetAccountingStats as u16,
         thunk: call_wwq_w,
         keep_gil: false,
@@ -10677,7 +10676,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "vgpu_instance_get_ecc_mode",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlVgpuInstanceGetEccMode as u16,
         thunk: call_wq_w,
         keep_gil: false,
@@ -10703,7 +10702,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "vgpu_instance_get_encoder_capacity",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlVgpuInstanceGetEncoderCapacity as u16,
         thunk: call_wq_w,
         keep_gil: false,
@@ -10729,7 +10728,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "vgpu_instance_get_encoder_sessions",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlVgpuInstanceGetEncoderSessions as u16,
         thunk: call_wqq_w,
         keep_gil: false,
@@ -10758,7 +10757,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "vgpu_instance_get_encoder_stats",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlVgpuInstanceGetEncoderStats as u16,
         thunk: call_wqqq_w,
         keep_gil: false,
@@ -10801,7 +10800,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "vgpu_instance_get_fb_usage",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlVgpuInstanceGetFbUsage as u16,
         thunk: call_wq_w,
         keep_gil: false,
@@ -10827,7 +10826,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "vgpu_instance_get_fbc_sessions",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlVgpuInstanceGetFBCSessions as u16,
         thunk: call_wqq_w,
         keep_gil: false,
@@ -10856,7 +10855,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "vgpu_instance_get_fbc_stats",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlVgpuInstanceGetFBCStats as u16,
         thunk: call_wq_w,
         keep_gil: false,
@@ -10882,7 +10881,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "vgpu_instance_get_frame_rate_limit",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlVgpuInstanceGetFrameRateLimit as u16,
         thunk: call_wq_w,
         keep_gil: false,
@@ -10908,7 +10907,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "vgpu_instance_get_gpu_instance_id",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlVgpuInstanceGetGpuInstanceId as u16,
         thunk: call_wq_w,
         keep_gil: false,
@@ -10934,7 +10933,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "vgpu_instance_get_gpu_pci_id",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlVgpuInstanceGetGpuPciId as u16,
         thunk: call_wqq_w,
         keep_gil: false,
@@ -10963,7 +10962,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "vgpu_instance_get_license_info_v2",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlVgpuInstanceGetLicenseInfo_v2 as u16,
         thunk: call_wq_w,
         keep_gil: false,
@@ -10989,7 +10988,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "vgpu_instance_get_license_status",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlVgpuInstanceGetLicenseStatus as u16,
         thunk: call_wq_w,
         keep_gil: false,
@@ -11015,7 +11014,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "vgpu_instance_get_mdev_uuid",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlVgpuInstanceGetMdevUUID as u16,
         thunk: call_wqw_w,
         keep_gil: false,
@@ -11041,7 +11040,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "vgpu_instance_get_metadata",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlVgpuInstanceGetMetadata as u16,
         thunk: call_wqq_w,
         keep_gil: false,
@@ -11072,7 +11071,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "vgpu_instance_get_placement_id",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlVgpuInstanceGetPlacementId as u16,
         thunk: call_wq_w,
         keep_gil: false,
@@ -11103,7 +11102,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "vgpu_instance_get_runtime_state_size",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlVgpuInstanceGetRuntimeStateSize as u16,
         thunk: call_wq_w,
         keep_gil: false,
@@ -11134,7 +11133,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "vgpu_instance_get_type",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlVgpuInstanceGetType as u16,
         thunk: call_wq_w,
         keep_gil: false,
@@ -11160,7 +11159,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "vgpu_instance_get_uuid",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlVgpuInstanceGetUUID as u16,
         thunk: call_wqw_w,
         keep_gil: false,
@@ -11186,7 +11185,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "vgpu_instance_get_vm_driver_version",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlVgpuInstanceGetVmDriverVersion as u16,
         thunk: call_wqw_w,
         keep_gil: false,
@@ -11212,7 +11211,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "vgpu_instance_get_vm_id",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlVgpuInstanceGetVmID as u16,
         thunk: call_wqwq_w,
         keep_gil: false,
@@ -11250,7 +11249,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "vgpu_instance_set_encoder_capacity",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlVgpuInstanceSetEncoderCapacity as u16,
         thunk: call_ww_w,
         keep_gil: false,
@@ -11280,7 +11279,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "vgpu_type_get_bar1_info",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlVgpuTypeGetBAR1Info as u16,
         thunk: call_wq_w,
         keep_gil: false,
@@ -11311,7 +11310,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "vgpu_type_get_capabilities",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlVgpuTypeGetCapabilities as u16,
         thunk: call_wwq_w,
         keep_gil: false,
@@ -11345,7 +11344,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "vgpu_type_get_class",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlVgpuTypeGetClass as u16,
         thunk: call_wqq_w,
         keep_gil: false,
@@ -11374,7 +11373,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "vgpu_type_get_device_id",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlVgpuTypeGetDeviceID as u16,
         thunk: call_wqq_w,
         keep_gil: false,
@@ -11407,7 +11406,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "vgpu_type_get_fb_reservation",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlVgpuTypeGetFbReservation as u16,
         thunk: call_wq_w,
         keep_gil: false,
@@ -11433,7 +11432,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "vgpu_type_get_frame_rate_limit",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlVgpuTypeGetFrameRateLimit as u16,
         thunk: call_wq_w,
         keep_gil: false,
@@ -11459,7 +11458,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "vgpu_type_get_framebuffer_size",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlVgpuTypeGetFramebufferSize as u16,
         thunk: call_wq_w,
         keep_gil: false,
@@ -11485,7 +11484,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "vgpu_type_get_gpu_instance_profile_id",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlVgpuTypeGetGpuInstanceProfileId as u16,
         thunk: call_wq_w,
         keep_gil: false,
@@ -11511,7 +11510,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "vgpu_type_get_gsp_heap_size",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlVgpuTypeGetGspHeapSize as u16,
         thunk: call_wq_w,
         keep_gil: false,
@@ -11537,7 +11536,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "vgpu_type_get_license",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlVgpuTypeGetLicense as u16,
         thunk: call_wqw_w,
         keep_gil: false,
@@ -11563,7 +11562,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "vgpu_type_get_max_instances",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlVgpuTypeGetMaxInstances as u16,
         thunk: call_qwq_w,
         keep_gil: false,
@@ -11597,7 +11596,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "vgpu_type_get_max_instances_per_gpu_instance",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlVgpuTypeGetMaxInstancesPerGpuInstance as u16,
         thunk: call_q_w,
         keep_gil: false,
@@ -11628,7 +11627,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "vgpu_type_get_max_instances_per_vm",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlVgpuTypeGetMaxInstancesPerVm as u16,
         thunk: call_wq_w,
         keep_gil: false,
@@ -11654,7 +11653,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "vgpu_type_get_name",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlVgpuTypeGetName as u16,
         thunk: call_wqq_w,
         keep_gil: false,
@@ -11685,7 +11684,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "vgpu_type_get_num_display_heads",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlVgpuTypeGetNumDisplayHeads as u16,
         thunk: call_wq_w,
         keep_gil: false,
@@ -11711,7 +11710,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "vgpu_type_get_resolution",
-        library: CudaLibrary::Nvml,
+        module: Module::Nvml,
         symbol: Symbol::nvmlVgpuTypeGetResolution as u16,
         thunk: call_wwqq_w,
         keep_gil: false,

@@ -3,7 +3,6 @@
 
 use std::ffi::c_void;
 
-use cupyrite_sys::loader::CudaLibrary;
 use cupyrite_sys::nvrtc::Symbol;
 
 #[allow(unused_imports)]
@@ -11,7 +10,7 @@ use crate::bindings::descriptor::*;
 use crate::generated::ids::class::nvrtc as class;
 use crate::generated::ids::enums::nvrtc as enums;
 
-unsafe fn call_qq_w(f: *const c_void, w: *const u64) -> i64 {
+pub unsafe fn call_qq_w(f: *const c_void, w: *const u64) -> i64 {
     // SAFETY: the caller gives a function of this C signature and a word for each parameter.
     unsafe {
         let f = std::mem::transmute::<*const c_void, unsafe extern "C" fn(u64, u64) -> i32>(f);
@@ -19,7 +18,7 @@ unsafe fn call_qq_w(f: *const c_void, w: *const u64) -> i64 {
     }
 }
 
-unsafe fn call_qwq_w(f: *const c_void, w: *const u64) -> i64 {
+pub unsafe fn call_qwq_w(f: *const c_void, w: *const u64) -> i64 {
     // SAFETY: the caller gives a function of this C signature and a word for each parameter.
     unsafe {
         let f = std::mem::transmute::<*const c_void, unsafe extern "C" fn(u64, u32, u64) -> i32>(f);
@@ -27,7 +26,7 @@ unsafe fn call_qwq_w(f: *const c_void, w: *const u64) -> i64 {
     }
 }
 
-unsafe fn call_qqqwqq_w(f: *const c_void, w: *const u64) -> i64 {
+pub unsafe fn call_qqqwqq_w(f: *const c_void, w: *const u64) -> i64 {
     // SAFETY: the caller gives a function of this C signature and a word for each parameter.
     unsafe {
         let f = std::mem::transmute::<
@@ -45,7 +44,7 @@ unsafe fn call_qqqwqq_w(f: *const c_void, w: *const u64) -> i64 {
     }
 }
 
-unsafe fn call_q_w(f: *const c_void, w: *const u64) -> i64 {
+pub unsafe fn call_q_w(f: *const c_void, w: *const u64) -> i64 {
     // SAFETY: the caller gives a function of this C signature and a word for each parameter.
     unsafe {
         let f = std::mem::transmute::<*const c_void, unsafe extern "C" fn(u64) -> i32>(f);
@@ -53,7 +52,7 @@ unsafe fn call_q_w(f: *const c_void, w: *const u64) -> i64 {
     }
 }
 
-unsafe fn call_w_q(f: *const c_void, w: *const u64) -> i64 {
+pub unsafe fn call_w_q(f: *const c_void, w: *const u64) -> i64 {
     // SAFETY: the caller gives a function of this C signature and a word for each parameter.
     unsafe {
         let f = std::mem::transmute::<*const c_void, unsafe extern "C" fn(u32) -> i64>(f);
@@ -61,7 +60,7 @@ unsafe fn call_w_q(f: *const c_void, w: *const u64) -> i64 {
     }
 }
 
-unsafe fn call_qqq_w(f: *const c_void, w: *const u64) -> i64 {
+pub unsafe fn call_qqq_w(f: *const c_void, w: *const u64) -> i64 {
     // SAFETY: the caller gives a function of this C signature and a word for each parameter.
     unsafe {
         let f = std::mem::transmute::<*const c_void, unsafe extern "C" fn(u64, u64, u64) -> i32>(f);
@@ -77,7 +76,7 @@ unsafe fn nothing(_f: *const c_void, _w: *const u64) -> i64 {
 pub static FUNCTIONS: &[Function] = &[
     Function {
         name: "nvrtcAddNameExpression",
-        library: CudaLibrary::Nvrtc,
+        module: Module::Nvrtc,
         symbol: Symbol::nvrtcAddNameExpression as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -102,7 +101,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "nvrtcCompileProgram",
-        library: CudaLibrary::Nvrtc,
+        module: Module::Nvrtc,
         symbol: Symbol::nvrtcCompileProgram as u16,
         thunk: call_qwq_w,
         keep_gil: false,
@@ -140,7 +139,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "nvrtcCreateProgram",
-        library: CudaLibrary::Nvrtc,
+        module: Module::Nvrtc,
         symbol: Symbol::nvrtcCreateProgram as u16,
         thunk: call_qqqwqq_w,
         keep_gil: false,
@@ -208,7 +207,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "nvrtcDestroyProgram",
-        library: CudaLibrary::Nvrtc,
+        module: Module::Nvrtc,
         symbol: Symbol::nvrtcDestroyProgram as u16,
         thunk: call_q_w,
         keep_gil: false,
@@ -225,7 +224,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "nvrtcGetBundledHeadersInfo",
-        library: CudaLibrary::Nvrtc,
+        module: Module::Nvrtc,
         symbol: Symbol::nvrtcGetBundledHeadersInfo as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -248,7 +247,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "nvrtcGetCUBIN",
-        library: CudaLibrary::Nvrtc,
+        module: Module::Nvrtc,
         symbol: Symbol::nvrtcGetCUBIN as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -273,7 +272,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "nvrtcGetCUBINSize",
-        library: CudaLibrary::Nvrtc,
+        module: Module::Nvrtc,
         symbol: Symbol::nvrtcGetCUBINSize as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -294,7 +293,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "nvrtcGetErrorString",
-        library: CudaLibrary::Nvrtc,
+        module: Module::Nvrtc,
         symbol: Symbol::nvrtcGetErrorString as u16,
         thunk: call_w_q,
         keep_gil: true,
@@ -315,7 +314,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "nvrtcGetLTOIR",
-        library: CudaLibrary::Nvrtc,
+        module: Module::Nvrtc,
         symbol: Symbol::nvrtcGetLTOIR as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -340,7 +339,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "nvrtcGetLTOIRSize",
-        library: CudaLibrary::Nvrtc,
+        module: Module::Nvrtc,
         symbol: Symbol::nvrtcGetLTOIRSize as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -361,7 +360,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "nvrtcGetLoweredName",
-        library: CudaLibrary::Nvrtc,
+        module: Module::Nvrtc,
         symbol: Symbol::nvrtcGetLoweredName as u16,
         thunk: call_qqq_w,
         keep_gil: false,
@@ -390,7 +389,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "nvrtcGetNumSupportedArchs",
-        library: CudaLibrary::Nvrtc,
+        module: Module::Nvrtc,
         symbol: Symbol::nvrtcGetNumSupportedArchs as u16,
         thunk: call_q_w,
         keep_gil: false,
@@ -406,7 +405,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "nvrtcGetOptiXIR",
-        library: CudaLibrary::Nvrtc,
+        module: Module::Nvrtc,
         symbol: Symbol::nvrtcGetOptiXIR as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -431,7 +430,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "nvrtcGetOptiXIRSize",
-        library: CudaLibrary::Nvrtc,
+        module: Module::Nvrtc,
         symbol: Symbol::nvrtcGetOptiXIRSize as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -452,7 +451,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "nvrtcGetPCHCreateStatus",
-        library: CudaLibrary::Nvrtc,
+        module: Module::Nvrtc,
         symbol: Symbol::nvrtcGetPCHCreateStatus as u16,
         thunk: call_q_w,
         keep_gil: false,
@@ -469,7 +468,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "nvrtcGetPCHHeapSize",
-        library: CudaLibrary::Nvrtc,
+        module: Module::Nvrtc,
         symbol: Symbol::nvrtcGetPCHHeapSize as u16,
         thunk: call_q_w,
         keep_gil: false,
@@ -485,7 +484,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "nvrtcGetPCHHeapSizeRequired",
-        library: CudaLibrary::Nvrtc,
+        module: Module::Nvrtc,
         symbol: Symbol::nvrtcGetPCHHeapSizeRequired as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -506,7 +505,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "nvrtcGetPTX",
-        library: CudaLibrary::Nvrtc,
+        module: Module::Nvrtc,
         symbol: Symbol::nvrtcGetPTX as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -531,7 +530,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "nvrtcGetPTXSize",
-        library: CudaLibrary::Nvrtc,
+        module: Module::Nvrtc,
         symbol: Symbol::nvrtcGetPTXSize as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -552,7 +551,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "nvrtcGetProgramLog",
-        library: CudaLibrary::Nvrtc,
+        module: Module::Nvrtc,
         symbol: Symbol::nvrtcGetProgramLog as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -577,7 +576,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "nvrtcGetProgramLogSize",
-        library: CudaLibrary::Nvrtc,
+        module: Module::Nvrtc,
         symbol: Symbol::nvrtcGetProgramLogSize as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -598,7 +597,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "nvrtcGetSupportedArchs",
-        library: CudaLibrary::Nvrtc,
+        module: Module::Nvrtc,
         symbol: Symbol::nvrtcGetSupportedArchs as u16,
         thunk: call_q_w,
         keep_gil: false,
@@ -614,7 +613,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "nvrtcGetTileIR",
-        library: CudaLibrary::Nvrtc,
+        module: Module::Nvrtc,
         symbol: Symbol::nvrtcGetTileIR as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -639,7 +638,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "nvrtcGetTileIRSize",
-        library: CudaLibrary::Nvrtc,
+        module: Module::Nvrtc,
         symbol: Symbol::nvrtcGetTileIRSize as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -660,7 +659,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "nvrtcInstallBundledHeaders",
-        library: CudaLibrary::Nvrtc,
+        module: Module::Nvrtc,
         symbol: Symbol::nvrtcInstallBundledHeaders as u16,
         thunk: call_qwq_w,
         keep_gil: false,
@@ -689,7 +688,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "nvrtcRemoveBundledHeaders",
-        library: CudaLibrary::Nvrtc,
+        module: Module::Nvrtc,
         symbol: Symbol::nvrtcRemoveBundledHeaders as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -710,7 +709,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "nvrtcSetFlowCallback",
-        library: CudaLibrary::Nvrtc,
+        module: Module::Nvrtc,
         symbol: Symbol::nvrtcSetFlowCallback as u16,
         thunk: call_qqq_w,
         keep_gil: false,
@@ -741,7 +740,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "nvrtcSetPCHHeapSize",
-        library: CudaLibrary::Nvrtc,
+        module: Module::Nvrtc,
         symbol: Symbol::nvrtcSetPCHHeapSize as u16,
         thunk: call_q_w,
         keep_gil: false,
@@ -758,7 +757,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "nvrtcVersion",
-        library: CudaLibrary::Nvrtc,
+        module: Module::Nvrtc,
         symbol: Symbol::nvrtcVersion as u16,
         thunk: call_qq_w,
         keep_gil: true,
@@ -781,7 +780,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "sizeof",
-        library: CudaLibrary::Nvrtc,
+        module: Module::Nvrtc,
         symbol: 0,
         thunk: nothing,
         keep_gil: true,

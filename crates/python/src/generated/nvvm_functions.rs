@@ -3,7 +3,6 @@
 
 use std::ffi::c_void;
 
-use cupyrite_sys::loader::CudaLibrary;
 use cupyrite_sys::nvvm::Symbol;
 
 #[allow(unused_imports)]
@@ -55,7 +54,7 @@ unsafe fn call_w_q(f: *const c_void, w: *const u64) -> i64 {
 pub static FUNCTIONS: &[Function] = &[
     Function {
         name: "add_module_to_program",
-        library: CudaLibrary::Nvvm,
+        module: Module::Nvvm,
         symbol: Symbol::nvvmAddModuleToProgram as u16,
         thunk: call_qqqq_w,
         keep_gil: false,
@@ -97,7 +96,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "compile_program",
-        library: CudaLibrary::Nvvm,
+        module: Module::Nvvm,
         symbol: Symbol::nvvmCompileProgram as u16,
         thunk: call_qwq_w,
         keep_gil: false,
@@ -133,7 +132,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "create_program",
-        library: CudaLibrary::Nvvm,
+        module: Module::Nvvm,
         symbol: Symbol::nvvmCreateProgram as u16,
         thunk: call_q_w,
         keep_gil: false,
@@ -154,7 +153,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "destroy_program",
-        library: CudaLibrary::Nvvm,
+        module: Module::Nvvm,
         symbol: Symbol::nvvmDestroyProgram as u16,
         thunk: call_q_w,
         keep_gil: false,
@@ -176,7 +175,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "get_compiled_result",
-        library: CudaLibrary::Nvvm,
+        module: Module::Nvvm,
         symbol: Symbol::nvvmGetCompiledResult as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -206,7 +205,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "get_compiled_result_size",
-        library: CudaLibrary::Nvvm,
+        module: Module::Nvvm,
         symbol: Symbol::nvvmGetCompiledResultSize as u16,
         thunk: call_qq_w,
         keep_gil: true,
@@ -232,7 +231,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "get_error_string",
-        library: CudaLibrary::Nvvm,
+        module: Module::Nvvm,
         symbol: Symbol::nvvmGetErrorString as u16,
         thunk: call_w_q,
         keep_gil: true,
@@ -258,7 +257,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "get_program_log",
-        library: CudaLibrary::Nvvm,
+        module: Module::Nvvm,
         symbol: Symbol::nvvmGetProgramLog as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -288,7 +287,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "get_program_log_size",
-        library: CudaLibrary::Nvvm,
+        module: Module::Nvvm,
         symbol: Symbol::nvvmGetProgramLogSize as u16,
         thunk: call_qq_w,
         keep_gil: true,
@@ -314,7 +313,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "ir_version",
-        library: CudaLibrary::Nvvm,
+        module: Module::Nvvm,
         symbol: Symbol::nvvmIRVersion as u16,
         thunk: call_qqqq_w,
         keep_gil: true,
@@ -357,7 +356,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "lazy_add_module_to_program",
-        library: CudaLibrary::Nvvm,
+        module: Module::Nvvm,
         symbol: Symbol::nvvmLazyAddModuleToProgram as u16,
         thunk: call_qqqq_w,
         keep_gil: false,
@@ -399,7 +398,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "llvm_version",
-        library: CudaLibrary::Nvvm,
+        module: Module::Nvvm,
         symbol: Symbol::nvvmLLVMVersion as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -425,7 +424,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "verify_program",
-        library: CudaLibrary::Nvvm,
+        module: Module::Nvvm,
         symbol: Symbol::nvvmVerifyProgram as u16,
         thunk: call_qwq_w,
         keep_gil: false,
@@ -461,7 +460,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "version",
-        library: CudaLibrary::Nvvm,
+        module: Module::Nvvm,
         symbol: Symbol::nvvmVersion as u16,
         thunk: call_qq_w,
         keep_gil: true,

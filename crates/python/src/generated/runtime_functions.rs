@@ -3,7 +3,6 @@
 
 use std::ffi::c_void;
 
-use cupyrite_sys::loader::CudaLibrary;
 use cupyrite_sys::runtime as c;
 use cupyrite_sys::runtime::Symbol;
 
@@ -12,7 +11,7 @@ use crate::bindings::descriptor::*;
 use crate::generated::ids::class::runtime as class;
 use crate::generated::ids::enums::runtime as enums;
 
-unsafe fn call_qqqq_w(f: *const c_void, w: *const u64) -> i64 {
+pub unsafe fn call_qqqq_w(f: *const c_void, w: *const u64) -> i64 {
     // SAFETY: the caller gives a function of this C signature and a word for each parameter.
     unsafe {
         let f = std::mem::transmute::<*const c_void, unsafe extern "C" fn(u64, u64, u64, u64) -> i32>(
@@ -22,7 +21,7 @@ unsafe fn call_qqqq_w(f: *const c_void, w: *const u64) -> i64 {
     }
 }
 
-unsafe fn call_qqw_w(f: *const c_void, w: *const u64) -> i64 {
+pub unsafe fn call_qqw_w(f: *const c_void, w: *const u64) -> i64 {
     // SAFETY: the caller gives a function of this C signature and a word for each parameter.
     unsafe {
         let f = std::mem::transmute::<*const c_void, unsafe extern "C" fn(u64, u64, u32) -> i32>(f);
@@ -30,7 +29,7 @@ unsafe fn call_qqw_w(f: *const c_void, w: *const u64) -> i64 {
     }
 }
 
-unsafe fn call_qq_w(f: *const c_void, w: *const u64) -> i64 {
+pub unsafe fn call_qq_w(f: *const c_void, w: *const u64) -> i64 {
     // SAFETY: the caller gives a function of this C signature and a word for each parameter.
     unsafe {
         let f = std::mem::transmute::<*const c_void, unsafe extern "C" fn(u64, u64) -> i32>(f);
@@ -38,7 +37,7 @@ unsafe fn call_qq_w(f: *const c_void, w: *const u64) -> i64 {
     }
 }
 
-unsafe fn call_w(f: *const c_void, _w: *const u64) -> i64 {
+pub unsafe fn call_w(f: *const c_void, _w: *const u64) -> i64 {
     // SAFETY: the caller gives a function of this C signature and a word for each parameter.
     unsafe {
         let f = std::mem::transmute::<*const c_void, unsafe extern "C" fn() -> i32>(f);
@@ -46,7 +45,7 @@ unsafe fn call_w(f: *const c_void, _w: *const u64) -> i64 {
     }
 }
 
-unsafe fn call_q_w(f: *const c_void, w: *const u64) -> i64 {
+pub unsafe fn call_q_w(f: *const c_void, w: *const u64) -> i64 {
     // SAFETY: the caller gives a function of this C signature and a word for each parameter.
     unsafe {
         let f = std::mem::transmute::<*const c_void, unsafe extern "C" fn(u64) -> i32>(f);
@@ -54,7 +53,7 @@ unsafe fn call_q_w(f: *const c_void, w: *const u64) -> i64 {
     }
 }
 
-unsafe fn call_qwqqwq_w(f: *const c_void, w: *const u64) -> i64 {
+pub unsafe fn call_qwqqwq_w(f: *const c_void, w: *const u64) -> i64 {
     // SAFETY: the caller gives a function of this C signature and a word for each parameter.
     unsafe {
         let f = std::mem::transmute::<
@@ -72,7 +71,7 @@ unsafe fn call_qwqqwq_w(f: *const c_void, w: *const u64) -> i64 {
     }
 }
 
-unsafe fn call_qqqqww_w(f: *const c_void, w: *const u64) -> i64 {
+pub unsafe fn call_qqqqww_w(f: *const c_void, w: *const u64) -> i64 {
     // SAFETY: the caller gives a function of this C signature and a word for each parameter.
     unsafe {
         let f = std::mem::transmute::<
@@ -90,7 +89,7 @@ unsafe fn call_qqqqww_w(f: *const c_void, w: *const u64) -> i64 {
     }
 }
 
-unsafe fn call_qww_w(f: *const c_void, w: *const u64) -> i64 {
+pub unsafe fn call_qww_w(f: *const c_void, w: *const u64) -> i64 {
     // SAFETY: the caller gives a function of this C signature and a word for each parameter.
     unsafe {
         let f = std::mem::transmute::<*const c_void, unsafe extern "C" fn(u64, u32, u32) -> i32>(f);
@@ -98,7 +97,7 @@ unsafe fn call_qww_w(f: *const c_void, w: *const u64) -> i64 {
     }
 }
 
-unsafe fn call_w_w(f: *const c_void, w: *const u64) -> i64 {
+pub unsafe fn call_w_w(f: *const c_void, w: *const u64) -> i64 {
     // SAFETY: the caller gives a function of this C signature and a word for each parameter.
     unsafe {
         let f = std::mem::transmute::<*const c_void, unsafe extern "C" fn(u32) -> i32>(f);
@@ -106,7 +105,7 @@ unsafe fn call_w_w(f: *const c_void, w: *const u64) -> i64 {
     }
 }
 
-unsafe fn call_ww_w(f: *const c_void, w: *const u64) -> i64 {
+pub unsafe fn call_ww_w(f: *const c_void, w: *const u64) -> i64 {
     // SAFETY: the caller gives a function of this C signature and a word for each parameter.
     unsafe {
         let f = std::mem::transmute::<*const c_void, unsafe extern "C" fn(u32, u32) -> i32>(f);
@@ -114,7 +113,7 @@ unsafe fn call_ww_w(f: *const c_void, w: *const u64) -> i64 {
     }
 }
 
-unsafe fn call_qw_w(f: *const c_void, w: *const u64) -> i64 {
+pub unsafe fn call_qw_w(f: *const c_void, w: *const u64) -> i64 {
     // SAFETY: the caller gives a function of this C signature and a word for each parameter.
     unsafe {
         let f = std::mem::transmute::<*const c_void, unsafe extern "C" fn(u64, u32) -> i32>(f);
@@ -122,7 +121,7 @@ unsafe fn call_qw_w(f: *const c_void, w: *const u64) -> i64 {
     }
 }
 
-unsafe fn call_wqw_w(f: *const c_void, w: *const u64) -> i64 {
+pub unsafe fn call_wqw_w(f: *const c_void, w: *const u64) -> i64 {
     // SAFETY: the caller gives a function of this C signature and a word for each parameter.
     unsafe {
         let f = std::mem::transmute::<*const c_void, unsafe extern "C" fn(u32, u64, u32) -> i32>(f);
@@ -130,7 +129,7 @@ unsafe fn call_wqw_w(f: *const c_void, w: *const u64) -> i64 {
     }
 }
 
-unsafe fn call_wwq_w(f: *const c_void, w: *const u64) -> i64 {
+pub unsafe fn call_wwq_w(f: *const c_void, w: *const u64) -> i64 {
     // SAFETY: the caller gives a function of this C signature and a word for each parameter.
     unsafe {
         let f = std::mem::transmute::<*const c_void, unsafe extern "C" fn(u32, u32, u64) -> i32>(f);
@@ -138,7 +137,7 @@ unsafe fn call_wwq_w(f: *const c_void, w: *const u64) -> i64 {
     }
 }
 
-unsafe fn call_qqww_w(f: *const c_void, w: *const u64) -> i64 {
+pub unsafe fn call_qqww_w(f: *const c_void, w: *const u64) -> i64 {
     // SAFETY: the caller gives a function of this C signature and a word for each parameter.
     unsafe {
         let f = std::mem::transmute::<*const c_void, unsafe extern "C" fn(u64, u64, u32, u32) -> i32>(
@@ -148,7 +147,7 @@ unsafe fn call_qqww_w(f: *const c_void, w: *const u64) -> i64 {
     }
 }
 
-unsafe fn call_qqwww_w(f: *const c_void, w: *const u64) -> i64 {
+pub unsafe fn call_qqwww_w(f: *const c_void, w: *const u64) -> i64 {
     // SAFETY: the caller gives a function of this C signature and a word for each parameter.
     unsafe {
         let f = std::mem::transmute::<
@@ -165,7 +164,7 @@ unsafe fn call_qqwww_w(f: *const c_void, w: *const u64) -> i64 {
     }
 }
 
-unsafe fn call_qwww_w(f: *const c_void, w: *const u64) -> i64 {
+pub unsafe fn call_qwww_w(f: *const c_void, w: *const u64) -> i64 {
     // SAFETY: the caller gives a function of this C signature and a word for each parameter.
     unsafe {
         let f = std::mem::transmute::<*const c_void, unsafe extern "C" fn(u64, u32, u32, u32) -> i32>(
@@ -180,7 +179,7 @@ unsafe fn call_qwww_w(f: *const c_void, w: *const u64) -> i64 {
     }
 }
 
-unsafe fn call_wqqq_w(f: *const c_void, w: *const u64) -> i64 {
+pub unsafe fn call_wqqq_w(f: *const c_void, w: *const u64) -> i64 {
     // SAFETY: the caller gives a function of this C signature and a word for each parameter.
     unsafe {
         let f = std::mem::transmute::<*const c_void, unsafe extern "C" fn(u32, u64, u64, u64) -> i32>(
@@ -190,7 +189,7 @@ unsafe fn call_wqqq_w(f: *const c_void, w: *const u64) -> i64 {
     }
 }
 
-unsafe fn call_wq_w(f: *const c_void, w: *const u64) -> i64 {
+pub unsafe fn call_wq_w(f: *const c_void, w: *const u64) -> i64 {
     // SAFETY: the caller gives a function of this C signature and a word for each parameter.
     unsafe {
         let f = std::mem::transmute::<*const c_void, unsafe extern "C" fn(u32, u64) -> i32>(f);
@@ -198,7 +197,7 @@ unsafe fn call_wq_w(f: *const c_void, w: *const u64) -> i64 {
     }
 }
 
-unsafe fn call_qqqw_w(f: *const c_void, w: *const u64) -> i64 {
+pub unsafe fn call_qqqw_w(f: *const c_void, w: *const u64) -> i64 {
     // SAFETY: the caller gives a function of this C signature and a word for each parameter.
     unsafe {
         let f = std::mem::transmute::<*const c_void, unsafe extern "C" fn(u64, u64, u64, u32) -> i32>(
@@ -208,7 +207,7 @@ unsafe fn call_qqqw_w(f: *const c_void, w: *const u64) -> i64 {
     }
 }
 
-unsafe fn call_qqq_w(f: *const c_void, w: *const u64) -> i64 {
+pub unsafe fn call_qqq_w(f: *const c_void, w: *const u64) -> i64 {
     // SAFETY: the caller gives a function of this C signature and a word for each parameter.
     unsafe {
         let f = std::mem::transmute::<*const c_void, unsafe extern "C" fn(u64, u64, u64) -> i32>(f);
@@ -216,7 +215,7 @@ unsafe fn call_qqq_w(f: *const c_void, w: *const u64) -> i64 {
     }
 }
 
-unsafe fn call_q_cudaeglframe_st_q_w(f: *const c_void, w: *const u64) -> i64 {
+pub unsafe fn call_q_cudaeglframe_st_q_w(f: *const c_void, w: *const u64) -> i64 {
     // SAFETY: the caller gives a function of this C signature and a word for each parameter.
     unsafe {
         let f = std::mem::transmute::<
@@ -231,7 +230,7 @@ unsafe fn call_q_cudaeglframe_st_q_w(f: *const c_void, w: *const u64) -> i64 {
     }
 }
 
-unsafe fn call_qqwqq_w(f: *const c_void, w: *const u64) -> i64 {
+pub unsafe fn call_qqwqq_w(f: *const c_void, w: *const u64) -> i64 {
     // SAFETY: the caller gives a function of this C signature and a word for each parameter.
     unsafe {
         let f = std::mem::transmute::<
@@ -248,7 +247,7 @@ unsafe fn call_qqwqq_w(f: *const c_void, w: *const u64) -> i64 {
     }
 }
 
-unsafe fn call_w_q(f: *const c_void, w: *const u64) -> i64 {
+pub unsafe fn call_w_q(f: *const c_void, w: *const u64) -> i64 {
     // SAFETY: the caller gives a function of this C signature and a word for each parameter.
     unsafe {
         let f = std::mem::transmute::<*const c_void, unsafe extern "C" fn(u32) -> i64>(f);
@@ -256,7 +255,7 @@ unsafe fn call_w_q(f: *const c_void, w: *const u64) -> i64 {
     }
 }
 
-unsafe fn call_qqqqq_w(f: *const c_void, w: *const u64) -> i64 {
+pub unsafe fn call_qqqqq_w(f: *const c_void, w: *const u64) -> i64 {
     // SAFETY: the caller gives a function of this C signature and a word for each parameter.
     unsafe {
         let f = std::mem::transmute::<
@@ -267,7 +266,7 @@ unsafe fn call_qqqqq_w(f: *const c_void, w: *const u64) -> i64 {
     }
 }
 
-unsafe fn call_qqqqqqqw_w(f: *const c_void, w: *const u64) -> i64 {
+pub unsafe fn call_qqqqqqqw_w(f: *const c_void, w: *const u64) -> i64 {
     // SAFETY: the caller gives a function of this C signature and a word for each parameter.
     unsafe {
         let f = std::mem::transmute::<
@@ -287,7 +286,7 @@ unsafe fn call_qqqqqqqw_w(f: *const c_void, w: *const u64) -> i64 {
     }
 }
 
-unsafe fn call_qqqqqq_w(f: *const c_void, w: *const u64) -> i64 {
+pub unsafe fn call_qqqqqq_w(f: *const c_void, w: *const u64) -> i64 {
     // SAFETY: the caller gives a function of this C signature and a word for each parameter.
     unsafe {
         let f = std::mem::transmute::<
@@ -305,7 +304,7 @@ unsafe fn call_qqqqqq_w(f: *const c_void, w: *const u64) -> i64 {
     }
 }
 
-unsafe fn call_qqqww_w(f: *const c_void, w: *const u64) -> i64 {
+pub unsafe fn call_qqqww_w(f: *const c_void, w: *const u64) -> i64 {
     // SAFETY: the caller gives a function of this C signature and a word for each parameter.
     unsafe {
         let f = std::mem::transmute::<
@@ -322,7 +321,7 @@ unsafe fn call_qqqww_w(f: *const c_void, w: *const u64) -> i64 {
     }
 }
 
-unsafe fn call_qqqqqw_w(f: *const c_void, w: *const u64) -> i64 {
+pub unsafe fn call_qqqqqw_w(f: *const c_void, w: *const u64) -> i64 {
     // SAFETY: the caller gives a function of this C signature and a word for each parameter.
     unsafe {
         let f = std::mem::transmute::<
@@ -340,7 +339,7 @@ unsafe fn call_qqqqqw_w(f: *const c_void, w: *const u64) -> i64 {
     }
 }
 
-unsafe fn call_qwq_w(f: *const c_void, w: *const u64) -> i64 {
+pub unsafe fn call_qwq_w(f: *const c_void, w: *const u64) -> i64 {
     // SAFETY: the caller gives a function of this C signature and a word for each parameter.
     unsafe {
         let f = std::mem::transmute::<*const c_void, unsafe extern "C" fn(u64, u32, u64) -> i32>(f);
@@ -348,7 +347,7 @@ unsafe fn call_qwq_w(f: *const c_void, w: *const u64) -> i64 {
     }
 }
 
-unsafe fn call_qqqqw_w(f: *const c_void, w: *const u64) -> i64 {
+pub unsafe fn call_qqqqw_w(f: *const c_void, w: *const u64) -> i64 {
     // SAFETY: the caller gives a function of this C signature and a word for each parameter.
     unsafe {
         let f = std::mem::transmute::<
@@ -365,7 +364,7 @@ unsafe fn call_qqqqw_w(f: *const c_void, w: *const u64) -> i64 {
     }
 }
 
-unsafe fn call_wqq_w(f: *const c_void, w: *const u64) -> i64 {
+pub unsafe fn call_wqq_w(f: *const c_void, w: *const u64) -> i64 {
     // SAFETY: the caller gives a function of this C signature and a word for each parameter.
     unsafe {
         let f = std::mem::transmute::<*const c_void, unsafe extern "C" fn(u32, u64, u64) -> i32>(f);
@@ -373,7 +372,7 @@ unsafe fn call_wqq_w(f: *const c_void, w: *const u64) -> i64 {
     }
 }
 
-unsafe fn call_www_w(f: *const c_void, w: *const u64) -> i64 {
+pub unsafe fn call_www_w(f: *const c_void, w: *const u64) -> i64 {
     // SAFETY: the caller gives a function of this C signature and a word for each parameter.
     unsafe {
         let f = std::mem::transmute::<*const c_void, unsafe extern "C" fn(u32, u32, u32) -> i32>(f);
@@ -381,7 +380,7 @@ unsafe fn call_www_w(f: *const c_void, w: *const u64) -> i64 {
     }
 }
 
-unsafe fn call_q_cudaipceventhandle_st_w(f: *const c_void, w: *const u64) -> i64 {
+pub unsafe fn call_q_cudaipceventhandle_st_w(f: *const c_void, w: *const u64) -> i64 {
     // SAFETY: the caller gives a function of this C signature and a word for each parameter.
     unsafe {
         let f = std::mem::transmute::<
@@ -396,7 +395,7 @@ unsafe fn call_q_cudaipceventhandle_st_w(f: *const c_void, w: *const u64) -> i64
     }
 }
 
-unsafe fn call_q_cudaipcmemhandle_st_w_w(f: *const c_void, w: *const u64) -> i64 {
+pub unsafe fn call_q_cudaipcmemhandle_st_w_w(f: *const c_void, w: *const u64) -> i64 {
     // SAFETY: the caller gives a function of this C signature and a word for each parameter.
     unsafe {
         let f = std::mem::transmute::<
@@ -411,7 +410,7 @@ unsafe fn call_q_cudaipcmemhandle_st_w_w(f: *const c_void, w: *const u64) -> i64
     }
 }
 
-unsafe fn call_qqqqwqqw_w(f: *const c_void, w: *const u64) -> i64 {
+pub unsafe fn call_qqqqwqqw_w(f: *const c_void, w: *const u64) -> i64 {
     // SAFETY: the caller gives a function of this C signature and a word for each parameter.
     unsafe {
         let f = std::mem::transmute::<
@@ -431,7 +430,7 @@ unsafe fn call_qqqqwqqw_w(f: *const c_void, w: *const u64) -> i64 {
     }
 }
 
-unsafe fn call_q_cudaextent_w(f: *const c_void, w: *const u64) -> i64 {
+pub unsafe fn call_q_cudaextent_w(f: *const c_void, w: *const u64) -> i64 {
     // SAFETY: the caller gives a function of this C signature and a word for each parameter.
     unsafe {
         let f = std::mem::transmute::<*const c_void, unsafe extern "C" fn(u64, c::cudaExtent) -> i32>(
@@ -444,7 +443,7 @@ unsafe fn call_q_cudaextent_w(f: *const c_void, w: *const u64) -> i64 {
     }
 }
 
-unsafe fn call_qq_cudaextent_w_w(f: *const c_void, w: *const u64) -> i64 {
+pub unsafe fn call_qq_cudaextent_w_w(f: *const c_void, w: *const u64) -> i64 {
     // SAFETY: the caller gives a function of this C signature and a word for each parameter.
     unsafe {
         let f = std::mem::transmute::<
@@ -460,7 +459,7 @@ unsafe fn call_qq_cudaextent_w_w(f: *const c_void, w: *const u64) -> i64 {
     }
 }
 
-unsafe fn call_qq_cudaextent_ww_w(f: *const c_void, w: *const u64) -> i64 {
+pub unsafe fn call_qq_cudaextent_ww_w(f: *const c_void, w: *const u64) -> i64 {
     // SAFETY: the caller gives a function of this C signature and a word for each parameter.
     unsafe {
         let f = std::mem::transmute::<
@@ -477,7 +476,7 @@ unsafe fn call_qq_cudaextent_ww_w(f: *const c_void, w: *const u64) -> i64 {
     }
 }
 
-unsafe fn call_qqw_cudamemlocation_w(f: *const c_void, w: *const u64) -> i64 {
+pub unsafe fn call_qqw_cudamemlocation_w(f: *const c_void, w: *const u64) -> i64 {
     // SAFETY: the caller gives a function of this C signature and a word for each parameter.
     unsafe {
         let f = std::mem::transmute::<
@@ -493,7 +492,7 @@ unsafe fn call_qqw_cudamemlocation_w(f: *const c_void, w: *const u64) -> i64 {
     }
 }
 
-unsafe fn call_qqqqqqqq_w(f: *const c_void, w: *const u64) -> i64 {
+pub unsafe fn call_qqqqqqqq_w(f: *const c_void, w: *const u64) -> i64 {
     // SAFETY: the caller gives a function of this C signature and a word for each parameter.
     unsafe {
         let f = std::mem::transmute::<
@@ -513,7 +512,7 @@ unsafe fn call_qqqqqqqq_w(f: *const c_void, w: *const u64) -> i64 {
     }
 }
 
-unsafe fn call_qq_cudamemlocation_wq_w(f: *const c_void, w: *const u64) -> i64 {
+pub unsafe fn call_qq_cudamemlocation_wq_w(f: *const c_void, w: *const u64) -> i64 {
     // SAFETY: the caller gives a function of this C signature and a word for each parameter.
     unsafe {
         let f = std::mem::transmute::<
@@ -530,7 +529,7 @@ unsafe fn call_qq_cudamemlocation_wq_w(f: *const c_void, w: *const u64) -> i64 {
     }
 }
 
-unsafe fn call_qqqqqqw_w(f: *const c_void, w: *const u64) -> i64 {
+pub unsafe fn call_qqqqqqw_w(f: *const c_void, w: *const u64) -> i64 {
     // SAFETY: the caller gives a function of this C signature and a word for each parameter.
     unsafe {
         let f = std::mem::transmute::<
@@ -549,7 +548,7 @@ unsafe fn call_qqqqqqw_w(f: *const c_void, w: *const u64) -> i64 {
     }
 }
 
-unsafe fn call_qqqqqqqqw_w(f: *const c_void, w: *const u64) -> i64 {
+pub unsafe fn call_qqqqqqqqw_w(f: *const c_void, w: *const u64) -> i64 {
     // SAFETY: the caller gives a function of this C signature and a word for each parameter.
     unsafe {
         let f = std::mem::transmute::<
@@ -570,7 +569,7 @@ unsafe fn call_qqqqqqqqw_w(f: *const c_void, w: *const u64) -> i64 {
     }
 }
 
-unsafe fn call_qqqqqqwq_w(f: *const c_void, w: *const u64) -> i64 {
+pub unsafe fn call_qqqqqqwq_w(f: *const c_void, w: *const u64) -> i64 {
     // SAFETY: the caller gives a function of this C signature and a word for each parameter.
     unsafe {
         let f = std::mem::transmute::<
@@ -590,7 +589,7 @@ unsafe fn call_qqqqqqwq_w(f: *const c_void, w: *const u64) -> i64 {
     }
 }
 
-unsafe fn call_qqqqqqqwq_w(f: *const c_void, w: *const u64) -> i64 {
+pub unsafe fn call_qqqqqqqwq_w(f: *const c_void, w: *const u64) -> i64 {
     // SAFETY: the caller gives a function of this C signature and a word for each parameter.
     unsafe {
         let f = std::mem::transmute::<
@@ -611,7 +610,7 @@ unsafe fn call_qqqqqqqwq_w(f: *const c_void, w: *const u64) -> i64 {
     }
 }
 
-unsafe fn call_qqqwq_w(f: *const c_void, w: *const u64) -> i64 {
+pub unsafe fn call_qqqwq_w(f: *const c_void, w: *const u64) -> i64 {
     // SAFETY: the caller gives a function of this C signature and a word for each parameter.
     unsafe {
         let f = std::mem::transmute::<
@@ -628,7 +627,7 @@ unsafe fn call_qqqwq_w(f: *const c_void, w: *const u64) -> i64 {
     }
 }
 
-unsafe fn call_qqqqqwq_w(f: *const c_void, w: *const u64) -> i64 {
+pub unsafe fn call_qqqqqwq_w(f: *const c_void, w: *const u64) -> i64 {
     // SAFETY: the caller gives a function of this C signature and a word for each parameter.
     unsafe {
         let f = std::mem::transmute::<
@@ -647,7 +646,7 @@ unsafe fn call_qqqqqwq_w(f: *const c_void, w: *const u64) -> i64 {
     }
 }
 
-unsafe fn call_qwqwq_w(f: *const c_void, w: *const u64) -> i64 {
+pub unsafe fn call_qwqwq_w(f: *const c_void, w: *const u64) -> i64 {
     // SAFETY: the caller gives a function of this C signature and a word for each parameter.
     unsafe {
         let f = std::mem::transmute::<
@@ -664,7 +663,7 @@ unsafe fn call_qwqwq_w(f: *const c_void, w: *const u64) -> i64 {
     }
 }
 
-unsafe fn call_qwqwqq_w(f: *const c_void, w: *const u64) -> i64 {
+pub unsafe fn call_qwqwqq_w(f: *const c_void, w: *const u64) -> i64 {
     // SAFETY: the caller gives a function of this C signature and a word for each parameter.
     unsafe {
         let f = std::mem::transmute::<
@@ -682,7 +681,7 @@ unsafe fn call_qwqwqq_w(f: *const c_void, w: *const u64) -> i64 {
     }
 }
 
-unsafe fn call_qqwqqq_w(f: *const c_void, w: *const u64) -> i64 {
+pub unsafe fn call_qqwqqq_w(f: *const c_void, w: *const u64) -> i64 {
     // SAFETY: the caller gives a function of this C signature and a word for each parameter.
     unsafe {
         let f = std::mem::transmute::<
@@ -700,7 +699,7 @@ unsafe fn call_qqwqqq_w(f: *const c_void, w: *const u64) -> i64 {
     }
 }
 
-unsafe fn call_cudapitchedptr_w_cudaextent_w(f: *const c_void, w: *const u64) -> i64 {
+pub unsafe fn call_cudapitchedptr_w_cudaextent_w(f: *const c_void, w: *const u64) -> i64 {
     // SAFETY: the caller gives a function of this C signature and a word for each parameter.
     unsafe {
         let f = std::mem::transmute::<
@@ -715,7 +714,7 @@ unsafe fn call_cudapitchedptr_w_cudaextent_w(f: *const c_void, w: *const u64) ->
     }
 }
 
-unsafe fn call_cudapitchedptr_w_cudaextent_q_w(f: *const c_void, w: *const u64) -> i64 {
+pub unsafe fn call_cudapitchedptr_w_cudaextent_q_w(f: *const c_void, w: *const u64) -> i64 {
     // SAFETY: the caller gives a function of this C signature and a word for each parameter.
     unsafe {
         let f = std::mem::transmute::<
@@ -731,7 +730,7 @@ unsafe fn call_cudapitchedptr_w_cudaextent_q_w(f: *const c_void, w: *const u64) 
     }
 }
 
-unsafe fn call_qwqq_w(f: *const c_void, w: *const u64) -> i64 {
+pub unsafe fn call_qwqq_w(f: *const c_void, w: *const u64) -> i64 {
     // SAFETY: the caller gives a function of this C signature and a word for each parameter.
     unsafe {
         let f = std::mem::transmute::<*const c_void, unsafe extern "C" fn(u64, u32, u64, u64) -> i32>(
@@ -741,7 +740,7 @@ unsafe fn call_qwqq_w(f: *const c_void, w: *const u64) -> i64 {
     }
 }
 
-unsafe fn call_qqwq_w(f: *const c_void, w: *const u64) -> i64 {
+pub unsafe fn call_qqwq_w(f: *const c_void, w: *const u64) -> i64 {
     // SAFETY: the caller gives a function of this C signature and a word for each parameter.
     unsafe {
         let f = std::mem::transmute::<*const c_void, unsafe extern "C" fn(u64, u64, u32, u64) -> i32>(
@@ -751,7 +750,7 @@ unsafe fn call_qqwq_w(f: *const c_void, w: *const u64) -> i64 {
     }
 }
 
-unsafe fn call_qqwqw_w(f: *const c_void, w: *const u64) -> i64 {
+pub unsafe fn call_qqwqw_w(f: *const c_void, w: *const u64) -> i64 {
     // SAFETY: the caller gives a function of this C signature and a word for each parameter.
     unsafe {
         let f = std::mem::transmute::<
@@ -768,7 +767,7 @@ unsafe fn call_qqwqw_w(f: *const c_void, w: *const u64) -> i64 {
     }
 }
 
-unsafe fn call_qqqqqqq_w(f: *const c_void, w: *const u64) -> i64 {
+pub unsafe fn call_qqqqqqq_w(f: *const c_void, w: *const u64) -> i64 {
     // SAFETY: the caller gives a function of this C signature and a word for each parameter.
     unsafe {
         let f = std::mem::transmute::<
@@ -795,7 +794,7 @@ unsafe fn nothing(_f: *const c_void, _w: *const u64) -> i64 {
 pub static FUNCTIONS: &[Function] = &[
     Function {
         name: "cudaArrayGetInfo",
-        library: CudaLibrary::Runtime,
+        module: Module::Runtime,
         symbol: Symbol::cudaArrayGetInfo as u16,
         thunk: call_qqqq_w,
         keep_gil: false,
@@ -833,7 +832,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaArrayGetMemoryRequirements",
-        library: CudaLibrary::Runtime,
+        module: Module::Runtime,
         symbol: Symbol::cudaArrayGetMemoryRequirements as u16,
         thunk: call_qqw_w,
         keep_gil: false,
@@ -862,7 +861,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaArrayGetPlane",
-        library: CudaLibrary::Runtime,
+        module: Module::Runtime,
         symbol: Symbol::cudaArrayGetPlane as u16,
         thunk: call_qqw_w,
         keep_gil: false,
@@ -891,7 +890,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaArrayGetSparseProperties",
-        library: CudaLibrary::Runtime,
+        module: Module::Runtime,
         symbol: Symbol::cudaArrayGetSparseProperties as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -912,7 +911,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaChooseDevice",
-        library: CudaLibrary::Runtime,
+        module: Module::Runtime,
         symbol: Symbol::cudaChooseDevice as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -933,7 +932,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaCreateChannelDesc",
-        library: CudaLibrary::Runtime,
+        module: Module::Runtime,
         symbol: 0,
         thunk: nothing,
         keep_gil: true,
@@ -980,7 +979,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaCreateSurfaceObject",
-        library: CudaLibrary::Runtime,
+        module: Module::Runtime,
         symbol: Symbol::cudaCreateSurfaceObject as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -1001,7 +1000,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaCreateTextureObject",
-        library: CudaLibrary::Runtime,
+        module: Module::Runtime,
         symbol: Symbol::cudaCreateTextureObject as u16,
         thunk: call_qqqq_w,
         keep_gil: false,
@@ -1036,7 +1035,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaCtxResetPersistingL2Cache",
-        library: CudaLibrary::Runtime,
+        module: Module::Runtime,
         symbol: Symbol::cudaCtxResetPersistingL2Cache as u16,
         thunk: call_w,
         keep_gil: false,
@@ -1048,7 +1047,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaDestroyExternalMemory",
-        library: CudaLibrary::Runtime,
+        module: Module::Runtime,
         symbol: Symbol::cudaDestroyExternalMemory as u16,
         thunk: call_q_w,
         keep_gil: false,
@@ -1065,7 +1064,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaDestroyExternalSemaphore",
-        library: CudaLibrary::Runtime,
+        module: Module::Runtime,
         symbol: Symbol::cudaDestroyExternalSemaphore as u16,
         thunk: call_q_w,
         keep_gil: false,
@@ -1082,7 +1081,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaDestroySurfaceObject",
-        library: CudaLibrary::Runtime,
+        module: Module::Runtime,
         symbol: Symbol::cudaDestroySurfaceObject as u16,
         thunk: call_q_w,
         keep_gil: false,
@@ -1099,7 +1098,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaDestroyTextureObject",
-        library: CudaLibrary::Runtime,
+        module: Module::Runtime,
         symbol: Symbol::cudaDestroyTextureObject as u16,
         thunk: call_q_w,
         keep_gil: false,
@@ -1116,7 +1115,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaDevResourceGenerateDesc",
-        library: CudaLibrary::Runtime,
+        module: Module::Runtime,
         symbol: Symbol::cudaDevResourceGenerateDesc as u16,
         thunk: call_qqw_w,
         keep_gil: false,
@@ -1152,7 +1151,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaDevSmResourceSplit",
-        library: CudaLibrary::Runtime,
+        module: Module::Runtime,
         symbol: Symbol::cudaDevSmResourceSplit as u16,
         thunk: call_qwqqwq_w,
         keep_gil: false,
@@ -1214,7 +1213,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaDevSmResourceSplitByCount",
-        library: CudaLibrary::Runtime,
+        module: Module::Runtime,
         symbol: Symbol::cudaDevSmResourceSplitByCount as u16,
         thunk: call_qqqqww_w,
         keep_gil: false,
@@ -1274,7 +1273,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaDeviceCanAccessPeer",
-        library: CudaLibrary::Runtime,
+        module: Module::Runtime,
         symbol: Symbol::cudaDeviceCanAccessPeer as u16,
         thunk: call_qww_w,
         keep_gil: false,
@@ -1303,7 +1302,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaDeviceDisablePeerAccess",
-        library: CudaLibrary::Runtime,
+        module: Module::Runtime,
         symbol: Symbol::cudaDeviceDisablePeerAccess as u16,
         thunk: call_w_w,
         keep_gil: false,
@@ -1320,7 +1319,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaDeviceEnablePeerAccess",
-        library: CudaLibrary::Runtime,
+        module: Module::Runtime,
         symbol: Symbol::cudaDeviceEnablePeerAccess as u16,
         thunk: call_ww_w,
         keep_gil: false,
@@ -1345,7 +1344,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaDeviceFlushGPUDirectRDMAWrites",
-        library: CudaLibrary::Runtime,
+        module: Module::Runtime,
         symbol: Symbol::cudaDeviceFlushGPUDirectRDMAWrites as u16,
         thunk: call_ww_w,
         keep_gil: false,
@@ -1370,7 +1369,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaDeviceGetAttribute",
-        library: CudaLibrary::Runtime,
+        module: Module::Runtime,
         symbol: Symbol::cudaDeviceGetAttribute as u16,
         thunk: call_qww_w,
         keep_gil: true,
@@ -1399,7 +1398,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaDeviceGetByPCIBusId",
-        library: CudaLibrary::Runtime,
+        module: Module::Runtime,
         symbol: Symbol::cudaDeviceGetByPCIBusId as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -1420,7 +1419,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaDeviceGetCacheConfig",
-        library: CudaLibrary::Runtime,
+        module: Module::Runtime,
         symbol: Symbol::cudaDeviceGetCacheConfig as u16,
         thunk: call_q_w,
         keep_gil: false,
@@ -1436,7 +1435,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaDeviceGetDefaultMemPool",
-        library: CudaLibrary::Runtime,
+        module: Module::Runtime,
         symbol: Symbol::cudaDeviceGetDefaultMemPool as u16,
         thunk: call_qw_w,
         keep_gil: false,
@@ -1457,7 +1456,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaDeviceGetDevResource",
-        library: CudaLibrary::Runtime,
+        module: Module::Runtime,
         symbol: Symbol::cudaDeviceGetDevResource as u16,
         thunk: call_wqw_w,
         keep_gil: false,
@@ -1486,7 +1485,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaDeviceGetExecutionCtx",
-        library: CudaLibrary::Runtime,
+        module: Module::Runtime,
         symbol: Symbol::cudaDeviceGetExecutionCtx as u16,
         thunk: call_qw_w,
         keep_gil: false,
@@ -1507,7 +1506,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaDeviceGetGraphMemAttribute",
-        library: CudaLibrary::Runtime,
+        module: Module::Runtime,
         symbol: Symbol::cudaDeviceGetGraphMemAttribute as u16,
         thunk: call_wwq_w,
         keep_gil: false,
@@ -1536,7 +1535,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaDeviceGetHostAtomicCapabilities",
-        library: CudaLibrary::Runtime,
+        module: Module::Runtime,
         symbol: Symbol::cudaDeviceGetHostAtomicCapabilities as u16,
         thunk: call_qqww_w,
         keep_gil: false,
@@ -1578,7 +1577,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaDeviceGetLimit",
-        library: CudaLibrary::Runtime,
+        module: Module::Runtime,
         symbol: Symbol::cudaDeviceGetLimit as u16,
         thunk: call_qw_w,
         keep_gil: false,
@@ -1599,7 +1598,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaDeviceGetMemPool",
-        library: CudaLibrary::Runtime,
+        module: Module::Runtime,
         symbol: Symbol::cudaDeviceGetMemPool as u16,
         thunk: call_qw_w,
         keep_gil: false,
@@ -1620,7 +1619,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaDeviceGetNvSciSyncAttributes",
-        library: CudaLibrary::Runtime,
+        module: Module::Runtime,
         symbol: Symbol::cudaDeviceGetNvSciSyncAttributes as u16,
         thunk: call_qww_w,
         keep_gil: false,
@@ -1651,7 +1650,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaDeviceGetP2PAtomicCapabilities",
-        library: CudaLibrary::Runtime,
+        module: Module::Runtime,
         symbol: Symbol::cudaDeviceGetP2PAtomicCapabilities as u16,
         thunk: call_qqwww_w,
         keep_gil: false,
@@ -1705,7 +1704,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaDeviceGetP2PAttribute",
-        library: CudaLibrary::Runtime,
+        module: Module::Runtime,
         symbol: Symbol::cudaDeviceGetP2PAttribute as u16,
         thunk: call_qwww_w,
         keep_gil: false,
@@ -1740,7 +1739,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaDeviceGetPCIBusId",
-        library: CudaLibrary::Runtime,
+        module: Module::Runtime,
         symbol: Symbol::cudaDeviceGetPCIBusId as u16,
         thunk: call_qww_w,
         keep_gil: false,
@@ -1769,7 +1768,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaDeviceGetSharedMemConfig",
-        library: CudaLibrary::Runtime,
+        module: Module::Runtime,
         symbol: Symbol::cudaDeviceGetSharedMemConfig as u16,
         thunk: call_q_w,
         keep_gil: false,
@@ -1785,7 +1784,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaDeviceGetStreamPriorityRange",
-        library: CudaLibrary::Runtime,
+        module: Module::Runtime,
         symbol: Symbol::cudaDeviceGetStreamPriorityRange as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -1808,7 +1807,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaDeviceGetTexture1DLinearMaxWidth",
-        library: CudaLibrary::Runtime,
+        module: Module::Runtime,
         symbol: Symbol::cudaDeviceGetTexture1DLinearMaxWidth as u16,
         thunk: call_qqw_w,
         keep_gil: false,
@@ -1837,7 +1836,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaDeviceGraphMemTrim",
-        library: CudaLibrary::Runtime,
+        module: Module::Runtime,
         symbol: Symbol::cudaDeviceGraphMemTrim as u16,
         thunk: call_w_w,
         keep_gil: false,
@@ -1854,7 +1853,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaDeviceRegisterAsyncNotification",
-        library: CudaLibrary::Runtime,
+        module: Module::Runtime,
         symbol: Symbol::cudaDeviceRegisterAsyncNotification as u16,
         thunk: call_wqqq_w,
         keep_gil: false,
@@ -1889,7 +1888,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaDeviceReset",
-        library: CudaLibrary::Runtime,
+        module: Module::Runtime,
         symbol: Symbol::cudaDeviceReset as u16,
         thunk: call_w,
         keep_gil: false,
@@ -1901,7 +1900,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaDeviceSetCacheConfig",
-        library: CudaLibrary::Runtime,
+        module: Module::Runtime,
         symbol: Symbol::cudaDeviceSetCacheConfig as u16,
         thunk: call_w_w,
         keep_gil: false,
@@ -1918,7 +1917,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaDeviceSetGraphMemAttribute",
-        library: CudaLibrary::Runtime,
+        module: Module::Runtime,
         symbol: Symbol::cudaDeviceSetGraphMemAttribute as u16,
         thunk: call_wwq_w,
         keep_gil: false,
@@ -1949,7 +1948,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaDeviceSetLimit",
-        library: CudaLibrary::Runtime,
+        module: Module::Runtime,
         symbol: Symbol::cudaDeviceSetLimit as u16,
         thunk: call_wq_w,
         keep_gil: false,
@@ -1974,7 +1973,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaDeviceSetMemPool",
-        library: CudaLibrary::Runtime,
+        module: Module::Runtime,
         symbol: Symbol::cudaDeviceSetMemPool as u16,
         thunk: call_wq_w,
         keep_gil: false,
@@ -1999,7 +1998,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaDeviceSetSharedMemConfig",
-        library: CudaLibrary::Runtime,
+        module: Module::Runtime,
         symbol: Symbol::cudaDeviceSetSharedMemConfig as u16,
         thunk: call_w_w,
         keep_gil: false,
@@ -2016,7 +2015,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaDeviceSynchronize",
-        library: CudaLibrary::Runtime,
+        module: Module::Runtime,
         symbol: Symbol::cudaDeviceSynchronize as u16,
         thunk: call_w,
         keep_gil: false,
@@ -2028,7 +2027,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaDeviceUnregisterAsyncNotification",
-        library: CudaLibrary::Runtime,
+        module: Module::Runtime,
         symbol: Symbol::cudaDeviceUnregisterAsyncNotification as u16,
         thunk: call_wq_w,
         keep_gil: false,
@@ -2053,7 +2052,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaDriverGetVersion",
-        library: CudaLibrary::Runtime,
+        module: Module::Runtime,
         symbol: Symbol::cudaDriverGetVersion as u16,
         thunk: call_q_w,
         keep_gil: true,
@@ -2069,7 +2068,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaEGLStreamConsumerAcquireFrame",
-        library: CudaLibrary::Runtime,
+        module: Module::Runtime,
         symbol: Symbol::cudaEGLStreamConsumerAcquireFrame as u16,
         thunk: call_qqqw_w,
         keep_gil: false,
@@ -2111,7 +2110,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaEGLStreamConsumerConnect",
-        library: CudaLibrary::Runtime,
+        module: Module::Runtime,
         symbol: Symbol::cudaEGLStreamConsumerConnect as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -2132,7 +2131,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaEGLStreamConsumerConnectWithFlags",
-        library: CudaLibrary::Runtime,
+        module: Module::Runtime,
         symbol: Symbol::cudaEGLStreamConsumerConnectWithFlags as u16,
         thunk: call_qqw_w,
         keep_gil: false,
@@ -2161,7 +2160,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaEGLStreamConsumerDisconnect",
-        library: CudaLibrary::Runtime,
+        module: Module::Runtime,
         symbol: Symbol::cudaEGLStreamConsumerDisconnect as u16,
         thunk: call_q_w,
         keep_gil: false,
@@ -2178,7 +2177,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaEGLStreamConsumerReleaseFrame",
-        library: CudaLibrary::Runtime,
+        module: Module::Runtime,
         symbol: Symbol::cudaEGLStreamConsumerReleaseFrame as u16,
         thunk: call_qqq_w,
         keep_gil: false,
@@ -2209,7 +2208,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaEGLStreamProducerConnect",
-        library: CudaLibrary::Runtime,
+        module: Module::Runtime,
         symbol: Symbol::cudaEGLStreamProducerConnect as u16,
         thunk: call_qqww_w,
         keep_gil: false,
@@ -2244,7 +2243,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaEGLStreamProducerDisconnect",
-        library: CudaLibrary::Runtime,
+        module: Module::Runtime,
         symbol: Symbol::cudaEGLStreamProducerDisconnect as u16,
         thunk: call_q_w,
         keep_gil: false,
@@ -2261,7 +2260,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaEGLStreamProducerPresentFrame",
-        library: CudaLibrary::Runtime,
+        module: Module::Runtime,
         symbol: Symbol::cudaEGLStreamProducerPresentFrame as u16,
         thunk: call_q_cudaeglframe_st_q_w,
         keep_gil: false,
@@ -2292,7 +2291,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaEGLStreamProducerReturnFrame",
-        library: CudaLibrary::Runtime,
+        module: Module::Runtime,
         symbol: Symbol::cudaEGLStreamProducerReturnFrame as u16,
         thunk: call_qqq_w,
         keep_gil: false,
@@ -2323,7 +2322,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaEventCreate",
-        library: CudaLibrary::Runtime,
+        module: Module::Runtime,
         symbol: Symbol::cudaEventCreate as u16,
         thunk: call_q_w,
         keep_gil: false,
@@ -2339,7 +2338,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaEventCreateFromEGLSync",
-        library: CudaLibrary::Runtime,
+        module: Module::Runtime,
         symbol: Symbol::cudaEventCreateFromEGLSync as u16,
         thunk: call_qqw_w,
         keep_gil: false,
@@ -2368,7 +2367,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaEventCreateWithFlags",
-        library: CudaLibrary::Runtime,
+        module: Module::Runtime,
         symbol: Symbol::cudaEventCreateWithFlags as u16,
         thunk: call_qw_w,
         keep_gil: false,
@@ -2389,7 +2388,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaEventDestroy",
-        library: CudaLibrary::Runtime,
+        module: Module::Runtime,
         symbol: Symbol::cudaEventDestroy as u16,
         thunk: call_q_w,
         keep_gil: false,
@@ -2406,7 +2405,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaEventElapsedTime",
-        library: CudaLibrary::Runtime,
+        module: Module::Runtime,
         symbol: Symbol::cudaEventElapsedTime as u16,
         thunk: call_qqq_w,
         keep_gil: true,
@@ -2435,7 +2434,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaEventQuery",
-        library: CudaLibrary::Runtime,
+        module: Module::Runtime,
         symbol: Symbol::cudaEventQuery as u16,
         thunk: call_q_w,
         keep_gil: false,
@@ -2452,7 +2451,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaEventRecord",
-        library: CudaLibrary::Runtime,
+        module: Module::Runtime,
         symbol: Symbol::cudaEventRecord as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -2477,7 +2476,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaEventRecordWithFlags",
-        library: CudaLibrary::Runtime,
+        module: Module::Runtime,
         symbol: Symbol::cudaEventRecordWithFlags as u16,
         thunk: call_qqw_w,
         keep_gil: false,
@@ -2508,7 +2507,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaEventSynchronize",
-        library: CudaLibrary::Runtime,
+        module: Module::Runtime,
         symbol: Symbol::cudaEventSynchronize as u16,
         thunk: call_q_w,
         keep_gil: false,
@@ -2525,7 +2524,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaExecutionCtxDestroy",
-        library: CudaLibrary::Runtime,
+        module: Module::Runtime,
         symbol: Symbol::cudaExecutionCtxDestroy as u16,
         thunk: call_q_w,
         keep_gil: false,
@@ -2542,7 +2541,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaExecutionCtxGetDevResource",
-        library: CudaLibrary::Runtime,
+        module: Module::Runtime,
         symbol: Symbol::cudaExecutionCtxGetDevResource as u16,
         thunk: call_qqw_w,
         keep_gil: false,
@@ -2571,7 +2570,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaExecutionCtxGetDevice",
-        library: CudaLibrary::Runtime,
+        module: Module::Runtime,
         symbol: Symbol::cudaExecutionCtxGetDevice as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -2592,7 +2591,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaExecutionCtxGetId",
-        library: CudaLibrary::Runtime,
+        module: Module::Runtime,
         symbol: Symbol::cudaExecutionCtxGetId as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -2613,7 +2612,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaExecutionCtxRecordEvent",
-        library: CudaLibrary::Runtime,
+        module: Module::Runtime,
         symbol: Symbol::cudaExecutionCtxRecordEvent as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -2638,7 +2637,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaExecutionCtxStreamCreate",
-        library: CudaLibrary::Runtime,
+        module: Module::Runtime,
         symbol: Symbol::cudaExecutionCtxStreamCreate as u16,
         thunk: call_qqww_w,
         keep_gil: false,
@@ -2673,7 +2672,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaExecutionCtxSynchronize",
-        library: CudaLibrary::Runtime,
+        module: Module::Runtime,
         symbol: Symbol::cudaExecutionCtxSynchronize as u16,
         thunk: call_q_w,
         keep_gil: false,
@@ -2690,7 +2689,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaExecutionCtxWaitEvent",
-        library: CudaLibrary::Runtime,
+        module: Module::Runtime,
         symbol: Symbol::cudaExecutionCtxWaitEvent as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -2715,7 +2714,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaExternalMemoryGetMappedBuffer",
-        library: CudaLibrary::Runtime,
+        module: Module::Runtime,
         symbol: Symbol::cudaExternalMemoryGetMappedBuffer as u16,
         thunk: call_qqq_w,
         keep_gil: false,
@@ -2744,7 +2743,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaExternalMemoryGetMappedMipmappedArray",
-        library: CudaLibrary::Runtime,
+        module: Module::Runtime,
         symbol: Symbol::cudaExternalMemoryGetMappedMipmappedArray as u16,
         thunk: call_qqq_w,
         keep_gil: false,
@@ -2773,7 +2772,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaFree",
-        library: CudaLibrary::Runtime,
+        module: Module::Runtime,
         symbol: Symbol::cudaFree as u16,
         thunk: call_q_w,
         keep_gil: false,
@@ -2790,7 +2789,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaFreeArray",
-        library: CudaLibrary::Runtime,
+        module: Module::Runtime,
         symbol: Symbol::cudaFreeArray as u16,
         thunk: call_q_w,
         keep_gil: false,
@@ -2807,7 +2806,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaFreeAsync",
-        library: CudaLibrary::Runtime,
+        module: Module::Runtime,
         symbol: Symbol::cudaFreeAsync as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -2832,7 +2831,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaFreeHost",
-        library: CudaLibrary::Runtime,
+        module: Module::Runtime,
         symbol: Symbol::cudaFreeHost as u16,
         thunk: call_q_w,
         keep_gil: false,
@@ -2849,7 +2848,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaFreeMipmappedArray",
-        library: CudaLibrary::Runtime,
+        module: Module::Runtime,
         symbol: Symbol::cudaFreeMipmappedArray as u16,
         thunk: call_q_w,
         keep_gil: false,
@@ -2866,7 +2865,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaFuncGetAttributes",
-        library: CudaLibrary::Runtime,
+        module: Module::Runtime,
         symbol: Symbol::cudaFuncGetAttributes as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -2887,7 +2886,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaFuncGetParamCount",
-        library: CudaLibrary::Runtime,
+        module: Module::Runtime,
         symbol: Symbol::cudaFuncGetParamCount as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -2908,7 +2907,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaFuncSetAttribute",
-        library: CudaLibrary::Runtime,
+        module: Module::Runtime,
         symbol: Symbol::cudaFuncSetAttribute as u16,
         thunk: call_qww_w,
         keep_gil: false,
@@ -2939,7 +2938,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaFuncSetCacheConfig",
-        library: CudaLibrary::Runtime,
+        module: Module::Runtime,
         symbol: Symbol::cudaFuncSetCacheConfig as u16,
         thunk: call_qw_w,
         keep_gil: false,
@@ -2964,7 +2963,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaFuncSetSharedMemConfig",
-        library: CudaLibrary::Runtime,
+        module: Module::Runtime,
         symbol: Symbol::cudaFuncSetSharedMemConfig as u16,
         thunk: call_qw_w,
         keep_gil: false,
@@ -2989,7 +2988,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaGLGetDevices",
-        library: CudaLibrary::Runtime,
+        module: Module::Runtime,
         symbol: Symbol::cudaGLGetDevices as u16,
         thunk: call_qqww_w,
         keep_gil: false,
@@ -3025,7 +3024,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaGetChannelDesc",
-        library: CudaLibrary::Runtime,
+        module: Module::Runtime,
         symbol: Symbol::cudaGetChannelDesc as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -3046,7 +3045,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaGetDevice",
-        library: CudaLibrary::Runtime,
+        module: Module::Runtime,
         symbol: Symbol::cudaGetDevice as u16,
         thunk: call_q_w,
         keep_gil: true,
@@ -3062,7 +3061,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaGetDeviceCount",
-        library: CudaLibrary::Runtime,
+        module: Module::Runtime,
         symbol: Symbol::cudaGetDeviceCount as u16,
         thunk: call_q_w,
         keep_gil: false,
@@ -3078,7 +3077,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaGetDeviceFlags",
-        library: CudaLibrary::Runtime,
+        module: Module::Runtime,
         symbol: Symbol::cudaGetDeviceFlags as u16,
         thunk: call_q_w,
         keep_gil: false,
@@ -3094,7 +3093,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaGetDeviceProperties",
-        library: CudaLibrary::Runtime,
+        module: Module::Runtime,
         symbol: Symbol::cudaGetDeviceProperties as u16,
         thunk: call_qw_w,
         keep_gil: false,
@@ -3115,7 +3114,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaGetDriverEntryPoint",
-        library: CudaLibrary::Runtime,
+        module: Module::Runtime,
         symbol: Symbol::cudaGetDriverEntryPoint as u16,
         thunk: call_qqqq_w,
         keep_gil: false,
@@ -3151,7 +3150,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaGetDriverEntryPointByVersion",
-        library: CudaLibrary::Runtime,
+        module: Module::Runtime,
         symbol: Symbol::cudaGetDriverEntryPointByVersion as u16,
         thunk: call_qqwqq_w,
         keep_gil: false,
@@ -3199,7 +3198,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaGetErrorName",
-        library: CudaLibrary::Runtime,
+        module: Module::Runtime,
         symbol: Symbol::cudaGetErrorName as u16,
         thunk: call_w_q,
         keep_gil: true,
@@ -3220,7 +3219,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaGetErrorString",
-        library: CudaLibrary::Runtime,
+        module: Module::Runtime,
         symbol: Symbol::cudaGetErrorString as u16,
         thunk: call_w_q,
         keep_gil: true,
@@ -3241,7 +3240,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaGetExportTable",
-        library: CudaLibrary::Runtime,
+        module: Module::Runtime,
         symbol: Symbol::cudaGetExportTable as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -3262,7 +3261,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaGetKernel",
-        library: CudaLibrary::Runtime,
+        module: Module::Runtime,
         symbol: Symbol::cudaGetKernel as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -3283,7 +3282,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaGetLastError",
-        library: CudaLibrary::Runtime,
+        module: Module::Runtime,
         symbol: Symbol::cudaGetLastError as u16,
         thunk: call_w,
         keep_gil: true,
@@ -3295,7 +3294,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaGetMipmappedArrayLevel",
-        library: CudaLibrary::Runtime,
+        module: Module::Runtime,
         symbol: Symbol::cudaGetMipmappedArrayLevel as u16,
         thunk: call_qqw_w,
         keep_gil: false,
@@ -3324,7 +3323,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaGetSurfaceObjectResourceDesc",
-        library: CudaLibrary::Runtime,
+        module: Module::Runtime,
         symbol: Symbol::cudaGetSurfaceObjectResourceDesc as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -3345,7 +3344,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaGetTextureObjectResourceDesc",
-        library: CudaLibrary::Runtime,
+        module: Module::Runtime,
         symbol: Symbol::cudaGetTextureObjectResourceDesc as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -3366,7 +3365,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaGetTextureObjectResourceViewDesc",
-        library: CudaLibrary::Runtime,
+        module: Module::Runtime,
         symbol: Symbol::cudaGetTextureObjectResourceViewDesc as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -3387,7 +3386,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaGetTextureObjectTextureDesc",
-        library: CudaLibrary::Runtime,
+        module: Module::Runtime,
         symbol: Symbol::cudaGetTextureObjectTextureDesc as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -3408,7 +3407,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaGraphAddChildGraphNode",
-        library: CudaLibrary::Runtime,
+        module: Module::Runtime,
         symbol: Symbol::cudaGraphAddChildGraphNode as u16,
         thunk: call_qqqqq_w,
         keep_gil: false,
@@ -3462,7 +3461,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaGraphAddDependencies",
-        library: CudaLibrary::Runtime,
+        module: Module::Runtime,
         symbol: Symbol::cudaGraphAddDependencies as u16,
         thunk: call_qqqqq_w,
         keep_gil: false,
@@ -3532,7 +3531,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaGraphAddEmptyNode",
-        library: CudaLibrary::Runtime,
+        module: Module::Runtime,
         symbol: Symbol::cudaGraphAddEmptyNode as u16,
         thunk: call_qqqq_w,
         keep_gil: false,
@@ -3574,7 +3573,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaGraphAddEventRecordNode",
-        library: CudaLibrary::Runtime,
+        module: Module::Runtime,
         symbol: Symbol::cudaGraphAddEventRecordNode as u16,
         thunk: call_qqqqq_w,
         keep_gil: false,
@@ -3628,7 +3627,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaGraphAddEventWaitNode",
-        library: CudaLibrary::Runtime,
+        module: Module::Runtime,
         symbol: Symbol::cudaGraphAddEventWaitNode as u16,
         thunk: call_qqqqq_w,
         keep_gil: false,
@@ -3682,7 +3681,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaGraphAddExternalSemaphoresSignalNode",
-        library: CudaLibrary::Runtime,
+        module: Module::Runtime,
         symbol: Symbol::cudaGraphAddExternalSemaphoresSignalNode as u16,
         thunk: call_qqqqq_w,
         keep_gil: false,
@@ -3736,7 +3735,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaGraphAddExternalSemaphoresWaitNode",
-        library: CudaLibrary::Runtime,
+        module: Module::Runtime,
         symbol: Symbol::cudaGraphAddExternalSemaphoresWaitNode as u16,
         thunk: call_qqqqq_w,
         keep_gil: false,
@@ -3790,7 +3789,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaGraphAddHostNode",
-        library: CudaLibrary::Runtime,
+        module: Module::Runtime,
         symbol: Symbol::cudaGraphAddHostNode as u16,
         thunk: call_qqqqq_w,
         keep_gil: false,
@@ -3844,7 +3843,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaGraphAddKernelNode",
-        library: CudaLibrary::Runtime,
+        module: Module::Runtime,
         symbol: Symbol::cudaGraphAddKernelNode as u16,
         thunk: call_qqqqq_w,
         keep_gil: false,
@@ -3898,7 +3897,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaGraphAddMemAllocNode",
-        library: CudaLibrary::Runtime,
+        module: Module::Runtime,
         symbol: Symbol::cudaGraphAddMemAllocNode as u16,
         thunk: call_qqqqq_w,
         keep_gil: false,
@@ -3952,7 +3951,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaGraphAddMemFreeNode",
-        library: CudaLibrary::Runtime,
+        module: Module::Runtime,
         symbol: Symbol::cudaGraphAddMemFreeNode as u16,
         thunk: call_qqqqq_w,
         keep_gil: false,
@@ -4006,7 +4005,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaGraphAddMemcpyNode",
-        library: CudaLibrary::Runtime,
+        module: Module::Runtime,
         symbol: Symbol::cudaGraphAddMemcpyNode as u16,
         thunk: call_qqqqq_w,
         keep_gil: false,
@@ -4060,7 +4059,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaGraphAddMemcpyNode1D",
-        library: CudaLibrary::Runtime,
+        module: Module::Runtime,
         symbol: Symbol::cudaGraphAddMemcpyNode1D as u16,
         thunk: call_qqqqqqqw_w,
         keep_gil: false,
@@ -4135,7 +4134,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaGraphAddMemsetNode",
-        library: CudaLibrary::Runtime,
+        module: Module::Runtime,
         symbol: Symbol::cudaGraphAddMemsetNode as u16,
         thunk: call_qqqqq_w,
         keep_gil: false,
@@ -4189,7 +4188,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaGraphAddNode",
-        library: CudaLibrary::Runtime,
+        module: Module::Runtime,
         symbol: Symbol::cudaGraphAddNode as u16,
         thunk: call_qqqqqq_w,
         keep_gil: false,
@@ -4257,7 +4256,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaGraphChildGraphNodeGetGraph",
-        library: CudaLibrary::Runtime,
+        module: Module::Runtime,
         symbol: Symbol::cudaGraphChildGraphNodeGetGraph as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -4278,7 +4277,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaGraphClone",
-        library: CudaLibrary::Runtime,
+        module: Module::Runtime,
         symbol: Symbol::cudaGraphClone as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -4299,7 +4298,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaGraphConditionalHandleCreate",
-        library: CudaLibrary::Runtime,
+        module: Module::Runtime,
         symbol: Symbol::cudaGraphConditionalHandleCreate as u16,
         thunk: call_qqww_w,
         keep_gil: false,
@@ -4334,7 +4333,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaGraphConditionalHandleCreate_v2",
-        library: CudaLibrary::Runtime,
+        module: Module::Runtime,
         symbol: Symbol::cudaGraphConditionalHandleCreate_v2 as u16,
         thunk: call_qqqww_w,
         keep_gil: false,
@@ -4381,7 +4380,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaGraphCreate",
-        library: CudaLibrary::Runtime,
+        module: Module::Runtime,
         symbol: Symbol::cudaGraphCreate as u16,
         thunk: call_qw_w,
         keep_gil: false,
@@ -4402,7 +4401,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaGraphDebugDotPrint",
-        library: CudaLibrary::Runtime,
+        module: Module::Runtime,
         symbol: Symbol::cudaGraphDebugDotPrint as u16,
         thunk: call_qqw_w,
         keep_gil: false,
@@ -4433,7 +4432,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaGraphDestroy",
-        library: CudaLibrary::Runtime,
+        module: Module::Runtime,
         symbol: Symbol::cudaGraphDestroy as u16,
         thunk: call_q_w,
         keep_gil: false,
@@ -4450,7 +4449,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaGraphDestroyNode",
-        library: CudaLibrary::Runtime,
+        module: Module::Runtime,
         symbol: Symbol::cudaGraphDestroyNode as u16,
         thunk: call_q_w,
         keep_gil: false,
@@ -4467,7 +4466,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaGraphEventRecordNodeGetEvent",
-        library: CudaLibrary::Runtime,
+        module: Module::Runtime,
         symbol: Symbol::cudaGraphEventRecordNodeGetEvent as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -4488,7 +4487,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaGraphEventRecordNodeSetEvent",
-        library: CudaLibrary::Runtime,
+        module: Module::Runtime,
         symbol: Symbol::cudaGraphEventRecordNodeSetEvent as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -4513,7 +4512,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaGraphEventWaitNodeGetEvent",
-        library: CudaLibrary::Runtime,
+        module: Module::Runtime,
         symbol: Symbol::cudaGraphEventWaitNodeGetEvent as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -4534,7 +4533,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaGraphEventWaitNodeSetEvent",
-        library: CudaLibrary::Runtime,
+        module: Module::Runtime,
         symbol: Symbol::cudaGraphEventWaitNodeSetEvent as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -4559,7 +4558,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaGraphExecChildGraphNodeSetParams",
-        library: CudaLibrary::Runtime,
+        module: Module::Runtime,
         symbol: Symbol::cudaGraphExecChildGraphNodeSetParams as u16,
         thunk: call_qqq_w,
         keep_gil: false,
@@ -4590,7 +4589,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaGraphExecDestroy",
-        library: CudaLibrary::Runtime,
+        module: Module::Runtime,
         symbol: Symbol::cudaGraphExecDestroy as u16,
         thunk: call_q_w,
         keep_gil: false,
@@ -4607,7 +4606,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaGraphExecEventRecordNodeSetEvent",
-        library: CudaLibrary::Runtime,
+        module: Module::Runtime,
         symbol: Symbol::cudaGraphExecEventRecordNodeSetEvent as u16,
         thunk: call_qqq_w,
         keep_gil: false,
@@ -4638,7 +4637,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaGraphExecEventWaitNodeSetEvent",
-        library: CudaLibrary::Runtime,
+        module: Module::Runtime,
         symbol: Symbol::cudaGraphExecEventWaitNodeSetEvent as u16,
         thunk: call_qqq_w,
         keep_gil: false,
@@ -4669,7 +4668,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaGraphExecExternalSemaphoresSignalNodeSetParams",
-        library: CudaLibrary::Runtime,
+        module: Module::Runtime,
         symbol: Symbol::cudaGraphExecExternalSemaphoresSignalNodeSetParams as u16,
         thunk: call_qqq_w,
         keep_gil: false,
@@ -4700,7 +4699,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaGraphExecExternalSemaphoresWaitNodeSetParams",
-        library: CudaLibrary::Runtime,
+        module: Module::Runtime,
         symbol: Symbol::cudaGraphExecExternalSemaphoresWaitNodeSetParams as u16,
         thunk: call_qqq_w,
         keep_gil: false,
@@ -4731,7 +4730,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaGraphExecGetFlags",
-        library: CudaLibrary::Runtime,
+        module: Module::Runtime,
         symbol: Symbol::cudaGraphExecGetFlags as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -4752,7 +4751,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaGraphExecGetId",
-        library: CudaLibrary::Runtime,
+        module: Module::Runtime,
         symbol: Symbol::cudaGraphExecGetId as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -4773,7 +4772,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaGraphExecHostNodeSetParams",
-        library: CudaLibrary::Runtime,
+        module: Module::Runtime,
         symbol: Symbol::cudaGraphExecHostNodeSetParams as u16,
         thunk: call_qqq_w,
         keep_gil: false,
@@ -4804,7 +4803,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaGraphExecKernelNodeSetParams",
-        library: CudaLibrary::Runtime,
+        module: Module::Runtime,
         symbol: Symbol::cudaGraphExecKernelNodeSetParams as u16,
         thunk: call_qqq_w,
         keep_gil: false,
@@ -4835,7 +4834,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaGraphExecMemcpyNodeSetParams",
-        library: CudaLibrary::Runtime,
+        module: Module::Runtime,
         symbol: Symbol::cudaGraphExecMemcpyNodeSetParams as u16,
         thunk: call_qqq_w,
         keep_gil: false,
@@ -4866,7 +4865,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaGraphExecMemcpyNodeSetParams1D",
-        library: CudaLibrary::Runtime,
+        module: Module::Runtime,
         symbol: Symbol::cudaGraphExecMemcpyNodeSetParams1D as u16,
         thunk: call_qqqqqw_w,
         keep_gil: false,
@@ -4922,7 +4921,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaGraphExecMemsetNodeSetParams",
-        library: CudaLibrary::Runtime,
+        module: Module::Runtime,
         symbol: Symbol::cudaGraphExecMemsetNodeSetParams as u16,
         thunk: call_qqq_w,
         keep_gil: false,
@@ -4953,7 +4952,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaGraphExecNodeSetParams",
-        library: CudaLibrary::Runtime,
+        module: Module::Runtime,
         symbol: Symbol::cudaGraphExecNodeSetParams as u16,
         thunk: call_qqq_w,
         keep_gil: false,
@@ -4984,7 +4983,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaGraphExecUpdate",
-        library: CudaLibrary::Runtime,
+        module: Module::Runtime,
         symbol: Symbol::cudaGraphExecUpdate as u16,
         thunk: call_qqq_w,
         keep_gil: false,
@@ -5013,7 +5012,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaGraphExternalSemaphoresSignalNodeGetParams",
-        library: CudaLibrary::Runtime,
+        module: Module::Runtime,
         symbol: Symbol::cudaGraphExternalSemaphoresSignalNodeGetParams as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -5034,7 +5033,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaGraphExternalSemaphoresSignalNodeSetParams",
-        library: CudaLibrary::Runtime,
+        module: Module::Runtime,
         symbol: Symbol::cudaGraphExternalSemaphoresSignalNodeSetParams as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -5059,7 +5058,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaGraphExternalSemaphoresWaitNodeGetParams",
-        library: CudaLibrary::Runtime,
+        module: Module::Runtime,
         symbol: Symbol::cudaGraphExternalSemaphoresWaitNodeGetParams as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -5080,7 +5079,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaGraphExternalSemaphoresWaitNodeSetParams",
-        library: CudaLibrary::Runtime,
+        module: Module::Runtime,
         symbol: Symbol::cudaGraphExternalSemaphoresWaitNodeSetParams as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -5105,7 +5104,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaGraphGetEdges",
-        library: CudaLibrary::Runtime,
+        module: Module::Runtime,
         symbol: Symbol::cudaGraphGetEdges as u16,
         thunk: call_qqqqq_w,
         keep_gil: false,
@@ -5163,7 +5162,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaGraphGetId",
-        library: CudaLibrary::Runtime,
+        module: Module::Runtime,
         symbol: Symbol::cudaGraphGetId as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -5184,7 +5183,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaGraphGetNodes",
-        library: CudaLibrary::Runtime,
+        module: Module::Runtime,
         symbol: Symbol::cudaGraphGetNodes as u16,
         thunk: call_qqq_w,
         keep_gil: false,
@@ -5223,7 +5222,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaGraphGetRootNodes",
-        library: CudaLibrary::Runtime,
+        module: Module::Runtime,
         symbol: Symbol::cudaGraphGetRootNodes as u16,
         thunk: call_qqq_w,
         keep_gil: false,
@@ -5262,7 +5261,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaGraphHostNodeGetParams",
-        library: CudaLibrary::Runtime,
+        module: Module::Runtime,
         symbol: Symbol::cudaGraphHostNodeGetParams as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -5283,7 +5282,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaGraphHostNodeSetParams",
-        library: CudaLibrary::Runtime,
+        module: Module::Runtime,
         symbol: Symbol::cudaGraphHostNodeSetParams as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -5308,7 +5307,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaGraphInstantiate",
-        library: CudaLibrary::Runtime,
+        module: Module::Runtime,
         symbol: Symbol::cudaGraphInstantiate as u16,
         thunk: call_qqq_w,
         keep_gil: false,
@@ -5337,7 +5336,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaGraphInstantiateWithFlags",
-        library: CudaLibrary::Runtime,
+        module: Module::Runtime,
         symbol: Symbol::cudaGraphInstantiateWithFlags as u16,
         thunk: call_qqq_w,
         keep_gil: false,
@@ -5366,7 +5365,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaGraphInstantiateWithParams",
-        library: CudaLibrary::Runtime,
+        module: Module::Runtime,
         symbol: Symbol::cudaGraphInstantiateWithParams as u16,
         thunk: call_qqq_w,
         keep_gil: false,
@@ -5395,7 +5394,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaGraphKernelNodeCopyAttributes",
-        library: CudaLibrary::Runtime,
+        module: Module::Runtime,
         symbol: Symbol::cudaGraphKernelNodeCopyAttributes as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -5420,7 +5419,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaGraphKernelNodeGetAttribute",
-        library: CudaLibrary::Runtime,
+        module: Module::Runtime,
         symbol: Symbol::cudaGraphKernelNodeGetAttribute as u16,
         thunk: call_qwq_w,
         keep_gil: false,
@@ -5449,7 +5448,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaGraphKernelNodeGetParams",
-        library: CudaLibrary::Runtime,
+        module: Module::Runtime,
         symbol: Symbol::cudaGraphKernelNodeGetParams as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -5470,7 +5469,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaGraphKernelNodeSetAttribute",
-        library: CudaLibrary::Runtime,
+        module: Module::Runtime,
         symbol: Symbol::cudaGraphKernelNodeSetAttribute as u16,
         thunk: call_qwq_w,
         keep_gil: false,
@@ -5501,7 +5500,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaGraphKernelNodeSetParams",
-        library: CudaLibrary::Runtime,
+        module: Module::Runtime,
         symbol: Symbol::cudaGraphKernelNodeSetParams as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -5526,7 +5525,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaGraphLaunch",
-        library: CudaLibrary::Runtime,
+        module: Module::Runtime,
         symbol: Symbol::cudaGraphLaunch as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -5551,7 +5550,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaGraphMemAllocNodeGetParams",
-        library: CudaLibrary::Runtime,
+        module: Module::Runtime,
         symbol: Symbol::cudaGraphMemAllocNodeGetParams as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -5572,7 +5571,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaGraphMemFreeNodeGetParams",
-        library: CudaLibrary::Runtime,
+        module: Module::Runtime,
         symbol: Symbol::cudaGraphMemFreeNodeGetParams as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -5593,7 +5592,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaGraphMemcpyNodeGetParams",
-        library: CudaLibrary::Runtime,
+        module: Module::Runtime,
         symbol: Symbol::cudaGraphMemcpyNodeGetParams as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -5614,7 +5613,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaGraphMemcpyNodeSetParams",
-        library: CudaLibrary::Runtime,
+        module: Module::Runtime,
         symbol: Symbol::cudaGraphMemcpyNodeSetParams as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -5639,7 +5638,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaGraphMemcpyNodeSetParams1D",
-        library: CudaLibrary::Runtime,
+        module: Module::Runtime,
         symbol: Symbol::cudaGraphMemcpyNodeSetParams1D as u16,
         thunk: call_qqqqw_w,
         keep_gil: false,
@@ -5688,7 +5687,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaGraphMemsetNodeGetParams",
-        library: CudaLibrary::Runtime,
+        module: Module::Runtime,
         symbol: Symbol::cudaGraphMemsetNodeGetParams as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -5709,7 +5708,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaGraphMemsetNodeSetParams",
-        library: CudaLibrary::Runtime,
+        module: Module::Runtime,
         symbol: Symbol::cudaGraphMemsetNodeSetParams as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -5734,7 +5733,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaGraphNodeFindInClone",
-        library: CudaLibrary::Runtime,
+        module: Module::Runtime,
         symbol: Symbol::cudaGraphNodeFindInClone as u16,
         thunk: call_qqq_w,
         keep_gil: false,
@@ -5763,7 +5762,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaGraphNodeGetContainingGraph",
-        library: CudaLibrary::Runtime,
+        module: Module::Runtime,
         symbol: Symbol::cudaGraphNodeGetContainingGraph as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -5784,7 +5783,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaGraphNodeGetDependencies",
-        library: CudaLibrary::Runtime,
+        module: Module::Runtime,
         symbol: Symbol::cudaGraphNodeGetDependencies as u16,
         thunk: call_qqqq_w,
         keep_gil: false,
@@ -5833,7 +5832,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaGraphNodeGetDependentNodes",
-        library: CudaLibrary::Runtime,
+        module: Module::Runtime,
         symbol: Symbol::cudaGraphNodeGetDependentNodes as u16,
         thunk: call_qqqq_w,
         keep_gil: false,
@@ -5882,7 +5881,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaGraphNodeGetEnabled",
-        library: CudaLibrary::Runtime,
+        module: Module::Runtime,
         symbol: Symbol::cudaGraphNodeGetEnabled as u16,
         thunk: call_qqq_w,
         keep_gil: false,
@@ -5911,7 +5910,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaGraphNodeGetLocalId",
-        library: CudaLibrary::Runtime,
+        module: Module::Runtime,
         symbol: Symbol::cudaGraphNodeGetLocalId as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -5932,7 +5931,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaGraphNodeGetParams",
-        library: CudaLibrary::Runtime,
+        module: Module::Runtime,
         symbol: Symbol::cudaGraphNodeGetParams as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -5953,7 +5952,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaGraphNodeGetToolsId",
-        library: CudaLibrary::Runtime,
+        module: Module::Runtime,
         symbol: Symbol::cudaGraphNodeGetToolsId as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -5974,7 +5973,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaGraphNodeGetType",
-        library: CudaLibrary::Runtime,
+        module: Module::Runtime,
         symbol: Symbol::cudaGraphNodeGetType as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -5995,7 +5994,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaGraphNodeSetEnabled",
-        library: CudaLibrary::Runtime,
+        module: Module::Runtime,
         symbol: Symbol::cudaGraphNodeSetEnabled as u16,
         thunk: call_qqw_w,
         keep_gil: false,
@@ -6026,7 +6025,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaGraphNodeSetParams",
-        library: CudaLibrary::Runtime,
+        module: Module::Runtime,
         symbol: Symbol::cudaGraphNodeSetParams as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -6051,7 +6050,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaGraphReleaseUserObject",
-        library: CudaLibrary::Runtime,
+        module: Module::Runtime,
         symbol: Symbol::cudaGraphReleaseUserObject as u16,
         thunk: call_qqw_w,
         keep_gil: false,
@@ -6082,7 +6081,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaGraphRemoveDependencies",
-        library: CudaLibrary::Runtime,
+        module: Module::Runtime,
         symbol: Symbol::cudaGraphRemoveDependencies as u16,
         thunk: call_qqqqq_w,
         keep_gil: false,
@@ -6152,7 +6151,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaGraphRetainUserObject",
-        library: CudaLibrary::Runtime,
+        module: Module::Runtime,
         symbol: Symbol::cudaGraphRetainUserObject as u16,
         thunk: call_qqww_w,
         keep_gil: false,
@@ -6189,7 +6188,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaGraphUpload",
-        library: CudaLibrary::Runtime,
+        module: Module::Runtime,
         symbol: Symbol::cudaGraphUpload as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -6214,7 +6213,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaGraphicsEGLRegisterImage",
-        library: CudaLibrary::Runtime,
+        module: Module::Runtime,
         symbol: Symbol::cudaGraphicsEGLRegisterImage as u16,
         thunk: call_qqw_w,
         keep_gil: false,
@@ -6243,7 +6242,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaGraphicsGLRegisterBuffer",
-        library: CudaLibrary::Runtime,
+        module: Module::Runtime,
         symbol: Symbol::cudaGraphicsGLRegisterBuffer as u16,
         thunk: call_qww_w,
         keep_gil: false,
@@ -6272,7 +6271,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaGraphicsGLRegisterImage",
-        library: CudaLibrary::Runtime,
+        module: Module::Runtime,
         symbol: Symbol::cudaGraphicsGLRegisterImage as u16,
         thunk: call_qwww_w,
         keep_gil: false,
@@ -6307,7 +6306,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaGraphicsMapResources",
-        library: CudaLibrary::Runtime,
+        module: Module::Runtime,
         symbol: Symbol::cudaGraphicsMapResources as u16,
         thunk: call_wqq_w,
         keep_gil: false,
@@ -6338,7 +6337,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaGraphicsResourceGetMappedEglFrame",
-        library: CudaLibrary::Runtime,
+        module: Module::Runtime,
         symbol: Symbol::cudaGraphicsResourceGetMappedEglFrame as u16,
         thunk: call_qqww_w,
         keep_gil: false,
@@ -6373,7 +6372,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaGraphicsResourceGetMappedMipmappedArray",
-        library: CudaLibrary::Runtime,
+        module: Module::Runtime,
         symbol: Symbol::cudaGraphicsResourceGetMappedMipmappedArray as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -6394,7 +6393,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaGraphicsResourceGetMappedPointer",
-        library: CudaLibrary::Runtime,
+        module: Module::Runtime,
         symbol: Symbol::cudaGraphicsResourceGetMappedPointer as u16,
         thunk: call_qqq_w,
         keep_gil: false,
@@ -6422,7 +6421,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaGraphicsResourceSetMapFlags",
-        library: CudaLibrary::Runtime,
+        module: Module::Runtime,
         symbol: Symbol::cudaGraphicsResourceSetMapFlags as u16,
         thunk: call_qw_w,
         keep_gil: false,
@@ -6447,7 +6446,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaGraphicsSubResourceGetMappedArray",
-        library: CudaLibrary::Runtime,
+        module: Module::Runtime,
         symbol: Symbol::cudaGraphicsSubResourceGetMappedArray as u16,
         thunk: call_qqww_w,
         keep_gil: false,
@@ -6482,7 +6481,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaGraphicsUnmapResources",
-        library: CudaLibrary::Runtime,
+        module: Module::Runtime,
         symbol: Symbol::cudaGraphicsUnmapResources as u16,
         thunk: call_wqq_w,
         keep_gil: false,
@@ -6513,7 +6512,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaGraphicsUnregisterResource",
-        library: CudaLibrary::Runtime,
+        module: Module::Runtime,
         symbol: Symbol::cudaGraphicsUnregisterResource as u16,
         thunk: call_q_w,
         keep_gil: false,
@@ -6530,7 +6529,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaGraphicsVDPAURegisterOutputSurface",
-        library: CudaLibrary::Runtime,
+        module: Module::Runtime,
         symbol: Symbol::cudaGraphicsVDPAURegisterOutputSurface as u16,
         thunk: call_qww_w,
         keep_gil: false,
@@ -6559,7 +6558,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaGraphicsVDPAURegisterVideoSurface",
-        library: CudaLibrary::Runtime,
+        module: Module::Runtime,
         symbol: Symbol::cudaGraphicsVDPAURegisterVideoSurface as u16,
         thunk: call_qww_w,
         keep_gil: false,
@@ -6588,7 +6587,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaGreenCtxCreate",
-        library: CudaLibrary::Runtime,
+        module: Module::Runtime,
         symbol: Symbol::cudaGreenCtxCreate as u16,
         thunk: call_qqww_w,
         keep_gil: false,
@@ -6623,7 +6622,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaHostAlloc",
-        library: CudaLibrary::Runtime,
+        module: Module::Runtime,
         symbol: Symbol::cudaHostAlloc as u16,
         thunk: call_qqw_w,
         keep_gil: false,
@@ -6652,7 +6651,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaHostGetDevicePointer",
-        library: CudaLibrary::Runtime,
+        module: Module::Runtime,
         symbol: Symbol::cudaHostGetDevicePointer as u16,
         thunk: call_qqw_w,
         keep_gil: false,
@@ -6681,7 +6680,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaHostGetFlags",
-        library: CudaLibrary::Runtime,
+        module: Module::Runtime,
         symbol: Symbol::cudaHostGetFlags as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -6702,7 +6701,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaHostRegister",
-        library: CudaLibrary::Runtime,
+        module: Module::Runtime,
         symbol: Symbol::cudaHostRegister as u16,
         thunk: call_qqw_w,
         keep_gil: false,
@@ -6733,7 +6732,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaHostUnregister",
-        library: CudaLibrary::Runtime,
+        module: Module::Runtime,
         symbol: Symbol::cudaHostUnregister as u16,
         thunk: call_q_w,
         keep_gil: false,
@@ -6750,7 +6749,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaImportExternalMemory",
-        library: CudaLibrary::Runtime,
+        module: Module::Runtime,
         symbol: Symbol::cudaImportExternalMemory as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -6771,7 +6770,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaImportExternalSemaphore",
-        library: CudaLibrary::Runtime,
+        module: Module::Runtime,
         symbol: Symbol::cudaImportExternalSemaphore as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -6792,7 +6791,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaInitDevice",
-        library: CudaLibrary::Runtime,
+        module: Module::Runtime,
         symbol: Symbol::cudaInitDevice as u16,
         thunk: call_www_w,
         keep_gil: false,
@@ -6823,7 +6822,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaIpcCloseMemHandle",
-        library: CudaLibrary::Runtime,
+        module: Module::Runtime,
         symbol: Symbol::cudaIpcCloseMemHandle as u16,
         thunk: call_q_w,
         keep_gil: false,
@@ -6840,7 +6839,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaIpcGetEventHandle",
-        library: CudaLibrary::Runtime,
+        module: Module::Runtime,
         symbol: Symbol::cudaIpcGetEventHandle as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -6861,7 +6860,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaIpcGetMemHandle",
-        library: CudaLibrary::Runtime,
+        module: Module::Runtime,
         symbol: Symbol::cudaIpcGetMemHandle as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -6882,7 +6881,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaIpcOpenEventHandle",
-        library: CudaLibrary::Runtime,
+        module: Module::Runtime,
         symbol: Symbol::cudaIpcOpenEventHandle as u16,
         thunk: call_q_cudaipceventhandle_st_w,
         keep_gil: false,
@@ -6903,7 +6902,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaIpcOpenMemHandle",
-        library: CudaLibrary::Runtime,
+        module: Module::Runtime,
         symbol: Symbol::cudaIpcOpenMemHandle as u16,
         thunk: call_q_cudaipcmemhandle_st_w_w,
         keep_gil: false,
@@ -6932,7 +6931,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaKernelSetAttributeForDevice",
-        library: CudaLibrary::Runtime,
+        module: Module::Runtime,
         symbol: Symbol::cudaKernelSetAttributeForDevice as u16,
         thunk: call_qwww_w,
         keep_gil: false,
@@ -6969,7 +6968,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaLaunchHostFunc",
-        library: CudaLibrary::Runtime,
+        module: Module::Runtime,
         symbol: Symbol::cudaLaunchHostFunc as u16,
         thunk: call_qqq_w,
         keep_gil: false,
@@ -7000,7 +6999,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaLaunchHostFunc_v2",
-        library: CudaLibrary::Runtime,
+        module: Module::Runtime,
         symbol: Symbol::cudaLaunchHostFunc_v2 as u16,
         thunk: call_qqqw_w,
         keep_gil: false,
@@ -7037,7 +7036,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaLibraryEnumerateKernels",
-        library: CudaLibrary::Runtime,
+        module: Module::Runtime,
         symbol: Symbol::cudaLibraryEnumerateKernels as u16,
         thunk: call_qwq_w,
         keep_gil: false,
@@ -7066,7 +7065,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaLibraryGetGlobal",
-        library: CudaLibrary::Runtime,
+        module: Module::Runtime,
         symbol: Symbol::cudaLibraryGetGlobal as u16,
         thunk: call_qqqq_w,
         keep_gil: false,
@@ -7102,7 +7101,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaLibraryGetKernel",
-        library: CudaLibrary::Runtime,
+        module: Module::Runtime,
         symbol: Symbol::cudaLibraryGetKernel as u16,
         thunk: call_qqq_w,
         keep_gil: false,
@@ -7131,7 +7130,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaLibraryGetKernelCount",
-        library: CudaLibrary::Runtime,
+        module: Module::Runtime,
         symbol: Symbol::cudaLibraryGetKernelCount as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -7152,7 +7151,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaLibraryGetManaged",
-        library: CudaLibrary::Runtime,
+        module: Module::Runtime,
         symbol: Symbol::cudaLibraryGetManaged as u16,
         thunk: call_qqqq_w,
         keep_gil: false,
@@ -7188,7 +7187,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaLibraryGetUnifiedFunction",
-        library: CudaLibrary::Runtime,
+        module: Module::Runtime,
         symbol: Symbol::cudaLibraryGetUnifiedFunction as u16,
         thunk: call_qqq_w,
         keep_gil: false,
@@ -7217,7 +7216,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaLibraryLoadData",
-        library: CudaLibrary::Runtime,
+        module: Module::Runtime,
         symbol: Symbol::cudaLibraryLoadData as u16,
         thunk: call_qqqqwqqw_w,
         keep_gil: false,
@@ -7299,7 +7298,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaLibraryLoadFromFile",
-        library: CudaLibrary::Runtime,
+        module: Module::Runtime,
         symbol: Symbol::cudaLibraryLoadFromFile as u16,
         thunk: call_qqqqwqqw_w,
         keep_gil: false,
@@ -7381,7 +7380,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaLibraryUnload",
-        library: CudaLibrary::Runtime,
+        module: Module::Runtime,
         symbol: Symbol::cudaLibraryUnload as u16,
         thunk: call_q_w,
         keep_gil: false,
@@ -7398,7 +7397,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaLogsCurrent",
-        library: CudaLibrary::Runtime,
+        module: Module::Runtime,
         symbol: Symbol::cudaLogsCurrent as u16,
         thunk: call_qw_w,
         keep_gil: false,
@@ -7419,7 +7418,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaLogsDumpToFile",
-        library: CudaLibrary::Runtime,
+        module: Module::Runtime,
         symbol: Symbol::cudaLogsDumpToFile as u16,
         thunk: call_qqw_w,
         keep_gil: false,
@@ -7454,7 +7453,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaLogsDumpToMemory",
-        library: CudaLibrary::Runtime,
+        module: Module::Runtime,
         symbol: Symbol::cudaLogsDumpToMemory as u16,
         thunk: call_qqqw_w,
         keep_gil: false,
@@ -7507,7 +7506,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaLogsRegisterCallback",
-        library: CudaLibrary::Runtime,
+        module: Module::Runtime,
         symbol: Symbol::cudaLogsRegisterCallback as u16,
         thunk: call_qqq_w,
         keep_gil: false,
@@ -7536,7 +7535,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaLogsUnregisterCallback",
-        library: CudaLibrary::Runtime,
+        module: Module::Runtime,
         symbol: Symbol::cudaLogsUnregisterCallback as u16,
         thunk: call_q_w,
         keep_gil: false,
@@ -7553,7 +7552,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaMalloc",
-        library: CudaLibrary::Runtime,
+        module: Module::Runtime,
         symbol: Symbol::cudaMalloc as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -7574,7 +7573,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaMalloc3D",
-        library: CudaLibrary::Runtime,
+        module: Module::Runtime,
         symbol: Symbol::cudaMalloc3D as u16,
         thunk: call_q_cudaextent_w,
         keep_gil: false,
@@ -7595,7 +7594,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaMalloc3DArray",
-        library: CudaLibrary::Runtime,
+        module: Module::Runtime,
         symbol: Symbol::cudaMalloc3DArray as u16,
         thunk: call_qq_cudaextent_w_w,
         keep_gil: false,
@@ -7630,7 +7629,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaMallocArray",
-        library: CudaLibrary::Runtime,
+        module: Module::Runtime,
         symbol: Symbol::cudaMallocArray as u16,
         thunk: call_qqqqw_w,
         keep_gil: false,
@@ -7677,7 +7676,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaMallocAsync",
-        library: CudaLibrary::Runtime,
+        module: Module::Runtime,
         symbol: Symbol::cudaMallocAsync as u16,
         thunk: call_qqq_w,
         keep_gil: false,
@@ -7706,7 +7705,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaMallocFromPoolAsync",
-        library: CudaLibrary::Runtime,
+        module: Module::Runtime,
         symbol: Symbol::cudaMallocFromPoolAsync as u16,
         thunk: call_qqqq_w,
         keep_gil: false,
@@ -7741,7 +7740,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaMallocHost",
-        library: CudaLibrary::Runtime,
+        module: Module::Runtime,
         symbol: Symbol::cudaMallocHost as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -7762,7 +7761,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaMallocManaged",
-        library: CudaLibrary::Runtime,
+        module: Module::Runtime,
         symbol: Symbol::cudaMallocManaged as u16,
         thunk: call_qqw_w,
         keep_gil: false,
@@ -7791,7 +7790,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaMallocMipmappedArray",
-        library: CudaLibrary::Runtime,
+        module: Module::Runtime,
         symbol: Symbol::cudaMallocMipmappedArray as u16,
         thunk: call_qq_cudaextent_ww_w,
         keep_gil: false,
@@ -7838,7 +7837,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaMallocPitch",
-        library: CudaLibrary::Runtime,
+        module: Module::Runtime,
         symbol: Symbol::cudaMallocPitch as u16,
         thunk: call_qqqq_w,
         keep_gil: false,
@@ -7874,7 +7873,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaMemAdvise",
-        library: CudaLibrary::Runtime,
+        module: Module::Runtime,
         symbol: Symbol::cudaMemAdvise as u16,
         thunk: call_qqw_cudamemlocation_w,
         keep_gil: false,
@@ -7911,7 +7910,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaMemDiscardAndPrefetchBatchAsync",
-        library: CudaLibrary::Runtime,
+        module: Module::Runtime,
         symbol: Symbol::cudaMemDiscardAndPrefetchBatchAsync as u16,
         thunk: call_qqqqqqqq_w,
         keep_gil: false,
@@ -8009,7 +8008,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaMemDiscardBatchAsync",
-        library: CudaLibrary::Runtime,
+        module: Module::Runtime,
         symbol: Symbol::cudaMemDiscardBatchAsync as u16,
         thunk: call_qqqqq_w,
         keep_gil: false,
@@ -8072,7 +8071,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaMemGetDefaultMemPool",
-        library: CudaLibrary::Runtime,
+        module: Module::Runtime,
         symbol: Symbol::cudaMemGetDefaultMemPool as u16,
         thunk: call_qqw_w,
         keep_gil: false,
@@ -8101,7 +8100,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaMemGetInfo",
-        library: CudaLibrary::Runtime,
+        module: Module::Runtime,
         symbol: Symbol::cudaMemGetInfo as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -8124,7 +8123,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaMemGetLocationInfo",
-        library: CudaLibrary::Runtime,
+        module: Module::Runtime,
         symbol: Symbol::cudaMemGetLocationInfo as u16,
         thunk: call_qqqqq_w,
         keep_gil: false,
@@ -8173,7 +8172,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaMemGetMemPool",
-        library: CudaLibrary::Runtime,
+        module: Module::Runtime,
         symbol: Symbol::cudaMemGetMemPool as u16,
         thunk: call_qqw_w,
         keep_gil: false,
@@ -8202,7 +8201,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaMemPoolCreate",
-        library: CudaLibrary::Runtime,
+        module: Module::Runtime,
         symbol: Symbol::cudaMemPoolCreate as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -8223,7 +8222,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaMemPoolDestroy",
-        library: CudaLibrary::Runtime,
+        module: Module::Runtime,
         symbol: Symbol::cudaMemPoolDestroy as u16,
         thunk: call_q_w,
         keep_gil: false,
@@ -8240,7 +8239,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaMemPoolExportPointer",
-        library: CudaLibrary::Runtime,
+        module: Module::Runtime,
         symbol: Symbol::cudaMemPoolExportPointer as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -8261,7 +8260,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaMemPoolExportToShareableHandle",
-        library: CudaLibrary::Runtime,
+        module: Module::Runtime,
         symbol: Symbol::cudaMemPoolExportToShareableHandle as u16,
         thunk: call_qqww_w,
         keep_gil: false,
@@ -8296,7 +8295,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaMemPoolGetAccess",
-        library: CudaLibrary::Runtime,
+        module: Module::Runtime,
         symbol: Symbol::cudaMemPoolGetAccess as u16,
         thunk: call_qqq_w,
         keep_gil: false,
@@ -8325,7 +8324,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaMemPoolGetAttribute",
-        library: CudaLibrary::Runtime,
+        module: Module::Runtime,
         symbol: Symbol::cudaMemPoolGetAttribute as u16,
         thunk: call_qwq_w,
         keep_gil: false,
@@ -8354,7 +8353,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaMemPoolImportFromShareableHandle",
-        library: CudaLibrary::Runtime,
+        module: Module::Runtime,
         symbol: Symbol::cudaMemPoolImportFromShareableHandle as u16,
         thunk: call_qqww_w,
         keep_gil: false,
@@ -8389,7 +8388,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaMemPoolImportPointer",
-        library: CudaLibrary::Runtime,
+        module: Module::Runtime,
         symbol: Symbol::cudaMemPoolImportPointer as u16,
         thunk: call_qqq_w,
         keep_gil: false,
@@ -8418,7 +8417,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaMemPoolSetAccess",
-        library: CudaLibrary::Runtime,
+        module: Module::Runtime,
         symbol: Symbol::cudaMemPoolSetAccess as u16,
         thunk: call_qqq_w,
         keep_gil: false,
@@ -8456,7 +8455,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaMemPoolSetAttribute",
-        library: CudaLibrary::Runtime,
+        module: Module::Runtime,
         symbol: Symbol::cudaMemPoolSetAttribute as u16,
         thunk: call_qwq_w,
         keep_gil: false,
@@ -8487,7 +8486,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaMemPoolTrimTo",
-        library: CudaLibrary::Runtime,
+        module: Module::Runtime,
         symbol: Symbol::cudaMemPoolTrimTo as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -8512,7 +8511,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaMemPrefetchAsync",
-        library: CudaLibrary::Runtime,
+        module: Module::Runtime,
         symbol: Symbol::cudaMemPrefetchAsync as u16,
         thunk: call_qq_cudamemlocation_wq_w,
         keep_gil: false,
@@ -8561,7 +8560,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaMemPrefetchBatchAsync",
-        library: CudaLibrary::Runtime,
+        module: Module::Runtime,
         symbol: Symbol::cudaMemPrefetchBatchAsync as u16,
         thunk: call_qqqqqqqq_w,
         keep_gil: false,
@@ -8659,7 +8658,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaMemRangeGetAttribute",
-        library: CudaLibrary::Runtime,
+        module: Module::Runtime,
         symbol: Symbol::cudaMemRangeGetAttribute as u16,
         thunk: call_qqwqq_w,
         keep_gil: false,
@@ -8706,7 +8705,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaMemRangeGetAttributes",
-        library: CudaLibrary::Runtime,
+        module: Module::Runtime,
         symbol: Symbol::cudaMemRangeGetAttributes as u16,
         thunk: call_qqqqqq_w,
         keep_gil: false,
@@ -8774,7 +8773,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaMemSetMemPool",
-        library: CudaLibrary::Runtime,
+        module: Module::Runtime,
         symbol: Symbol::cudaMemSetMemPool as u16,
         thunk: call_qwq_w,
         keep_gil: false,
@@ -8805,7 +8804,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaMemcpy",
-        library: CudaLibrary::Runtime,
+        module: Module::Runtime,
         symbol: Symbol::cudaMemcpy as u16,
         thunk: call_qqqw_w,
         keep_gil: false,
@@ -8842,7 +8841,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaMemcpy2D",
-        library: CudaLibrary::Runtime,
+        module: Module::Runtime,
         symbol: Symbol::cudaMemcpy2D as u16,
         thunk: call_qqqqqqw_w,
         keep_gil: false,
@@ -8905,7 +8904,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaMemcpy2DArrayToArray",
-        library: CudaLibrary::Runtime,
+        module: Module::Runtime,
         symbol: Symbol::cudaMemcpy2DArrayToArray as u16,
         thunk: call_qqqqqqqqw_w,
         keep_gil: false,
@@ -8982,7 +8981,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaMemcpy2DAsync",
-        library: CudaLibrary::Runtime,
+        module: Module::Runtime,
         symbol: Symbol::cudaMemcpy2DAsync as u16,
         thunk: call_qqqqqqwq_w,
         keep_gil: false,
@@ -9052,7 +9051,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaMemcpy2DFromArray",
-        library: CudaLibrary::Runtime,
+        module: Module::Runtime,
         symbol: Symbol::cudaMemcpy2DFromArray as u16,
         thunk: call_qqqqqqqw_w,
         keep_gil: false,
@@ -9122,7 +9121,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaMemcpy2DFromArrayAsync",
-        library: CudaLibrary::Runtime,
+        module: Module::Runtime,
         symbol: Symbol::cudaMemcpy2DFromArrayAsync as u16,
         thunk: call_qqqqqqqwq_w,
         keep_gil: false,
@@ -9199,7 +9198,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaMemcpy2DToArray",
-        library: CudaLibrary::Runtime,
+        module: Module::Runtime,
         symbol: Symbol::cudaMemcpy2DToArray as u16,
         thunk: call_qqqqqqqw_w,
         keep_gil: false,
@@ -9269,7 +9268,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaMemcpy2DToArrayAsync",
-        library: CudaLibrary::Runtime,
+        module: Module::Runtime,
         symbol: Symbol::cudaMemcpy2DToArrayAsync as u16,
         thunk: call_qqqqqqqwq_w,
         keep_gil: false,
@@ -9346,7 +9345,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaMemcpy3D",
-        library: CudaLibrary::Runtime,
+        module: Module::Runtime,
         symbol: Symbol::cudaMemcpy3D as u16,
         thunk: call_q_w,
         keep_gil: false,
@@ -9363,7 +9362,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaMemcpy3DAsync",
-        library: CudaLibrary::Runtime,
+        module: Module::Runtime,
         symbol: Symbol::cudaMemcpy3DAsync as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -9388,7 +9387,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaMemcpy3DBatchAsync",
-        library: CudaLibrary::Runtime,
+        module: Module::Runtime,
         symbol: Symbol::cudaMemcpy3DBatchAsync as u16,
         thunk: call_qqqq_w,
         keep_gil: false,
@@ -9432,7 +9431,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaMemcpy3DPeer",
-        library: CudaLibrary::Runtime,
+        module: Module::Runtime,
         symbol: Symbol::cudaMemcpy3DPeer as u16,
         thunk: call_q_w,
         keep_gil: false,
@@ -9449,7 +9448,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaMemcpy3DPeerAsync",
-        library: CudaLibrary::Runtime,
+        module: Module::Runtime,
         symbol: Symbol::cudaMemcpy3DPeerAsync as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -9474,7 +9473,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaMemcpy3DWithAttributesAsync",
-        library: CudaLibrary::Runtime,
+        module: Module::Runtime,
         symbol: Symbol::cudaMemcpy3DWithAttributesAsync as u16,
         thunk: call_qqq_w,
         keep_gil: false,
@@ -9505,7 +9504,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaMemcpyArrayToArray",
-        library: CudaLibrary::Runtime,
+        module: Module::Runtime,
         symbol: Symbol::cudaMemcpyArrayToArray as u16,
         thunk: call_qqqqqqqw_w,
         keep_gil: false,
@@ -9575,7 +9574,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaMemcpyAsync",
-        library: CudaLibrary::Runtime,
+        module: Module::Runtime,
         symbol: Symbol::cudaMemcpyAsync as u16,
         thunk: call_qqqwq_w,
         keep_gil: false,
@@ -9624,7 +9623,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaMemcpyBatchAsync",
-        library: CudaLibrary::Runtime,
+        module: Module::Runtime,
         symbol: Symbol::cudaMemcpyBatchAsync as u16,
         thunk: call_qqqqqqqq_w,
         keep_gil: false,
@@ -9729,7 +9728,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaMemcpyFromArray",
-        library: CudaLibrary::Runtime,
+        module: Module::Runtime,
         symbol: Symbol::cudaMemcpyFromArray as u16,
         thunk: call_qqqqqw_w,
         keep_gil: false,
@@ -9785,7 +9784,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaMemcpyFromArrayAsync",
-        library: CudaLibrary::Runtime,
+        module: Module::Runtime,
         symbol: Symbol::cudaMemcpyFromArrayAsync as u16,
         thunk: call_qqqqqwq_w,
         keep_gil: false,
@@ -9848,7 +9847,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaMemcpyPeer",
-        library: CudaLibrary::Runtime,
+        module: Module::Runtime,
         symbol: Symbol::cudaMemcpyPeer as u16,
         thunk: call_qwqwq_w,
         keep_gil: false,
@@ -9897,7 +9896,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaMemcpyPeerAsync",
-        library: CudaLibrary::Runtime,
+        module: Module::Runtime,
         symbol: Symbol::cudaMemcpyPeerAsync as u16,
         thunk: call_qwqwqq_w,
         keep_gil: false,
@@ -9953,7 +9952,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaMemcpyToArray",
-        library: CudaLibrary::Runtime,
+        module: Module::Runtime,
         symbol: Symbol::cudaMemcpyToArray as u16,
         thunk: call_qqqqqw_w,
         keep_gil: false,
@@ -10009,7 +10008,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaMemcpyToArrayAsync",
-        library: CudaLibrary::Runtime,
+        module: Module::Runtime,
         symbol: Symbol::cudaMemcpyToArrayAsync as u16,
         thunk: call_qqqqqwq_w,
         keep_gil: false,
@@ -10072,7 +10071,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaMemcpyWithAttributesAsync",
-        library: CudaLibrary::Runtime,
+        module: Module::Runtime,
         symbol: Symbol::cudaMemcpyWithAttributesAsync as u16,
         thunk: call_qqqqq_w,
         keep_gil: false,
@@ -10121,7 +10120,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaMemset",
-        library: CudaLibrary::Runtime,
+        module: Module::Runtime,
         symbol: Symbol::cudaMemset as u16,
         thunk: call_qwq_w,
         keep_gil: false,
@@ -10152,7 +10151,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaMemset2D",
-        library: CudaLibrary::Runtime,
+        module: Module::Runtime,
         symbol: Symbol::cudaMemset2D as u16,
         thunk: call_qqwqq_w,
         keep_gil: false,
@@ -10201,7 +10200,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaMemset2DAsync",
-        library: CudaLibrary::Runtime,
+        module: Module::Runtime,
         symbol: Symbol::cudaMemset2DAsync as u16,
         thunk: call_qqwqqq_w,
         keep_gil: false,
@@ -10257,7 +10256,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaMemset3D",
-        library: CudaLibrary::Runtime,
+        module: Module::Runtime,
         symbol: Symbol::cudaMemset3D as u16,
         thunk: call_cudapitchedptr_w_cudaextent_w,
         keep_gil: false,
@@ -10288,7 +10287,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaMemset3DAsync",
-        library: CudaLibrary::Runtime,
+        module: Module::Runtime,
         symbol: Symbol::cudaMemset3DAsync as u16,
         thunk: call_cudapitchedptr_w_cudaextent_q_w,
         keep_gil: false,
@@ -10325,7 +10324,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaMemsetAsync",
-        library: CudaLibrary::Runtime,
+        module: Module::Runtime,
         symbol: Symbol::cudaMemsetAsync as u16,
         thunk: call_qwqq_w,
         keep_gil: false,
@@ -10362,7 +10361,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaMipmappedArrayGetMemoryRequirements",
-        library: CudaLibrary::Runtime,
+        module: Module::Runtime,
         symbol: Symbol::cudaMipmappedArrayGetMemoryRequirements as u16,
         thunk: call_qqw_w,
         keep_gil: false,
@@ -10391,7 +10390,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaMipmappedArrayGetSparseProperties",
-        library: CudaLibrary::Runtime,
+        module: Module::Runtime,
         symbol: Symbol::cudaMipmappedArrayGetSparseProperties as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -10412,7 +10411,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaOccupancyAvailableDynamicSMemPerBlock",
-        library: CudaLibrary::Runtime,
+        module: Module::Runtime,
         symbol: Symbol::cudaOccupancyAvailableDynamicSMemPerBlock as u16,
         thunk: call_qqww_w,
         keep_gil: false,
@@ -10447,7 +10446,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaOccupancyMaxActiveBlocksPerMultiprocessor",
-        library: CudaLibrary::Runtime,
+        module: Module::Runtime,
         symbol: Symbol::cudaOccupancyMaxActiveBlocksPerMultiprocessor as u16,
         thunk: call_qqwq_w,
         keep_gil: false,
@@ -10482,7 +10481,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags",
-        library: CudaLibrary::Runtime,
+        module: Module::Runtime,
         symbol: Symbol::cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags as u16,
         thunk: call_qqwqw_w,
         keep_gil: false,
@@ -10529,7 +10528,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaPeekAtLastError",
-        library: CudaLibrary::Runtime,
+        module: Module::Runtime,
         symbol: Symbol::cudaPeekAtLastError as u16,
         thunk: call_w,
         keep_gil: true,
@@ -10541,7 +10540,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaPointerGetAttributes",
-        library: CudaLibrary::Runtime,
+        module: Module::Runtime,
         symbol: Symbol::cudaPointerGetAttributes as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -10562,7 +10561,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaProfilerStart",
-        library: CudaLibrary::Runtime,
+        module: Module::Runtime,
         symbol: Symbol::cudaProfilerStart as u16,
         thunk: call_w,
         keep_gil: false,
@@ -10574,7 +10573,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaProfilerStop",
-        library: CudaLibrary::Runtime,
+        module: Module::Runtime,
         symbol: Symbol::cudaProfilerStop as u16,
         thunk: call_w,
         keep_gil: false,
@@ -10586,7 +10585,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaRuntimeGetVersion",
-        library: CudaLibrary::Runtime,
+        module: Module::Runtime,
         symbol: Symbol::cudaRuntimeGetVersion as u16,
         thunk: call_q_w,
         keep_gil: true,
@@ -10602,7 +10601,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaSetDevice",
-        library: CudaLibrary::Runtime,
+        module: Module::Runtime,
         symbol: Symbol::cudaSetDevice as u16,
         thunk: call_w_w,
         keep_gil: false,
@@ -10619,7 +10618,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaSetDeviceFlags",
-        library: CudaLibrary::Runtime,
+        module: Module::Runtime,
         symbol: Symbol::cudaSetDeviceFlags as u16,
         thunk: call_w_w,
         keep_gil: false,
@@ -10636,7 +10635,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaSignalExternalSemaphoresAsync",
-        library: CudaLibrary::Runtime,
+        module: Module::Runtime,
         symbol: Symbol::cudaSignalExternalSemaphoresAsync as u16,
         thunk: call_qqwq_w,
         keep_gil: false,
@@ -10687,7 +10686,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaStreamAddCallback",
-        library: CudaLibrary::Runtime,
+        module: Module::Runtime,
         symbol: Symbol::cudaStreamAddCallback as u16,
         thunk: call_qqqw_w,
         keep_gil: false,
@@ -10724,7 +10723,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaStreamAttachMemAsync",
-        library: CudaLibrary::Runtime,
+        module: Module::Runtime,
         symbol: Symbol::cudaStreamAttachMemAsync as u16,
         thunk: call_qqqw_w,
         keep_gil: false,
@@ -10761,7 +10760,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaStreamBeginCapture",
-        library: CudaLibrary::Runtime,
+        module: Module::Runtime,
         symbol: Symbol::cudaStreamBeginCapture as u16,
         thunk: call_qw_w,
         keep_gil: false,
@@ -10786,7 +10785,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaStreamBeginCaptureToGraph",
-        library: CudaLibrary::Runtime,
+        module: Module::Runtime,
         symbol: Symbol::cudaStreamBeginCaptureToGraph as u16,
         thunk: call_qqqqqw_w,
         keep_gil: false,
@@ -10856,7 +10855,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaStreamBeginRecaptureToGraph",
-        library: CudaLibrary::Runtime,
+        module: Module::Runtime,
         symbol: Symbol::cudaStreamBeginRecaptureToGraph as u16,
         thunk: call_qwqq_w,
         keep_gil: false,
@@ -10893,7 +10892,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaStreamCopyAttributes",
-        library: CudaLibrary::Runtime,
+        module: Module::Runtime,
         symbol: Symbol::cudaStreamCopyAttributes as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -10918,7 +10917,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaStreamCreate",
-        library: CudaLibrary::Runtime,
+        module: Module::Runtime,
         symbol: Symbol::cudaStreamCreate as u16,
         thunk: call_q_w,
         keep_gil: false,
@@ -10934,7 +10933,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaStreamCreateWithFlags",
-        library: CudaLibrary::Runtime,
+        module: Module::Runtime,
         symbol: Symbol::cudaStreamCreateWithFlags as u16,
         thunk: call_qw_w,
         keep_gil: false,
@@ -10955,7 +10954,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaStreamCreateWithPriority",
-        library: CudaLibrary::Runtime,
+        module: Module::Runtime,
         symbol: Symbol::cudaStreamCreateWithPriority as u16,
         thunk: call_qww_w,
         keep_gil: false,
@@ -10984,7 +10983,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaStreamDestroy",
-        library: CudaLibrary::Runtime,
+        module: Module::Runtime,
         symbol: Symbol::cudaStreamDestroy as u16,
         thunk: call_q_w,
         keep_gil: false,
@@ -11001,7 +11000,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaStreamEndCapture",
-        library: CudaLibrary::Runtime,
+        module: Module::Runtime,
         symbol: Symbol::cudaStreamEndCapture as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -11022,7 +11021,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaStreamGetAttribute",
-        library: CudaLibrary::Runtime,
+        module: Module::Runtime,
         symbol: Symbol::cudaStreamGetAttribute as u16,
         thunk: call_qwq_w,
         keep_gil: false,
@@ -11051,7 +11050,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaStreamGetCaptureInfo",
-        library: CudaLibrary::Runtime,
+        module: Module::Runtime,
         symbol: Symbol::cudaStreamGetCaptureInfo as u16,
         thunk: call_qqqqqqq_w,
         keep_gil: false,
@@ -11107,7 +11106,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaStreamGetDevResource",
-        library: CudaLibrary::Runtime,
+        module: Module::Runtime,
         symbol: Symbol::cudaStreamGetDevResource as u16,
         thunk: call_qqw_w,
         keep_gil: false,
@@ -11136,7 +11135,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaStreamGetDevice",
-        library: CudaLibrary::Runtime,
+        module: Module::Runtime,
         symbol: Symbol::cudaStreamGetDevice as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -11157,7 +11156,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaStreamGetFlags",
-        library: CudaLibrary::Runtime,
+        module: Module::Runtime,
         symbol: Symbol::cudaStreamGetFlags as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -11178,7 +11177,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaStreamGetId",
-        library: CudaLibrary::Runtime,
+        module: Module::Runtime,
         symbol: Symbol::cudaStreamGetId as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -11199,7 +11198,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaStreamGetPriority",
-        library: CudaLibrary::Runtime,
+        module: Module::Runtime,
         symbol: Symbol::cudaStreamGetPriority as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -11220,7 +11219,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaStreamIsCapturing",
-        library: CudaLibrary::Runtime,
+        module: Module::Runtime,
         symbol: Symbol::cudaStreamIsCapturing as u16,
         thunk: call_qq_w,
         keep_gil: false,
@@ -11241,7 +11240,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaStreamQuery",
-        library: CudaLibrary::Runtime,
+        module: Module::Runtime,
         symbol: Symbol::cudaStreamQuery as u16,
         thunk: call_q_w,
         keep_gil: false,
@@ -11258,7 +11257,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaStreamSetAttribute",
-        library: CudaLibrary::Runtime,
+        module: Module::Runtime,
         symbol: Symbol::cudaStreamSetAttribute as u16,
         thunk: call_qwq_w,
         keep_gil: false,
@@ -11289,7 +11288,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaStreamSynchronize",
-        library: CudaLibrary::Runtime,
+        module: Module::Runtime,
         symbol: Symbol::cudaStreamSynchronize as u16,
         thunk: call_q_w,
         keep_gil: false,
@@ -11306,7 +11305,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaStreamUpdateCaptureDependencies",
-        library: CudaLibrary::Runtime,
+        module: Module::Runtime,
         symbol: Symbol::cudaStreamUpdateCaptureDependencies as u16,
         thunk: call_qqqqw_w,
         keep_gil: false,
@@ -11369,7 +11368,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaStreamWaitEvent",
-        library: CudaLibrary::Runtime,
+        module: Module::Runtime,
         symbol: Symbol::cudaStreamWaitEvent as u16,
         thunk: call_qqw_w,
         keep_gil: false,
@@ -11400,7 +11399,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaThreadExchangeStreamCaptureMode",
-        library: CudaLibrary::Runtime,
+        module: Module::Runtime,
         symbol: Symbol::cudaThreadExchangeStreamCaptureMode as u16,
         thunk: call_q_w,
         keep_gil: false,
@@ -11421,7 +11420,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaUserObjectCreate",
-        library: CudaLibrary::Runtime,
+        module: Module::Runtime,
         symbol: Symbol::cudaUserObjectCreate as u16,
         thunk: call_qqqww_w,
         keep_gil: false,
@@ -11468,7 +11467,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaUserObjectRelease",
-        library: CudaLibrary::Runtime,
+        module: Module::Runtime,
         symbol: Symbol::cudaUserObjectRelease as u16,
         thunk: call_qw_w,
         keep_gil: false,
@@ -11493,7 +11492,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaUserObjectRetain",
-        library: CudaLibrary::Runtime,
+        module: Module::Runtime,
         symbol: Symbol::cudaUserObjectRetain as u16,
         thunk: call_qw_w,
         keep_gil: false,
@@ -11518,7 +11517,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaVDPAUGetDevice",
-        library: CudaLibrary::Runtime,
+        module: Module::Runtime,
         symbol: Symbol::cudaVDPAUGetDevice as u16,
         thunk: call_qwq_w,
         keep_gil: false,
@@ -11547,7 +11546,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaVDPAUSetVDPAUDevice",
-        library: CudaLibrary::Runtime,
+        module: Module::Runtime,
         symbol: Symbol::cudaVDPAUSetVDPAUDevice as u16,
         thunk: call_wwq_w,
         keep_gil: false,
@@ -11578,7 +11577,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "cudaWaitExternalSemaphoresAsync",
-        library: CudaLibrary::Runtime,
+        module: Module::Runtime,
         symbol: Symbol::cudaWaitExternalSemaphoresAsync as u16,
         thunk: call_qqwq_w,
         keep_gil: false,
@@ -11629,7 +11628,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "getLocalRuntimeVersion",
-        library: CudaLibrary::Runtime,
+        module: Module::Runtime,
         symbol: 0,
         thunk: nothing,
         keep_gil: true,
@@ -11645,7 +11644,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "make_cudaExtent",
-        library: CudaLibrary::Runtime,
+        module: Module::Runtime,
         symbol: 0,
         thunk: nothing,
         keep_gil: true,
@@ -11680,7 +11679,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "make_cudaPitchedPtr",
-        library: CudaLibrary::Runtime,
+        module: Module::Runtime,
         symbol: 0,
         thunk: nothing,
         keep_gil: true,
@@ -11721,7 +11720,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "make_cudaPos",
-        library: CudaLibrary::Runtime,
+        module: Module::Runtime,
         symbol: 0,
         thunk: nothing,
         keep_gil: true,
@@ -11756,7 +11755,7 @@ pub static FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "sizeof",
-        library: CudaLibrary::Runtime,
+        module: Module::Runtime,
         symbol: 0,
         thunk: nothing,
         keep_gil: true,

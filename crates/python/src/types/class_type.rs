@@ -115,7 +115,7 @@ pub unsafe fn build(
 ) -> R<Owned> {
     let (lib, class) = table::class(id);
     // CPython before 3.12 keeps a pointer to the name; it copies the docstring.
-    let name = c_string(&format!("{}.{}", lib.module, class.name())).into_raw();
+    let name = c_string(&format!("{}.{}", lib.module.name(), class.name())).into_raw();
     let doc = c_string(doc);
     slots.push(slot(ffi::Py_tp_doc, doc.as_ptr().cast_mut().cast()));
     slots.push(slot(0, null_mut()));

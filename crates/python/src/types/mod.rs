@@ -12,6 +12,7 @@ pub mod convert;
 pub mod enums;
 pub mod handles;
 pub mod memory;
+pub mod module;
 pub mod numpy;
 pub mod object;
 pub mod pods;
@@ -26,6 +27,7 @@ use crate::cpython;
 use crate::cpython::errors::{ExceptionKind, raise};
 use crate::cpython::{Obj, Owned, R, Raised};
 pub use crate::types::memory::{read, readable};
+pub use crate::types::module::Module;
 use crate::types::object::Instance;
 use crate::types::pods::fields;
 use crate::types::pods::pod;
@@ -105,6 +107,60 @@ fn own_bytes(obj: Obj<'_>, id: ClassId) -> Option<*mut u8> {
     unsafe {
         (registry::is_exactly(obj, id) && (*this).state & object::FOREIGN == 0)
             .then(|| (*this).data)
+    }
+}
+
+/// Whether a class is one of the modules whose functions raise.
+pub fn is_pod(id: ClassId) -> bool {
+    table::class(id).1.kind == Kind::Pod
+}
+
+/// A NumPy array over a sequence with the buffer protocol; the sequence itself without NumPy.
+///
+/// # Errors
+///
+/// What NumPy raised.
+pub fn as_ndarray(words: Owned) -> R<Owned> {
+    let Some(numpy) = numpy_module()? else {
+        return Ok(words);
+    };
+    numpy::call(numpy::attribute(numpy, c"asarray")?.obj(), [words])
+}
+
+/// A NumPy array of structs of class `id` with these bytes; an object of the class without NumPy.
+///
+/// # Errors
+///
+/// `MemoryError`, or what NumPy raised.
+pub fn records(id: ClassId, bytes: Vec<u8>) -> R<Owned> {
+    let Some(numpy) = numpy_module()? else {
+        let (object, to) = new_pod(id, bytes.len() / class_size(id))?;
+        // SAFETY: the object has room for that many structs.
+        unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), to, bytes.len()) };
+        return Ok(object);
+    };
+    let dtype = numpy::dtype(id)?.owned();
+    if bytes.is_empty() {
+        let none = cpython::from_u64(0)?;
+        return numpy::call(numpy::attribute(numpy, c"empty")?.obj(), [none, dtype]);
+    }
+    let copy = cpython::from_bytes(&bytes)?;
+    let array = numpy::call(numpy::attribute(numpy, c"frombuffer")?.obj(), [copy, dtype])?;
+    numpy::attribute(array.obj(), c"copy")?.obj().call0()
+}
+
+/// NumPy, unless it is missing.
+fn numpy_module() -> R<Option<Obj<'static>>> {
+    match numpy::module() {
+        Ok(numpy) => Ok(Some(numpy)),
+        Err(Raised) => {
+            // SAFETY: an exception is set; the class is immortal.
+            if unsafe { ffi::PyErr_ExceptionMatches(ffi::PyExc_ImportError) } == 0 {
+                return Err(Raised);
+            }
+            cpython::clear();
+            Ok(None)
+        }
     }
 }
 

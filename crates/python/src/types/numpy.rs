@@ -163,8 +163,8 @@ fn format_of(kind: FieldKind) -> R<Owned> {
         FieldKind::Hidden(p, n) | FieldKind::Fixed(p, n) | FieldKind::Counted(p, n, _) => {
             (cpython::from_str(type_string(p))?, n)
         }
-        FieldKind::Str(n) => (cpython::from_str(type_string(Prim::I8))?, n),
-        FieldKind::Pod(id) => (dtype(id)?.owned(), 0),
+        FieldKind::Str(n) | FieldKind::Bytes(n) => (cpython::from_str(type_string(Prim::I8))?, n),
+        FieldKind::Pod(id) | FieldKind::HiddenPod(id) => (dtype(id)?.owned(), 0),
         FieldKind::Pods(id, n, _) | FieldKind::Records(id, n) => (dtype(id)?.owned(), n),
         _ => (cpython::from_str(type_string(Prim::I64))?, 0),
     };

@@ -2,12 +2,12 @@
 
 use std::ffi::CStr;
 
-use cupyrite_sys::loader;
-
 use crate::generated::{
-    cudla_types, cufile_types, driver_types, nvfatbin_types, nvjitlink_types, nvml_types,
-    nvrtc_types, nvvm_types, runtime_types,
+    cudla_types, cufile_types, driver_types, driver_v2_types, nvfatbin_types, nvjitlink_types,
+    nvml_types, nvrtc_types, nvrtc_v2_types, nvvm_types, runtime_types, runtime_v2_types,
 };
+
+pub use crate::types::module::Module;
 
 /// Index of a Python class over all libraries (`crate::generated::ids::class`).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -218,6 +218,8 @@ pub enum FieldKind {
     PointerPods(ClassId, Count),
     /// A pointer to 64-bit words, read as `array`; assignment sets the count.
     PointerWords(Count),
+    /// A struct in the NumPy dtype without an attribute.
+    HiddenPod(ClassId),
     /// A member of the NumPy dtype without an attribute (counts, `reserved`): a number, or an array of numbers if the
     /// length is not 0.
     Hidden(Prim, u32),
@@ -332,6 +334,9 @@ pub enum ErrorText {
     Name,
     /// The library's own description.
     Library,
+    /// Name and number of the status, and the library's own description: `ERROR_INVALID_VALUE (1): invalid argument`. The
+    /// exceptions also have the attributes `name` and `function`.
+    Explained,
     /// cuFile: two error codes, of which one may be a driver status.
     CuFile,
 }
@@ -362,13 +367,11 @@ pub struct Errors {
     pub by_status: &'static [(i64, u16)],
 }
 
-/// The types of one library.
+/// The types of one Python module.
 #[derive(Debug)]
-pub struct Library {
-    /// `cuda.bindings.driver`
-    pub module: &'static str,
-    /// The C library that the module binds.
-    pub loader: loader::CudaLibrary,
+pub struct ModuleTypes {
+    /// The module.
+    pub module: Module,
     /// URL of NVIDIA's documentation.
     pub url: &'static str,
     /// Base class of its enums.
@@ -393,24 +396,27 @@ pub struct Library {
     pub dtypes: &'static [(&'static str, u16)],
 }
 
-/// Every library, sorted by id.
-pub static LIBRARIES: &[&Library] = &[
-    &driver_types::LIBRARY,
-    &runtime_types::LIBRARY,
-    &nvrtc_types::LIBRARY,
-    &nvjitlink_types::LIBRARY,
-    &nvvm_types::LIBRARY,
-    &nvfatbin_types::LIBRARY,
-    &nvml_types::LIBRARY,
-    &cufile_types::LIBRARY,
-    &cudla_types::LIBRARY,
+/// Every module, sorted by id.
+pub static MODULES: &[&ModuleTypes] = &[
+    &driver_types::MODULE,
+    &runtime_types::MODULE,
+    &nvrtc_types::MODULE,
+    &nvjitlink_types::MODULE,
+    &nvvm_types::MODULE,
+    &nvfatbin_types::MODULE,
+    &nvml_types::MODULE,
+    &cufile_types::MODULE,
+    &cudla_types::MODULE,
+    &driver_v2_types::MODULE,
+    &runtime_v2_types::MODULE,
+    &nvrtc_v2_types::MODULE,
 ];
 
-/// A class and its library.
+/// A class and its module.
 #[inline]
-pub fn class(id: ClassId) -> (&'static Library, &'static Class) {
-    let mut found = LIBRARIES[0];
-    for lib in &LIBRARIES[1..] {
+pub fn class(id: ClassId) -> (&'static ModuleTypes, &'static Class) {
+    let mut found = MODULES[0];
+    for lib in &MODULES[1..] {
         if id.0 < lib.first_class {
             break;
         }
@@ -419,11 +425,11 @@ pub fn class(id: ClassId) -> (&'static Library, &'static Class) {
     (found, &found.classes[(id.0 - found.first_class) as usize])
 }
 
-/// An enum and its library.
+/// An enum and its module.
 #[inline]
-pub fn enumeration(id: EnumId) -> (&'static Library, &'static Enum) {
-    let mut found = LIBRARIES[0];
-    for lib in &LIBRARIES[1..] {
+pub fn enumeration(id: EnumId) -> (&'static ModuleTypes, &'static Enum) {
+    let mut found = MODULES[0];
+    for lib in &MODULES[1..] {
         if id.0 < lib.first_enum {
             break;
         }
@@ -468,8 +474,8 @@ pub fn width(kind: FieldKind) -> usize {
         FieldKind::Hidden(p, n) | FieldKind::Fixed(p, n) | FieldKind::Counted(p, n, _) => {
             p.size() * n.max(1) as usize
         }
-        FieldKind::Str(n) => n as usize,
-        FieldKind::Pod(id) => class_size(id),
+        FieldKind::Str(n) | FieldKind::Bytes(n) => n as usize,
+        FieldKind::Pod(id) | FieldKind::HiddenPod(id) => class_size(id),
         FieldKind::Pods(id, n, _) | FieldKind::Records(id, n) => class_size(id) * n.max(1) as usize,
         _ => 8,
     }
@@ -480,9 +486,9 @@ pub fn text(name: &'static CStr) -> &'static str {
     name.to_str().unwrap_or("?")
 }
 
-/// The class with this name in a library's module.
-pub fn class_named(library: loader::CudaLibrary, name: &str) -> Option<ClassId> {
-    let library = LIBRARIES.iter().find(|lib| lib.loader == library)?;
+/// The class with this name in a module.
+pub fn class_named(module: Module, name: &str) -> Option<ClassId> {
+    let library = MODULES.iter().find(|types| types.module == module)?;
     let at = library
         .class_index
         .binary_search_by_key(&name, |row| row.0)

@@ -120,7 +120,7 @@ fn one_class(lib: &LibraryApi, class: &PyClass, names: &Names) -> String {
     let _ = writeln!(out, "<p>{text}</p>");
     let rows: Vec<Vec<String>> = in_c_order(lib, class)
         .into_iter()
-        .filter(|a| !matches!(a.kind, AttrKind::Hidden { .. }))
+        .filter(|a| !matches!(a.kind, AttrKind::Hidden { .. } | AttrKind::HiddenPod { .. }))
         .map(|a| attribute(lib, class, a, names))
         .collect();
     let head = ["attribute", "type", "accepts", "C type", "offset", "unit"];

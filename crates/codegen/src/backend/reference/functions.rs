@@ -236,6 +236,14 @@ fn shape(lib: &LibraryApi, python: &PyFunction, kind: &ArgKind) -> String {
             )
         }
         ArgKind::Buffer { size: Some(i) } => format!("exactly {} bytes", named(*i)),
+        ArgKind::Memory { size: Some(i) } => format!("at least {} bytes", named(*i)),
+        ArgKind::Writable { size: Some(i) } => {
+            format!("writable, at least {} bytes", named(*i))
+        }
+        ArgKind::Pods { count, .. } => format!("at least {} structs", named(*count)),
+        ArgKind::Addresses { count: Some(i) } => {
+            format!("at least {} handles, or the address of an array of them", named(*i))
+        }
         ArgKind::Buffer { size: None } => "a buffer, or an address".to_owned(),
         ArgKind::BufferOut { size } => match size {
             OutSize::Arg { arg } => format!("writable, at least {} bytes", named(*arg)),

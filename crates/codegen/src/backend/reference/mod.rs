@@ -30,7 +30,7 @@ const BY_HAND: &[(&str, &str)] = &[
 ///
 /// A module cannot be read, or a link is broken.
 pub fn generate(api: &Api, root: &Path) -> Result<Vec<(PathBuf, String)>, String> {
-    let shown: Vec<&LibraryApi> = api.libraries.iter().filter(|l| l.in_python()).collect();
+    let shown: Vec<&LibraryApi> = api.in_python().collect();
     let mut custom = Vec::new();
     for (name, path) in BY_HAND {
         custom.push((*name, pyi::parse(&read(&root.join(path))?)));

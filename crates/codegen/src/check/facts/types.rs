@@ -277,7 +277,7 @@ fn attributes(item: &str, c: &PyClass, facts: &Value, out: &mut Vec<String>) {
     let shown = c
         .attrs
         .iter()
-        .filter(|a| !matches!(a.kind, AttrKind::Hidden { .. }));
+        .filter(|a| !matches!(a.kind, AttrKind::Hidden { .. } | AttrKind::HiddenPod { .. }));
     let mut ours: BTreeMap<&str, (String, bool)> = shown
         .map(|a| (a.name.as_str(), (type_name(&a.kind), a.settable)))
         .collect();
@@ -307,6 +307,7 @@ fn type_name(kind: &AttrKind) -> String {
         AttrKind::Int { .. } | AttrKind::Long { .. } | AttrKind::Address => "int",
         AttrKind::Float { .. } => "float",
         AttrKind::Text | AttrKind::Str { .. } => "str",
+        AttrKind::Bytes { len } => return format!("bytes*{len}"),
         AttrKind::Fixed { .. } | AttrKind::Counted { .. } => "ndarray",
         AttrKind::PointerInts { .. } | AttrKind::PointerPods { .. } => "list",
         AttrKind::PointerSlice { .. } => "_memoryviewslice",
@@ -339,12 +340,12 @@ fn layout(lib: &LibraryApi, class: &str) -> Value {
     let format = |kind: &AttrKind| match kind {
         AttrKind::Int { builtin } | AttrKind::Float { builtin } => json!(number(*builtin)),
         AttrKind::Long { builtin } => json!(sized(*builtin, 4)),
-        AttrKind::Str { len } => sub(json!("|i1"), *len),
+        AttrKind::Str { len } | AttrKind::Bytes { len } => sub(json!("|i1"), *len),
         AttrKind::Fixed { builtin, len } | AttrKind::Hidden { builtin, len } => {
             sub(json!(number(*builtin)), *len)
         }
         AttrKind::Counted { builtin, max, .. } => sub(json!(number(*builtin)), *max),
-        AttrKind::Pod { class } => layout(lib, class),
+        AttrKind::Pod { class } | AttrKind::HiddenPod { class } => layout(lib, class),
         AttrKind::Pods { class, max, .. } => sub(layout(lib, class), *max),
         AttrKind::Nested { class, len } => sub(layout(lib, class), *len),
         _ => json!("<i8"),

@@ -248,7 +248,11 @@ pub fn exceptions(
         let Some(short) = member.strip_prefix("ERROR_").filter(|_| rules.by_status) else {
             continue;
         };
-        let rule = format!("{}Error", camel(short));
+        let short = camel(short);
+        let rule = match short.ends_with("Error") {
+            true => short,
+            false => format!("{short}Error"),
+        };
         let name = match rules.rename.get(&rule) {
             Some(name) => {
                 aliases.push((rule, name.clone()));
@@ -265,6 +269,9 @@ pub fn exceptions(
     by_status.sort();
     if let Some(stray) = (rules.rename.keys()).find(|k| aliases.iter().all(|(a, _)| a != *k)) {
         return Err(format!("exceptions of {}: unknown name {stray}", lib.name));
+    }
+    if rules.no_alias {
+        aliases.clear();
     }
     let errors = PyErrors {
         exception: base,

@@ -10,8 +10,8 @@ use crate::interface::overlay::{FunctionOverlay, HandWritten, Overlay, ParamOver
 use crate::interface::raising::requests;
 use crate::interface::raising::structs::class_of;
 use crate::ir::{
-    ArgKind, Builtin, Function, Gil, Len, LibraryApi, OutSize, PodRule, PyArg, PyFunction,
-    PyResult, Request, ResultKind, Ret, Role, Sizing, Type,
+    ArgKind, Builtin, Function, Gil, Len, LibraryApi, PyArg, PyFunction, PyResult, Request,
+    ResultKind, Ret, Role, Sizing, Type,
 };
 use crate::naming::snake_case;
 
@@ -26,10 +26,13 @@ pub fn functions(lib: &mut LibraryApi, overlay: &Overlay) -> Result<(), String> 
     let mut errors = Vec::new();
     let mut done: HashMap<String, (PyFunction, Vec<Role>)> = HashMap::new();
     for f in &lib.functions {
-        if !f.majors.contains(&rules.major) || listed(&rules.hide_functions, &f.name) {
+        let entry = overlay.functions.get(&f.name);
+        // A versioned module also shows the older versions that the overlay describes.
+        let shown = f.majors.contains(&rules.major) || rules.versioned && entry.is_some();
+        if !shown || listed(&rules.hide_functions, &f.name) {
             continue;
         }
-        let entry = overlay.functions.get(&f.name).unwrap_or(&empty);
+        let entry = entry.unwrap_or(&empty);
         match function(lib, overlay, entry, f) {
             Ok(made) => {
                 done.insert(f.name.clone(), made);
@@ -127,8 +130,16 @@ fn arg_doc(kind: &ArgKind) -> String {
         ArgKind::Bool => "bool".to_owned(),
         ArgKind::Str => "str".to_owned(),
         ArgKind::StrList { .. } | ArgKind::VoidPtr => "object".to_owned(),
-        ArgKind::Buffer { .. } | ArgKind::BufferOut { .. } => "bytes".to_owned(),
-        ArgKind::Pod { class, .. } => class.clone(),
+        ArgKind::Buffer { .. }
+        | ArgKind::BufferOut { .. }
+        | ArgKind::Text
+        | ArgKind::Memory { .. }
+        | ArgKind::Writable { .. } => "bytes".to_owned(),
+        ArgKind::Float { builtin } => builtin.c_name().to_owned(),
+        ArgKind::Addresses { .. } | ArgKind::KernelParams | ArgKind::Attribute { .. } => {
+            "object".to_owned()
+        }
+        ArgKind::Pod { class, .. } | ArgKind::Pods { class, .. } => class.clone(),
         _ => "intptr_t".to_owned(),
     }
 }
@@ -140,7 +151,8 @@ pub(crate) fn result(name: &str, kind: ResultKind) -> PyResult {
         ResultKind::Address | ResultKind::Made { .. } => ("int", Some("intptr_t")),
         ResultKind::Bool => ("bool", None),
         ResultKind::Float { .. } => ("float", None),
-        ResultKind::Str { .. } => ("str", None),
+        ResultKind::Str { .. } | ResultKind::CText => ("str", None),
+        ResultKind::Bytes { .. } | ResultKind::CString => ("bytes", None),
         ResultKind::Slice { .. } => ("_memoryviewslice", None),
         ResultKind::Pod { class } | ResultKind::Pods { class, .. } => (class.as_str(), None),
         _ => ("Any", None),
@@ -156,7 +168,7 @@ pub(crate) fn result(name: &str, kind: ResultKind) -> PyResult {
 /// The function under construction.
 pub(crate) struct Work<'a> {
     pub(crate) lib: &'a LibraryApi,
-    overlay: &'a Overlay,
+    pub(super) overlay: &'a Overlay,
     entry: &'a FunctionOverlay,
     pub(crate) f: &'a Function,
     /// Argument index by C parameter; complete before the arguments are built.
@@ -170,6 +182,7 @@ pub(crate) struct Work<'a> {
 enum Plan {
     In,
     Out,
+    InOut,
     Null,
     /// The count that a two-step call queries.
     Count,
@@ -208,10 +221,7 @@ fn function(
     let rules = &overlay.library;
     let name = match &entry.python {
         Some(name) => name.clone(),
-        None => snake_case(
-            f.name.strip_prefix(&rules.prefix).unwrap_or(&f.name),
-            &rules.words,
-        ),
+        None => python_name(overlay, f),
     };
     let mut work = Work {
         lib,
@@ -249,6 +259,13 @@ fn function(
     Ok((python, roles))
 }
 
+/// The Python name by the rule.
+pub(super) fn python_name(overlay: &Overlay, f: &Function) -> String {
+    let rules = &overlay.library;
+    let c = if rules.versioned { &f.symbol } else { &f.name };
+    snake_case(c.strip_prefix(&rules.prefix).unwrap_or(c), &rules.words)
+}
+
 pub(crate) fn pointee(ty: &Type) -> Option<&Type> {
     match ty {
         Type::Pointer { to, .. } => Some(to),
@@ -256,16 +273,16 @@ pub(crate) fn pointee(ty: &Type) -> Option<&Type> {
     }
 }
 
-fn is_const(ty: &Type) -> bool {
+pub(super) fn is_const(ty: &Type) -> bool {
     matches!(ty, Type::Pointer { is_const: true, .. })
 }
 
-fn is_char(ty: &Type) -> bool {
+pub(super) fn is_char(ty: &Type) -> bool {
     let builtin = Builtin::Char;
     *ty == Type::Builtin { builtin }
 }
 
-fn is_integer(lib: &LibraryApi, ty: &Type) -> bool {
+pub(super) fn is_integer(lib: &LibraryApi, ty: &Type) -> bool {
     matches!(lib.resolve(ty), Type::Builtin { builtin } if !builtin.is_float())
 }
 
@@ -359,6 +376,7 @@ impl Work<'_> {
                 }
                 (Some("in"), _) => Plan::In,
                 (Some("out"), _) => Plan::Out,
+                (Some("inout"), _) => Plan::InOut,
                 (None, _) if self.goes_in(&p.ty, &o) => Plan::In,
                 (None, _) => Plan::Out,
                 (Some(dir), _) => return Err(format!("{}: dir = {dir:?}", p.name)),
@@ -368,7 +386,7 @@ impl Work<'_> {
         let mut at = 0;
         for (p, plan) in params.iter().zip(&plans) {
             match plan {
-                Plan::In => {
+                Plan::In | Plan::InOut => {
                     self.arg_at.insert(&p.name, at);
                     at += 1;
                 }
@@ -393,7 +411,17 @@ impl Work<'_> {
     fn goes_in(&self, ty: &Type, o: &ParamOverlay) -> bool {
         if matches!(
             o.kind.as_deref(),
-            Some("address" | "buffer" | "buffer_out" | "custom")
+            Some(
+                "address"
+                    | "addresses"
+                    | "buffer"
+                    | "buffer_out"
+                    | "custom"
+                    | "kernel_params"
+                    | "memory"
+                    | "text"
+                    | "writable"
+            )
         ) {
             return true;
         }
@@ -412,12 +440,12 @@ impl Work<'_> {
         }
     }
 
-    fn arg_named(&self, name: &str) -> Result<usize, String> {
+    pub(super) fn arg_named(&self, name: &str) -> Result<usize, String> {
         (self.arg_at.get(name).copied()).ok_or_else(|| format!("{name} is not an argument"))
     }
 
     /// A number in the overlay: a literal, a macro's value, or `sizeof` a parameter's pointee.
-    fn number(&self, value: &toml::Value) -> Result<u64, String> {
+    pub(super) fn number(&self, value: &toml::Value) -> Result<u64, String> {
         match value {
             toml::Value::Integer(n) => {
                 u64::try_from(*n).map_err(|_| format!("{n} is not a length"))
@@ -440,7 +468,7 @@ impl Work<'_> {
     }
 
     /// The length of an output: an argument's value, or a constant.
-    fn len_of(&self, value: &toml::Value) -> Result<Len, String> {
+    pub(super) fn len_of(&self, value: &toml::Value) -> Result<Len, String> {
         if let toml::Value::String(name) = value
             && let Ok(arg) = self.arg_named(name)
         {
@@ -498,14 +526,33 @@ impl Work<'_> {
                 }
             }
             Plan::Request => requests::taken_apart(self, index, &o)?,
+            Plan::InOut => {
+                let to = pointee(&p.ty).ok_or("no pointer")?;
+                let (arg, result) = (self.python.args.len(), self.python.results.len());
+                let kind = self.value_kind(to, &o)?;
+                let name = match &o.name {
+                    Some(name) => name.clone(),
+                    None => snake_case(&p.name, &[]),
+                };
+                let mut made = self::arg(&name, kind);
+                if o.nullable == Some(true) {
+                    made.doc_type = Some("Any".to_owned());
+                }
+                self.python.args.push(made);
+                let builtin = integer(self.lib, to).ok_or("no integer")?;
+                self.python
+                    .results
+                    .push(self::result(&name, ResultKind::Int { builtin }));
+                Role::InOut { arg, result }
+            }
             Plan::In => {
                 let kind = self.arg_kind(index, &o)?;
                 if o.destroys && !matches!(kind, ArgKind::LiveHandle { .. }) {
                     return Err("destroys belongs to a handle of the library".to_owned());
                 }
-                let name = match &o.name {
-                    Some(name) => name.clone(),
-                    None => snake_case(&p.name, &[]),
+                let name = match (&o.name, self.overlay.names.get(&p.name)) {
+                    (Some(name), _) | (None, Some(name)) => name.clone(),
+                    (None, None) => snake_case(&p.name, &[]),
                 };
                 let at = self.python.args.len();
                 let mut made = arg(&name, kind);
@@ -617,150 +664,14 @@ impl Work<'_> {
         match integer(self.lib, ty) {
             Some(Builtin::Bool) => Ok(ArgKind::Bool),
             Some(builtin) => Ok(ArgKind::Int { builtin }),
+            None if matches!(self.lib.resolve(ty), Type::Builtin { .. }) => {
+                match self.lib.resolve(ty) {
+                    Type::Builtin { builtin } => Ok(ArgKind::Float { builtin: *builtin }),
+                    _ => Err(format!("no rule for {ty:?}")),
+                }
+            }
             None if pointee(self.lib.resolve(ty)).is_some() => Ok(ArgKind::Address),
             None => Err(format!("no rule for {ty:?}")),
-        }
-    }
-
-    fn arg_kind(&self, index: usize, o: &ParamOverlay) -> Result<ArgKind, String> {
-        let p = &self.f.params[index];
-        match o.kind.as_deref() {
-            Some("address") => return Ok(ArgKind::Address),
-            Some("custom") => return Ok(ArgKind::VoidPtr),
-            Some("buffer") => return self.buffer(o, index),
-            Some("buffer_out") => {
-                let size = o.size.as_deref();
-                return Ok(ArgKind::BufferOut {
-                    size: match size {
-                        None => OutSize::Unknown,
-                        Some(name) => match (self.arg_named(name), self.lib.function(name)) {
-                            (Ok(arg), _) => OutSize::Arg { arg },
-                            (_, Some(f)) => OutSize::Call {
-                                function: snake_case(
-                                    f.name
-                                        .strip_prefix(&self.overlay.library.prefix)
-                                        .unwrap_or(&f.name),
-                                    &self.overlay.library.words,
-                                ),
-                            },
-                            _ => return Err(format!("size = {name:?} is unknown")),
-                        },
-                    },
-                });
-            }
-            Some(other) => return Err(format!("kind = {other:?}")),
-            None => {}
-        }
-        let Some(to) = pointee(&p.ty) else {
-            return self.value_kind(&p.ty, o);
-        };
-        if pointee(to).is_some_and(is_char) {
-            return Ok(ArgKind::StrList {
-                count: self.count_beside(index, o)?,
-            });
-        }
-        if is_char(to) || *to == Type::Void {
-            let next = self.f.params.get(index + 1);
-            let sized = next.is_some_and(|n| {
-                let builtin = Builtin::SizeT;
-                n.name == "size" && n.ty == Type::Builtin { builtin }
-            });
-            return match (sized && is_const(&p.ty), is_char(to)) {
-                (true, _) => self.buffer(o, index),
-                (false, true) if is_const(&p.ty) => Ok(ArgKind::Str),
-                _ => Ok(ArgKind::Address),
-            };
-        }
-        if self.record_of(&p.ty).is_some() {
-            let rule = match o.rule.as_deref() {
-                None => PodRule::Address,
-                Some("exact") => PodRule::Exact,
-                Some("plain") => PodRule::Plain,
-                Some(other) => return Err(format!("rule = {other:?}")),
-            };
-            return Ok(match self.class_behind(index, o) {
-                Some(class) if rule != PodRule::Plain => ArgKind::Pod { class, rule },
-                _ => ArgKind::Address,
-            });
-        }
-        // A number or handle by address.
-        match to {
-            to if o.dir.as_deref() == Some("in") => self.value_kind(to, o),
-            _ => Ok(ArgKind::Address),
-        }
-    }
-
-    fn buffer(&self, o: &ParamOverlay, index: usize) -> Result<ArgKind, String> {
-        let size = match (o.size.as_deref(), self.f.params.get(index + 1)) {
-            (Some(name), _) => Some(self.arg_named(name)?),
-            (None, Some(next)) => Some(self.arg_named(&next.name)?),
-            (None, None) => None,
-        };
-        Ok(ArgKind::Buffer { size })
-    }
-
-    /// The length of a list: named by the overlay, else the integer before or after it.
-    fn count_beside(&self, index: usize, o: &ParamOverlay) -> Result<Option<usize>, String> {
-        if let Some(name) = &o.count {
-            return self.arg_named(name).map(Some);
-        }
-        let counts = |p: &&crate::ir::Param| {
-            is_integer(self.lib, &p.ty) && (p.name.starts_with("num") || p.name.ends_with("Count"))
-        };
-        let params = &self.f.params;
-        let before = index.checked_sub(1).and_then(|i| params.get(i));
-        let beside = (before.into_iter().chain(params.get(index + 1))).find(counts);
-        beside.map(|p| self.arg_named(&p.name)).transpose()
-    }
-
-    fn result_kind(&self, index: usize, o: &ParamOverlay) -> Result<ResultKind, String> {
-        let ty = &self.f.params[index].ty;
-        if o.kind.as_deref() == Some("custom") {
-            return Ok(ResultKind::ByHand);
-        }
-        let to = pointee(ty).ok_or("a result that is not a pointer")?;
-        let len = match (&o.count, &o.len) {
-            (Some(_), _) => Some(Len::Counted),
-            (None, Some(len)) => Some(self.len_of(len)?),
-            (None, None) => None,
-        };
-        if is_char(to) {
-            let len = len.ok_or("a text needs len")?;
-            return Ok(ResultKind::Str { len });
-        }
-        if self.record_of(ty).is_some() {
-            let class = self.class_behind(index, o);
-            let class = class.ok_or("a struct that is no class: take it apart")?;
-            return Ok(match len {
-                Some(len) => ResultKind::Pods { class, len },
-                None => ResultKind::Pod { class },
-            });
-        }
-        let address = pointee(self.lib.resolve(to)).is_some();
-        if let Some(len) = len {
-            let builtin = if address {
-                Builtin::ULongLong
-            } else {
-                integer(self.lib, to).ok_or("no array of this")?
-            };
-            return Ok(ResultKind::Slice {
-                builtin,
-                address,
-                len,
-            });
-        }
-        if let Some(made) = self.made(to) {
-            return Ok(made);
-        }
-        match self.lib.resolve(to) {
-            Type::Builtin { builtin } if builtin.is_float() => {
-                Ok(ResultKind::Float { builtin: *builtin })
-            }
-            _ => match integer(self.lib, to) {
-                Some(Builtin::Bool) => Ok(ResultKind::Bool),
-                Some(builtin) => Ok(ResultKind::Int { builtin }),
-                None => Err(format!("no result of type {to:?}")),
-            },
         }
     }
 }

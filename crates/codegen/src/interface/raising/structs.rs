@@ -6,7 +6,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use crate::interface::overlay::{MemberOverlay, Overlay};
+use crate::interface::overlay::{MemberOverlay, Overlay, listed};
 use crate::interface::raising::enums;
 use crate::ir::{
     AttrKind, Builtin, ClassKind, Field, LibraryApi, PyAttr, PyClass, PyModule, Record, Type,
@@ -168,7 +168,8 @@ fn class(
 ) -> Result<PyClass, String> {
     let empty = BTreeMap::new();
     let entry = overlay.classes.get(name).unwrap_or(&empty);
-    if let Some(stray) = (entry.keys()).find(|k| r.fields.iter().all(|f| f.name != **k)) {
+    let own = members(lib, r);
+    if let Some(stray) = (entry.keys()).find(|k| own.iter().all(|(f, _)| f.name != **k)) {
         return Err(format!(
             "the overlay describes {stray}, which is not a member"
         ));
@@ -176,9 +177,14 @@ fn class(
     let counts: Vec<&str> = entry.values().filter_map(|o| o.count.as_deref()).collect();
     let none = MemberOverlay::default();
     let mut attrs = Vec::new();
-    for f in &r.fields {
+    for (f, offset) in members(lib, r) {
         let o = entry.get(&f.name).unwrap_or(&none);
-        let hidden = counts.contains(&f.name.as_str()) || o.kind.as_deref() == Some("hidden");
+        if o.kind.as_deref() == Some("absent") {
+            continue;
+        }
+        let hidden = counts.contains(&f.name.as_str())
+            || o.kind.as_deref() == Some("hidden")
+            || o.kind.is_none() && listed(&overlay.members.hide, &f.name);
         let member = Member {
             lib,
             names,
@@ -186,6 +192,7 @@ fn class(
             f,
             o,
             array,
+            views: overlay.types.views,
         };
         let (kind, doc_type) = if hidden {
             member.hidden()
@@ -201,7 +208,7 @@ fn class(
         let settable = !(hidden || array && matches!(kind, AttrKind::Pods { .. }));
         attrs.push(PyAttr {
             name: python,
-            offset: f.offset,
+            offset,
             kind,
             settable: o.settable.unwrap_or(settable),
             doc_type,
@@ -225,6 +232,25 @@ fn class(
     })
 }
 
+/// The members of a record with their offsets, those of nameless inner records included.
+fn members<'a>(lib: &'a LibraryApi, r: &'a Record) -> Vec<(&'a Field, usize)> {
+    let mut out = Vec::new();
+    for f in &r.fields {
+        let inner = match &f.ty {
+            Type::Named { name } if f.anonymous => lib.record(name),
+            _ => None,
+        };
+        match inner {
+            Some(inner) => {
+                let within = members(lib, inner).into_iter();
+                out.extend(within.map(|(m, offset)| (m, f.offset + offset)));
+            }
+            None => out.push((f, f.offset)),
+        }
+    }
+    out
+}
+
 struct Member<'a> {
     lib: &'a LibraryApi,
     names: &'a HashMap<String, (String, bool)>,
@@ -232,6 +258,8 @@ struct Member<'a> {
     f: &'a Field,
     o: &'a MemberOverlay,
     array: bool,
+    /// Whether array classes show nested structs as their class.
+    views: bool,
 }
 
 /// NumPy's name of a C number.
@@ -291,7 +319,18 @@ impl Member<'_> {
             Type::Array { of, len } => (&**of, *len),
             _ => (&self.f.ty, 0),
         };
-        let builtin = self.number(of).ok_or("only numbers can be hidden")?;
+        if let (Some((class, _)), 0) = (self.class(of)?, len) {
+            return Ok((
+                AttrKind::HiddenPod {
+                    class: class.clone(),
+                },
+                class,
+            ));
+        }
+        let builtin = match self.lib.resolve(of) {
+            Type::Pointer { .. } => Builtin::LongLong,
+            _ => self.number(of).ok_or("only numbers can be hidden")?,
+        };
         Ok((AttrKind::Hidden { builtin, len }, numpy(builtin).to_owned()))
     }
 
@@ -310,7 +349,7 @@ impl Member<'_> {
             });
         }
         if let Some((class, _)) = self.class(ty)? {
-            return Ok(if self.array {
+            return Ok(if self.array && !self.views {
                 let doc = format!("record array of {class}");
                 (AttrKind::Nested { class, len: 0 }, doc)
             } else {
@@ -351,6 +390,9 @@ impl Member<'_> {
         let builtin = self
             .number(of)
             .ok_or_else(|| format!("an array of {of:?}"))?;
+        if builtin == Builtin::Char && self.o.kind.as_deref() == Some("bytes") {
+            return Ok((AttrKind::Bytes { len }, "bytes".to_owned()));
+        }
         if builtin == Builtin::Char && !self.array {
             return Ok((AttrKind::Str { len }, "str".to_owned()));
         }

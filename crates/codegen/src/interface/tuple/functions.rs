@@ -653,7 +653,15 @@ fn doc_type(c: &Context<'_>, kind: &ArgKind) -> String {
         ArgKind::Bool => "bint".to_owned(),
         ArgKind::Str => "str".to_owned(),
         ArgKind::StrList { .. } => "object".to_owned(),
-        ArgKind::Buffer { .. } | ArgKind::BufferOut { .. } => "bytes".to_owned(),
+        ArgKind::Buffer { .. }
+        | ArgKind::BufferOut { .. }
+        | ArgKind::Text
+        | ArgKind::Memory { .. }
+        | ArgKind::Writable { .. } => "bytes".to_owned(),
+        ArgKind::Addresses { .. } => "object".to_owned(),
+        ArgKind::Pods { .. } | ArgKind::HandleByPointer | ArgKind::AddressOf { .. } => {
+            "intptr_t".to_owned()
+        }
         ArgKind::Pod { class, rule } => match rule {
             PodRule::Exact => class.clone(),
             PodRule::Address | PodRule::Plain => "intptr_t".to_owned(),
@@ -776,6 +784,7 @@ fn result_type(kind: &ResultKind) -> (String, Option<String>) {
             (class.clone(), None)
         }
         ResultKind::Bytes { .. } | ResultKind::CString => ("bytes".to_owned(), None),
+        ResultKind::CText => ("str".to_owned(), None),
         ResultKind::List { of, .. } => (format!("list[{}]", element_name(of)), None),
         ResultKind::VoidPtr | ResultKind::Attribute { .. } => ("Any".to_owned(), None),
         ResultKind::Attributes { .. } => ("list[Any]".to_owned(), None),

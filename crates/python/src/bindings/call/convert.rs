@@ -6,11 +6,10 @@
 
 use std::ffi::c_char;
 
-use cupyrite_sys::loader::CudaLibrary;
 use pyo3::ffi;
 
 use crate::bindings::call::memory_checks;
-use crate::bindings::descriptor::{Element, Int, PodRule};
+use crate::bindings::descriptor::{Element, Int, Module, PodRule};
 use crate::bindings::errors;
 use crate::bindings::errors::{ExceptionKind, Site};
 use crate::cpython::{Buffer, Obj, Owned, R, Raised};
@@ -243,13 +242,7 @@ pub fn structure(obj: Obj<'_>, id: types::ClassId, nullable: bool, site: Site) -
 /// # Errors
 ///
 /// `TypeError`; `ValueError` for an address without readable memory.
-pub fn pod(
-    obj: Obj<'_>,
-    id: types::ClassId,
-    rule: PodRule,
-    library: CudaLibrary,
-    site: Site,
-) -> R<u64> {
+pub fn pod(obj: Obj<'_>, id: types::ClassId, rule: PodRule, module: Module, site: Site) -> R<u64> {
     if rule != PodRule::Plain
         && let Some(address) = types::pod_ptr(obj, Some(id))
     {
@@ -259,10 +252,10 @@ pub fn pod(
     let class = types::class_name(id);
     match rule {
         PodRule::Exact => Err(errors::wrong_type(site, class, obj)),
-        PodRule::Address if obj.is_none() && library != CudaLibrary::Nvml => Ok(0),
+        PodRule::Address if obj.is_none() && module != Module::Nvml => Ok(0),
         _ if obj.is_int() => {
             let at = address(obj, site)?;
-            if at == 0 && library == CudaLibrary::Nvml {
+            if at == 0 && module == Module::Nvml {
                 // NVML dereferences the struct before it checks for null.
                 let message = format!("{} must be {class}, not a null address", site.prefix());
                 return Err(errors::raise(ExceptionKind::Value, &message));
@@ -271,8 +264,8 @@ pub fn pod(
             Ok(at)
         }
         PodRule::Address => {
-            let wanted = match library {
-                CudaLibrary::Nvml => format!("{class} or its address"),
+            let wanted = match module {
+                Module::Nvml => format!("{class} or its address"),
                 _ => format!("{class}, its address or None"),
             };
             Err(errors::wrong_type(site, &wanted, obj))
@@ -282,6 +275,30 @@ pub fn pod(
             Err(errors::wrong_type(site, &wanted, obj))
         }
     }
+}
+
+/// The address of an array of `count` structs of class `id`; null for `None`.
+///
+/// # Errors
+///
+/// `TypeError`; fewer structs than `count`; `ValueError` for an address without readable memory.
+pub fn pods(obj: Obj<'_>, id: types::ClassId, count: u64, site: Site) -> R<u64> {
+    if obj.is_none() {
+        return Ok(0);
+    }
+    if let Some(at) = types::pod_ptr(obj, Some(id)) {
+        check_count(types::pod_count(obj), Some(count), site)?;
+        types::prepare_struct(obj)?;
+        return Ok(at.addr() as u64);
+    }
+    if obj.is_int() {
+        let at = address(obj, site)?;
+        let bytes = count.saturating_mul(types::class_size(id) as u64);
+        memory_checks::check_memory(at, bytes, site)?;
+        return Ok(at);
+    }
+    let wanted = format!("{}, its address or None", types::class_name(id));
+    Err(errors::wrong_type(site, &wanted, obj))
 }
 
 /// The address of the text in a `bytes` or `bytearray`.
@@ -527,6 +544,57 @@ pub fn buffer_in(obj: Obj<'_>, size: Option<(u64, &str)>, site: Site, keep: &mut
     Ok(at)
 }
 
+/// Text or an image that C reads up to a nul: `None` for null, an address, or a buffer. `bytes` end with a nul; C gets a
+/// copy of other buffers with a nul at the end.
+///
+/// # Errors
+///
+/// `ValueError` (also for wrong types, as in NVIDIA's package), or `OverflowError` for an address out of range.
+pub fn text(obj: Obj<'_>, site: Site, keep: &mut Keep) -> R<u64> {
+    const WANTED: &str = "bytes or another contiguous buffer";
+    if obj.is_bytes() {
+        return Ok(obj.bytes_data().0.addr() as u64);
+    }
+    if obj.is_none() {
+        return Ok(0);
+    }
+    if obj.is_int() {
+        return address(obj, site);
+    }
+    let Some(view) = contiguous(obj, site, WANTED)? else {
+        return Err(no_buffer(obj, site, WANTED));
+    };
+    let len = view.len();
+    let copy = keep.array(len.checked_add(1).ok_or_else(errors::no_memory)?)?;
+    if len > 0 {
+        let from = std::ptr::with_exposed_provenance::<u8>(crate::bindings::call::words::address(
+            view.address(),
+        ));
+        // SAFETY: the view has `len` bytes; `copy` has one more, and is zeroed.
+        unsafe { std::ptr::copy_nonoverlapping(from, copy, len) };
+    }
+    Ok(copy.addr() as u64)
+}
+
+/// Handles or addresses as a C array: `None` for null, the address of an array, or a sequence with at least `count` items.
+///
+/// # Errors
+///
+/// `TypeError`, `OverflowError`, or the sequence is shorter than `count`.
+pub fn addresses(obj: Obj<'_>, count: Option<u64>, site: Site, keep: &mut Keep) -> R<u64> {
+    if obj.is_int() {
+        let at = address(obj, site)?;
+        let bytes = count.unwrap_or(1).saturating_mul(8);
+        memory_checks::check_memory(at, bytes, site)?;
+        return Ok(at);
+    }
+    if obj.is_bytes() || obj.is_bytearray() {
+        let wanted = "a sequence of handles, the address of an array or None";
+        return Err(errors::wrong_type(site, wanted, obj));
+    }
+    list(obj, Element::Address, count, false, site, keep)
+}
+
 /// Memory that C writes: `None` for null, an address, or a writable buffer; and its size in bytes, if known.
 ///
 /// # Errors
@@ -674,6 +742,7 @@ pub fn list(
             }
             Element::Bytes => bytes_element(item, site, keep)?,
             Element::VoidPtr => void_ptr(item, site, keep)?.0,
+            Element::Address => address(item, site)?,
             Element::Struct(id, size) => {
                 let from = element_struct(item, id, site)?;
                 // SAFETY: the struct has `size` bytes; the array has room for all items.

@@ -121,7 +121,7 @@ impl FastRoute {
             keep_gil: f.keep_gil,
             packs: false,
             raises: f.raising.is_some(),
-            library: f.library,
+            library: f.library(),
             interruptible: true,
             answer: Answer::Nothing,
             last_word: 0,
@@ -165,7 +165,9 @@ impl FastRoute {
                         Conv::Handle(ClassId(id), Int::I32) => (WordSource::Handle32, id),
                         Conv::Enum(EnumId(id)) => (WordSource::Enum, id),
                         Conv::Int(kind) | Conv::IntOrNone(kind) => integer(kind),
-                        Conv::VoidPtr(_) | Conv::VoidPtrPtr => (WordSource::Address, 0),
+                        Conv::VoidPtr(_) | Conv::VoidPtrPtr | Conv::Writable(_) | Conv::Text => {
+                            (WordSource::Address, 0)
+                        }
                         Conv::Address => integer(Int::U64),
                         Conv::KernelParams if !self.packs => {
                             self.packs = true;
@@ -192,14 +194,22 @@ impl FastRoute {
                 }
                 // C may write up to four floats into `outs` (`cuTexRefGetBorderColor`).
                 Out::F32 | Out::F64 => Answer::Value,
-                Out::CString | Out::Handle(..) => Answer::Words,
+                Out::CString | Out::CBytes | Out::CText | Out::Handle(..) => Answer::Words,
                 _ => return None,
             },
             several => {
                 let words = several.iter().all(|result| {
                     matches!(
                         result.kind,
-                        Out::Int(_) | Out::Enum(_) | Out::Handle(..) | Out::VoidPtr | Out::CString
+                        Out::Int(_)
+                            | Out::Enum(_)
+                            | Out::Handle(..)
+                            | Out::VoidPtr
+                            | Out::CString
+                            | Out::CBytes
+                            | Out::Address
+                            | Out::Bool
+                            | Out::F32
                     )
                 });
                 if !words {
@@ -363,7 +373,7 @@ impl FastRoute {
         // SAFETY: as promised by the caller of `call`.
         unsafe {
             (*this).interruptible = loader::chosen_backend() != Some(Backend::Gpu);
-            if matches!(f.library, CudaLibrary::Driver | CudaLibrary::Runtime) {
+            if matches!(f.library(), CudaLibrary::Driver | CudaLibrary::Runtime) {
                 (*this).address.store(address.cast_mut(), Ordering::Relaxed);
             }
         }

@@ -4,7 +4,7 @@ use pyo3::ffi;
 
 use crate::bindings::call::convert;
 use crate::bindings::call::convert::Keep;
-use crate::bindings::call::memory_checks::{check_memory, check_room, check_rows};
+use crate::bindings::call::memory_checks::{check_memory, check_room, check_rows, check_struct};
 use crate::bindings::custom::tagged_values;
 use crate::bindings::descriptor::{
     Conv, Function, HandleKind, Int, Len, MAX_PARAMS, MAX_REQUESTS, MAX_RESULTS, MAX_WORDS,
@@ -172,6 +172,11 @@ impl Frame {
                 }
                 Conv::VoidPtrPtr => void_ptr_ptr(obj, site)?,
                 Conv::Address => convert::address(obj, site)?,
+                Conv::AddressOf(size) => {
+                    let at = convert::address(obj, site)?;
+                    check_struct(at, size.into(), site)?;
+                    at
+                }
                 Conv::LiveHandle(kind) | Conv::DestroyedHandle(kind) => {
                     let value = convert::address(obj, site)?;
                     let destroys = matches!(param.conv, Conv::DestroyedHandle(_));
@@ -184,12 +189,16 @@ impl Frame {
                 }
                 Conv::Bool => convert::truth(obj)?,
                 Conv::Str => convert::utf8(obj, site)?,
+                Conv::Text => convert::text(obj, site, &mut self.keep)?,
                 Conv::VoidPtr(Some(_))
                 | Conv::Rows(..)
                 | Conv::StrList(_)
                 | Conv::Buffer(_)
                 | Conv::BufferOut(_)
                 | Conv::Pod(..)
+                | Conv::Pods(..)
+                | Conv::Addresses(_)
+                | Conv::Writable(_)
                 | Conv::List(..)
                 | Conv::BytesOut(_)
                 | Conv::HandleArray(..)
@@ -284,8 +293,24 @@ impl Frame {
                 }
                 at
             }
+            Conv::Addresses(count) => {
+                let count = count.map(|count| self.count(arguments, count));
+                convert::addresses(obj, count, site, &mut self.keep)?
+            }
+            Conv::Writable(size) => {
+                let (address, len) = convert::buffer_out(obj, site, &mut self.keep)?;
+                if let Some(size) = size {
+                    let name = arguments.f.params[size as usize].name;
+                    check_room(len, self.vals[size as usize], site, name)?;
+                }
+                address
+            }
             Conv::BufferOut(size) => self.buffer_out(arguments, index, obj, size)?,
-            Conv::Pod(id, rule) => convert::pod(obj, id, rule, arguments.f.library, site)?,
+            Conv::Pods(id, count) => {
+                let count = self.count(arguments, count);
+                convert::pods(obj, id, count, site)?
+            }
+            Conv::Pod(id, rule) => convert::pod(obj, id, rule, arguments.f.module, site)?,
             _ => 0,
         };
         Ok(())

@@ -49,6 +49,22 @@ pub fn check_rows(len: Option<usize>, pitch: u64, width: u64, rows: u64, site: S
     Ok(())
 }
 
+/// Refuses an address without `size` readable bytes, and null.
+///
+/// # Errors
+///
+/// `ValueError`.
+pub fn check_struct(at: u64, size: u64, site: Site) -> R<()> {
+    if at == 0 {
+        let message = format!(
+            "{} must be the address of a struct, not null",
+            site.prefix()
+        );
+        return Err(errors::raise(ExceptionKind::Value, &message));
+    }
+    check_memory(at, size, site)
+}
+
 /// Refuses an address without `size` readable bytes. The library checks null pointers.
 ///
 /// # Errors

@@ -11,6 +11,7 @@ use crate::bindings::custom::tagged_values;
 use crate::bindings::descriptor::{Function, Len, Out, Ret};
 use crate::bindings::errors;
 use crate::bindings::errors::{ExceptionKind, Site};
+use crate::bindings::raising;
 use crate::bindings::raising::requests;
 use crate::bindings::symbols;
 use crate::cpython;
@@ -268,17 +269,20 @@ pub fn word_result(kind: Out, word: u64) -> R<Owned> {
         #[allow(clippy::cast_possible_truncation)] // floats are 32 bits
         Out::F32 => cpython::from_f64(f32::from_bits(word as u32).into()),
         Out::F64 => cpython::from_f64(f64::from_bits(word)),
+        Out::CBytes if word == 0 => cpython::from_bytes(b""),
         // SAFETY: C stored null or the address of a nul-terminated string.
-        Out::CString => unsafe {
+        Out::CString | Out::CBytes => unsafe {
             convert::c_string(std::ptr::with_exposed_provenance::<c_char>(address(word)))
         },
+        Out::CText => text(word),
         Out::Bool => cpython::from_bool(word & 0xFF != 0),
         Out::Address | Out::Made(_) => cpython::from_i64(word.cast_signed()),
         _ => cpython::from_u64(word),
     }
 }
 
-/// What a call of `f` returns. Functions that raise return `None`, one value or a tuple of values. The others return a tuple
+/// What a call of `f` returns. Functions that raise return `None`, one value or a tuple of values, or raise for an error
+/// status. The others return a tuple
 /// of the status and the values, which are `None` after an error.
 ///
 /// # Errors
@@ -288,16 +292,19 @@ pub fn word_result(kind: Out, word: u64) -> R<Owned> {
 pub fn answer(f: &Function, status: i64, mut value: impl FnMut(usize) -> R<Owned>) -> R<Owned> {
     let count = f.results.len();
     let alone = f.raising.is_some();
+    if status != 0 && f.raising.is_some_and(|raising| raising.ret == Ret::Status) {
+        return Err(raising::status_error(f, status));
+    }
     match count {
         0 if alone => return Ok(cpython::none()),
-        0 => return symbols::status_tuple(f.library, status),
+        0 => return symbols::status_tuple(f.library(), status),
         1 if alone => return value(0),
         _ => {}
     }
     let first = if alone {
         None
     } else {
-        Some(symbols::status(f.library, status)?)
+        Some(symbols::status(f.library(), status)?)
     };
     let before = usize::from(first.is_some());
     // SAFETY: a new tuple, filled before it is published; `PyTuple_SetItem` steals the references.

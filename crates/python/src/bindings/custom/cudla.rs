@@ -27,7 +27,7 @@ pub fn create_device(arguments: Arguments<'_>) -> R<Owned> {
     let (obj, site) = required(arguments, 1)?;
     if convert::int(obj, Int::U32, site)? == STANDALONE {
         return Err(exceptions::raise_status(
-            arguments.f.library,
+            arguments.f.module,
             UNSUPPORTED,
             None,
             None,

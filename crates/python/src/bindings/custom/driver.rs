@@ -20,7 +20,10 @@ use crate::bindings::symbols;
 use crate::cpython;
 use crate::cpython::{Obj, Owned, R};
 use crate::generated::ids::class::{driver as class, runtime as runtime_class};
-use crate::generated::ids::enums::{driver as enums, runtime as runtime_enums};
+use crate::generated::ids::enums::{
+    driver as enums, driver_v2 as second_enums, runtime as runtime_enums,
+    runtime_v2 as second_runtime_enums,
+};
 use crate::types;
 
 /// How many leading parameters a call of `cuCtxCreate` omits: one with CUDA 12's two arguments.
@@ -49,7 +52,7 @@ pub fn ctx_create(arguments: Arguments<'_>) -> R<Owned> {
     frame.write_words(arguments, &mut words);
     let status = if frame.vals[0] == 0 && older_driver(f)? {
         let older = Symbol::cuCtxCreate_cuda12 as usize;
-        let symbol = symbols::symbol_at(f.library, older, f.name)?;
+        let symbol = symbols::symbol_at(f.library(), older, f.name)?;
         // SAFETY: the symbol is `cuCtxCreate_v2(CUcontext *, unsigned int, CUdevice)`. The descriptor packs the words
         // with these types, and the frame has room for the result.
         let status = unsafe {
@@ -173,7 +176,7 @@ pub fn coredump_set(arguments: Arguments<'_>) -> R<Owned> {
     };
     words[2] = (&raw mut size).addr() as u64;
     let status = general::invoke(f, &words)?;
-    symbols::status_tuple(f.library, status)
+    answer(f, status, |_| Ok(cpython::none()))
 }
 
 /// Allocates storage for several attributes. Returns the address of C's array of pointers, and the pointers.
@@ -197,11 +200,25 @@ fn storage_for(
 pub fn pointer_get_attributes(arguments: Arguments<'_>) -> R<Owned> {
     let f = arguments.f;
     let mut keep = Keep::default();
-    let count = convert::int(required(arguments, 0)?, Int::U32, arguments.site(0))?;
-    let pointer = convert::handle(required(arguments, 2)?, Int::U64, arguments.site(2))?;
-    let (obj, site) = (required(arguments, 1)?, arguments.site(1));
-    let (list, which) = selectors(obj, enums::CUpointer_attribute, count, site, &mut keep)?;
-    let selector = enums::CUpointer_attribute;
+    // The function that raises takes no number.
+    let numbered = f.raising.is_none();
+    let at = usize::from(numbered);
+    let selector = match numbered {
+        true => enums::CUpointer_attribute,
+        false => second_enums::PointerAttribute,
+    };
+    let pointer = convert::handle(
+        required(arguments, at + 1)?,
+        Int::U64,
+        arguments.site(at + 1),
+    )?;
+    let (obj, site) = (required(arguments, at)?, arguments.site(at));
+    let count = match numbered {
+        true => convert::int(required(arguments, 0)?, Int::U32, arguments.site(0))?,
+        false => convert::items(obj, site)?.map_or(0, |items| items.len() as u64),
+    };
+    let (list, which) = selectors(obj, selector, count, site, &mut keep)?;
+    let count = count.min(which.len() as u64);
     let (array, at) = storage_for(
         &mut keep,
         which
@@ -240,14 +257,12 @@ fn selectors(
     let n = items.len();
     // Both results come from one copy, so that they agree even if the caller's list changes meanwhile.
     let items = items.into_owned();
-    let list = convert::list(
-        items.obj(),
-        Element::Enum(selector),
-        Some(count),
-        false,
-        site,
-        keep,
-    )?;
+    // The modules whose functions raise show enums as numbers.
+    let of = match types::table::enumeration(selector).0.errors {
+        None => Element::Enum(selector),
+        Some(_) => Element::Int(Int::I32),
+    };
+    let list = convert::list(items.obj(), of, Some(count), false, site, keep)?;
     let from = std::ptr::with_exposed_provenance::<i32>(address(list));
     let which = (0..n)
         // SAFETY: `convert::list` stored one value for each of the `n` items, and `keep` keeps the array alive.
@@ -288,7 +303,7 @@ pub fn range_get_attribute(arguments: Arguments<'_>) -> R<Owned> {
 /// The start of a range: a `CUdeviceptr` for the driver, any pointer for the runtime.
 fn range_start(arguments: Arguments<'_>, index: usize, keep: &mut Keep) -> R<u64> {
     let (obj, site) = (required(arguments, index)?, arguments.site(index));
-    match arguments.f.library {
+    match arguments.f.library() {
         CudaLibrary::Runtime => convert::void_ptr(obj, site, keep).map(|(address, _)| address),
         _ => convert::handle(obj, Int::U64, site),
     }
@@ -308,12 +323,24 @@ fn room_for(size: u64) -> R<usize> {
 pub fn range_get_attributes(arguments: Arguments<'_>) -> R<Owned> {
     let f = arguments.f;
     let mut keep = Keep::default();
-    let number = convert::int(required(arguments, 2)?, Int::U64, arguments.site(2))?;
-    let pointer = range_start(arguments, 3, &mut keep)?;
-    let count = convert::int(required(arguments, 4)?, Int::U64, arguments.site(4))?;
     let (obj, site) = (required(arguments, 1)?, arguments.site(1));
-    let selector = match f.library {
+    // The function that raises takes no number.
+    let numbered = f.raising.is_none();
+    let at = if numbered { 3 } else { 2 };
+    let number = match numbered {
+        true => convert::int(required(arguments, 2)?, Int::U64, arguments.site(2))?,
+        false => convert::items(obj, site)?.map_or(0, |items| items.len() as u64),
+    };
+    let pointer = range_start(arguments, at, &mut keep)?;
+    let count = convert::int(
+        required(arguments, at + 1)?,
+        Int::U64,
+        arguments.site(at + 1),
+    )?;
+    let selector = match f.library() {
+        CudaLibrary::Runtime if f.raising.is_some() => second_runtime_enums::MemRangeAttribute,
         CudaLibrary::Runtime => runtime_enums::cudaMemRangeAttribute,
+        _ if f.raising.is_some() => second_enums::MemRangeAttribute,
         _ => enums::CUmem_range_attribute,
     };
     let (list, which) = selectors(obj, selector, number, site, &mut keep)?;
@@ -362,7 +389,7 @@ pub fn capture_info(arguments: Arguments<'_>) -> R<Owned> {
         let len = if at == 0 { 0 } else { address(out[5]) };
         tagged_values::list_from(std::ptr::with_exposed_provenance(address(at)), len, of)
     };
-    let ours = f.library == CudaLibrary::Runtime;
+    let ours = f.library() == CudaLibrary::Runtime;
     let (state, graph, node, edge) = if ours {
         (
             runtime_enums::cudaStreamCaptureStatus,
@@ -442,5 +469,5 @@ pub fn link_destroy(arguments: Arguments<'_>) -> R<Owned> {
         (_, Some(kept)) => drop(linkers(|linkers| linkers.insert(state, kept))),
         _ => {}
     }
-    symbols::status_tuple(f.library, status?)
+    answer(f, status?, |_| Ok(cpython::none()))
 }

@@ -7,8 +7,10 @@
 pub mod cudla;
 pub mod cufile;
 pub mod driver;
+pub mod driver_v2;
 pub mod nvml;
 pub mod nvrtc;
+pub mod nvrtc_v2;
 pub mod runtime;
 pub mod tagged_values;
 
@@ -67,6 +69,16 @@ pub fn hook(special: Special) -> Option<Hook> {
         Special::CudlaCreateDevice => cudla::create_device,
         Special::CudlaModuleAttributes => cudla::module_attributes,
         Special::CudlaSubmitTask => cudla::submit_task,
+        Special::CaptureArrays => driver_v2::capture_arrays,
+        Special::HandlesOf => driver_v2::handles_of,
+        Special::LinkBytes => driver_v2::link_bytes,
+        Special::AtomicCapabilities => driver_v2::atomic_capabilities,
+        Special::GlDevices => driver_v2::gl_devices,
+        Special::SciSyncAttributes => driver_v2::sci_sync_attributes,
+        Special::MemcpyBatch => driver_v2::memcpy_batch,
+        Special::NvrtcCreate => nvrtc_v2::create,
+        Special::NvrtcCompile => nvrtc_v2::compile,
+        Special::NvrtcBytes => nvrtc_v2::bytes,
     };
     Some(hook)
 }

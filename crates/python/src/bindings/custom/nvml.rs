@@ -8,7 +8,7 @@ use crate::bindings::call::convert;
 use crate::bindings::call::frame::Arguments;
 use crate::bindings::call::words::address;
 use crate::bindings::custom;
-use crate::bindings::descriptor::{Conv, Function, Int, Slice};
+use crate::bindings::descriptor::{Conv, Function, Int, Module, Slice};
 use crate::bindings::errors;
 use crate::bindings::errors::{ExceptionKind, Site};
 use crate::bindings::exceptions;
@@ -24,7 +24,7 @@ const FOLLOW: &[&str] = &["device_get_device_handle_from_mig_device_handle"];
 
 /// Whether the C function of `f` dereferences its first handle unchecked.
 pub fn dereferences_handle(f: &Function) -> bool {
-    f.library == CudaLibrary::Nvml && FOLLOW.contains(&f.name)
+    f.library() == CudaLibrary::Nvml && FOLLOW.contains(&f.name)
 }
 
 /// Refuses a handle that is no readable address, for functions that dereference it unchecked.
@@ -44,7 +44,7 @@ pub fn check_handle(arguments: Arguments<'_>, handle: u64) -> R<()> {
     }
     let note = format!("{at:#x} is no handle of a device");
     Err(exceptions::raise_status(
-        arguments.f.library,
+        arguments.f.module,
         INVALID,
         None,
         None,
@@ -54,7 +54,7 @@ pub fn check_handle(arguments: Arguments<'_>, handle: u64) -> R<()> {
 
 /// Whether "too small" counts as success: the struct holds as much as fits, and no larger struct exists.
 pub fn fills_what_fits(f: &Function) -> bool {
-    f.library == CudaLibrary::Nvml
+    f.library() == CudaLibrary::Nvml
         && matches!(
             f.name,
             "device_get_vgpu_metadata" | "vgpu_instance_get_metadata"
@@ -155,7 +155,7 @@ fn raise_for(arguments: Arguments<'_>, size_is_fine: bool) -> R<()> {
         0 => Ok(()),
         TOO_SMALL if size_is_fine => Ok(()),
         status => Err(exceptions::raise_status(
-            arguments.f.library,
+            arguments.f.module,
             status,
             None,
             None,
@@ -369,13 +369,13 @@ pub fn instances(arguments: Arguments<'_>) -> R<Owned> {
     let mut count = 0u32;
     let counter = &raw mut count;
     let status = raising::call_named(
-        CudaLibrary::Nvml,
+        Module::Nvml,
         places,
         &[parent, profile, 0, counter.addr() as u64],
     )?;
     if status != 0 {
-        let library = arguments.f.library;
-        return Err(exceptions::raise_status(library, status, None, None, None));
+        let module = arguments.f.module;
+        return Err(exceptions::raise_status(module, status, None, None, None));
     }
     // SAFETY: the pointer comes from the initialized local above, which C wrote a number to.
     let most = unsafe { counter.read_volatile() };
@@ -415,8 +415,8 @@ pub fn context_data(arguments: Arguments<'_>) -> R<Owned> {
     let at = request.at();
     let status = raising::status_of(arguments.f, &[set, at])?;
     if status != 0 && status != TOO_SMALL {
-        let library = arguments.f.library;
-        return Err(exceptions::raise_status(library, status, None, None, None));
+        let module = arguments.f.module;
+        return Err(exceptions::raise_status(module, status, None, None, None));
     }
     let size = get(&request.0, 12) as usize;
     if size == 0 {

@@ -1,24 +1,21 @@
 //! Hooks of NVRTC functions, and of functions that return an error text.
 
-use cupyrite_sys::loader::CudaLibrary;
-
 use crate::bindings::call::convert;
 use crate::bindings::call::convert::Keep;
 use crate::bindings::call::frame::Arguments;
 use crate::bindings::call::general;
 use crate::bindings::call::results::answer;
 use crate::bindings::call::words::address;
-use crate::bindings::custom::{required, tagged_values};
-use crate::bindings::descriptor::{Element, Int, MAX_WORDS};
+use crate::bindings::custom::{nvrtc_v2, required, tagged_values};
+use crate::bindings::descriptor::{Element, Int, MAX_WORDS, Module};
 use crate::bindings::errors;
 use crate::bindings::errors::ExceptionKind;
-use crate::bindings::symbols;
 use crate::cpython;
 use crate::cpython::{Owned, R};
 
 /// Calls the NVRTC function named `name` with these words and returns its status.
 fn nvrtc_call(name: &str, arguments: &[u64]) -> R<i64> {
-    let Some(f) = crate::bindings::function::descriptor(CudaLibrary::Nvrtc, name) else {
+    let Some(f) = crate::bindings::function::descriptor(Module::Nvrtc, name) else {
         let message = format!("the table of NVRTC lacks {name}");
         return Err(errors::raise(ExceptionKind::System, &message));
     };
@@ -38,7 +35,7 @@ pub fn get_output(arguments: Arguments<'_>) -> R<Owned> {
     let size_at = (&raw mut size).addr() as u64;
     let status = nvrtc_call(&format!("{}Size", f.name), &[program, size_at])?;
     if status != 0 {
-        return symbols::status_tuple(f.library, status);
+        return answer(f, status, |_| Ok(cpython::none()));
     }
     // SAFETY: the pointer comes from the initialized local above, which C wrote to.
     let size = unsafe { (&raw const size).read_volatile() };
@@ -53,11 +50,14 @@ pub fn get_output(arguments: Arguments<'_>) -> R<Owned> {
     let mut words = [0u64; MAX_WORDS];
     words[..2].copy_from_slice(&[program, buffer]);
     let status = general::invoke(f, &words)?;
-    symbols::status_tuple(f.library, status)
+    answer(f, status, |_| Ok(cpython::none()))
 }
 
 pub fn supported_archs(arguments: Arguments<'_>) -> R<Owned> {
     let f = arguments.f;
+    if f.raising.is_some() {
+        return nvrtc_v2::supported_archs(arguments);
+    }
     let mut count: i32 = 0;
     let status = nvrtc_call(
         "nvrtcGetNumSupportedArchs",

@@ -16,14 +16,17 @@ use crate::bindings::errors::ExceptionKind;
 use crate::bindings::symbols;
 use crate::cpython;
 use crate::cpython::{Owned, R};
-use crate::generated::ids::class::runtime as class;
+use crate::generated::ids::class::{runtime as class, runtime_v2 as second_class};
 use crate::types;
 use crate::types::ClassId;
 use crate::{pathfinder, site_packages};
 
 /// Makes an object of a class whose C type is `T`, with this value.
 fn object<T: Copy>(id: ClassId, value: T) -> R<Owned> {
-    let (object, at) = types::new_struct(id)?;
+    let (object, at) = match types::is_pod(id) {
+        true => types::new_pod(id, 1)?,
+        false => types::new_struct(id)?,
+    };
     if types::class_size(id) != size_of::<T>() {
         return Err(errors::raise(
             ExceptionKind::System,
@@ -143,7 +146,7 @@ pub fn device_properties(arguments: Arguments<'_>) -> R<Owned> {
     let older = matches!(loader::chosen_runtime(), Some(RuntimeSource::Cudart(12)));
     let (status, properties) = if older || installed_is_older(f)? {
         let index = c::Symbol::cudaGetDeviceProperties_cuda12 as usize;
-        let symbol = symbols::symbol_at(f.library, index, f.name)?;
+        let symbol = symbols::symbol_at(f.library(), index, f.name)?;
         let mut from = c::cudaDeviceProp_cuda12::default();
         let words = [(&raw mut from).addr() as u64, device];
         let status = general::invoke_at(f, symbol, words.as_ptr());
@@ -155,7 +158,11 @@ pub fn device_properties(arguments: Arguments<'_>) -> R<Owned> {
         (general::invoke(f, &words)?, properties)
     };
     symbols::check_interrupt()?;
-    answer(f, status, |_| object(class::cudaDeviceProp, properties))
+    let id = match f.raising {
+        None => class::cudaDeviceProp,
+        Some(_) => second_class::DeviceProp,
+    };
+    answer(f, status, |_| object(id, properties))
 }
 
 /// Whether this is the first call and the library that it chooses is CUDA 12's.
@@ -164,7 +171,11 @@ fn installed_is_older(f: &'static crate::bindings::descriptor::Function) -> R<bo
         return Ok(false);
     }
     // Resolving any symbol chooses the runtime and does the setup of a first use.
-    let _ = symbols::symbol_at(f.library, c::Symbol::cudaRuntimeGetVersion as usize, f.name)?;
+    let _ = symbols::symbol_at(
+        f.library(),
+        c::Symbol::cudaRuntimeGetVersion as usize,
+        f.name,
+    )?;
     Ok(matches!(
         loader::chosen_runtime(),
         Some(RuntimeSource::Cudart(12))

@@ -10,8 +10,14 @@ use crate::bindings::errors;
 use crate::bindings::errors::{ExceptionKind, Site};
 use crate::cpython;
 use crate::cpython::{Obj, Owned, R, Raised};
-use crate::generated::ids::class::{driver as class, runtime as runtime_class};
-use crate::generated::ids::enums::{driver as enums, runtime as runtime_enums};
+use crate::generated::ids::class::{
+    driver as class, driver_v2 as second_class, runtime as runtime_class,
+    runtime_v2 as second_runtime_class,
+};
+use crate::generated::ids::enums::{
+    driver as enums, driver_v2 as second_enums, runtime as runtime_enums,
+    runtime_v2 as second_runtime_enums,
+};
 use crate::types;
 use crate::types::{ClassId, EnumId};
 
@@ -32,6 +38,48 @@ pub enum Value {
 
 /// The value type of attribute `which` of the enum `selector`; `None` for an unknown attribute.
 pub fn value_of(selector: EnumId, which: u64) -> Option<Value> {
+    match first_selector(selector) {
+        None => known(selector, which),
+        // Modules whose functions raise show handles as numbers, and structs as classes of their own.
+        Some(first) => Some(match known(first, which)? {
+            Value::Handle(_) | Value::Pointer => Value::Int(match first {
+                enums::CUpointer_attribute => Int::I64,
+                _ => Int::U64,
+            }),
+            Value::Struct(class::CUDA_POINTER_ATTRIBUTE_P2P_TOKENS) => {
+                Value::Struct(second_class::PointerAttributeP2PTokens_v1)
+            }
+            Value::Struct(class::CUmemFabricHandle) => {
+                Value::Struct(second_class::MemFabricHandle_v1)
+            }
+            Value::Struct(runtime_class::cudaMemFabricHandle_t) => {
+                Value::Struct(second_runtime_class::MemFabricHandle)
+            }
+            Value::Struct(class::CUlogicalEndpointFabricHandle) => {
+                Value::Struct(second_class::LogicalEndpointFabricHandle)
+            }
+            value => value,
+        }),
+    }
+}
+
+/// The enum of the first module over the library, for one of the second module.
+fn first_selector(selector: EnumId) -> Option<EnumId> {
+    Some(match selector {
+        second_enums::PointerAttribute => enums::CUpointer_attribute,
+        second_enums::MemPoolAttribute => enums::CUmemPool_attribute,
+        second_enums::GraphMemAttribute => enums::CUgraphMem_attribute,
+        second_enums::MemAllocationHandleType => enums::CUmemAllocationHandleType,
+        second_enums::LogicalEndpointIpcHandleType => enums::CUlogicalEndpointIpcHandleType,
+        second_enums::MemRangeHandleType => enums::CUmemRangeHandleType,
+        second_runtime_enums::MemPoolAttr => runtime_enums::cudaMemPoolAttr,
+        second_runtime_enums::GraphMemAttributeType => runtime_enums::cudaGraphMemAttributeType,
+        second_runtime_enums::MemAllocationHandleType => runtime_enums::cudaMemAllocationHandleType,
+        _ => return None,
+    })
+}
+
+fn known(selector: EnumId, which: u64) -> Option<Value> {
     use Value::{Bool, Handle, Pointer, Struct};
     const I32: Value = Value::Int(Int::I32);
     const U32: Value = Value::Int(Int::U32);
@@ -164,7 +212,10 @@ pub fn attribute_in(
 ///
 /// `MemoryError`.
 pub fn copy_struct(id: ClassId, from: *const u8, size: usize) -> R<Owned> {
-    let (object, to) = types::new_struct(id)?;
+    let (object, to) = match types::is_pod(id) {
+        true => types::new_pod(id, 1)?,
+        false => types::new_struct(id)?,
+    };
     // SAFETY: the object has the class's size, and the caller guarantees `size` bytes at `from`; the smaller is copied.
     unsafe { std::ptr::copy_nonoverlapping(from, to, size.min(types::class_size(id))) };
     Ok(object)
@@ -195,6 +246,7 @@ pub fn list_from(from: *const u8, len: usize, of: Element) -> R<Owned> {
             Element::Handle(id, kind) => types::new_handle(id, low_bytes(word, kind)),
             Element::Struct(id, size) => copy_struct(id, at, size as usize),
             Element::VoidPtr => cpython::from_u64(word),
+            Element::Address => cpython::from_i64(word.cast_signed()),
             // SAFETY: by the function's contract, C stored null or the address of a string.
             Element::Bytes => unsafe {
                 convert::c_string(std::ptr::with_exposed_provenance::<c_char>(address(word)))

@@ -5,7 +5,7 @@ use std::ffi::{CStr, c_char};
 use cupyrite_sys::loader::CudaLibrary;
 
 use crate::bindings::call::words::address;
-use crate::bindings::descriptor::{Function, HandleKind, MAX_WORDS};
+use crate::bindings::descriptor::{Function, HandleKind, MAX_WORDS, Module};
 use crate::bindings::errors;
 use crate::bindings::errors::ExceptionKind;
 use crate::bindings::exceptions;
@@ -25,7 +25,7 @@ pub fn dead(f: &Function, kind: HandleKind, value: u64) -> Raised {
             kind.maker()
         ),
     };
-    exceptions::raise_status(f.library, kind.invalid(), None, None, Some(&note))
+    exceptions::raise_status(f.module, kind.invalid(), None, None, Some(&note))
 }
 
 /// `nvJitLinkError`: a linker is used on another thread than the one that created it.
@@ -38,7 +38,7 @@ pub fn other_thread(f: &Function) -> Raised {
          until it has linked, and breaks if another one goes on with it",
         f.name
     );
-    exceptions::raise_status(f.library, INTERNAL, None, None, Some(&note))
+    exceptions::raise_status(f.module, INTERNAL, None, None, Some(&note))
 }
 
 /// Refuses a null buffer where some releases of the library dereference it. Later releases return the same statuses.
@@ -47,7 +47,7 @@ pub fn other_thread(f: &Function) -> Raised {
 ///
 /// The library does not accept null for this parameter.
 pub fn check_null(f: &Function, param: &str) -> R<()> {
-    let status = match f.library {
+    let status = match f.library() {
         // `NVJITLINK_ERROR_INVALID_INPUT`. nvJitLink checks output buffers itself.
         CudaLibrary::NvJitLink if f.name == "add_data" => 3,
         // `NVVM_ERROR_INVALID_INPUT`
@@ -56,7 +56,7 @@ pub fn check_null(f: &Function, param: &str) -> R<()> {
     };
     let note = format!("{}() was given no memory as '{param}'", f.name);
     Err(exceptions::raise_status(
-        f.library,
+        f.module,
         status,
         None,
         None,
@@ -69,9 +69,9 @@ pub fn check_null(f: &Function, param: &str) -> R<()> {
 /// # Errors
 ///
 /// The function is missing.
-pub fn call_named(library: CudaLibrary, name: &str, arguments: &[u64]) -> R<i64> {
-    let Some(f) = function::descriptor(library, name) else {
-        let message = format!("the table of {} lacks {name}", library.name());
+pub fn call_named(module: Module, name: &str, arguments: &[u64]) -> R<i64> {
+    let Some(f) = function::descriptor(module, name) else {
+        let message = format!("the table of {} lacks {name}", module.name());
         return Err(errors::raise(ExceptionKind::System, &message));
     };
     let mut words = [0u64; MAX_WORDS];
@@ -102,9 +102,7 @@ pub fn status_of(f: &'static Function, arguments: &[u64]) -> R<i64> {
 pub fn by_words(f: &'static Function, arguments: &[u64]) -> R<()> {
     match status_of(f, arguments)? {
         0 => Ok(()),
-        status => Err(exceptions::raise_status(
-            f.library, status, None, None, None,
-        )),
+        status => Err(exceptions::raise_call(f, status, None)),
     }
 }
 
@@ -113,10 +111,10 @@ pub fn by_words(f: &'static Function, arguments: &[u64]) -> R<()> {
 /// # Errors
 ///
 /// The function is missing.
-pub fn size_named(library: CudaLibrary, name: &str, handle: u64) -> R<Result<usize, i64>> {
+pub fn size_named(module: Module, name: &str, handle: u64) -> R<Result<usize, i64>> {
     let mut size = 0usize;
     let at = &raw mut size;
-    let status = call_named(library, name, &[handle, at.addr() as u64])?;
+    let status = call_named(module, name, &[handle, at.addr() as u64])?;
     // SAFETY: the pointer comes from the local above, which is initialized whether or not C wrote to it.
     let size = unsafe { at.read_volatile() };
     Ok(if status == 0 { Ok(size) } else { Err(status) })
@@ -124,8 +122,8 @@ pub fn size_named(library: CudaLibrary, name: &str, handle: u64) -> R<Result<usi
 
 /// The library's log for a handle. Runs no Python code, because the handle is locked.
 pub fn log(kind: HandleKind, handle: u64) -> Option<Vec<u8>> {
-    for (library, size, text) in kind.logs() {
-        let Ok(Ok(size)) = size_named(*library, size, handle) else {
+    for (module, size, text) in kind.logs() {
+        let Ok(Ok(size)) = size_named(*module, size, handle) else {
             cpython::clear();
             continue;
         };
@@ -134,7 +132,7 @@ pub fn log(kind: HandleKind, handle: u64) -> Option<Vec<u8>> {
         }
         let mut bytes = vec![0u8; size + 1];
         let at = bytes.as_mut_ptr().expose_provenance() as u64;
-        match call_named(*library, text, &[handle, at]) {
+        match call_named(*module, text, &[handle, at]) {
             Ok(0) => {
                 let end = bytes.iter().position(|&b| b == 0).unwrap_or(bytes.len());
                 bytes.truncate(end);
@@ -154,8 +152,8 @@ pub fn log(kind: HandleKind, handle: u64) -> Option<Vec<u8>> {
 /// # Errors
 ///
 /// `MemoryError`.
-pub fn error_string(library: CudaLibrary, status: i64) -> R<Option<String>> {
-    let text = match call_named(library, "error_string", &[status.cast_unsigned()]) {
+pub fn error_string(module: Module, status: i64) -> R<Option<String>> {
+    let text = match call_named(module, "error_string", &[status.cast_unsigned()]) {
         Ok(text) => text.cast_unsigned(),
         Err(Raised) => {
             cpython::clear();

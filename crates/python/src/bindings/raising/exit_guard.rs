@@ -35,7 +35,7 @@ pub fn covers(library: CudaLibrary) -> bool {
 /// Calls a symbol with the words packed for `f`.
 #[inline]
 pub fn invoke(f: &'static Function, symbol: *const c_void, words: *const u64) -> Returned {
-    if f.keep_gil || !covers(f.library) {
+    if f.keep_gil || !covers(f.library()) {
         let value = invoke_at(f, symbol, words);
         return Returned {
             value,

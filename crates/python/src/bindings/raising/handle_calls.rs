@@ -61,7 +61,7 @@ pub fn invoke(
         && let Conv::BufferOut(OutSize::Call(name)) = f.params[index as usize].conv
     {
         let at = frame.vals[index as usize];
-        match size_named(f.library, name, value) {
+        match size_named(f.module, name, value) {
             Ok(Ok(size)) => {
                 // The library refuses null itself. A bare address has no known size: check that it is readable.
                 let fits = match len {

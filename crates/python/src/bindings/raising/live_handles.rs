@@ -15,7 +15,7 @@ use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 
-use cupyrite_sys::loader::CudaLibrary;
+use crate::bindings::descriptor::Module;
 
 use crate::bindings::descriptor::HandleKind;
 use crate::cpython;
@@ -187,17 +187,13 @@ impl HandleKind {
     }
 
     /// The functions that return a log's size and text; the first log that is not empty counts.
-    pub const fn logs(self) -> &'static [(CudaLibrary, &'static str, &'static str)] {
+    pub const fn logs(self) -> &'static [(Module, &'static str, &'static str)] {
         match self {
             HandleKind::NvJitLink => &[
-                (
-                    CudaLibrary::NvJitLink,
-                    "get_error_log_size",
-                    "get_error_log",
-                ),
-                (CudaLibrary::NvJitLink, "get_info_log_size", "get_info_log"),
+                (Module::NvJitLink, "get_error_log_size", "get_error_log"),
+                (Module::NvJitLink, "get_info_log_size", "get_info_log"),
             ],
-            HandleKind::Nvvm => &[(CudaLibrary::Nvvm, "get_program_log_size", "get_program_log")],
+            HandleKind::Nvvm => &[(Module::Nvvm, "get_program_log_size", "get_program_log")],
             _ => &[],
         }
     }

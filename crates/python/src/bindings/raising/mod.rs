@@ -8,6 +8,7 @@
 
 pub mod entry_points;
 pub mod exit_guard;
+pub mod explanation;
 pub mod handle_calls;
 pub mod interruptible;
 pub mod live_handles;
@@ -49,7 +50,7 @@ pub fn invoke(
 ) -> R<Returned> {
     let f = arguments.f;
     let symbol = symbols::symbol(f)?;
-    if f.library == CudaLibrary::Nvml {
+    if f.library() == CudaLibrary::Nvml {
         nvml::check_handle(arguments, frame.vals[0])?;
         if let [Output { kind, .. }] = f.results
             && let Out::Slice(_, len @ Len::Arg(_)) = *kind
@@ -69,7 +70,7 @@ pub fn invoke(
         for mut left in live_handles::left_to_this_thread() {
             let at = (&raw mut left).addr() as u64;
             // A failure leaks the linker; it must not fail the creation of the next one.
-            let _ = call_named(f.library, "destroy", &[at])?;
+            let _ = call_named(f.module, "destroy", &[at])?;
         }
     }
     if let Some(sizing) = &raising.sizing {
@@ -95,7 +96,7 @@ pub fn invoke(
 #[cold]
 #[inline(never)]
 pub fn status_error(f: &Function, status: i64) -> Raised {
-    exceptions::raise_status(f.library, status, None, None, None)
+    exceptions::raise_call(f, status, None)
 }
 
 /// Raises if C returned an error.
@@ -104,26 +105,18 @@ pub fn status_error(f: &Function, status: i64) -> Raised {
 ///
 /// C returned an error.
 pub fn check(f: &Function, returned: Returned, log: Option<&[u8]>) -> R<()> {
-    let library = f.library;
+    let module = f.module;
     let Some(raising) = f.raising else {
         return Ok(());
     };
     match raising.ret {
-        Ret::Status if returned.value != 0 => Err(exceptions::raise_status(
-            library,
-            returned.value,
-            None,
-            log,
-            None,
-        )),
+        Ret::Status if returned.value != 0 => Err(exceptions::raise_call(f, returned.value, log)),
         #[allow(clippy::cast_possible_truncation)] // two 32-bit values share the word
         Ret::CuFile if returned.value as i32 != 0 => {
             let status = i64::from(returned.value as i32);
             let driver = i64::from((returned.value >> 32) as i32);
             let driver = (status == CUDA_DRIVER_ERROR).then_some(driver);
-            Err(exceptions::raise_status(
-                library, status, driver, None, None,
-            ))
+            Err(exceptions::raise_status(module, status, driver, None, None))
         }
         Ret::Size if returned.value == -1 => {
             // SAFETY: `errno` is thread-local, and the built-in class is immortal.

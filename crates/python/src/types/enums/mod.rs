@@ -12,7 +12,7 @@ pub use crate::types::enums::fast_enum::{base, metaclass};
 use crate::types::registry;
 use crate::types::registry::Made;
 use crate::types::table;
-use crate::types::table::{Enum, EnumBase, EnumId, Library};
+use crate::types::table::{Enum, EnumBase, EnumId, ModuleTypes};
 
 /// The member for a stored value. Tries the value as signed, then as unsigned.
 ///
@@ -60,7 +60,7 @@ fn immortal(object: Owned) -> Obj<'static> {
     unsafe { Obj::new(object.into_ptr()) }
 }
 
-fn describe(lib: &Library, spec: &Enum) -> R<Owned> {
+fn describe(lib: &ModuleTypes, spec: &Enum) -> R<Owned> {
     cpython::from_str(&format!("C `{}`. See {}", spec.name, lib.url))
 }
 
@@ -72,12 +72,12 @@ fn number(spec: &Enum, value: i64) -> R<Owned> {
     }
 }
 
-fn make_fast(lib: &Library, spec: &Enum) -> R<Owned> {
+fn make_fast(lib: &ModuleTypes, spec: &Enum) -> R<Owned> {
     let space = cpython::dict()?;
     cpython::set_entry(
         space.obj(),
         c"__module__",
-        cpython::from_str(lib.module)?.obj(),
+        cpython::from_str(lib.module.name())?.obj(),
     )?;
     cpython::set_entry(space.obj(), c"__doc__", describe(lib, spec)?.obj())?;
     for (name, value) in spec.members {
@@ -91,14 +91,18 @@ fn make_fast(lib: &Library, spec: &Enum) -> R<Owned> {
 }
 
 /// Creates an `enum.IntEnum` class; imports `enum`.
-fn make_standard(lib: &Library, spec: &Enum) -> R<Owned> {
+fn make_standard(lib: &ModuleTypes, spec: &Enum) -> R<Owned> {
     let pairs = spec
         .members
         .iter()
         .map(|(name, value)| tuple([cpython::from_str(name)?, number(spec, *value)?]));
     let args = tuple([cpython::from_str(spec.name)?, cpython::list(pairs)?])?;
     let named = cpython::dict()?;
-    cpython::set_entry(named.obj(), c"module", cpython::from_str(lib.module)?.obj())?;
+    cpython::set_entry(
+        named.obj(),
+        c"module",
+        cpython::from_str(lib.module.name())?.obj(),
+    )?;
     let doc = describe(lib, spec)?;
     // SAFETY: all objects are live; the names are NUL-terminated.
     unsafe {

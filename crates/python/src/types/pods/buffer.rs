@@ -157,8 +157,8 @@ fn write_format(id: ClassId, out: &mut String) -> bool {
             FieldKind::Hidden(p, n) | FieldKind::Fixed(p, n) | FieldKind::Counted(p, n, _) => {
                 numbers(p, n)
             }
-            FieldKind::Str(n) => numbers(Prim::I8, n),
-            FieldKind::Pod(inner) => write_format(inner, out),
+            FieldKind::Str(n) | FieldKind::Bytes(n) => numbers(Prim::I8, n),
+            FieldKind::Pod(inner) | FieldKind::HiddenPod(inner) => write_format(inner, out),
             FieldKind::Pods(inner, n, _) | FieldKind::Records(inner, n) => {
                 if n != 0 {
                     let _ = write!(out, "({n})");

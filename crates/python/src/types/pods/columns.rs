@@ -10,6 +10,7 @@ use crate::cpython::{Obj, Owned, R, Raised};
 use crate::types::convert::AttributeSite;
 use crate::types::numpy;
 use crate::types::numpy::Item;
+use crate::types::pods::fields;
 use crate::types::pods::pod;
 use crate::types::pods::pod::{Pod, poke};
 use crate::types::pods::values::{bytes_of, count_at, number, pointer_bytes};
@@ -40,6 +41,7 @@ pub unsafe fn get(this: *mut Pod, field: &'static Field) -> R<Owned> {
                 (*this).base.data.add(field.offset as usize),
                 Prim::I64,
             ),
+            FieldKind::Pod(id) => structs(this, field, id, 1, None),
             FieldKind::Pods(id, max, count) => structs(this, field, id, max, count),
             _ => column(this, field),
         }
@@ -135,6 +137,14 @@ pub unsafe fn set(
                 pointer_bytes(v, site)
             }),
             FieldKind::Fixed(p, n) => set_rows(this, field.offset, p, n as usize, value, site),
+            FieldKind::Pod(_) if (*this).count != 1 => {
+                let text = format!(
+                    "Assign to the field of one element, as in array[i].{} = value",
+                    site.attr
+                );
+                Err(raise(ExceptionKind::Value, &text))
+            }
+            FieldKind::Pod(id) => fields::set_struct(this, field, id, value, site),
             FieldKind::Records(id, n) => set_records(this, field, id, n as usize, value, site),
             kind => {
                 let text = format!("{kind:?} cannot be assigned in a class for any number");

@@ -7,8 +7,10 @@ use std::ffi::{c_int, c_void};
 
 use pyo3::ffi;
 
+use crate::cpython;
 use crate::cpython::errors::{ExceptionKind, guard, guard_status, raise};
 use crate::cpython::{Obj, Owned, R};
+use crate::types::convert;
 use crate::types::convert::AttributeSite;
 use crate::types::numpy;
 use crate::types::numpy::Item;
@@ -88,6 +90,11 @@ pub unsafe fn get(this: *mut Pod, field: &'static Field) -> R<Owned> {
                 peek(this, at, &mut bytes)?;
                 text(&bytes)
             }
+            FieldKind::Bytes(n) => {
+                let mut bytes = vec![0; n as usize];
+                peek(this, at, &mut bytes)?;
+                cpython::from_bytes(&bytes)
+            }
             FieldKind::Fixed(p, n) | FieldKind::Hidden(p, n) => numbers(this, at, p, n as usize),
             FieldKind::Counted(p, max, count) => {
                 let n = count_in(this, count)?.min(max.into());
@@ -142,6 +149,18 @@ pub unsafe fn set(
             }
             FieldKind::Intptr => poke(this, at, &pointer_bytes(value, site)?),
             FieldKind::Str(n) => set_text(this, at, n as usize, value, site),
+            FieldKind::Bytes(n) => {
+                let given = convert::bytes(value, site)?;
+                if given.len() != n as usize {
+                    let text = format!(
+                        "Expected {n} bytes for field {}, got {}",
+                        site.attr,
+                        given.len()
+                    );
+                    return Err(raise(ExceptionKind::Value, &text));
+                }
+                poke(this, at, &given)
+            }
             FieldKind::Fixed(p, n) => {
                 let values = elements(value, p, site)?;
                 let (n, given) = (n as usize, values.len() / p.size());
@@ -164,23 +183,42 @@ pub unsafe fn set(
                 poke(this, at, &values)?;
                 set_count(this, count, given)
             }
-            FieldKind::Pod(id) => {
-                let from = same_class(value, id, site)?;
-                if (*from).count != 1 {
-                    let text = format!(
-                        "Expected length 1 for field {}, got {}",
-                        site.attr,
-                        (*from).count
-                    );
-                    return Err(raise(ExceptionKind::Value, &text));
-                }
-                pod::copy_struct(this, at, from, (*from).base.data)
-            }
+            FieldKind::Pod(id) => set_struct(this, field, id, value, site),
             FieldKind::Pods(id, max, count) => {
                 set_structs(this, at, (id, max as usize, count), value, site)
             }
             _ => pointers::set(this, field, value, site),
         }
+    }
+}
+
+/// Assigns a nested struct.
+///
+/// # Errors
+/// `TypeError` for an object of another class, `ValueError` for several structs.
+///
+/// # Safety
+/// As for `set`, with one struct in `this`.
+pub unsafe fn set_struct(
+    this: *mut Pod,
+    field: &'static Field,
+    id: ClassId,
+    value: Obj<'_>,
+    site: &AttributeSite,
+) -> R<()> {
+    // SAFETY: as promised by the caller.
+    unsafe {
+        let at = (*this).base.data.add(field.offset as usize);
+        let from = same_class(value, id, site)?;
+        if (*from).count != 1 {
+            let text = format!(
+                "Expected length 1 for field {}, got {}",
+                site.attr,
+                (*from).count
+            );
+            return Err(raise(ExceptionKind::Value, &text));
+        }
+        pod::copy_struct(this, at, from, (*from).base.data)
     }
 }
 

@@ -48,7 +48,7 @@ pub fn make_type(id: ClassId) -> R<Owned> {
         class
             .fields
             .iter()
-            .filter(|f| !matches!(f.kind, FieldKind::Hidden(..)))
+            .filter(|f| !matches!(f.kind, FieldKind::Hidden(..) | FieldKind::HiddenPod(_)))
             .map(fields::getset),
     );
     getset.push(ffi::PyGetSetDef {
@@ -104,7 +104,7 @@ fn describe(id: ClassId) -> String {
     let shown: Vec<&Field> = class
         .fields
         .iter()
-        .filter(|f| !matches!(f.kind, FieldKind::Hidden(..)))
+        .filter(|f| !matches!(f.kind, FieldKind::Hidden(..) | FieldKind::HiddenPod(_)))
         .collect();
     if !shown.is_empty() {
         doc.push_str("\nAttributes\n----------\n");

@@ -59,7 +59,7 @@ unsafe fn described(this: *mut Pod) -> R<String> {
 fn members(fields: &[Field], bytes: &[u8], depth: usize) -> String {
     let mut parts = Vec::new();
     for field in fields {
-        if let FieldKind::Hidden(..) = field.kind {
+        if let FieldKind::Hidden(..) | FieldKind::HiddenPod(_) = field.kind {
             continue;
         }
         let shown = member(field, bytes, depth);
@@ -117,6 +117,7 @@ fn member(field: &Field, bytes: &[u8], depth: usize) -> String {
     match field.kind {
         FieldKind::Int(p) | FieldKind::Long(p) | FieldKind::Float(p) => number(bytes, at, p),
         FieldKind::Str(n) => quoted(&bytes[at..at + n as usize]),
+        FieldKind::Bytes(n) => format!("b\"{}\"", bytes[at..at + n as usize].escape_ascii()),
         // `char[]` in struct-array classes, usually text.
         FieldKind::Fixed(Prim::I8, n) => quoted(&bytes[at..at + n as usize]),
         FieldKind::Fixed(p, n) => numbers(bytes, at, p, n as usize),

@@ -6,7 +6,6 @@ pub mod options;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use cupyrite::{CodeKind, Compiler, CompilerBackend, PchStatus, Program, SourceKind};
-use cupyrite_sys::loader::CudaLibrary;
 use pyo3::exceptions::{
     PyAttributeError, PyDeprecationWarning, PyRuntimeError, PyTypeError, PyUserWarning,
     PyValueError,
@@ -376,7 +375,7 @@ impl PyProgram {
         if self.source != SourceKind::Cxx {
             return Ok(value.into_pyobject(py)?.into_any());
         }
-        let id = table::class_named(CudaLibrary::Nvrtc, "nvrtcProgram")
+        let id = table::class_named(table::Module::Nvrtc, "nvrtcProgram")
             .ok_or_else(|| PyRuntimeError::new_err("the bindings have no class nvrtcProgram"))?;
         types::new_handle(id, value)
             .map(|handle| handle.into_bound(py))

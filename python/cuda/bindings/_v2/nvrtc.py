@@ -1,0 +1,10 @@
+"""NVRTC, the run-time compiler, with functions that raise. Functions, classes and enums are created on first access.
+
+Functions return their results and raise NvrtcError or a subclass if the call fails.
+See https://docs.nvidia.com/cuda/nvrtc/
+"""
+
+from cupyrite._native import lazy_module
+
+lazy_module(__name__)
+del lazy_module
