@@ -104,6 +104,7 @@ fn main() {
         grid_id: 0,
         viewer: Default::default(),
         sms: None,
+        graph: None,
     };
     let rounds = if n > 4 << 20 { 5 } else { 300 };
     let (mut engine, mut plain, mut wrong) = (f64::MAX, f64::MAX, 0);

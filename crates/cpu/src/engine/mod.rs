@@ -19,5 +19,5 @@ pub use fault_report::{Fault, FaultKind};
 pub use limits::{MAX_SHARED, MAX_THREADS};
 pub use load::{Global, Image, Kernel, LoadError, LoadErrorKind, ParamInfo};
 pub(crate) use load::{check_unit, link_units};
-pub use run::PrintfSink;
 pub use run::grid::{LaunchSpec, launch};
+pub use run::{GraphLauncher, PrintfSink};

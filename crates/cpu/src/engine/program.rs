@@ -483,6 +483,8 @@ pub enum BuiltinKind {
     Free,
     /// `cudaGraphSetConditional(handle, value)`.
     SetConditional,
+    /// `cudaGraphLaunch(graph, stream) -> cudaError_t`.
+    LaunchGraph,
 }
 
 impl BuiltinKind {
@@ -494,6 +496,7 @@ impl BuiltinKind {
             "malloc" => Self::Malloc,
             "free" => Self::Free,
             "cudaGraphSetConditional" => Self::SetConditional,
+            "cudaGraphLaunch" => Self::LaunchGraph,
             _ => return None,
         })
     }

@@ -96,6 +96,7 @@ impl Launch<'_> {
             grid_id: 1,
             viewer: Default::default(),
             sms: None,
+            graph: None,
         })?;
         Ok(String::from_utf8(printed.0.into_inner().unwrap()).unwrap())
     }

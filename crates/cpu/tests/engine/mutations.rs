@@ -236,6 +236,7 @@ fn no_mutation_crashes_the_process() {
                 grid_id: 0,
                 viewer: Default::default(),
                 sms: None,
+                graph: None,
             });
             done.store(true, Ordering::Relaxed);
             result

@@ -278,7 +278,7 @@ pub(super) fn check_body(body: &Arc<Graph>, context: &Arc<Context>) -> Result<()
         if node
             .payload
             .context()
-            .is_some_and(|c| c.id != context.id || !same_memory(&node.payload))
+            .is_some_and(|c| c.id != context.id || !is_permitted(&node.payload))
         {
             return Err(node.origin);
         }
@@ -290,10 +290,11 @@ pub(super) fn check_body(body: &Arc<Graph>, context: &Arc<Context>) -> Result<()
     Ok(())
 }
 
-/// Whether a copy is between device memory and page-locked memory only.
-fn same_memory(payload: &Payload) -> bool {
+/// Whether a body may contain the copy or the kernel.
+fn is_permitted(payload: &Payload) -> bool {
     match payload {
-        Payload::Memcpy(m) => !m.uses_arrays() && !m.job.is_pageable().unwrap_or(false),
+        Payload::Memcpy(m) => m.is_internal(),
+        Payload::Kernel(k) => !k.launches_graphs(),
         _ => true,
     }
 }

@@ -5,13 +5,14 @@ use std::sync::Arc;
 use cupyrite_sys::driver as sys;
 use parking_lot::{Mutex, MutexGuard};
 
+use super::device_launch::{self, Obstacle};
 use super::objects::Objects;
 use super::plan::Plan;
 use super::{Code, Graph, Payload, conditional, find, graph_of, memory};
 use crate::driver::entry::Res;
 use crate::driver::entry::caller_memory::{get, non_null, put, put_bytes, put_optional};
 use crate::driver::entry::entries;
-use crate::driver::entry::handles::{HandleKind, Table, fresh_id};
+use crate::driver::entry::handles::{HandleKind, Table, fresh_id, handle_of};
 use crate::driver::entry::logs::because;
 use crate::driver::stream::capture_state::reject_if_capturing;
 use crate::driver::stream::queue::Op;
@@ -32,6 +33,10 @@ const RESULT_SUCCESS: u32 = sys::CUgraphInstantiateResult::CUDA_GRAPH_INSTANTIAT
 const RESULT_ERROR: u32 = sys::CUgraphInstantiateResult::CUDA_GRAPH_INSTANTIATE_ERROR.0;
 const RESULT_HANDLE_UNUSED: u32 =
     sys::CUgraphInstantiateResult::CUDA_GRAPH_INSTANTIATE_CONDITIONAL_HANDLE_UNUSED.0;
+const RESULT_OPERATION_NOT_SUPPORTED: u32 =
+    sys::CUgraphInstantiateResult::CUDA_GRAPH_INSTANTIATE_NODE_OPERATION_NOT_SUPPORTED.0;
+const RESULT_MULTIPLE_CONTEXTS: u32 =
+    sys::CUgraphInstantiateResult::CUDA_GRAPH_INSTANTIATE_MULTIPLE_CTXS_NOT_SUPPORTED.0;
 const RESULT_INVALID_STRUCTURE: u32 =
     sys::CUgraphInstantiateResult::CUDA_GRAPH_INSTANTIATE_INVALID_STRUCTURE.0;
 
@@ -54,6 +59,20 @@ pub(super) struct ExecState {
 impl Exec {
     pub(super) fn lock(&self) -> MutexGuard<'_, ExecState> {
         self.state.lock()
+    }
+
+    pub(super) fn handle(&self) -> u64 {
+        handle_of(HandleKind::Exec, self.id)
+    }
+
+    /// Whether kernels may launch it.
+    pub(super) fn is_device_launchable(&self) -> bool {
+        self.flags & DEVICE_LAUNCH != 0
+    }
+
+    /// Whether the priorities of its nodes count.
+    pub(super) fn uses_node_priority(&self) -> bool {
+        self.flags & USE_NODE_PRIORITY != 0
     }
 }
 
@@ -122,13 +141,43 @@ fn check_conditions(graph: &Arc<Graph>) -> Result<(), InstantiationError> {
     Ok(())
 }
 
+/// Checks that a graph can be launched from the device.
+fn check_device_launch(graph: &Arc<Graph>) -> Result<(), InstantiationError> {
+    let (code, result, node, text) = match device_launch::check(graph) {
+        Ok(()) => return Ok(()),
+        Err(Obstacle::Unsupported(node)) => (
+            Code::NOT_SUPPORTED,
+            RESULT_OPERATION_NOT_SUPPORTED,
+            node,
+            "graphs for launch from the device contain kernel, memcpy, memset and child graph nodes; copies are between \
+             device memory and page-locked memory",
+        ),
+        Err(Obstacle::OtherContext(node)) => (
+            Code::NOT_SUPPORTED,
+            RESULT_MULTIPLE_CONTEXTS,
+            node,
+            "the nodes of a graph for launch from the device are of one context",
+        ),
+        Err(Obstacle::Empty) => (
+            Code::INVALID_VALUE,
+            RESULT_ERROR,
+            0,
+            "a graph for launch from the device has at least one kernel, memcpy or memset node",
+        ),
+    };
+    let code = because(code, || text.into());
+    Err(InstantiationError { code, result, node })
+}
+
 fn instantiate(graph: u64, flags: u64) -> Result<(u64, Arc<Exec>), InstantiationError> {
     if flags & !(AUTO_FREE_ON_LAUNCH | UPLOAD | DEVICE_LAUNCH | USE_NODE_PRIORITY) != 0 {
         return Err(Code::INVALID_VALUE.into());
     }
-    // Kernels cannot launch graphs on this device.
-    if flags & DEVICE_LAUNCH != 0 {
-        return Err(Code::NOT_SUPPORTED.into());
+    if flags & DEVICE_LAUNCH != 0 && flags & AUTO_FREE_ON_LAUNCH != 0 {
+        return Err(because(Code::INVALID_VALUE, || {
+            "graphs for launch from the device cannot free memory on launch".into()
+        })
+        .into());
     }
     let original = find(graph)?;
     if original.embedded_in() != 0 {
@@ -149,6 +198,9 @@ fn instantiate(graph: u64, flags: u64) -> Result<(u64, Arc<Exec>), Instantiation
     }
     let graph = original.copy(false, 0, 0, true)?;
     check_conditions(&graph)?;
+    if flags & DEVICE_LAUNCH != 0 {
+        check_device_launch(&graph)?;
+    }
     let plan = Plan::new(&graph).map_err(|cycle| InstantiationError {
         code: Code::INVALID_VALUE,
         result: RESULT_INVALID_STRUCTURE,
@@ -198,7 +250,12 @@ fn launch(exec: u64, stream: u64, per_thread: bool) -> Res {
     let mut state = exec.lock();
     memory::launch(&state.plan, exec.flags & AUTO_FREE_ON_LAUNCH != 0, &stream)?;
     let before: Vec<Arc<Op>> = state.last.take().into_iter().collect();
-    state.last = Some(state.plan.launch(&stream, &before));
+    let current = if exec.is_device_launchable() {
+        exec.handle()
+    } else {
+        0
+    };
+    state.last = Some(state.plan.launch(&stream, &before, current));
     Ok(())
 }
 

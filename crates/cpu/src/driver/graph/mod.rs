@@ -7,6 +7,7 @@
 //! * `mod.rs`, `edge_data.rs`: the structure of graphs; `node.rs`: the payload of nodes.
 //! * `build.rs`, `edges.rs`, `params.rs`: the entry points that create and change graphs.
 //! * `conditional.rs`: conditional nodes and their handles.
+//! * `device_launch.rs`: graphs that kernels launch.
 //! * `exec.rs`, `plan.rs`, `update.rs`: executable graphs: instantiation, launch, updates.
 //! * `capture.rs`: the graphs of stream captures; which streams are capturing is in `stream::capture_state`.
 //! * `memory.rs`: graph-allocated memory. `objects.rs`: user objects.
@@ -28,6 +29,7 @@ use crate::driver::entry::logs::refuse;
 pub(super) mod build;
 pub(super) mod capture;
 pub(super) mod conditional;
+mod device_launch;
 pub(super) mod dot;
 pub(super) mod edge_data;
 pub(super) mod edges;

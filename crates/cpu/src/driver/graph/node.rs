@@ -211,6 +211,11 @@ impl Kernel {
         ]
     }
 
+    /// Whether the kernel launches graphs.
+    pub(super) fn launches_graphs(&self) -> bool {
+        self.launch.function.kernel.launches_graphs()
+    }
+
     /// The value of an attribute; zeros if it was never set.
     ///
     /// # Errors
@@ -344,10 +349,15 @@ impl Memcpy {
     }
 
     /// Whether a side is an array.
-    pub(super) fn uses_arrays(&self) -> bool {
+    fn uses_arrays(&self) -> bool {
         const ARRAY: u32 = CUmemorytype::CU_MEMORYTYPE_ARRAY.0;
         let (from, to) = self.memory_types();
         from == ARRAY || to == ARRAY
+    }
+
+    /// Whether the copy is between device memory and page-locked memory only.
+    pub(super) fn is_internal(&self) -> bool {
+        !self.uses_arrays() && !self.job.is_pageable().unwrap_or(false)
     }
 
     /// Memory types of source and destination.

@@ -10,12 +10,15 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::conditional::{self, Conditional};
+use super::device_launch::Environment;
 use super::{EventNode, Graph, Payload};
 use crate::conditions::Condition;
 use crate::driver::context::{Context, green};
 use crate::driver::entry::Res;
+use crate::driver::module::launch::with_graph_launcher;
 use crate::driver::stream::queue::{Op, Work};
 use crate::driver::stream::{OpPlacement, Stream};
+use crate::engine::GraphLauncher;
 
 /// A node of the plan.
 #[derive(Clone)]
@@ -32,6 +35,9 @@ impl Step {
         self.bodies.last().map_or(at + 1, |body| body.end)
     }
 }
+
+/// The execution of the graph with a step, if its kernels launch graphs.
+type Outer<'a> = Option<&'a Arc<Environment>>;
 
 /// How a stream handles a chain.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -71,6 +77,8 @@ pub(super) struct Plan {
     index: Arc<HashMap<u64, Located>>,
     /// Conditions with a default value, which each launch sets first.
     defaults: Arc<[(Arc<Condition>, u32)]>,
+    /// Whether kernels of the graph launch graphs.
+    launches_graphs: bool,
     /// Keeps the graph's resources alive while a launch runs.
     _graph: Arc<Graph>,
 }
@@ -231,7 +239,9 @@ impl Plan {
         };
         flat.add(graph, None)?;
         let chains = Arc::new(flat.chains());
+        let launches = |s: &Step| matches!(&*s.payload, Payload::Kernel(k) if k.launches_graphs());
         Ok(Plan {
+            launches_graphs: flat.steps.iter().any(launches),
             steps: flat.steps,
             chains,
             index: Arc::new(flat.index),
@@ -272,9 +282,9 @@ impl Plan {
     }
 
     /// Runs the steps of a chain in order until one fails.
-    fn run(&self, chain: usize, context: &Arc<Context>) -> Res {
+    fn run(&self, chain: usize, context: &Arc<Context>, environment: Outer<'_>) -> Res {
         for &step in &self.chains[chain].steps {
-            if !self.run_step(step, context)? {
+            if !self.run_step(step, context, environment)? {
                 return Ok(());
             }
         }
@@ -282,7 +292,7 @@ impl Plan {
     }
 
     /// Runs a step. Returns false if a context has failed: the remaining steps are skipped.
-    fn run_step(&self, step: usize, context: &Arc<Context>) -> Res<bool> {
+    fn run_step(&self, step: usize, context: &Arc<Context>, environment: Outer<'_>) -> Res<bool> {
         let step = &self.steps[step];
         let payload = &step.payload;
         let place = payload.context().unwrap_or(context);
@@ -290,23 +300,33 @@ impl Plan {
             return Ok(false);
         }
         if let Payload::Conditional(node) = &**payload {
-            return self.run_bodies(step, node, context);
+            return self.run_bodies(step, node, context, environment);
         }
-        if step.enabled {
-            payload.run().inspect_err(|&code| place.fail(code))?;
+        if !step.enabled {
+            return Ok(true);
         }
-        Ok(true)
+        let launcher = environment.cloned();
+        let launcher = launcher.map(|e| e as Arc<dyn GraphLauncher + Send>);
+        let outcome = with_graph_launcher(launcher, || payload.run());
+        outcome.inspect_err(|&code| place.fail(code))?;
+        environment.map_or(Ok(true), |e| e.run_fired(context))
     }
 
     /// Runs the bodies of a conditional node that its condition selects.
-    fn run_bodies(&self, step: &Step, node: &Conditional, context: &Arc<Context>) -> Res<bool> {
+    fn run_bodies(
+        &self,
+        step: &Step,
+        node: &Conditional,
+        context: &Arc<Context>,
+        environment: Outer<'_>,
+    ) -> Res<bool> {
         while let Some(body) = node.selected() {
             let Some(body) = step.bodies.get(body) else {
                 break;
             };
             let mut at = body.start;
             while at < body.end {
-                if !self.run_step(at, context)? {
+                if !self.run_step(at, context, environment)? {
                     return Ok(false);
                 }
                 at = self.steps[at].next(at);
@@ -325,8 +345,30 @@ impl Plan {
         Ok(true)
     }
 
-    /// Enqueues a launch in the stream, after `also`; returns its final op.
-    pub(super) fn launch(self: &Arc<Plan>, stream: &Arc<Stream>, also: &[Arc<Op>]) -> Arc<Op> {
+    /// Runs all steps on this thread, for a launch from the device. Returns false if a context has failed.
+    pub(super) fn run_all(
+        &self,
+        context: &Arc<Context>,
+        environment: &Arc<Environment>,
+    ) -> Res<bool> {
+        let mut at = 0;
+        while let Some(step) = self.steps.get(at) {
+            if !self.run_step(at, context, Some(environment))? {
+                return Ok(false);
+            }
+            at = step.next(at);
+        }
+        Ok(true)
+    }
+
+    /// Enqueues a launch in the stream, after `also`; returns its final op. `current` is the handle of the executable
+    /// graph if the device can launch it, else zero.
+    pub(super) fn launch(
+        self: &Arc<Plan>,
+        stream: &Arc<Stream>,
+        also: &[Arc<Op>],
+        current: u64,
+    ) -> Arc<Op> {
         if !self.defaults.is_empty() {
             let defaults = self.defaults.clone();
             stream.enqueue(also, OpPlacement::CallerIfIdle, move |_| {
@@ -334,17 +376,35 @@ impl Plan {
                 Ok(())
             });
         }
+        let needed = self.launches_graphs || current != 0;
+        let environment = needed.then(|| Environment::new(current));
         match &self.chains[..] {
             [] => return stream.mark(also),
             [only] if only.sort == ChainKind::Work => {
                 let plan = self.clone();
                 return stream.enqueue(also, OpPlacement::Worker, move |context| {
-                    plan.run(0, context)
+                    plan.run(0, context, environment.as_ref())?;
+                    environment.map_or(Ok(()), |e| e.run_tails(context))
                 });
             }
             _ => {}
         }
-        stream.enter_many(self.chains.len(), also, |first, last, leave| {
+        stream.enter_many(self.chains.len() + 1, also, |first, last, leave| {
+            // After all other work: the tail launches.
+            let end = environment.as_ref().map(|environment| {
+                let (environment, context) = (environment.clone(), stream.context.clone());
+                let (green, leave) = (stream.green().cloned(), leave.clone());
+                Op::new(Some(Box::new(move || {
+                    let _share = green::enter_share(green.as_ref());
+                    if !context.has_failed()
+                        && let Err(code) = environment.run_tails(&context)
+                    {
+                        context.fail(code);
+                    }
+                    drop(leave);
+                })))
+            });
+            let last = end.as_ref().inspect(|end| last.after(end)).unwrap_or(last);
             let mut ops: Vec<Arc<Op>> = Vec::with_capacity(self.chains.len());
             for (i, chain) in self.chains.iter().enumerate() {
                 let op = Op::new(match chain.sort {
@@ -352,11 +412,12 @@ impl Plan {
                         let (plan, context, leave) =
                             (self.clone(), stream.context.clone(), leave.clone());
                         let green = stream.green().cloned();
+                        let environment = environment.clone();
                         let work: Work = Box::new(move || {
                             let _share = green::enter_share(green.as_ref());
                             let outcome =
                                 std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
-                                    plan.run(i, &context)
+                                    plan.run(i, &context, environment.as_ref())
                                 }));
                             // A panic is a bug in this crate; the context fails, so that the program learns that the
                             // work was not done.
@@ -390,6 +451,7 @@ impl Plan {
                 ops.push(op);
             }
             ops.into_iter().for_each(Op::release);
+            end.into_iter().for_each(Op::release);
         })
     }
 

@@ -1,6 +1,7 @@
 //! A kernel launch: its checks, the copies of its arguments, and the execution of its grid. The entry points are in
 //! `launch_kernel`, graph nodes in `graph::node`.
 
+use std::cell::RefCell;
 use std::sync::Arc;
 
 use crate::driver::context::activity::RunningKernel;
@@ -15,7 +16,7 @@ use crate::driver::entry::logs::{self, Level, because, refuse};
 use crate::driver::memory::space::space;
 use crate::driver::module::function::{self, Function};
 use crate::driver::module::occupancy;
-use crate::engine::{self, FaultKind, Kernel, LaunchSpec};
+use crate::engine::{self, FaultKind, GraphLauncher, Kernel, LaunchSpec};
 
 /// The dimensions and attributes of a launch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,6 +59,25 @@ impl Arguments {
     pub(crate) fn bytes(&self) -> &[u8] {
         &self.bytes
     }
+}
+
+thread_local! {
+    /// Launches graphs for the kernels that this thread runs.
+    static LAUNCHER: RefCell<Option<Arc<dyn GraphLauncher + Send>>> = const { RefCell::new(None) };
+}
+
+/// Runs `f`; kernels that it runs on this thread launch graphs through `launcher`.
+pub(crate) fn with_graph_launcher<R>(
+    launcher: Option<Arc<dyn GraphLauncher + Send>>,
+    f: impl FnOnce() -> R,
+) -> R {
+    let Some(launcher) = launcher else {
+        return f();
+    };
+    let former = LAUNCHER.with(|l| l.replace(Some(launcher)));
+    let result = f();
+    LAUNCHER.with(|l| l.replace(former));
+    result
 }
 
 /// A validated launch that can run any number of times.
@@ -112,6 +132,7 @@ impl Launch {
         let context = &self.function.context;
         let _pin = space().pin();
         let _running = RunningKernel::on(context.device);
+        let launcher = LAUNCHER.with(|l| l.borrow().clone());
         let outcome = engine::launch(&LaunchSpec {
             kernel: &self.function.kernel,
             grid: self.config.grid,
@@ -126,6 +147,7 @@ impl Launch {
             grid_id: fresh_id(),
             viewer: peers::viewer(context),
             sms: green::share().as_deref(),
+            graph: launcher.as_deref().map(|l| l as &dyn GraphLauncher),
         });
         outcome.map_err(|fault| {
             if !fault.report.is_empty() && !context.has_failed() {

@@ -9,7 +9,7 @@ use super::variables::VariableMemory;
 use crate::engine::compile::layout::kernel_params;
 use crate::engine::compile::{CompileError, PlacedModule, compile_kernel};
 use crate::engine::limits::MAX_THREADS;
-use crate::engine::program::Program;
+use crate::engine::program::{BuiltinKind, Program};
 use crate::memory::AddressSpace;
 
 /// A parameter of a kernel.
@@ -62,6 +62,12 @@ impl fmt::Debug for Kernel {
 }
 
 impl Kernel {
+    /// Whether the kernel, or a function that it calls, launches graphs.
+    pub fn launches_graphs(&self) -> bool {
+        let builtins = self.program.as_ref().map_or(&[][..], |p| &p.builtins);
+        builtins.iter().any(|b| b.kind == BuiltinKind::LaunchGraph)
+    }
+
     /// Address space of its variables.
     pub fn space(&self) -> &Arc<AddressSpace> {
         &self.memory.space

@@ -1,5 +1,5 @@
 //! Functions that the device provides to kernels: `vprintf`, `__assertfail`, `malloc`, `free`,
-//! `cudaGraphSetConditional`.
+//! `cudaGraphSetConditional`, `cudaGraphLaunch`.
 
 use std::ffi::{CString, c_char};
 use std::fmt::Write as _;
@@ -85,6 +85,14 @@ pub unsafe fn builtin(
                     return Err(fault(FaultKind::IllegalAddress, 1 << l, text));
                 }
                 0
+            }
+            BuiltinKind::LaunchGraph => {
+                /// `cudaErrorNotPermitted`: only kernels in graphs launch graphs.
+                const NOT_PERMITTED: u64 = 800;
+                let (graph, stream) = (arg(cx, w, 0), arg(cx, w, 1));
+                cx.launch
+                    .graph
+                    .map_or(NOT_PERMITTED, |g| g.launch(graph, stream).into())
             }
             BuiltinKind::AssertFail => 0,
         };

@@ -10,7 +10,7 @@ use parking_lot::Mutex;
 use super::aligned::zeroed_lines;
 use super::block::{Block, BlockStop};
 use super::interpreter::run_prologue;
-use super::launch_state::{Launch, PrintfSink};
+use super::launch_state::{GraphLauncher, Launch, PrintfSink};
 use super::thread_pool;
 use super::worker::WorkerState;
 use crate::engine::fault_report::{Fault, FaultKind};
@@ -48,6 +48,8 @@ pub struct LaunchSpec<'a> {
     pub viewer: Viewer,
     /// The multiprocessors to run on; `None` for all.
     pub sms: Option<&'a [u32]>,
+    /// Launches graphs for the kernel; `None` if the kernel is in no graph.
+    pub graph: Option<&'a dyn GraphLauncher>,
 }
 
 /// Blocks of a launch that may be in progress at once.
@@ -178,6 +180,7 @@ fn set_launch_specials(
             Special::NWarpId => u64::from(warps),
             Special::NSmId => thread_pool::threads() as u64,
             Special::GridId => spec.grid_id,
+            Special::CurrentGraphExec => spec.graph.map_or(0, GraphLauncher::current),
             Special::ClusterNCtaId(_) | Special::ClusterNCtaRank => 1,
             Special::DynamicSmemSize => u64::from(spec.dynamic_shared),
             Special::TotalSmemSize | Special::AggrSmemSize => u64::from(shared),
@@ -339,6 +342,7 @@ pub fn launch(spec: &LaunchSpec<'_>) -> Result<(), Fault> {
         local_bytes: needed.min(MAX_LOCAL),
         heap_limit: spec.heap_limit,
         printf: spec.printf,
+        graph: spec.graph,
         viewer: spec.viewer.clone(),
         template,
         params,

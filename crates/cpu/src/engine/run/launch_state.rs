@@ -17,6 +17,15 @@ pub trait PrintfSink: Sync {
     fn emit(&self, text: &[u8]);
 }
 
+/// The graph with a kernel, which can launch other graphs.
+pub trait GraphLauncher: Sync {
+    /// `cudaGraphLaunch`: launches a graph; returns a `cudaError_t`.
+    fn launch(&self, graph: u64, stream: u64) -> u32;
+
+    /// `%current_graph_exec`: the handle of the graph with the kernel; zero if the device cannot launch it.
+    fn current(&self) -> u64;
+}
+
 /// A launch in progress, shared by its workers.
 pub struct Launch<'a> {
     /// The program.
@@ -39,6 +48,8 @@ pub struct Launch<'a> {
     pub heap_limit: u64,
     /// Receives the output of `printf`.
     pub printf: &'a dyn PrintfSink,
+    /// Launches graphs for the kernel.
+    pub graph: Option<&'a dyn GraphLauncher>,
     /// The device whose access rights apply.
     pub viewer: Viewer,
     /// Initial contents of the register files.

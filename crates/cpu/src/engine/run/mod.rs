@@ -28,4 +28,4 @@ mod warp;
 mod warp_collectives;
 mod worker;
 
-pub use launch_state::PrintfSink;
+pub use launch_state::{GraphLauncher, PrintfSink};

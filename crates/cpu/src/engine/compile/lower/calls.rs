@@ -68,7 +68,7 @@ impl<'m> Lower<'_, 'm> {
         let function = &self.placed.module.functions[f.0 as usize];
         let (returns, _, args) = self.call_parts(i)?;
         let expected = match kind {
-            BuiltinKind::Vprintf | BuiltinKind::SetConditional => 2,
+            BuiltinKind::Vprintf | BuiltinKind::SetConditional | BuiltinKind::LaunchGraph => 2,
             BuiltinKind::AssertFail => 5,
             BuiltinKind::Malloc | BuiltinKind::Free => 1,
         };
