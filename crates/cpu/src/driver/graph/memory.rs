@@ -29,7 +29,8 @@ use crate::memory::{Parked, Reach, RegionKind};
 const PINNED: u32 = sys::CUmemAllocationType::CU_MEM_ALLOCATION_TYPE_PINNED.0;
 const DEVICE: u32 = sys::CUmemLocationType::CU_MEM_LOCATION_TYPE_DEVICE.0;
 
-/// Memory figures of a device's graphs.
+/// Memory figures of a device's graphs. As on a GPU, memory is reserved when an allocation first takes it and stays
+/// reserved for later allocations of any graph until a trim; the system has it back as soon as it is free.
 #[derive(Default)]
 struct Account {
     used: AtomicU64,
@@ -44,9 +45,20 @@ fn account(device: i32) -> Arc<Account> {
     ACCOUNTS.lock().entry(device).or_default().clone()
 }
 
-fn count_up(now: &AtomicU64, high: &AtomicU64, bytes: u64) {
-    let after = now.fetch_add(bytes, Ordering::Relaxed) + bytes;
-    high.fetch_max(after, Ordering::Relaxed);
+impl Account {
+    /// Counts memory that an allocation takes: first what earlier allocations have left, then new memory.
+    fn begin(&self, bytes: u64) {
+        let used = self.used.fetch_add(bytes, Ordering::Relaxed) + bytes;
+        self.used_high.fetch_max(used, Ordering::Relaxed);
+        self.reserved.fetch_max(used, Ordering::Relaxed);
+        self.reserved_high.fetch_max(used, Ordering::Relaxed);
+    }
+
+    /// Counts as unreserved what no allocation uses.
+    fn trim(&self) {
+        let used = self.used.load(Ordering::Relaxed);
+        self.reserved.store(used, Ordering::Relaxed);
+    }
 }
 
 /// Backing of an address.
@@ -97,7 +109,6 @@ impl Allocation {
             pool::with_relief(|| space().alloc_owned(size, 512, RegionKind::Device, owner, reach))?;
         let parked = space().park(region.base, |r| r.id == region.id)?;
         let account = account(device.ordinal);
-        count_up(&account.reserved, &account.reserved_high, size);
         let allocation = Arc::new(Allocation {
             address: region.base,
             size,
@@ -121,7 +132,7 @@ impl Allocation {
                 match space().unpark(parked, self.size, self.owner, self.reach) {
                     Ok(_) => {
                         *memory = Memory::Live;
-                        count_up(&self.account.used, &self.account.used_high, self.size);
+                        self.account.begin(self.size);
                         LIVING.lock().insert(self.address, self.clone());
                         Ok(())
                     }
@@ -164,9 +175,6 @@ impl Drop for Allocation {
         } else {
             ALLOCATIONS.lock().remove(&self.address);
         }
-        self.account
-            .reserved
-            .fetch_sub(self.size, Ordering::Relaxed);
     }
 }
 
@@ -376,8 +384,8 @@ entries! {
         Ok(())
     }
     fn graph_mem_trim "cuDeviceGraphMemTrim" (device: i32) {
-        // No memory is cached.
-        device::by_ordinal(device).map(|_| ())
+        account(device::by_ordinal(device)?.ordinal).trim();
+        Ok(())
     }
     fn mem_alloc_get "cuGraphMemAllocNodeGetParams" (node: u64, out: u64) {
         non_null(out)?;
