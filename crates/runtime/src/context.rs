@@ -154,6 +154,13 @@ pub(crate) fn is_foreign() -> Res<bool> {
     Ok(context != 0 && primaries().iter().all(|p| p.handle != context))
 }
 
+/// Whether the driver's context is a retained primary context.
+pub(crate) fn is_primary(context: usize) -> bool {
+    primaries()
+        .iter()
+        .any(|p| p.handle == context && p.retained)
+}
+
 /// Makes the primary context of `device` current on this thread.
 pub(crate) fn bind(device: CUdevice) -> Res {
     let epoch = EPOCH.load(Ordering::Acquire);

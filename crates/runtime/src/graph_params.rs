@@ -20,7 +20,7 @@ use crate::copy_nd::{element_bytes, translate};
 use crate::entry::{cu, entries};
 use crate::errors::{Error, Res};
 use crate::graph::{added, array, host_function};
-use crate::{context, kernel};
+use crate::{context, execution_context, kernel};
 
 plain!(
     cudaKernelNodeParams,
@@ -241,7 +241,7 @@ fn generic(at: u64) -> Res<CUgraphNodeParams> {
             }
         }
         NodeType::cudaGraphNodeTypeMemset if w[7] == 0 => w[7] = current_context()? as u64,
-        NodeType::cudaGraphNodeTypeConditional if w[5] == 0 => w[5] = current_context()? as u64,
+        NodeType::cudaGraphNodeTypeConditional => w[5] = context_of(w[5])? as u64,
         _ => {}
     }
     // SAFETY: both are 256 bytes of integers and raw pointers.
@@ -308,11 +308,18 @@ fn add_generic(out: u64, graph: u64, before: u64, data: u64, count: usize, param
     }
 }
 
+/// The driver's context of an execution context, which is the current one if the handle is null.
+fn context_of(handle: u64) -> Res<CUcontext> {
+    match handle {
+        0 => current_context(),
+        _ => execution_context::driver_context(handle),
+    }
+}
+
 /// Creates a condition handle; a null context is the current one.
-fn condition(out: u64, graph: u64, context: CUcontext, default: u32, flags: u32) -> Res {
+fn condition(out: u64, graph: u64, context: u64, default: u32, flags: u32) -> Res {
     non_null(out)?;
-    let current = current_context()?;
-    let context = if context.is_null() { current } else { context };
+    let context = context_of(context)?;
     let mut handle: CUgraphConditionalHandle = 0;
     cu!(cuGraphConditionalHandleCreate(
         &mut handle,
@@ -499,11 +506,11 @@ entries! {
         add_generic(out, graph, before, data, count, params)
     }
     fn conditional_handle "cudaGraphConditionalHandleCreate" (out: u64, graph: u64, default: u32, flags: u32) {
-        condition(out, graph, std::ptr::null_mut(), default, flags)
+        condition(out, graph, 0, default, flags)
     }
     fn conditional_handle_v2 "cudaGraphConditionalHandleCreate_v2"
         (out: u64, graph: u64, context: u64, default: u32, flags: u32) {
-        condition(out, graph, context as CUcontext, default, flags)
+        condition(out, graph, context, default, flags)
     }
     fn node_get_params "cudaGraphNodeGetParams" (node: u64, out: u64) {
         non_null(out)?;

@@ -30,6 +30,7 @@ mod driver_access;
 mod entry;
 mod errors;
 mod event;
+mod execution_context;
 mod graph;
 mod graph_exec;
 mod graph_params;
@@ -71,6 +72,7 @@ fn table() -> &'static HashMap<&'static str, &'static Entry> {
             driver_access::ENTRIES,
             errors::ENTRIES,
             event::ENTRIES,
+            execution_context::ENTRIES,
             graph::ENTRIES,
             graph_exec::ENTRIES,
             graph_params::ENTRIES,
