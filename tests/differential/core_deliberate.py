@@ -33,7 +33,7 @@ def opened_events_have_a_device(peer, ours):
 
 
 LATER = "missing so far: graphs, textures, green contexts"
-LATER_NAMES = """create_graph_builder create_mipmapped_array create_opaque_array create_surface_object create_texture_object
+LATER_NAMES = """create_graph_builder
 resources""".split()
 
 NO_CONTEXT = "the device's context is current during the call; set_current is not needed"
@@ -48,6 +48,7 @@ PROTOCOL = "buffers of host-readable memory have the buffer protocol"
 TOO_LARGE = "a layout too large for any memory is refused at construction"
 NOTHING = "an empty view has the shape (0,)"
 FIXED = "views are immutable"
+INTS = "counts are ints; NVIDIA's truncates floats and converts text"
 RANGE = "sizes in bytes are validated before the driver call"
 
 BELOW = [
@@ -71,6 +72,38 @@ BELOW = [
 ]
 
 DELIBERATE = [
+    # Textures and tensor maps
+    (
+        "texture: options",
+        "^public",
+        "values differ",
+        "an addition: layers and cubes",
+        only_more("is_layered", "is_cubemap"),
+    ),
+    ("texture: options", r'"88"|8\.5|2\.5', "ours raises builtins.TypeError", INTS),
+    ("texture: arrays", "get_level", "ours raises builtins.TypeError", INTS),
+    ("texture: (resources|objects)", 'width="8"|anisotropy=1.5', "ours raises builtins.TypeError", INTS),
+    ("texture: arrays", "weakref", "TypeError, ours returns", MORE),
+    ("texture: arrays", "create_mipmapped_array", "ours raises builtins.ValueError", "more levels than the array has"),
+    (
+        "texture: resources",
+        "copy.copy",
+        "ours raises builtins.TypeError",
+        "a resource descriptor is not copied; share it",
+    ),
+    (
+        "tensor map",
+        "",
+        "raises cuda.core.CUDAError, ours builtins.ValueError",
+        "a rule of the driver's manual, by argument",
+    ),
+    ("tensor map", r"as_tensor_map\(\[32, 32\]\)", "TypeError, ours returns", MORE),
+    (
+        "tensor map",
+        "FLOAT16|strides=",
+        "returns, ours raises builtins.ValueError",
+        "the map would describe other elements than the view",
+    ),
     # Devices and contexts
     ("device: without a context", "", "raises cuda.core.CUDAError, ours returns", NO_CONTEXT),
     ("device: without a context", "default_stream", "values differ", SAFE),
@@ -282,7 +315,6 @@ DELIBERATE = [
     ("view: array interface", "", "values differ", "host memory is on no device: -1, as through DLPack"),
     ("view: copies", "", "NotImplementedError, ours returns", MORE),
     ("view: object", "weakref|memoryview", "TypeError, ours returns", MORE),
-    ("view: object", "^public", "values differ", LATER, only_more(later=("as_tensor_map",))),
     ("layout: object", "stride_order|, 3\\)$", "ValueError, ours builtins.TypeError", TYPE),
     ("DLPack: handwritten tensors", "1,\\) \\* 70", "ValueError, ours builtins.BufferError", CHECKED),
     (
