@@ -20,6 +20,7 @@ from cuda.core._memory._buffer import Buffer as Buffer
 from cuda.core._memory._buffer import MemoryResource as MemoryResource
 from cuda.core._memory._device_memory_resource import DeviceMemoryResource as DeviceMemoryResource
 from cuda.core._memory._device_memory_resource import DeviceMemoryResourceOptions as DeviceMemoryResourceOptions
+from cuda.core._memory._graph_memory_resource import GraphMemoryResource as GraphMemoryResource
 from cuda.core._memory._legacy import LegacyPinnedMemoryResource as LegacyPinnedMemoryResource
 from cuda.core._memory._managed_buffer import ManagedBuffer as ManagedBuffer
 from cuda.core._memory._managed_memory_resource import ManagedMemoryResource as ManagedMemoryResource
@@ -50,6 +51,7 @@ __all__ = [
     "DeviceMemoryResourceOptions",
     "Event",
     "EventOptions",
+    "GraphMemoryResource",
     "GraphicsResource",
     "Host",
     "Kernel",

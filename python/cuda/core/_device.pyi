@@ -10,6 +10,7 @@ from cuda.core._device_resources import DeviceResources
 from cuda.core._event import Event, EventOptions
 from cuda.core._memory._buffer import Buffer, MemoryResource
 from cuda.core._stream import IsStreamType, Stream, StreamOptions
+from cuda.core.graph._graph_builder import GraphBuilder
 from cuda.core._utils.cuda_utils import ComputeCapability
 from cuda.core.system._device import Device as _SystemDevice
 from cuda.core.texture._array import OpaqueArray, OpaqueArrayOptions
@@ -89,6 +90,8 @@ class Device:
         self, obj: IsStreamType | None = None, options: StreamOptions | dict[str, Any] | None = None
     ) -> Stream:
         """Creates a stream."""
+    def create_graph_builder(self) -> GraphBuilder:
+        """Creates a graph builder with a stream of its own."""
     def create_event(self, options: EventOptions | dict[str, Any] | None = None) -> Event:
         """Creates an event, not yet recorded."""
     def create_opaque_array(self, options: OpaqueArrayOptions | dict[str, Any]) -> OpaqueArray:

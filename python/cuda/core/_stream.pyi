@@ -11,6 +11,7 @@ from cuda.core._context import Context
 from cuda.core._device import Device
 from cuda.core._device_resources import DeviceResources
 from cuda.core._event import Event, EventOptions
+from cuda.core.graph._graph_builder import GraphBuilder
 
 __all__ = [
     "LEGACY_DEFAULT_STREAM",
@@ -63,6 +64,8 @@ class Stream:
         """Records an event after the queued work."""
     def wait(self, event_or_stream: Event | Stream | IsStreamType) -> None:
         """Makes the stream's later work wait on the device; returns at once."""
+    def create_graph_builder(self) -> GraphBuilder:
+        """Creates a graph builder that captures this stream."""
     def close(self) -> None:
         """Releases the stream: it is destroyed when its queued work has completed and no other object uses it. A
         foreign stream is not destroyed; closing a default stream has no effect."""

@@ -4,6 +4,7 @@ from cuda.bindings.driver import CUdeviceptr
 from cuda.core._memory._copy_enums import CopyOptions
 from cuda.core._memory._ipc import IPCBufferDescriptor
 from cuda.core._stream import Stream
+from cuda.core.graph._graph_builder import GraphBuilder
 from typing_extensions import Buffer as _BufferProtocol
 from typing_extensions import Self, disjoint_base
 
@@ -32,12 +33,12 @@ class Buffer:
         mr: MemoryResource | None = None,
         owner: object | None = None,
         *,
-        stream: Stream | None = None,
+        stream: Stream | GraphBuilder | None = None,
     ) -> Buffer:
         """Wraps existing memory."""
     @classmethod
     def from_ipc_descriptor(
-        cls, mr: MemoryResource, ipc_descriptor: IPCBufferDescriptor, *, stream: Stream
+        cls, mr: MemoryResource, ipc_descriptor: IPCBufferDescriptor, *, stream: Stream | GraphBuilder
     ) -> Buffer:
         """Imports a buffer of another process. The imported buffer must be closed before the exporting process frees
         the memory."""
@@ -75,18 +76,18 @@ class Buffer:
     @property
     def owner(self) -> Any:
         """The owner given to :meth:`from_handle`; None if there is none or the buffer was closed."""
-    def close(self, stream: Stream | None = None) -> None:
+    def close(self, stream: Stream | GraphBuilder | None = None) -> None:
         """Frees the memory, stream-ordered after the stream's current work. Further calls do nothing."""
-    def set_deallocation_stream(self, stream: Stream) -> None:
+    def set_deallocation_stream(self, stream: Stream | GraphBuilder) -> None:
         """Sets the stream on which the memory is freed."""
     @overload
-    def copy_to(self, dst: None = None, *, stream: Stream, options: CopyOptions | None = None) -> Buffer:
+    def copy_to(self, dst: None = None, *, stream: Stream | GraphBuilder, options: CopyOptions | None = None) -> Buffer:
         """Copies the whole buffer, stream-ordered."""
     @overload
-    def copy_to(self, dst: _D, *, stream: Stream, options: CopyOptions | None = None) -> _D: ...
-    def copy_from(self, src: Buffer | _Array, *, stream: Stream, options: CopyOptions | None = None) -> None:
+    def copy_to(self, dst: _D, *, stream: Stream | GraphBuilder, options: CopyOptions | None = None) -> _D: ...
+    def copy_from(self, src: Buffer | _Array, *, stream: Stream | GraphBuilder, options: CopyOptions | None = None) -> None:
         """Copies into the buffer, stream-ordered."""
-    def fill(self, value: int | _BufferProtocol, *, stream: Stream) -> None:
+    def fill(self, value: int | _BufferProtocol, *, stream: Stream | GraphBuilder) -> None:
         """Fills the buffer with a pattern, stream-ordered."""
     def __dlpack__(
         self,
@@ -122,9 +123,9 @@ class MemoryResource:
     """Base class of all memory resources."""
 
     def __new__(cls, *_args: Any, **_kwargs: Any) -> MemoryResource: ...
-    def allocate(self, size: int, *, stream: Stream) -> Buffer:
+    def allocate(self, size: int, *, stream: Stream | GraphBuilder) -> Buffer:
         """Allocates memory; implemented by subclasses."""
-    def deallocate(self, ptr: int, size: int, *, stream: Stream) -> None:
+    def deallocate(self, ptr: int, size: int, *, stream: Stream | GraphBuilder) -> None:
         """Frees memory that this resource allocated; implemented by subclasses."""
     @property
     def is_device_accessible(self) -> bool:

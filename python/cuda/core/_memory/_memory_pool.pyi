@@ -4,6 +4,7 @@ from uuid import UUID
 from cuda.bindings.driver import CUdeviceptr, CUmemoryPool
 from cuda.core._memory._buffer import Buffer, MemoryResource
 from cuda.core._stream import Stream
+from cuda.core.graph._graph_builder import GraphBuilder
 from typing_extensions import disjoint_base
 
 __all__ = ["_MemPool", "_MemPoolAttributes"]
@@ -13,9 +14,9 @@ class _MemPool(MemoryResource):
     """Base class of memory resources over a driver memory pool."""
 
     def __new__(cls, *_args: Any, **_kwargs: Any) -> _MemPool: ...
-    def allocate(self, size: SupportsIndex, *, stream: Stream) -> Buffer:
+    def allocate(self, size: SupportsIndex, *, stream: Stream | GraphBuilder) -> Buffer:
         """Allocates memory from the pool, stream-ordered."""
-    def deallocate(self, ptr: int | CUdeviceptr | SupportsInt, size: SupportsIndex, *, stream: Stream) -> None:
+    def deallocate(self, ptr: int | CUdeviceptr | SupportsInt, size: SupportsIndex, *, stream: Stream | GraphBuilder) -> None:
         """Frees memory of the pool by address, stream-ordered. Buffers free their memory themselves."""
     def close(self) -> None:
         """Releases the pool. A pool created by the resource is destroyed when its last buffer is freed; the device's
