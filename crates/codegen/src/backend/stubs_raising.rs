@@ -170,6 +170,9 @@ fn head(lib: &ir::LibraryApi, body: &str) -> String {
             let _ = writeln!(out, "from {module} import {}", names.join(", "));
         }
     };
+    if mentions(body, "_bytes") {
+        import("builtins", vec!["bytes as _bytes"]);
+    }
     import("collections.abc", used(&["Iterator", "Sequence"]));
     if mentions(body, "_IntEnum") {
         import("enum", vec!["IntEnum as _IntEnum"]);
@@ -281,6 +284,9 @@ fn exceptions(out: &mut String, lib: &ir::LibraryApi) {
             }
             // The library's log, which compilers and linkers keep.
             out.push_str("    log: str\n");
+            if matches!(&lib.python.errors, Some(e) if e.text == ErrorText::Explained) {
+                out.push_str("    name: str\n    function: str\n");
+            }
             let more = if two {
                 ", cu_err: int | None = None"
             } else {
@@ -352,6 +358,8 @@ pub(super) fn attribute(attr: &ir::PyAttr, array: bool) -> Option<(String, Strin
         AttrKind::Address => many("int", "int"),
         AttrKind::Float { .. } => many("float", "float"),
         AttrKind::Text | AttrKind::Str { .. } => ("str".into(), "str".into()),
+        // Under another name: a class has an attribute `bytes`.
+        AttrKind::Bytes { .. } => ("_bytes".into(), "_bytes | bytearray | Buffer".into()),
         AttrKind::Fixed { builtin, .. } | AttrKind::Counted { builtin, .. } => {
             (array_of(*builtin), NUMBERS.into())
         }
@@ -403,6 +411,7 @@ fn function_stub(f: &ir::PyFunction, symbol: Option<&str>) -> String {
         })
         .collect();
     let one = |r: &ir::PyResult| match &r.kind {
+        ResultKind::ByHand if r.type_name == "ndarray" => "_NDArray[Any]".to_owned(),
         ResultKind::ByHand => r.type_name.clone(),
         ResultKind::Slice { .. } => "_memoryviewslice".to_owned(),
         kind => result(kind),

@@ -3,6 +3,7 @@
 #
 # Functions return their results and raise DriverError or a subclass if the call fails.
 
+from builtins import bytes as _bytes
 from collections.abc import Iterator, Sequence
 from typing import Any, ClassVar, Final, SupportsInt, overload, type_check_only
 
@@ -1513,6 +1514,8 @@ class UserObjectRetainFlags(_FastEnum):
 class DriverError(Exception):
     status: int
     log: str
+    name: str
+    function: str
     def __init__(self, status: int) -> None: ...
 
 class InvalidValueError(DriverError): ...
@@ -1740,6 +1743,10 @@ class Uuid:
     def from_buffer(cls, buffer: Buffer) -> Uuid: ...
     @classmethod
     def from_ptr(cls, ptr: int, readonly: bool = False, owner: object = None) -> Uuid: ...
+    @property
+    def bytes(self) -> _bytes: ...
+    @bytes.setter
+    def bytes(self, value: _bytes | bytearray | Buffer) -> None: ...
 
 @disjoint_base
 class MemFabricHandle_v1:
@@ -5606,6 +5613,10 @@ class GraphNodeParams:
     def fabric_cpy_batch(self) -> FabricCpyBatchNodeParamsV1: ...
     @fabric_cpy_batch.setter
     def fabric_cpy_batch(self, value: FabricCpyBatchNodeParamsV1) -> None: ...
+    @property
+    def as_bytes(self) -> _bytes: ...
+    @as_bytes.setter
+    def as_bytes(self, value: _bytes | bytearray | Buffer) -> None: ...
 
 @disjoint_base
 class CheckpointLockArgs:
@@ -6260,7 +6271,7 @@ def device_get_dev_resource(device: SupportsInt, type: SupportsInt) -> DevResour
 def device_get_exec_affinity_support(type: SupportsInt, dev: SupportsInt) -> int: ...  # cuDeviceGetExecAffinitySupport
 def device_get_fabric_cluster_uuid(dev: SupportsInt) -> Uuid: ...  # cuDeviceGetFabricClusterUuid
 def device_get_graph_mem_attribute(device: SupportsInt, attr: SupportsInt) -> Any: ...  # cuDeviceGetGraphMemAttribute
-def device_get_host_atomic_capabilities(operations: Any, dev: SupportsInt) -> ndarray: ...  # cuDeviceGetHostAtomicCapabilities
+def device_get_host_atomic_capabilities(operations: Any, dev: SupportsInt) -> _NDArray[Any]: ...  # cuDeviceGetHostAtomicCapabilities
 def device_get_luid(dev: SupportsInt) -> tuple[bytes, int]: ...  # cuDeviceGetLuid
 def device_get_mem_pool(dev: SupportsInt) -> int: ...  # cuDeviceGetMemPool
 def device_get_name(len: SupportsInt, dev: SupportsInt) -> bytes: ...  # cuDeviceGetName
@@ -6320,7 +6331,7 @@ def get_error_name(error: SupportsInt) -> str: ...  # cuGetErrorName
 def get_error_string(error: SupportsInt) -> str: ...  # cuGetErrorString
 def get_export_table(p_export_table_id: Uuid | int | None) -> int: ...  # cuGetExportTable
 def get_proc_address_v2(symbol: Buffer | int | None, cuda_version: SupportsInt, flags: SupportsInt) -> tuple[int, int]: ...  # cuGetProcAddress_v2
-def gl_get_devices_v2(device_list: SupportsInt) -> ndarray: ...  # cuGLGetDevices_v2
+def gl_get_devices_v2(device_list: SupportsInt) -> _NDArray[Any]: ...  # cuGLGetDevices_v2
 def graph_add_batch_mem_op_node(h_graph: int, dependencies: Sequence[int] | Buffer | int | None, num_dependencies: SupportsInt, node_params: BatchMemOpNodeParams_v1 | int | None) -> int: ...  # cuGraphAddBatchMemOpNode
 def graph_add_child_graph_node(h_graph: int, dependencies: Sequence[int] | Buffer | int | None, num_dependencies: SupportsInt, child_graph: int) -> int: ...  # cuGraphAddChildGraphNode
 def graph_add_dependencies_v2(h_graph: int, from_: Sequence[int] | Buffer | int | None, to: Sequence[int] | Buffer | int | None, edge_data: GraphEdgeData | int | None, num_dependencies: SupportsInt) -> None: ...  # cuGraphAddDependencies_v2
@@ -6634,8 +6645,8 @@ def stream_destroy_v2(h_stream: int) -> None: ...  # cuStreamDestroy_v2
 def stream_end_capture(h_stream: int) -> int: ...  # cuStreamEndCapture
 def stream_end_capture_to_cig(h_stream: int) -> None: ...  # cuStreamEndCaptureToCig
 def stream_get_attribute(h_stream: int, attr: SupportsInt) -> LaunchAttributeValue: ...  # cuStreamGetAttribute
-def stream_get_capture_info_v2(h_stream: int) -> tuple[int, int, int, ndarray]: ...  # cuStreamGetCaptureInfo_v2
-def stream_get_capture_info_v3(h_stream: int) -> tuple[int, int, int, ndarray, ndarray]: ...  # cuStreamGetCaptureInfo_v3
+def stream_get_capture_info_v2(h_stream: int) -> tuple[int, int, int, _NDArray[Any]]: ...  # cuStreamGetCaptureInfo_v2
+def stream_get_capture_info_v3(h_stream: int) -> tuple[int, int, int, _NDArray[Any], _NDArray[Any]]: ...  # cuStreamGetCaptureInfo_v3
 def stream_get_ctx(h_stream: int) -> int: ...  # cuStreamGetCtx
 def stream_get_ctx_v2(h_stream: int) -> tuple[int, int]: ...  # cuStreamGetCtx_v2
 def stream_get_dev_resource(h_stream: int, type: SupportsInt) -> DevResource_v1: ...  # cuStreamGetDevResource

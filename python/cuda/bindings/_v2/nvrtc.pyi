@@ -70,6 +70,8 @@ class Result(_FastEnum):
 class NvrtcError(Exception):
     status: int
     log: str
+    name: str
+    function: str
     def __init__(self, status: int) -> None: ...
 
 class OutOfMemoryError(NvrtcError): ...

@@ -3,6 +3,7 @@
 #
 # Functions return their results and raise CudartError or a subclass if the call fails.
 
+from builtins import bytes as _bytes
 from collections.abc import Iterator, Sequence
 from typing import Any, ClassVar, Final, SupportsInt, overload, type_check_only
 
@@ -1129,6 +1130,8 @@ class UserObjectRetainFlags(_FastEnum):
 class CudartError(Exception):
     status: int
     log: str
+    name: str
+    function: str
     def __init__(self, status: int) -> None: ...
 
 class InvalidValueError(CudartError): ...
@@ -2748,6 +2751,10 @@ class Uuid:
     def from_buffer(cls, buffer: Buffer) -> Uuid: ...
     @classmethod
     def from_ptr(cls, ptr: int, readonly: bool = False, owner: object = None) -> Uuid: ...
+    @property
+    def bytes(self) -> _bytes: ...
+    @bytes.setter
+    def bytes(self, value: _bytes | bytearray | Buffer) -> None: ...
 
 @disjoint_base
 class DeviceProp:
@@ -4989,7 +4996,7 @@ def device_get_default_mem_pool(device: SupportsInt) -> int: ...  # cudaDeviceGe
 def device_get_dev_resource(device: SupportsInt, type: SupportsInt) -> DevResource: ...  # cudaDeviceGetDevResource
 def device_get_execution_ctx(device: SupportsInt) -> int: ...  # cudaDeviceGetExecutionCtx
 def device_get_graph_mem_attribute(device: SupportsInt, attr: SupportsInt) -> Any: ...  # cudaDeviceGetGraphMemAttribute
-def device_get_host_atomic_capabilities(operations: Any, device: SupportsInt) -> ndarray: ...  # cudaDeviceGetHostAtomicCapabilities
+def device_get_host_atomic_capabilities(operations: Any, device: SupportsInt) -> _NDArray[Any]: ...  # cudaDeviceGetHostAtomicCapabilities
 def device_get_limit(limit: SupportsInt) -> int: ...  # cudaDeviceGetLimit
 def device_get_mem_pool(device: SupportsInt) -> int: ...  # cudaDeviceGetMemPool
 def device_get_nv_sci_sync_attributes(nv_sci_sync_attr_list: int, device: SupportsInt, flags: SupportsInt) -> int: ...  # cudaDeviceGetNvSciSyncAttributes
@@ -5065,7 +5072,7 @@ def get_surface_object_resource_desc(surf_object: SupportsInt) -> ResourceDesc: 
 def get_texture_object_resource_desc(tex_object: SupportsInt) -> ResourceDesc: ...  # cudaGetTextureObjectResourceDesc
 def get_texture_object_resource_view_desc(tex_object: SupportsInt) -> ResourceViewDesc: ...  # cudaGetTextureObjectResourceViewDesc
 def get_texture_object_texture_desc(tex_object: SupportsInt) -> TextureDesc: ...  # cudaGetTextureObjectTextureDesc
-def gl_get_devices(device_list: SupportsInt) -> ndarray: ...  # cudaGLGetDevices
+def gl_get_devices(device_list: SupportsInt) -> _NDArray[Any]: ...  # cudaGLGetDevices
 def graph_add_child_graph_node(graph: int, p_dependencies: Sequence[int] | Buffer | int | None, num_dependencies: SupportsInt, child_graph: int) -> int: ...  # cudaGraphAddChildGraphNode
 def graph_add_dependencies(graph: int, from_: Sequence[int] | Buffer | int | None, to: Sequence[int] | Buffer | int | None, edge_data: GraphEdgeData | int | None, num_dependencies: SupportsInt) -> None: ...  # cudaGraphAddDependencies
 def graph_add_empty_node(graph: int, p_dependencies: Sequence[int] | Buffer | int | None, num_dependencies: SupportsInt) -> int: ...  # cudaGraphAddEmptyNode
@@ -5281,7 +5288,7 @@ def stream_create_with_priority(flags: SupportsInt, priority: SupportsInt) -> in
 def stream_destroy(stream: int) -> None: ...  # cudaStreamDestroy
 def stream_end_capture(stream: int) -> int: ...  # cudaStreamEndCapture
 def stream_get_attribute(h_stream: int, attr: SupportsInt) -> LaunchAttributeValue: ...  # cudaStreamGetAttribute
-def stream_get_capture_info(stream: int) -> tuple[int, int, int, ndarray, ndarray]: ...  # cudaStreamGetCaptureInfo
+def stream_get_capture_info(stream: int) -> tuple[int, int, int, _NDArray[Any], _NDArray[Any]]: ...  # cudaStreamGetCaptureInfo
 def stream_get_dev_resource(h_stream: int, type: SupportsInt) -> DevResource: ...  # cudaStreamGetDevResource
 def stream_get_device(h_stream: int) -> int: ...  # cudaStreamGetDevice
 def stream_get_flags(h_stream: int) -> int: ...  # cudaStreamGetFlags
