@@ -1,7 +1,6 @@
 //! Connects descriptors to libraries: symbol lookup, statuses, initialisation on first use, Ctrl-C.
 
-use std::ffi::{c_int, c_void};
-use std::sync::OnceLock;
+use std::ffi::c_void;
 use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 
 use cupyrite_sys::driver;
@@ -295,28 +294,4 @@ pub fn check_interrupt() -> R<()> {
         return Err(Raised);
     }
     Ok(())
-}
-
-// ---------------------------------------------------------------------------------------------------------
-// Interpreter shutdown
-
-/// Whether Python is initialised and not shutting down. The CPU device checks this before it runs a user callback on one of
-/// its own threads: most callbacks are `ctypes` functions, whose code is freed with the interpreter.
-pub fn python_is_there() -> bool {
-    type Finalizing = unsafe extern "C" fn() -> c_int;
-    static FINALIZING: OnceLock<Option<Finalizing>> = OnceLock::new();
-    let finalizing = FINALIZING.get_or_init(|| {
-        // Public since Python 3.13; earlier versions export it under the private name.
-        [c"Py_IsFinalizing", c"_Py_IsFinalizing"]
-            .iter()
-            .find_map(|name| {
-                // SAFETY: the name ends with a nul; in every version of CPython the symbol is a function of this type.
-                unsafe {
-                    let found = libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr());
-                    std::mem::transmute::<*mut c_void, Option<Finalizing>>(found)
-                }
-            })
-    });
-    // SAFETY: both functions may be called at any time, on any thread, without the GIL.
-    unsafe { ffi::Py_IsInitialized() != 0 && finalizing.is_none_or(|finalizing| finalizing() == 0) }
 }

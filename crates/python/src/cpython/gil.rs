@@ -1,6 +1,10 @@
-//! Releases the GIL around calls into C.
+//! Releases the GIL around calls into C, and takes it on threads that do not have it.
+
+use std::ffi::{c_int, c_void};
+use std::sync::OnceLock;
 
 use pyo3::ffi;
+use pyo3::prelude::*;
 
 /// Reattaches the thread on drop, also after a panic.
 struct Detached(*mut ffi::PyThreadState);
@@ -17,12 +21,58 @@ impl Drop for Detached {
 ///
 /// Cheaper than [`pyo3::Python::detach`], which also defers the decrements of Python references dropped in `f`.
 ///
+/// PyO3 does not notice: [`pyo3::Python::try_attach`] in `f` succeeds without taking the GIL, and the process aborts or
+/// corrupts objects. Code that `f` may reach and that needs Python, such as the destructors of what graphs retain, calls
+/// [`attached`].
+///
 /// # Safety
 ///
-/// The thread is attached. `f` neither uses nor drops Python objects.
+/// The thread is attached. `f` neither uses nor drops Python objects, except in [`attached`].
 #[inline(always)]
 pub unsafe fn detached<T>(f: impl FnOnce() -> T) -> T {
     // SAFETY: the caller guarantees an attached thread.
     let _detached = Detached(unsafe { ffi::PyEval_SaveThread() });
     f()
+}
+
+/// Releases what `PyGILState_Ensure` took.
+struct Ensured(ffi::PyGILState_STATE);
+
+impl Drop for Ensured {
+    fn drop(&mut self) {
+        // SAFETY: `attached` took this state on this thread; it is released once.
+        unsafe { ffi::PyGILState_Release(self.0) };
+    }
+}
+
+/// Runs `f` with the GIL, on any thread: attached or not, also within [`detached`]. `None` without an interpreter or while it
+/// shuts down; `f` is dropped then.
+pub fn attached<T>(f: impl FnOnce(Python<'_>) -> T) -> Option<T> {
+    if !python_is_there() {
+        return None;
+    }
+    // SAFETY: the interpreter is initialised. A thread that has the GIL may take it again.
+    let _ensured = Ensured(unsafe { ffi::PyGILState_Ensure() });
+    Python::try_attach(f)
+}
+
+/// Whether Python is initialised and not shutting down. The CPU device checks this before it runs a user callback on one of
+/// its own threads: most callbacks are `ctypes` functions, whose code is freed with the interpreter.
+pub fn python_is_there() -> bool {
+    type Finalizing = unsafe extern "C" fn() -> c_int;
+    static FINALIZING: OnceLock<Option<Finalizing>> = OnceLock::new();
+    let finalizing = FINALIZING.get_or_init(|| {
+        // Public since Python 3.13; earlier versions export it under the private name.
+        [c"Py_IsFinalizing", c"_Py_IsFinalizing"]
+            .iter()
+            .find_map(|name| {
+                // SAFETY: the name ends with a nul; in every version of CPython the symbol is a function of this type.
+                unsafe {
+                    let found = libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr());
+                    std::mem::transmute::<*mut c_void, Option<Finalizing>>(found)
+                }
+            })
+    });
+    // SAFETY: both functions may be called at any time, on any thread, without the GIL.
+    unsafe { ffi::Py_IsInitialized() != 0 && finalizing.is_none_or(|finalizing| finalizing() == 0) }
 }

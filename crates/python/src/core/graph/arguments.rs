@@ -18,6 +18,7 @@ use crate::core::launch::packing::pack;
 use crate::core::launch::pins::{Args, Hold, Kept};
 use crate::core::launch::place::Target;
 use crate::core::memory::buffer::PyBuffer;
+use crate::cpython;
 use crate::cpython::{Owned, Raised};
 
 /// A value with Python objects that any thread may drop. It is leaked if the interpreter has shut down.
@@ -43,8 +44,9 @@ impl<T> DropAttached<T> {
 impl<T> Drop for DropAttached<T> {
     fn drop(&mut self) {
         let value = &mut self.0;
+        // Not `Python::try_attach`: a wait or a launch within `cpython::detached` may drop what a graph has released.
         // SAFETY: dropped once, here.
-        Python::try_attach(|_| unsafe { ManuallyDrop::drop(value) });
+        cpython::attached(|_| unsafe { ManuallyDrop::drop(value) });
     }
 }
 

@@ -10,6 +10,7 @@ use pyo3::types::PyTuple;
 
 use crate::core::graph::arguments::{DropAttached, retained};
 use crate::core::memory::keep_alive::BufferView;
+use crate::cpython;
 
 /// A Python callable that a graph calls.
 pub struct PyCallback(pub Py<PyAny>);
@@ -18,8 +19,9 @@ pub struct PyCallback(pub Py<PyAny>);
 unsafe extern "C" fn call(data: *mut c_void) {
     // SAFETY: `accept` made the pointer, and the graph retains the callback.
     let callback = unsafe { &*data.cast_const().cast::<DropAttached<PyCallback>>() };
-    // Without an interpreter, during shutdown, the call is skipped.
-    Python::try_attach(|py| {
+    // Without an interpreter, during shutdown, the call is skipped. Not `Python::try_attach`: the CPU device may call on a
+    // thread that is within `cpython::detached`.
+    cpython::attached(|py| {
         let callable = &callback.get(py).0;
         if let Err(error) = callable.call0(py) {
             error.write_unraisable(py, Some(callable.bind(py)));
