@@ -5,6 +5,8 @@
 use cupyrite::sys::driver::CUresult;
 use cupyrite::{Error, Result};
 
+#[path = "../examples/graph.rs"]
+mod graph;
 #[path = "../examples/heat.rs"]
 mod heat;
 #[path = "../examples/histogram.rs"]
@@ -47,6 +49,13 @@ fn matmul_multiplies() {
         if let Some(wrong) = needs_compiler(matmul::run(m, n, k)) {
             assert_eq!(wrong, 0, "{m} x {k} by {k} x {n}");
         }
+    }
+}
+
+#[test]
+fn graph_repeats() {
+    if let Some(difference) = needs_compiler(graph::run(1000, 10)) {
+        assert_eq!(difference, 0.0);
     }
 }
 

@@ -14,9 +14,10 @@ use crate::graph::change::set_attributes;
 use crate::graph::definition::{
     Condition, ConditionalKind, ConditionalRecord, Entered, GraphDefinition,
 };
+use crate::graph::in_use::drop_released;
 use crate::graph::params::{AllocationParams, MemcpyParams, MemsetParams, kernel_params};
 use crate::graph::read::with_kernel;
-use crate::graph::retained::{Retained, drop_released};
+use crate::graph::retained::Retained;
 use crate::module::{Kernel, LaunchConfig};
 use crate::stream::Event;
 

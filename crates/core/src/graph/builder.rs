@@ -13,7 +13,8 @@ use crate::error::{Error, Result, driver};
 use crate::graph::callback::HostCallback;
 use crate::graph::definition::{Condition, ConditionalKind, GraphDefinition};
 use crate::graph::exec::{Graph, InstantiateOptions};
-use crate::graph::retained::{Retained, drop_released};
+use crate::graph::in_use::drop_released;
+use crate::graph::retained::Retained;
 use crate::stream::{EventOptions, GraphRecorder, Stream, StreamOptions, is_capturing};
 
 /// Which unsafe calls a capture forbids meanwhile.

@@ -11,9 +11,10 @@ use cupyrite_sys::driver::{
 use crate::error::{Result, driver};
 use crate::graph::callback::HostCallback;
 use crate::graph::definition::{Entered, GraphDefinition};
+use crate::graph::in_use::drop_released;
 use crate::graph::params::{MemcpyParams, MemsetParams, kernel_params};
 use crate::graph::read::with_kernel;
-use crate::graph::retained::{Retained, drop_released};
+use crate::graph::retained::Retained;
 use crate::module::{Kernel, LaunchConfig};
 use crate::stream::Event;
 

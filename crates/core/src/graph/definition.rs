@@ -17,7 +17,8 @@ use crate::context::device::Device;
 use crate::context::{Context, ContextGuard, current_handle};
 use crate::error::{Error, Result, driver, report};
 use crate::fork::ForkGeneration;
-use crate::graph::retained::{Retained, Retention, drop_released, is_of_this_process};
+use crate::graph::in_use::drop_released;
+use crate::graph::retained::{Retained, Retention, is_of_this_process};
 
 /// Nodes and their dependencies, from which graphs are instantiated.
 ///

@@ -18,11 +18,12 @@ use crate::error::{Error, Result, driver, report};
 use crate::fork::ForkGeneration;
 use crate::graph::callback::HostCallback;
 use crate::graph::definition::GraphDefinition;
+use crate::graph::in_use::{drop_after, drop_released};
 use crate::graph::params::{MemcpyParams, MemsetParams, kernel_params};
 use crate::graph::read::with_kernel;
-use crate::graph::retained::{Retained, drop_released, is_of_this_process};
+use crate::graph::retained::{Retained, is_of_this_process};
 use crate::module::{Kernel, LaunchConfig};
-use crate::stream::{Event, EventOptions, Stream, is_capturing};
+use crate::stream::{Event, Stream, is_capturing};
 
 /// Options of [`GraphDefinition::instantiate`].
 #[derive(Clone, Debug, Default)]
@@ -69,61 +70,6 @@ struct Updates {
 unsafe impl Send for Inner {}
 // SAFETY: as above.
 unsafe impl Sync for Inner {}
-
-/// Content of a graph that launches may still use.
-struct InUse {
-    launches: Vec<Event>,
-    generation: ForkGeneration,
-    content: Vec<Retained>,
-}
-
-static IN_USE: Mutex<Vec<InUse>> = Mutex::new(Vec::new());
-
-/// Drops content once the work that the streams hold now is done.
-fn drop_after(streams: &[Stream], content: Vec<Retained>) {
-    drop_completed();
-    let mut launches = Vec::new();
-    for stream in streams {
-        if stream.is_destroyed() {
-            continue;
-        }
-        let _relaxed = crate::context::RelaxedCapture::enter();
-        match stream.record_with(&EventOptions::default()) {
-            Ok(event) => launches.push(event),
-            // Without an event the completion is unknown, so wait. If that fails too, the work has ended.
-            Err(_) => drop(stream.synchronize()),
-        }
-    }
-    if launches.is_empty() {
-        drop(content);
-        return;
-    }
-    IN_USE.lock().push(InUse {
-        launches,
-        generation: ForkGeneration::current(),
-        content,
-    });
-}
-
-/// Drops the content of completed launches.
-fn drop_completed() {
-    let list = std::mem::take(&mut *IN_USE.lock());
-    if list.is_empty() {
-        return;
-    }
-    let _relaxed = crate::context::RelaxedCapture::enter();
-    let (done, waiting): (Vec<InUse>, Vec<InUse>) = list.into_iter().partition(|entry| {
-        entry.generation.is_current()
-            && entry
-                .launches
-                .iter()
-                .all(|event| event.is_done().unwrap_or(true))
-    });
-    IN_USE.lock().extend(waiting);
-    for entry in done {
-        drop(entry.content);
-    }
-}
 
 impl Drop for Inner {
     fn drop(&mut self) {

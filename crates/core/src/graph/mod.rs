@@ -15,6 +15,7 @@ mod change;
 mod definition;
 mod edges;
 mod exec;
+mod in_use;
 mod memory;
 mod node;
 mod params;
@@ -26,10 +27,11 @@ pub use callback::HostCallback;
 pub use definition::{Condition, ConditionalKind, DotOptions, GraphDefinition};
 pub use edges::Edge;
 pub use exec::{Graph, InstantiateOptions};
+pub use in_use::drop_released;
 pub use memory::{GraphMemory, GraphMemoryAttribute, GraphMemoryResource};
 pub use node::{Node, NodeId, NodeKind};
 pub use params::{
     AllocationParams, ConditionalParams, GraphMemoryKind, KernelNodeParams, MemcpyParams,
     MemsetParams,
 };
-pub use retained::{Retained, drop_released};
+pub use retained::Retained;

@@ -3,7 +3,7 @@
 //! A user object of the driver (`cuUserObjectCreate`) holds it: the driver releases the object after the last of the
 //! definition, its clones, its instantiated graphs and their running launches. One user object serves a whole
 //! definition. Its destructor runs on a thread of the driver that must not call CUDA, so it only moves the content to a
-//! list, which [`drop_released`] empties.
+//! list, which [`drop_released`](super::in_use::drop_released) empties.
 
 use std::any::Any;
 use std::collections::HashMap;
@@ -159,12 +159,6 @@ fn drop_outside(value: Option<Retained>) {
     if let Some(value) = value {
         after_wait::drop_later(Box::new(value));
     }
-}
-
-/// Drops what graphs have released since the last call. Called without locks, after everything that may destroy a graph.
-#[inline]
-pub fn drop_released() {
-    after_wait::drop_pending();
 }
 
 /// Whether `generation` is that of this process: a forked child must not release what belongs to its parent.

@@ -555,6 +555,12 @@ fn enter_allocation_context_slow(
     if stream.is_default() {
         let (entered, context) = device.enter()?;
         Ok((Some(context), Some(entered)))
+    } else if stream.has_ended_recording() {
+        Err(Error::argument(
+            "DeviceBuffer",
+            "stream",
+            "is that of a graph builder that has ended; use the stream that it captured",
+        ))
     } else {
         Ok((Some(stream.context()?), None))
     }

@@ -298,12 +298,14 @@ impl Kernel {
         params: *mut *mut c_void,
     ) -> Result<()> {
         self.check_loaded("cuLaunchKernel")?;
+        if stream.is_of_builder() {
+            self.retain_for_graph(stream)?;
+        }
         // A `CUkernel` runs in the context of its stream (`cuLaunchKernel`), whichever is current.
         let launched =
             // SAFETY: both owners are borrowed, so the handles are live; the rest is the caller's contract.
             stream.call(|| unsafe { config.submit(self.function(), stream.handle(), params) });
         match launched {
-            Ok(()) if stream.is_of_builder() => self.retain_for_graph(stream),
             Ok(()) => Ok(()),
             Err(error) => Err(self.explain(stream, config, error)),
         }
