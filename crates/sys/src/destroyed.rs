@@ -12,7 +12,8 @@
 //! handle is live. Until a kind has its first owner, nothing is noted: a program that uses the bindings alone pays one load. Owners destroy
 //! their own handles through the functions of this module ([`cuLibraryUnload`], [`cuArrayDestroy`], ...), which note nothing.
 //!
-//! Libraries belong to no context, and outlive a reset. Calls that bypass the tables (ctypes, bindings of another package) are
+//! Libraries and graphs belong to no context, and outlive a reset. Destroying a graph destroys its nodes, which their definition
+//! notices. Calls that bypass the tables (ctypes, bindings of another package) are
 //! not seen.
 
 use std::collections::HashMap;
@@ -22,8 +23,8 @@ use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::driver::{
-    self, CUarray, CUcontext, CUdevice, CUevent, CUlibrary, CUmipmappedArray, CUresult, CUstream,
-    CUsurfObject, CUtexObject, Symbol,
+    self, CUarray, CUcontext, CUdevice, CUevent, CUgraph, CUgraphExec, CUgraphNode, CUlibrary,
+    CUmipmappedArray, CUresult, CUstream, CUsurfObject, CUtexObject, Symbol,
 };
 use crate::loader::{CudaLibrary, LoadError};
 
@@ -44,10 +45,16 @@ pub enum OwnedKind {
     Texture,
     /// `CUsurfObject`.
     Surface,
+    /// `CUgraph`.
+    Graph,
+    /// `CUgraphExec`.
+    GraphExec,
+    /// `CUgraphNode`.
+    GraphNode,
 }
 
 /// The number of kinds.
-const KINDS: usize = 7;
+const KINDS: usize = 10;
 
 /// The number of calls that destroyed a handle of a kind, wrapping around.
 static EPOCHS: [AtomicU32; KINDS] = [const { AtomicU32::new(0) }; KINDS];
@@ -171,7 +178,7 @@ fn undo(kind: OwnedKind, handle: usize, (epoch, former): (u32, Option<u32>)) {
 }
 
 /// The kinds of handles that belong to a context.
-const OF_CONTEXT: [OwnedKind; KINDS - 1] = [
+const OF_CONTEXT: [OwnedKind; 6] = [
     OwnedKind::Stream,
     OwnedKind::Event,
     OwnedKind::Array,
@@ -308,6 +315,12 @@ wrappers! {
     cu_mipmapped_array_destroy CU_MIPMAPPED_ARRAY_DESTROY MipmappedArray;
     cuda_free_array CUDA_FREE_ARRAY Array;
     cuda_free_mipmapped_array CUDA_FREE_MIPMAPPED_ARRAY MipmappedArray;
+    cu_graph_destroy CU_GRAPH_DESTROY Graph;
+    cu_graph_exec_destroy CU_GRAPH_EXEC_DESTROY GraphExec;
+    cu_graph_destroy_node CU_GRAPH_DESTROY_NODE GraphNode;
+    cuda_graph_destroy CUDA_GRAPH_DESTROY Graph;
+    cuda_graph_exec_destroy CUDA_GRAPH_EXEC_DESTROY GraphExec;
+    cuda_graph_destroy_node CUDA_GRAPH_DESTROY_NODE GraphNode;
 }
 
 /// As [`Original::noted`], for a function that takes a 64-bit object instead of a pointer.
@@ -470,6 +483,30 @@ pub(crate) fn wrap(library: CudaLibrary, name: &CStr, address: *const c_void) ->
             &CUDA_DESTROY_SURFACE_OBJECT,
             cuda_destroy_surface_object as DestroyObject as *const c_void,
         ),
+        (CudaLibrary::Driver, b"cuGraphDestroy") => (
+            &CU_GRAPH_DESTROY,
+            cu_graph_destroy as Destroy as *const c_void,
+        ),
+        (CudaLibrary::Driver, b"cuGraphExecDestroy") => (
+            &CU_GRAPH_EXEC_DESTROY,
+            cu_graph_exec_destroy as Destroy as *const c_void,
+        ),
+        (CudaLibrary::Driver, b"cuGraphDestroyNode") => (
+            &CU_GRAPH_DESTROY_NODE,
+            cu_graph_destroy_node as Destroy as *const c_void,
+        ),
+        (CudaLibrary::Runtime, b"cudaGraphDestroy") => (
+            &CUDA_GRAPH_DESTROY,
+            cuda_graph_destroy as Destroy as *const c_void,
+        ),
+        (CudaLibrary::Runtime, b"cudaGraphExecDestroy") => (
+            &CUDA_GRAPH_EXEC_DESTROY,
+            cuda_graph_exec_destroy as Destroy as *const c_void,
+        ),
+        (CudaLibrary::Runtime, b"cudaGraphDestroyNode") => (
+            &CUDA_GRAPH_DESTROY_NODE,
+            cuda_graph_destroy_node as Destroy as *const c_void,
+        ),
         _ => return address,
     };
     original.0.store(address.cast_mut(), Ordering::Release);
@@ -504,6 +541,9 @@ owners! {
     cuEventDestroy(event: CUevent) CU_EVENT_DESTROY;
     cuArrayDestroy(array: CUarray) CU_ARRAY_DESTROY;
     cuMipmappedArrayDestroy(mipmapped: CUmipmappedArray) CU_MIPMAPPED_ARRAY_DESTROY;
+    cuGraphDestroy(graph: CUgraph) CU_GRAPH_DESTROY;
+    cuGraphExecDestroy(graph: CUgraphExec) CU_GRAPH_EXEC_DESTROY;
+    cuGraphDestroyNode(node: CUgraphNode) CU_GRAPH_DESTROY_NODE;
 }
 
 macro_rules! object_owners {

@@ -115,7 +115,7 @@ impl GraphDefinition {
                 let set = unsafe { set_attributes(*node, config, false) };
                 if set.is_err() {
                     // SAFETY: as above; this is the last use.
-                    report(unsafe { driver!(cuGraphDestroyNode(*node)) });
+                    report(unsafe { driver!(owned cuGraphDestroyNode(*node)) });
                 }
                 set
             },
@@ -473,7 +473,7 @@ impl GraphDefinition {
         {
             let mut entered = self.enter("Node::destroy")?;
             // SAFETY: the caller's contract.
-            unsafe { driver!(cuGraphDestroyNode(node))? };
+            unsafe { driver!(owned cuGraphDestroyNode(node))? };
             entered.state.forget_graphs_of(node);
             let root = entered.root_handle();
             report(entered.state.retention.remove_node(root, node.addr()));

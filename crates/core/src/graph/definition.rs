@@ -7,6 +7,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use cupyrite_sys::destroyed::OwnedKind;
 use cupyrite_sys::driver::{
     CU_GRAPH_COND_ASSIGN_DEFAULT, CUcontext, CUgraph, CUgraphConditionalHandle,
     CUgraphConditionalNodeType, CUgraphDebugDot_flags, CUgraphNode,
@@ -52,13 +53,25 @@ pub(crate) struct DefinitionInner {
 struct Parent {
     definition: Arc<DefinitionInner>,
     node: usize,
+    /// [`OwnedKind::epoch`] of the node when this graph was named.
+    created: u32,
     /// False once the node is destroyed, or has another graph.
     alive: Arc<AtomicBool>,
+}
+
+impl Parent {
+    /// Whether the program has destroyed the node.
+    fn is_destroyed(&self) -> bool {
+        let node: CUgraphNode = std::ptr::without_provenance_mut(self.node);
+        OwnedKind::GraphNode.is_destroyed(node, std::ptr::null_mut(), self.created)
+    }
 }
 
 /// What a definition shares with its child graphs and conditional bodies.
 pub(crate) struct Root {
     handle: CUgraph,
+    /// [`OwnedKind::epoch`] when it was created.
+    created: u32,
     /// Whether dropping this destroys the graph. A capture in progress owns its graph.
     owned: AtomicBool,
     /// Whether the graph exists: a failed capture destroys its graph.
@@ -112,11 +125,21 @@ impl DefinitionInner {
     }
 }
 
+impl Root {
+    /// Whether the program has destroyed the graph.
+    fn is_destroyed(&self) -> bool {
+        OwnedKind::Graph.is_destroyed(self.handle, std::ptr::null_mut(), self.created)
+    }
+}
+
 impl Drop for Root {
     fn drop(&mut self) {
-        if self.owned.load(Ordering::Relaxed) && is_of_this_process(self.generation) {
-            // SAFETY: this is the owner, and its only call.
-            report(unsafe { driver!(cuGraphDestroy(self.handle)) });
+        if self.owned.load(Ordering::Relaxed)
+            && is_of_this_process(self.generation)
+            && !self.is_destroyed()
+        {
+            // SAFETY: the program has not destroyed the graph; this is the owner, and its only call.
+            report(unsafe { driver!(owned cuGraphDestroy(self.handle)) });
             drop_released();
         }
     }
@@ -239,6 +262,7 @@ impl GraphDefinition {
     pub(crate) fn root(handle: CUgraph, context: Context, owned: bool) -> GraphDefinition {
         let root = Root {
             handle,
+            created: OwnedKind::Graph.epoch(),
             owned: AtomicBool::new(owned),
             exists: AtomicBool::new(true),
             context,
@@ -272,6 +296,7 @@ impl GraphDefinition {
                 parent: Some(Parent {
                     definition: self.inner.clone(),
                     node: node.addr(),
+                    created: OwnedKind::GraphNode.epoch(),
                     alive: alive.clone(),
                 }),
             }),
@@ -323,17 +348,18 @@ impl GraphDefinition {
         Arc::ptr_eq(&self.inner.root, &other.inner.root)
     }
 
-    /// Whether the driver's graph exists: false after a failed capture, and after the node to which it belongs was
-    /// destroyed.
+    /// Whether the driver's graph exists: false after a failed capture, after the node to which it belongs was destroyed,
+    /// and after the program has destroyed its root by handle.
     pub fn exists(&self) -> bool {
         let mut inner = &*self.inner;
         while let Some(parent) = &inner.parent {
-            if !parent.alive.load(Ordering::Relaxed) {
+            if !parent.alive.load(Ordering::Relaxed) || parent.is_destroyed() {
                 return false;
             }
             inner = &parent.definition;
         }
-        self.inner.root.exists.load(Ordering::Relaxed)
+        let root = &self.inner.root;
+        root.exists.load(Ordering::Relaxed) && !root.is_destroyed()
     }
 
     /// Locks the definition for calls of the driver, with a current context.
@@ -343,8 +369,8 @@ impl GraphDefinition {
             return Err(Error::argument(
                 call,
                 "self",
-                "is a graph definition that no longer exists: its capture failed, its node was destroyed, or it belongs \
-                 to the parent process",
+                "is a graph definition that no longer exists: its capture failed, it or its node was destroyed, or it \
+                 belongs to the parent process",
             ));
         }
         let current = current_handle()?;

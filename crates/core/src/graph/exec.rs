@@ -6,6 +6,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use cupyrite_sys::destroyed::OwnedKind;
 use cupyrite_sys::driver::{
     CUDA_GRAPH_INSTANTIATE_PARAMS, CUgraphExec, CUgraphExecUpdateResult as UpdateResult,
     CUgraphExecUpdateResultInfo, CUgraphInstantiate_flags as Flags,
@@ -48,6 +49,8 @@ pub struct Graph {
 
 struct Inner {
     handle: CUgraphExec,
+    /// [`OwnedKind::epoch`] when it was created.
+    created: u32,
     context: Context,
     generation: ForkGeneration,
     /// Whether `updates` has anything, which launches have to respect.
@@ -71,6 +74,32 @@ unsafe impl Send for Inner {}
 // SAFETY: as above.
 unsafe impl Sync for Inner {}
 
+impl Inner {
+    /// Refuses a graph that the program has destroyed.
+    #[inline(always)]
+    fn check_live(&self) -> Result<()> {
+        if self.is_destroyed() {
+            return Err(destroyed());
+        }
+        Ok(())
+    }
+
+    #[inline(always)]
+    fn is_destroyed(&self) -> bool {
+        OwnedKind::GraphExec.is_destroyed(self.handle, std::ptr::null_mut(), self.created)
+    }
+}
+
+#[cold]
+fn destroyed() -> Error {
+    Error::Driver {
+        call: "Graph",
+        status: CUresult::CUDA_ERROR_INVALID_HANDLE,
+        log: "the graph was destroyed by the program, with cuGraphExecDestroy or cudaGraphExecDestroy"
+            .to_owned(),
+    }
+}
+
 impl Drop for Inner {
     fn drop(&mut self) {
         if !is_of_this_process(self.generation) {
@@ -78,10 +107,13 @@ impl Drop for Inner {
         }
         let destroy = || -> Result<()> {
             let _entered = self.context.enter()?;
-            // SAFETY: this is the owner, and its only call. The driver completes running launches.
-            unsafe { driver!(cuGraphExecDestroy(self.handle)) }
+            // SAFETY: the program has not destroyed the graph; this is the owner, and its only call. The driver completes
+            // running launches.
+            unsafe { driver!(owned cuGraphExecDestroy(self.handle)) }
         };
-        report(destroy());
+        if !self.is_destroyed() {
+            report(destroy());
+        }
         let updates = std::mem::take(self.updates.get_mut());
         let mut content: Vec<Retained> = updates.nodes.into_values().collect();
         content.extend(updates.whole);
@@ -245,6 +277,7 @@ impl GraphDefinition {
         Ok(Graph {
             inner: Arc::new(Inner {
                 handle,
+                created: OwnedKind::GraphExec.epoch(),
                 context,
                 generation: ForkGeneration::current(),
                 updated: AtomicBool::new(false),
@@ -269,6 +302,7 @@ impl Graph {
     #[inline]
     pub fn launch(&self, stream: &Stream) -> Result<()> {
         stream.check_live()?;
+        self.inner.check_live()?;
         {
             let _locked = self.inner.calls.lock();
             let (graph, handle) = (self.inner.handle, stream.handle());
@@ -314,6 +348,7 @@ impl Graph {
     /// The driver's error. Source: `cuGraphUpload`.
     pub fn upload(&self, stream: &Stream) -> Result<()> {
         stream.check_live()?;
+        self.inner.check_live()?;
         let _locked = self.inner.calls.lock();
         // SAFETY: both handles are live.
         stream.call(|| unsafe { driver!(cuGraphUpload(self.inner.handle, stream.handle())) })
@@ -326,6 +361,7 @@ impl Graph {
         content: Option<Retained>,
         change: impl FnOnce() -> Result<()>,
     ) -> Result<()> {
+        self.inner.check_live()?;
         let _entered = if current_handle()?.is_null() {
             Some(self.inner.context.enter()?)
         } else {

@@ -57,7 +57,12 @@ impl NodeTable {
             .lock()
             .get(&node)
             .map(|entry| entry.object.clone_ref(py))?;
-        object.bind(py).upgrade().map(Bound::unbind)
+        let object = object.bind(py).upgrade()?;
+        // The program may have destroyed the node by handle, and a new node has the handle.
+        let stale = object
+            .cast::<PyGraphNode>()
+            .is_ok_and(|node| node.get().is_destroyed());
+        (!stale).then(|| object.unbind())
     }
 
     /// Adds the object of a node.
@@ -153,7 +158,7 @@ impl Definition {
             return Ok(());
         }
         Err(PyRuntimeError::new_err(
-            "this GraphDefinition is not valid: the node to which it belongs was destroyed, or its capture failed",
+            "this GraphDefinition is not valid: it or the node to which it belongs was destroyed, or its capture failed",
         ))
     }
 }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use cupyrite::sys::destroyed::OwnedKind;
 use cupyrite::sys::driver::CUgraphNode;
 use pyo3::exceptions::{PyRuntimeError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -38,6 +39,8 @@ struct NodePlace {
     definition: Arc<Definition>,
     /// 0 for the entry point.
     node: usize,
+    /// [`OwnedKind::epoch`] when the object was created.
+    created: u32,
 }
 
 impl Drop for PyGraphNode {
@@ -66,6 +69,7 @@ impl PyGraphNode {
             place: Some(NodePlace {
                 definition: definition.clone(),
                 node: node.expose_provenance(),
+                created: OwnedKind::GraphNode.epoch(),
             }),
             destroyed: AtomicBool::new(false),
             serial: NodeTable::next_serial(),
@@ -86,6 +90,7 @@ impl PyGraphNode {
         let place = Some(NodePlace {
             definition,
             node: 0,
+            created: 0,
         });
         Py::new(
             py,
@@ -95,6 +100,16 @@ impl PyGraphNode {
                 serial: 0,
             },
         )
+    }
+
+    /// Whether the node was destroyed, by this object or by the program with the driver's function.
+    pub fn is_destroyed(&self) -> bool {
+        self.destroyed.load(Ordering::Relaxed)
+            || self.place.as_ref().is_some_and(|place| {
+                let node: CUgraphNode = std::ptr::without_provenance_mut(place.node);
+                place.node != 0
+                    && OwnedKind::GraphNode.is_destroyed(node, std::ptr::null_mut(), place.created)
+            })
     }
 
     /// Definition and handle of a valid node; the handle is null for the entry point.
@@ -108,10 +123,13 @@ impl PyGraphNode {
                 "this GraphNode belongs to no graph; nodes come from the methods of GraphDefinition and GraphNode",
             ));
         };
-        if self.destroyed.load(Ordering::Relaxed) {
-            return Err(PyRuntimeError::new_err(
-                "this GraphNode is not valid: destroy() was called",
-            ));
+        if self.is_destroyed() {
+            let problem = if self.destroyed.load(Ordering::Relaxed) {
+                "this GraphNode is not valid: destroy() was called"
+            } else {
+                "this GraphNode is not valid: the program destroyed it, with cuGraphDestroyNode or cudaGraphDestroyNode"
+            };
+            return Err(PyRuntimeError::new_err(problem));
         }
         place.definition.check()?;
         Ok((
@@ -356,7 +374,7 @@ impl PyGraphNode {
     /// CUDAError
     ///     Allocation and deallocation nodes cannot be destroyed.
     fn destroy(&self, py: Python<'_>) -> PyResult<()> {
-        if self.destroyed.load(Ordering::Relaxed) {
+        if self.is_destroyed() {
             return Ok(());
         }
         let (definition, node) = self.real()?;
