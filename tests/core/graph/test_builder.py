@@ -9,9 +9,11 @@ import weakref
 import numpy as np
 import pytest
 from cuda.bindings import driver
-from cuda.core import Device, LaunchConfig, Stream, launch
+from cuda.core import Device, LaunchConfig, Program, ProgramOptions, Stream, launch
 from cuda.core._utils.cuda_utils import CUDAError
 from cuda.core.graph import Graph, GraphBuilder, GraphCompleteOptions, GraphDebugPrintOptions, KernelNode
+from cuda.core.texture import OpaqueArrayOptions, ResourceDescriptor, TextureObjectOptions
+from cuda.core.utils import copy_batch
 
 from helpers.threads import in_threads
 
@@ -328,6 +330,76 @@ def test_the_graph_owns_kernels_and_buffers(device, stream, code, one, released)
     assert value.value == 2 * 0x07070707
     graph.close()
     released([alive])
+
+
+def test_the_graph_owns_operands_of_batched_copies(device, stream):
+    source, destination = device.allocate(4, stream=stream), device.allocate(4, stream=stream)
+    source.fill(5, stream=stream)
+    alive = [weakref.ref(source), weakref.ref(destination)]
+    address = int(destination.handle)
+    builder = device.create_graph_builder().begin_building()
+    try:
+        copy_batch(builder, [source], [destination])
+    except CUDAError as error:
+        builder.close()
+        pytest.skip(f"the driver does not record batched copies: {error}")
+    graph = builder.end_building().complete()
+    builder.close()
+    source.close()
+    destination.close()
+    del source, destination, builder
+    gc.collect()
+    assert None not in [reference() for reference in alive]
+    others = [device.allocate(4, stream=stream) for _ in range(64)]
+    for other in others:
+        other.fill(0xFF, stream=stream)
+    graph.launch(stream)
+    stream.sync()
+    value = ctypes.c_int32()
+    driver.cuMemcpyDtoH(ctypes.addressof(value), address, 4)
+    assert value.value == 0x05050505
+    graph.close()
+
+
+SAMPLING = """
+extern "C" __global__ void read(cudaTextureObject_t t, float *out) { out[threadIdx.x] = tex1Dfetch<float>(t, threadIdx.x); }
+extern "C" __global__ void write(cudaSurfaceObject_t s) { surf2Dwrite((float)threadIdx.x, s, threadIdx.x * 4, 0); }
+"""
+
+
+def test_the_graph_owns_textures_and_surfaces(device, stream):
+    code = Program(SAMPLING, "c++", ProgramOptions(arch=f"sm_{device.arch}")).compile("cubin")
+    config = LaunchConfig(grid=1, block=8)
+    values = np.arange(8, dtype=np.float32)
+    buffer = device.allocate(32, stream=stream)
+    buffer.copy_from(values, stream=stream)
+    out = device.allocate(32, stream=stream)
+    texture = device.create_texture_object(
+        resource=ResourceDescriptor.from_linear(buffer, format="float32", num_channels=1),
+        options=TextureObjectOptions(read_mode="element_type", normalized_coords=False),
+    )
+    array = device.create_opaque_array(OpaqueArrayOptions((8, 1), "float32", 1, True))
+    surface = device.create_surface_object(resource=ResourceDescriptor.from_opaque_array(array))
+    builder = device.create_graph_builder().begin_building()
+    launch(builder, config, code.get_kernel("read"), texture, out)
+    launch(builder, config, code.get_kernel("write"), surface)
+    graph = builder.end_building().complete()
+    builder.close()
+    address = int(buffer.handle)
+    texture.close()
+    surface.close()
+    buffer.close()
+    others = [device.allocate(32, stream=stream) for _ in range(64)]
+    assert address not in [int(other.handle) for other in others]
+    for other in others:
+        other.fill(0xFF, stream=stream)
+    graph.launch(stream)
+    back, written = np.zeros(8, np.float32), np.zeros(8, np.float32)
+    out.copy_to(back, stream=stream)
+    array.copy_to(written, stream=stream)
+    stream.sync()
+    assert back.tolist() == written.tolist() == values.tolist()
+    graph.close()
 
 
 def test_allocations_in_a_capture(device, stream, code, one, numbers):

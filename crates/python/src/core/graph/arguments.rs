@@ -5,7 +5,7 @@ use std::mem::ManuallyDrop;
 use std::sync::Arc;
 
 use cupyrite::graph::Retained;
-use cupyrite::{Kernel, Stream};
+use cupyrite::{Kernel, Stream, SurfaceObject, TextureObject};
 use pyo3::exceptions::PyTypeError;
 use pyo3::ffi;
 use pyo3::prelude::*;
@@ -18,6 +18,7 @@ use crate::core::launch::packing::pack;
 use crate::core::launch::pins::{Args, Hold, Kept};
 use crate::core::launch::place::Target;
 use crate::core::memory::buffer::PyBuffer;
+use crate::core::texture::object::{PySurfaceObject, PyTextureObject};
 use crate::cpython;
 use crate::cpython::{Owned, Raised};
 
@@ -97,12 +98,44 @@ pub fn retained_ref<'a, T: 'static>(py: Python<'a>, value: &'a Retained) -> Opti
 pub struct LaunchArguments<K> {
     /// The kernel's object, or nothing.
     pub kernel: K,
+    /// Textures and surfaces among the arguments, which may be closed. Dropped before their memory.
+    #[expect(dead_code, reason = "held for its destructor")]
+    sampled: Vec<Sampled>,
     /// The arguments, whose buffers are pinned.
     #[expect(dead_code, reason = "held for its destructor")]
     kept: Kept,
     /// Objects of other packages whose memory the arguments refer to.
     #[expect(dead_code, reason = "held for its destructor")]
     keep: Vec<Owned>,
+}
+
+/// A texture or surface of a launch in a graph.
+#[expect(dead_code, reason = "held for its destructor")]
+enum Sampled {
+    Texture(TextureObject, Option<BufferPin>),
+    Surface(SurfaceObject),
+}
+
+impl Sampled {
+    /// The textures and surfaces among arguments.
+    fn among(args: &Bound<'_, PyTuple>) -> PyResult<Vec<Sampled>> {
+        let py = args.py();
+        let mut found = Vec::new();
+        for arg in args.iter_borrowed() {
+            if let Ok(texture) = arg.cast::<PyTextureObject>() {
+                if let Some((texture, buffer)) = texture.get().for_graph(py) {
+                    let pin = match buffer {
+                        Some(buffer) => BufferPin::new(buffer.bind(py))?.1,
+                        None => None,
+                    };
+                    found.push(Sampled::Texture(texture, pin));
+                }
+            } else if let Ok(surface) = arg.cast::<PySurfaceObject>() {
+                found.extend(surface.get().for_graph(py).map(Sampled::Surface));
+            }
+        }
+        Ok(found)
+    }
 }
 
 /// Packs arguments for `submit`, which gets their addresses and what the graph must retain.
@@ -132,7 +165,12 @@ pub fn with_packed<R, K: 'static>(
     let list = unsafe { Args::new(&items) };
     let pointers =
         pack(&mut packer, list, &target, &mut keep).map_err(|Raised| PyErr::fetch(py))?;
-    let value = retained(LaunchArguments { kernel, kept, keep });
+    let value = retained(LaunchArguments {
+        kernel,
+        sampled: Sampled::among(args)?,
+        kept,
+        keep,
+    });
     submit(pointers, value)
 }
 

@@ -10,6 +10,7 @@ use pyo3::types::{PyList, PySequence, PyTuple};
 
 use crate::core::device;
 use crate::core::errors::OrRaise;
+use crate::core::graph::arguments::retain_buffers;
 use crate::core::memory::buffer::PyBuffer;
 use crate::core::memory::copy_operand;
 use crate::core::memory::copy_operand::Operand;
@@ -85,6 +86,13 @@ fn run(
         if let Some(buffer) = operand.buffer() {
             buffer.note_use_on(py, stream, device);
         }
+    }
+    if stream.is_of_builder() {
+        let buffers: Vec<&Bound<'_, PyBuffer>> = operands
+            .iter()
+            .filter_map(|operand| operand.buffer_object())
+            .collect();
+        retain_buffers(stream, &buffers)?;
     }
     py.detach(|| {
         let _entered = device

@@ -328,6 +328,14 @@ impl<'py> Operand<'py> {
         }
     }
 
+    /// The buffer's object, if the operand is a buffer.
+    pub fn buffer_object(&self) -> Option<&Bound<'py, PyBuffer>> {
+        match &self.owner {
+            OperandOwner::Buffer(buffer) => Some(&buffer.0),
+            _ => None,
+        }
+    }
+
     /// Objects to keep alive until the copy completes; `None` for a buffer, which keeps itself, and for memory that the
     /// driver no longer needs when the call returns.
     fn into_keep_alive(self, device: Option<Device>) -> Option<KeepAlive> {
@@ -408,10 +416,7 @@ pub fn copy(
         }
     }
     if stream.is_of_builder() {
-        let buffers = sides.iter().filter_map(|side| match &side.owner {
-            OperandOwner::Buffer(buffer) => Some(&buffer.0),
-            _ => None,
-        });
+        let buffers = sides.iter().filter_map(|side| side.buffer_object());
         retain_buffers(stream, &buffers.collect::<Vec<_>>())?;
     }
     let producers: Vec<&Stream> = sides

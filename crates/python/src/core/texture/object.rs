@@ -113,6 +113,14 @@ impl PyTextureObject {
         Some(handle)
     }
 
+    /// What a graph retains so that the texture stays usable after it is closed: the driver's object and its buffer.
+    pub fn for_graph(&self, py: Python<'_>) -> Option<(TextureObject, Option<Py<PyBuffer>>)> {
+        let texture = self.cell.read(py, Clone::clone)?;
+        let held = self.held.lock(py);
+        let pin = held.as_ref().and_then(|held| held.pin.as_ref());
+        Some((texture, pin.map(|pin| pin.0.clone_ref(py))))
+    }
+
     fn close_now(&self, py: Python<'_>) {
         if let Some(texture) = self.cell.close(py) {
             drop_detached(texture);
@@ -243,6 +251,11 @@ impl PySurfaceObject {
     /// The handle, for a launch; `None` for a closed surface.
     pub fn use_on(&self, py: Python<'_>) -> Option<u64> {
         self.cell.read(py, SurfaceObject::handle)
+    }
+
+    /// What a graph retains so that the surface stays usable after it is closed.
+    pub fn for_graph(&self, py: Python<'_>) -> Option<SurfaceObject> {
+        self.cell.read(py, Clone::clone)
     }
 
     fn close_now(&self, py: Python<'_>) {
