@@ -72,6 +72,27 @@ BELOW = [
 ]
 
 DELIBERATE = [
+    # Graphs
+    ("graph: builder", "is_building", "RuntimeError, ours returns", "a closed builder is not building"),
+    ("graph: conditions", r"k\.handle", "values differ", "a handle is an object of cuda.bindings"),
+    (
+        "graph: conditions",
+        r"u\.instantiate",
+        "RuntimeError, ours cuda.core.CUDAError",
+        "an error of the driver is a CUDAError",
+    ),
+    (
+        "graph: (definition|events and children)",
+        r"join\(h\)|embed\(g\)",
+        "raises cuda.core.CUDAError, ours builtins.ValueError",
+        EARLY,
+    ),
+    ("graph: definition", r"k\.pred", "returns, ours raises", "a destroyed node has no edges"),
+    ("graph: memory nodes", r"4\.5", "ours raises builtins.TypeError", INTS),
+    ("graph: options", r"instantiate\(5\)", "ours builtins.TypeError", TYPE),
+    ("graph: options", " is ", "values differ", "resources of one device are several objects"),
+    ("graph: options", r"\(99\)", "returns, ours raises builtins.ValueError", EARLY),
+    ("graph: split and join", "end_building", "CUDAError, ours builtins.RuntimeError", EARLY),
     # Textures and tensor maps
     (
         "texture: options",

@@ -23,7 +23,7 @@ def test_definitions(device, stream, function):
     graph = definition.instantiate()
     destroy(function(int(definition.handle)))
     assert not definition.is_valid and not node.is_valid and not inner.is_valid
-    for use in (definition.empty, definition.nodes, definition.instantiate, node.empty, inner.nodes):
+    for use in (definition.empty, definition.nodes, definition.instantiate, node.join, inner.nodes):
         with pytest.raises((RuntimeError, CUDAError), match="not valid"):
             use()
     with pytest.raises((RuntimeError, ValueError, CUDAError)):
@@ -72,7 +72,7 @@ def test_nodes(device, stream, function):
     for node in (first, child):
         destroy(function(int(node.handle)))
     assert not first.is_valid and second.is_valid and not inner.is_valid
-    for use in (first.empty, lambda: first.pred, lambda: second.join(first), inner.nodes, lambda: child.child_graph):
+    for use in (first.join, lambda: first.pred, lambda: second.join(first), inner.nodes, lambda: child.child_graph):
         with pytest.raises(RuntimeError, match="not valid"):
             use()
     first.destroy()

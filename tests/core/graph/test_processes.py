@@ -25,7 +25,7 @@ def callback():
 definition = GraphDefinition()
 last = definition
 for _ in range(20):
-    last = last.callback(callback)
+    last = last.callback(callback).join()
 graph = definition.instantiate()
 """
 

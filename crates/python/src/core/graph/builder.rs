@@ -239,10 +239,17 @@ fn capture_mode(given: Option<&Bound<'_, PyAny>>) -> PyResult<CaptureMode> {
     let Some(given) = given.filter(|given| !given.is_none()) else {
         return Ok(CaptureMode::Relaxed);
     };
-    match given.extract::<String>().as_deref() {
-        Ok("global") => Ok(CaptureMode::Global),
-        Ok("thread_local") => Ok(CaptureMode::ThreadLocal),
-        Ok("relaxed") => Ok(CaptureMode::Relaxed),
+    let name = given.extract::<String>().map_err(|_| {
+        let class = given.get_type().name().map(|name| name.to_string());
+        PyTypeError::new_err(format!(
+            "GraphBuilder.begin_building() argument 'mode' is of type {}; expected 'global', 'thread_local' or 'relaxed'",
+            class.unwrap_or_default()
+        ))
+    })?;
+    match name.as_str() {
+        "global" => Ok(CaptureMode::Global),
+        "thread_local" => Ok(CaptureMode::ThreadLocal),
+        "relaxed" => Ok(CaptureMode::Relaxed),
         _ => Err(PyValueError::new_err(format!(
             "GraphBuilder.begin_building() argument 'mode' is {}; expected 'global', 'thread_local' or 'relaxed'",
             short_repr(given)

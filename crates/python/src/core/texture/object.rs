@@ -10,6 +10,7 @@ use crate::core::closable::{Closable, drop_detached};
 use crate::core::device;
 use crate::core::device::PyDevice;
 use crate::core::errors::OrRaise;
+use crate::core::memory::buffer::PyBuffer;
 use crate::core::texture::options;
 use crate::core::texture::resource;
 use crate::core::texture::resource::PyResourceDescriptor;
