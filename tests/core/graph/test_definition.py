@@ -472,6 +472,7 @@ def test_executable_updates_retain_and_release(definition, stream, released):
     graph.launch(stream)
     graph.close()
     released(alive)
+    stream.sync()
     assert calls[-1] == 100
 
 
