@@ -1,7 +1,7 @@
 """OpenGL objects that CUDA can access."""
 
 from types import TracebackType
-from typing import Any, final
+from typing import final
 
 from cuda.core._memory._buffer import Buffer
 from cuda.core._stream import Stream
@@ -12,7 +12,7 @@ __all__ = ["GraphicsResource"]
 class GraphicsResource:
     """An OpenGL buffer or texture that CUDA can access, without a copy."""
 
-    def __new__(cls, *_args: Any, **_kwargs: Any) -> GraphicsResource: ...
+    def __new__(cls) -> GraphicsResource: ...
     @classmethod
     def from_gl_buffer(
         cls,

@@ -174,6 +174,19 @@ class TestBuffers:
         buffer.close()
         assert words(gl.content(name, 32)) == [9] * 8
 
+    def test_a_slice_keeps_the_mapping(self, gl, kernels, stream):
+        name = gl.buffer(numpy.zeros(8, numpy.uint32))
+        with GraphicsResource.from_gl_buffer(name) as resource:
+            buffer = resource.map(stream=stream)
+            part = buffer[:16]
+            with pytest.raises(RuntimeError, match="slices"):
+                resource.unmap()
+            assert buffer.is_closed and resource.is_mapped
+            add(kernels, stream, part, 2)
+            part.close()
+            assert not resource.is_mapped
+        assert words(gl.content(name, 32)) == [2] * 4 + [0] * 4
+
     def test_mapped_twice(self, gl, stream):
         name = gl.buffer(bytes(32))
         with GraphicsResource.from_gl_buffer(name) as resource:
@@ -208,7 +221,7 @@ class TestErrors:
             with pytest.raises((ValueError, OverflowError)):
                 GraphicsResource.from_gl_buffer(wrong)
         for wrong in (None, "1", 1.0):
-            with pytest.raises(TypeError):
+            with pytest.raises(TypeError, match="gl_buffer"):
                 GraphicsResource.from_gl_buffer(wrong)
         with pytest.raises(TypeError, match="stream"):
             GraphicsResource.from_gl_buffer(name, stream=0)

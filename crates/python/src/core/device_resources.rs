@@ -227,9 +227,11 @@ impl PySmResource {
         let given = Options::accept("SMResource.split", &SM_OPTIONS, Some(options))?;
         let groups = groups(py, &given)?;
         if self.sms.is_estimate() {
-            return Err(PyValueError::new_err(
-                "SMResource.split(): this is the result of a dry run, which cannot be split",
-            ));
+            return Err(PyValueError::new_err(if self.sms.sm_count() == 0 {
+                "SMResource.split(): this resource has no multiprocessors"
+            } else {
+                "SMResource.split(): this is the result of a dry run, which cannot be split"
+            }));
         }
         let split = if dry_run {
             self.sms.estimate_split(&groups)
@@ -243,7 +245,7 @@ impl PySmResource {
     }
 
     fn __repr__(&self) -> String {
-        let kind = if self.sms.is_estimate() {
+        let kind = if self.sms.is_estimate() && self.sms.sm_count() != 0 {
             " dry_run"
         } else {
             ""

@@ -3,7 +3,7 @@
 use cupyrite::{GraphicsAccess, GraphicsOptions, GraphicsResource};
 use pyo3::exceptions::{PyRuntimeError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyList, PyString, PyTuple, PyType, PyWeakrefReference};
+use pyo3::types::{PyList, PyString, PyTuple, PyType, PyWeakrefReference};
 use pyo3::{PyTraverseError, PyVisit};
 
 use crate::core::closable::{Closable, closed, drop_detached};
@@ -103,7 +103,7 @@ fn options(given: Option<&Bound<'_, PyAny>>, function: &str) -> PyResult<Graphic
 
 /// Converts an OpenGL name or target.
 fn gl_number(given: &Bound<'_, PyAny>, function: &str, parameter: &str) -> PyResult<u32> {
-    let number = numbers::size_argument(given, function)?;
+    let number = numbers::bytes_argument(given, function, parameter)?;
     u32::try_from(number).map_err(|_| {
         PyValueError::new_err(format!(
             "{function}() argument '{parameter}' is {number}; OpenGL's numbers have 32 bits"
@@ -151,13 +151,24 @@ impl PyGraphicsResource {
     }
 
     /// Closes the buffer of the current mapping. False if the resource is not mapped, or the buffer is being destroyed.
-    fn unmap_now(&self, py: Python<'_>, stream: Option<&Bound<'_, PyAny>>) -> PyResult<bool> {
+    fn unmap_now(
+        &self,
+        py: Python<'_>,
+        resource: &GraphicsResource,
+        stream: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<bool> {
         let weak = self.buffer.lock(py).take();
         let Some(buffer) = weak.and_then(|weak| weak.bind(py).upgrade()) else {
             return Ok(false);
         };
         let was_open = buffer.cast::<PyBuffer>()?.get().extent().open;
         buffer.call_method1("close", (stream,))?;
+        if was_open && resource.is_mapped() {
+            return Err(PyRuntimeError::new_err(
+                "this GraphicsResource stays mapped as long as slices, views, graphs or calls use the memory of its Buffer, \
+                 which is closed now",
+            ));
+        }
         Ok(was_open)
     }
 
@@ -165,7 +176,7 @@ impl PyGraphicsResource {
         let Some(resource) = self.cell.close(py) else {
             return Ok(());
         };
-        let unmapped = self.unmap_now(py, stream);
+        let unmapped = self.unmap_now(py, &resource, stream);
         drop_detached(resource);
         unmapped.map(|_| ())
     }
@@ -183,8 +194,7 @@ impl Drop for PyGraphicsResource {
 #[pymethods]
 impl PyGraphicsResource {
     #[new]
-    #[pyo3(signature = (*_args, **_kwargs))]
-    fn new(_args: &Bound<'_, PyTuple>, _kwargs: Option<&Bound<'_, PyDict>>) -> PyResult<Self> {
+    fn new() -> PyResult<Self> {
         Err(PyRuntimeError::new_err(
             "GraphicsResource cannot be instantiated; use GraphicsResource.from_gl_buffer() or \
              GraphicsResource.from_gl_image()",
@@ -308,14 +318,16 @@ impl PyGraphicsResource {
     /// Raises
     /// ------
     /// RuntimeError
-    ///     The resource is not mapped, or closed.
+    ///     The resource is not mapped, or closed; or slices, views or graphs still use the buffer, and unmap it later.
     #[pyo3(signature = (*, stream=None))]
     fn unmap(&self, py: Python<'_>, stream: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
-        drop_detached(self.resource(py)?);
+        let resource = self.resource(py)?;
         if let Some(stream) = stream {
             stream::lend(stream, "GraphicsResource.unmap", "stream", false)?;
         }
-        match self.unmap_now(py, stream)? {
+        let unmapped = self.unmap_now(py, &resource, stream);
+        drop_detached(resource);
+        match unmapped? {
             true => Ok(()),
             false => Err(PyRuntimeError::new_err(
                 "this GraphicsResource is not mapped; call map() first",

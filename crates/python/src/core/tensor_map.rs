@@ -371,12 +371,12 @@ impl PyTensorMap {
         }
         let mut map = self.state.lock(py).map.clone();
         let needed = span(map.description());
-        let (_, end) = given.parts().known_bytes();
-        let offset = given.layout().offset_in_bytes();
-        if needed > (end - offset).max(0) as u64 {
+        // The view's own extent, not that of the allocation: neighbours belong to other views.
+        let end = given.layout().required_size().or_raise(py)? as u64;
+        let has = end.saturating_sub(given.layout().offset_in_bytes().max(0).cast_unsigned());
+        if needed > has {
             return Err(PyValueError::new_err(format!(
-                "TensorMapDescriptor.replace_address() argument 'tensor' has {} bytes, the tensor spans {needed}",
-                (end - offset).max(0)
+                "TensorMapDescriptor.replace_address() argument 'tensor' has {has} bytes, the tensor spans {needed}"
             )));
         }
         let address = given.address();

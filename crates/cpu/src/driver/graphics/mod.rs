@@ -94,6 +94,12 @@ struct Resource {
 
 /// Unregisters the resources of a destroyed context.
 pub(crate) fn forget_context(context: u64) {
+    // Without the OpenGL context, the buffers stay mapped.
+    if let Ok(gl) = gl::current() {
+        for resource in RESOURCES.pick(|r| r.context.id == context) {
+            let _ = resource.unmap(gl);
+        }
+    }
     RESOURCES.remove_where(|r| r.context.id == context);
 }
 

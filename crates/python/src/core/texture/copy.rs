@@ -4,6 +4,7 @@ use cupyrite::{OpaqueArray, PitchedMemory, enter_for_default_stream, is_capturin
 use pyo3::exceptions::{PyBufferError, PyRuntimeError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 
+use crate::core::closable::DropDetached;
 use crate::core::errors::OrRaise;
 use crate::core::memory::buffer::PyBuffer;
 use crate::core::memory::copy_operand::is_staged;
@@ -53,6 +54,8 @@ pub fn copy(
     direction: Direction,
 ) -> PyResult<()> {
     let py = given.py();
+    // Another thread may close the array meanwhile: then this is its last clone.
+    let array = DropDetached::new(array);
     let (function, parameter) = (direction.function(), direction.parameter());
     let stream = stream::lend(on, function, "stream", false)?;
     let device = array.context().device();
