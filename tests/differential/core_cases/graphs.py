@@ -79,13 +79,18 @@ GROUPS = {
         parts = b.split(3); len(parts), parts[0] is b
         [p.is_join_required for p in parts]
         [p.callback(lambda: calls.append(2)) for p in parts]
+        j = GraphBuilder.join(*parts); j.is_join_required
+        j.end_building().complete().launch(s); s.sync(); calls
+        """,
+    ),
+    "graph: wrong joins": (
+        GRAPHS,
+        """
+        parts = s.create_graph_builder().begin_building().split(2); len(parts)
         GraphBuilder.join()
         GraphBuilder.join(parts[0])
         GraphBuilder.join(5, 6)
-        j = GraphBuilder.join(*parts); j.is_join_required
-        j.end_building().complete().launch(s); s.sync(); calls
-        f = s.create_graph_builder().begin_building().split(2); len(f)
-        f[1].end_building()
+        parts[1].end_building()
         """,
     ),
     "graph: launches": (
