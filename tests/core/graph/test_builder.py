@@ -1,5 +1,6 @@
 """GraphBuilder: captures, splits, child graphs, callbacks, conditions, and every wrong order of calls."""
 
+import contextlib
 import ctypes
 import gc
 import threading
@@ -183,7 +184,7 @@ def test_nested_splits(device, stream, code, one, numbers):
 def test_wrong_splits_and_joins(device):
     builder = device.create_graph_builder().begin_building()
     for count in (1, 0):
-        with pytest.raises(ValueError, match=f"'count' is {count}; expected at least 2"):
+        with pytest.raises(ValueError, match=f"'count' is {count}; expected 2 to 1024"):
             builder.split(count)
     with pytest.raises(TypeError, match="count"):
         builder.split("2")
@@ -581,3 +582,23 @@ def test_many_builds_leave_nothing(stream, code, one, numbers, released):
     builder = graph = None
     assert x.get() == [200]
     released(alive)
+
+
+def test_callbacks_that_are_recorded_while_another_thread_ends_the_capture(device):
+    """They become nodes or are refused; none runs."""
+    ran = []
+
+    def record(builder):
+        for _ in range(50):
+            with contextlib.suppress(CUDAError, RuntimeError):
+                builder.callback(lambda: ran.append(1))
+
+    for _ in range(100):
+        builder = device.create_graph_builder().begin_building()
+        thread = threading.Thread(target=record, args=(builder,))
+        thread.start()
+        with contextlib.suppress(CUDAError, RuntimeError):
+            builder.end_building()
+        builder.close()
+        thread.join()
+    assert not ran

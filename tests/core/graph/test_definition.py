@@ -558,3 +558,21 @@ def test_threads_that_share_a_definition(definition):
 
     in_threads(4, work)
     assert len(definition.nodes()) == 200
+
+
+def test_copies_and_fills_of_small_buffers_are_refused(device, stream):
+    """A node that accesses more than its buffer has would change neighbouring memory."""
+    buffer = device.allocate(64, stream=stream)
+    part, other = buffer[:4], device.allocate(64, stream=stream)
+    definition = GraphDefinition()
+    with pytest.raises(ValueError, match="'dst' has 4 bytes; the node accesses 64"):
+        definition.memset(part, 0, 64)
+    with pytest.raises(ValueError, match="'dst' has 64 bytes; the node accesses 104"):
+        definition.memset(buffer, 0, 8, 4, 32)
+    with pytest.raises(ValueError, match="'dst' has 4 bytes; the node accesses 64"):
+        definition.memcpy(part, other, 64)
+    with pytest.raises(ValueError, match="'src' has 4 bytes; the node accesses 64"):
+        definition.memcpy(other, part, 64)
+    assert not definition.nodes()
+    definition.memset(buffer, 0, 8, 4, 8)
+    definition.memcpy(part, other, 4)

@@ -17,6 +17,9 @@ use crate::graph::in_use::drop_released;
 use crate::graph::retained::Retained;
 use crate::stream::{EventOptions, GraphRecorder, Stream, StreamOptions, is_capturing};
 
+/// Largest number of builders of a [`GraphBuilder::split`]; each has a stream.
+const MAX_SPLIT: usize = 1024;
+
 /// Which unsafe calls a capture forbids meanwhile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CaptureMode {
@@ -274,10 +277,10 @@ impl GraphBuilder {
     ///
     /// # Errors
     ///
-    /// [`Error::InvalidArgument`] for a `count` below 2; the driver's error.
+    /// [`Error::InvalidArgument`] for a `count` below 2 or above 1024; the driver's error.
     pub fn split(&self, count: usize) -> Result<Vec<GraphBuilder>> {
-        if count < 2 {
-            let problem = format!("is {count}; expected at least 2");
+        if !(2..=MAX_SPLIT).contains(&count) {
+            let problem = format!("is {count}; expected 2 to {MAX_SPLIT}");
             return Err(Error::argument("GraphBuilder::split", "count", problem));
         }
         let context = self.base.context()?;
@@ -334,18 +337,13 @@ impl GraphBuilder {
     ///
     /// # Errors
     ///
-    /// The driver's error. Source: `cuLaunchHostFunc`.
+    /// The driver's error. Source: `cuGraphAddHostNode`.
     pub fn host_callback(&self, callback: &HostCallback) -> Result<()> {
-        self.retain(callback.retained())?;
-        let params = callback.params();
-        // SAFETY: the stream is live, and the graph retains the function and its data.
-        self.base.call(|| unsafe {
-            driver!(cuLaunchHostFunc(
-                self.base.handle(),
-                params.r#fn,
-                params.userData
-            ))
-        })
+        // Added as a node: `cuLaunchHostFunc` would run the function at once if another thread has ended the capture.
+        let (_, after) = capture_state(&self.base)?;
+        // SAFETY: the driver named the nodes, and the capture keeps them.
+        let node = unsafe { self.recorder.definition.add_callback(&after, callback)? };
+        self.continue_after(node)
     }
 
     /// Records a call of a closure, which the graph owns. It must not call CUDA.

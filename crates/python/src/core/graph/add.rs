@@ -158,6 +158,8 @@ pub(super) fn memcpy(
     let bytes = size_argument(size, &function)?;
     let dst = NodeOperand::accept(dst, dst_owner, &function, "dst")?;
     let src = NodeOperand::accept(src, src_owner, &function, "src")?;
+    dst.check_size(bytes, &function, "dst")?;
+    src.check_size(bytes, &function, "src")?;
     let params = MemcpyParams {
         destination: dst.address,
         source: src.address,
@@ -224,6 +226,7 @@ pub(super) fn memset(
         height: height.unwrap_or(1),
         pitch: pitch.unwrap_or(0),
     };
+    dst.check_fill(&params, &function)?;
     let retained = retain_owners(vec![dst.owner]);
     anchor.add(
         value.py(),

@@ -4,7 +4,7 @@ use std::ffi::c_void;
 use std::mem::ManuallyDrop;
 use std::sync::Arc;
 
-use cupyrite::graph::Retained;
+use cupyrite::graph::{MemsetParams, Retained};
 use cupyrite::{Kernel, Stream, SurfaceObject, TextureObject};
 use pyo3::exceptions::PyTypeError;
 use pyo3::ffi;
@@ -238,9 +238,37 @@ pub struct NodeOperand {
     pub address: u64,
     /// The owner, if any.
     pub owner: Option<OperandOwner>,
+    /// Size of a buffer in bytes.
+    size: Option<usize>,
 }
 
 impl NodeOperand {
+    /// Checks that a buffer has at least `bytes` bytes.
+    ///
+    /// # Errors
+    ///
+    /// `ValueError` for a smaller buffer.
+    pub fn check_size(&self, bytes: usize, function: &str, parameter: &str) -> PyResult<()> {
+        match self.size {
+            Some(size) if size < bytes => Err(pyo3::exceptions::PyValueError::new_err(format!(
+                "{function}() argument '{parameter}' has {size} bytes; the node accesses {bytes}"
+            ))),
+            _ => Ok(()),
+        }
+    }
+
+    /// [`NodeOperand::check_size`] for a fill.
+    ///
+    /// # Errors
+    ///
+    /// As [`NodeOperand::check_size`].
+    pub fn check_fill(&self, params: &MemsetParams, function: &str) -> PyResult<()> {
+        let row = params.width.saturating_mul(params.value.width());
+        let rows_before = params.height.saturating_sub(1);
+        let bytes = rows_before.saturating_mul(params.pitch).saturating_add(row);
+        self.check_size(bytes, function, "dst")
+    }
+
     /// Converts a buffer, or an address with an optional owner.
     ///
     /// # Errors
@@ -264,6 +292,7 @@ impl NodeOperand {
             return Ok(NodeOperand {
                 address,
                 owner: pin.map(OperandOwner::Buffer),
+                size: Some(buffer.get().extent().size),
             });
         }
         let address = address_or_buffer(given, function, parameter)?;
@@ -274,7 +303,11 @@ impl NodeOperand {
                 Err(_) => Some(OperandOwner::Object(owner.clone().unbind())),
             },
         };
-        Ok(NodeOperand { address, owner })
+        Ok(NodeOperand {
+            address,
+            owner,
+            size: None,
+        })
     }
 }
 

@@ -482,9 +482,9 @@ impl PyGraphBuilder {
         let py = slf.py();
         let (builder, definition) = slf.get().building(py, "GraphBuilder.split()")?;
         let count = bytes_argument(count, "GraphBuilder.split", "count")?;
-        if count < 2 {
+        if !(2..=1024).contains(&count) {
             return Err(PyValueError::new_err(format!(
-                "GraphBuilder.split() argument 'count' is {count}; expected at least 2"
+                "GraphBuilder.split() argument 'count' is {count}; expected 2 to 1024"
             )));
         }
         let branches = py

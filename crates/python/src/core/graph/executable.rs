@@ -450,6 +450,8 @@ impl PyExecutableMemcpyNode {
         let bytes = size_argument(size, FUNCTION)?;
         let dst = NodeOperand::accept(dst, None, FUNCTION, "dst")?;
         let src = NodeOperand::accept(src, None, FUNCTION, "src")?;
+        dst.check_size(bytes, FUNCTION, "dst")?;
+        src.check_size(bytes, FUNCTION, "src")?;
         let params = MemcpyParams {
             destination: dst.address,
             source: src.address,
@@ -513,6 +515,7 @@ impl PyExecutableMemsetNode {
             height: height.unwrap_or(1),
             pitch: pitch.unwrap_or(0),
         };
+        dst.check_fill(&params, FUNCTION)?;
         let owner = retain_owners(vec![dst.owner]);
         // SAFETY: see above; the caller guarantees that the address is valid.
         slf.as_super().get().call(slf.py(), |graph, node| unsafe {

@@ -185,6 +185,7 @@ impl PyMemsetNode {
         let operand = optional_operand(dst, dst_owner, FUNCTION, "dst")?;
         let owner = match operand {
             Some(operand) => {
+                operand.check_fill(&params, FUNCTION)?;
                 params.destination = operand.address;
                 // Without an owner, nothing is retained any more.
                 Some(retain_owners(vec![operand.owner]).unwrap_or_else(|| Arc::new(())))
@@ -288,10 +289,12 @@ impl PyMemcpyNode {
         let replaces_any = dst.is_some() || src.is_some();
         let mut owners: Vec<Option<OperandOwner>> = Vec::new();
         if let Some(dst) = dst {
+            dst.check_size(params.bytes, FUNCTION, "dst")?;
             params.destination = dst.address;
             owners.push(dst.owner);
         }
         if let Some(src) = src {
+            src.check_size(params.bytes, FUNCTION, "src")?;
             params.source = src.address;
             owners.push(src.owner);
         }
