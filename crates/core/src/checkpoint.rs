@@ -1,7 +1,7 @@
 //! Checkpoints of processes: device memory is saved, released, and restored.
 //!
 //! A process is locked (its calls of the driver wait), checkpointed (its device memory moves to the host and is released),
-//! restored and unlocked; by itself, or by another process of the same user.
+//! restored and unlocked: the calling process, or another one of the same user.
 //!
 //! ```no_run
 //! use cupyrite::checkpoint::Process;

@@ -27,7 +27,7 @@ pub use resources::{
 ///
 /// The runtime API and other libraries share a device's primary context. This crate retains it once, on first use, and
 /// keeps it until the process exits, so that no object outlives it. A green context
-/// ([`Device::create_green_context`]) lives as long as its clones. Any other context belongs to whoever created it.
+/// ([`Device::create_green_context`]) lives as long as its clones. Any other context belongs to its creator.
 #[derive(Clone, Debug)]
 pub struct Context {
     inner: Shared<Inner>,

@@ -86,7 +86,7 @@ fn attach(graph: CUgraph, set: &Arc<RetainedSet>) -> Result<CUuserObject> {
 }
 
 impl Retention {
-    /// The set to change, created if there is none that only `graph` refers to.
+    /// The set to change: one that only `graph` refers to, created if it is missing.
     fn open(&mut self, graph: CUgraph) -> Result<&RetainedSet> {
         if self.current.as_ref().is_none_or(|holder| holder.sealed) {
             let content = match &self.current {
@@ -145,7 +145,7 @@ impl Retention {
         Ok(())
     }
 
-    /// The present content as one value, which later changes do not affect; `None` if there is none. Called whenever
+    /// The present content as one value, which later changes do not affect; `None` without content. Called whenever
     /// something else may refer to the user object, as an instantiation does.
     pub(crate) fn seal(&mut self) -> Option<Retained> {
         let holder = self.current.as_mut()?;

@@ -59,7 +59,7 @@ const FORMAT: u32 = 0x4350_0001;
 /// Most pairs of devices in a request.
 pub(super) const PAIRS: u32 = 64;
 
-/// The descriptor of the listening socket, which a forked child closes; -1 if there is none.
+/// The descriptor of the listening socket, which a forked child closes; -1 without one.
 static LISTENING: AtomicI32 = AtomicI32::new(-1);
 /// The thread that listens.
 static THREAD: AtomicU32 = AtomicU32::new(0);
