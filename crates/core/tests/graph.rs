@@ -140,7 +140,7 @@ fn wrong_uses_name_what_is_missing() {
     let builder = GraphBuilder::begin(&stream, CaptureMode::Relaxed).unwrap();
     let again = GraphBuilder::begin(&stream, CaptureMode::Relaxed).unwrap_err();
     assert!(problem_of(&again).contains("end that capture first"));
-    assert!(problem_of(&builder.split(1).unwrap_err()).contains("at least 2"));
+    assert!(problem_of(&builder.split(1).unwrap_err()).contains("2 to 1024"));
     let mut branches = builder.split(2).unwrap();
     branches[0].callback(|| {}).unwrap();
     let branch = branches.remove(0);
