@@ -600,10 +600,7 @@ runtime.cudaDeviceSynchronize()
 
 @pytest.mark.cpu
 def test_missing_features_return_an_error():
-    assert (
-        runtime.cudaDeviceGetDevResource(0, runtime.cudaDevResourceType.cudaDevResourceTypeSm)[0]
-        == E.cudaErrorNotSupported
-    )
+    assert runtime.cudaDestroyExternalMemory(0)[0] == E.cudaErrorNotSupported
     assert runtime.cudaGetLastError() == (E.cudaErrorNotSupported,)
 
 
