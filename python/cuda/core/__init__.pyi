@@ -49,6 +49,7 @@ __all__ = [
     "Device",
     "DeviceMemoryResource",
     "DeviceMemoryResourceOptions",
+    "DeviceResources",
     "Event",
     "EventOptions",
     "GraphMemoryResource",
@@ -70,6 +71,7 @@ __all__ = [
     "PinnedMemoryResourceOptions",
     "Program",
     "ProgramOptions",
+    "SMResource",
     "SMResourceOptions",
     "Stream",
     "StreamOptions",
@@ -77,6 +79,7 @@ __all__ = [
     "TensorMapDescriptorOptions",
     "VirtualMemoryResource",
     "VirtualMemoryResourceOptions",
+    "WorkqueueResource",
     "WorkqueueResourceOptions",
     "launch",
 ]

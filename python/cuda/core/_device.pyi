@@ -104,7 +104,7 @@ class Device:
         """Creates a texture, for sampled reads in kernels."""
     def create_surface_object(self, *, resource: ResourceDescriptor) -> SurfaceObject:
         """Creates a surface, for reads and writes of an array in kernels."""
-    def allocate(self, size: SupportsIndex, *, stream: Stream | None = None) -> Buffer:
+    def allocate(self, size: SupportsIndex, *, stream: Stream | GraphBuilder | None = None) -> Buffer:
         """Allocates device memory."""
     def sync(self) -> None:
         """Waits for all work of the device."""

@@ -16,7 +16,9 @@ from cuda.core import (
     Device,
     DeviceMemoryResource,
     DeviceMemoryResourceOptions,
+    LegacyPinnedMemoryResource,
     MemoryResource,
+    VirtualMemoryResource,
 )
 from cuda.core._memory._device_memory_resource import DMR_mempool_get_access
 from cuda.core._memory._legacy import _SynchronousMemoryResource
@@ -40,6 +42,25 @@ def test_base_class_is_abstract(stream):
     for name, use in uses.items():
         with pytest.raises(TypeError, match=name):
             use()
+
+
+@pytest.mark.parametrize("make", [VirtualMemoryResource, _SynchronousMemoryResource, LegacyPinnedMemoryResource])
+def test_synchronous_resources_accept_a_graph_builder_as_stream(device, make):
+    resource = make() if make is LegacyPinnedMemoryResource else make(device)
+    builder = device.create_graph_builder()
+    with pytest.raises(RuntimeError, match="begin_building"):
+        resource.allocate(64, stream=builder)
+    builder.begin_building()
+    resource.allocate(64, stream=builder).close()
+    memory = resource.allocate(64, stream=builder)
+    memory.fill(7, stream=builder)
+    graph = builder.end_building().complete()
+    stream = device.create_stream()
+    graph.launch(stream)
+    result = LegacyPinnedMemoryResource().allocate(memory.size)
+    memory.copy_to(result, stream=stream)
+    stream.sync()
+    assert bytes(memoryview(result)[:64]) == bytes([7] * 64)
 
 
 def test_python_resource_serves_a_device(stream):

@@ -1,5 +1,7 @@
 """Memory that graphs allocate."""
 
+from typing import Any, final
+
 from typing_extensions import Self, disjoint_base
 
 from cuda.bindings.driver import CUdeviceptr
@@ -10,9 +12,11 @@ from cuda.core.graph._graph_builder import GraphBuilder
 
 __all__ = ["GraphMemoryResource", "GraphMemoryResourceAttributes", "cyGraphMemoryResource"]
 
+@final
 class GraphMemoryResourceAttributes:
     """Counters of a device's memory for graphs, in bytes, read from the driver on each access."""
 
+    def __new__(cls, *_args: Any, **_kwargs: Any) -> Self: ...
     @property
     def reserved_mem_current(self) -> int:
         """Bytes that are reserved for graphs."""

@@ -6,6 +6,7 @@ from cuda.core._device import Device
 from cuda.core._host import Host
 from cuda.core._memory._buffer import Buffer, MemoryResource
 from cuda.core._stream import Stream
+from cuda.core.graph._graph_builder import GraphBuilder
 from typing_extensions import Self, disjoint_base
 
 __all__ = ["AccessedBySetProxy", "ManagedBuffer"]
@@ -23,7 +24,7 @@ class ManagedBuffer(Buffer):
         mr: MemoryResource | None = None,
         owner: object | None = None,
         *,
-        stream: Stream | None = None,
+        stream: Stream | GraphBuilder | None = None,
     ) -> Self:
         """Wraps existing managed memory; see :meth:`Buffer.from_handle`. Operations that require managed memory check
         for it."""
@@ -46,12 +47,12 @@ class ManagedBuffer(Buffer):
     def accessed_by(self, value: Iterable[Device | Host]) -> None: ...
     def _accessed_by(self) -> list[Device | Host]: ...
     def _set_accessed_by(self, place: Device | Host, used: bool) -> None: ...
-    def prefetch(self, location: Device | Host, *, stream: Stream) -> None:
+    def prefetch(self, location: Device | Host, *, stream: Stream | GraphBuilder) -> None:
         """Prefetches the memory, stream-ordered."""
-    def discard(self, *, stream: Stream) -> None:
+    def discard(self, *, stream: Stream | GraphBuilder) -> None:
         """Discards the contents, stream-ordered: they are undefined until written again, and need not be migrated. The
         legacy default stream is not supported (``CUDA_ERROR_INVALID_VALUE``)."""
-    def discard_prefetch(self, location: Device | Host, *, stream: Stream) -> None:
+    def discard_prefetch(self, location: Device | Host, *, stream: Stream | GraphBuilder) -> None:
         """Combines :meth:`discard` and :meth:`prefetch`, for memory that is about to be overwritten at the target."""
 
 class AccessedBySetProxy(MutableSet[Device | Host]):

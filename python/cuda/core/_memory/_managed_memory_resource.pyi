@@ -4,6 +4,7 @@ from cuda.core._device import Device
 from cuda.core._memory._managed_buffer import ManagedBuffer
 from cuda.core._memory._memory_pool import _MemPool
 from cuda.core._stream import Stream
+from cuda.core.graph._graph_builder import GraphBuilder
 from cuda.core.typing import ManagedMemoryLocationType
 
 __all__ = ["ManagedMemoryResource", "ManagedMemoryResourceOptions", "reset_concurrent_access_warning"]
@@ -27,7 +28,7 @@ class ManagedMemoryResource(_MemPool):
     """Managed memory from a driver memory pool (CUDA 13); stream-ordered allocation and deallocation."""
 
     def __init__(self, options: ManagedMemoryResourceOptions | dict[str, Any] | None = None) -> None: ...
-    def allocate(self, size: SupportsIndex, *, stream: Stream) -> ManagedBuffer:
+    def allocate(self, size: SupportsIndex, *, stream: Stream | GraphBuilder) -> ManagedBuffer:
         """Allocates managed memory, stream-ordered."""
     @property
     def preferred_location(self) -> tuple[ManagedMemoryLocationType, int | None] | None:

@@ -5,6 +5,7 @@ from cuda.bindings.driver import CUdeviceptr
 from cuda.core._device import Device
 from cuda.core._memory._buffer import Buffer, MemoryResource
 from cuda.core._stream import Stream
+from cuda.core.graph._graph_builder import GraphBuilder
 from cuda.core.typing import (
     VirtualMemoryAccessType,
     VirtualMemoryAllocationType,
@@ -67,10 +68,10 @@ class VirtualMemoryResource(MemoryResource):
         device_id: Device | int | None,
         config: VirtualMemoryResourceOptions | dict[str, Any] | None = None,
     ) -> None: ...
-    def allocate(self, size: SupportsIndex, *, stream: Stream | None = None) -> Buffer:
+    def allocate(self, size: SupportsIndex, *, stream: Stream | GraphBuilder | None = None) -> Buffer:
         """Allocates memory."""
     def deallocate(
-        self, ptr: int | CUdeviceptr | SupportsInt, size: SupportsIndex, *, stream: Stream | None = None
+        self, ptr: int | CUdeviceptr | SupportsInt, size: SupportsIndex, *, stream: Stream | GraphBuilder | None = None
     ) -> None:
         """Frees memory by address after the stream's work has completed. Buffers free their memory themselves."""
     def modify_allocation(

@@ -6,6 +6,7 @@ from typing import Any, TypeVar, final
 
 from cuda.core._device import Device
 from cuda.core._stream import Stream
+from cuda.core.graph._graph_builder import GraphBuilder
 from cuda.core.typing import ArrayFormatType
 
 __all__ = ["OpaqueArray", "OpaqueArrayOptions"]
@@ -44,9 +45,9 @@ class OpaqueArray:
     @property
     def is_closed(self) -> bool:
         """Whether :meth:`close` was called."""
-    def copy_from(self, src: object, *, stream: Stream) -> None:
+    def copy_from(self, src: object, *, stream: Stream | GraphBuilder) -> None:
         """Copies all elements from `src`, stream-ordered."""
-    def copy_to(self, dst: _T, *, stream: Stream) -> _T:
+    def copy_to(self, dst: _T, *, stream: Stream | GraphBuilder) -> _T:
         """Copies all elements to `dst`, stream-ordered; see :meth:`copy_from`."""
     def close(self) -> None:
         """Releases the array. It is destroyed when no texture, surface or copy uses it."""
