@@ -634,7 +634,9 @@ fn out(lib: &LibraryApi, f: &Function, result: &PyResult, index: usize) -> Strin
         },
         ResultKind::VoidPtr | ResultKind::ByHand => "Out::VoidPtr".to_owned(),
         ResultKind::Address => "Out::Address".to_owned(),
-        ResultKind::Made { handle } => format!("Out::Made(HandleKind::{})", handle_kind(handle)),
+        ResultKind::NewHandle { handle } => {
+            format!("Out::NewHandle(HandleKind::{})", handle_kind(handle))
+        }
         ResultKind::Bool => "Out::Bool".to_owned(),
         ResultKind::Str { len } => format!("Out::Str({})", known(f, *len)),
         ResultKind::Slice {

@@ -347,7 +347,7 @@ pub(super) fn result(kind: &ResultKind) -> String {
         ResultKind::List { of, .. } => format!("list[{}]", element(of)),
         ResultKind::Attribute { .. } => "Any".into(),
         ResultKind::Attributes { .. } => "list[Any]".into(),
-        ResultKind::Address | ResultKind::Made { .. } => "int".into(),
+        ResultKind::Address | ResultKind::NewHandle { .. } => "int".into(),
         ResultKind::Bool => "bool".into(),
         ResultKind::Str { .. } => "str".into(),
         ResultKind::Slice { .. } => "memoryview".into(),

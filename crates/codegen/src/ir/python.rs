@@ -328,7 +328,7 @@ pub enum ResultKind {
     /// An address or a handle as a plain int (`intptr_t`).
     Address,
     /// A handle as a plain int, whose lifetime the module tracks ([`ArgKind::LiveHandle`]).
-    Made {
+    NewHandle {
         /// C typedef: `nvvmProgram`.
         handle: String,
     },

@@ -435,7 +435,7 @@ pub enum Out {
     /// An address or foreign handle (`intptr_t`) as an int.
     Address,
     /// A new handle that the engine tracks, as an int.
-    Made(HandleKind),
+    NewHandle(HandleKind),
     /// C's `bool`.
     Bool,
     /// A `char` array of this length, as `str` up to the first nul. [`Ret::Text`] ignores the length.
@@ -470,7 +470,7 @@ impl Out {
             | Out::CText
             | Out::VoidPtr
             | Out::Address
-            | Out::Made(_)
+            | Out::NewHandle(_)
             | Out::Bool => false,
         }
     }
@@ -731,7 +731,7 @@ const fn verify_raising(f: &Function, raising: &Raising) {
             let bytes = match f.results[result as usize].kind {
                 Out::Int(kind) => kind.size(),
                 Out::Bool => 1,
-                Out::Address | Out::Made(_) => 8,
+                Out::Address | Out::NewHandle(_) => 8,
                 Out::Str(Len::Const(len)) => len as usize,
                 _ => panic!("a request has no result of this kind"),
             };

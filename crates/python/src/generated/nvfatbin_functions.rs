@@ -413,7 +413,7 @@ pub static FUNCTIONS: &[Function] = &[
         results: &[Output {
             name: "handle_indirect",
             doc: "int",
-            kind: Out::Made(HandleKind::NvFatbin),
+            kind: Out::NewHandle(HandleKind::NvFatbin),
         }],
         special: Special::None,
         raising: Some(&Raising {

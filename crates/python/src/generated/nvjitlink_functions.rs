@@ -187,7 +187,7 @@ pub static FUNCTIONS: &[Function] = &[
         results: &[Output {
             name: "handle",
             doc: "int",
-            kind: Out::Made(HandleKind::NvJitLink),
+            kind: Out::NewHandle(HandleKind::NvJitLink),
         }],
         special: Special::None,
         raising: Some(&Raising {

@@ -8597,7 +8597,7 @@ pub static FUNCTIONS: &[Function] = &[
         results: &[Output {
             name: "set",
             doc: "int",
-            kind: Out::Made(HandleKind::NvmlEventSet),
+            kind: Out::NewHandle(HandleKind::NvmlEventSet),
         }],
         special: Special::None,
         raising: Some(&Raising {
@@ -9754,7 +9754,7 @@ pub static FUNCTIONS: &[Function] = &[
         results: &[Output {
             name: "set",
             doc: "int",
-            kind: Out::Made(HandleKind::NvmlSystemEventSet),
+            kind: Out::NewHandle(HandleKind::NvmlSystemEventSet),
         }],
         special: Special::None,
         raising: Some(&Raising {

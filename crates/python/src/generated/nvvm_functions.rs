@@ -141,7 +141,7 @@ pub static FUNCTIONS: &[Function] = &[
         results: &[Output {
             name: "prog",
             doc: "int",
-            kind: Out::Made(HandleKind::Nvvm),
+            kind: Out::NewHandle(HandleKind::Nvvm),
         }],
         special: Special::None,
         raising: Some(&Raising {

@@ -330,7 +330,7 @@ fn result(
             let by = python.args.get(*by).map_or("", |a| a.name.as_str());
             format!("the type depends on {}", code(by))
         }
-        ResultKind::Made { .. } => "a handle for this module's functions".to_owned(),
+        ResultKind::NewHandle { .. } => "a handle for this module's functions".to_owned(),
         _ => String::new(),
     };
     vec![

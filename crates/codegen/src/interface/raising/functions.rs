@@ -148,7 +148,7 @@ fn arg_doc(kind: &ArgKind) -> String {
 pub(crate) fn result(name: &str, kind: ResultKind) -> PyResult {
     let (type_name, doc_type) = match &kind {
         ResultKind::Int { builtin } => ("int", Some(builtin.c_name())),
-        ResultKind::Address | ResultKind::Made { .. } => ("int", Some("intptr_t")),
+        ResultKind::Address | ResultKind::NewHandle { .. } => ("int", Some("intptr_t")),
         ResultKind::Bool => ("bool", None),
         ResultKind::Float { .. } => ("float", None),
         ResultKind::Str { .. } | ResultKind::CText => ("str", None),
@@ -639,7 +639,7 @@ impl Work<'_> {
     /// A handle or address result.
     pub(crate) fn made(&self, ty: &Type) -> Option<ResultKind> {
         match self.accounted(ty) {
-            Some(handle) => Some(ResultKind::Made { handle }),
+            Some(handle) => Some(ResultKind::NewHandle { handle }),
             None => pointee(self.lib.resolve(ty)).map(|_| ResultKind::Address),
         }
     }

@@ -788,7 +788,7 @@ fn result_type(kind: &ResultKind) -> (String, Option<String>) {
         ResultKind::List { of, .. } => (format!("list[{}]", element_name(of)), None),
         ResultKind::VoidPtr | ResultKind::Attribute { .. } => ("Any".to_owned(), None),
         ResultKind::Attributes { .. } => ("list[Any]".to_owned(), None),
-        ResultKind::Address | ResultKind::Made { .. } => {
+        ResultKind::Address | ResultKind::NewHandle { .. } => {
             ("int".to_owned(), Some("intptr_t".to_owned()))
         }
         ResultKind::Bool => ("bool".to_owned(), None),

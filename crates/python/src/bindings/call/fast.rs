@@ -17,10 +17,12 @@ use pyo3::ffi;
 use crate::bindings::call::convert::Keep;
 use crate::bindings::call::results;
 use crate::bindings::custom::nvml;
-use crate::bindings::descriptor::{Conv, Function, Int, Out, Ret, Special, Thunk, Word};
+use crate::bindings::descriptor::{
+    Conv, Function, HandleKind, Int, Out, Ret, Special, Thunk, Word,
+};
 use crate::bindings::errors::Site;
 use crate::bindings::kernel_parameters::Packer;
-use crate::bindings::raising::exit_guard;
+use crate::bindings::raising::{exit_guard, handle_calls};
 use crate::bindings::{raising, symbols};
 use crate::cpython;
 use crate::cpython::errors::guard_or;
@@ -93,6 +95,8 @@ pub struct FastRoute {
     keep_gil: bool,
     /// Whether an error status raises. The answer is then the result without a status.
     raises: bool,
+    /// The kind of the first argument, a handle that must be live.
+    live: Option<HandleKind>,
     /// Number of Python arguments.
     arguments: u8,
     /// Number of C arguments.
@@ -121,6 +125,7 @@ impl FastRoute {
             keep_gil: f.keep_gil,
             packs: false,
             raises: f.raising.is_some(),
+            live: None,
             library: f.library(),
             interruptible: true,
             answer: Answer::Nothing,
@@ -168,7 +173,15 @@ impl FastRoute {
                         Conv::VoidPtr(_) | Conv::VoidPtrPtr | Conv::Writable(_) | Conv::Text => {
                             (WordSource::Address, 0)
                         }
-                        Conv::Address => integer(Int::U64),
+                        Conv::Address => integer(Int::I64),
+                        Conv::LiveHandle(kind)
+                            if arg == 0
+                                && matches!(f.words[0], Word::Arg(0))
+                                && handle_calls::allows_fast_route(f) =>
+                        {
+                            self.live = Some(kind);
+                            integer(Int::I64)
+                        }
                         Conv::KernelParams if !self.packs => {
                             self.packs = true;
                             (WordSource::Kernel, 0)
@@ -350,6 +363,13 @@ impl FastRoute {
             let mut address = (*this).address.load(Ordering::Relaxed).cast_const();
             if address.is_null() {
                 address = FastRoute::resolve(this, f)?;
+            }
+            if let Some(kind) = (*this).live {
+                let status = handle_calls::invoke_words(f, kind, words.read(), address, words)?;
+                if (*this).interruptible {
+                    symbols::check_interrupt()?;
+                }
+                return Ok(status);
             }
             let thunk = (*this).thunk;
             let status = if exit_guard::covers((*this).library) {

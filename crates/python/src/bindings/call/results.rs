@@ -276,7 +276,7 @@ pub fn word_result(kind: Out, word: u64) -> R<Owned> {
         },
         Out::CText => text(word),
         Out::Bool => cpython::from_bool(word & 0xFF != 0),
-        Out::Address | Out::Made(_) => cpython::from_i64(word.cast_signed()),
+        Out::Address | Out::NewHandle(_) => cpython::from_i64(word.cast_signed()),
         _ => cpython::from_u64(word),
     }
 }

@@ -79,7 +79,7 @@ fn number(arguments: Arguments<'_>, index: usize) -> R<u64> {
             let value = convert::address(obj, site)?;
             match raising::live_handles::find(kind, value) {
                 Some(_) => Ok(value),
-                None => Err(raising::dead(arguments.f, kind, value)),
+                None => Err(raising::not_live(arguments.f, kind, value)),
             }
         }
         _ => convert::address(obj, site),

@@ -16,13 +16,13 @@ use crate::cpython::{R, Raised};
 
 /// The exception for a handle that is not alive: the one that the library defines for a null handle.
 #[cold]
-pub fn dead(f: &Function, kind: HandleKind, value: u64) -> Raised {
+pub fn not_live(f: &Function, kind: HandleKind, value: u64) -> Raised {
     let note = match value {
         0 => format!("{}() was given a null handle", f.name),
         _ => format!(
             "{}() was given {value:#x}, which is no handle of {} or was destroyed",
             f.name,
-            kind.maker()
+            kind.constructor()
         ),
     };
     exceptions::raise_status(f.module, kind.invalid(), None, None, Some(&note))

@@ -1,20 +1,82 @@
 //! Calls with a handle that must be live. Calls with the same handle are serialized.
 
 use std::ffi::{CStr, c_char, c_void};
+use std::sync::MutexGuard;
 
 use crate::bindings::call::frame::{Arguments, Frame, HandleArgument, UncheckedBuffer};
 use crate::bindings::call::memory_checks::no_memory_at;
 use crate::bindings::call::results::Returned;
 use crate::bindings::call::words::address;
-use crate::bindings::descriptor::{Conv, MAX_WORDS, OutSize, Word};
+use crate::bindings::descriptor::{Conv, Function, HandleKind, MAX_WORDS, OutSize, Param, Word};
 use crate::bindings::errors;
 use crate::bindings::errors::ExceptionKind;
-use crate::bindings::raising::entry_points::{dead, log, other_thread, size_named};
+use crate::bindings::exceptions;
+use crate::bindings::raising::entry_points::{log, not_live, other_thread, size_named};
+use crate::bindings::raising::live_handles::State;
 use crate::bindings::raising::{exit_guard, live_handles};
 use crate::cpython::{R, Raised};
 use crate::types;
 
-/// Makes a call whose handle must be alive. Also returns the library's log if the call fails.
+/// The entry of the handle that a call is given.
+fn find(f: &Function, kind: HandleKind, value: u64) -> R<live_handles::Entry> {
+    live_handles::find(kind, value).ok_or_else(|| not_live(f, kind, value))
+}
+
+/// Locks the handle for a call; `None` for a kind that is not locked.
+fn lock<'a>(
+    f: &Function,
+    kind: HandleKind,
+    value: u64,
+    entry: &'a live_handles::Entry,
+) -> R<Option<MutexGuard<'a, State>>> {
+    if !kind.exclusive() {
+        return Ok(None);
+    }
+    match live_handles::lock(entry) {
+        None => Err(not_live(f, kind, value)),
+        guard => Ok(guard),
+    }
+}
+
+/// Whether the fast route may make the calls of a function with a handle that must be live: the call neither destroys the
+/// handle nor changes its state.
+pub fn allows_fast_route(f: &Function) -> bool {
+    let plain = |param: &Param| matches!(param.conv, Conv::LiveHandle(_) | Conv::Int(_));
+    f.params.iter().all(plain) && f.name != "complete"
+}
+
+/// Makes a call of the fast route whose handle must be live.
+///
+/// # Errors
+///
+/// The handle is not live or belongs to another thread, or the library returns an error.
+///
+/// # Safety
+///
+/// `symbol` is the function of `f`, and `words` holds its C arguments.
+pub unsafe fn invoke_words(
+    f: &'static Function,
+    kind: HandleKind,
+    value: u64,
+    symbol: *const c_void,
+    words: *const u64,
+) -> R<i64> {
+    let entry = find(f, kind, value)?;
+    let guard = lock(f, kind, value, &entry)?;
+    if guard.as_deref().is_some_and(State::belongs_to_other_thread) {
+        drop(guard);
+        return Err(other_thread(f));
+    }
+    let status = exit_guard::invoke(f, symbol, words).value;
+    if status == 0 {
+        return Ok(0);
+    }
+    let log = log(kind, value);
+    drop(guard);
+    Err(exceptions::raise_call(f, status, log.as_deref()))
+}
+
+/// Makes a call whose handle must be live. Also returns the library's log if the call fails.
 ///
 /// # Errors
 ///
@@ -32,23 +94,15 @@ pub fn invoke(
         value,
         destroys,
     } = handle;
-    let Some(entry) = live_handles::find(kind, value) else {
-        return Err(dead(f, kind, value));
-    };
-    let mut guard = None;
-    if kind.exclusive() {
-        guard = live_handles::lock(&entry);
-        if guard.is_none() {
-            return Err(dead(f, kind, value));
-        }
-    }
+    let entry = find(f, kind, value)?;
+    let mut guard = lock(f, kind, value, &entry)?;
     if let Some(state) = guard.as_deref_mut()
-        && state.elsewhere()
+        && state.belongs_to_other_thread()
     {
         match (destroys, state.thread) {
             (true, Some(thread)) => {
-                live_handles::ended(kind, value, state);
-                live_handles::put_off(thread, value);
+                live_handles::unregister(kind, value, state);
+                live_handles::defer_destroy(thread, value);
                 return Ok((Returned { value: 0, errno: 0 }, None));
             }
             _ => {
@@ -124,8 +178,8 @@ pub fn invoke(
     };
     if destroys && returned.value == 0 {
         match guard.as_deref_mut() {
-            Some(state) => live_handles::ended(kind, value, state),
-            None => live_handles::ended_unlocked(kind, value),
+            Some(state) => live_handles::unregister(kind, value, state),
+            None => live_handles::unregister_unlocked(kind, value),
         }
     }
     if returned.value == 0

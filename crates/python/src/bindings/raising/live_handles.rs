@@ -33,7 +33,7 @@ pub struct State {
 
 impl State {
     /// Whether it refers to memory of another thread.
-    pub fn elsewhere(&self) -> bool {
+    pub fn belongs_to_other_thread(&self) -> bool {
         self.thread.is_some_and(|thread| thread != this_thread())
     }
 }
@@ -85,7 +85,7 @@ fn live<T>(kind: HandleKind, f: impl FnOnce(&mut Map) -> T) -> T {
 }
 
 /// Registers a handle that the library just created.
-pub fn made(kind: HandleKind, value: u64) {
+pub fn register(kind: HandleKind, value: u64) {
     if value != 0 {
         let thread = (kind == HandleKind::NvJitLink).then(this_thread);
         let state = State {
@@ -98,30 +98,30 @@ pub fn made(kind: HandleKind, value: u64) {
 }
 
 /// Removes a handle that the library just destroyed; the caller holds its lock.
-pub fn ended(kind: HandleKind, value: u64, state: &mut State) {
+pub fn unregister(kind: HandleKind, value: u64, state: &mut State) {
     state.alive = false;
     live(kind, |map| map.remove(&value));
 }
 
 /// Removes a handle of a kind that is not locked.
-pub fn ended_unlocked(kind: HandleKind, value: u64) {
+pub fn unregister_unlocked(kind: HandleKind, value: u64) {
     live(kind, |map| map.remove(&value));
 }
 
 /// Linkers whose destruction is deferred: thread and handle.
-static PUT_OFF: Mutex<Vec<(u64, u64)>> = Mutex::new(Vec::new());
+static DEFERRED: Mutex<Vec<(u64, u64)>> = Mutex::new(Vec::new());
 
 /// Defers the destruction of a linker to the thread whose memory it refers to.
-pub fn put_off(thread: u64, value: u64) {
-    PUT_OFF
+pub fn defer_destroy(thread: u64, value: u64) {
+    DEFERRED
         .lock()
         .unwrap_or_else(PoisonError::into_inner)
         .push((thread, value));
 }
 
 /// Takes the linkers that this thread has to destroy.
-pub fn left_to_this_thread() -> Vec<u64> {
-    let mut all = PUT_OFF.lock().unwrap_or_else(PoisonError::into_inner);
+pub fn take_deferred() -> Vec<u64> {
+    let mut all = DEFERRED.lock().unwrap_or_else(PoisonError::into_inner);
     if all.is_empty() {
         return Vec::new();
     }
@@ -176,7 +176,7 @@ impl HandleKind {
     }
 
     /// The Python function that creates such handles.
-    pub const fn maker(self) -> &'static str {
+    pub const fn constructor(self) -> &'static str {
         match self {
             HandleKind::NvJitLink => "nvjitlink.create()",
             HandleKind::Nvvm => "nvvm.create_program()",
@@ -204,22 +204,22 @@ mod tests {
     use super::*;
 
     #[test]
-    fn handles_live_until_they_end() {
+    fn handles_are_live_until_unregistered() {
         let kind = HandleKind::NvmlSystemEventSet;
         assert!(find(kind, 64).is_none());
-        made(kind, 64);
-        made(kind, 0);
+        register(kind, 64);
+        register(kind, 0);
         assert!(find(kind, 0).is_none(), "null is no handle");
         assert!(find(HandleKind::Nvvm, 64).is_none(), "of another library");
         let entry = find(kind, 64).expect("alive");
         let waiting = find(kind, 64).expect("alive");
-        let mut guard = entry.lock().expect("nobody else has it");
-        ended(kind, 64, &mut guard);
+        let mut guard = entry.lock().expect("unlocked");
+        unregister(kind, 64, &mut guard);
         drop(guard);
         assert!(find(kind, 64).is_none());
-        assert!(!waiting.lock().expect("nobody else has it").alive);
+        assert!(!waiting.lock().expect("unlocked").alive);
         // A reused address is a new handle.
-        made(kind, 64);
+        register(kind, 64);
         assert!(find(kind, 64).expect("alive").lock().expect("free").alive);
         assert!(!waiting.lock().expect("free").alive);
     }
@@ -227,19 +227,19 @@ mod tests {
     #[test]
     fn linkers_belong_to_their_threads() {
         let kind = HandleKind::NvJitLink;
-        made(kind, 128);
+        register(kind, 128);
         let entry = find(kind, 128).expect("alive");
-        assert!(!entry.lock().expect("free").elsewhere());
+        assert!(!entry.lock().expect("free").belongs_to_other_thread());
         let there = entry.clone();
         std::thread::spawn(move || {
             let state = there.lock().expect("free");
-            assert!(state.elsewhere());
-            put_off(state.thread.expect("a thread"), 128);
-            assert!(left_to_this_thread().is_empty());
+            assert!(state.belongs_to_other_thread());
+            defer_destroy(state.thread.expect("a thread"), 128);
+            assert!(take_deferred().is_empty());
         })
         .join()
         .expect("no panic");
-        assert_eq!(left_to_this_thread(), [128]);
-        assert!(left_to_this_thread().is_empty());
+        assert_eq!(take_deferred(), [128]);
+        assert!(take_deferred().is_empty());
     }
 }

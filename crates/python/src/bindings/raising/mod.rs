@@ -26,7 +26,7 @@ use crate::bindings::descriptor::{
 };
 use crate::bindings::exceptions;
 pub use crate::bindings::raising::entry_points::{
-    by_words, call_named, dead, error_string, status_of,
+    by_words, call_named, error_string, not_live, status_of,
 };
 use crate::bindings::symbols;
 use crate::cpython::{R, Raised};
@@ -62,12 +62,12 @@ pub fn invoke(
     }
     if let [
         Output {
-            kind: Out::Made(HandleKind::NvJitLink),
+            kind: Out::NewHandle(HandleKind::NvJitLink),
             ..
         },
     ] = f.results
     {
-        for mut left in live_handles::left_to_this_thread() {
+        for mut left in live_handles::take_deferred() {
             let at = (&raw mut left).addr() as u64;
             // A failure leaks the linker; it must not fail the creation of the next one.
             let _ = call_named(f.module, "destroy", &[at])?;

@@ -46,8 +46,8 @@ pub fn read(frame: &mut Frame, arguments: Arguments<'_>, raising: &Raising) {
     let results = arguments.f.results;
     for (index, result) in results.iter().enumerate() {
         // Register new handles first, so that no later failure leaves one unregistered.
-        if let Out::Made(kind) = result.kind {
-            live_handles::made(kind, frame.outs[index]);
+        if let Out::NewHandle(kind) = result.kind {
+            live_handles::register(kind, frame.outs[index]);
         }
     }
     for (index, request) in raising.requests.iter().enumerate() {
@@ -72,8 +72,8 @@ pub fn read(frame: &mut Frame, arguments: Arguments<'_>, raising: &Raising) {
                 let to = frame.outs.as_mut_ptr().add(result);
                 to.write(0);
                 std::ptr::copy_nonoverlapping(from, to.cast::<u8>(), size);
-                if let Out::Made(kind) = results[result].kind {
-                    live_handles::made(kind, to.read());
+                if let Out::NewHandle(kind) = results[result].kind {
+                    live_handles::register(kind, to.read());
                 }
             }
         }

@@ -201,7 +201,7 @@ fn handles_are_tracked() {
     let f = c_function("xCreate", &[("device", out(named("xDevice_t")))]);
     let (python, _) = made(f, "").unwrap();
     assert!(
-        matches!(&python.results[0].kind, ResultKind::Made { handle } if handle == "xDevice_t")
+        matches!(&python.results[0].kind, ResultKind::NewHandle { handle } if handle == "xDevice_t")
     );
     let f = || c_function("xDestroy", &[("device", out(named("xDevice_t")))]);
     let tables = "[functions.xDestroy]\ndevice = { dir = \"in\", destroys = true }";
