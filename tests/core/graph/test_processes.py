@@ -31,7 +31,12 @@ graph = definition.instantiate()
 
 
 def run(program):
-    done = subprocess.run([sys.executable, "-c", START + program], capture_output=True, text=True, timeout=120)
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore::DeprecationWarning", "-c", START + program],
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
     assert (done.returncode, done.stderr) == (0, ""), (done.returncode, done.stderr)
     return done.stdout
 

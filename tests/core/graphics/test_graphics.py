@@ -262,7 +262,9 @@ class TestErrors:
 
     def test_without_opengl(self, device):
         status, *_ = driver.cuGraphicsGLRegisterBuffer(1, 0)
-        assert status in (R.CUDA_ERROR_INVALID_GRAPHICS_CONTEXT, R.CUDA_ERROR_OPERATING_SYSTEM)
+        # A GPU's driver says INVALID_VALUE if an OpenGL library is loaded.
+        other = () if on_cpu_device() else (R.CUDA_ERROR_INVALID_VALUE,)
+        assert status in (R.CUDA_ERROR_INVALID_GRAPHICS_CONTEXT, R.CUDA_ERROR_OPERATING_SYSTEM, *other)
 
     @pytest.mark.skipif(not on_cpu_device(), reason="a GPU keeps no list of live resources to check against")
     def test_invalid_handles(self, device):
@@ -302,7 +304,8 @@ class TestImages:
         launch(stream, config, kernels["invert"], int(surface), numpy.int32(width), numpy.int32(height))
         stream.sync()
         check(driver.cuSurfObjectDestroy(surface))
-        assert driver.cuArrayDestroy(array)[0] == R.CUDA_ERROR_INVALID_HANDLE or not on_cpu_device()
+        if on_cpu_device():  # a GPU's driver accepts the call and crashes when it unmaps the resource
+            assert driver.cuArrayDestroy(array)[0] == R.CUDA_ERROR_INVALID_HANDLE
         check(driver.cuGraphicsUnmapResources(1, handle, stream.handle))
         value = ctypes.c_int()
         gl.glGetIntegerv(0x0D02, ctypes.byref(value))
@@ -357,8 +360,9 @@ class TestImages:
 
     def test_levels_and_errors(self, gl, stream):
         texture = gl.texture(8, 4, bytes(range(128)), levels=3)
-        with pytest.raises(CUDAError):
-            GraphicsResource.from_gl_image(texture, 0x806F)
+        if on_cpu_device():  # A GPU's driver does not compare the target with the texture's.
+            with pytest.raises(CUDAError):
+                GraphicsResource.from_gl_image(texture, 0x806F)
         with pytest.raises(CUDAError):
             GraphicsResource.from_gl_image(texture, 7)
         with GraphicsResource.from_gl_image(texture, egl.GL_TEXTURE_2D) as resource:

@@ -102,6 +102,8 @@ def test_boxes_of_all_ranks(device, stream, kernel, rank, where):
         "behind": tuple(n - b // 2 for n, b in zip(shape, box)),
         "outside": tuple(n + 5 for n in shape),
     }[where]
+    # The innermost coordinate is a multiple of 16 bytes.
+    at = (*at[:-1], at[-1] // 4 * 4)
     view, _ = upload(device, stream, data)
     found = load(device, stream, kernel, view.as_tensor_map(box), data.dtype, at, int(numpy.prod(box)))
     expected = box_of(data, at, box).ravel()
@@ -113,8 +115,8 @@ def test_boxes_of_all_ranks(device, stream, kernel, rank, where):
 def test_types(device, stream, kernel, dtype):
     data = numpy.arange(16 * 64).reshape(16, 64).astype(dtype)
     view, _ = upload(device, stream, data)
-    found = load(device, stream, kernel, view.as_tensor_map((8, 32)), dtype, (10, -8), 256)
-    assert (found[:256].reshape(8, 32) == box_of(data, (10, -8), (8, 32))).all()
+    found = load(device, stream, kernel, view.as_tensor_map((8, 32)), dtype, (10, -16), 256)
+    assert (found[:256].reshape(8, 32) == box_of(data, (10, -16), (8, 32))).all()
 
 
 def test_rows_at_a_pitch(device, stream, kernel):
@@ -129,8 +131,8 @@ def test_element_strides(device, stream, kernel):
     data = numpy.arange(12 * 16, dtype=numpy.float32).reshape(12, 16)
     view, _ = upload(device, stream, data)
     tensor_map = view.as_tensor_map((9, 8), element_strides=(3, 1))
-    found = load(device, stream, kernel, tensor_map, "float32", (1, 2), 24)
-    assert (found[:24].reshape(3, 8) == data[1:10:3, 2:10]).all()
+    found = load(device, stream, kernel, tensor_map, "float32", (1, 4), 24)
+    assert (found[:24].reshape(3, 8) == data[1:10:3, 4:12]).all()
 
 
 @pytest.mark.parametrize("swizzle, span", [("SWIZZLE_32B", 32), ("SWIZZLE_64B", 64), ("SWIZZLE_128B", 128)])
@@ -283,19 +285,25 @@ FAULT = """
     device.set_current()
     stream = device.create_stream()
     options = ProgramOptions(arch=f"sm_{device.arch}", define_macro=["ELEMENT=float"])
-    kernel = Program((KERNELS / "tensor_maps.cu").read_text(), "c++", options).compile("cubin").get_kernel("load_box")
+    code = Program((KERNELS / "tensor_maps.cu").read_text(), "c++", options).compile("cubin")
+    kernel = code.get_kernel("load_box")
     buffer = device.allocate(1024, stream=stream)
     out = device.allocate(16384, stream=stream)
     map = StridedMemoryView.from_buffer(buffer, (16, 16), dtype=numpy.dtype("float32")).as_tensor_map((4, 8))
     case = sys.argv[1]
     rank, at = 2, numpy.zeros(5, numpy.int32)
+    at[0] = int(case) if case.isdigit() else 0
     if case == "bytes":
         map = numpy.zeros(1, numpy.dtype((numpy.void, 128)))[0]
     elif case == "rank":
         rank = 3
     position = numpy.frombuffer(at.tobytes(), numpy.dtype((numpy.void, 20)))[0]
     try:
-        launch(stream, LaunchConfig(grid=1, block=32), kernel, map, out, rank, position, 32)
+        if len(sys.argv) > 2:
+            x = numpy.int32(at[0])
+            launch(stream, LaunchConfig(grid=1, block=32), code.get_kernel("store_box"), map, out, x, numpy.int32(0), 32)
+        else:
+            launch(stream, LaunchConfig(grid=1, block=32), kernel, map, out, rank, position, 32)
         stream.sync()
     except Exception as error:
         print(type(error).__name__, str(error).split(":")[0])
@@ -312,3 +320,14 @@ def test_faults_are_reported(case, text):
     done = python(FAULT, case)
     assert done.stdout.split() == ["CUDAError", "CUDA_ERROR_ILLEGAL_INSTRUCTION"], done.stderr
     assert text in done.stderr
+
+
+@pytest.mark.parametrize("direction", [[], ["store"]])
+@pytest.mark.parametrize("coordinate", [1, 2, 3, 5])
+def test_innermost_coordinate_is_a_multiple_of_16_bytes(coordinate, direction):
+    done = python(FAULT, str(coordinate), *direction)
+    assert done.stdout.split() == ["CUDAError", "CUDA_ERROR_ILLEGAL_INSTRUCTION"], done.stderr
+    if on_cpu_device():
+        assert f"the innermost coordinate {coordinate} is {coordinate * 4} bytes" in done.stderr
+    # Multiples of 4 elements are valid.
+    assert python(FAULT, "4", *direction).stdout == ""

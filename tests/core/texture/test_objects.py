@@ -197,6 +197,7 @@ class TestOptions:
         texture = device.create_texture_object(
             resource=ResourceDescriptor.from_opaque_array(array),
             options=TextureObjectOptions(
+                address_mode="border",  # A GPU keeps no border color for other modes.
                 filter_mode="linear",
                 read_mode="normalized_float",
                 normalized_coords=True,

@@ -212,6 +212,18 @@ fn tensor(
         ));
     };
     let found = TensorBox::new(&map, position).map_err(|text| illegal(lane, text))?;
+    // An H200 raises an illegal instruction; the manual does not state the rule.
+    if let Some(&first) = position.first()
+        && i64::from(first) * found.element() as i64 % i64::from(UNIT) != 0
+    {
+        return Err(illegal(
+            lane,
+            format!(
+                "the innermost coordinate {first} is {} bytes; it must be a multiple of {UNIT} bytes",
+                i64::from(first) * found.element() as i64
+            ),
+        ));
+    }
     let reduce = match op.reduce {
         None => None,
         Some((reduce, _)) => match element_type(map.data_type) {
