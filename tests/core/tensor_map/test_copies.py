@@ -182,7 +182,7 @@ def change(device, stream, kernel, name, data, box, at, values, **options):
     return found
 
 
-@pytest.mark.parametrize("at", [(0, 0), (4, 8), (-2, -4), (6, 12), (20, 20)])
+@pytest.mark.parametrize("at", [(0, 0), (4, 8), (6, 12), (7, 12), (8, 0), (20, 20)])
 def test_stores(device, stream, kernel, at):
     data = numpy.arange(8 * 16, dtype=numpy.float32).reshape(8, 16)
     values = 1000 + numpy.arange(32, dtype=numpy.float32)
@@ -292,7 +292,7 @@ FAULT = """
     map = StridedMemoryView.from_buffer(buffer, (16, 16), dtype=numpy.dtype("float32")).as_tensor_map((4, 8))
     case = sys.argv[1]
     rank, at = 2, numpy.zeros(5, numpy.int32)
-    at[0] = int(case) if case.isdigit() else 0
+    at[0] = int(case) if case.lstrip("-").isdigit() else 0
     if case == "bytes":
         map = numpy.zeros(1, numpy.dtype((numpy.void, 128)))[0]
     elif case == "rank":
@@ -331,3 +331,11 @@ def test_innermost_coordinate_is_a_multiple_of_16_bytes(coordinate, direction):
         assert f"the innermost coordinate {coordinate} is {coordinate * 4} bytes" in done.stderr
     # Multiples of 4 elements are valid.
     assert python(FAULT, "4", *direction).stdout == ""
+
+
+def test_stores_to_negative_coordinates_are_illegal():
+    done = python(FAULT, "-4", "store")
+    assert done.stdout.split() == ["CUDAError", "CUDA_ERROR_ILLEGAL_INSTRUCTION"], done.stderr
+    if on_cpu_device():
+        assert "the coordinate -4 is negative; only loads allow that" in done.stderr
+    assert python(FAULT, "-4").stdout == ""

@@ -212,7 +212,7 @@ fn tensor(
         ));
     };
     let found = TensorBox::new(&map, position).map_err(|text| illegal(lane, text))?;
-    // An H200 raises an illegal instruction; the manual does not state the rule.
+    // An H200 raises an illegal instruction here and for the negative coordinates below; the manual states neither rule.
     if let Some(&first) = position.first()
         && i64::from(first) * found.element() as i64 % i64::from(UNIT) != 0
     {
@@ -222,6 +222,13 @@ fn tensor(
                 "the innermost coordinate {first} is {} bytes; it must be a multiple of {UNIT} bytes",
                 i64::from(first) * found.element() as i64
             ),
+        ));
+    }
+    let loads = op.direction == BulkDirection::Load;
+    if !loads && let Some(negative) = position.iter().find(|&&at| at < 0) {
+        return Err(illegal(
+            lane,
+            format!("the coordinate {negative} is negative; only loads allow that"),
         ));
     }
     let reduce = match op.reduce {
@@ -239,7 +246,6 @@ fn tensor(
             }
         },
     };
-    let loads = op.direction == BulkDirection::Load;
     // A swizzle moves 16-byte units within 128 bytes.
     let needed = if found.is_swizzled() {
         found.bytes().next_multiple_of(BOX_ALIGNMENT.into())
