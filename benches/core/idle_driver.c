@@ -1,5 +1,5 @@
-/* A driver whose launches, copies and allocations do nothing; all else goes to another driver. With it the benchmarks show
- * what the calls of each side cost without the device.
+/* A driver whose launches, copies, allocations and updates of instantiated graphs do nothing; all else goes to another
+ * driver. With it the benchmarks show what the calls of each side cost without the device.
  *
  * cc -O2 -shared -fPIC -DDRIVER='"/path/of/the/other/driver"' -o libcuda.so.1 idle_driver.c -ldl
  *
@@ -20,7 +20,8 @@ static int allocated(unsigned long long *address)
 }
 
 static const char *const IDLE[] = {"cuLaunchKernel",    "cuLaunchKernelEx", "cuMemcpyAsync",
-                                   "cuMemcpyDtoDAsync", "cuMemFreeAsync"};
+                                   "cuMemcpyDtoDAsync", "cuMemFreeAsync",   "cuGraphLaunch",
+                                   "cuGraphExecKernelNodeSetParams", "cuGraphExecNodeSetParams"};
 
 typedef int (*fn_address)(const char *, void **, int, unsigned long long, int *);
 

@@ -1,6 +1,7 @@
 """Tensor maps: descriptors of tensors for bulk copies between global and shared memory."""
 
 from enum import IntEnum as _IntEnum
+from operator import index as _index
 
 from cuda.core._options import options
 from cupyrite._native.core import TensorMapDescriptor
@@ -75,14 +76,12 @@ _TYPES = {
 
 def _numbers(name, given):
     """Convert a sequence of ints to a tuple."""
-    from operator import index
-
     if isinstance(given, (str, bytes)) or not hasattr(given, "__iter__"):
         raise TypeError(f"{name} is {given!r}; expected a tuple of ints")
     numbers = []
     for place, number in enumerate(given):
         try:
-            numbers.append(index(number))
+            numbers.append(_index(number))
         except TypeError:
             raise TypeError(f"{name}[{place}] is {number!r}; expected an int") from None
     return tuple(numbers)

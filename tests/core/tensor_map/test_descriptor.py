@@ -109,6 +109,39 @@ class TestEncoding:
         assert bytes(TensorMapDescriptor._from_tiled(view, **named)) == one
         assert bytes(view.as_tensor_map((4, 8))) != one
 
+    @pytest.mark.parametrize(
+        "dtype", ["uint8", "uint16", "uint32", "int32", "uint64", "int64", "float16", "float32", "float64"]
+    )
+    def test_same_bytes_however_the_box_is_given(self, buffer, dtype):
+        # A tuple of ints is converted without Python code, everything else by `cuda.core._tensor_map`.
+        dtype = numpy.dtype(dtype)
+        view = StridedMemoryView.from_buffer(buffer, (16, 64), dtype=dtype)
+        plain = view.as_tensor_map((4, 32))
+        kind = TensorMapDataType[dtype.name.upper()]
+        for other in (
+            view.as_tensor_map([4, 32]),
+            view.as_tensor_map((numpy.int8(4), 32)),
+            view.as_tensor_map((4, 32), data_type=kind),
+            view.as_tensor_map(options=TensorMapDescriptorOptions((4, 32))),
+        ):
+            assert bytes(other) == bytes(plain) and repr(other) == repr(plain)
+
+    @pytest.mark.parametrize("box", [(4,), (4, 8, 1), (0, 8), (-1, 8), (4, 512), (4, 1 << 32), (4, 1 << 70), (4, 3)])
+    def test_same_error_however_the_box_is_given(self, view, box):
+        messages = set()
+        for given in (box, list(box)):
+            with pytest.raises(ValueError, match="box_dim") as raised:
+                view.as_tensor_map(given)
+            messages.add(str(raised.value))
+        assert len(messages) == 1
+
+    def test_subclass_of_views(self, buffer):
+        class Halves(StridedMemoryView):
+            dtype = numpy.dtype("int32")
+
+        view = Halves.from_buffer(buffer, (16, 64), dtype=FLOAT)
+        assert "dtype=INT32" in repr(view.as_tensor_map((4, 32)))
+
     def test_same_bytes_as_the_driver(self, buffer, view):
         """The axes of a view are those of the driver in reverse order."""
         names = driver

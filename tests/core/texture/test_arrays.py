@@ -45,6 +45,25 @@ class TestOptions:
     def test_formats(self, given):
         assert plain((4,), given).format is ArrayFormatType.FLOAT32
 
+    def test_fields_as_given_are_kept(self):
+        shape = (8, 4)
+        options = plain(shape, ArrayFormatType.FLOAT32, 2)
+        assert options.shape is shape and options.format is ArrayFormatType.FLOAT32 and options.num_channels == 2
+        with pytest.raises(AttributeError, match="formt"):
+            options.formt = "uint8"
+
+    def test_subclass_with_a_property(self):
+        class Named(OpaqueArrayOptions):
+            @property
+            def format(self):
+                return self._given
+
+            @format.setter
+            def format(self, value):
+                self._given = value
+
+        assert Named((4,), "uint8", 1).format is ArrayFormatType.UINT8
+
     def test_shape_becomes_a_tuple(self):
         options = plain([numpy.int64(8), 4])
         assert options.shape == (8, 4)

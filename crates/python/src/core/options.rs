@@ -70,6 +70,42 @@ impl OptionClass {
     }
 }
 
+/// The fields of an option object, for functions that read all of them.
+pub struct Fields<'a, 'py> {
+    object: &'a Bound<'py, PyAny>,
+    /// The instance dictionary of an instance of exactly the class.
+    known: Option<Bound<'py, PyDict>>,
+}
+
+impl<'a, 'py> Fields<'a, 'py> {
+    /// The fields of an instance of `class`, or of one that behaves like it.
+    pub fn of(class: &OptionClass, object: &'a Bound<'py, PyAny>) -> Fields<'a, 'py> {
+        let exact = class
+            .class
+            .get(object.py())
+            .is_some_and(|class| std::ptr::eq(object.get_type_ptr().cast(), class.as_ptr()));
+        Fields {
+            object,
+            known: exact.then(|| Options::fields_of(object)).flatten(),
+        }
+    }
+
+    /// The value of a field.
+    ///
+    /// # Errors
+    ///
+    /// Errors of the attribute access.
+    #[inline]
+    pub fn get(&self, field: &Bound<'py, PyString>) -> PyResult<Bound<'py, PyAny>> {
+        if let Some(known) = &self.known
+            && let Some(value) = known.get_item(field)?
+        {
+            return Ok(value);
+        }
+        self.object.getattr(field)
+    }
+}
+
 /// Type of a field.
 pub trait Value: for<'a, 'py> FromPyObject<'a, 'py> {
     /// Description of valid values, for messages.

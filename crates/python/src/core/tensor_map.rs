@@ -3,6 +3,7 @@
 //! The options are converted in Python (`cuda.core._tensor_map`); the native class takes numbers in the order of a view's
 //! axes, which the driver has reversed.
 
+use cupyrite::dlpack::DataType;
 use cupyrite::sys::driver::{
     CUtensorMapDataType, CUtensorMapFloatOOBfill, CUtensorMapIm2ColWideMode, CUtensorMapInterleave,
     CUtensorMapL2promotion, CUtensorMapSwizzle,
@@ -12,12 +13,13 @@ use cupyrite::{Device, Stream, TensorMap, TensorMapDescription, TensorMapMode};
 use pyo3::exceptions::{PyBufferError, PyRuntimeError, PyTypeError, PyValueError};
 use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyDict, PyTuple, PyType};
+use pyo3::types::{PyBytes, PyDict, PyInt, PyTuple, PyType};
 use pyo3::{PyTraverseError, PyVisit};
 
 use crate::core::device;
 use crate::core::device::PyDevice;
 use crate::core::errors::OrRaise;
+use crate::core::numbers::as_i64;
 use crate::core::view::import;
 use crate::core::view::state;
 use crate::core::view::state::PyView;
@@ -173,6 +175,41 @@ impl PyTensorMap {
         })
     }
 
+    /// `view.as_tensor_map(box_dim)` for the usual case, a tuple of ints and a view of a common type; `None` if
+    /// `cuda.core._tensor_map` has to convert the arguments or to explain what is wrong with them.
+    ///
+    /// # Errors
+    ///
+    /// `ValueError` for a violated rule; driver errors.
+    pub fn plain<'py>(
+        view: &Bound<'py, PyView>,
+        box_dim: &Bound<'py, PyAny>,
+    ) -> PyResult<Option<Bound<'py, PyAny>>> {
+        let py = view.py();
+        // A subclass may have attributes of its own.
+        if !view.is_exact_instance_of::<PyView>() {
+            return Ok(None);
+        }
+        let rank = view.get().layout().ndim();
+        let Some(box_dims) = plain_box(box_dim, rank) else {
+            return Ok(None);
+        };
+        let Some(data_type) = view.get().data_type(py).ok().and_then(type_of) else {
+            return Ok(None);
+        };
+        let given = Given {
+            data_type: data_type.0,
+            element_strides: None,
+            interleave: 0,
+            swizzle: 0,
+            l2_promotion: 0,
+            oob_fill: 0,
+            function: "StridedMemoryView.as_tensor_map",
+        };
+        let map = PyTensorMap::encode(view, given, TensorMapMode::Tiled { box_dims })?;
+        Ok(Some(Bound::new(py, map)?.into_any()))
+    }
+
     /// The 128 bytes, for a launch on `stream`: the view's buffer is then freed after that launch.
     pub fn use_on(&self, py: Python<'_>, stream: Option<&Stream>) -> [u8; 128] {
         let (bytes, view) = {
@@ -184,6 +221,35 @@ impl PyTensorMap {
         }
         bytes
     }
+}
+
+/// The extents of a box of `rank` dimensions in the driver's order, if they are a tuple of ints in range.
+fn plain_box(box_dim: &Bound<'_, PyAny>, rank: usize) -> Option<Vec<u32>> {
+    let numbers = box_dim.cast_exact::<PyTuple>().ok()?;
+    if numbers.len() != rank {
+        return None;
+    }
+    let number = |number: Borrowed<'_, '_, PyAny>| {
+        let number = number.cast_exact::<PyInt>().ok()?;
+        u32::try_from(as_i64(&number)?).ok()
+    };
+    numbers.iter_borrowed().rev().map(number).collect()
+}
+
+/// The type of a map for elements of this type; `None` if the type has another name, or has none.
+fn type_of(elements: DataType) -> Option<CUtensorMapDataType> {
+    Some(match (elements.code, elements.bits, elements.lanes) {
+        (DataType::UINT, 8, 1) => CUtensorMapDataType::CU_TENSOR_MAP_DATA_TYPE_UINT8,
+        (DataType::UINT, 16, 1) => CUtensorMapDataType::CU_TENSOR_MAP_DATA_TYPE_UINT16,
+        (DataType::UINT, 32, 1) => CUtensorMapDataType::CU_TENSOR_MAP_DATA_TYPE_UINT32,
+        (DataType::UINT, 64, 1) => CUtensorMapDataType::CU_TENSOR_MAP_DATA_TYPE_UINT64,
+        (DataType::INT, 32, 1) => CUtensorMapDataType::CU_TENSOR_MAP_DATA_TYPE_INT32,
+        (DataType::INT, 64, 1) => CUtensorMapDataType::CU_TENSOR_MAP_DATA_TYPE_INT64,
+        (DataType::FLOAT, 16, 1) => CUtensorMapDataType::CU_TENSOR_MAP_DATA_TYPE_FLOAT16,
+        (DataType::FLOAT, 32, 1) => CUtensorMapDataType::CU_TENSOR_MAP_DATA_TYPE_FLOAT32,
+        (DataType::FLOAT, 64, 1) => CUtensorMapDataType::CU_TENSOR_MAP_DATA_TYPE_FLOAT64,
+        _ => return None,
+    })
 }
 
 fn view<'a, 'py>(given: &'a Bound<'py, PyAny>) -> PyResult<&'a Bound<'py, PyView>> {

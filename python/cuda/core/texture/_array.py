@@ -1,20 +1,28 @@
 """Arrays in a layout of the driver's choice."""
 
+from operator import index as _index
+
 from cuda.core._options import options
 from cuda.core.typing import ArrayFormatType
 from cupyrite._native.core import OpaqueArray
 
 __all__ = ["OpaqueArray", "OpaqueArrayOptions"]
 
+# Members by name, and by themselves: members are equal to their names.
+_FORMATS = {str(known): known for known in ArrayFormatType}
+
+
+def _expected_formats():
+    return ", ".join(map(repr, _FORMATS))
+
 
 def _format(given):
     """Convert an element format: an `ArrayFormatType`, its name, or anything that `numpy.dtype()` accepts."""
-    expected = ", ".join(repr(str(known)) for known in ArrayFormatType)
     if isinstance(given, str):
-        try:
-            return ArrayFormatType(given)
-        except ValueError:
-            raise ValueError(f"format is {given!r}; expected an ArrayFormatType: {expected}") from None
+        known = _FORMATS.get(given)
+        if known is None:
+            raise ValueError(f"format is {given!r}; expected an ArrayFormatType: {_expected_formats()}")
+        return known
     import numpy
 
     try:
@@ -26,18 +34,16 @@ def _format(given):
         return ArrayFormatType(name)
     except ValueError:
         raise ValueError(
-            f"format is {given!r}; expected an ArrayFormatType or an equal numpy.dtype: {expected}"
+            f"format is {given!r}; expected an ArrayFormatType or an equal numpy.dtype: {_expected_formats()}"
         ) from None
 
 
 def _shape(given):
     """Convert one to three positive extents to a tuple."""
-    from operator import index
-
     if isinstance(given, (str, bytes)) or not hasattr(given, "__iter__"):
         raise TypeError(f"shape is {given!r}; expected a tuple of ints")
     try:
-        shape = tuple(index(extent) for extent in given)
+        shape = tuple(_index(extent) for extent in given)
     except TypeError:
         raise TypeError(f"shape is {given!r}; expected a tuple of ints") from None
     if not 1 <= len(shape) <= 3:
@@ -50,10 +56,21 @@ def _shape(given):
 
 def _check(self):
     """Convert and check the fields that both option classes have."""
-    self.shape = _shape(self.shape)
-    self.format = _format(self.format)
-    if isinstance(self.num_channels, bool) or self.num_channels not in (1, 2, 4):
-        raise ValueError(f"num_channels is {self.num_channels!r}; expected 1, 2 or 4")
+    shape = self.shape
+    # Fields are assigned only if they change, since assignments dominate the cost.
+    if type(shape) is not tuple or not 1 <= len(shape) <= 3:
+        self.shape = _shape(shape)
+    else:
+        for extent in shape:
+            if type(extent) is not int or extent < 1:
+                self.shape = _shape(shape)
+                break
+    format = self.format
+    if type(format) is not ArrayFormatType:
+        self.format = _format(format)
+    channels = self.num_channels
+    if channels not in (1, 2, 4) or isinstance(channels, bool):
+        raise ValueError(f"num_channels is {channels!r}; expected 1, 2 or 4")
 
 
 def _shown(self, names):

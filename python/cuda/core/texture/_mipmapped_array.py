@@ -1,5 +1,7 @@
 """Arrays with levels of detail."""
 
+from operator import index as _index
+
 from cuda.core._options import options
 from cuda.core.texture._array import _check, _shown
 from cupyrite._native.core import MipmappedArray
@@ -38,13 +40,12 @@ class MipmappedArrayOptions:
     is_cubemap: "bool" = False
 
     def __post_init__(self):
-        from operator import index
-
         _check(self)
-        try:
-            self.num_levels = index(self.num_levels)
-        except TypeError:
-            raise TypeError(f"num_levels is {self.num_levels!r}; expected an int") from None
+        if type(self.num_levels) is not int:
+            try:
+                self.num_levels = _index(self.num_levels)
+            except TypeError:
+                raise TypeError(f"num_levels is {self.num_levels!r}; expected an int") from None
         if self.num_levels < 1:
             raise ValueError(f"num_levels is {self.num_levels}; expected at least 1")
 

@@ -63,6 +63,10 @@ class TextureObjectOptions:
     border_color: "tuple[float, ...] | None" = None
 
     def __post_init__(self):
-        self.filter_mode = _member(FilterModeType, "filter_mode", self.filter_mode)
-        self.read_mode = _member(ReadModeType, "read_mode", self.read_mode)
-        self.mipmap_filter_mode = _member(FilterModeType, "mipmap_filter_mode", self.mipmap_filter_mode)
+        # Assignments dominate the cost.
+        if type(self.filter_mode) is not FilterModeType:
+            self.filter_mode = _member(FilterModeType, "filter_mode", self.filter_mode)
+        if type(self.read_mode) is not ReadModeType:
+            self.read_mode = _member(ReadModeType, "read_mode", self.read_mode)
+        if type(self.mipmap_filter_mode) is not FilterModeType:
+            self.mipmap_filter_mode = _member(FilterModeType, "mipmap_filter_mode", self.mipmap_filter_mode)

@@ -9,7 +9,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyString;
 
 use crate::core::numbers::short_repr;
-use crate::core::options::OptionClass;
+use crate::core::options::{Fields, OptionClass};
 
 static ARRAY_OPTIONS: OptionClass =
     OptionClass::new("cuda.core.texture._array", "OpaqueArrayOptions");
@@ -102,20 +102,21 @@ pub fn count(given: &Bound<'_, PyAny>, name: &str, least: usize) -> PyResult<usi
         )
 }
 
-fn array_fields(options: &Bound<'_, PyAny>) -> PyResult<ArrayOptions> {
+fn array_fields(class: &OptionClass, options: &Bound<'_, PyAny>) -> PyResult<ArrayOptions> {
     let py = options.py();
-    let flag = |name: &Bound<'_, PyString>| options.getattr(name)?.is_truthy();
+    let fields = Fields::of(class, options);
+    let flag = |name: &Bound<'_, PyString>| fields.get(name)?.is_truthy();
     let layered = flag(intern!(py, "is_layered"))?;
     let cubemap = flag(intern!(py, "is_cubemap"))?;
-    let shape = options
-        .getattr(intern!(py, "shape"))?
+    let shape = fields
+        .get(intern!(py, "shape"))?
         .try_iter()?
         .map(|extent| count(&extent?, "shape: an extent", 1))
         .collect::<PyResult<Vec<usize>>>()?;
     Ok(ArrayOptions {
         shape,
-        format: format(&options.getattr(intern!(py, "format"))?)?,
-        num_channels: channels(&options.getattr(intern!(py, "num_channels"))?)?,
+        format: format(&fields.get(intern!(py, "format"))?)?,
+        num_channels: channels(&fields.get(intern!(py, "num_channels"))?)?,
         surface_load_store: flag(intern!(py, "is_surface_load_store"))?,
         kind: match (layered, cubemap) {
             (false, false) => ArrayKind::Plain,
@@ -132,7 +133,8 @@ fn array_fields(options: &Bound<'_, PyAny>) -> PyResult<ArrayOptions> {
 ///
 /// `TypeError` and `ValueError` that name the field.
 pub fn array(given: &Bound<'_, PyAny>) -> PyResult<ArrayOptions> {
-    array_fields(&ARRAY_OPTIONS.convert("Device.create_opaque_array", "options", given)?)
+    let options = ARRAY_OPTIONS.convert("Device.create_opaque_array", "options", given)?;
+    array_fields(&ARRAY_OPTIONS, &options)
 }
 
 /// Converts `MipmappedArrayOptions`, with the number of levels.
@@ -146,7 +148,7 @@ pub fn mipmapped(given: &Bound<'_, PyAny>) -> PyResult<(ArrayOptions, u32)> {
     let levels = count(&levels, "num_levels", 1)?;
     // The greatest possible number of levels is 64.
     Ok((
-        array_fields(&options)?,
+        array_fields(&MIPMAPPED_OPTIONS, &options)?,
         u32::try_from(levels).unwrap_or(u32::MAX),
     ))
 }
@@ -257,18 +259,28 @@ pub fn texture<'py>(
 
 fn texture_fields(object: &Bound<'_, PyAny>) -> PyResult<TextureOptions> {
     let py = object.py();
-    let value = |name: &'static str| object.getattr(PyString::intern(py, name));
-    let flag = |name: &'static str| value(name)?.is_truthy();
-    let number = |name: &'static str| float(&value(name)?, name);
-    let anisotropy = value("max_anisotropy")?;
+    let fields = Fields::of(&TEXTURE_OPTIONS, object);
+    /// The value of a field.
+    macro_rules! value {
+        ($name:literal) => {
+            fields.get(intern!(py, $name))?
+        };
+    }
+    /// The number in a field.
+    macro_rules! number {
+        ($name:literal) => {
+            float(&value!($name), $name)?
+        };
+    }
+    let anisotropy = value!("max_anisotropy");
     Ok(TextureOptions {
-        address_mode: address_modes(&value("address_mode")?)?,
-        filter_mode: member(&value("filter_mode")?, "filter_mode", &FILTER_MODES)?,
-        read_mode: member(&value("read_mode")?, "read_mode", &READ_MODES)?,
-        normalized_coords: flag("normalized_coords")?,
-        srgb: flag("srgb")?,
-        disable_trilinear_optimization: flag("disable_trilinear_optimization")?,
-        seamless_cubemap: flag("seamless_cubemap")?,
+        address_mode: address_modes(&value!("address_mode"))?,
+        filter_mode: member(&value!("filter_mode"), "filter_mode", &FILTER_MODES)?,
+        read_mode: member(&value!("read_mode"), "read_mode", &READ_MODES)?,
+        normalized_coords: value!("normalized_coords").is_truthy()?,
+        srgb: value!("srgb").is_truthy()?,
+        disable_trilinear_optimization: value!("disable_trilinear_optimization").is_truthy()?,
+        seamless_cubemap: value!("seamless_cubemap").is_truthy()?,
         max_anisotropy: u32::try_from(count(&anisotropy, "max_anisotropy", 0)?).map_err(|_| {
             PyOverflowError::new_err(format!(
                 "max_anisotropy is {}; expected at most 2**32 - 1",
@@ -276,13 +288,13 @@ fn texture_fields(object: &Bound<'_, PyAny>) -> PyResult<TextureOptions> {
             ))
         })?,
         mipmap_filter_mode: member(
-            &value("mipmap_filter_mode")?,
+            &value!("mipmap_filter_mode"),
             "mipmap_filter_mode",
             &FILTER_MODES,
         )?,
-        mipmap_level_bias: number("mipmap_level_bias")?,
-        min_mipmap_level_clamp: number("min_mipmap_level_clamp")?,
-        max_mipmap_level_clamp: number("max_mipmap_level_clamp")?,
-        border_color: border_color(&value("border_color")?)?,
+        mipmap_level_bias: number!("mipmap_level_bias"),
+        min_mipmap_level_clamp: number!("min_mipmap_level_clamp"),
+        max_mipmap_level_clamp: number!("max_mipmap_level_clamp"),
+        border_color: border_color(&value!("border_color"))?,
     })
 }

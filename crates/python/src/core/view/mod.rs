@@ -26,6 +26,7 @@ use pyo3::types::{PyDict, PyTuple, PyType};
 use pyo3::{PyTraverseError, PyVisit};
 
 use crate::core::errors::OrRaise;
+use crate::core::tensor_map::PyTensorMap;
 use crate::core::view::dtype::Dtype;
 use crate::core::view::import::Protocol;
 use crate::core::view::layout::{PyLayout, tuple};
@@ -334,6 +335,21 @@ impl PyView {
         oob_fill: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let py = slf.py();
+        let others = [
+            options,
+            element_strides,
+            data_type,
+            interleave,
+            swizzle,
+            l2_promotion,
+            oob_fill,
+        ];
+        if let Some(box_dim) = box_dim
+            && others.iter().all(Option::is_none)
+            && let Some(map) = PyTensorMap::plain(slf, box_dim)?
+        {
+            return Ok(map);
+        }
         let arguments = (
             slf,
             box_dim,
