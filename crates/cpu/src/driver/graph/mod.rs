@@ -276,6 +276,33 @@ impl Graph {
         Ok(node)
     }
 
+    /// Replaces the graph of a child graph node by `inner`, which no other node embeds.
+    ///
+    /// # Errors
+    /// As [`Graph::embed`]; `INVALID_VALUE` if the node is no child graph node of this graph.
+    pub(super) fn replace_embedded(self: &Arc<Graph>, node: u64, inner: Arc<Graph>) -> Res {
+        self.check_nesting(inner.height())?;
+        if self.size().saturating_add(inner.size()) > MAX_NODES {
+            return Err(Code::OUT_OF_MEMORY);
+        }
+        let payload = Arc::new(Payload::Graph(inner.clone()));
+        self.check_payload(&payload)?;
+        let former = {
+            let mut state = self.lock();
+            let found = state.nodes.get_mut(&node).ok_or(Code::INVALID_VALUE)?;
+            if found.payload.inner().is_none() {
+                return Err(Code::INVALID_VALUE);
+            }
+            let former = std::mem::replace(&mut found.payload, payload.clone());
+            state.memory_nodes =
+                state.memory_nodes + payload.memory_nodes() - former.memory_nodes();
+            inner.embedded_in.store(node, Ordering::Release);
+            former
+        };
+        former.graphs().iter().for_each(|graph| graph.retire());
+        Ok(())
+    }
+
     /// Checks that a node of this graph can embed a graph of nesting height `height`.
     ///
     /// # Errors

@@ -13,6 +13,7 @@ use super::{
 use crate::driver::entry::Res;
 use crate::driver::entry::caller_memory::{get, non_null, put};
 use crate::driver::entry::entries;
+use crate::driver::entry::logs::refuse;
 use crate::driver::memory::copy_job;
 use crate::driver::stream::host_call::HostCall;
 
@@ -230,10 +231,50 @@ pub(super) fn new_generic(old: &Payload, w: &GenericWords) -> Res<Payload> {
         Payload::EventWait(_) => new_event(old, false, w[2]),
         Payload::Empty => Ok(Payload::Empty),
         Payload::MemOps(_) => new_mem_ops(old, &part(w, 0)),
+        // Child graphs are replaced in `replace_child`.
         Payload::Graph(_)
         | Payload::MemAlloc(_)
         | Payload::MemFree(_)
         | Payload::Conditional(_) => Err(Code::NOT_SUPPORTED),
+    }
+}
+
+/// Replaces the graph of a child graph node by a clone of another one, or by that one itself.
+fn replace_child(node: u64, w: &GenericWords) -> Res {
+    let graph = graph_of(node)?;
+    let (inner, moved) = match read_generic(w)? {
+        Described::Clone(inner) => (inner, false),
+        Described::Move(inner) => (inner, true),
+        _ => return Err(Code::INVALID_VALUE),
+    };
+    if inner.embedded_in() != 0 {
+        return Err(Code::NOT_SUPPORTED);
+    }
+    if inner.lock().has_conditionals() {
+        return refuse(Code::NOT_SUPPORTED, || {
+            "a child graph cannot contain conditional nodes".into()
+        });
+    }
+    if !moved {
+        let copy = inner.copy(true, 0, 0, false)?;
+        let replaced = graph.replace_embedded(node, copy.clone());
+        return replaced.inspect_err(|_| copy.retire());
+    }
+    if graph.lies_in(&inner) {
+        return Err(Code::INVALID_VALUE);
+    }
+    graph.replace_embedded(node, inner)
+}
+
+/// `cuGraphNodeSetParams` in its versions.
+fn set_generic(node: u64, params: u64) -> Res {
+    non_null(params)?;
+    let w = get::<GenericWords>(params)?;
+    match &*payload_of(node)? {
+        Payload::Graph(_) if w[0] as u32 == NodeType::CU_GRAPH_NODE_TYPE_GRAPH.0 => {
+            replace_child(node, &w)
+        }
+        _ => replace(node, |old| new_generic(old, &w)),
     }
 }
 
@@ -365,11 +406,9 @@ entries! {
         put(out, generic_words(&*payload_of(node)?))
     }
     fn node_set_params "cuGraphNodeSetParams" (node: u64, params: u64) {
-        non_null(params)?;
-        replace(node, |old| new_generic(old, &get(params)?))
+        set_generic(node, params)
     }
     fn node_set_params_v2 "cuGraphNodeSetParams_v2" (node: u64, params: u64) {
-        non_null(params)?;
-        replace(node, |old| new_generic(old, &get(params)?))
+        set_generic(node, params)
     }
 }
