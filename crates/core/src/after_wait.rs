@@ -5,6 +5,8 @@
 //! well, because such a thread must not call CUDA.
 
 use std::any::Any;
+use std::cell::Cell;
+use std::marker::PhantomData;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -47,10 +49,37 @@ pub(crate) fn drop_later(value: Box<dyn Any + Send>) {
     COUNT.store(pending.len(), Ordering::Release);
 }
 
-/// Drops what [`drop_later`] was given. Called without locks: destructors may call anything.
+thread_local! {
+    /// The number of [`DropsDeferred`] of the thread.
+    static DEFERRED: Cell<usize> = const { Cell::new(0) };
+}
+
+/// While it lives, [`drop_pending`] drops nothing on this thread, which holds a lock.
+pub(crate) struct DropsDeferred(PhantomData<*const ()>);
+
+impl DropsDeferred {
+    pub(crate) fn begin() -> DropsDeferred {
+        DEFERRED.set(DEFERRED.get() + 1);
+        DropsDeferred(PhantomData)
+    }
+}
+
+impl Drop for DropsDeferred {
+    fn drop(&mut self) {
+        DEFERRED.set(DEFERRED.get() - 1);
+    }
+}
+
+/// Whether this thread holds a lock under which nothing may be dropped.
+pub(crate) fn are_drops_deferred() -> bool {
+    DEFERRED.get() != 0
+}
+
+/// Drops what [`drop_later`] was given. Called without locks, except those with [`DropsDeferred`]: destructors may call
+/// anything.
 #[inline]
 pub(crate) fn drop_pending() {
-    if COUNT.load(Ordering::Acquire) != 0 {
+    if COUNT.load(Ordering::Acquire) != 0 && !are_drops_deferred() {
         drop_all();
     }
 }

@@ -266,3 +266,121 @@ fn threads_share_a_graph() {
     });
     assert_eq!(count.load(Ordering::SeqCst), 400);
 }
+
+/// Destroys a node as a program that uses the driver's functions does.
+fn destroy_by_handle(node: cupyrite::sys::driver::CUgraphNode) {
+    // SAFETY: the node is live.
+    let status = unsafe { cupyrite::sys::driver::cuGraphDestroyNode(node) };
+    assert_eq!(status.unwrap().0, 0);
+}
+
+#[test]
+fn nodes_that_the_program_destroys_are_refused() {
+    let definition = GraphDefinition::new().unwrap();
+    let first = definition.empty(&[]).unwrap();
+    let second = definition.empty(&[first]).unwrap();
+    destroy_by_handle(first.handle());
+    for error in [
+        first.kind().map(drop).unwrap_err(),
+        first.successors().map(drop).unwrap_err(),
+        first.predecessors().map(drop).unwrap_err(),
+    ] {
+        assert!(problem_of(&error).contains("was destroyed"), "{error}");
+    }
+    let error = definition.empty(&[second, first]).unwrap_err();
+    assert!(problem_of(&error).contains("was destroyed"), "{error}");
+    assert!(second.predecessors().unwrap().is_empty());
+    // Also when new nodes get the handle.
+    let new: Vec<_> = (0..20).map(|_| definition.empty(&[]).unwrap()).collect();
+    assert!(first.kind().is_err());
+    for node in new {
+        node.kind().unwrap();
+    }
+}
+
+#[test]
+fn a_body_that_is_recorded_and_destroyed_leaves_no_dangling_nodes() {
+    let stream = device().create_stream().unwrap();
+    let mut definition = GraphDefinition::new().unwrap();
+    let condition = definition.create_condition(Some(0)).unwrap();
+    let (node, mut bodies) = definition
+        .conditional(&[], condition, cupyrite::graph::ConditionalKind::If, 1)
+        .unwrap();
+    let id = node.id();
+    let mut body = bodies.remove(0);
+    let builder = GraphBuilder::begin_into(&stream, &body, CaptureMode::Relaxed).unwrap();
+    builder.embed(&GraphDefinition::new().unwrap()).unwrap();
+    let ended = builder.end().unwrap();
+    let recorded = ended.nodes().unwrap()[0];
+    body.destroy(recorded.id()).unwrap();
+    assert!(recorded.kind().is_err());
+    let other = ended.empty(&[]).unwrap();
+    definition.destroy(id).unwrap();
+    assert!(!body.exists() && !ended.exists());
+    assert!(other.kind().is_err() && ended.nodes().is_err());
+}
+
+#[test]
+fn threads_share_a_definition_and_its_graph() {
+    let device = device();
+    let a = GraphDefinition::new().unwrap();
+    let b = GraphDefinition::new().unwrap();
+    a.callback(&[], || {}).unwrap();
+    b.callback(&[], || {}).unwrap();
+    let graph = a.instantiate(&InstantiateOptions::default()).unwrap();
+    thread::scope(|scope| {
+        for number in 0..4 {
+            let (a, b, graph) = (&a, &b, &graph);
+            scope.spawn(move || {
+                let stream = device.create_stream().unwrap();
+                let (one, other) = if number % 2 == 0 { (a, b) } else { (b, a) };
+                for _ in 0..20 {
+                    let node = one.empty(&[]).unwrap();
+                    node.successors().unwrap();
+                    one.nodes().unwrap();
+                    drop(graph.update(other));
+                    graph.launch(&stream).unwrap();
+                    let copy = GraphDefinition::new().unwrap();
+                    copy.embed(&[], one).unwrap();
+                }
+                stream.synchronize().unwrap();
+            });
+        }
+    });
+    assert_eq!(a.nodes().unwrap().len(), 41);
+}
+
+#[test]
+fn a_builder_whose_capture_the_program_ends_refuses_work() {
+    let device = device();
+    let stream = device.create_stream().unwrap();
+    let buffer = device.buffer::<u32>(4).unwrap();
+    let builder = GraphBuilder::begin(&stream, CaptureMode::Relaxed).unwrap();
+    let mut graph = std::ptr::null_mut();
+    // SAFETY: the stream is live, `graph` is valid for writes.
+    let status = unsafe { cupyrite::sys::driver::cuStreamEndCapture(stream.handle(), &mut graph) };
+    assert_eq!(status.unwrap().0, 0);
+    assert!(!builder.is_recording());
+    for error in [
+        builder.callback(|| panic!("ran")).unwrap_err(),
+        builder.split(2).map(drop).unwrap_err(),
+        // SAFETY: the buffer outlives the refused call.
+        unsafe {
+            cupyrite::copy_async(
+                buffer.address(),
+                buffer.address(),
+                4,
+                builder.stream(),
+                &Default::default(),
+            )
+        }
+        .unwrap_err(),
+        builder.end().map(drop).unwrap_err(),
+    ] {
+        assert!(error.to_string().contains("cuStreamEndCapture"), "{error}");
+    }
+    // SAFETY: the program owns the graph.
+    let status = unsafe { cupyrite::sys::driver::cuGraphDestroy(graph) };
+    assert_eq!(status.unwrap().0, 0);
+    stream.synchronize().unwrap();
+}

@@ -12,8 +12,9 @@
 //! handle is live. Until a kind has its first owner, nothing is noted: a program that uses the bindings alone pays one load. Owners destroy
 //! their own handles through the functions of this module ([`cuLibraryUnload`], [`cuArrayDestroy`], ...), which note nothing.
 //!
-//! Libraries and graphs belong to no context, and outlive a reset. Destroying a graph destroys its nodes, which their definition
-//! notices. Calls that bypass the tables (ctypes, bindings of another package) are
+//! Libraries belong to no context, and outlive a reset. Graphs do so as well, but their nodes refer to objects of their
+//! context: they are neither used nor destroyed after its reset. Destroying a graph destroys its nodes, which their
+//! definition notices. Calls that bypass the tables (ctypes, bindings of another package) are
 //! not seen.
 
 use std::collections::HashMap;
@@ -178,13 +179,15 @@ fn undo(kind: OwnedKind, handle: usize, (epoch, former): (u32, Option<u32>)) {
 }
 
 /// The kinds of handles that belong to a context.
-const OF_CONTEXT: [OwnedKind; 6] = [
+const OF_CONTEXT: [OwnedKind; 8] = [
     OwnedKind::Stream,
     OwnedKind::Event,
     OwnedKind::Array,
     OwnedKind::MipmappedArray,
     OwnedKind::Texture,
     OwnedKind::Surface,
+    OwnedKind::Graph,
+    OwnedKind::GraphExec,
 ];
 
 /// The notes of a context, by [`OF_CONTEXT`].

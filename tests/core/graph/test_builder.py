@@ -9,14 +9,14 @@ import weakref
 
 import numpy as np
 import pytest
-from cuda.bindings import driver
+from cuda.bindings import driver, runtime
 from cuda.core import Device, LaunchConfig, Program, ProgramOptions, Stream, launch
 from cuda.core._utils.cuda_utils import CUDAError
 from cuda.core.graph import Graph, GraphBuilder, GraphCompleteOptions, GraphDebugPrintOptions, KernelNode
 from cuda.core.texture import OpaqueArrayOptions, ResourceDescriptor, TextureObjectOptions
 from cuda.core.utils import copy_batch
 
-from helpers.threads import in_threads
+from helpers.threads import in_a_thread, in_threads
 
 
 def test_captured_launches_run_when_the_graph_is_launched(device, stream, code, one, numbers):
@@ -132,6 +132,91 @@ def test_capturing_a_captured_stream_is_refused(stream):
     with pytest.raises(ValueError, match="captured already; end that capture first"):
         stream.create_graph_builder().begin_building()
     builder.end_building()
+
+
+LOST = "ended .*with cuStreamEndCapture or cudaStreamEndCapture"
+
+
+@pytest.mark.parametrize("function", [driver.cuStreamEndCapture, runtime.cudaStreamEndCapture])
+def test_a_capture_that_the_program_ends(device, stream, code, one, numbers, function):
+    """What is recorded later is refused; it does not run at once."""
+    x = numbers(1)
+    ran = []
+    child = device.create_graph_builder().begin_building().end_building()
+
+    def ended():
+        builder = device.create_graph_builder().begin_building()
+        launch(builder, one, code.get_kernel("twice"), x.buffer)
+        status, graph = function(int(builder.stream.handle))
+        assert status == 0
+        return builder, graph
+
+    for record in (
+        lambda builder: launch(builder, one, code.get_kernel("twice"), x.buffer),
+        lambda builder: x.buffer.fill(0, stream=builder),
+        lambda builder: device.allocate(8, stream=builder),
+        lambda builder: builder.split(2),
+        lambda builder: builder.callback(lambda: ran.append(1)),
+        lambda builder: builder.embed(child),
+        lambda builder: builder.create_condition(),
+        lambda builder: child.complete().launch(builder),
+    ):
+        builder, graph = ended()
+        with pytest.raises((CUDAError, RuntimeError), match=LOST):
+            record(builder)
+        assert not builder.is_building and not builder.graph_definition.is_valid
+        with pytest.raises(RuntimeError, match="create another one with create_graph_builder"):
+            record(builder)
+        assert driver.cuGraphDestroy(int(graph)) == (0,)
+        builder.close()
+    builder, graph = ended()
+    assert not builder.is_building
+    with pytest.raises((CUDAError, RuntimeError), match=LOST):
+        builder.end_building()
+    assert driver.cuGraphDestroy(int(graph)) == (0,)
+    builder.begin_building().end_building().complete().close()
+    stream.sync()
+    assert not ran and x.get() == [1]
+
+
+def test_a_capture_that_the_program_ends_and_begins_again(device):
+    builder = device.create_graph_builder().begin_building()
+    stream = int(builder.stream.handle)
+    assert driver.cuStreamEndCapture(stream)[0] == 0
+    mode = driver.CUstreamCaptureMode.CU_STREAM_CAPTURE_MODE_RELAXED
+    assert driver.cuStreamBeginCapture(stream, mode) == (0,)
+    assert not builder.is_building
+    with pytest.raises(RuntimeError, match=LOST):
+        builder.callback(print)
+    with pytest.raises((CUDAError, RuntimeError), match=LOST):
+        builder.end_building()
+    # The program's capture goes on.
+    status, graph = driver.cuStreamEndCapture(stream)
+    assert status == 0 and driver.cuGraphDestroy(graph) == (0,)
+
+
+def test_an_invalidated_capture_is_building_until_it_is_ended(device):
+    builder = device.create_graph_builder().begin_building()
+    assert driver.cuStreamSynchronize(int(builder.stream.handle))[0] != 0
+    assert builder.is_building
+    with pytest.raises(CUDAError, match="INVALIDATED"):
+        builder.callback(print)
+    with pytest.raises(CUDAError, match="INVALIDATED"):
+        builder.end_building()
+    assert not builder.is_building
+    builder.begin_building().end_building()
+
+
+def test_another_thread_cannot_end_a_capture_of_this_thread(device):
+    builder = device.create_graph_builder().begin_building("thread_local")
+    with pytest.raises(CUDAError, match="WRONG_THREAD"):
+        in_a_thread(builder.end_building)
+    # A driver may end or invalidate the capture then, or leave it to this thread.
+    if builder.is_building:
+        with contextlib.suppress(CUDAError):
+            builder.end_building()
+    assert not builder.is_building
+    device.create_graph_builder().begin_building("thread_local").end_building()
 
 
 def test_closing_during_a_capture_discards_it(stream, code, one, numbers):

@@ -14,10 +14,11 @@ use crate::graph::change::set_attributes;
 use crate::graph::definition::{
     Condition, ConditionalKind, ConditionalRecord, Entered, GraphDefinition,
 };
-use crate::graph::in_use::drop_released;
-use crate::graph::params::{AllocationParams, MemcpyParams, MemsetParams, kernel_params};
+use crate::graph::params::{
+    AllocationParams, MemcpyParams, MemsetParams, explain_free, kernel_params,
+};
 use crate::graph::read::with_kernel;
-use crate::graph::retained::Retained;
+use crate::graph::retained::{Pending, Retained};
 use crate::module::{Kernel, LaunchConfig};
 use crate::stream::Event;
 
@@ -38,15 +39,15 @@ impl GraphDefinition {
         value: Option<Retained>,
         add: impl FnOnce(&mut Entered<'_>, &mut CUgraphNode) -> Result<()>,
     ) -> Result<CUgraphNode> {
+        let mut value = Pending::new(value);
         let mut entered = self.enter(call)?;
         if value.is_some() {
             // First: what can fail must not leave a node behind that retains nothing.
-            let root = entered.root_handle();
-            entered.state.retention.prepare(root)?;
+            entered.prepare()?;
         }
         let mut node: CUgraphNode = std::ptr::null_mut();
         add(&mut entered, &mut node)?;
-        if let Some(value) = value {
+        if let Some(value) = value.take() {
             entered.set_node(node, value)?;
         }
         Ok(node)
@@ -150,6 +151,7 @@ impl GraphDefinition {
                     entered.context
                 ))
             }
+            .map_err(|error| params.explain(error))
         })
     }
 
@@ -181,6 +183,7 @@ impl GraphDefinition {
                     entered.context
                 ))
             }
+            .map_err(|error| params.explain(error))
         })
     }
 
@@ -289,6 +292,7 @@ impl GraphDefinition {
         after: &[CUgraphNode],
         child: &GraphDefinition,
     ) -> Result<CUgraphNode> {
+        let _locks = self.lock_with(child)?;
         let content = self.check_child("GraphDefinition::embed", child)?;
         self.add_with("GraphDefinition::embed", content, |entered, node| {
             // SAFETY: see above; the child is live.
@@ -355,6 +359,7 @@ impl GraphDefinition {
                     place
                 ))
             }
+            .map_err(|error| params.explain(error))
         })?;
         Ok((node, raw.dptr))
     }
@@ -384,6 +389,7 @@ impl GraphDefinition {
                     address
                 ))
             }
+            .map_err(|error| explain_free(address, error))
         })
     }
 
@@ -403,8 +409,9 @@ impl GraphDefinition {
         kind: ConditionalKind,
         bodies: u32,
     ) -> Result<(CUgraphNode, Vec<GraphDefinition>)> {
-        let mut graphs: Vec<CUgraph> = Vec::new();
+        let mut nested = Vec::new();
         let node = self.add_with("GraphDefinition::conditional", None, |entered, node| {
+            let mut graphs: Vec<CUgraph> = Vec::new();
             let mut raw = CUgraphNodeParams {
                 r#type: CUgraphNodeType::CU_GRAPH_NODE_TYPE_CONDITIONAL,
                 ..CUgraphNodeParams::default()
@@ -450,14 +457,16 @@ impl GraphDefinition {
                     .map(|graph| graph.expose_provenance())
                     .collect(),
             };
-            entered.state.conditionals.insert(node.addr(), record);
+            let mut state = entered.lock.state();
+            state.conditionals.insert(node.addr(), record);
+            nested.extend(
+                graphs
+                    .into_iter()
+                    .map(|graph| self.child(&mut state, *node, graph)),
+            );
             Ok(())
         })?;
-        let mut entered = self.enter("GraphDefinition::conditional")?;
-        let bodies = graphs
-            .into_iter()
-            .map(|graph| self.child(&mut entered.state, node, graph));
-        Ok((node, bodies.collect()))
+        Ok((node, nested))
     }
 
     /// Destroys a node with its edges, and gives up what it retains.
@@ -470,15 +479,11 @@ impl GraphDefinition {
     ///
     /// `node` is a live node of this definition, and this is its last use.
     pub unsafe fn destroy_node(&self, node: CUgraphNode) -> Result<()> {
-        {
-            let mut entered = self.enter("Node::destroy")?;
-            // SAFETY: the caller's contract.
-            unsafe { driver!(owned cuGraphDestroyNode(node))? };
-            entered.state.forget_graphs_of(node);
-            let root = entered.root_handle();
-            report(entered.state.retention.remove_node(root, node.addr()));
-        }
-        drop_released();
+        let entered = self.enter("Node::destroy")?;
+        // SAFETY: the caller's contract.
+        unsafe { driver!(owned cuGraphDestroyNode(node))? };
+        entered.lock.state().note_destroyed(node);
+        report(entered.remove_node(node));
         Ok(())
     }
 }

@@ -14,6 +14,7 @@ use crate::graph::callback::HostCallback;
 use crate::graph::definition::{Condition, ConditionalKind, GraphDefinition};
 use crate::graph::exec::{Graph, InstantiateOptions};
 use crate::graph::in_use::drop_released;
+use crate::graph::lock::DefinitionLock;
 use crate::graph::retained::Retained;
 use crate::stream::{EventOptions, GraphRecorder, Stream, StreamOptions, is_capturing};
 
@@ -98,11 +99,18 @@ enum Role {
     Branch,
 }
 
-/// A capture and its graph.
+/// A capture and its graph. Everything that records into it does so under the lock of the definition.
 #[derive(Debug)]
 struct Recorder {
     definition: GraphDefinition,
+    /// The driver's number of the capture.
+    id: u64,
+    /// Changed under the lock.
     active: AtomicBool,
+    /// Whether the program has ended the capture.
+    lost: AtomicBool,
+    /// Whether the capture creates the graph of `definition`.
+    is_primary: bool,
     /// Streams of joined branches, which live until the capture ends.
     joined: Mutex<Vec<Stream>>,
 }
@@ -115,26 +123,112 @@ impl GraphRecorder for Recorder {
     fn retain(&self, value: Retained) -> Result<()> {
         self.definition.retain(value)
     }
+
+    fn exclusively(&self, body: &mut dyn FnMut()) {
+        // A forked child has no other threads.
+        let _lock = self.definition.lock().ok();
+        body();
+    }
+
+    fn check(&self, stream: &Stream) -> Result<()> {
+        if !self.is_recording() {
+            return Err(self.ended());
+        }
+        let found = capture_state(stream, false)?;
+        if found.is_other(self.id) {
+            // The graph belongs to the program now, which may destroy it.
+            self.active.store(false, Ordering::Relaxed);
+            self.lost.store(true, Ordering::Relaxed);
+            if self.is_primary {
+                self.definition.captured(false);
+            }
+            return Err(self.ended());
+        }
+        found.check_valid()
+    }
 }
 
-/// The graph of a captured stream, and the nodes that its next node depends on.
-fn capture_state(stream: &Stream) -> Result<(CUgraph, Vec<CUgraphNode>)> {
+impl Recorder {
+    /// The error of calls after the end of the capture.
+    #[cold]
+    fn ended(&self) -> Error {
+        let problem = if self.lost.load(Ordering::Relaxed) {
+            "the program has ended the capture of this graph builder, with cuStreamEndCapture or cudaStreamEndCapture; \
+             begin another one"
+        } else {
+            "the capture of this graph builder has ended; begin another one"
+        };
+        Error::Driver {
+            call: "GraphBuilder",
+            status: CUresult::CUDA_ERROR_ILLEGAL_STATE,
+            log: problem.to_owned(),
+        }
+    }
+}
+
+/// The capture of a stream.
+struct CaptureState {
+    status: CUstreamCaptureStatus,
+    /// The driver's number of an active capture.
+    id: u64,
+    graph: CUgraph,
+    /// What the next node depends on.
+    after: Vec<CUgraphNode>,
+}
+
+impl CaptureState {
+    /// Whether the capture with a number has ended. The driver reports no number of an invalidated capture.
+    fn is_other(&self, id: u64) -> bool {
+        match self.status {
+            CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_ACTIVE => self.id != id,
+            status => status == CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE,
+        }
+    }
+
+    /// Refuses an invalidated capture.
+    fn check_valid(&self) -> Result<()> {
+        if self.status == CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_ACTIVE {
+            return Ok(());
+        }
+        Err(Error::Driver {
+            call: "cuStreamGetCaptureInfo",
+            status: CUresult::CUDA_ERROR_STREAM_CAPTURE_INVALIDATED,
+            log: "a call that the capture forbids has invalidated it".to_owned(),
+        })
+    }
+}
+
+/// The capture of a stream. Without `whole`, graph and dependencies are not asked for.
+fn capture_state(stream: &Stream, whole: bool) -> Result<CaptureState> {
     let mut status = CUstreamCaptureStatus(0);
     let mut graph: CUgraph = std::ptr::null_mut();
     let mut nodes: *const CUgraphNode = std::ptr::null();
     let mut data: *const CUgraphEdgeData = std::ptr::null();
     let (mut id, mut count) = (0, 0);
-    // SAFETY: the stream is live; all results are valid for writes.
+    stream.check_live()?;
+    // SAFETY: the stream is live; all results are valid for writes or null.
     let asked = unsafe {
-        driver!(cuStreamGetCaptureInfo(
-            stream.handle(),
-            &mut status,
-            &mut id,
-            &mut graph,
-            &mut nodes,
-            &mut data,
-            &mut count
-        ))
+        if whole {
+            driver!(cuStreamGetCaptureInfo(
+                stream.handle(),
+                &mut status,
+                &mut id,
+                &mut graph,
+                &mut nodes,
+                &mut data,
+                &mut count
+            ))
+        } else {
+            driver!(cuStreamGetCaptureInfo(
+                stream.handle(),
+                &mut status,
+                &mut id,
+                std::ptr::null_mut(),
+                std::ptr::null_mut(),
+                std::ptr::null_mut(),
+                std::ptr::null_mut()
+            ))
+        }
     };
     match asked {
         // Before CUDA 12.3.
@@ -151,20 +245,18 @@ fn capture_state(stream: &Stream) -> Result<(CUgraph, Vec<CUgraphNode>)> {
         },
         other => other?,
     }
-    if status != CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_ACTIVE || graph.is_null() {
-        return Err(Error::Driver {
-            call: "cuStreamGetCaptureInfo",
-            status: CUresult::CUDA_ERROR_STREAM_CAPTURE_INVALIDATED,
-            log: "a call that the capture forbids has invalidated it".to_owned(),
-        });
-    }
-    let list = if count == 0 {
+    let after = if count == 0 {
         Vec::new()
     } else {
         // SAFETY: the driver's list of `count` nodes, valid until the next call on the stream.
         unsafe { std::slice::from_raw_parts(nodes, count) }.to_vec()
     };
-    Ok((graph, list))
+    Ok(CaptureState {
+        status,
+        id,
+        graph,
+        after,
+    })
 }
 
 impl GraphBuilder {
@@ -179,10 +271,19 @@ impl GraphBuilder {
         let context = stream.context()?;
         // SAFETY: the handle is live.
         stream.call(|| unsafe { driver!(cuStreamBeginCapture(stream.handle(), mode.raw())) })?;
-        match capture_state(stream) {
-            Ok((graph, _)) => {
-                let definition = GraphDefinition::root(graph, context, false);
-                Ok(GraphBuilder::new(stream, definition, Role::Primary))
+        let begun = capture_state(stream, true).and_then(|found| {
+            found.check_valid()?;
+            Ok(found)
+        });
+        match begun {
+            Ok(found) => {
+                let definition = GraphDefinition::root(found.graph, context, false);
+                Ok(GraphBuilder::new(
+                    stream,
+                    definition,
+                    found.id,
+                    Role::Primary,
+                ))
             }
             Err(error) => {
                 drop(end_capture(stream));
@@ -214,15 +315,27 @@ impl GraphBuilder {
                 mode.raw()
             ))
         })?;
+        let begun = capture_state(stream, false);
         drop(entered);
-        let definition = body.share_internally();
-        Ok(GraphBuilder::new(stream, definition, Role::Body))
+        match begun {
+            Ok(found) => {
+                let definition = body.share_internally();
+                Ok(GraphBuilder::new(stream, definition, found.id, Role::Body))
+            }
+            Err(error) => {
+                drop(end_capture(stream));
+                Err(error)
+            }
+        }
     }
 
-    fn new(stream: &Stream, definition: GraphDefinition, role: Role) -> GraphBuilder {
+    fn new(stream: &Stream, definition: GraphDefinition, id: u64, role: Role) -> GraphBuilder {
         let recorder = Arc::new(Recorder {
             definition,
+            id,
             active: AtomicBool::new(true),
+            lost: AtomicBool::new(false),
+            is_primary: role == Role::Primary,
             joined: Mutex::default(),
         });
         GraphBuilder::of(recorder, stream.clone(), role)
@@ -251,6 +364,33 @@ impl GraphBuilder {
     /// Whether the builder came from [`GraphBuilder::split`], and has to be joined.
     pub fn is_branch(&self) -> bool {
         self.role == Role::Branch
+    }
+
+    /// Whether the capture goes on: not after its end, also not after the program has ended it by the stream's handle. A
+    /// capture that was invalidated goes on until it is ended.
+    pub fn is_recording(&self) -> bool {
+        if !self.recorder.is_recording() {
+            return false;
+        }
+        let mut goes_on = false;
+        self.recorder.exclusively(&mut || {
+            // Notices the end of the capture; other errors do not end it.
+            drop(self.recorder.check(&self.base));
+            goes_on = self.recorder.is_recording();
+        });
+        goes_on
+    }
+
+    /// Whether a call has found that the program has ended the capture by the stream's handle.
+    pub fn has_lost_capture(&self) -> bool {
+        self.recorder.lost.load(Ordering::Relaxed)
+    }
+
+    /// Locks the definition, and refuses to record once the capture has ended.
+    fn lock(&self) -> Result<DefinitionLock<'_>> {
+        let lock = self.recorder.definition.lock()?;
+        self.recorder.check(&self.base)?;
+        Ok(lock)
     }
 
     /// Whether both record the same graph.
@@ -284,6 +424,7 @@ impl GraphBuilder {
             return Err(Error::argument("GraphBuilder::split", "count", problem));
         }
         let context = self.base.context()?;
+        let _lock = self.lock()?;
         let forked = self.base.record_with(&EventOptions::default())?;
         let mut branches = Vec::new();
         for _ in 1..count {
@@ -324,8 +465,13 @@ impl GraphBuilder {
             } else {
                 continue;
             };
-            return Err(Error::argument("GraphBuilder::join", "branches", problem));
+            return Err(Error::argument(
+                "GraphBuilder::join",
+                "graph_builders",
+                problem,
+            ));
         }
+        let _lock = self.lock()?;
         for branch in branches {
             let event = branch.base.record_with(&EventOptions::default())?;
             self.base.wait(&event)?;
@@ -339,8 +485,9 @@ impl GraphBuilder {
     ///
     /// The driver's error. Source: `cuGraphAddHostNode`.
     pub fn host_callback(&self, callback: &HostCallback) -> Result<()> {
-        // Added as a node: `cuLaunchHostFunc` would run the function at once if another thread has ended the capture.
-        let (_, after) = capture_state(&self.base)?;
+        let _lock = self.lock()?;
+        // Added as a node: `cuLaunchHostFunc` would run the function at once if the program has ended the capture.
+        let after = capture_state(&self.base, true)?.after;
         // SAFETY: the driver named the nodes, and the capture keeps them.
         let node = unsafe { self.recorder.definition.add_callback(&after, callback)? };
         self.continue_after(node)
@@ -385,7 +532,9 @@ impl GraphBuilder {
     ///
     /// As [`GraphDefinition::add_child`].
     pub fn embed(&self, child: &GraphDefinition) -> Result<()> {
-        let (_, after) = capture_state(&self.base)?;
+        let _locks = self.recorder.definition.lock_with(child)?;
+        let _lock = self.lock()?;
+        let after = capture_state(&self.base, true)?.after;
         // SAFETY: the driver named the nodes, and the capture keeps them.
         let node = unsafe { self.recorder.definition.add_child(&after, child)? };
         self.continue_after(node)
@@ -397,6 +546,7 @@ impl GraphBuilder {
     ///
     /// The driver's error.
     pub fn create_condition(&self, default: Option<u32>) -> Result<Condition> {
+        let _lock = self.lock()?;
         self.recorder.definition.create_condition(default)
     }
 
@@ -411,7 +561,8 @@ impl GraphBuilder {
         kind: ConditionalKind,
         bodies: u32,
     ) -> Result<Vec<GraphDefinition>> {
-        let (_, after) = capture_state(&self.base)?;
+        let _lock = self.lock()?;
+        let after = capture_state(&self.base, true)?.after;
         let definition = &self.recorder.definition;
         // SAFETY: the driver named the nodes, and the capture keeps them.
         let (node, bodies) =
@@ -425,18 +576,22 @@ impl GraphBuilder {
     /// # Errors
     ///
     /// [`Error::InvalidArgument`] for a branch, which is joined instead; `CUDA_ERROR_STREAM_CAPTURE_UNJOINED` if a
-    /// branch was not joined; the error of an invalidated capture. Source: `cuStreamEndCapture`.
+    /// branch was not joined; the error of an invalidated capture; `CUDA_ERROR_ILLEGAL_STATE` if the program has ended it.
+    /// `CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD` leaves the capture to the thread that began it. Source:
+    /// `cuStreamEndCapture`.
     pub fn end(self) -> Result<GraphDefinition> {
-        self.end_shared()
+        let ended = self.end_shared()?;
+        ended.ok_or_else(|| self.recorder.ended())
     }
 
-    /// [`GraphBuilder::end`] for a builder that others refer to as well: what they record later is refused.
+    /// [`GraphBuilder::end`] for a builder that others refer to as well: what they record later is refused. `None` if the
+    /// capture was ended before.
     ///
     /// # Errors
     ///
     /// As [`GraphBuilder::end`].
     #[doc(hidden)] // For the Python package, whose objects are shared.
-    pub fn end_shared(&self) -> Result<GraphDefinition> {
+    pub fn end_shared(&self) -> Result<Option<GraphDefinition>> {
         if self.role == Role::Branch {
             return Err(Error::argument(
                 "GraphBuilder::end",
@@ -444,22 +599,42 @@ impl GraphBuilder {
                 "is a branch of a split; pass it to join() of the builder that began the capture",
             ));
         }
-        self.finish()?;
-        Ok(self.recorder.definition.share_internally())
+        let ended = self.finish()?;
+        if !ended && self.has_lost_capture() {
+            return Err(self.recorder.ended());
+        }
+        Ok(ended.then(|| self.recorder.definition.share_internally()))
     }
 
-    /// Ends the capture, once.
-    fn finish(&self) -> Result<()> {
-        if !self.recorder.active.swap(false, Ordering::Relaxed) {
-            return Ok(());
-        }
-        let ended = end_capture(&self.base);
-        if self.role == Role::Primary {
-            self.recorder.definition.captured(ended.is_ok());
-        }
-        self.recorder.joined.lock().clear();
+    /// Ends the capture; false if it has ended before.
+    fn finish(&self) -> Result<bool> {
+        let recorder = &*self.recorder;
+        let mut done = Ok(false);
+        let mut joined = Vec::new();
+        recorder.exclusively(&mut || {
+            if !recorder.is_recording() {
+                return;
+            }
+            let ended = match recorder.check(&self.base) {
+                // The program may have begun another capture.
+                Err(error) if !recorder.is_recording() => Err(error),
+                _ => end_capture(&self.base),
+            };
+            let goes_on = ended.as_ref().is_err_and(|error| {
+                error.status() == Some(CUresult::CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD)
+            });
+            if !goes_on {
+                joined = std::mem::take(&mut *recorder.joined.lock());
+                recorder.active.store(false, Ordering::Relaxed);
+                if self.role == Role::Primary {
+                    recorder.definition.captured(ended.is_ok());
+                }
+            }
+            done = ended.map(|()| true);
+        });
+        drop(joined);
         drop_released();
-        ended
+        done
     }
 
     /// Ends the capture and instantiates the graph.
@@ -475,10 +650,12 @@ impl GraphBuilder {
 impl Drop for GraphBuilder {
     fn drop(&mut self) {
         if self.role == Role::Branch {
-            if self.recorder.is_recording() {
-                // Destroying a captured stream invalidates the capture.
-                self.recorder.joined.lock().push(self.base.clone());
-            }
+            self.recorder.exclusively(&mut || {
+                if self.recorder.is_recording() {
+                    // Destroying a captured stream invalidates the capture.
+                    self.recorder.joined.lock().push(self.base.clone());
+                }
+            });
         } else {
             // The graph is discarded, so its error does not matter.
             drop(self.finish());

@@ -11,10 +11,9 @@ use cupyrite_sys::driver::{
 use crate::error::{Result, driver};
 use crate::graph::callback::HostCallback;
 use crate::graph::definition::{Entered, GraphDefinition};
-use crate::graph::in_use::drop_released;
 use crate::graph::params::{MemcpyParams, MemsetParams, kernel_params};
 use crate::graph::read::with_kernel;
-use crate::graph::retained::Retained;
+use crate::graph::retained::{Pending, Retained};
 use crate::module::{Kernel, LaunchConfig};
 use crate::stream::Event;
 
@@ -26,19 +25,16 @@ impl GraphDefinition {
         value: Option<Retained>,
         change: impl FnOnce(&mut Entered<'_>) -> Result<()>,
     ) -> Result<()> {
-        {
-            let mut entered = self.enter("Node::update")?;
-            if value.is_some() {
-                let root = entered.root_handle();
-                entered.state.retention.prepare(root)?;
-            }
-            change(&mut entered)?;
-            if let Some(value) = value {
-                entered.set_node(node, value)?;
-            }
+        let mut value = Pending::new(value);
+        let mut entered = self.enter("Node::update")?;
+        if value.is_some() {
+            entered.prepare()?;
         }
-        drop_released();
-        Ok(())
+        change(&mut entered)?;
+        match value.take() {
+            Some(value) => entered.set_node(node, value),
+            None => Ok(()),
+        }
     }
 
     /// Replaces the parameters of a kernel node, and what is retained for it.
@@ -79,6 +75,7 @@ impl GraphDefinition {
     ///
     /// As [`GraphDefinition::set_kernel`].
     pub unsafe fn set_kernel_config(&self, node: CUgraphNode, config: &LaunchConfig) -> Result<()> {
+        let _lock = self.lock()?;
         // SAFETY: the caller's contract.
         let mut raw = unsafe { self.kernel_params_of(node)? }.raw;
         let blocks = config.blocks()?;
@@ -112,7 +109,8 @@ impl GraphDefinition {
         let raw = params.raw();
         self.change(node, value, |_| {
             // SAFETY: the node is live.
-            unsafe { driver!(cuGraphMemcpyNodeSetParams(node, &raw const raw)) }
+            let done = unsafe { driver!(cuGraphMemcpyNodeSetParams(node, &raw const raw)) };
+            done.map_err(|error| params.explain(error))
         })
     }
 
@@ -134,7 +132,8 @@ impl GraphDefinition {
         let raw = params.raw();
         self.change(node, value, |_| {
             // SAFETY: the node is live.
-            unsafe { driver!(cuGraphMemsetNodeSetParams(node, &raw const raw)) }
+            let done = unsafe { driver!(cuGraphMemsetNodeSetParams(node, &raw const raw)) };
+            done.map_err(|error| params.explain(error))
         })
     }
 
@@ -189,6 +188,7 @@ impl GraphDefinition {
     ///
     /// `node` is a live child graph node of this definition.
     pub unsafe fn set_child(&self, node: CUgraphNode, child: &GraphDefinition) -> Result<()> {
+        let _locks = self.lock_with(child)?;
         let content = self.check_child("ChildGraphNode::update", child)?;
         let mut raw = CUgraphNodeParams {
             r#type: CUgraphNodeType::CU_GRAPH_NODE_TYPE_GRAPH,
@@ -199,7 +199,7 @@ impl GraphDefinition {
         self.change(node, Some(value), |entered| {
             // SAFETY: the node and the child are live.
             unsafe { driver!(cuGraphNodeSetParams(node, &raw mut raw))? };
-            entered.state.forget_graphs_of(node);
+            entered.lock.state().forget_graphs_of(node);
             Ok(())
         })
     }

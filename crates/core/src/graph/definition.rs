@@ -4,27 +4,27 @@ use std::collections::HashMap;
 use std::ffi::{CString, c_uint};
 use std::fmt;
 use std::path::Path;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Weak};
 
 use cupyrite_sys::destroyed::OwnedKind;
 use cupyrite_sys::driver::{
     CU_GRAPH_COND_ASSIGN_DEFAULT, CUcontext, CUgraph, CUgraphConditionalHandle,
     CUgraphConditionalNodeType, CUgraphDebugDot_flags, CUgraphNode,
 };
-use parking_lot::{Mutex, MutexGuard};
 
 use crate::context::device::Device;
 use crate::context::{Context, ContextGuard, current_handle};
 use crate::error::{Error, Result, driver, report};
 use crate::fork::ForkGeneration;
 use crate::graph::in_use::drop_released;
+use crate::graph::lock::{DefinitionLock, HierarchyMutex};
 use crate::graph::retained::{Retained, Retention, is_of_this_process};
 
 /// Nodes and their dependencies, from which graphs are instantiated.
 ///
-/// The driver does not synchronise access to a definition; this type does, also with the bodies of its conditional nodes
-/// and its child graphs.
+/// The driver does not synchronise access to a definition; this type does, also with the bodies of its conditional nodes,
+/// its child graphs, and captures into it. See [`GraphDefinition::lock`].
 ///
 /// A node cannot outlive its definition:
 ///
@@ -79,7 +79,8 @@ pub(crate) struct Root {
     /// The context of nodes that are added while no context is current.
     context: Context,
     generation: ForkGeneration,
-    state: Mutex<State>,
+    /// Serialises all calls that use the graph, its child graphs and its bodies.
+    mutex: HierarchyMutex,
 }
 
 /// Guarded by the lock that serialises calls on a definition.
@@ -90,9 +91,54 @@ pub(crate) struct State {
     pub(crate) conditionals: HashMap<usize, ConditionalRecord>,
     /// By node: whether the graphs that belong to it exist.
     owners: HashMap<usize, Arc<AtomicBool>>,
+    /// The number of nodes that [`GraphDefinition::destroy_node`] has destroyed.
+    destroys: u64,
+    /// By node: that number after the node was destroyed. Tells references to it from those to a later node with the same
+    /// handle.
+    destroyed: HashMap<usize, u64>,
+}
+
+/// When a node was named, to find out later whether it was destroyed since: see [`DefinitionLock::check_node`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NodeStamp {
+    destroys: u64,
+    /// [`OwnedKind::epoch`].
+    created: u32,
+}
+
+impl NodeStamp {
+    /// Whether the program has destroyed the node by its handle since then. Destructions by this crate are checked under
+    /// the lock only.
+    pub fn is_destroyed_by_program(self, node: CUgraphNode) -> bool {
+        OwnedKind::GraphNode.is_destroyed(node, std::ptr::null_mut(), self.created)
+    }
 }
 
 impl State {
+    /// The stamp of a node that the driver names now.
+    pub(crate) fn stamp(&self) -> NodeStamp {
+        NodeStamp {
+            destroys: self.destroys,
+            created: OwnedKind::GraphNode.epoch(),
+        }
+    }
+
+    /// Whether this crate has destroyed a node since it was named.
+    pub(crate) fn is_destroyed(&self, node: CUgraphNode, stamp: NodeStamp) -> bool {
+        self.destroys != stamp.destroys
+            && self
+                .destroyed
+                .get(&node.addr())
+                .is_some_and(|destroyed| *destroyed > stamp.destroys)
+    }
+
+    /// Notes that this crate has destroyed a node.
+    pub(crate) fn note_destroyed(&mut self, node: CUgraphNode) {
+        self.forget_graphs_of(node);
+        self.destroys += 1;
+        self.destroyed.insert(node.addr(), self.destroys);
+    }
+
     /// Notes that the graphs of a node no longer exist.
     pub(crate) fn forget_graphs_of(&mut self, node: CUgraphNode) {
         self.conditionals.remove(&node.addr());
@@ -110,7 +156,7 @@ pub(crate) struct ConditionalRecord {
     pub(crate) bodies: Vec<usize>,
 }
 
-// SAFETY: all calls that use the handle are made under the lock of `state`.
+// SAFETY: all calls that use the handle are made under the lock of `mutex`.
 unsafe impl Send for Root {}
 // SAFETY: as above.
 unsafe impl Sync for Root {}
@@ -126,22 +172,35 @@ impl DefinitionInner {
 }
 
 impl Root {
-    /// Whether the program has destroyed the graph.
+    /// Whether the program has destroyed the graph, or destroyed or reset its context, whose objects the nodes use.
     fn is_destroyed(&self) -> bool {
+        OwnedKind::Graph.is_destroyed(self.handle, self.context.handle(), self.created)
+    }
+
+    /// Whether the program has destroyed the graph.
+    fn is_destroyed_by_handle(&self) -> bool {
         OwnedKind::Graph.is_destroyed(self.handle, std::ptr::null_mut(), self.created)
+    }
+
+    /// Waits for other threads; `None` in a forked child, where they do not exist.
+    pub(crate) fn lock(&self) -> Option<DefinitionLock<'_>> {
+        is_of_this_process(self.generation).then(|| self.mutex.lock())
     }
 }
 
 impl Drop for Root {
     fn drop(&mut self) {
-        if self.owned.load(Ordering::Relaxed)
-            && is_of_this_process(self.generation)
-            && !self.is_destroyed()
-        {
+        if !self.owned.load(Ordering::Relaxed) || !is_of_this_process(self.generation) {
+            return;
+        }
+        if !self.is_destroyed() {
             // SAFETY: the program has not destroyed the graph; this is the owner, and its only call.
             report(unsafe { driver!(owned cuGraphDestroy(self.handle)) });
-            drop_released();
+        } else if !self.is_destroyed_by_handle() {
+            // The driver does not release what the graph retains. No launch uses it any more.
+            self.mutex.lock().state().retention.clear();
         }
+        drop_released();
     }
 }
 
@@ -222,22 +281,34 @@ impl DotOptions {
 /// The lock of a definition during calls that use it.
 pub(crate) struct Entered<'a> {
     pub(crate) handle: CUgraph,
-    pub(crate) state: MutexGuard<'a, State>,
     /// The context of new nodes.
     pub(crate) context: CUcontext,
+    pub(crate) lock: DefinitionLock<'a>,
     root: &'a Root,
     _current: Option<ContextGuard>,
 }
 
 impl Entered<'_> {
-    /// The graph that user objects belong to.
-    pub(crate) fn root_handle(&self) -> CUgraph {
-        self.root.handle
+    /// Makes sure that [`Entered::set_node`] can retain something.
+    pub(crate) fn prepare(&self) -> Result<()> {
+        self.lock.state().retention.prepare(self.root.handle)
     }
 
-    pub(crate) fn set_node(&mut self, node: CUgraphNode, value: Retained) -> Result<()> {
-        let root = self.root.handle;
-        self.state.retention.set_node(root, node.addr(), value)
+    /// Retains a value for a node.
+    pub(crate) fn set_node(&self, node: CUgraphNode, value: Retained) -> Result<()> {
+        let retention = &mut self.lock.state().retention;
+        retention.set_node(self.root.handle, node.addr(), value)
+    }
+
+    /// Gives up what is retained for a destroyed node.
+    pub(crate) fn remove_node(&self, node: CUgraphNode) -> Result<()> {
+        let retention = &mut self.lock.state().retention;
+        retention.remove_node(self.root.handle, node.addr())
+    }
+
+    /// Retains a value for the whole definition.
+    fn retain(&self, value: Retained) -> Result<()> {
+        self.lock.state().retention.add(self.root.handle, value)
     }
 }
 
@@ -267,7 +338,7 @@ impl GraphDefinition {
             exists: AtomicBool::new(true),
             context,
             generation: ForkGeneration::current(),
-            state: Mutex::default(),
+            mutex: HierarchyMutex::default(),
         };
         GraphDefinition {
             inner: Arc::new(DefinitionInner {
@@ -348,8 +419,8 @@ impl GraphDefinition {
         Arc::ptr_eq(&self.inner.root, &other.inner.root)
     }
 
-    /// Whether the driver's graph exists: false after a failed capture, after the node to which it belongs was destroyed,
-    /// and after the program has destroyed its root by handle.
+    /// Whether the driver's graph exists and can be used: false after a failed capture, after the node to which it belongs
+    /// was destroyed, and after the program has destroyed its root by handle, or destroyed or reset its context.
     pub fn exists(&self) -> bool {
         let mut inner = &*self.inner;
         while let Some(parent) = &inner.parent {
@@ -362,17 +433,23 @@ impl GraphDefinition {
         root.exists.load(Ordering::Relaxed) && !root.is_destroyed()
     }
 
+    pub(crate) fn root_ref(&self) -> &Arc<Root> {
+        &self.inner.root
+    }
+
+    /// Its root, which it does not keep alive.
+    pub(crate) fn weak_root(&self) -> Weak<Root> {
+        Arc::downgrade(&self.inner.root)
+    }
+
     /// Locks the definition for calls of the driver, with a current context.
     pub(crate) fn enter(&self, call: &'static str) -> Result<Entered<'_>> {
         let root = &*self.inner.root;
-        if !self.exists() || !is_of_this_process(root.generation) {
-            return Err(Error::argument(
-                call,
-                "self",
-                "is a graph definition that no longer exists: its capture failed, it or its node was destroyed, or it \
-                 belongs to the parent process",
-            ));
-        }
+        let lock = root.lock();
+        // Under the lock: another thread may have destroyed the node to which the definition belongs.
+        let Some(lock) = lock.filter(|_| self.exists()) else {
+            return Err(not_existing(call));
+        };
         let current = current_handle()?;
         let (context, entered) = if current.is_null() {
             (root.context.handle(), Some(root.context.enter()?))
@@ -381,8 +458,8 @@ impl GraphDefinition {
         };
         Ok(Entered {
             handle: self.inner.handle,
-            state: root.state.lock(),
             context,
+            lock,
             root,
             _current: entered,
         })
@@ -394,9 +471,7 @@ impl GraphDefinition {
     ///
     /// The driver's error. Source: `cuGraphRetainUserObject`.
     pub fn retain(&self, value: Retained) -> Result<()> {
-        let mut entered = self.enter("GraphDefinition::retain")?;
-        let root = entered.root_handle();
-        entered.state.retention.add(root, value)
+        self.enter("GraphDefinition::retain")?.retain(value)
     }
 
     /// Makes sure that the next [`GraphDefinition::retain`] or the next node can retain something.
@@ -405,19 +480,17 @@ impl GraphDefinition {
     ///
     /// The driver's error. Source: `cuUserObjectCreate`.
     pub fn prepare_to_retain(&self) -> Result<()> {
-        let mut entered = self.enter("GraphDefinition::retain")?;
-        let root = entered.root_handle();
-        entered.state.retention.prepare(root)
+        self.enter("GraphDefinition::retain")?.prepare()
     }
 
     /// What is retained now, for something else that uses the definition's nodes.
     pub(crate) fn seal(&self) -> Option<Retained> {
-        self.inner.root.state.lock().retention.seal()
+        self.inner.root.lock()?.state().retention.seal()
     }
 
     /// What is retained for a node.
     pub fn retained_for(&self, node: CUgraphNode) -> Option<Retained> {
-        self.inner.root.state.lock().retention.node(node.addr())
+        self.inner.root.lock()?.state().retention.node(node.addr())
     }
 
     /// A condition for conditional nodes of this definition. With a default, each launch begins with that value; without,
@@ -471,6 +544,17 @@ impl GraphDefinition {
             ))
         }
     }
+}
+
+/// The error of calls on a definition whose graph is gone.
+#[cold]
+pub(crate) fn not_existing(call: &'static str) -> Error {
+    Error::argument(
+        call,
+        "self",
+        "is a graph definition that no longer exists: its capture failed, it, its node or its context was destroyed or reset, \
+         or it belongs to the parent process",
+    )
 }
 
 impl PartialEq for GraphDefinition {

@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 use std::ffi::{c_uint, c_void};
 use std::fmt;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Weak};
 
 use cupyrite_sys::destroyed::OwnedKind;
 use cupyrite_sys::driver::{
@@ -18,11 +18,12 @@ use crate::context::{Context, current_handle};
 use crate::error::{Error, Result, driver, report};
 use crate::fork::ForkGeneration;
 use crate::graph::callback::HostCallback;
-use crate::graph::definition::GraphDefinition;
+use crate::graph::definition::{GraphDefinition, Root};
 use crate::graph::in_use::{drop_after, drop_released};
+use crate::graph::lock::lock_roots;
 use crate::graph::params::{MemcpyParams, MemsetParams, kernel_params};
 use crate::graph::read::with_kernel;
-use crate::graph::retained::{Retained, is_of_this_process};
+use crate::graph::retained::{Pending, Retained, clear_unshared, is_of_this_process};
 use crate::module::{Kernel, LaunchConfig};
 use crate::stream::{Event, Stream, is_capturing};
 
@@ -49,6 +50,8 @@ pub struct Graph {
 
 struct Inner {
     handle: CUgraphExec,
+    /// Of the definition from which it was instantiated, whose nodes name its nodes.
+    source: Weak<Root>,
     /// [`OwnedKind::epoch`] when it was created.
     created: u32,
     context: Context,
@@ -56,7 +59,10 @@ struct Inner {
     /// Whether `updates` has anything, which launches have to respect.
     updated: AtomicBool,
     updates: Mutex<Updates>,
-    /// Serialises launches and updates: the driver does not synchronise access to an instantiated graph.
+    /// What the driver retains for it since its instantiation.
+    content: Option<Retained>,
+    /// Serialises launches and updates: the driver does not synchronise access to an instantiated graph. Taken after the
+    /// locks of definitions.
     calls: Mutex<()>,
 }
 
@@ -75,7 +81,7 @@ unsafe impl Send for Inner {}
 unsafe impl Sync for Inner {}
 
 impl Inner {
-    /// Refuses a graph that the program has destroyed.
+    /// Refuses a graph that the program has destroyed, by its handle or with its context.
     #[inline(always)]
     fn check_live(&self) -> Result<()> {
         if self.is_destroyed() {
@@ -86,6 +92,10 @@ impl Inner {
 
     #[inline(always)]
     fn is_destroyed(&self) -> bool {
+        OwnedKind::GraphExec.is_destroyed(self.handle, self.context.handle(), self.created)
+    }
+
+    fn is_destroyed_by_handle(&self) -> bool {
         OwnedKind::GraphExec.is_destroyed(self.handle, std::ptr::null_mut(), self.created)
     }
 }
@@ -95,7 +105,7 @@ fn destroyed() -> Error {
     Error::Driver {
         call: "Graph",
         status: CUresult::CUDA_ERROR_INVALID_HANDLE,
-        log: "the graph was destroyed by the program, with cuGraphExecDestroy or cudaGraphExecDestroy"
+        log: "the graph was destroyed by the program: with cuGraphExecDestroy or cudaGraphExecDestroy, or with its context"
             .to_owned(),
     }
 }
@@ -107,12 +117,18 @@ impl Drop for Inner {
         }
         let destroy = || -> Result<()> {
             let _entered = self.context.enter()?;
+            // The driver notes in the definition that an instantiated graph with memory nodes is gone.
+            let source = self.source.upgrade();
+            let _lock = source.as_ref().and_then(|root| root.lock());
             // SAFETY: the program has not destroyed the graph; this is the owner, and its only call. The driver completes
             // running launches.
             unsafe { driver!(owned cuGraphExecDestroy(self.handle)) }
         };
         if !self.is_destroyed() {
             report(destroy());
+        } else if !self.is_destroyed_by_handle() {
+            // The driver does not release what the graph retains. No launch uses it any more.
+            self.content.iter().for_each(clear_unshared);
         }
         let updates = std::mem::take(self.updates.get_mut());
         let mut content: Vec<Retained> = updates.nodes.into_values().collect();
@@ -240,7 +256,10 @@ impl GraphDefinition {
                 .map_or(std::ptr::null_mut(), Stream::handle),
             ..CUDA_GRAPH_INSTANTIATE_PARAMS::default()
         };
-        let mut entered = self.enter("GraphDefinition::instantiate")?;
+        if let Some(stream) = &options.upload_stream {
+            stream.check_live()?;
+        }
+        let entered = self.enter("GraphDefinition::instantiate")?;
         // SAFETY: the graph and the stream are live; the other two are valid for writes.
         let done = unsafe {
             driver!(cuGraphInstantiateWithParams(
@@ -250,7 +269,7 @@ impl GraphDefinition {
             ))
         };
         // The instantiated graph refers to the user object from now on.
-        entered.state.retention.seal();
+        let content = entered.lock.state().retention.seal();
         let failed = match done {
             Ok(()) => params.result_out != InstantiateResult::CUDA_GRAPH_INSTANTIATE_SUCCESS,
             Err(_) => true,
@@ -273,15 +292,16 @@ impl GraphDefinition {
         // SAFETY: the context is current, or that of the definition.
         let context = unsafe { Context::from_handle(entered.context)? };
         drop(entered);
-        drop_released();
         Ok(Graph {
             inner: Arc::new(Inner {
                 handle,
+                source: self.weak_root(),
                 created: OwnedKind::GraphExec.epoch(),
                 context,
                 generation: ForkGeneration::current(),
                 updated: AtomicBool::new(false),
                 updates: Mutex::default(),
+                content,
                 calls: Mutex::new(()),
             }),
         })
@@ -303,20 +323,29 @@ impl Graph {
     pub fn launch(&self, stream: &Stream) -> Result<()> {
         stream.check_live()?;
         self.inner.check_live()?;
-        {
-            let _locked = self.inner.calls.lock();
-            let (graph, handle) = (self.inner.handle, stream.handle());
-            // SAFETY: both handles are live.
-            stream.call(|| unsafe { driver!(cuGraphLaunch(graph, handle)) })?;
-            // Under the lock: an update must see all launches before it.
-            if self.inner.updated.load(Ordering::Relaxed) {
-                self.note_launch(stream);
-            }
+        if stream.is_of_builder() {
+            return self.record(stream);
         }
-        if stream.is_recording() {
-            stream.retain_recorded(Arc::new(self.clone()))?;
+        let _locked = self.inner.calls.lock();
+        let (graph, handle) = (self.inner.handle, stream.handle());
+        // SAFETY: both handles are live.
+        stream.call(|| unsafe { driver!(cuGraphLaunch(graph, handle)) })?;
+        // Under the lock: an update must see all launches before it.
+        if self.inner.updated.load(Ordering::Relaxed) {
+            self.note_launch(stream);
         }
         Ok(())
+    }
+
+    /// Launches the graph in a stream of a builder, which retains it.
+    #[cold]
+    fn record(&self, stream: &Stream) -> Result<()> {
+        stream.queue(|| {
+            let _locked = self.inner.calls.lock();
+            // SAFETY: both handles are live.
+            unsafe { driver!(cuGraphLaunch(self.inner.handle, stream.handle())) }
+        })?;
+        stream.retain_recorded(Arc::new(self.clone()))
     }
 
     #[cold]
@@ -361,16 +390,20 @@ impl Graph {
         content: Option<Retained>,
         change: impl FnOnce() -> Result<()>,
     ) -> Result<()> {
+        let mut content = Pending::new(content);
         self.inner.check_live()?;
         let _entered = if current_handle()?.is_null() {
             Some(self.inner.context.enter()?)
         } else {
             None
         };
+        let source = self.inner.source.upgrade();
         let (former, streams) = {
+            // The driver looks `node` up in the definition.
+            let _source = source.as_ref().and_then(|root| root.lock());
             let _locked = self.inner.calls.lock();
             change()?;
-            let Some(content) = content else {
+            let Some(content) = content.take() else {
                 return Ok(());
             };
             let mut updates = self.inner.updates.lock();
@@ -406,9 +439,11 @@ impl Graph {
     /// `CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE` with the driver's reason and the node's type; the graph is unchanged then.
     /// Source: `cuGraphExecUpdate`.
     pub fn update(&self, source: &GraphDefinition) -> Result<()> {
+        let own = self.inner.source.upgrade();
+        let _locks = lock_roots(own.as_deref(), Some(source.root_ref()));
+        let entered = source.enter("Graph::update")?;
         let content = source.seal().unwrap_or_else(|| Arc::new(()));
         self.change(None, Some(content), || {
-            let entered = source.enter("Graph::update")?;
             let mut info = CUgraphExecUpdateResultInfo::default();
             // SAFETY: both handles are live; `info` is valid for writes.
             let done = unsafe {
@@ -488,14 +523,18 @@ impl Graph {
         self.change(Some(node), or_nothing(value), || {
             let context = current_handle()?;
             // SAFETY: the caller's contract.
-            unsafe {
+            let done = unsafe {
                 driver!(cuGraphExecMemcpyNodeSetParams(
                     self.inner.handle,
                     node,
                     &raw const raw,
                     context
                 ))
-            }
+            };
+            done.map_err(|error| {
+                let hint = "an instantiated graph keeps the memory types and the context of a copy";
+                params.explain(error).with_log(hint)
+            })
         })
     }
 
@@ -518,14 +557,19 @@ impl Graph {
         self.change(Some(node), or_nothing(value), || {
             let context = current_handle()?;
             // SAFETY: the caller's contract.
-            unsafe {
+            let done = unsafe {
                 driver!(cuGraphExecMemsetNodeSetParams(
                     self.inner.handle,
                     node,
                     &raw const raw,
                     context
                 ))
-            }
+            };
+            done.map_err(|error| {
+                let hint =
+                    "an instantiated graph changes fills of one row, in the same context, only";
+                params.explain(error).with_log(hint)
+            })
         })
     }
 
@@ -586,9 +630,11 @@ impl Graph {
     ///
     /// As [`Graph::set_kernel`].
     pub unsafe fn set_child(&self, node: CUgraphNode, child: &GraphDefinition) -> Result<()> {
+        let own = self.inner.source.upgrade();
+        let _locks = lock_roots(own.as_deref(), Some(child.root_ref()));
+        let entered = child.enter("Graph::set_child")?;
         let content = child.seal().unwrap_or_else(|| Arc::new(()));
         self.change(Some(node), Some(content), || {
-            let entered = child.enter("Graph::set_child")?;
             // SAFETY: the caller's contract; the child is live.
             unsafe {
                 driver!(cuGraphExecChildGraphNodeSetParams(
@@ -639,6 +685,11 @@ impl Graph {
             unsafe { driver!(cuGraphNodeGetEnabled(self.inner.handle, node, place)) }
         })?;
         Ok(enabled != 0)
+    }
+
+    /// Whether the graph was instantiated from this definition, or from one of the same hierarchy.
+    pub fn is_instance_of(&self, definition: &GraphDefinition) -> bool {
+        std::ptr::eq(self.inner.source.as_ptr(), &**definition.root_ref())
     }
 
     /// Drops this clone; the last one destroys the graph. Launches complete.

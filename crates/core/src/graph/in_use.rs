@@ -38,7 +38,7 @@ pub(crate) fn drop_after(streams: &[Stream], content: Vec<Retained>) {
         }
     }
     if launches.is_empty() {
-        drop(content);
+        after_wait::drop_later(Box::new(content));
         return;
     }
     let mut list = IN_USE.lock();
@@ -81,7 +81,7 @@ fn drop_completed() {
 #[inline]
 pub fn drop_released() {
     after_wait::drop_pending();
-    if COUNT.load(Ordering::Acquire) != 0 {
+    if COUNT.load(Ordering::Acquire) != 0 && !after_wait::are_drops_deferred() {
         drop_completed();
     }
 }

@@ -16,6 +16,7 @@ mod definition;
 mod edges;
 mod exec;
 mod in_use;
+mod lock;
 mod memory;
 mod node;
 mod params;
@@ -24,10 +25,11 @@ mod retained;
 
 pub use builder::{CaptureMode, GraphBuilder};
 pub use callback::HostCallback;
-pub use definition::{Condition, ConditionalKind, DotOptions, GraphDefinition};
+pub use definition::{Condition, ConditionalKind, DotOptions, GraphDefinition, NodeStamp};
 pub use edges::Edge;
 pub use exec::{Graph, InstantiateOptions};
 pub use in_use::drop_released;
+pub use lock::DefinitionLock;
 pub use memory::{GraphMemory, GraphMemoryAttribute, GraphMemoryResource};
 pub use node::{Node, NodeId, NodeKind};
 pub use params::{

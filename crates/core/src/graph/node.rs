@@ -7,7 +7,8 @@ use cupyrite_sys::driver::{CUdeviceptr, CUgraphNode};
 use crate::context::device::Device;
 use crate::error::{Error, Result};
 use crate::graph::callback::HostCallback;
-use crate::graph::definition::{Condition, ConditionalKind, GraphDefinition};
+use crate::graph::definition::{Condition, ConditionalKind, GraphDefinition, NodeStamp};
+use crate::graph::lock::DefinitionLock;
 use crate::graph::params::{AllocationParams, GraphMemoryKind, MemcpyParams, MemsetParams};
 use crate::graph::retained::Retained;
 use crate::memory::FillPattern;
@@ -21,11 +22,12 @@ pub use cupyrite_sys::driver::CUgraphNodeType as NodeKind;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct NodeId(usize);
 
-/// A node of a definition.
+/// A node of a definition. Using it after the program has destroyed it by its handle is an error.
 #[derive(Clone, Copy, Debug)]
 pub struct Node<'g> {
     definition: &'g GraphDefinition,
     handle: CUgraphNode,
+    stamp: NodeStamp,
 }
 
 impl<'g> Node<'g> {
@@ -44,13 +46,21 @@ impl<'g> Node<'g> {
         self.definition
     }
 
+    /// Locks the definition; an error if the node was destroyed.
+    fn lock(self, call: &'static str) -> Result<DefinitionLock<'g>> {
+        let lock = self.definition.lock()?;
+        lock.check_node(call, self.handle, self.stamp)?;
+        Ok(lock)
+    }
+
     /// Its type.
     ///
     /// # Errors
     ///
     /// The driver's error.
     pub fn kind(self) -> Result<NodeKind> {
-        // SAFETY: the definition is borrowed, so that its nodes live.
+        let _lock = self.lock("Node::kind")?;
+        // SAFETY: the node is live, and the lock keeps others from destroying it.
         unsafe { self.definition.kind_of(self.handle) }
     }
 
@@ -60,9 +70,10 @@ impl<'g> Node<'g> {
     ///
     /// The driver's error.
     pub fn predecessors(self) -> Result<Vec<Node<'g>>> {
+        let lock = self.lock("Node::predecessors")?;
         // SAFETY: as above.
         let found = unsafe { self.definition.predecessors_of(self.handle)? };
-        Ok(self.definition.nodes_of(found))
+        Ok(self.definition.nodes_of(&lock, found))
     }
 
     /// The nodes that wait for it.
@@ -71,9 +82,10 @@ impl<'g> Node<'g> {
     ///
     /// The driver's error.
     pub fn successors(self) -> Result<Vec<Node<'g>>> {
+        let lock = self.lock("Node::successors")?;
         // SAFETY: as above.
         let found = unsafe { self.definition.successors_of(self.handle)? };
-        Ok(self.definition.nodes_of(found))
+        Ok(self.definition.nodes_of(&lock, found))
     }
 }
 
@@ -85,32 +97,55 @@ impl PartialEq for Node<'_> {
 impl Eq for Node<'_> {}
 
 impl GraphDefinition {
-    fn nodes_of(&self, handles: Vec<CUgraphNode>) -> Vec<Node<'_>> {
+    /// Nodes that the driver has named under the lock.
+    fn nodes_of(&self, lock: &DefinitionLock<'_>, handles: Vec<CUgraphNode>) -> Vec<Node<'_>> {
+        let stamp = lock.stamp();
         let node = |handle| Node {
             definition: self,
             handle,
+            stamp,
         };
         handles.into_iter().map(node).collect()
     }
 
-    fn node(&self, handle: CUgraphNode) -> Node<'_> {
-        Node {
-            definition: self,
-            handle,
-        }
-    }
-
-    /// The handles of nodes of this definition.
-    fn handles(&self, function: &'static str, after: &[Node<'_>]) -> Result<Vec<CUgraphNode>> {
+    /// Adds a node with `add`, which gets the handles of the nodes on which it depends. Returns its other result as well.
+    fn add_after<T>(
+        &self,
+        function: &'static str,
+        after: &[Node<'_>],
+        add: impl FnOnce(&[CUgraphNode]) -> Result<(CUgraphNode, T)>,
+    ) -> Result<(Node<'_>, T)> {
+        let lock = self.lock()?;
         let mut handles = Vec::with_capacity(after.len());
         for node in after {
             if node.definition.inner.handle_address() != self.inner.handle_address() {
                 let problem = "contains a node of another definition";
                 return Err(Error::argument(function, "after", problem));
             }
+            if lock.check_node(function, node.handle, node.stamp).is_err() {
+                let problem = "contains a node that was destroyed";
+                return Err(Error::argument(function, "after", problem));
+            }
             handles.push(node.handle);
         }
-        Ok(handles)
+        let (handle, other) = add(&handles)?;
+        let node = Node {
+            definition: self,
+            handle,
+            stamp: lock.stamp(),
+        };
+        Ok((node, other))
+    }
+
+    /// [`GraphDefinition::add_after`] without another result.
+    fn add_node(
+        &self,
+        function: &'static str,
+        after: &[Node<'_>],
+        add: impl FnOnce(&[CUgraphNode]) -> Result<CUgraphNode>,
+    ) -> Result<Node<'_>> {
+        let added = self.add_after(function, after, |after| Ok((add(after)?, ())));
+        added.map(|(node, ())| node)
     }
 
     /// All nodes.
@@ -119,7 +154,8 @@ impl GraphDefinition {
     ///
     /// The driver's error.
     pub fn nodes(&self) -> Result<Vec<Node<'_>>> {
-        Ok(self.nodes_of(self.node_handles()?))
+        let lock = self.lock()?;
+        Ok(self.nodes_of(&lock, self.node_handles()?))
     }
 
     /// Adds a node without work.
@@ -129,9 +165,10 @@ impl GraphDefinition {
     /// [`Error::InvalidArgument`] for a node of another definition in `after`; the driver's error. This holds for all
     /// functions that add nodes.
     pub fn empty(&self, after: &[Node<'_>]) -> Result<Node<'_>> {
-        let after = self.handles("GraphDefinition::empty", after)?;
-        // SAFETY: the nodes are borrowed, so they live.
-        Ok(self.node(unsafe { self.add_empty(&after)? }))
+        self.add_node("GraphDefinition::empty", after, |after| {
+            // SAFETY: the nodes are live, and the lock keeps others from destroying them.
+            unsafe { self.add_empty(after) }
+        })
     }
 
     /// Adds a kernel launch. It retains the kernel and `memory`, the owners of what the kernel uses.
@@ -151,14 +188,14 @@ impl GraphDefinition {
         args: &A,
         memory: Option<Retained>,
     ) -> Result<Node<'_>> {
-        let after = self.handles("GraphDefinition::launch", after)?;
         args.with(|addresses, sizes| {
             kernel.check_sizes("GraphDefinition::launch", sizes)?;
             let params = addresses.as_ptr().cast_mut().cast::<*mut c_void>();
-            // SAFETY: the nodes are borrowed; `check_sizes` has compared the arguments with the parameters. The rest is
-            // the caller's contract.
-            let node = unsafe { self.add_kernel(&after, kernel, config, params, memory)? };
-            Ok(self.node(node))
+            self.add_node("GraphDefinition::launch", after, |after| {
+                // SAFETY: the nodes are live, and the lock keeps others from destroying them; `check_sizes` has compared
+                // the arguments with the parameters. The rest is the caller's contract.
+                unsafe { self.add_kernel(after, kernel, config, params, memory) }
+            })
         })
     }
 
@@ -177,9 +214,11 @@ impl GraphDefinition {
         params: MemcpyParams,
         memory: Option<Retained>,
     ) -> Result<Node<'_>> {
-        let after = self.handles("GraphDefinition::memcpy", after)?;
-        // SAFETY: the nodes are borrowed; the rest is the caller's contract.
-        Ok(self.node(unsafe { self.add_memcpy(&after, params, memory)? }))
+        self.add_node("GraphDefinition::memcpy", after, |after| {
+            // SAFETY: the nodes are live, and the lock keeps others from destroying them. The rest is the caller's
+            // contract.
+            unsafe { self.add_memcpy(after, params, memory) }
+        })
     }
 
     /// Adds a fill of `width` elements. It retains `memory`, the owner of the destination.
@@ -199,7 +238,6 @@ impl GraphDefinition {
         width: usize,
         memory: Option<Retained>,
     ) -> Result<Node<'_>> {
-        let after = self.handles("GraphDefinition::memset", after)?;
         let params = MemsetParams {
             destination,
             value,
@@ -207,8 +245,11 @@ impl GraphDefinition {
             height: 1,
             pitch: 0,
         };
-        // SAFETY: the nodes are borrowed; the rest is the caller's contract.
-        Ok(self.node(unsafe { self.add_memset(&after, params, memory)? }))
+        self.add_node("GraphDefinition::memset", after, |after| {
+            // SAFETY: the nodes are live, and the lock keeps others from destroying them. The rest is the caller's
+            // contract.
+            unsafe { self.add_memset(after, params, memory) }
+        })
     }
 
     /// Adds a call of a closure, which the graph owns. It must not call CUDA.
@@ -221,9 +262,10 @@ impl GraphDefinition {
         after: &[Node<'_>],
         closure: impl Fn() + Send + Sync + 'static,
     ) -> Result<Node<'_>> {
-        let after = self.handles("GraphDefinition::callback", after)?;
-        // SAFETY: the nodes are borrowed.
-        Ok(self.node(unsafe { self.add_callback(&after, &HostCallback::new(closure))? }))
+        self.add_node("GraphDefinition::callback", after, |after| {
+            // SAFETY: the nodes are live, and the lock keeps others from destroying them.
+            unsafe { self.add_callback(after, &HostCallback::new(closure)) }
+        })
     }
 
     /// Adds a record of an event.
@@ -232,9 +274,10 @@ impl GraphDefinition {
     ///
     /// As [`GraphDefinition::empty`].
     pub fn record(&self, after: &[Node<'_>], event: &Event) -> Result<Node<'_>> {
-        let after = self.handles("GraphDefinition::record", after)?;
-        // SAFETY: the nodes are borrowed.
-        Ok(self.node(unsafe { self.add_record(&after, event)? }))
+        self.add_node("GraphDefinition::record", after, |after| {
+            // SAFETY: the nodes are live, and the lock keeps others from destroying them.
+            unsafe { self.add_record(after, event) }
+        })
     }
 
     /// Adds a wait for an event.
@@ -243,9 +286,10 @@ impl GraphDefinition {
     ///
     /// As [`GraphDefinition::empty`].
     pub fn wait(&self, after: &[Node<'_>], event: &Event) -> Result<Node<'_>> {
-        let after = self.handles("GraphDefinition::wait", after)?;
-        // SAFETY: the nodes are borrowed.
-        Ok(self.node(unsafe { self.add_wait(&after, event)? }))
+        self.add_node("GraphDefinition::wait", after, |after| {
+            // SAFETY: the nodes are live, and the lock keeps others from destroying them.
+            unsafe { self.add_wait(after, event) }
+        })
     }
 
     /// Adds a clone of another definition.
@@ -254,9 +298,11 @@ impl GraphDefinition {
     ///
     /// As [`GraphDefinition::empty`] and [`GraphDefinition::add_child`].
     pub fn embed(&self, after: &[Node<'_>], child: &GraphDefinition) -> Result<Node<'_>> {
-        let after = self.handles("GraphDefinition::embed", after)?;
-        // SAFETY: the nodes are borrowed.
-        Ok(self.node(unsafe { self.add_child(&after, child)? }))
+        let _locks = self.lock_with(child)?;
+        self.add_node("GraphDefinition::embed", after, |after| {
+            // SAFETY: the nodes are live, and the lock keeps others from destroying them.
+            unsafe { self.add_child(after, child) }
+        })
     }
 
     /// Adds an allocation of device memory; returns the node and the address, which is valid in nodes that run after it.
@@ -270,7 +316,6 @@ impl GraphDefinition {
         device: Device,
         bytes: usize,
     ) -> Result<(Node<'_>, CUdeviceptr)> {
-        let after = self.handles("GraphDefinition::allocate", after)?;
         let params = AllocationParams {
             bytes,
             device,
@@ -278,9 +323,10 @@ impl GraphDefinition {
             peers: Vec::new(),
             address: 0,
         };
-        // SAFETY: the nodes are borrowed.
-        let (node, address) = unsafe { self.add_allocation(&after, &params)? };
-        Ok((self.node(node), address))
+        self.add_after("GraphDefinition::allocate", after, |after| {
+            // SAFETY: the nodes are live, and the lock keeps others from destroying them.
+            unsafe { self.add_allocation(after, &params) }
+        })
     }
 
     /// Adds a conditional node with empty bodies.
@@ -295,10 +341,10 @@ impl GraphDefinition {
         kind: ConditionalKind,
         bodies: u32,
     ) -> Result<(Node<'_>, Vec<GraphDefinition>)> {
-        let after = self.handles("GraphDefinition::conditional", after)?;
-        // SAFETY: the nodes are borrowed.
-        let (node, bodies) = unsafe { self.add_conditional(&after, condition, kind, bodies)? };
-        Ok((self.node(node), bodies))
+        self.add_after("GraphDefinition::conditional", after, |after| {
+            // SAFETY: the nodes are live, and the lock keeps others from destroying them.
+            unsafe { self.add_conditional(after, condition, kind, bodies) }
+        })
     }
 
     /// Destroys a node. This borrows the definition exclusively, so that no [`Node`] of it is used afterwards.
@@ -308,6 +354,7 @@ impl GraphDefinition {
     /// [`Error::InvalidArgument`] for a node that is not one of this definition; the driver's error.
     pub fn destroy(&mut self, node: NodeId) -> Result<()> {
         let node: CUgraphNode = std::ptr::with_exposed_provenance_mut(node.0);
+        let _lock = self.lock()?;
         if !self.node_handles()?.contains(&node) {
             return Err(Error::argument(
                 "GraphDefinition::destroy",

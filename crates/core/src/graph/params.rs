@@ -5,7 +5,7 @@ use std::ffi::c_void;
 use cupyrite_sys::driver::{
     CUDA_KERNEL_NODE_PARAMS, CUDA_MEM_ALLOC_NODE_PARAMS, CUDA_MEMCPY3D, CUDA_MEMSET_NODE_PARAMS,
     CUcontext, CUdeviceptr, CUmemAccess_flags, CUmemAccessDesc, CUmemAllocationType, CUmemLocation,
-    CUmemLocation_st_anon0, CUmemLocationType, CUmemorytype,
+    CUmemLocation_st_anon0, CUmemLocationType, CUmemorytype, CUresult,
 };
 
 use crate::context::device::Device;
@@ -91,7 +91,33 @@ pub struct MemcpyParams {
     pub bytes: usize,
 }
 
+/// Adds to the driver's `CUDA_ERROR_INVALID_VALUE` which parameter is invalid. What the driver accepts is not checked
+/// before, because its limits differ between versions.
+#[cold]
+fn explain(error: Error, problem: impl FnOnce() -> String) -> Error {
+    match error.status() {
+        Some(CUresult::CUDA_ERROR_INVALID_VALUE | CUresult::CUDA_ERROR_NOT_SUPPORTED) => {
+            error.with_log(&problem())
+        }
+        _ => error,
+    }
+}
+
 impl MemcpyParams {
+    /// The driver's error with the parameter at fault.
+    pub(crate) fn explain(self, error: Error) -> Error {
+        explain(error, || {
+            if self.bytes == 0 {
+                return "argument 'size' is 0; expected 1 byte or more".to_owned();
+            }
+            format!(
+                "arguments 'dst' and 'src' are {:#x} and {:#x}; expected addresses of device, page-locked or managed memory of \
+                 {} bytes or more",
+                self.destination, self.source, self.bytes
+            )
+        })
+    }
+
     pub(crate) fn raw(self) -> CUDA_MEMCPY3D {
         CUDA_MEMCPY3D {
             srcMemoryType: CUmemorytype::CU_MEMORYTYPE_UNIFIED,
@@ -152,6 +178,41 @@ pub(crate) fn pattern_value(pattern: FillPattern) -> u32 {
 }
 
 impl MemsetParams {
+    /// The driver's error with the parameter at fault.
+    pub(crate) fn explain(self, error: Error) -> Error {
+        explain(error, || {
+            let element = self.value.width();
+            let row = self.width.saturating_mul(element);
+            if self.width == 0 {
+                "argument 'width' is 0; expected 1 element or more".to_owned()
+            } else if self.height == 0 {
+                "argument 'height' is 0; expected 1 row or more".to_owned()
+            } else if self.height > 1 && self.pitch < row {
+                format!(
+                    "argument 'pitch' is {}; expected {row} bytes or more, the size of a row of {} elements of {element} bytes",
+                    self.pitch, self.width
+                )
+            } else if self.height > 1 && !self.pitch.is_multiple_of(element) {
+                format!(
+                    "argument 'pitch' is {}; expected a multiple of {element}, the size of an element in bytes",
+                    self.pitch
+                )
+            } else if !self.destination.is_multiple_of(element as u64) {
+                format!(
+                    "argument 'dst' is {:#x}; expected an address aligned to {element} bytes, the size of an element",
+                    self.destination
+                )
+            } else {
+                let rows_before = self.height.saturating_sub(1).saturating_mul(self.pitch);
+                format!(
+                    "argument 'dst' is {:#x}; expected the address of device, page-locked or managed memory of {} bytes or more",
+                    self.destination,
+                    rows_before.saturating_add(row)
+                )
+            }
+        })
+    }
+
     /// The element as a number.
     pub fn element(self) -> u32 {
         pattern_value(self.value)
@@ -181,6 +242,16 @@ impl MemsetParams {
             pitch: raw.pitch,
         }
     }
+}
+
+/// The driver's error for a free node with the parameter at fault.
+pub(crate) fn explain_free(address: CUdeviceptr, error: Error) -> Error {
+    explain(error, || {
+        format!(
+            "argument 'dptr' is {address:#x}; expected the address of memory that an allocation node of a graph allocates and \
+             no other node of this graph frees"
+        )
+    })
 }
 
 /// Where a graph allocates.
@@ -221,6 +292,35 @@ fn ordinal(device: Device) -> i32 {
 }
 
 impl AllocationParams {
+    /// The driver's error with the parameter at fault.
+    pub(crate) fn explain(&self, error: Error) -> Error {
+        explain(error, || {
+            let kind = match self.kind {
+                GraphMemoryKind::Device => None,
+                GraphMemoryKind::Host => Some("host"),
+                GraphMemoryKind::Managed => Some("managed"),
+            };
+            if self.bytes == 0 {
+                "argument 'size' is 0; expected 1 byte or more".to_owned()
+            } else if let Some(kind) = kind {
+                format!(
+                    "argument 'memory_type' is '{kind}', which this driver does not allocate in graphs; expected 'device'"
+                )
+            } else if !self.peers.is_empty() {
+                let peers: Vec<usize> = self.peers.iter().map(|peer| peer.ordinal()).collect();
+                format!(
+                    "argument 'peer_access' names the devices {peers:?}; expected devices that can access memory of device {}",
+                    self.device.ordinal()
+                )
+            } else {
+                format!(
+                    "argument 'device' is {}; expected a device that supports memory pools",
+                    self.device.ordinal()
+                )
+            }
+        })
+    }
+
     /// The access rights that the driver's parameters refer to.
     pub(crate) fn access(&self) -> Vec<CUmemAccessDesc> {
         let of = |device: Device| CUmemAccessDesc {

@@ -164,11 +164,11 @@ impl GraphDefinition {
     ///
     /// As [`GraphDefinition::kind_of`].
     pub unsafe fn child_of(&self, node: CUgraphNode) -> Result<GraphDefinition> {
-        let mut entered = self.enter("Node::child")?;
+        let entered = self.enter("Node::child")?;
         let mut graph: CUgraph = std::ptr::null_mut();
         // SAFETY: see above.
         unsafe { driver!(cuGraphChildGraphNodeGetGraph(node, &mut graph))? };
-        Ok(self.child(&mut entered.state, node, graph))
+        Ok(self.child(&mut entered.lock.state(), node, graph))
     }
 
     /// The parameters of an allocation.
@@ -221,8 +221,8 @@ impl GraphDefinition {
         &self,
         node: CUgraphNode,
     ) -> Result<Option<ConditionalParams>> {
-        let mut entered = self.enter("Node::conditional_params")?;
-        let state = &mut *entered.state;
+        let entered = self.enter("Node::conditional_params")?;
+        let state = &mut *entered.lock.state();
         if let Some(known) = state.conditionals.get(&node.addr()).cloned() {
             let graphs = known.bodies.into_iter();
             let graphs = graphs.map(std::ptr::with_exposed_provenance_mut);

@@ -30,6 +30,21 @@ struct Content {
 /// The content that one user object holds.
 pub(crate) struct RetainedSet(Mutex<Content>);
 
+/// Drops what [`Retention::seal`] returned, of a graph that the driver does not destroy and that is used no more; not if
+/// another graph uses it. Called without locks.
+pub(crate) fn clear_unshared(content: &Retained) {
+    /// The driver's reference, and that of the caller.
+    const OWN: usize = 2;
+    if Arc::strong_count(content) <= OWN
+        && let Some(set) = content.downcast_ref::<RetainedSet>()
+    {
+        let content = std::mem::take(&mut *set.0.lock());
+        // Those of child graphs.
+        content.nodes.values().for_each(clear_unshared);
+        after_wait::drop_later(Box::new(content));
+    }
+}
+
 /// What a definition retains. Its methods are called under the definition's lock.
 #[derive(Default)]
 pub(crate) struct Retention {
@@ -119,7 +134,12 @@ impl Retention {
 
     /// Retains `value` for a node, in place of what was retained for it.
     pub(crate) fn set_node(&mut self, graph: CUgraph, node: usize, value: Retained) -> Result<()> {
-        let former = self.open(graph)?.0.lock().nodes.insert(node, value);
+        let mut value = Pending::new(Some(value));
+        let set = self.open(graph)?;
+        let former = match value.take() {
+            Some(value) => set.0.lock().nodes.insert(node, value),
+            None => None,
+        };
         drop_outside(former);
         Ok(())
     }
@@ -132,7 +152,9 @@ impl Retention {
 
     /// Retains `value` for the whole definition.
     pub(crate) fn add(&mut self, graph: CUgraph, value: Retained) -> Result<()> {
-        self.open(graph)?.0.lock().whole.push(value);
+        let mut value = Pending::new(Some(value));
+        let set = self.open(graph)?;
+        set.0.lock().whole.extend(value.take());
         Ok(())
     }
 
@@ -145,12 +167,43 @@ impl Retention {
         Ok(())
     }
 
+    /// Drops the content although the driver's user object exists, of a graph that is used no more.
+    pub(crate) fn clear(&mut self) {
+        if let Some(holder) = self.current.take() {
+            let set: Retained = holder.set;
+            clear_unshared(&set);
+        }
+    }
+
     /// The present content as one value, which later changes do not affect; `None` without content. Called whenever
     /// something else may refer to the user object, as an instantiation does.
     pub(crate) fn seal(&mut self) -> Option<Retained> {
         let holder = self.current.as_mut()?;
         holder.sealed = true;
         Some(holder.set.clone())
+    }
+}
+
+/// A value that is retained, or dropped after the locks of the definition are released.
+pub(crate) struct Pending(Option<Retained>);
+
+impl Pending {
+    pub(crate) fn new(value: Option<Retained>) -> Pending {
+        Pending(value)
+    }
+
+    pub(crate) fn is_some(&self) -> bool {
+        self.0.is_some()
+    }
+
+    pub(crate) fn take(&mut self) -> Option<Retained> {
+        self.0.take()
+    }
+}
+
+impl Drop for Pending {
+    fn drop(&mut self) {
+        drop_outside(self.0.take());
     }
 }
 

@@ -81,7 +81,7 @@ pub unsafe fn copy_async(
     if bytes == 0 {
         return Ok(());
     }
-    stream.call(|| {
+    stream.queue(|| {
         if *options != CopyOptions::default() {
             // SAFETY: the caller's contract.
             let done = unsafe { copy_with_attributes(destination, source, bytes, stream, options) };
@@ -205,7 +205,7 @@ pub unsafe fn copy_batch_async(
     }
     if !has_default_handle(stream) && !is_capturing(stream)? {
         // SAFETY: the caller's contract.
-        let done = stream.call(|| match unsafe { copy_batch(&copies, stream) } {
+        let done = stream.queue(|| match unsafe { copy_batch(&copies, stream) } {
             Some(result) => result.map(|()| true),
             None => Ok(false),
         })?;
@@ -352,7 +352,7 @@ pub unsafe fn fill_async(
     }
     let (count, stream_handle) = (bytes / width, stream.handle());
     // SAFETY: the caller's contract; the handle is live.
-    stream.call(|| unsafe {
+    stream.queue(|| unsafe {
         match pattern {
             FillPattern::U8(v) => driver!(cuMemsetD8Async(address, v, count, stream_handle)),
             FillPattern::U16(v) => driver!(cuMemsetD16Async(address, v, count, stream_handle)),

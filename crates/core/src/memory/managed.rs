@@ -289,7 +289,7 @@ pub fn prefetch_async(
 ) -> Result<()> {
     check_locations("prefetch_async", ranges.len(), places)?;
     let batch = Batch::of(ranges, places);
-    stream.call(|| {
+    stream.queue(|| {
         // The batched call rejects default streams; the single one accepts them.
         if batch.addresses.len() > 1 && !stream.is_default() {
             // SAFETY: the arrays have the lengths passed and are only read; otherwise as `prefetch_one`.
@@ -340,7 +340,7 @@ pub unsafe fn discard_async(ranges: &[MemoryRange], stream: &Stream) -> Result<(
     if batch.addresses.is_empty() {
         return Ok(());
     }
-    stream.call(|| {
+    stream.queue(|| {
         // SAFETY: the arrays have the lengths passed and are only read; for the contents, the caller's contract.
         let done = unsafe {
             driver!(cuMemDiscardBatchAsync(
@@ -375,7 +375,7 @@ pub unsafe fn discard_and_prefetch_async(
     if batch.addresses.is_empty() {
         return Ok(());
     }
-    stream.call(|| {
+    stream.queue(|| {
         // SAFETY: as in `discard_async`.
         let done = unsafe {
             driver!(cuMemDiscardAndPrefetchBatchAsync(

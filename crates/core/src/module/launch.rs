@@ -304,7 +304,7 @@ impl Kernel {
         // A `CUkernel` runs in the context of its stream (`cuLaunchKernel`), whichever is current.
         let launched =
             // SAFETY: both owners are borrowed, so the handles are live; the rest is the caller's contract.
-            stream.call(|| unsafe { config.submit(self.function(), stream.handle(), params) });
+            stream.queue(|| unsafe { config.submit(self.function(), stream.handle(), params) });
         match launched {
             Ok(()) => Ok(()),
             Err(error) => Err(self.explain(stream, config, error)),

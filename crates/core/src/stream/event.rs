@@ -305,8 +305,11 @@ impl Event {
     pub fn record(&self, stream: &Stream) -> Result<()> {
         stream.check_live()?;
         // SAFETY: both handles are live.
-        self.inner
-            .call(|| unsafe { driver!(cuEventRecord(self.handle(), stream.handle())) })
+        let record = || unsafe { driver!(cuEventRecord(self.handle(), stream.handle())) };
+        if stream.is_of_builder() {
+            return stream.call(|| self.inner.call(record));
+        }
+        self.inner.call(record)
     }
 
     /// Waits for the work before the event. An event that was never recorded is done.

@@ -85,6 +85,12 @@ pub(crate) trait GraphRecorder: Send + Sync {
 
     /// Retains a value until the graph and its launches are done.
     fn retain(&self, value: Arc<dyn Any + Send + Sync>) -> Result<()>;
+
+    /// Keeps other threads from the graph and from the end of the capture during `body`.
+    fn exclusively(&self, body: &mut dyn FnMut());
+
+    /// Refuses work for a stream whose capture has ended. Called within [`GraphRecorder::exclusively`].
+    fn check(&self, stream: &Stream) -> Result<()>;
 }
 
 /// A stream without clones; dropping it destroys it. See [`Stream::into_unique`].
@@ -350,16 +356,18 @@ impl Stream {
     ///
     /// The driver's error; [`Error::InvalidArgument`] for a stream that records no graph.
     pub fn retain_recorded(&self, value: Arc<dyn Any + Send + Sync>) -> Result<()> {
-        match &self.inner.origin {
-            StreamOrigin::Recorded { recorder, .. } if recorder.is_recording() => {
-                recorder.retain(value)
-            }
-            _ => Err(Error::argument(
+        let StreamOrigin::Recorded { stream, recorder } = &self.inner.origin else {
+            return Err(Error::argument(
                 "Stream::retain_recorded",
                 "self",
                 "does not belong to a graph builder that records",
-            )),
-        }
+            ));
+        };
+        let mut value = Some(value);
+        exclusively(&**recorder, || {
+            recorder.check(stream)?;
+            value.take().map_or(Ok(()), |value| recorder.retain(value))
+        })
     }
 
     /// Whether both are clones of the same stream, and not merely of the same handle.
@@ -462,7 +470,27 @@ impl Stream {
                 let _entered = self.enter_bound_device()?;
                 body()
             }
-            StreamOrigin::Recorded { stream, .. } => stream.call(body),
+            StreamOrigin::Recorded { stream, recorder } => {
+                // By reference to a trait object, because the instantiation is recursive.
+                let body: &dyn Fn() -> Result<T> = &body;
+                exclusively(&**recorder, || stream.call(body))
+            }
+        }
+    }
+
+    /// [`Stream::call`] for work that a graph builder's stream records: refused once its capture has ended, when the work
+    /// would run at once.
+    #[inline]
+    pub(crate) fn queue<T>(&self, body: impl Fn() -> Result<T>) -> Result<T> {
+        match &self.inner.origin {
+            StreamOrigin::Recorded { stream, recorder } => {
+                let body: &dyn Fn() -> Result<T> = &body;
+                exclusively(&**recorder, || {
+                    recorder.check(stream)?;
+                    stream.call(body)
+                })
+            }
+            _ => self.call(body),
         }
     }
 
@@ -617,6 +645,14 @@ impl Stream {
     pub fn wait_for_stream(&self, other: &Stream) -> Result<()> {
         self.wait(&other.record_with(&EventOptions::default())?)
     }
+}
+
+/// Makes a call that may record into a graph.
+#[cold]
+fn exclusively<T>(recorder: &dyn GraphRecorder, mut body: impl FnMut() -> Result<T>) -> Result<T> {
+    let mut done = None;
+    recorder.exclusively(&mut || done = Some(body()));
+    done.unwrap_or_else(|| Err(destroyed()))
 }
 
 /// The error returned instead of a driver call on a destroyed stream, which crashes NVIDIA's driver.

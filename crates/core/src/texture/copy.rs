@@ -206,7 +206,7 @@ impl OpaqueArray {
                 (first, depth),
                 direction,
             );
-            stream.call(|| {
+            stream.queue(|| {
                 // SAFETY: the caller's contract for the memory; the array is live; read before the call returns.
                 unsafe { driver!(cuMemcpy3DAsync(&raw const copy, stream.handle())) }
             })?;

@@ -100,17 +100,31 @@ pub fn bytes_argument(
 /// Slow path, for other types and invalid values.
 #[inline(never)]
 fn bytes_general(given: &Bound<'_, PyAny>, function: &str, parameter: &str) -> PyResult<usize> {
+    number_argument(given, function, parameter, "a number of bytes")
+}
+
+/// Converts a number of something else than bytes; `what` names it in messages.
+///
+/// # Errors
+///
+/// As [`size_argument`].
+pub fn number_argument(
+    given: &Bound<'_, PyAny>,
+    function: &str,
+    parameter: &str,
+    what: &str,
+) -> PyResult<usize> {
     // Replaced by the errors below.
     drop(PyErr::take(given.py()));
     let Some(index) = index(given)? else {
         return Err(PyTypeError::new_err(format!(
-            "{function}() argument '{parameter}' is of type {}; expected a number of bytes as int",
+            "{function}() argument '{parameter}' is of type {}; expected {what} as int",
             given.get_type().name()?
         )));
     };
     index.extract::<usize>().map_err(|_| {
         PyOverflowError::new_err(format!(
-            "{function}() argument '{parameter}' is {}; expected a number of bytes from 0 to 2**64-1",
+            "{function}() argument '{parameter}' is {}; expected {what} from 0 to 2**64-1",
             short_repr(&index)
         ))
     })
@@ -139,18 +153,27 @@ pub fn whole_number<'py>(given: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py
 ///
 /// As [`size_argument`].
 pub fn address_argument(given: &Bound<'_, PyAny>, function: &str) -> PyResult<u64> {
+    address_named(given, function, "ptr")
+}
+
+/// As [`address_argument`], for a parameter with another name.
+///
+/// # Errors
+///
+/// As [`size_argument`].
+pub fn address_named(given: &Bound<'_, PyAny>, function: &str, parameter: &str) -> PyResult<u64> {
     if let Some(value) = crate::types::handle_value(Obj::of(given)) {
         return Ok(value);
     }
     let Some(number) = whole_number(given)? else {
         return Err(PyTypeError::new_err(format!(
-            "{function}() argument 'ptr' is of type {}; expected an int or a CUdeviceptr",
+            "{function}() argument '{parameter}' is of type {}; expected an int or a CUdeviceptr",
             given.get_type().name()?
         )));
     };
     number.extract::<u64>().map_err(|_| {
         PyOverflowError::new_err(format!(
-            "{function}() argument 'ptr' is {}; expected an address from 0 to 2**64-1",
+            "{function}() argument '{parameter}' is {}; expected an address from 0 to 2**64-1",
             short_repr(&number)
         ))
     })

@@ -545,7 +545,7 @@ impl MemoryPool {
         let mut address: CUdeviceptr = 0;
         let place = &raw mut address;
         // SAFETY: `place` is valid for writes; both handles are live.
-        stream.call(|| unsafe {
+        stream.queue(|| unsafe {
             driver!(cuMemAllocFromPoolAsync(
                 place,
                 bytes,

@@ -12,52 +12,33 @@ use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
 use crate::core::device;
-use crate::core::errors::OrRaise;
 use crate::core::event;
-use crate::core::graph::arguments::{NodeOperand, retain_owners, with_packed};
+use crate::core::graph::arguments::{NodeOperand, iterate, raised, retain_owners, with_packed};
 use crate::core::graph::callback as host;
-use crate::core::graph::definition::{self, Definition, NodeAddress, accept_condition};
+use crate::core::graph::definition::{self, Definition, NamedNode, TypedNode, accept_condition};
 use crate::core::graph::node::PyGraphNode;
 use crate::core::graph::subclasses;
 use crate::core::launch::config::PyLaunchConfig;
 use crate::core::memory::copy_operand::fill_pattern;
 use crate::core::module::kernel::PyKernel;
-use crate::core::numbers::{address_argument, bytes_argument, short_repr, size_argument};
+use crate::core::numbers::{address_named, number_argument, short_repr, size_argument};
 
 /// Where a node is added: a definition, and the node it depends on.
 pub struct Anchor<'a> {
     /// The definition.
     pub definition: &'a Arc<Definition>,
     /// The node.
-    pub after: Option<CUgraphNode>,
+    pub after: Option<NamedNode>,
     /// The class of the receiver, for messages.
     pub class: &'static str,
 }
 
-/// Handles of nodes that cross the boundary of a detached section.
-struct After(Vec<NodeAddress>);
-
-impl After {
-    fn handles(&self) -> Vec<CUgraphNode> {
-        self.0.iter().map(|node| node.get()).collect()
-    }
-}
-
 impl Anchor<'_> {
-    fn after(&self) -> After {
-        After(self.after.into_iter().map(NodeAddress::of).collect())
-    }
-
     fn function(&self, method: &str) -> String {
         format!("{}.{method}", self.class)
     }
 
-    /// The object of a node that was just added.
-    fn added(&self, py: Python<'_>, node: NodeAddress, kind: NodeKind) -> PyResult<Py<PyAny>> {
-        subclasses::wrap(py, self.definition, node.get(), kind)
-    }
-
-    /// Adds a node with `add`.
+    /// Adds a node with `add`, which gets the handles of the nodes on which it depends. Returns its object.
     fn add(
         &self,
         py: Python<'_>,
@@ -68,17 +49,60 @@ impl Anchor<'_> {
         ) -> cupyrite::Result<CUgraphNode>
         + Send,
     ) -> PyResult<Py<PyAny>> {
-        let after = self.after();
+        self.add_after(py, kind, self.after.into_iter().collect(), None, add)
+    }
+
+    /// [`Anchor::add`] after these nodes. Another definition that `add` uses is `other`.
+    fn add_after(
+        &self,
+        py: Python<'_>,
+        kind: NodeKind,
+        after: Vec<NamedNode>,
+        other: Option<&cupyrite::graph::GraphDefinition>,
+        add: impl FnOnce(
+            &cupyrite::graph::GraphDefinition,
+            &[CUgraphNode],
+        ) -> cupyrite::Result<CUgraphNode>
+        + Send,
+    ) -> PyResult<Py<PyAny>> {
         let core = &*self.definition.core;
-        let node = py
-            .detach(|| add(core, &after.handles()).map(NodeAddress::of))
-            .or_raise(py)?;
-        self.added(py, node, kind)
+        let added = py.detach(|| {
+            let _locks = other.map(|other| core.lock_with(other)).transpose()?;
+            let lock = core.lock()?;
+            let mut handles = Vec::with_capacity(after.len());
+            for node in after {
+                handles.push(node.get(&lock)?);
+            }
+            let node = add(core, &handles)?;
+            // SAFETY: just added.
+            unsafe { TypedNode::with_kind(core, &lock, node, kind) }
+        });
+        match added {
+            Ok(node) => subclasses::wrap(py, self.definition, node),
+            Err(error) => Err(raised(py, &self.function(method(kind)), error)),
+        }
+    }
+}
+
+/// The method that adds nodes of a type.
+fn method(kind: NodeKind) -> &'static str {
+    match kind {
+        NodeKind::CU_GRAPH_NODE_TYPE_KERNEL => "launch",
+        NodeKind::CU_GRAPH_NODE_TYPE_MEMCPY => "memcpy",
+        NodeKind::CU_GRAPH_NODE_TYPE_MEMSET => "memset",
+        NodeKind::CU_GRAPH_NODE_TYPE_HOST => "callback",
+        NodeKind::CU_GRAPH_NODE_TYPE_GRAPH => "embed",
+        NodeKind::CU_GRAPH_NODE_TYPE_WAIT_EVENT => "wait",
+        NodeKind::CU_GRAPH_NODE_TYPE_EVENT_RECORD => "record",
+        NodeKind::CU_GRAPH_NODE_TYPE_MEM_ALLOC => "allocate",
+        NodeKind::CU_GRAPH_NODE_TYPE_MEM_FREE => "deallocate",
+        NodeKind::CU_GRAPH_NODE_TYPE_CONDITIONAL => "if_then, if_else, while_loop, switch",
+        _ => "join",
     }
 }
 
 pub(super) fn empty(py: Python<'_>, anchor: &Anchor<'_>) -> PyResult<Py<PyAny>> {
-    // SAFETY: the receiver is valid, so that its node lives. The same holds for the other functions.
+    // SAFETY: `add` passes live nodes. The same holds for the other functions.
     anchor.add(
         py,
         NodeKind::CU_GRAPH_NODE_TYPE_EMPTY,
@@ -196,13 +220,14 @@ pub(super) fn rows(
     given: [Option<&Bound<'_, PyAny>>; 3],
 ) -> PyResult<[Option<usize>; 3]> {
     let mut numbers = [None; 3];
-    for ((number, given), name) in numbers
-        .iter_mut()
-        .zip(given)
-        .zip(["width", "height", "pitch"])
-    {
+    let names = [
+        ("width", "a number of elements"),
+        ("height", "a number of rows"),
+        ("pitch", "a number of bytes"),
+    ];
+    for ((number, given), (name, units)) in numbers.iter_mut().zip(given).zip(names) {
         if let Some(given) = given.filter(|given| !given.is_none()) {
-            *number = Some(bytes_argument(given, function, name)?);
+            *number = Some(number_argument(given, function, name, units)?);
         }
     }
     Ok(numbers)
@@ -267,7 +292,8 @@ pub(super) fn allocate(
     };
     let mut peers = Vec::new();
     if let Some(list) = peer_access.filter(|list| !list.is_none()) {
-        for peer in list.try_iter()? {
+        let expected = "an iterable of Device or int";
+        for peer in iterate(list, &function, "peer_access", expected)? {
             peers.push(device::accept(&peer?, &function, "peer_access")?);
         }
     }
@@ -287,7 +313,7 @@ pub(super) fn allocate(
 }
 
 pub(super) fn deallocate(anchor: &Anchor<'_>, dptr: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
-    let address = address_argument(dptr, &anchor.function("deallocate"))?;
+    let address = address_named(dptr, &anchor.function("deallocate"), "dptr")?;
     anchor.add(
         dptr.py(),
         NodeKind::CU_GRAPH_NODE_TYPE_MEM_FREE,
@@ -338,9 +364,11 @@ pub(super) fn embed(anchor: &Anchor<'_>, child: &Bound<'_, PyAny>) -> PyResult<P
     let function = anchor.function("embed");
     let child_definition = definition::accept(child, &function, "child")?;
     let core = &*child_definition.core;
-    anchor.add(
+    anchor.add_after(
         child.py(),
         NodeKind::CU_GRAPH_NODE_TYPE_GRAPH,
+        anchor.after.into_iter().collect(),
+        Some(core),
         // SAFETY: see above.
         |graph, after| unsafe { graph.add_child(after, core) },
     )
@@ -349,21 +377,23 @@ pub(super) fn embed(anchor: &Anchor<'_>, child: &Bound<'_, PyAny>) -> PyResult<P
 pub(super) fn join(anchor: &Anchor<'_>, nodes: &Bound<'_, PyTuple>) -> PyResult<Py<PyAny>> {
     let py = nodes.py();
     let function = anchor.function("join");
-    let mut after = anchor.after();
+    let mut after: Vec<NamedNode> = anchor.after.into_iter().collect();
     for given in nodes.iter() {
         let node = PyGraphNode::accept(&given, &function, "nodes", anchor.definition)?;
         if let Some(node) = node
-            && !after.0.iter().any(|known| known.get() == node)
+            && !after.iter().any(|known| known.address() == node.address())
         {
-            after.0.push(NodeAddress::of(node));
+            after.push(node);
         }
     }
-    let core = &*anchor.definition.core;
-    let node = py
-        // SAFETY: the nodes are valid ones of this definition.
-        .detach(|| unsafe { core.add_empty(&after.handles()).map(NodeAddress::of) })
-        .or_raise(py)?;
-    anchor.added(py, node, NodeKind::CU_GRAPH_NODE_TYPE_EMPTY)
+    anchor.add_after(
+        py,
+        NodeKind::CU_GRAPH_NODE_TYPE_EMPTY,
+        after,
+        None,
+        // SAFETY: see above.
+        |core, after| unsafe { core.add_empty(after) },
+    )
 }
 
 /// A conditional node.
@@ -397,7 +427,7 @@ impl Form {
 
 /// Converts the argument `count` of a switch.
 pub(super) fn switch_form(function: &str, count: &Bound<'_, PyAny>) -> PyResult<Form> {
-    let number = bytes_argument(count, function, "count")
+    let number = number_argument(count, function, "count", "a number of branches")
         .map_err(|_| None)
         .and_then(|number| u32::try_from(number).map_err(|_| Some(number)))
         .ok()

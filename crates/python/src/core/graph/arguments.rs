@@ -6,14 +6,14 @@ use std::sync::Arc;
 
 use cupyrite::graph::{MemsetParams, Retained};
 use cupyrite::{Kernel, Stream, SurfaceObject, TextureObject};
-use pyo3::exceptions::PyTypeError;
+use pyo3::exceptions::{PyRuntimeError, PyTypeError, PyValueError};
 use pyo3::ffi;
 use pyo3::prelude::*;
-use pyo3::types::PyTuple;
+use pyo3::types::{PyIterator, PyTuple};
 
 use crate::bindings::kernel_parameters::Packer;
 use crate::core::closable::closed;
-use crate::core::errors::OrRaise;
+use crate::core::errors::{OrRaise, to_python};
 use crate::core::launch::packing::pack;
 use crate::core::launch::pins::{Args, Hold, Kept};
 use crate::core::launch::place::Target;
@@ -309,6 +309,46 @@ impl NodeOperand {
             size: None,
         })
     }
+}
+
+/// The exception for an error of a call that Python's users know as `function`, with the names of Python.
+#[cold]
+pub fn raised(py: Python<'_>, function: &str, error: cupyrite::Error) -> PyErr {
+    let cupyrite::Error::InvalidArgument {
+        parameter, problem, ..
+    } = &error
+    else {
+        return to_python(py, &error);
+    };
+    let function = function.trim_end_matches("()");
+    if parameter == "self" || parameter == "node" {
+        PyRuntimeError::new_err(format!("{function}(): the graph or node {problem}"))
+    } else {
+        PyValueError::new_err(format!("{function}() argument '{parameter}' {problem}"))
+    }
+}
+
+/// Iterates over an argument that contains several objects.
+///
+/// # Errors
+///
+/// `TypeError` for an object that is not iterable.
+pub fn iterate<'py>(
+    given: &Bound<'py, PyAny>,
+    function: &str,
+    parameter: &str,
+    expected: &str,
+) -> PyResult<Bound<'py, PyIterator>> {
+    given.try_iter().map_err(|error| {
+        if !error.is_instance_of::<PyTypeError>(given.py()) {
+            return error;
+        }
+        let class = given.get_type().name().map(|name| name.to_string());
+        PyTypeError::new_err(format!(
+            "{function}() argument '{parameter}' is of type {}; expected {expected}",
+            class.unwrap_or_default()
+        ))
+    })
 }
 
 /// Converts an address.

@@ -11,14 +11,14 @@ use pyo3::types::PyTuple;
 
 use crate::core::errors::OrRaise;
 use crate::core::graph::add::{Form, switch_form};
-use crate::core::graph::arguments::drop_graph_object;
+use crate::core::graph::arguments::{drop_graph_object, raised};
 use crate::core::graph::callback as host;
 use crate::core::graph::definition::{
     Definition, PyGraphCondition, PyGraphDefinition, accept_condition, condition_default,
     print_dot, write_dot,
 };
 use crate::core::graph::executable::PyGraph;
-use crate::core::numbers::{bytes_argument, short_repr};
+use crate::core::numbers::{number_argument, short_repr};
 use crate::core::stream::PyStream;
 use crate::cpython::gil_lock::GilLock;
 
@@ -98,6 +98,10 @@ impl State {
             State::Building { builder, .. } if builder.is_branch() => {
                 "is a branch of a split: call GraphBuilder.join() with it"
             }
+            State::Building { builder, .. } if builder.has_lost_capture() => {
+                "lost its capture, which the program has ended with cuStreamEndCapture or cudaStreamEndCapture: create \
+                 another one with create_graph_builder()"
+            }
             State::Building { .. } => "is still building: call end_building() first",
             State::Ended { .. } => {
                 "has finished building: create another one with create_graph_builder()"
@@ -159,9 +163,42 @@ impl PyGraphBuilder {
             State::Building {
                 builder,
                 definition,
-            } => Ok((builder.clone(), definition.clone())),
+            } if !builder.has_lost_capture() => Ok((builder.clone(), definition.clone())),
             state => Err(wrong_state(function, state)),
         }
+    }
+
+    /// Makes a call on the capture in progress.
+    fn record<T: Send>(
+        &self,
+        py: Python<'_>,
+        function: &str,
+        builder: Arc<GraphBuilder>,
+        call: impl FnOnce(&GraphBuilder) -> cupyrite::Result<T> + Send,
+    ) -> PyResult<T> {
+        let (done, lost) = py.detach(|| {
+            let done = call(&builder);
+            let lost = builder.has_lost_capture();
+            drop(builder);
+            (done, lost)
+        });
+        if lost && done.is_err() {
+            self.building(py, function)?;
+        }
+        done.map_err(|error| raised(py, function, error))
+    }
+
+    /// Replaces the state unless another thread has replaced it.
+    fn replace_building(&self, py: Python<'_>, building: usize, state: State) {
+        let mut state = state;
+        {
+            let mut current = self.state.lock(py);
+            if matches!(&*current, State::Building { builder, .. } if Arc::as_ptr(builder).addr() == building)
+            {
+                std::mem::swap(&mut *current, &mut state);
+            }
+        }
+        drop(DropState(Some(state)));
     }
 
     /// The definition of a builder that has finished.
@@ -183,7 +220,9 @@ impl PyGraphBuilder {
     /// `RuntimeError` unless the builder is building.
     pub fn recording_stream(&self, py: Python<'_>, function: &str) -> PyResult<Stream> {
         match &*self.state.lock(py) {
-            State::Building { builder, .. } => Ok(builder.stream().clone()),
+            State::Building { builder, .. } if !builder.has_lost_capture() => {
+                Ok(builder.stream().clone())
+            }
             state => Err(wrong_state(&format!("{function}()"), state)),
         }
     }
@@ -208,18 +247,18 @@ impl PyGraphBuilder {
         let (builder, definition) = self.building(py, function)?;
         let condition = accept_condition(condition, function)?;
         let (kind, count) = form.parts();
-        let made = py.detach(|| {
+        let made = self.record(py, function, builder, |builder| {
             let context = builder.stream().context()?;
             let bodies = builder.conditional(condition, kind, count)?;
             let with_stream = |body| {
                 let stream = Stream::new(&context, &StreamOptions::default())?;
                 Ok((stream, body))
             };
-            let made: cupyrite::Result<Vec<_>> = bodies.into_iter().map(with_stream).collect();
-            drop(builder);
-            made
-        });
-        let made = made.or_raise(py)?;
+            bodies
+                .into_iter()
+                .map(with_stream)
+                .collect::<cupyrite::Result<Vec<_>>>()
+        })?;
         if made.len() != count as usize {
             return Err(PyRuntimeError::new_err(format!(
                 "{function}: the driver did not report the bodies of the conditional node"
@@ -283,7 +322,15 @@ impl PyGraphBuilder {
     /// Whether the capture is in progress.
     #[getter]
     fn is_building(&self, py: Python<'_>) -> bool {
-        matches!(&*self.state.lock(py), State::Building { .. })
+        let builder = match &*self.state.lock(py) {
+            State::Building { builder, .. } => builder.clone(),
+            _ => return false,
+        };
+        py.detach(|| {
+            let goes_on = builder.is_recording();
+            drop(builder);
+            goes_on
+        })
     }
 
     /// Whether the builder is a branch of a split, which has to be joined.
@@ -396,19 +443,32 @@ impl PyGraphBuilder {
             } if !builder.is_branch() => (builder.clone(), definition.clone()),
             state => return Err(wrong_state("GraphBuilder.end_building()", state)),
         };
-        let (ended, stream) = py.detach(|| {
+        let building = Arc::as_ptr(&builder).addr();
+        let (ended, stream, goes_on) = py.detach(|| {
             let ended = builder.end_shared();
             let stream = builder.base_stream().clone();
+            let goes_on = builder.is_recording();
             drop(builder);
-            (ended.map(drop), stream)
+            (ended.map(|ended| ended.is_some()), stream, goes_on)
         });
-        let state = match &ended {
-            Ok(()) => State::Ended { stream, definition },
-            // The graph of a failed capture is lost.
-            Err(_) => State::Idle { stream, body: None },
-        };
-        this.set_state(py, state);
+        let ended_before = matches!(ended, Ok(false));
+        if goes_on || ended_before {
+            // The thread that began the capture has to end it, or another thread has ended it.
+            drop_graph_object(stream);
+        } else {
+            let state = match &ended {
+                Ok(_) => State::Ended { stream, definition },
+                // The graph of a failed capture is lost.
+                Err(_) => State::Idle { stream, body: None },
+            };
+            this.replace_building(py, building, state);
+        }
         ended.or_raise(py)?;
+        if ended_before {
+            return Err(PyRuntimeError::new_err(
+                "GraphBuilder.end_building(): another thread has ended the building of this GraphBuilder",
+            ));
+        }
         Ok(slf.clone())
     }
 
@@ -480,20 +540,17 @@ impl PyGraphBuilder {
         count: &Bound<'py, PyAny>,
     ) -> PyResult<Bound<'py, PyTuple>> {
         let py = slf.py();
-        let (builder, definition) = slf.get().building(py, "GraphBuilder.split()")?;
-        let count = bytes_argument(count, "GraphBuilder.split", "count")?;
+        const FUNCTION: &str = "GraphBuilder.split()";
+        let (builder, definition) = slf.get().building(py, FUNCTION)?;
+        let count = number_argument(count, "GraphBuilder.split", "count", "a number of builders")?;
         if !(2..=1024).contains(&count) {
             return Err(PyValueError::new_err(format!(
                 "GraphBuilder.split() argument 'count' is {count}; expected 2 to 1024"
             )));
         }
-        let branches = py
-            .detach(|| {
-                let branches = builder.split(count);
-                drop(builder);
-                branches
-            })
-            .or_raise(py)?;
+        let branches = slf
+            .get()
+            .record(py, FUNCTION, builder, |builder| builder.split(count))?;
         let mut all: Vec<Bound<'py, Self>> = vec![slf.clone()];
         for branch in branches {
             let state = State::Building {
@@ -550,7 +607,7 @@ impl PyGraphBuilder {
         let (root, root_core) = given.remove(root);
         let branches: Vec<&GraphBuilder> = given.iter().map(|(_, core)| &**core).collect();
         let joined = py.detach(|| root_core.join_shared(&branches));
-        joined.or_raise(py)?;
+        joined.map_err(|error| raised(py, FUNCTION, error))?;
         for (branch, core) in given {
             branch.get().set_state(py, State::Closed);
             drop_graph_object(core);
@@ -576,12 +633,9 @@ impl PyGraphBuilder {
             .get()
             .finished(py, "GraphBuilder.embed() argument 'child'")?;
         let core = &*child.core;
-        py.detach(|| {
-            let done = builder.embed(core);
-            drop(builder);
-            done
+        self.record(py, "GraphBuilder.embed()", builder, |builder| {
+            builder.embed(core)
         })
-        .or_raise(py)
     }
 
     /// Records a call of a host function. The function must not call CUDA.
@@ -602,12 +656,9 @@ impl PyGraphBuilder {
     ) -> PyResult<()> {
         let (builder, _) = self.building(py, "GraphBuilder.callback()")?;
         let callback = host::accept("GraphBuilder.callback", r#fn, user_data)?;
-        py.detach(|| {
-            let done = builder.host_callback(&callback);
-            drop(builder);
-            done
+        self.record(py, "GraphBuilder.callback()", builder, |builder| {
+            builder.host_callback(&callback)
         })
-        .or_raise(py)
     }
 
     /// Creates a condition: see :meth:`GraphDefinition.create_condition`.
@@ -619,13 +670,9 @@ impl PyGraphBuilder {
     ) -> PyResult<PyGraphCondition> {
         let (builder, _) = self.building(py, "GraphBuilder.create_condition()")?;
         let default = condition_default(default_value, "GraphBuilder.create_condition")?;
-        let condition = py
-            .detach(|| {
-                let made = builder.create_condition(default);
-                drop(builder);
-                made
-            })
-            .or_raise(py)?;
+        let condition = self.record(py, "GraphBuilder.create_condition()", builder, |builder| {
+            builder.create_condition(default)
+        })?;
         Ok(PyGraphCondition { condition })
     }
 

@@ -4,12 +4,13 @@ use std::ffi::c_void;
 use std::sync::Arc;
 
 use cupyrite::graph::{HostCallback, Retained};
-use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::exceptions::{PyOverflowError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
 use crate::core::graph::arguments::{DropAttached, retained};
 use crate::core::memory::keep_alive::BufferView;
+use crate::core::numbers::{index, short_repr};
 use crate::cpython;
 
 /// A Python callable that a graph calls.
@@ -110,7 +111,13 @@ fn c_function(
     // The function object lives as long as the graph, which is more than is promised.
     let mut owner: Retained = retained(given.clone().unbind());
     if let Some(user_data) = user_data {
-        if let Ok(number) = user_data.extract::<usize>() {
+        if let Some(number) = index(user_data)? {
+            let number = number.extract::<usize>().map_err(|_| {
+                PyOverflowError::new_err(format!(
+                    "{function}() argument 'user_data' is {}; expected an address from 0 to 2**64-1",
+                    short_repr(&number)
+                ))
+            })?;
             data = std::ptr::with_exposed_provenance_mut(number);
         } else {
             let copy = bytes_of(function, user_data)?;

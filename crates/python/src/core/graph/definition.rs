@@ -5,7 +5,9 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use cupyrite::graph::{Condition, GraphDefinition};
+use cupyrite::graph::{
+    Condition, ConditionalKind, DefinitionLock, GraphDefinition, NodeKind, NodeStamp,
+};
 use cupyrite::sys::driver::CUgraphNode;
 use pyo3::exceptions::{PyRuntimeError, PyTypeError};
 use pyo3::prelude::*;
@@ -58,10 +60,10 @@ impl NodeTable {
             .get(&node)
             .map(|entry| entry.object.clone_ref(py))?;
         let object = object.bind(py).upgrade()?;
-        // The program may have destroyed the node by handle, and a new node has the handle.
+        // The node, or that of its graph, may have been destroyed, and a new node has the handle.
         let stale = object
             .cast::<PyGraphNode>()
-            .is_ok_and(|node| node.get().is_destroyed());
+            .is_ok_and(|node| !node.get().is_valid());
         (!stale).then(|| object.unbind())
     }
 
@@ -120,17 +122,12 @@ impl Definition {
     ///
     /// # Errors
     ///
-    /// Driver errors; `MemoryError`.
-    pub fn node_object(self: &Arc<Self>, py: Python<'_>, node: CUgraphNode) -> PyResult<Py<PyAny>> {
-        if let Some(known) = self.nodes.find(py, node.addr()) {
+    /// `MemoryError`.
+    pub fn node_object(self: &Arc<Self>, py: Python<'_>, node: TypedNode) -> PyResult<Py<PyAny>> {
+        if let Some(known) = self.nodes.find(py, node.named.address()) {
             return Ok(known);
         }
-        let (core, address) = (&*self.core, NodeAddress::of(node));
-        // SAFETY: the driver has just named the node.
-        let kind = py
-            .detach(|| unsafe { core.kind_of(address.get()) })
-            .or_raise(py)?;
-        crate::core::graph::subclasses::wrap(py, self, node, kind)
+        crate::core::graph::subclasses::wrap(py, self, node)
     }
 
     /// Registers the object of a node.
@@ -141,11 +138,11 @@ impl Definition {
     pub fn register(
         &self,
         py: Python<'_>,
-        node: CUgraphNode,
+        node: usize,
         object: &Bound<'_, PyAny>,
         serial: u64,
     ) -> PyResult<()> {
-        self.nodes.add(py, node.addr(), object, serial)
+        self.nodes.add(py, node, object, serial)
     }
 
     /// An error if the definition no longer exists.
@@ -299,13 +296,13 @@ impl PyGraphDefinition {
     fn nodes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PySet>> {
         self.definition.check()?;
         let core = &self.definition.core;
-        let found = Nodes(
-            py.detach(|| core.node_handles().map(Nodes::of))
-                .or_raise(py)?,
-        );
+        let found = py.detach(|| {
+            let lock = core.lock()?;
+            TypedNode::all(core, &lock, core.node_handles()?)
+        });
         let set = PySet::empty(py)?;
-        for node in found.0 {
-            set.add(self.definition.node_object(py, node.get())?)?;
+        for node in found.or_raise(py)? {
+            set.add(self.definition.node_object(py, node)?)?;
         }
         Ok(set)
     }
@@ -319,20 +316,23 @@ impl PyGraphDefinition {
     fn edges<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PySet>> {
         self.definition.check()?;
         let core = &self.definition.core;
-        let found: Vec<(NodeAddress, NodeAddress)> = py
-            .detach(|| {
-                core.edge_handles().map(|edges| {
-                    edges
-                        .into_iter()
-                        .map(|(from, to)| (NodeAddress::of(from), NodeAddress::of(to)))
-                        .collect()
-                })
-            })
-            .or_raise(py)?;
+        let found = py.detach(|| -> cupyrite::Result<Vec<[TypedNode; 2]>> {
+            let lock = core.lock()?;
+            let typed = |(from, to)| {
+                // SAFETY: the driver has just named both nodes.
+                unsafe {
+                    Ok([
+                        TypedNode::of(core, &lock, from)?,
+                        TypedNode::of(core, &lock, to)?,
+                    ])
+                }
+            };
+            core.edge_handles()?.into_iter().map(typed).collect()
+        });
         let set = PySet::empty(py)?;
-        for (from, to) in found {
-            let from = self.definition.node_object(py, from.get())?;
-            let to = self.definition.node_object(py, to.get())?;
+        for [from, to] in found.or_raise(py)? {
+            let from = self.definition.node_object(py, from)?;
+            let to = self.definition.node_object(py, to)?;
             set.add((from, to))?;
         }
         Ok(set)
@@ -567,11 +567,119 @@ impl NodeAddress {
     }
 }
 
-struct Nodes(Vec<NodeAddress>);
+/// A node's handle, and when the driver named it.
+#[derive(Clone, Copy)]
+pub struct NamedNode {
+    node: NodeAddress,
+    stamp: NodeStamp,
+}
 
-impl Nodes {
-    fn of(nodes: Vec<CUgraphNode>) -> Vec<NodeAddress> {
-        nodes.into_iter().map(NodeAddress::of).collect()
+impl NamedNode {
+    /// A node that the driver has named under the lock.
+    pub fn of(lock: &DefinitionLock<'_>, node: CUgraphNode) -> NamedNode {
+        NamedNode {
+            node: NodeAddress::of(node),
+            stamp: lock.stamp(),
+        }
+    }
+
+    /// The handle as a number.
+    pub fn address(self) -> usize {
+        self.node.0
+    }
+
+    /// The handle, of a node that may have been destroyed.
+    pub fn unchecked(self) -> CUgraphNode {
+        self.node.get()
+    }
+
+    /// The handle of a node that lives as long as the lock.
+    ///
+    /// # Errors
+    ///
+    /// [`cupyrite::Error::InvalidArgument`] for a destroyed node.
+    pub fn get(self, lock: &DefinitionLock<'_>) -> cupyrite::Result<CUgraphNode> {
+        lock.check_node("GraphNode", self.node.get(), self.stamp)?;
+        Ok(self.node.get())
+    }
+
+    /// Whether the program has destroyed the node by its handle.
+    pub fn is_destroyed_by_program(self) -> bool {
+        self.stamp.is_destroyed_by_program(self.node.get())
+    }
+}
+
+/// A node with what determines the class of its object.
+pub struct TypedNode {
+    /// The node.
+    pub named: NamedNode,
+    /// Its type.
+    pub kind: NodeKind,
+    /// Kind and number of bodies of a conditional node, if they are known.
+    pub conditional: Option<(ConditionalKind, usize)>,
+}
+
+impl TypedNode {
+    /// Reads a node's type.
+    ///
+    /// # Errors
+    ///
+    /// Driver errors.
+    ///
+    /// # Safety
+    ///
+    /// The node is a live one of the definition, which is locked.
+    pub unsafe fn of(
+        core: &GraphDefinition,
+        lock: &DefinitionLock<'_>,
+        node: CUgraphNode,
+    ) -> cupyrite::Result<TypedNode> {
+        // SAFETY: the caller's contract.
+        unsafe { TypedNode::with_kind(core, lock, node, core.kind_of(node)?) }
+    }
+
+    /// [`TypedNode::of`] for a known type.
+    ///
+    /// # Errors
+    ///
+    /// Driver errors.
+    ///
+    /// # Safety
+    ///
+    /// As [`TypedNode::of`].
+    pub unsafe fn with_kind(
+        core: &GraphDefinition,
+        lock: &DefinitionLock<'_>,
+        node: CUgraphNode,
+        kind: NodeKind,
+    ) -> cupyrite::Result<TypedNode> {
+        let conditional = if kind == NodeKind::CU_GRAPH_NODE_TYPE_CONDITIONAL {
+            // SAFETY: the caller's contract.
+            let found = unsafe { core.conditional_params_of(node)? };
+            found.map(|found| (found.kind, found.bodies.len()))
+        } else {
+            None
+        };
+        Ok(TypedNode {
+            named: NamedNode::of(lock, node),
+            kind,
+            conditional,
+        })
+    }
+
+    /// Reads the types of nodes that the driver has named under the lock.
+    ///
+    /// # Errors
+    ///
+    /// Driver errors.
+    pub fn all(
+        core: &GraphDefinition,
+        lock: &DefinitionLock<'_>,
+        nodes: Vec<CUgraphNode>,
+    ) -> cupyrite::Result<Vec<TypedNode>> {
+        // SAFETY: the driver has just named the nodes.
+        let typed = |node| unsafe { TypedNode::of(core, lock, node) };
+        nodes.into_iter().map(typed).collect()
     }
 }
 

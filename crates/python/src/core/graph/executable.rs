@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use cupyrite::graph::{Graph, MemcpyParams, MemsetParams, NodeKind};
+use cupyrite::graph::{Graph, GraphDefinition, MemcpyParams, MemsetParams, NodeKind};
 use cupyrite::sys::driver::CUgraphNode;
 use pyo3::exceptions::{PyRuntimeError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -16,7 +16,7 @@ use crate::core::graph::add::{PackedPointers, launch_arguments, pattern, rows};
 use crate::core::graph::arguments::{NodeOperand, drop_graph_object, retain_owners, with_packed};
 use crate::core::graph::builder::PyGraphBuilder;
 use crate::core::graph::callback as host;
-use crate::core::graph::definition::{self, Definition, NodeAddress, PyGraphDefinition};
+use crate::core::graph::definition::{self, Definition, PyGraphDefinition};
 use crate::core::graph::node::PyGraphNode;
 use crate::core::graph::options;
 use crate::core::graph::subclasses::sequence;
@@ -37,8 +37,6 @@ use crate::generated::ids::class::driver as class;
 )]
 pub struct PyGraph {
     cell: Closable<Graph>,
-    /// The definition from which it was instantiated, whose nodes `__getitem__` accepts.
-    source: usize,
 }
 
 impl Drop for PyGraph {
@@ -74,7 +72,6 @@ impl PyGraph {
             py,
             PyGraph {
                 cell: Closable::new(graph.or_raise(py)?),
-                source: core.handle().addr(),
             },
         )
     }
@@ -184,17 +181,18 @@ impl PyGraph {
                 node.get_type().name()?
             )));
         };
-        let (definition, handle) = given.get().real()?;
-        let (core, handle) = (&*definition.core, NodeAddress::of(handle));
-        // SAFETY: the node is valid.
-        let kind = py
-            .detach(|| unsafe { core.kind_of(handle.get()) })
-            .or_raise(py)?;
-        if core.handle().addr() != slf.get().source && !core.is_nested() {
+        let (definition, _) = given.get().real()?;
+        let core = &*definition.core;
+        let known = slf.get().cell.read(py, |graph| graph.is_instance_of(core));
+        if known == Some(false) {
             return Err(PyValueError::new_err(
                 "the node belongs to another definition than the one this Graph was instantiated from",
             ));
         }
+        // SAFETY: the node is live.
+        let kind = given
+            .get()
+            .with_locked(py, |core, _, node| unsafe { core.kind_of(node) })?;
         let base = PyClassInitializer::from(PyExecutableGraphNode {
             graph: slf.clone().unbind(),
             node: given.clone().unbind(),
@@ -249,9 +247,23 @@ impl PyExecutableGraphNode {
         py: Python<'_>,
         call: impl FnOnce(&Graph, CUgraphNode) -> cupyrite::Result<T> + Send,
     ) -> PyResult<T> {
-        let (_, node) = self.node.get().real()?;
-        let node = NodeAddress::of(node);
-        self.graph.get().call(py, |graph| call(graph, node.get()))
+        self.call_with(py, None, call)
+    }
+
+    /// [`PyExecutableGraphNode::call`] that uses another definition as well.
+    fn call_with<T: Send>(
+        &self,
+        py: Python<'_>,
+        other: Option<&GraphDefinition>,
+        call: impl FnOnce(&Graph, CUgraphNode) -> cupyrite::Result<T> + Send,
+    ) -> PyResult<T> {
+        let (definition, node) = self.node.get().real()?;
+        let core = &*definition.core;
+        self.graph.get().call(py, |graph| {
+            let _locks = other.map(|other| core.lock_with(other)).transpose()?;
+            let lock = core.lock()?;
+            call(graph, node.get(&lock)?)
+        })
     }
 
     fn set_enabled(&self, py: Python<'_>, enabled: bool) -> PyResult<()> {
@@ -557,8 +569,9 @@ impl PyExecutableChildGraphNode {
     fn update(slf: &Bound<'_, Self>, child: &Bound<'_, PyAny>) -> PyResult<()> {
         let child = definition::accept(child, "ExecutableChildGraphNode.update", "child")?;
         let child = &*child.core;
+        let view = slf.as_super().get();
         // SAFETY: see above.
-        slf.as_super().get().call(slf.py(), |graph, node| unsafe {
+        view.call_with(slf.py(), Some(child), |graph, node| unsafe {
             graph.set_child(node, child)
         })
     }

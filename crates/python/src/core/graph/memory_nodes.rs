@@ -302,7 +302,7 @@ impl PyMemcpyNode {
             None
         } else {
             let new = retain_owners(owners).unwrap_or_else(|| Arc::new(()));
-            match retained_for(node)? {
+            match retained_for(node, py)? {
                 // The other operand's owner stays with the former ones.
                 Some(former) if !replaces_both => Some(retained((PartlyReplaced(former), new))),
                 _ => Some(new),

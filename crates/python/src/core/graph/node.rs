@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use cupyrite::sys::destroyed::OwnedKind;
+use cupyrite::graph::DefinitionLock;
 use cupyrite::sys::driver::CUgraphNode;
 use pyo3::exceptions::{PyRuntimeError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -12,7 +12,10 @@ use pyo3::types::{PyList, PyTuple};
 use crate::core::context::handle_object;
 use crate::core::errors::OrRaise;
 use crate::core::graph::add::{self, Anchor};
-use crate::core::graph::definition::{Definition, NodeAddress, NodeTable, PyGraphDefinition};
+use crate::core::graph::arguments::iterate;
+use crate::core::graph::definition::{
+    Definition, NamedNode, NodeTable, PyGraphDefinition, TypedNode,
+};
 use crate::cpython::Raised;
 use crate::generated::ids::class::driver as class;
 use crate::generated::ids::enums::driver as enums;
@@ -37,18 +40,17 @@ pub struct PyGraphNode {
 
 struct NodePlace {
     definition: Arc<Definition>,
-    /// 0 for the entry point.
-    node: usize,
-    /// [`OwnedKind::epoch`] when the object was created.
-    created: u32,
+    /// `None` for the entry point.
+    node: Option<NamedNode>,
 }
 
 impl Drop for PyGraphNode {
     fn drop(&mut self) {
         if let Some(place) = &self.place
-            && place.node != 0
+            && let Some(node) = place.node
         {
-            place.definition.table().remove(place.node, self.serial);
+            let table = place.definition.table();
+            table.remove(node.address(), self.serial);
         }
     }
 }
@@ -64,12 +66,11 @@ impl PyGraphNode {
     }
 
     /// The value of the object of a node.
-    pub fn of(definition: &Arc<Definition>, node: CUgraphNode) -> PyGraphNode {
+    pub fn of(definition: &Arc<Definition>, node: NamedNode) -> PyGraphNode {
         PyGraphNode {
             place: Some(NodePlace {
                 definition: definition.clone(),
-                node: node.expose_provenance(),
-                created: OwnedKind::GraphNode.epoch(),
+                node: Some(node),
             }),
             destroyed: AtomicBool::new(false),
             serial: NodeTable::next_serial(),
@@ -89,8 +90,7 @@ impl PyGraphNode {
     pub fn entry(py: Python<'_>, definition: Arc<Definition>) -> PyResult<Py<PyGraphNode>> {
         let place = Some(NodePlace {
             definition,
-            node: 0,
-            created: 0,
+            node: None,
         });
         Py::new(
             py,
@@ -104,20 +104,18 @@ impl PyGraphNode {
 
     /// Whether the node was destroyed, by this object or by the program with the driver's function.
     pub fn is_destroyed(&self) -> bool {
+        let node = self.place.as_ref().and_then(|place| place.node);
         self.destroyed.load(Ordering::Relaxed)
-            || self.place.as_ref().is_some_and(|place| {
-                let node: CUgraphNode = std::ptr::without_provenance_mut(place.node);
-                place.node != 0
-                    && OwnedKind::GraphNode.is_destroyed(node, std::ptr::null_mut(), place.created)
-            })
+            || node.is_some_and(NamedNode::is_destroyed_by_program)
     }
 
-    /// Definition and handle of a valid node; the handle is null for the entry point.
+    /// Definition and node of a valid object; no node for the entry point. Another thread may destroy the node meanwhile, so
+    /// that its handle is only used under the lock of the definition: see [`NamedNode::get`].
     ///
     /// # Errors
     ///
     /// `RuntimeError` for a destroyed node.
-    pub fn live(&self) -> PyResult<(&Arc<Definition>, CUgraphNode)> {
+    pub fn live(&self) -> PyResult<(&Arc<Definition>, Option<NamedNode>)> {
         let Some(place) = &self.place else {
             return Err(PyRuntimeError::new_err(
                 "this GraphNode belongs to no graph; nodes come from the methods of GraphDefinition and GraphNode",
@@ -132,10 +130,7 @@ impl PyGraphNode {
             return Err(PyRuntimeError::new_err(problem));
         }
         place.definition.check()?;
-        Ok((
-            &place.definition,
-            std::ptr::with_exposed_provenance_mut(place.node),
-        ))
+        Ok((&place.definition, place.node))
     }
 
     /// As [`PyGraphNode::live`], for a node with a handle.
@@ -143,14 +138,41 @@ impl PyGraphNode {
     /// # Errors
     ///
     /// `RuntimeError` for a destroyed node and for the entry point.
-    pub fn real(&self) -> PyResult<(&Arc<Definition>, CUgraphNode)> {
-        let (definition, node) = self.live()?;
-        if node.is_null() {
-            return Err(PyRuntimeError::new_err(
+    pub fn real(&self) -> PyResult<(&Arc<Definition>, NamedNode)> {
+        match self.live()? {
+            (definition, Some(node)) => Ok((definition, node)),
+            (_, None) => Err(PyRuntimeError::new_err(
                 "the entry point of a graph is no node of the driver",
-            ));
+            )),
         }
-        Ok((definition, node))
+    }
+
+    /// Makes calls on the node in a detached section, in which no other thread uses the definition.
+    ///
+    /// # Errors
+    ///
+    /// `RuntimeError` for a destroyed node and for the entry point; driver errors.
+    pub fn with_locked<T: Send>(
+        &self,
+        py: Python<'_>,
+        call: impl FnOnce(
+            &cupyrite::graph::GraphDefinition,
+            &DefinitionLock<'_>,
+            CUgraphNode,
+        ) -> cupyrite::Result<T>
+        + Send,
+    ) -> PyResult<T> {
+        let (definition, node) = self.real()?;
+        let core = &*definition.core;
+        let done = py.detach(|| {
+            let lock = core.lock()?;
+            call(core, &lock, node.get(&lock)?)
+        });
+        if done.is_err() {
+            // Another thread may have destroyed the node.
+            self.live()?;
+        }
+        done.or_raise(py)
     }
 
     /// Converts an argument to a node of `definition`; `None` for its entry point.
@@ -163,7 +185,7 @@ impl PyGraphNode {
         function: &str,
         parameter: &str,
         definition: &Definition,
-    ) -> PyResult<Option<CUgraphNode>> {
+    ) -> PyResult<Option<NamedNode>> {
         let Ok(node) = given.cast::<PyGraphNode>() else {
             return Err(PyTypeError::new_err(format!(
                 "{function}() argument '{parameter}' is of type {}; expected a GraphNode",
@@ -176,41 +198,39 @@ impl PyGraphNode {
                 "{function}() argument '{parameter}' is a node of another graph definition"
             )));
         }
-        Ok((!node.is_null()).then_some(node))
+        Ok(node)
     }
 
     fn anchor(&self) -> PyResult<Anchor<'_>> {
-        let (definition, node) = self.live()?;
+        let (definition, after) = self.live()?;
         Ok(Anchor {
             definition,
-            after: (!node.is_null()).then_some(node),
+            after,
             class: "GraphNode",
         })
     }
 
     fn address(&self) -> usize {
-        self.place.as_ref().map_or(0, |place| place.node)
+        let node = self.place.as_ref().and_then(|place| place.node);
+        node.map_or(0, NamedNode::address)
     }
 
     /// The neighbours before or behind the node.
-    fn neighbours(&self, py: Python<'_>, before: bool) -> PyResult<Vec<NodeAddress>> {
-        let (definition, node) = self.live()?;
-        if node.is_null() {
+    fn neighbours(&self, py: Python<'_>, before: bool) -> PyResult<Vec<TypedNode>> {
+        if self.live()?.1.is_none() {
             return Ok(Vec::new());
         }
-        let (core, node) = (&*definition.core, NodeAddress::of(node));
-        py.detach(|| {
-            // SAFETY: the node is valid.
+        self.with_locked(py, |core, lock, node| {
+            // SAFETY: the node is live.
             let found = unsafe {
                 if before {
-                    core.predecessors_of(node.get())
+                    core.predecessors_of(node)?
                 } else {
-                    core.successors_of(node.get())
+                    core.successors_of(node)?
                 }
             };
-            found.map(|nodes| nodes.into_iter().map(NodeAddress::of).collect())
+            TypedNode::all(core, lock, found)
         })
-        .or_raise(py)
     }
 
     /// Adds or removes edges to the given nodes.
@@ -221,30 +241,39 @@ impl PyGraphNode {
         nodes: &Bound<'_, PyAny>,
         add: bool,
     ) -> PyResult<()> {
-        let (definition, node) = self.real()?;
+        let (definition, _) = self.real()?;
         let name = if before { "pred" } else { "succ" };
-        let present = self.neighbours(py, before)?;
-        let mut edges = Vec::new();
-        for other in nodes.try_iter()? {
+        let mut others = Vec::new();
+        for other in iterate(nodes, name, "nodes", "an iterable of GraphNode")? {
             let other = PyGraphNode::accept(&other?, name, "node", definition)?;
             let Some(other) = other else {
                 return Err(PyValueError::new_err(format!(
                     "{name}: the entry point has no edges that could be changed"
                 )));
             };
-            if present.iter().any(|known| known.get() == other) == add {
-                continue;
+            others.push(other);
+        }
+        self.with_locked(py, |core, lock, node| {
+            // SAFETY: the node is live.
+            let present = unsafe {
+                if before {
+                    core.predecessors_of(node)?
+                } else {
+                    core.successors_of(node)?
+                }
+            };
+            let mut edges = Vec::new();
+            for other in others {
+                let other = other.get(lock)?;
+                let edge = if before { (other, node) } else { (node, other) };
+                if present.contains(&other) != add && !edges.contains(&edge) {
+                    edges.push(edge);
+                }
             }
-            let (this, other) = (NodeAddress::of(node), NodeAddress::of(other));
-            edges.push(if before { (other, this) } else { (this, other) });
-        }
-        if edges.is_empty() {
-            return Ok(());
-        }
-        let core = &*definition.core;
-        py.detach(|| {
-            let edges: Vec<_> = edges.iter().map(|(a, b)| (a.get(), b.get())).collect();
-            // SAFETY: all nodes are valid ones of this definition.
+            if edges.is_empty() {
+                return Ok(());
+            }
+            // SAFETY: all nodes are live ones of this definition.
             unsafe {
                 if add {
                     core.add_edges(&edges)
@@ -253,7 +282,6 @@ impl PyGraphNode {
                 }
             }
         })
-        .or_raise(py)
     }
 
     fn proxy(slf: &Bound<'_, Self>, before: bool) -> PyResult<Py<PyAny>> {
@@ -264,6 +292,25 @@ impl PyGraphNode {
             .getattr("AdjacencySetProxy")?;
         Ok(class.call1((slf, before))?.unbind())
     }
+}
+
+/// The value that is assigned to `pred` or `succ`.
+fn several_nodes<'py>(name: &str, nodes: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyList>> {
+    let items = nodes.try_iter().map_err(|error| {
+        if !error.is_instance_of::<PyTypeError>(nodes.py()) {
+            return error;
+        }
+        let class = nodes.get_type().name().map(|name| name.to_string());
+        PyTypeError::new_err(format!(
+            "GraphNode.{name} is set to an object of type {}; expected an iterable of GraphNode",
+            class.unwrap_or_default()
+        ))
+    })?;
+    let list = PyList::empty(nodes.py());
+    for item in items {
+        list.append(item?)?;
+    }
+    Ok(list)
 }
 
 #[pymethods]
@@ -302,15 +349,11 @@ impl PyGraphNode {
     /// Type of the node, a ``cuda.bindings.driver.CUgraphNodeType``; None for the entry point.
     #[getter]
     fn r#type(&self, py: Python<'_>) -> PyResult<Option<Py<PyAny>>> {
-        let (definition, node) = self.live()?;
-        if node.is_null() {
+        if self.live()?.1.is_none() {
             return Ok(None);
         }
-        let (core, node) = (&*definition.core, NodeAddress::of(node));
-        // SAFETY: the node is valid.
-        let kind = py
-            .detach(|| unsafe { core.kind_of(node.get()) })
-            .or_raise(py)?;
+        // SAFETY: the node is live.
+        let kind = self.with_locked(py, |core, _, node| unsafe { core.kind_of(node) })?;
         types::enum_member(enums::CUgraphNodeType, i64::from(kind.0))
             .map(|member| Some(member.into_bound(py).unbind()))
             .map_err(|Raised| PyErr::fetch(py))
@@ -324,6 +367,7 @@ impl PyGraphNode {
 
     #[setter]
     fn set_pred(slf: &Bound<'_, Self>, nodes: &Bound<'_, PyAny>) -> PyResult<()> {
+        let nodes = several_nodes("pred", nodes)?;
         Self::proxy(slf, true)?
             .bind(slf.py())
             .call_method1("_replace", (nodes,))?;
@@ -338,6 +382,7 @@ impl PyGraphNode {
 
     #[setter]
     fn set_succ(slf: &Bound<'_, Self>, nodes: &Bound<'_, PyAny>) -> PyResult<()> {
+        let nodes = several_nodes("succ", nodes)?;
         Self::proxy(slf, false)?
             .bind(slf.py())
             .call_method1("_replace", (nodes,))?;
@@ -351,7 +396,7 @@ impl PyGraphNode {
         if !found.is_empty() {
             let (definition, _) = self.live()?;
             for node in found {
-                list.append(definition.node_object(py, node.get())?)?;
+                list.append(definition.node_object(py, node)?)?;
             }
         }
         Ok(list)
@@ -378,20 +423,20 @@ impl PyGraphNode {
             return Ok(());
         }
         let (definition, node) = self.real()?;
-        if self.destroyed.swap(true, Ordering::Relaxed) {
-            return Ok(());
-        }
-        let (core, address) = (&*definition.core, NodeAddress::of(node));
-        // SAFETY: the node is valid, and `destroyed` makes this its last use.
-        let done = py
-            .detach(|| unsafe { core.destroy_node(address.get()) })
-            .or_raise(py);
-        if done.is_err() {
-            self.destroyed.store(false, Ordering::Relaxed);
-        } else {
-            definition.table().remove(self.address(), self.serial);
-        }
-        done
+        let core = &*definition.core;
+        let done = py.detach(|| {
+            let lock = core.lock()?;
+            if self.is_destroyed() {
+                return Ok(());
+            }
+            // SAFETY: the node is live, and `destroyed` and the lock's record make this its last use.
+            unsafe { core.destroy_node(node.get(&lock)?)? };
+            self.destroyed.store(true, Ordering::Relaxed);
+            Ok(())
+        });
+        done.or_raise(py)?;
+        definition.table().remove(node.address(), self.serial);
+        Ok(())
     }
 
     /// Adds a kernel launch that depends on this node.
@@ -630,14 +675,16 @@ impl PyGraphNode {
         let class = slf.get_type().name()?;
         Ok(match &node.place {
             None => format!("<{class} without graph>"),
-            Some(place) if place.node == 0 => format!(
-                "<{class} entry of graph {:#x}>",
-                place.definition.core.handle().addr()
-            ),
-            Some(place) => {
-                let state = if node.is_valid() { "" } else { " destroyed" };
-                format!("<{class} handle={:#x}{state}>", place.node)
-            }
+            Some(place) => match place.node {
+                None => format!(
+                    "<{class} entry of graph {:#x}>",
+                    place.definition.core.handle().addr()
+                ),
+                Some(named) => {
+                    let state = if node.is_valid() { "" } else { " destroyed" };
+                    format!("<{class} handle={:#x}{state}>", named.address())
+                }
+            },
         })
     }
 }

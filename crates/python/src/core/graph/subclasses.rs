@@ -14,10 +14,10 @@ use crate::core::errors::OrRaise;
 use crate::core::event;
 use crate::core::event::PyEvent;
 use crate::core::graph::add::{PackedPointers, launch_arguments};
-use crate::core::graph::arguments::{LaunchArguments, retained_ref, with_packed};
+use crate::core::graph::arguments::{LaunchArguments, raised, retained_ref, with_packed};
 use crate::core::graph::callback as host;
 use crate::core::graph::callback::PyCallback;
-use crate::core::graph::definition::{self, Definition, NodeAddress, PyGraphDefinition};
+use crate::core::graph::definition::{self, Definition, PyGraphDefinition, TypedNode};
 use crate::core::graph::node::PyGraphNode;
 use crate::core::launch::config::PyLaunchConfig;
 use crate::core::module::kernel::PyKernel;
@@ -114,13 +114,8 @@ node_class! {
 /// # Errors
 ///
 /// Driver errors; `MemoryError`.
-pub fn wrap(
-    py: Python<'_>,
-    definition: &Arc<Definition>,
-    node: CUgraphNode,
-    kind: NodeKind,
-) -> PyResult<Py<PyAny>> {
-    let value = PyGraphNode::of(definition, node);
+pub fn wrap(py: Python<'_>, definition: &Arc<Definition>, node: TypedNode) -> PyResult<Py<PyAny>> {
+    let value = PyGraphNode::of(definition, node.named);
     let serial = value.serial();
     let base = PyClassInitializer::from(value);
     /// Creates an object of a class.
@@ -136,7 +131,7 @@ pub fn wrap(
             .into_any()
         };
     }
-    let object = match kind {
+    let object = match node.kind {
         NodeKind::CU_GRAPH_NODE_TYPE_EMPTY => make!(PyEmptyNode),
         NodeKind::CU_GRAPH_NODE_TYPE_KERNEL => make!(PyKernelNode),
         NodeKind::CU_GRAPH_NODE_TYPE_MEM_ALLOC => make!(PyAllocNode),
@@ -147,26 +142,16 @@ pub fn wrap(
         NodeKind::CU_GRAPH_NODE_TYPE_EVENT_RECORD => make!(PyEventRecordNode),
         NodeKind::CU_GRAPH_NODE_TYPE_WAIT_EVENT => make!(PyEventWaitNode),
         NodeKind::CU_GRAPH_NODE_TYPE_HOST => make!(PyHostCallbackNode),
-        NodeKind::CU_GRAPH_NODE_TYPE_CONDITIONAL => {
-            let (core, address) = (&*definition.core, NodeAddress::of(node));
-            let found = py
-                .detach(|| {
-                    // SAFETY: the driver has just named the node.
-                    let found = unsafe { core.conditional_params_of(address.get())? };
-                    Ok(found.map(|found| (found.kind, found.bodies.len())))
-                })
-                .or_raise(py)?;
-            match found {
-                Some((ConditionalKind::While, _)) => make!(PyWhileNode, conditional),
-                Some((ConditionalKind::Switch, _)) => make!(PySwitchNode, conditional),
-                Some((ConditionalKind::If, 2)) => make!(PyIfElseNode, conditional),
-                Some((ConditionalKind::If, _)) => make!(PyIfNode, conditional),
-                None => make!(PyConditionalNode),
-            }
-        }
+        NodeKind::CU_GRAPH_NODE_TYPE_CONDITIONAL => match node.conditional {
+            Some((ConditionalKind::While, _)) => make!(PyWhileNode, conditional),
+            Some((ConditionalKind::Switch, _)) => make!(PySwitchNode, conditional),
+            Some((ConditionalKind::If, 2)) => make!(PyIfElseNode, conditional),
+            Some((ConditionalKind::If, _)) => make!(PyIfNode, conditional),
+            None => make!(PyConditionalNode),
+        },
         _ => Py::new(py, base)?.into_any(),
     };
-    definition.register(py, node, object.bind(py), serial)?;
+    definition.register(py, node.named.address(), object.bind(py), serial)?;
     Ok(object)
 }
 
@@ -176,9 +161,7 @@ pub(super) fn read<T: Send>(
     py: Python<'_>,
     read: impl FnOnce(&cupyrite::graph::GraphDefinition, CUgraphNode) -> cupyrite::Result<T> + Send,
 ) -> PyResult<T> {
-    let (definition, node) = node.real()?;
-    let (core, node) = (&*definition.core, NodeAddress::of(node));
-    py.detach(|| read(core, node.get())).or_raise(py)
+    node.with_locked(py, |core, _, node| read(core, node))
 }
 
 /// The object of a graph that belongs to a node.
@@ -192,9 +175,8 @@ pub(super) fn nested(
 }
 
 /// What the graph retains for a node.
-pub(super) fn retained_for(node: &PyGraphNode) -> PyResult<Option<Retained>> {
-    let (definition, node) = node.real()?;
-    Ok(definition.core.retained_for(node))
+pub(super) fn retained_for(node: &PyGraphNode, py: Python<'_>) -> PyResult<Option<Retained>> {
+    read(node, py, |core, node| Ok(core.retained_for(node)))
 }
 
 /// A member of an enumeration of `cuda.core.typing`.
@@ -218,7 +200,7 @@ impl PyEmptyNode {
 pub(super) fn base_repr(node: &Bound<'_, PyGraphNode>, details: &str) -> PyResult<String> {
     let class = node.get_type().name()?;
     match node.get().real() {
-        Ok((_, handle)) => Ok(format!("<{class} handle={:#x}{details}>", handle.addr())),
+        Ok((_, node)) => Ok(format!("<{class} handle={:#x}{details}>", node.address())),
         Err(_) => Ok(format!("<{class} not valid>")),
     }
 }
@@ -265,13 +247,15 @@ impl PyKernelNode {
     #[getter]
     fn kernel(slf: &Bound<'_, Self>) -> PyResult<Py<PyKernel>> {
         let py = slf.py();
-        let (definition, node) = slf.as_super().get().real()?;
-        if let Some(value) = definition.core.kernel_value_of(node)
+        let (value, kernel) = read(slf.as_super().get(), py, |core, node| {
+            Ok((core.kernel_value_of(node), core.kernel_of(node)))
+        })?;
+        if let Some(value) = value
             && let Some(known) = retained_ref::<LaunchArguments<Py<PyKernel>>>(py, &value)
         {
             return Ok(known.kernel.clone_ref(py));
         }
-        if let Some(kernel) = definition.core.kernel_of(node) {
+        if let Some(kernel) = kernel {
             return Py::new(py, PyKernel::new(kernel, None));
         }
         // SAFETY: the node is a valid kernel node.
@@ -320,8 +304,7 @@ impl PyKernelNode {
             Some(config) if has_config => config.clone(),
             _ => current.into_bound(py).into_any(),
         };
-        let (definition, node) = slf.as_super().get().real()?;
-        let (core, node) = (&*definition.core, NodeAddress::of(node));
+        let node = slf.as_super().get();
         if !has_args {
             let Ok(config) = config.cast::<PyLaunchConfig>() else {
                 return Err(PyTypeError::new_err(format!(
@@ -330,10 +313,10 @@ impl PyKernelNode {
                 )));
             };
             let config = config.get().get();
-            return py
-                // SAFETY: the node is a valid kernel node.
-                .detach(|| unsafe { core.set_kernel_config(node.get(), &config) })
-                .or_raise(py);
+            // SAFETY: the node is a valid kernel node.
+            return read(node, py, |core, node| unsafe {
+                core.set_kernel_config(node, &config)
+            });
         }
         let kernel = match kernel {
             Some(kernel) if has_kernel => kernel.clone(),
@@ -350,10 +333,9 @@ impl PyKernelNode {
             |pointers, value| {
                 let pointers = PackedPointers::of(pointers);
                 // SAFETY: the node is a valid kernel node; one address per argument.
-                py.detach(|| unsafe {
-                    core.set_kernel(node.get(), kernel, &config, pointers.get(), Some(value))
+                read(node, py, |core, node| unsafe {
+                    core.set_kernel(node, kernel, &config, pointers.get(), Some(value))
                 })
-                .or_raise(py)
             },
         )
     }
@@ -416,17 +398,22 @@ impl PyChildGraphNode {
     fn update(slf: &Bound<'_, Self>, child: &Bound<'_, PyAny>) -> PyResult<()> {
         let child = definition::accept(child, "ChildGraphNode.update", "child")?;
         let child = &*child.core;
-        // SAFETY: the node is a valid child graph node.
-        read(slf.as_super().get(), slf.py(), |core, node| unsafe {
-            core.set_child(node, child)
-        })
+        let (py, node) = (slf.py(), slf.as_super().get());
+        let (definition, named) = node.real()?;
+        let core = &*definition.core;
+        let done = py.detach(|| {
+            let [lock, _other] = core.lock_with(child)?;
+            // SAFETY: the node is a live child graph node.
+            unsafe { core.set_child(named.get(&lock)?, child) }
+        });
+        done.map_err(|error| raised(py, "ChildGraphNode.update", error))
     }
 }
 
 /// The event of a node.
 fn event_object(py: Python<'_>, node: &PyGraphNode) -> PyResult<Py<PyEvent>> {
-    let (definition, handle) = node.real()?;
-    match definition.core.retained_event_of(handle) {
+    let event = read(node, py, |core, node| Ok(core.retained_event_of(node)))?;
+    match event {
         Some(event) => PyEvent::wrap(py, event),
         None => Err(PyRuntimeError::new_err(
             "the event of this node was recorded by a capture, or belongs to another owner",
@@ -515,7 +502,7 @@ impl PyHostCallbackNode {
     #[getter]
     fn callback(slf: &Bound<'_, Self>) -> PyResult<Option<Py<PyAny>>> {
         let py = slf.py();
-        let value = retained_for(slf.as_super().get())?;
+        let value = retained_for(slf.as_super().get(), py)?;
         Ok(value.and_then(|value| {
             retained_ref::<PyCallback>(py, &value).map(|callback| callback.0.clone_ref(py))
         }))
