@@ -1,5 +1,6 @@
 """cuda.core between processes: memory resources, buffers and events, through descriptors, pickles and multiprocessing."""
 
+import contextlib
 import copy
 import gc
 import multiprocessing
@@ -16,6 +17,7 @@ import pytest
 from cuda.bindings import driver
 from cuda.core import (
     Buffer,
+    ContextOptions,
     Device,
     DeviceMemoryResource,
     EventOptions,
@@ -93,6 +95,52 @@ def _use_queue(tasks, answers):
         # The descriptor of an imported buffer is the one that it was imported by.
         answers.put((data.tolist(), item.memory_resource.uuid, item.ipc_descriptor.size))
         item.close()
+
+
+def _drop_a_borrowed_stream(pipe, mr, descriptor):
+    device = Device(0)
+    device.set_current()
+    stream = device.create_stream()
+    dropped = []
+
+    class Owner:
+        def __init__(self):
+            self.stream = device.create_stream()
+
+        def __cuda_stream__(self):
+            return 0, int(self.stream.handle)
+
+        def __del__(self):
+            dropped.append([[] for _ in range(1000)])
+
+    def import_and_close():
+        borrowed = device.create_stream(Owner())
+        buffer = Buffer.from_ipc_descriptor(mr, descriptor, stream=borrowed)
+        last = Buffer.from_ipc_descriptor(mr, descriptor, stream=stream)
+        # The import keeps the borrowed stream until its last buffer is closed.
+        buffer.close()
+        return last
+
+    class Caller:
+        # Called by create_context(), thus on a thread that Rust knows to be attached.
+        def __iter__(self):
+            last = import_and_close()
+            pipe.send(len(dropped))
+            last.close()
+            return iter(())
+
+    for _ in range(10):
+        # There are no resources.
+        with contextlib.suppress(ValueError):
+            device.create_context(ContextOptions(resources=Caller()))
+    pipe.send(len(dropped))
+
+
+def test_owner_of_a_stream_is_dropped_with_the_last_import(device, stream, mr):
+    memory = mr.allocate(SIZE, stream=stream)
+    stream.sync()
+    with process(_drop_a_borrowed_stream, mr, memory.ipc_descriptor) as there:
+        assert [there.receive() for _ in range(11)] == list(range(11))
 
 
 @pytest.mark.parametrize("method", ["spawn", "forkserver"])

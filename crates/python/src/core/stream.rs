@@ -25,8 +25,8 @@ use crate::core::graph::builder::PyGraphBuilder;
 use crate::core::memory::keep_alive;
 use crate::core::numbers;
 use crate::core::options::{OptionClass, Options};
-use crate::cpython::Obj;
 use crate::cpython::Raised;
+use crate::cpython::{DropAttached, Obj};
 use crate::generated::ids::class::driver as class;
 
 /// A CUDA stream: work queued in a stream runs in order, and independently of other streams.
@@ -379,13 +379,16 @@ impl PyStream {
     }
 
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        // SAFETY: the collector runs on an attached thread. The token only reads.
+        let py = unsafe { Python::assume_attached() };
         // The owner of a foreign stream is traversed only if this object is its sole owner; otherwise the collector
         // could take it for garbage. A locked cell belongs to an object in use.
         if let Some(Some(owner)) = self.cell.peek(|contents| {
             contents
                 .stream
                 .unique_owner()
-                .and_then(|owner| owner.downcast_ref::<Py<PyAny>>())
+                .and_then(|owner| owner.downcast_ref::<DropAttached<Py<PyAny>>>())
+                .map(|owner| owner.get(py))
                 .map(std::ptr::from_ref)
         }) {
             // SAFETY: the cell keeps stream and owner alive: other threads are suspended during collection.
@@ -494,7 +497,8 @@ fn stream_from_protocol(given: &Bound<'_, PyAny>) -> PyResult<Stream> {
     Ok(unsafe {
         Stream::from_handle_with_owner(
             std::ptr::with_exposed_provenance_mut(address),
-            given.clone().unbind(),
+            // The last clone may be dropped within `cpython::detached`, as part of memory that the stream uses.
+            DropAttached::new(given.clone().unbind()),
         )
     })
 }

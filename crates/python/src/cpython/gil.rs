@@ -1,6 +1,7 @@
 //! Releases the GIL around calls into C, and takes it on threads that do not have it.
 
 use std::ffi::{c_int, c_void};
+use std::mem::ManuallyDrop;
 use std::sync::OnceLock;
 
 use pyo3::ffi;
@@ -54,6 +55,37 @@ pub fn attached<T>(f: impl FnOnce(Python<'_>) -> T) -> Option<T> {
     // SAFETY: the interpreter is initialised. A thread that has the GIL may take it again.
     let _ensured = Ensured(unsafe { ffi::PyGILState_Ensure() });
     Python::try_attach(f)
+}
+
+/// A value with Python objects that any thread may drop, attached or not. It is leaked if the interpreter has shut down.
+///
+/// Driver objects in which Rust keeps Python objects (the owner of a stream, what a graph retains) contain them in this
+/// form, because they may be dropped within [`detached`].
+pub struct DropAttached<T>(ManuallyDrop<T>);
+
+// SAFETY: the content is read by attached threads only, and dropped by one.
+unsafe impl<T> Send for DropAttached<T> {}
+// SAFETY: as above.
+unsafe impl<T> Sync for DropAttached<T> {}
+
+impl<T> DropAttached<T> {
+    /// Wraps a value.
+    pub fn new(value: T) -> DropAttached<T> {
+        DropAttached(ManuallyDrop::new(value))
+    }
+
+    /// The value, for an attached thread.
+    pub fn get(&self, _attached: Python<'_>) -> &T {
+        &self.0
+    }
+}
+
+impl<T> Drop for DropAttached<T> {
+    fn drop(&mut self) {
+        let value = &mut self.0;
+        // SAFETY: dropped once, here.
+        attached(|_| unsafe { ManuallyDrop::drop(value) });
+    }
 }
 
 /// Whether Python is initialised and not shutting down. The CPU device checks this before it runs a user callback on one of

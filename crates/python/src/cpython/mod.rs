@@ -17,5 +17,5 @@ pub mod trashcan;
 pub mod unwinding;
 
 pub use self::errors::guard;
-pub use self::gil::{attached, detached, python_is_there};
+pub use self::gil::{DropAttached, attached, detached, python_is_there};
 pub use self::object::*;

@@ -17,6 +17,7 @@ use crate::core::memory::buffer::PyBuffer;
 use crate::core::numbers;
 use crate::core::numbers::{as_i64, int_pair};
 use crate::core::view::state::PyView;
+use crate::cpython;
 
 /// Owner of exported memory; lives as long as the export.
 enum Owner {
@@ -98,9 +99,10 @@ unsafe extern "C" fn delete<M: ManagedStruct>(managed: *mut M) {
     }
     // SAFETY: an export of this module, returned by its consumer.
     let export = unsafe { Box::from_raw((*managed).context().cast::<Export<M>>()) };
+    // Not `Python::try_attach`: a destructor that the driver runs within `cpython::detached` may call the deleter.
     // Attaching fails during interpreter shutdown; the export is then leaked.
     let mut export = Some(export);
-    let _ = Python::try_attach(|py| {
+    cpython::attached(|py| {
         if let Some(export) = export.take() {
             release(py, *export);
         }

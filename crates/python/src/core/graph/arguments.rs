@@ -19,37 +19,7 @@ use crate::core::launch::pins::{Args, Hold, Kept};
 use crate::core::launch::place::Target;
 use crate::core::memory::buffer::PyBuffer;
 use crate::core::texture::object::{PySurfaceObject, PyTextureObject};
-use crate::cpython;
-use crate::cpython::{Owned, Raised};
-
-/// A value with Python objects that any thread may drop. It is leaked if the interpreter has shut down.
-pub struct DropAttached<T>(ManuallyDrop<T>);
-
-// SAFETY: the content is read by attached threads only, and dropped by one.
-unsafe impl<T> Send for DropAttached<T> {}
-// SAFETY: as above.
-unsafe impl<T> Sync for DropAttached<T> {}
-
-impl<T> DropAttached<T> {
-    /// Wraps a value.
-    pub fn new(value: T) -> DropAttached<T> {
-        DropAttached(ManuallyDrop::new(value))
-    }
-
-    /// The value, for an attached thread.
-    pub fn get(&self, _attached: Python<'_>) -> &T {
-        &self.0
-    }
-}
-
-impl<T> Drop for DropAttached<T> {
-    fn drop(&mut self) {
-        let value = &mut self.0;
-        // Not `Python::try_attach`: a wait or a launch within `cpython::detached` may drop what a graph has released.
-        // SAFETY: dropped once, here.
-        cpython::attached(|_| unsafe { ManuallyDrop::drop(value) });
-    }
-}
+use crate::cpython::{DropAttached, Owned, Raised};
 
 /// Drops a driver object of a graph without the GIL, in the destructor of a Python object. Unlike
 /// [`drop_detached`](crate::core::closable::drop_detached), what the graph retains may contain Python objects: the thread

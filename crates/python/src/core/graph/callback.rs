@@ -8,10 +8,11 @@ use pyo3::exceptions::{PyOverflowError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
-use crate::core::graph::arguments::{DropAttached, retained};
+use crate::core::graph::arguments::retained;
 use crate::core::memory::keep_alive::BufferView;
 use crate::core::numbers::{index, short_repr};
 use crate::cpython;
+use crate::cpython::DropAttached;
 
 /// A Python callable that a graph calls.
 pub struct PyCallback(pub Py<PyAny>);
