@@ -357,6 +357,20 @@ pub fn bytes_out(obj: Obj<'_>, site: Site, keep: &mut Keep) -> R<(u64, usize)> {
 ///
 /// `TypeError`, `OverflowError`, or the buffer is not contiguous.
 pub fn void_ptr(obj: Obj<'_>, site: Site, keep: &mut Keep) -> R<(u64, Option<usize>)> {
+    void_ptr_or(obj, site, keep, no_pointer)
+}
+
+/// As [`void_ptr`]; `refuse` makes the exception for an object of another type.
+///
+/// # Errors
+///
+/// As [`void_ptr`], and that of `refuse`.
+pub fn void_ptr_or(
+    obj: Obj<'_>,
+    site: Site,
+    keep: &mut Keep,
+    refuse: fn(Obj<'_>, Site) -> Raised,
+) -> R<(u64, Option<usize>)> {
     if obj.is_none() {
         return Ok((0, None));
     }
@@ -369,11 +383,10 @@ pub fn void_ptr(obj: Obj<'_>, site: Site, keep: &mut Keep) -> R<(u64, Option<usi
     if let Some(address) = types::any_struct_ptr(obj) {
         return Ok((address.addr() as u64, Some(types::any_struct_size(obj))));
     }
-    let wanted = "None, an integer, an object with the buffer protocol or with getPtr()";
     let number = obj.has_slot(ffi::Py_nb_int);
     // A float is not an address: the driver would crash.
     if obj.has_slot(ffi::Py_nb_float) && !obj.has_slot(ffi::Py_nb_index) {
-        return Err(errors::wrong_type(site, wanted, obj));
+        return Err(refuse(obj, site));
     }
     if let Some(view) = Buffer::get(obj)? {
         // NumPy scalars are both numbers and buffers; they are converted by value.
@@ -390,7 +403,20 @@ pub fn void_ptr(obj: Obj<'_>, site: Site, keep: &mut Keep) -> R<(u64, Option<usi
     if let Some(address) = get_ptr(obj, site)? {
         return Ok((address, None));
     }
-    Err(errors::wrong_type(site, wanted, obj))
+    Err(refuse(obj, site))
+}
+
+/// The `TypeError` for an object that is no pointer.
+#[cold]
+pub fn no_pointer(obj: Obj<'_>, site: Site) -> Raised {
+    let wanted = "None, an integer, an object with the buffer protocol or with getPtr()";
+    errors::wrong_type(site, wanted, obj)
+}
+
+/// The `ValueError` of the functions that raise for an object that is neither an address nor a buffer.
+#[cold]
+pub fn no_buffer(obj: Obj<'_>, site: Site) -> Raised {
+    not_a_buffer(obj, site, "a contiguous buffer")
 }
 
 /// An address or foreign handle (`intptr_t`), sign-extended. Refuses floats: a rounded address is wrong.
@@ -527,7 +553,7 @@ pub fn buffer_in(obj: Obj<'_>, size: Option<(u64, &str)>, site: Site, keep: &mut
         return Ok(at);
     }
     let Some(view) = contiguous(obj, site, "a contiguous buffer")? else {
-        return Err(no_buffer(obj, site, "a contiguous buffer"));
+        return Err(not_a_buffer(obj, site, "a contiguous buffer"));
     };
     if let Some((size, name)) = size
         && view.len() as u64 != size
@@ -562,7 +588,7 @@ pub fn text(obj: Obj<'_>, site: Site, keep: &mut Keep) -> R<u64> {
         return address(obj, site);
     }
     let Some(view) = contiguous(obj, site, WANTED)? else {
-        return Err(no_buffer(obj, site, WANTED));
+        return Err(not_a_buffer(obj, site, WANTED));
     };
     let len = view.len();
     let copy = keep.array(len.checked_add(1).ok_or_else(errors::no_memory)?)?;
@@ -614,7 +640,7 @@ pub fn buffer_out(obj: Obj<'_>, site: Site, keep: &mut Keep) -> R<(u64, Option<u
             keep.buffers.push(view);
             Ok(found)
         }
-        _ => Err(no_buffer(obj, site, WANTED)),
+        _ => Err(not_a_buffer(obj, site, WANTED)),
     }
 }
 
@@ -628,13 +654,13 @@ fn contiguous(obj: Obj<'_>, site: Site, wanted: &str) -> R<Option<Buffer>> {
                 return Err(Raised);
             }
             crate::cpython::clear();
-            Err(no_buffer(obj, site, wanted))
+            Err(not_a_buffer(obj, site, wanted))
         }
     }
 }
 
 #[cold]
-fn no_buffer(obj: Obj<'_>, site: Site, wanted: &str) -> Raised {
+fn not_a_buffer(obj: Obj<'_>, site: Site, wanted: &str) -> Raised {
     let message = format!(
         "{} must be None, an address or {wanted}, not {}",
         site.prefix(),

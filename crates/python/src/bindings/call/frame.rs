@@ -227,7 +227,11 @@ impl Frame {
         let param = &arguments.f.params[index];
         self.vals[index] = match param.conv {
             Conv::VoidPtr(Some(size)) => {
-                let (address, len) = convert::void_ptr(obj, site, &mut self.keep)?;
+                let refuse = match arguments.f.raising {
+                    Some(_) => convert::no_buffer,
+                    None => convert::no_pointer,
+                };
+                let (address, len) = convert::void_ptr_or(obj, site, &mut self.keep, refuse)?;
                 let name = arguments.f.params[size as usize].name;
                 check_room(len, self.vals[size as usize], site, name)?;
                 if param.name == "dstHost" && obj.is_bytes() {
@@ -396,7 +400,11 @@ impl Frame {
                     }
                     Word::InOut(arg, result) => {
                         if arguments.get(arg as usize).is_some_and(Obj::is_none) {
-                            self.absent |= 1 << result;
+                            match arguments.f.params[arg as usize].conv {
+                                // C returns no value, and the result is 0, as in NVIDIA's package.
+                                Conv::IntOrNone(_) => outs.add(result as usize).write(0),
+                                _ => self.absent |= 1 << result,
+                            }
                             0
                         } else {
                             outs.add(result as usize).write(*vals.add(arg as usize));
