@@ -150,7 +150,7 @@ def test_undefined_symbol_is_named_in_the_log(create):
     error = info.value
     assert "next" in error.log
     assert error.log == error_log(handle).rstrip()
-    assert error.__notes__ == [error.log]
+    assert error.__notes__ == [error.log, "in complete(), which calls nvJitLinkComplete"]
     assert str(error) == f"{Result(error.status).name} ({error.status})"
 
 

@@ -246,3 +246,16 @@ def test_empty_field_list_makes_no_call(call, values):
     assert got is values or not isinstance(values, nvml.FieldValue)
     with pytest.raises(TypeError):
         call("device", values)
+
+
+def test_exception_has_the_text_of_nvml_and_a_note_with_the_function(device):
+    for call, arguments, symbol in (
+        (nvml.device_get_handle_by_index_v2, (9999,), "nvmlDeviceGetHandleByIndex_v2"),
+        (nvml.device_get_handle_by_uuid, ("GPU-none",), "nvmlDeviceGetHandleByUUID"),
+        (nvml.device_get_name, (0,), "nvmlDeviceGetName"),
+    ):
+        with pytest.raises(nvml.NvmlError) as caught:
+            call(*arguments)
+        # Programs compare the text, which is NVML's own in NVIDIA's package as well.
+        assert str(caught.value) == nvml.error_string(caught.value.status)
+        assert caught.value.__notes__ == [f"in {call.__name__}(), which calls {symbol}"]

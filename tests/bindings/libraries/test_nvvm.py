@@ -131,7 +131,7 @@ def test_log_is_part_of_the_exception(program):
     error = raises(Result.ERROR_COMPILATION, nvvm.compile_program, handle, 0, [])
     assert "module-0" in error.log
     assert error.log == log(handle)
-    assert error.__notes__ == [error.log]
+    assert error.__notes__ == [error.log, "in compile_program(), which calls nvvmCompileProgram"]
     assert str(error) == "ERROR_COMPILATION (9)"
     error = raises(Result.ERROR_INVALID_IR, nvvm.verify_program, handle, 0, [])
     assert error.log

@@ -449,25 +449,29 @@ fn throw(exception: R<Owned>) -> Raised {
     }
 }
 
+/// The note that names the functions of a failed call. NVIDIA's texts do not name them, and programs compare the texts.
+pub fn call_note(f: &Function) -> String {
+    match f.raising.map_or("", |raising| raising.symbol) {
+        "" => format!("in {}()", f.name),
+        symbol => format!("in {}(), which calls {symbol}", f.name),
+    }
+}
+
 /// Raises the exception for an error status of a call of `f`. `log` is the library's log text of the call, if it has one.
 #[cold]
 pub fn raise_call(f: &Function, status: i64, log: Option<&[u8]>) -> Raised {
     let explained = types_of(f.module)
         .and_then(|types| types.errors)
         .is_some_and(|errors| errors.text == ErrorText::Explained);
+    let note = call_note(f);
     if !explained {
-        return raise_status(f.module, status, None, log, None);
+        return raise_status(f.module, status, None, log, Some(&note));
     }
     let driver_log = match log {
         Some(_) => None,
         None => explanation::driver_log(f.library(), status),
     };
     let log = log.or(driver_log.as_deref());
-    let symbol = f.raising.map_or("", |raising| raising.symbol);
-    let note = match symbol {
-        "" => format!("in {}()", f.name),
-        symbol => format!("in {}(), which calls {symbol}", f.name),
-    };
     let exception = noted(f.module, status, None, log, Some(&note)).and_then(|exception| {
         set(exception.obj(), c"function", &cpython::from_str(f.name)?)?;
         Ok(exception)

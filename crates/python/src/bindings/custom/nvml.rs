@@ -42,7 +42,10 @@ pub fn check_handle(arguments: Arguments<'_>, handle: u64) -> R<()> {
     if at == 0 || types::readable(at, 8) {
         return Ok(());
     }
-    let note = format!("{at:#x} is no handle of a device");
+    let note = format!(
+        "{}() was given {at:#x}, which is no handle of a device",
+        arguments.f.name
+    );
     Err(exceptions::raise_status(
         arguments.f.module,
         INVALID,
@@ -374,8 +377,7 @@ pub fn instances(arguments: Arguments<'_>) -> R<Owned> {
         &[parent, profile, 0, counter.addr() as u64],
     )?;
     if status != 0 {
-        let module = arguments.f.module;
-        return Err(exceptions::raise_status(module, status, None, None, None));
+        return Err(exceptions::raise_call(arguments.f, status, None));
     }
     // SAFETY: the pointer comes from the initialized local above, which C wrote a number to.
     let most = unsafe { counter.read_volatile() };
@@ -415,8 +417,7 @@ pub fn context_data(arguments: Arguments<'_>) -> R<Owned> {
     let at = request.at();
     let status = raising::status_of(arguments.f, &[set, at])?;
     if status != 0 && status != TOO_SMALL {
-        let module = arguments.f.module;
-        return Err(exceptions::raise_status(module, status, None, None, None));
+        return Err(exceptions::raise_call(arguments.f, status, None));
     }
     let size = get(&request.0, 12) as usize;
     if size == 0 {

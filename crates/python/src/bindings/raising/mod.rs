@@ -116,7 +116,14 @@ pub fn check(f: &Function, returned: Returned, log: Option<&[u8]>) -> R<()> {
             let status = i64::from(returned.value as i32);
             let driver = i64::from((returned.value >> 32) as i32);
             let driver = (status == CUDA_DRIVER_ERROR).then_some(driver);
-            Err(exceptions::raise_status(module, status, driver, None, None))
+            let note = exceptions::call_note(f);
+            Err(exceptions::raise_status(
+                module,
+                status,
+                driver,
+                None,
+                Some(&note),
+            ))
         }
         Ret::Size if returned.value == -1 => {
             // SAFETY: `errno` is thread-local, and the built-in class is immortal.
