@@ -212,6 +212,7 @@ GROUPS = {
         GraphMemoryResource(d).attributes.used_mem_current
         GraphMemoryResource(d) is GraphMemoryResource(d)
         GraphMemoryResource(d).allocate(64, stream=s)
+        GraphMemoryResource(d).trim()
         GraphMemoryResource(99)
         """,
     ),

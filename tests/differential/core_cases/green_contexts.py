@@ -52,6 +52,24 @@ GROUPS = {
         d.create_context(ContextOptions(resources=sm.split(SMResourceOptions(count=unit), dry_run=True)[0]))
         """,
     ),
+    "green: work queues": (
+        COMMON + "queues = d.resources.workqueue\n",
+        """
+        public(WorkqueueResource)
+        queues is d.resources.workqueue
+        type(queues.handle), type(queues.concurrency_limit), queues.sharing_scope
+        queues.configure(WorkqueueResourceOptions(concurrency_limit=3))
+        queues.configure(WorkqueueResourceOptions(sharing_scope="green_ctx_balanced"))
+        queues.configure(WorkqueueResourceOptions())
+        queues.configure(WorkqueueResourceOptions(concurrency_limit=0))
+        queues.configure(WorkqueueResourceOptions(concurrency_limit=-1))
+        queues.configure(WorkqueueResourceOptions(concurrency_limit="x"))
+        queues.configure(WorkqueueResourceOptions(sharing_scope="x"))
+        queues.configure(None)
+        queues.configure(3)
+        sm.split(SMResourceOptions(count=unit, preferred_coscheduled_sm_count=1 << 20))
+        """,
+    ),
     "green: contexts": (
         COMMON + "part = sm.split(SMResourceOptions(count=unit))[0][0]\n",
         """
