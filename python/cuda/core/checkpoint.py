@@ -18,14 +18,58 @@ _STATES = {
 _MOST_MS = 0xFFFFFFFF
 
 
-def _call(name, *arguments):
-    """Call a function of the driver."""
+def _call(name, pid, *arguments, expected=None):
+    """Call a function of the driver for a process. The message of an error says what is wrong with the process."""
     from cuda.bindings import driver
 
-    from ._utils.cuda_utils import handle_return
+    from ._utils.cuda_utils import CUDAError, handle_return
 
     handle_return(driver.cuInit(0))
-    return handle_return(getattr(driver, name)(*arguments))
+    status, *values = getattr(driver, name)(pid, *arguments)
+    try:
+        return handle_return((status, *values))
+    except CUDAError as error:
+        if reason := _reason(status.name, pid, expected, arguments):
+            error.args = (f"{error} ({name})\n{reason}",)
+        raise
+
+
+def _reason(status, pid, expected, arguments):
+    """Why a call failed, or None. `expected` is the state that the call requires."""
+    from cuda.bindings import driver
+
+    exists = _exists(pid)
+    if not exists:
+        return f"pid is {pid}; there is no such process" if exists is False else None
+    error, state = driver.cuCheckpointProcessGetState(pid)
+    if error != driver.CUresult.CUDA_SUCCESS:
+        return f"pid is {pid}; expected a process of the same user that has used CUDA"
+    state = _STATES.get(state.name, state.name)
+    if expected is not None and state != expected:
+        return f"process {pid} is {state!r}; expected {expected!r}"
+    if status == "CUDA_ERROR_INVALID_VALUE" and any(a is not None for a in arguments) and expected == "checkpointed":
+        return (
+            "gpu_mapping: expected the UUIDs of all devices of the machine as keys, and of existing devices as values"
+        )
+    if status == "CUDA_ERROR_NOT_READY":
+        return f"calls of process {pid} were still in progress after timeout_ms; it is running again"
+    return None
+
+
+def _exists(pid):
+    """Whether the process exists; None if that cannot be found out."""
+    import os
+
+    if os.name != "posix":
+        return None
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:
+        # It belongs to another user.
+        return True
+    return True
 
 
 def _uuid(value, name):
@@ -109,7 +153,7 @@ class Process:
             raise ValueError(f"timeout_ms is {number}; expected 0 (no limit) to {_MOST_MS}")
         arguments = driver.CUcheckpointLockArgs()
         arguments.timeoutMs = number
-        _call("cuCheckpointProcessLock", self._pid, arguments)
+        _call("cuCheckpointProcessLock", self._pid, arguments, expected="running")
 
     def checkpoint(self):
         """Save the device memory of a locked process and release it.
@@ -119,7 +163,7 @@ class Process:
         CUDAError
             ``CUDA_ERROR_ILLEGAL_STATE`` if the process is not locked.
         """
-        _call("cuCheckpointProcessCheckpoint", self._pid, None)
+        _call("cuCheckpointProcessCheckpoint", self._pid, None, expected="locked")
 
     def restore(self, gpu_mapping=None):
         """Restore a checkpointed process, which is locked afterwards.
@@ -155,7 +199,7 @@ class Process:
                 arguments = driver.CUcheckpointRestoreArgs()
                 arguments.gpuPairs = pairs
                 arguments.gpuPairsCount = len(pairs)
-        _call("cuCheckpointProcessRestore", self._pid, arguments)
+        _call("cuCheckpointProcessRestore", self._pid, arguments, expected="checkpointed")
 
     def unlock(self):
         """Unlock a locked process: its CUDA calls continue.
@@ -165,7 +209,7 @@ class Process:
         CUDAError
             ``CUDA_ERROR_ILLEGAL_STATE`` if the process is not locked.
         """
-        _call("cuCheckpointProcessUnlock", self._pid, None)
+        _call("cuCheckpointProcessUnlock", self._pid, None, expected="locked")
 
     def __repr__(self):
         return f"Process({self._pid})"

@@ -236,7 +236,7 @@ def test_accessed_by_is_a_set(advised, device):
             managed.accessed_by = [wrong]
         # All or nothing.
         assert users == {Host(), device}
-    with pytest.raises(TypeError, match="not iterable"):
+    with pytest.raises(TypeError, match="accessed_by is of type .*; expected an iterable"):
         managed.accessed_by = None
     users.clear()
     assert len(users) == 0

@@ -188,7 +188,7 @@ def test_options_are_checked(device):
     wrong = [
         (TypeError, "unexpected", {"foo": 1}),
         (TypeError, "config.*int", 3),
-        (TypeError, "iterable", {"peers": 3}),
+        (TypeError, "peers is of type int; expected a sequence", {"peers": 3}),
         (TypeError, "peers", {"peers": ["x"]}),
         (ValueError, "peers.*99", {"peers": [99]}),
         (ValueError, "addr_align.*power of two", {"addr_align": 3}),

@@ -140,9 +140,24 @@ impl SmResource {
         };
         match outcome {
             Err(Error::Load(_)) => return self.split_equally(groups),
-            outcome => outcome?,
+            outcome => outcome.map_err(|error| self.with_counts(error, groups))?,
         }
         Ok(self.finish(made, rest))
+    }
+
+    /// The error of a failed split. The driver does not say which count it refuses: what the device allows is added.
+    #[cold]
+    fn with_counts(&self, error: Error, groups: &[SmGroup]) -> Error {
+        if error.status().is_none() {
+            return error;
+        }
+        let counts: Vec<u32> = groups.iter().map(|group| group.count).collect();
+        error.with_log(&format!(
+            "the counts are {counts:?}; expected multiples of {}, at least {}, of {} multiprocessors together",
+            self.coscheduled_alignment(),
+            self.min_partition_size(),
+            self.sm_count()
+        ))
     }
 
     fn check_groups(&self, groups: &[SmGroup]) -> Result<()> {
@@ -195,7 +210,7 @@ impl SmResource {
                 split.groups.iter().map(SmResource::sm_count).collect()
             }
             outcome => {
-                outcome?;
+                outcome.map_err(|error| self.with_counts(error, groups))?;
                 params.iter().map(|p| p.smCount).collect()
             }
         };
@@ -243,8 +258,9 @@ impl SmResource {
                 &mut *rest,
                 flags,
                 count
-            ))?;
+            ))
         }
+        .map_err(|error| self.with_counts(error, groups))?;
         let split = self.finish(made, rest);
         // This function rounds up and creates fewer groups; the other one refuses such requests.
         let exact = |g: &SmResource| g.sm_count() == count;
@@ -254,7 +270,8 @@ impl SmResource {
             } else {
                 CUresult::CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION
             };
-            return Err(Error::driver("cuDevSmResourceSplitByCount", status));
+            let error = Error::driver("cuDevSmResourceSplitByCount", status);
+            return Err(self.with_counts(error, groups));
         }
         Ok(split)
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use cupyrite_sys::destroyed::OwnedKind;
 use cupyrite_sys::driver::{
     CUDA_ARRAY3D_CUBEMAP, CUDA_ARRAY3D_DESCRIPTOR_st, CUDA_ARRAY3D_LAYERED,
-    CUDA_ARRAY3D_SURFACE_LDST, CUarray, CUmipmappedArray, CUresult,
+    CUDA_ARRAY3D_SURFACE_LDST, CUarray, CUdevice_attribute, CUmipmappedArray, CUresult,
 };
 
 use crate::context::Context;
@@ -86,6 +86,78 @@ impl ArrayOptions {
     pub fn size_bytes(&self) -> usize {
         // Checked when the array was created.
         self.shape.iter().product::<usize>() * self.element_bytes()
+    }
+
+    /// The error of a failed creation. The driver does not say which extent is too large: the device's limits are added.
+    #[cold]
+    fn with_limits(&self, error: Error, device: Device) -> Error {
+        if error.status() != Some(CUresult::CUDA_ERROR_INVALID_VALUE) {
+            return error;
+        }
+        let limits = self.limiting_attributes();
+        let limits = limits.iter().map(|&attribute| device.attribute(attribute));
+        match limits.collect::<Result<Vec<i32>>>() {
+            Ok(limits) => error.with_log(&format!(
+                "the shape is {:?}; this device has arrays of this kind up to {limits:?}",
+                self.shape
+            )),
+            Err(_) => error,
+        }
+    }
+
+    /// The attributes with the largest extents of such an array.
+    fn limiting_attributes(&self) -> &'static [CUdevice_attribute] {
+        use CUdevice_attribute as A;
+        match (self.kind, self.shape.len(), self.surface_load_store) {
+            (ArrayKind::Plain, 1, false) => &[A::CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE1D_WIDTH],
+            (ArrayKind::Plain, 1, true) => &[A::CU_DEVICE_ATTRIBUTE_MAXIMUM_SURFACE1D_WIDTH],
+            (ArrayKind::Plain, 2, false) => &[
+                A::CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE2D_WIDTH,
+                A::CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE2D_HEIGHT,
+            ],
+            (ArrayKind::Plain, 2, true) => &[
+                A::CU_DEVICE_ATTRIBUTE_MAXIMUM_SURFACE2D_WIDTH,
+                A::CU_DEVICE_ATTRIBUTE_MAXIMUM_SURFACE2D_HEIGHT,
+            ],
+            (ArrayKind::Plain, _, false) => &[
+                A::CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE3D_WIDTH,
+                A::CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE3D_HEIGHT,
+                A::CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE3D_DEPTH,
+            ],
+            (ArrayKind::Plain, _, true) => &[
+                A::CU_DEVICE_ATTRIBUTE_MAXIMUM_SURFACE3D_WIDTH,
+                A::CU_DEVICE_ATTRIBUTE_MAXIMUM_SURFACE3D_HEIGHT,
+                A::CU_DEVICE_ATTRIBUTE_MAXIMUM_SURFACE3D_DEPTH,
+            ],
+            (ArrayKind::Layered, 2, false) => &[
+                A::CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE1D_LAYERED_WIDTH,
+                A::CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE1D_LAYERED_LAYERS,
+            ],
+            (ArrayKind::Layered, 2, true) => &[
+                A::CU_DEVICE_ATTRIBUTE_MAXIMUM_SURFACE1D_LAYERED_WIDTH,
+                A::CU_DEVICE_ATTRIBUTE_MAXIMUM_SURFACE1D_LAYERED_LAYERS,
+            ],
+            (ArrayKind::Layered, _, false) => &[
+                A::CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE2D_LAYERED_WIDTH,
+                A::CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE2D_LAYERED_HEIGHT,
+                A::CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE2D_LAYERED_LAYERS,
+            ],
+            (ArrayKind::Layered, _, true) => &[
+                A::CU_DEVICE_ATTRIBUTE_MAXIMUM_SURFACE2D_LAYERED_WIDTH,
+                A::CU_DEVICE_ATTRIBUTE_MAXIMUM_SURFACE2D_LAYERED_HEIGHT,
+                A::CU_DEVICE_ATTRIBUTE_MAXIMUM_SURFACE2D_LAYERED_LAYERS,
+            ],
+            (_, _, false) => &[
+                A::CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURECUBEMAP_LAYERED_WIDTH,
+                A::CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURECUBEMAP_LAYERED_WIDTH,
+                A::CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURECUBEMAP_LAYERED_LAYERS,
+            ],
+            (_, _, true) => &[
+                A::CU_DEVICE_ATTRIBUTE_MAXIMUM_SURFACECUBEMAP_LAYERED_WIDTH,
+                A::CU_DEVICE_ATTRIBUTE_MAXIMUM_SURFACECUBEMAP_LAYERED_WIDTH,
+                A::CU_DEVICE_ATTRIBUTE_MAXIMUM_SURFACECUBEMAP_LAYERED_LAYERS,
+            ],
+        }
     }
 
     fn descriptor(&self, function: &'static str) -> Result<CUDA_ARRAY3D_DESCRIPTOR_st> {
@@ -231,7 +303,8 @@ impl OpaqueArray {
         let (_entered, context) = device.enter()?;
         let mut handle: CUarray = std::ptr::null_mut();
         // SAFETY: `handle` is valid for writes, the descriptor is read before the call returns.
-        unsafe { driver!(cuArray3DCreate(&mut handle, &raw const descriptor))? };
+        unsafe { driver!(cuArray3DCreate(&mut handle, &raw const descriptor)) }
+            .map_err(|error| options.with_limits(error, device))?;
         Ok(OpaqueArray {
             inner: Arc::new(ArrayInner {
                 handle,
@@ -396,8 +469,9 @@ impl MipmappedArray {
                 &mut handle,
                 &raw const descriptor,
                 levels
-            ))?;
+            ))
         }
+        .map_err(|error| options.with_limits(error, device))?;
         Ok(MipmappedArray {
             inner: Arc::new(MipmappedInner {
                 handle,

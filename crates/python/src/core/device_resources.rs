@@ -6,7 +6,7 @@ use cupyrite::{
 use pyo3::exceptions::{PyRuntimeError, PyTypeError, PyValueError};
 use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyDict, PyList, PySequence, PyString, PyTuple};
+use pyo3::types::{PyBytes, PyDict, PyIterator, PyList, PySequence, PyString, PyTuple};
 
 use crate::core::closable::DropDetached;
 use crate::core::device;
@@ -219,12 +219,7 @@ impl PySmResource {
         options: &Bound<'_, PyAny>,
         dry_run: bool,
     ) -> PyResult<(Py<PyList>, Py<PySmResource>)> {
-        if options.is_none() {
-            return Err(PyTypeError::new_err(
-                "SMResource.split() argument 'options' is None; expected SMResourceOptions or a dict of its fields",
-            ));
-        }
-        let given = Options::accept("SMResource.split", &SM_OPTIONS, Some(options))?;
+        let given = Options::require("SMResource.split", &SM_OPTIONS, options)?;
         let groups = groups(py, &given)?;
         if self.sms.is_estimate() {
             return Err(PyValueError::new_err(if self.sms.sm_count() == 0 {
@@ -418,13 +413,7 @@ impl PyWorkqueueResource {
     /// ValueError
     ///     `sharing_scope` is unknown, or `concurrency_limit` is not from 1 to 2**32 - 1.
     fn configure(&self, py: Python<'_>, options: &Bound<'_, PyAny>) -> PyResult<()> {
-        if options.is_none() {
-            return Err(PyTypeError::new_err(
-                "WorkqueueResource.configure() argument 'options' is None; expected WorkqueueResourceOptions or a dict \
-                 of its fields",
-            ));
-        }
-        let given = Options::accept("WorkqueueResource.configure", &QUEUE_OPTIONS, Some(options))?;
+        let given = Options::require("WorkqueueResource.configure", &QUEUE_OPTIONS, options)?;
         let field = intern!(py, "sharing_scope");
         let scope = match given.value(field)? {
             None => None,
@@ -470,6 +459,20 @@ impl PyWorkqueueResource {
     }
 }
 
+/// The elements of `ContextOptions.resources`.
+///
+/// # Errors
+///
+/// `TypeError` for an object that is not iterable, such as a single resource.
+pub fn resource_list<'py>(resources: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyIterator>> {
+    let what = || "ContextOptions.resources".to_owned();
+    numbers::elements_of(
+        resources,
+        what,
+        "a sequence of SMResource and WorkqueueResource",
+    )
+}
+
 /// Creates a green context of a device with `ContextOptions.resources`.
 ///
 /// # Errors
@@ -485,7 +488,7 @@ pub fn create_context(
         Queues(WorkqueueResource),
     }
     let mut accepted = Vec::new();
-    for resource in resources.try_iter()? {
+    for resource in resource_list(resources)? {
         let resource = resource?;
         if let Ok(sm) = resource.cast::<PySmResource>() {
             if sm.get().sms.is_estimate() {

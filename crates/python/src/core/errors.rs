@@ -111,6 +111,79 @@ pub fn init(core: &Bound<'_, PyModule>) -> PyResult<()> {
     Ok(())
 }
 
+/// Functions of the crate whose counterparts in `cuda.core` have another name than [`python_name`]'s rule gives.
+const RENAMED: &[(&str, &str)] = &[
+    ("Context::create_green_stream", "Context.create_stream"),
+    ("Device::create_green_context", "Device.create_context"),
+    ("DeviceBuffer", "Buffer"),
+    ("Event::ipc_handle", "Event.ipc_descriptor"),
+    ("Event::milliseconds_since", "Event.__sub__"),
+    ("Graph::set_child", "ChildGraphNode.update"),
+    ("Graph::set_kernel", "ExecutableKernelNode.update"),
+    ("GraphBuilder::begin", "GraphBuilder.begin_building"),
+    ("GraphBuilder::begin_into", "GraphBuilder.begin_building"),
+    ("GraphBuilder::end", "GraphBuilder.end_building"),
+    (
+        "GraphDefinition::write_dot",
+        "GraphDefinition.debug_dot_print",
+    ),
+    ("Kernel::launch", "launch"),
+    ("Library::global", "ObjectCode.get_global"),
+    ("Library::kernel", "ObjectCode.get_kernel"),
+    ("ObjectCode::bytes", "ObjectCode.code"),
+    ("ObjectCode::kernel", "ObjectCode.get_kernel"),
+    ("TensorMap::new", "StridedMemoryView.as_tensor_map"),
+    (
+        "TensorMap::replace_address",
+        "TensorMapDescriptor.replace_address",
+    ),
+    ("TextureResource::linear", "ResourceDescriptor.from_linear"),
+    (
+        "TextureResource::pitch2d",
+        "ResourceDescriptor.from_pitch2d",
+    ),
+    ("copy_batch_async", "copy_batch"),
+    ("fill", "Buffer.fill"),
+];
+
+/// The function's name in Python, without parentheses, for messages: `SmResource::split` is `SMResource.split`, and
+/// `OpaqueArray::new` is `OpaqueArray`.
+fn python_name(function: &str) -> String {
+    if let Some((_, name)) = RENAMED.iter().find(|(rust, _)| *rust == function) {
+        return (*name).to_owned();
+    }
+    let function = function.strip_suffix("::new").unwrap_or(function);
+    match function.split_once("::") {
+        Some(("SmResource", method)) => format!("SMResource.{method}"),
+        _ => function.replace("::", "."),
+    }
+}
+
+/// The message for an invalid argument.
+fn invalid_argument(function: &str, parameter: &str, problem: &str) -> String {
+    let function = python_name(function);
+    // A problem is a predicate ("is 3; expected 1") or a statement.
+    let is_predicate = [
+        "is ",
+        "are ",
+        "was ",
+        "has ",
+        "contains ",
+        "belongs ",
+        "asks ",
+        "does ",
+        "names ",
+    ]
+    .iter()
+    .any(|verb| problem.starts_with(verb));
+    match (parameter, is_predicate) {
+        ("self", true) => format!("{function}(): the object {problem}"),
+        ("self", false) => format!("{function}(): {problem}"),
+        (_, true) => format!("{function}() argument '{parameter}' {problem}"),
+        (_, false) => format!("{function}() argument '{parameter}': {problem}"),
+    }
+}
+
 /// Converts an error of the crate to a Python exception.
 ///
 /// Driver and NVRTC errors become `CUDAError` and `NVRTCError`, an invalid argument `ValueError`; a missing library
@@ -121,7 +194,14 @@ pub fn to_python(py: Python<'_>, error: &Error) -> PyErr {
         Error::Nvrtc { .. } => ExceptionClass::Nvrtc.error(py, error.to_string()),
         Error::NvJitLink { status, log, .. } => library(py, CudaLibrary::NvJitLink, status.0, log),
         Error::Nvvm { status, log, .. } => library(py, CudaLibrary::Nvvm, status.0, log),
-        Error::Unsupported { .. } => ExceptionClass::Cuda.error(py, error.to_string()),
+        Error::Unsupported { function, problem } => {
+            ExceptionClass::Cuda.error(py, format!("{}(): {problem}", python_name(function)))
+        }
+        Error::InvalidArgument {
+            function,
+            parameter,
+            problem,
+        } => PyValueError::new_err(invalid_argument(function, parameter, problem)),
         Error::Find(find) => not_found(py, &find.to_string()),
         Error::Load(load) => {
             let Raised = symbols::raise_load_error(load, "cuda.core");

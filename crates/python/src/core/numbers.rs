@@ -4,7 +4,7 @@ use pyo3::exceptions::{PyOverflowError, PyTypeError};
 use pyo3::ffi;
 use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::{PyFloat, PyInt, PyTuple};
+use pyo3::types::{PyFloat, PyInt, PyIterator, PyTuple};
 
 use crate::cpython;
 use crate::cpython::Obj;
@@ -15,6 +15,32 @@ pub fn short_repr(value: &Bound<'_, PyAny>) -> String {
     match value.repr() {
         Ok(text) if text.len().is_ok_and(|len| len <= 80) => text.to_string_lossy().into_owned(),
         _ => "a value with a long repr".to_owned(),
+    }
+}
+
+/// The elements of an iterable. `what` names the argument or field, `expected` the elements.
+///
+/// # Errors
+///
+/// `TypeError` for an object that is not iterable; errors of its `__iter__`.
+pub fn elements_of<'py>(
+    given: &Bound<'py, PyAny>,
+    what: impl FnOnce() -> String,
+    expected: &str,
+) -> PyResult<Bound<'py, PyIterator>> {
+    let py = given.py();
+    match given.try_iter() {
+        Err(error) if error.is_instance_of::<PyTypeError>(py) => {
+            let class = given.get_type();
+            let named = PyTypeError::new_err(format!(
+                "{} is of type {}; expected {expected}",
+                what(),
+                class.name()?
+            ));
+            named.set_cause(py, Some(error));
+            Err(named)
+        }
+        other => other,
     }
 }
 

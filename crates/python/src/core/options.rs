@@ -53,6 +53,18 @@ impl OptionClass {
         parameter: &str,
         given: &Bound<'py, PyAny>,
     ) -> PyResult<Bound<'py, PyAny>> {
+        let expected = format!("{}, a dict of its fields, or None", self.name);
+        self.convert_or(function, parameter, given, &expected)
+    }
+
+    /// As [`OptionClass::convert`]; `expected` says in the message what is accepted.
+    fn convert_or<'py>(
+        &self,
+        function: &str,
+        parameter: &str,
+        given: &Bound<'py, PyAny>,
+        expected: &str,
+    ) -> PyResult<Bound<'py, PyAny>> {
         let py = given.py();
         let class = self.get(py)?;
         if let Ok(fields) = given.cast::<PyDict>() {
@@ -63,9 +75,8 @@ impl OptionClass {
             return Ok(given.clone());
         }
         Err(PyTypeError::new_err(format!(
-            "{function}() argument '{parameter}' is of type {}; expected {}, a dict of its fields, or None",
-            given.get_type().name()?,
-            self.name
+            "{function}() argument '{parameter}' is of type {}; expected {expected}",
+            given.get_type().name()?
         )))
     }
 }
@@ -160,6 +171,25 @@ impl<'py> Options<'py> {
             class: class.name,
             object,
             fields,
+        })
+    }
+
+    /// As [`Options::accept`], for a function that requires options.
+    ///
+    /// # Errors
+    ///
+    /// `TypeError` for None and other types.
+    pub fn require(
+        function: &str,
+        class: &OptionClass,
+        given: &Bound<'py, PyAny>,
+    ) -> PyResult<Options<'py>> {
+        let expected = format!("{} or a dict of its fields", class.name);
+        let object = class.convert_or(function, "options", given, &expected)?;
+        Ok(Options {
+            class: class.name,
+            fields: None,
+            object: Some(object),
         })
     }
 

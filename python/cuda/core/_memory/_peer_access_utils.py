@@ -41,7 +41,14 @@ def replace_peer_accessible_by(mr: "DeviceMemoryResource", devices: "Iterable[De
         A device cannot access the memory of the resource's device.
     """
     owner = Device(mr.device_id)
-    peers = {_device_number(device) for device in devices} - {owner.device_id}
+    try:
+        given = list(devices)
+    except TypeError as error:
+        raise TypeError(
+            f"peer_accessible_by is of type {type(devices).__name__}; expected an iterable of Device objects or device "
+            "numbers"
+        ) from error
+    peers = {_device_number(device) for device in given} - {owner.device_id}
     current = _current_peers(mr)
     added = sorted(peers - current)
     if unable := [number for number in added if not Device(number).can_access_peer(owner)]:

@@ -313,8 +313,10 @@ impl PyDevice {
         let Some(resources) = accepted.value(intern!(py, "resources"))? else {
             return Err(PyValueError::new_err(NONE));
         };
-        // Like any other object, a single resource is not iterable.
-        if resources.try_iter()?.next().is_none() {
+        if device_resources::resource_list(&resources)?
+            .next()
+            .is_none()
+        {
             return Err(PyValueError::new_err(NONE));
         }
         PyContext::wrap(

@@ -18,6 +18,7 @@ use crate::core::launch::packing::pack;
 use crate::core::launch::pins::{Args, Hold, Kept};
 use crate::core::launch::place::Target;
 use crate::core::memory::buffer::PyBuffer;
+use crate::core::numbers::elements_of;
 use crate::core::texture::object::{PySurfaceObject, PyTextureObject};
 use crate::cpython::{DropAttached, Owned, Raised};
 
@@ -309,16 +310,8 @@ pub fn iterate<'py>(
     parameter: &str,
     expected: &str,
 ) -> PyResult<Bound<'py, PyIterator>> {
-    given.try_iter().map_err(|error| {
-        if !error.is_instance_of::<PyTypeError>(given.py()) {
-            return error;
-        }
-        let class = given.get_type().name().map(|name| name.to_string());
-        PyTypeError::new_err(format!(
-            "{function}() argument '{parameter}' is of type {}; expected {expected}",
-            class.unwrap_or_default()
-        ))
-    })
+    let what = || format!("{function}() argument '{parameter}'");
+    elements_of(given, what, expected)
 }
 
 /// Converts an address.

@@ -18,7 +18,7 @@ use crate::core::memory::buffer::{Backing, Pinned, PyBuffer};
 use crate::core::memory::location;
 use crate::core::memory::resource::base::stream_or_default;
 use crate::core::memory::resource::pool::PyMemPool;
-use crate::core::numbers::{short_repr, size_argument};
+use crate::core::numbers::{elements_of, short_repr, size_argument};
 use crate::core::options::{OptionClass, Options};
 use crate::core::stream;
 
@@ -231,8 +231,8 @@ impl PyManagedBuffer {
     fn set_accessed_by(slf: &Bound<'_, Self>, value: &Bound<'_, PyAny>) -> PyResult<()> {
         let what = "ManagedBuffer.accessed_by";
         // All elements are converted before anything changes.
-        let wanted = value
-            .try_iter()?
+        let expected = "an iterable of Device and Host objects";
+        let wanted = elements_of(value, || what.to_owned(), expected)?
             .map(|place| accessed_by_location(&place?, what))
             .collect::<PyResult<Vec<MemoryLocation>>>()?;
         let (_pinned, range) = Self::managed(slf, what)?;

@@ -18,7 +18,9 @@ use crate::core::errors::OrRaise;
 use crate::core::memory::buffer::{Backing, PyBuffer};
 use crate::core::memory::managed::nearest_node;
 use crate::core::memory::resource::PyMemoryResource;
-use crate::core::numbers::{address_argument, bytes_argument, short_repr, size_argument};
+use crate::core::numbers::{
+    address_argument, bytes_argument, elements_of, short_repr, size_argument,
+};
 use crate::core::options::{OptionClass, Options};
 use crate::core::stream;
 
@@ -174,8 +176,14 @@ fn read<'py>(
     }
     let peer_access = choice(py, &options, "peer_access", &rights)?;
     if let Some(peers) = options.value(intern!(py, "peers"))? {
-        for peer in peers.try_iter()? {
-            let peer = device::accept(&peer?, OPTIONS, "peers")?.ordinal();
+        let what = || format!("{OPTIONS}.peers");
+        let peers = elements_of(
+            &peers,
+            what,
+            "a sequence of Device objects or device numbers",
+        )?;
+        for (index, peer) in peers.enumerate() {
+            let peer = device::accept(&peer?, OPTIONS, &format!("peers[{index}]"))?.ordinal();
             let place = MemoryLocation::Device(peer);
             if place != own
                 && let Some(access) = peer_access

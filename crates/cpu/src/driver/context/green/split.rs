@@ -155,29 +155,36 @@ impl Group {
         let step = granularity.alignment.min(2);
         let valid = |n: u32| n.is_multiple_of(step) && n <= granularity.largest;
         let unit = self.unit(granularity);
-        let invalid = |what: &str, value: u32| {
+        let largest = granularity.largest;
+        let invalid = |what: &str, value: u32, allowed: &str| {
             refuse(Code::INVALID_VALUE, || {
-                format!("{what} of a group is {value}: see cuDevSmResourceSplit")
+                format!("{what} of a group is {value}; expected {allowed}")
             })
         };
         if self.flags & !(BACKFILL | LOCALITY_DOMAIN | SUPPLEMENTAL) != 0
             || self.flags & (LOCALITY_DOMAIN | SUPPLEMENTAL) == SUPPLEMENTAL
         {
-            return invalid("flags", self.flags);
+            return invalid("flags", self.flags, "flags of CUdevSmResourceGroup_flags");
         }
         // The device is one locality domain.
         if self.flags & LOCALITY_DOMAIN != 0 && !matches!(self.domain, 0 | u32::MAX) {
-            return invalid("localityDomainId", self.domain);
+            return invalid("localityDomainId", self.domain, "0 or UINT_MAX");
         }
         if !valid(unit) {
-            return invalid("coscheduledSmCount", self.coscheduled);
+            let allowed = format!("a multiple of {step} up to {largest}");
+            return invalid("coscheduledSmCount", self.coscheduled, &allowed);
         }
         if self.preferred != 0 && !(valid(self.preferred) && self.preferred.is_multiple_of(unit)) {
-            return invalid("preferredCoscheduledSmCount", self.preferred);
+            let allowed = format!("a multiple of {unit} up to {largest}");
+            return invalid("preferredCoscheduledSmCount", self.preferred, &allowed);
         }
-        let whole = self.flags & BACKFILL != 0 || self.count.is_multiple_of(unit);
-        if self.count > total || !self.count.is_multiple_of(step) || !whole {
-            return invalid("smCount", self.count);
+        let multiple = if self.flags & BACKFILL == 0 { unit } else { 1 };
+        if self.count > total
+            || !self.count.is_multiple_of(step)
+            || !self.count.is_multiple_of(multiple)
+        {
+            let allowed = format!("a multiple of {} up to {total}", step.max(multiple));
+            return invalid("smCount", self.count, &allowed);
         }
         Ok(())
     }

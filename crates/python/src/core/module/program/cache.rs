@@ -19,6 +19,7 @@ use crate::core::module::object_code;
 use crate::core::module::program::options;
 use crate::core::module::program::options::bytes_of;
 use crate::core::module::program::{OPTIONS, kind_of, lower, source_kind, targets};
+use crate::core::numbers;
 use crate::site_packages;
 
 /// Adds the cache storages and the key function.
@@ -284,7 +285,8 @@ fn program_cache_key<'py>(
     )?;
     let mut given = Vec::new();
     if let Some(list) = name_expressions {
-        for item in list.try_iter()? {
+        let what = || format!("{function} argument 'name_expressions'");
+        for item in numbers::elements_of(list, what, "a list or tuple of names")? {
             given.push(item?);
         }
     }

@@ -16,6 +16,7 @@ use pyo3::types::{PyBytes, PyDict, PyString};
 
 use crate::core::errors::OrRaise;
 use crate::core::module::object_code;
+use crate::core::numbers;
 use crate::core::options::OptionClass;
 use crate::cpython::Raised;
 use crate::site_packages;
@@ -278,7 +279,8 @@ impl PyProgram {
                     list.repr()?
                 )));
             }
-            for item in list.try_iter()? {
+            let what = || "compile() argument 'name_expressions'".to_owned();
+            for item in numbers::elements_of(list, what, "a list or tuple of names")? {
                 given.push(item?);
             }
         }
