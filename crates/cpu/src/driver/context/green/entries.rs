@@ -37,9 +37,9 @@ pub(super) fn find(handle: u64) -> Res<Arc<Green>> {
 fn create(out: u64, descriptor: u64, ordinal: i32, flags: u32) -> Res {
     non_null(out)?;
     let device = device::by_ordinal(ordinal)?;
-    if flags & !DEFAULT_STREAM != 0 {
+    if flags != DEFAULT_STREAM {
         return refuse(Code::INVALID_VALUE, || {
-            format!("flags is {flags:#x}; allowed are 0 and CU_GREEN_CTX_DEFAULT_STREAM")
+            format!("flags is {flags:#x}; CU_GREEN_CTX_DEFAULT_STREAM is required")
         });
     }
     let resources = resource::descriptor(descriptor)?;

@@ -68,7 +68,7 @@ impl Green {
         self.active.load(Ordering::SeqCst) && self.primary.is_active()
     }
 
-    /// Its default stream, which exists with and without `CU_GREEN_CTX_DEFAULT_STREAM`.
+    /// Its default stream.
     pub(crate) fn default_stream(self: &Arc<Self>) -> Arc<Stream> {
         let mut stream = self.default_stream.lock();
         // The streams of a primary context that was reset are gone.

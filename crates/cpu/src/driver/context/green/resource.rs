@@ -45,6 +45,8 @@ struct Sms {
     granularity: Granularity,
     alignment: u32,
     flags: u32,
+    /// Whether it is what a split left over.
+    is_rest: bool,
 }
 
 /// `CUdevWorkqueueConfigResource`.
@@ -70,6 +72,7 @@ impl Sms {
             granularity,
             alignment: granularity.alignment,
             flags: 0,
+            is_rest: false,
         }
     }
 
@@ -84,6 +87,14 @@ impl Sms {
         }
     }
 
+    /// What a split leaves over.
+    fn rest(&self, set: SmSet, split: u64, alignment: u32) -> Sms {
+        Sms {
+            is_rest: true,
+            ..self.part(set, split, alignment, 0)
+        }
+    }
+
     /// An empty set is an invalid resource.
     fn words(&self) -> Words {
         let mut w = [0; 18];
@@ -92,9 +103,10 @@ impl Sms {
         }
         w[0] = pair(SM, MAGIC);
         w[1] = self.split;
-        w[2] = u64::from(self.device as u32);
+        w[2] = pair(self.device as u32, self.is_rest.into());
         w[3..12].copy_from_slice(&self.set.0);
-        w[DATA] = pair(self.set.len(), self.granularity.minimum);
+        let minimum = self.granularity.minimum.min(self.alignment);
+        w[DATA] = pair(self.set.len(), minimum);
         w[DATA + 1] = pair(self.alignment, self.flags);
         w
     }
@@ -124,7 +136,10 @@ impl Sms {
             return Err(invalid());
         }
         let (alignment, flags) = (w[DATA + 1] as u32, (w[DATA + 1] >> 32) as u32);
-        Ok(Sms::queried(device, set).part(set, w[1], alignment, flags))
+        Ok(Sms {
+            is_rest: w[2] >> 32 != 0,
+            ..Sms::queried(device, set).part(set, w[1], alignment, flags)
+        })
     }
 }
 
@@ -232,6 +247,7 @@ fn generate(resources: u64, count: u32) -> Res<u64> {
                     return conflict("the sets of multiprocessors overlap");
                 }
                 known.set = known.set.union(&more.set);
+                known.is_rest |= more.is_rest;
             }
             WORKQUEUE_CONFIG | WORKQUEUE => {
                 if workqueues.is_some() {
@@ -260,10 +276,12 @@ fn generate(resources: u64, count: u32) -> Res<u64> {
     let device = device::by_ordinal(ordinal)?;
     let all = || Sms::queried(device, SmSet::first(device.threads as u32));
     let sms = sms.unwrap_or_else(all);
+    // What a split leaves over is not aligned to clusters (observed on an H200).
+    let most = if sms.is_rest { 2 } else { u32::MAX };
     let descriptor = Descriptor {
         device: ordinal,
         sms: sms.set,
-        alignment: sms.alignment,
+        alignment: sms.alignment.min(most),
         workqueues: workqueues.unwrap_or_else(|| Workqueues::of(ordinal)),
     };
     let mut descriptors = DESCRIPTORS.lock();
@@ -354,7 +372,7 @@ fn split_groups(result: u64, count: u32, input: u64, rest: u64, flags: u32, para
         .zip(&groups)
         .map(|(set, g)| input.part(*set, id, g.unit(input.granularity), g.flags))
         .collect();
-    let remainder = input.part(left, id, input.granularity.alignment.min(2), 0);
+    let remainder = input.rest(left, id, input.granularity.alignment.min(2));
     for (n, group) in groups.iter().enumerate() {
         put(params + n as u64 * 64, group.count)?;
     }
@@ -383,7 +401,7 @@ fn split_by_count(result: u64, count: u64, input: u64, rest: u64, flags: u32, mi
         .iter()
         .map(|set| input.part(*set, id, alignment, 0))
         .collect();
-    put_split(result, rest, &parts, &input.part(left, id, alignment, 0))?;
+    put_split(result, rest, &parts, &input.rest(left, id, alignment))?;
     put(count, parts.len() as u32)
 }
 
@@ -392,6 +410,9 @@ entries! {
         put_resource(out, kind, device::by_ordinal(device)?.ordinal, None)
     }
     fn context_resource "cuCtxGetDevResource" (handle: u64, out: u64, kind: u32) {
+        if handle == 0 {
+            return refuse(Code::INVALID_CONTEXT, || "hCtx is null".into());
+        }
         let current = context::entry_by_handle_or_current(handle)?;
         put_resource(out, kind, current.context.device, current.green.as_deref())
     }

@@ -1,7 +1,7 @@
 //! Sets of multiprocessors and how they are split.
 //!
-//! The rules are those of the CUDA manual, section "Green Contexts". Where the manual is silent, sets are taken in
-//! ascending order.
+//! The rules are those of the CUDA manual, section "Green Contexts". Where the manual is silent, [`by_count`] follows an H200
+//! with 132 multiprocessors (driver 580), and sets are taken in ascending order.
 
 use crate::driver::entry::Res;
 use crate::driver::entry::errors::Code;
@@ -92,8 +92,12 @@ pub(super) const MAX_CLUSTER_SIZE: u32 = 2;
 /// Splits `input` into at most `wanted` groups of equal size, at least `count` multiprocessors each. Returns the groups
 /// and the rest.
 ///
+/// As on an H200, [`MAX_CLUSTER_SIZE`] changes nothing, unknown flags are ignored, and a group whose rounded size is larger
+/// than the input is the whole input.
+///
 /// # Errors
-/// `INVALID_VALUE` for unknown flags, `INVALID_RESOURCE_CONFIGURATION` if there are too few multiprocessors for a group.
+/// `INVALID_VALUE` for both flags together, `INVALID_RESOURCE_CONFIGURATION` if `input` has fewer than `count`
+/// multiprocessors.
 pub(super) fn by_count(
     input: SmSet,
     granularity: Granularity,
@@ -101,27 +105,35 @@ pub(super) fn by_count(
     count: u32,
     wanted: u32,
 ) -> Res<(Vec<SmSet>, SmSet)> {
-    if flags & !(IGNORE_COSCHEDULING | MAX_CLUSTER_SIZE) != 0 {
-        return refuse(Code::INVALID_VALUE, || format!("flags is {flags:#x}"));
+    const BOTH: u32 = IGNORE_COSCHEDULING | MAX_CLUSTER_SIZE;
+    if flags & BOTH == BOTH {
+        return refuse(Code::INVALID_VALUE, || {
+            "flags has both CU_DEV_SM_RESOURCE_SPLIT_IGNORE_SM_COSCHEDULING and \
+             CU_DEV_SM_RESOURCE_SPLIT_MAX_POTENTIAL_CLUSTER_SIZE"
+                .into()
+        });
     }
-    let unit = if flags & IGNORE_COSCHEDULING != 0 {
-        granularity.alignment.min(2)
-    } else if flags & MAX_CLUSTER_SIZE != 0 {
-        granularity.largest.min(16)
-    } else {
+    let aligned = flags & IGNORE_COSCHEDULING == 0;
+    let unit = if aligned {
         granularity.alignment
+    } else {
+        granularity.alignment.min(2)
     };
     let total = input.len();
-    let size = count.max(unit).checked_next_multiple_of(unit);
-    let Some(size) = size.filter(|&s| s <= total && count <= total) else {
+    if count > total || total == 0 {
         return refuse(Code::INVALID_RESOURCE_CONFIGURATION, || {
-            format!(
-                "minCount is {count}; groups are multiples of {unit}, and the input has {total} multiprocessors"
-            )
+            format!("minCount is {count}, and the input has {total} multiprocessors")
         });
-    };
+    }
+    let size = count.max(1).next_multiple_of(unit).min(total);
+    let mut groups = total / size;
+    // The multiprocessors that fill no group come from different clusters of an H200, and break one more group up. Larger
+    // groups consist of several clusters. The number of 8-SM groups is 15 of 132 there.
+    if aligned && size == unit && unit > 2 && !total.is_multiple_of(unit) && groups > 1 {
+        groups -= 1;
+    }
     let mut rest = input;
-    let groups = (total / size).min(wanted);
+    let groups = groups.min(wanted);
     let groups = (0..groups).map(|_| rest.take(size)).collect();
     Ok((groups, rest))
 }
@@ -252,22 +264,55 @@ mod tests {
 
     #[test]
     fn counts_are_rounded_up_to_the_alignment() {
-        assert_eq!(split(132, 0, 1, 100), Ok((vec![8; 16], 4)));
+        assert_eq!(split(132, 0, 0, 3), Ok((vec![8; 3], 108)));
         assert_eq!(split(132, 0, 8, 2), Ok((vec![8; 2], 116)));
         assert_eq!(split(132, 0, 9, 100), Ok((vec![16; 8], 4)));
         assert_eq!(split(132, 0, 60, 100), Ok((vec![64; 2], 4)));
         assert_eq!(split(132, 0, 128, 1), Ok((vec![128], 4)));
         assert_eq!(split(132, IGNORE_COSCHEDULING, 3, 3), Ok((vec![4; 3], 120)));
-        assert_eq!(split(132, MAX_CLUSTER_SIZE, 1, 100), Ok((vec![16; 8], 4)));
+        assert_eq!(split(132, IGNORE_COSCHEDULING, 0, 99), Ok((vec![2; 66], 0)));
+    }
+
+    /// The number of groups, their size and the rest, as observed on an H200 with 132 multiprocessors (driver 580).
+    #[test]
+    fn an_h200_is_split_as_observed() {
+        let observed = [
+            (1, 15, 8, 12),
+            (8, 15, 8, 12),
+            (9, 8, 16, 4),
+            (17, 5, 24, 12),
+            (32, 4, 32, 4),
+            (40, 3, 40, 12),
+            (48, 2, 48, 36),
+            (64, 2, 64, 4),
+            (65, 1, 72, 60),
+            (121, 1, 128, 4),
+            (129, 1, 132, 0),
+            (132, 1, 132, 0),
+        ];
+        for flags in [0, MAX_CLUSTER_SIZE, 4] {
+            for (count, groups, size, rest) in observed {
+                let expected = Ok((vec![size; groups], rest));
+                assert_eq!(
+                    split(132, flags, count, u32::MAX),
+                    expected,
+                    "{flags} {count}"
+                );
+            }
+        }
+        let ignoring = |count| split(132, IGNORE_COSCHEDULING, count, u32::MAX);
+        assert_eq!(ignoring(8), Ok((vec![8; 16], 4)));
+        assert_eq!(ignoring(27), Ok((vec![28; 4], 20)));
+        assert_eq!(ignoring(131), Ok((vec![132], 0)));
     }
 
     #[test]
     fn impossible_counts_are_refused() {
         let refused = Err(Code::INVALID_RESOURCE_CONFIGURATION);
         assert_eq!(split(132, 0, 133, 1), refused);
-        assert_eq!(split(132, 0, 129, 1), refused);
+        assert_eq!(split(132, IGNORE_COSCHEDULING, 133, 1), refused);
         assert_eq!(split(132, 0, u32::MAX, 1), refused);
-        assert_eq!(split(132, 4, 8, 1), Err(Code::INVALID_VALUE));
+        assert_eq!(split(132, 3, 8, 1), Err(Code::INVALID_VALUE));
     }
 
     #[test]
