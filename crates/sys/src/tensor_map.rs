@@ -1,6 +1,7 @@
-//! Description of a tensor map, and the rules that the driver's manual sets for it.
+//! Description of a tensor map, and the rules that the driver sets for it.
 //!
-//! The rules stand below the safe API, which reports a violation by parameter before it calls the driver, and below the
+//! The rules are those of the manual, except where an H200's driver (580) is more permissive: strides of zero and strides
+//! smaller than a row, the address zero, and an interleaved layout of 32 bytes without a swizzle. They stand below the safe API, which reports a violation by parameter before it calls the driver, and below the
 //! CPU device, which implements the calls. Source: CUDA driver API, "Tensor Map Object Management".
 
 use crate::driver::{
@@ -200,12 +201,12 @@ impl TensorMapDescription {
             );
         }
         for (index, &stride) in self.strides.iter().enumerate() {
-            if !stride.is_multiple_of(alignment) || stride == 0 || stride >= 1 << 40 {
+            if !stride.is_multiple_of(alignment) || stride >= 1 << 40 {
                 return wrong(
                     "globalStrides",
                     index,
                     format!(
-                        "is {stride} bytes; expected a positive multiple of {alignment} bytes below 2**40"
+                        "is {stride} bytes; expected a multiple of {alignment} bytes below 2**40"
                     ),
                 );
             }
@@ -379,12 +380,12 @@ impl TensorMapDescription {
         let span = swizzle_bytes(self.swizzle)?;
         if self.interleave != Interleave::CU_TENSOR_MAP_INTERLEAVE_NONE {
             if self.interleave == Interleave::CU_TENSOR_MAP_INTERLEAVE_32B
-                && self.swizzle != Swizzle::CU_TENSOR_MAP_SWIZZLE_32B
+                && span.is_some_and(|bytes| bytes != 32)
             {
                 return wrong(
                     "swizzle",
                     None,
-                    "must be 32B for an interleaved layout of 32 bytes".to_owned(),
+                    "must be 32B or NONE for an interleaved layout of 32 bytes".to_owned(),
                 );
             }
             return Ok(());
@@ -485,7 +486,10 @@ mod tests {
         );
         assert_eq!(refused(|d| d.swizzle = Swizzle(9)), ("swizzle", None));
         assert_eq!(
-            refused(|d| d.interleave = Interleave::CU_TENSOR_MAP_INTERLEAVE_32B),
+            refused(|d| {
+                d.interleave = Interleave::CU_TENSOR_MAP_INTERLEAVE_32B;
+                d.swizzle = Swizzle::CU_TENSOR_MAP_SWIZZLE_128B;
+            }),
             ("swizzle", None)
         );
         assert_eq!(
@@ -497,6 +501,19 @@ mod tests {
         );
         assert_eq!(refused(|d| d.dims = vec![1; 6]), ("tensorRank", None));
         assert_eq!(refused(|d| d.dims.clear()), ("tensorRank", None));
+    }
+
+    /// What an H200's driver (580) accepts although the manual forbids it or does not mention it.
+    #[test]
+    fn the_driver_is_more_permissive_than_its_manual() {
+        let mut description = tiled(&[32, 8, 4]);
+        description.address = 0;
+        description.strides = vec![0, 16];
+        description.dims[1] = 1 << 32;
+        assert_eq!(description.check(), Ok(()));
+        description.strides = vec![256, 2048];
+        description.interleave = Interleave::CU_TENSOR_MAP_INTERLEAVE_32B;
+        assert_eq!(description.check(), Ok(()));
     }
 
     #[test]

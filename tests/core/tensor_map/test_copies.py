@@ -9,7 +9,7 @@ import ctypes
 import numpy
 import pytest
 from cuda.core import LaunchConfig, Program, ProgramOptions, launch
-from cuda.core._tensor_map import TensorMapOOBFill, TensorMapSwizzle
+from cuda.core._tensor_map import TensorMapDataType, TensorMapOOBFill, TensorMapSwizzle
 from cuda.core.utils import StridedMemoryView
 
 from helpers.device import KERNELS, on_cpu_device
@@ -148,12 +148,48 @@ def test_swizzles(device, stream, kernel, swizzle, span):
     assert (found[place // 4] == data.ravel()).all()
 
 
-def test_fill_with_nan(device, stream, kernel):
-    data = numpy.ones((4, 8), numpy.float32)
+@pytest.mark.parametrize("swizzle, span", [("SWIZZLE_32B", 32), ("SWIZZLE_64B", 64), ("SWIZZLE_128B", 128)])
+def test_rows_narrower_than_their_swizzle(device, stream, kernel, swizzle, span):
+    """A row takes as many bytes as the swizzle spans, and the barrier counts those of the elements."""
+    data = numpy.arange(16 * 4, dtype=numpy.float32).reshape(16, 4)
+    view, _ = upload(device, stream, data)
+    tensor_map = view.as_tensor_map((16, 4), swizzle=TensorMapSwizzle[swizzle])
+    found = load(device, stream, kernel, tensor_map, "float32", (0, 0), data.size)
+    address = numpy.arange(16)[:, None] * span + numpy.arange(4) * 4
+    place = address ^ (((address >> 7) & (span // 16 - 1)) << 4)
+    assert (found[place // 4] == data).all()
+
+
+@pytest.mark.parametrize("name, bits", [("float32", 0x7FF77FF7), ("float64", 0x7FF77FF77FF77FF7)])
+def test_fill_with_nan(device, stream, kernel, name, bits):
+    data = numpy.ones((4, 8), name)
     view, _ = upload(device, stream, data)
     tensor_map = view.as_tensor_map((4, 8), oob_fill=TensorMapOOBFill.NAN_REQUEST_ZERO_FMA)
-    found = load(device, stream, kernel, tensor_map, "float32", (2, 0), 32)[:32].reshape(4, 8)
+    found = load(device, stream, kernel, tensor_map, name, (2, 0), 32)[:32].reshape(4, 8)
     assert (found[:2] == 1).all() and numpy.isnan(found[2:]).all()
+    assert (found[2:].view(f"u{found.itemsize}") == bits).all()
+
+
+@pytest.mark.parametrize("name, rounds", [("TFLOAT32", True), ("TFLOAT32_FTZ", True), ("FLOAT32_FTZ", False)])
+def test_loads_round_to_tf32(device, stream, kernel, name, rounds):
+    """To nearest, ties to even. Denormal numbers are kept."""
+    values = [1 + 2**-11, 1 + 2**-10 + 2**-11, 1 + 3 * 2**-12, 1e-40]
+    data = numpy.array([values * 4], numpy.float32)
+    view, _ = upload(device, stream, data)
+    tensor_map = view.as_tensor_map((1, 16), data_type=TensorMapDataType[name])
+    found = load(device, stream, kernel, tensor_map, "float32", (0, 0), 16)[:16].view("u4")
+    expected = [0x3F800000, 0x3F804000, 0x3F802000, 0x12000] if rounds else data[0, :4].view("u4").tolist()
+    assert found.tolist() == expected * 4
+
+
+def test_rows_at_the_same_address(device, stream, kernel):
+    """The driver accepts a stride of zero, and strides smaller than a row."""
+    data = numpy.arange(64, dtype=numpy.float32)
+    _, buffer = upload(device, stream, data)
+    for stride in (0, 4):
+        view = StridedMemoryView.from_buffer(buffer, (4, 8), (stride, 1), dtype=numpy.float32)
+        found = load(device, stream, kernel, view.as_tensor_map((4, 8)), "float32", (0, 0), 32)[:32].reshape(4, 8)
+        assert (found == [data[stride * row : stride * row + 8] for row in range(4)]).all()
 
 
 def test_phases(device, stream, kernel):

@@ -20,6 +20,9 @@ pub(crate) struct TensorBox {
     steps: [u64; MAX_RANK],
     position: [i64; MAX_RANK],
     swizzle: u64,
+    /// Bytes of shared memory from row to row. With a swizzle, a row takes as many as the swizzle spans (H200, driver 580).
+    pitch: u64,
+    rounds: bool,
     /// Bytes of an element outside of the tensor.
     fill: [u8; 8],
 }
@@ -57,23 +60,21 @@ impl TensorBox {
         if map.interleave != Interleave::CU_TENSOR_MAP_INTERLEAVE_NONE {
             return Err("the CPU device does not implement interleaved tensors".to_owned());
         }
-        let swizzle = match map.swizzle {
-            Swizzle::CU_TENSOR_MAP_SWIZZLE_NONE => 0,
-            Swizzle::CU_TENSOR_MAP_SWIZZLE_32B => 1,
-            Swizzle::CU_TENSOR_MAP_SWIZZLE_64B => 3,
-            Swizzle::CU_TENSOR_MAP_SWIZZLE_128B => 7,
+        let (swizzle, span) = match map.swizzle {
+            Swizzle::CU_TENSOR_MAP_SWIZZLE_NONE => (0, 0),
+            Swizzle::CU_TENSOR_MAP_SWIZZLE_32B => (1, 32),
+            Swizzle::CU_TENSOR_MAP_SWIZZLE_64B => (3, 64),
+            Swizzle::CU_TENSOR_MAP_SWIZZLE_128B => (7, 128),
             _ => {
                 return Err("the CPU device does not implement swizzles of larger atoms".to_owned());
             }
         };
-        if matches!(
+        // Copies of types with `_FTZ` keep denormal numbers (H200, driver 580).
+        let rounds = matches!(
             map.data_type,
             DataType::CU_TENSOR_MAP_DATA_TYPE_TFLOAT32
                 | DataType::CU_TENSOR_MAP_DATA_TYPE_TFLOAT32_FTZ
-                | DataType::CU_TENSOR_MAP_DATA_TYPE_FLOAT32_FTZ
-        ) {
-            return Err("the CPU device does not implement types that copies convert".to_owned());
-        }
+        );
         let element = match half_bytes(map.data_type) {
             Some(halves) if halves > 1 => u64::from(halves / 2),
             _ => return Err("the CPU device does not implement packed types".to_owned()),
@@ -88,6 +89,8 @@ impl TensorBox {
             steps: [1; MAX_RANK],
             position: [0; MAX_RANK],
             swizzle,
+            pitch: span,
+            rounds,
             fill: [0; 8],
         };
         for d in 0..rank {
@@ -100,14 +103,29 @@ impl TensorBox {
             made.position[d] = coordinates[d].into();
         }
         if map.fill == Fill::CU_TENSOR_MAP_FLOAT_OOB_FILL_NAN_REQUEST_ZERO_FMA {
-            // A NaN with all bits of the significand set, of the type's size.
-            made.fill[..element as usize].fill(0xFF);
-            made.fill[element as usize - 1] = 0x7F;
+            // An H200 (driver 580) repeats a NaN of 16 bits.
+            made.fill = [0xF7, 0x7F, 0xF7, 0x7F, 0xF7, 0x7F, 0xF7, 0x7F];
         }
+        made.pitch = made.pitch.max(made.counts[0] * element);
         Ok(made)
     }
 
-    /// Bytes of shared memory.
+    /// Bytes of shared memory from the first row to the end of the last one. A swizzle moves units of 16 bytes within 128
+    /// bytes, all of which then belong to the box.
+    pub(crate) fn footprint(&self) -> u64 {
+        let rows: u64 = self.counts[1..].iter().product();
+        match self.swizzle {
+            0 => self.bytes(),
+            _ => (rows * self.pitch).next_multiple_of(128),
+        }
+    }
+
+    /// Whether a load rounds the elements to TF32.
+    pub(crate) fn rounds(&self) -> bool {
+        self.rounds
+    }
+
+    /// Bytes of the elements.
     pub(crate) fn bytes(&self) -> u64 {
         self.counts.iter().product::<u64>() * self.element
     }
@@ -120,11 +138,6 @@ impl TensorBox {
     /// Bytes of an element outside of the tensor.
     pub(crate) fn fill(&self) -> &[u8] {
         &self.fill[..self.element as usize]
-    }
-
-    /// Whether 16-byte units of shared memory are permuted.
-    pub(crate) fn is_swizzled(&self) -> bool {
-        self.swizzle != 0
     }
 
     /// The swizzled place of an address of shared memory: some of the bits 4 to 6 change, by the bits 7 to 9.
@@ -158,12 +171,25 @@ impl TensorBox {
                 (0, 0, 0)
             };
             Run {
-                shared: number * row,
+                shared: number * self.pitch,
                 bytes: row,
                 inside,
             }
         })
     }
+}
+
+/// Rounds the bits of a 32-bit float to TF32, a significand of 10 bits: to nearest, ties to even, as an H200 (driver 580)
+/// does. NaNs stay NaNs.
+pub(crate) fn round_to_tf32(bits: u32) -> u32 {
+    const DROPPED: u32 = (1 << 13) - 1;
+    const INFINITY: u32 = 0x7F80_0000;
+    const QUIET: u32 = 1 << 22;
+    if bits & !(1 << 31) > INFINITY {
+        return (bits | QUIET) & !DROPPED;
+    }
+    let is_odd = bits >> 13 & 1;
+    (bits + DROPPED / 2 + is_odd) & !DROPPED
 }
 
 #[cfg(test)]
@@ -216,11 +242,75 @@ mod tests {
     #[test]
     fn swizzles_permute_units_of_16_bytes() {
         let found = TensorBox::new(&map([1, 1]), &[0, 0]).unwrap();
-        assert!(found.is_swizzled());
         let mut units: Vec<u64> = (0..64).map(|unit| found.swizzled(unit * 16) / 16).collect();
         assert_eq!(units[8..16], [9, 8, 11, 10, 13, 12, 15, 14]);
         assert_eq!(units[56..64], [63, 62, 61, 60, 59, 58, 57, 56]);
         units.sort_unstable();
         assert_eq!(units, (0..64).collect::<Vec<_>>());
+    }
+
+    /// The values of an H200 (driver 580): rows of 16 bytes take the 128 bytes of their swizzle.
+    #[test]
+    fn rows_have_the_pitch_of_their_swizzle() {
+        let with = |swizzle| {
+            let map = TensorMapDescription {
+                swizzle,
+                ..map([1, 1])
+            };
+            let found = TensorBox::new(&map, &[0, 0]).unwrap();
+            let rows: Vec<u64> = found.runs().map(|run| run.shared).collect();
+            let swizzled: Vec<u64> = rows.iter().map(|at| found.swizzled(*at)).collect();
+            (rows, swizzled, found.bytes(), found.footprint())
+        };
+        let wide = with(Swizzle::CU_TENSOR_MAP_SWIZZLE_128B);
+        assert_eq!(wide.0, [0, 128, 256, 384]);
+        assert_eq!(wide.1, [0, 144, 288, 432]);
+        assert_eq!((wide.2, wide.3), (64, 512));
+        let narrow = with(Swizzle::CU_TENSOR_MAP_SWIZZLE_32B);
+        assert_eq!(narrow.0, [0, 32, 64, 96]);
+        assert_eq!((narrow.2, narrow.3), (64, 128));
+        let none = with(Swizzle::CU_TENSOR_MAP_SWIZZLE_NONE);
+        assert_eq!(none.0, [0, 16, 32, 48]);
+        assert_eq!((none.2, none.3), (64, 64));
+    }
+
+    /// The values of an H200 (driver 580), and numbers that have no TF32 neighbour.
+    #[test]
+    fn tf32_rounds_to_nearest_even() {
+        for (from, to) in [
+            (0x3F80_1000, 0x3F80_0000),
+            (0x3F80_3000, 0x3F80_4000),
+            (0x3F80_1800, 0x3F80_2000),
+            (0x0001_16C2, 0x0001_2000),
+            (0xBF80_3000, 0xBF80_4000),
+            (0x7F7F_FFFF, 0x7F80_0000),
+            (0xFF80_0000, 0xFF80_0000),
+            (0x7F80_0001, 0x7FC0_0000),
+            (0x7FFF_FFFF, 0x7FFF_E000),
+            (0xFFFF_FFFF, 0xFFFF_E000),
+        ] {
+            assert_eq!(round_to_tf32(from), to, "{from:#x}");
+        }
+    }
+
+    #[test]
+    fn the_fill_repeats_a_nan_of_16_bits() {
+        let fill = |data_type| {
+            let map = TensorMapDescription {
+                data_type,
+                fill: Fill::CU_TENSOR_MAP_FLOAT_OOB_FILL_NAN_REQUEST_ZERO_FMA,
+                ..map([1, 1])
+            };
+            TensorBox::new(&map, &[0, 0]).unwrap().fill().to_vec()
+        };
+        let types = [
+            (DataType::CU_TENSOR_MAP_DATA_TYPE_FLOAT16, 1),
+            (DataType::CU_TENSOR_MAP_DATA_TYPE_BFLOAT16, 1),
+            (DataType::CU_TENSOR_MAP_DATA_TYPE_FLOAT32, 2),
+            (DataType::CU_TENSOR_MAP_DATA_TYPE_FLOAT64, 4),
+        ];
+        for (data_type, halves) in types {
+            assert_eq!(fill(data_type), [0xF7, 0x7F].repeat(halves));
+        }
     }
 }

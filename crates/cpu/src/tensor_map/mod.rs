@@ -11,7 +11,7 @@ use cupyrite_sys::driver::{
 };
 use cupyrite_sys::tensor_map::{MAX_RANK, TensorMapDescription, TensorMapMode};
 
-pub(crate) use boxes::TensorBox;
+pub(crate) use boxes::{TensorBox, round_to_tf32};
 
 /// Bytes of a descriptor.
 pub(crate) const BYTES: usize = 128;

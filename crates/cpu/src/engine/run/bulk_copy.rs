@@ -13,7 +13,7 @@ use super::mbarrier;
 use super::memory::{ResolvedAddress, addresses, refused, resolve};
 use crate::engine::fault_report::{FaultKind, LaneFault};
 use crate::engine::program::{BulkAddress, BulkDirection, BulkOp, BulkSide, Inst, MemSpace};
-use crate::tensor_map::{BYTES, TensorBox, decode};
+use crate::tensor_map::{BYTES, TensorBox, decode, round_to_tf32};
 
 /// Unit of bulk copies in bytes, also of their alignment.
 const UNIT: u32 = 16;
@@ -246,12 +246,11 @@ fn tensor(
             }
         },
     };
-    // A swizzle moves 16-byte units within 128 bytes.
-    let needed = if found.is_swizzled() {
-        found.bytes().next_multiple_of(BOX_ALIGNMENT.into())
-    } else {
-        found.bytes()
-    };
+    if found.rounds() && !loads {
+        let text = "the CPU device does not implement copies to tensors of type TFLOAT32";
+        return Err(illegal(lane, text));
+    }
+    let needed = found.footprint();
     let Ok(needed) = u32::try_from(needed) else {
         return Err(illegal(lane, format!("a box of {needed} bytes")));
     };
@@ -308,12 +307,24 @@ fn tensor(
                             part as usize,
                         );
                     }
+                    if found.rounds() {
+                        round(inner, part);
+                    }
                 }
             }
             at += part;
         }
     }
     Ok(found.bytes())
+}
+
+/// Rounds elements in shared memory to TF32.
+fn round(from: u64, bytes: u64) {
+    for at in (from..from + bytes).step_by(4) {
+        let element = at as *mut u32;
+        // SAFETY: within the range of shared memory that was checked.
+        unsafe { element.write_unaligned(round_to_tf32(element.read_unaligned())) };
+    }
 }
 
 /// Fills a row of shared memory with the value outside of the tensor.
