@@ -179,16 +179,18 @@ def test_a_checkpointed_process_can_be_killed(child):
     process.checkpoint()
     child.process.kill()
     child.process.wait()
-    with pytest.raises(CUDAError):
+    with pytest.raises(CUDAError, match="CUDA_ERROR_OPERATING_SYSTEM"):
         _ = process.state
 
 
 def test_processes_without_cuda_are_refused():
     sleeper = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
     try:
-        for pid in (sleeper.pid, 2**31 - 1):
+        for pid, status in ((sleeper.pid, "NOT_INITIALIZED"), (2**31 - 1, "OPERATING_SYSTEM")):
             with pytest.raises(CUDAError):
                 Process(pid).lock(timeout_ms=100)
+            with pytest.raises(CUDAError, match=f"CUDA_ERROR_{status}"):
+                _ = Process(pid).state
     finally:
         sleeper.communicate(b"\n")
 
@@ -345,7 +347,7 @@ os.kill(pid, 9)
     try:
         pid = int(parent.stdout.readline())
         assert Process(parent.pid).state == "running"
-        with pytest.raises(CUDAError, match="CUDA_ERROR_INVALID_VALUE"):
+        with pytest.raises(CUDAError, match="CUDA_ERROR_NOT_INITIALIZED"):
             _ = Process(pid).state
     finally:
         parent.communicate("\n")

@@ -97,19 +97,24 @@ fn put_handles(count: u64, out: u64, handles: &[u64]) -> Res {
     Ok(())
 }
 
+/// As on an H200 (driver 580), a device is no peer of its own, and nothing is asked with the index "unknown".
 fn p2p_status(index: u32, same: bool) -> Res<nvmlGpuP2PStatus_t> {
-    match nvmlGpuP2PCapsIndex_t(index) {
-        nvmlGpuP2PCapsIndex_t::NVML_P2P_CAPS_INDEX_READ
-        | nvmlGpuP2PCapsIndex_t::NVML_P2P_CAPS_INDEX_WRITE
-        | nvmlGpuP2PCapsIndex_t::NVML_P2P_CAPS_INDEX_ATOMICS => {
+    use nvmlGpuP2PCapsIndex_t as Index;
+    match Index(index) {
+        Index::NVML_P2P_CAPS_INDEX_UNKNOWN => Ok(nvmlGpuP2PStatus_t::NVML_P2P_STATUS_OK),
+        Index::NVML_P2P_CAPS_INDEX_READ
+        | Index::NVML_P2P_CAPS_INDEX_WRITE
+        | Index::NVML_P2P_CAPS_INDEX_ATOMICS
+            if !same =>
+        {
             Ok(nvmlGpuP2PStatus_t::NVML_P2P_STATUS_OK)
         }
-        // There is neither a link nor a bus between them.
-        nvmlGpuP2PCapsIndex_t::NVML_P2P_CAPS_INDEX_NVLINK
-        | nvmlGpuP2PCapsIndex_t::NVML_P2P_CAPS_INDEX_PCI => Ok(match same {
-            true => nvmlGpuP2PStatus_t::NVML_P2P_STATUS_OK,
-            false => nvmlGpuP2PStatus_t::NVML_P2P_STATUS_NOT_SUPPORTED,
-        }),
+        // There is neither a link nor a bus between devices.
+        Index::NVML_P2P_CAPS_INDEX_READ
+        | Index::NVML_P2P_CAPS_INDEX_WRITE
+        | Index::NVML_P2P_CAPS_INDEX_ATOMICS
+        | Index::NVML_P2P_CAPS_INDEX_NVLINK
+        | Index::NVML_P2P_CAPS_INDEX_PCI => Ok(nvmlGpuP2PStatus_t::NVML_P2P_STATUS_NOT_SUPPORTED),
         _ => Err(INVALID),
     }
 }

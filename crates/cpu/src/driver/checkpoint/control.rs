@@ -199,17 +199,27 @@ fn send(stream: &mut UnixStream, reply: Res<u32>) -> bool {
     stream.write_all(&bytes).is_ok()
 }
 
+/// Why a process does not listen. The statuses are those of an H200's driver (580).
+fn unreachable(pid: u32) -> Code {
+    let (code, why) = match i32::try_from(pid) {
+        // SAFETY: signal 0 is not sent; the call only looks for the process.
+        Ok(known) if unsafe { libc::kill(known, 0) } == 0 => (
+            Code::NOT_INITIALIZED,
+            "has no context on the CPU device, or belongs to another user",
+        ),
+        Ok(_) if std::io::Error::last_os_error().raw_os_error() == Some(libc::EPERM) => {
+            (Code::NOT_PERMITTED, "belongs to another user")
+        }
+        _ => (Code::OPERATING_SYSTEM, "does not exist"),
+    };
+    because(code, || format!("process {pid} {why}"))
+}
+
 /// Sends a request to another process and waits for its answer.
 pub(super) fn ask(pid: u32, request: &Request) -> Res<u32> {
-    let refused = |why: &str| {
-        let why = why.to_owned();
-        because(Code::INVALID_VALUE, move || format!("process {pid} {why}"))
-    };
     let mut stream = address(pid)
         .and_then(|address| UnixStream::connect_addr(&address))
-        .map_err(|_| {
-            refused("does not exist, is another user's, or has no context on the CPU device")
-        })?;
+        .map_err(|_| unreachable(pid))?;
     if same_user(&stream) != Some(pid) {
         return Err(Code::NOT_PERMITTED);
     }
@@ -229,7 +239,11 @@ pub(super) fn ask(pid: u32, request: &Request) -> Res<u32> {
     for pair in &request.mapping {
         bytes.extend(pair);
     }
-    let lost = |_| refused("ended before it answered");
+    let lost = |_| {
+        because(Code::OPERATING_SYSTEM, || {
+            format!("process {pid} ended before it answered")
+        })
+    };
     stream.write_all(&bytes).map_err(lost)?;
     let (mut status, mut value) = ([0; 4], [0; 4]);
     stream.read_exact(&mut status).map_err(lost)?;
