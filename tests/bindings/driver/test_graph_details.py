@@ -14,6 +14,7 @@ PROGRAMMATIC = driver.CUgraphDependencyType.CU_GRAPH_DEPENDENCY_TYPE_PROGRAMMATI
 PRIORITY = driver.CUlaunchAttributeID.CU_LAUNCH_ATTRIBUTE_PRIORITY
 MEMORY = driver.CUgraphMem_attribute
 PAGE = 2 << 20
+UNIT = 32 << 20
 
 
 @pytest.fixture(scope="module")
@@ -73,10 +74,11 @@ def test_programmatic_edges(module, graph, stream, number, port):
     check(driver.cuGraphLaunch(exec_, stream))
     check(driver.cuStreamSynchronize(stream))
     assert number.get()[0] == 2
-    # The edge's data is part of the edge.
-    assert driver.cuGraphRemoveDependencies(graph, [a], [b], [edge()], 1)[0] == Status.CUDA_ERROR_INVALID_VALUE
-    check(driver.cuGraphRemoveDependencies(graph, [a], [b], [edge(port, 0, PROGRAMMATIC)], 1))
+    # The driver ignores the data, here those of another edge.
+    check(driver.cuGraphRemoveDependencies(graph, [a], [b], [edge()], 1))
     assert check(driver.cuGraphGetEdges(graph, 4))[-1] == 0
+    missing = driver.cuGraphRemoveDependencies(graph, [a], [b], [edge(port, 0, PROGRAMMATIC)], 1)
+    assert missing[0] == Status.CUDA_ERROR_INVALID_VALUE
     check(driver.cuGraphExecDestroy(exec_))
 
 
@@ -121,24 +123,130 @@ def allocation(graph, before, size):
     return node, params.dptr
 
 
-def test_memory_is_reserved_until_a_trim(graph, stream):
+def freed(graph, before, size):
+    """An allocation and the node that frees it: (node, address)."""
+    node, address = allocation(graph, before, size)
+    return check(driver.cuGraphAddMemFreeNode(graph, [node], 1, address)), int(address)
+
+
+def test_memory_is_used_and_reserved_until_a_trim(graph, stream):
     device = check(driver.cuCtxGetDevice())
     check(driver.cuDeviceGraphMemTrim(device))
     start = memory(MEMORY.CU_GRAPH_MEM_ATTR_USED_MEM_CURRENT)
     last = []
     for _ in range(3):
-        node, address = allocation(graph, last, 2 * PAGE)
-        last = [check(driver.cuGraphAddMemFreeNode(graph, [node], 1, address))]
+        node, _ = freed(graph, last, UNIT)
+        last = [node]
+    exec_ = check(driver.cuGraphInstantiate(graph, 0))
+    assert memory(MEMORY.CU_GRAPH_MEM_ATTR_USED_MEM_CURRENT) == start
+    for _ in range(3):
+        check(driver.cuGraphLaunch(exec_, stream))
+    check(driver.cuStreamSynchronize(stream))
+    # The allocations follow each other, so that the second and third one reuse the memory of the first one. It counts as used
+    # although the graph has freed it.
+    for attribute in (MEMORY.CU_GRAPH_MEM_ATTR_USED_MEM_CURRENT, MEMORY.CU_GRAPH_MEM_ATTR_RESERVED_MEM_CURRENT):
+        assert memory(attribute) - start == UNIT
+    check(driver.cuGraphExecDestroy(exec_))
+    check(driver.cuDeviceGraphMemTrim(device))
+    for attribute in (MEMORY.CU_GRAPH_MEM_ATTR_USED_MEM_CURRENT, MEMORY.CU_GRAPH_MEM_ATTR_RESERVED_MEM_CURRENT):
+        assert memory(attribute) == start
+    for attribute in (MEMORY.CU_GRAPH_MEM_ATTR_USED_MEM_HIGH, MEMORY.CU_GRAPH_MEM_ATTR_RESERVED_MEM_HIGH):
+        assert memory(attribute) >= start + UNIT
+        check(driver.cuDeviceSetGraphMemAttribute(device, attribute, 0))
+        assert memory(attribute) == start
+
+
+def test_memory_is_counted_in_units_of_32_mib(graph, stream):
+    device = check(driver.cuCtxGetDevice())
+    check(driver.cuDeviceGraphMemTrim(device))
+    start = memory(MEMORY.CU_GRAPH_MEM_ATTR_USED_MEM_CURRENT)
+    freed(graph, [], 2 * PAGE)
+    exec_ = check(driver.cuGraphInstantiate(graph, 0))
+    check(driver.cuGraphLaunch(exec_, stream))
+    check(driver.cuStreamSynchronize(stream))
+    assert memory(MEMORY.CU_GRAPH_MEM_ATTR_USED_MEM_CURRENT) - start == UNIT
+    check(driver.cuGraphExecDestroy(exec_))
+    check(driver.cuDeviceGraphMemTrim(device))
+
+
+def fill(graph, before, address, value, words):
+    params = driver.CUDA_MEMSET_NODE_PARAMS()
+    params.dst, params.value, params.elementSize, params.width, params.height = address, value, 4, words, 1
+    return check(driver.cuGraphAddMemsetNode(graph, before, len(before), params, check(driver.cuCtxGetCurrent())))
+
+
+def test_an_allocation_reuses_the_address_of_a_freed_one_before_it(module, graph, stream, number):
+    """Each allocation is used, with the size of its own."""
+    last, addresses = [], []
+    for n in range(4):
+        node, address = allocation(graph, last, UNIT)
+        filled = fill(graph, [node], address, n, 64)
+        added = kernel(module, graph, [filled], number, n)
+        last = [check(driver.cuGraphAddMemFreeNode(graph, [added], 1, address))]
+        addresses.append(int(address))
+    assert len(set(addresses)) == 1
     exec_ = check(driver.cuGraphInstantiate(graph, 0))
     for _ in range(3):
         check(driver.cuGraphLaunch(exec_, stream))
     check(driver.cuStreamSynchronize(stream))
-    assert memory(MEMORY.CU_GRAPH_MEM_ATTR_USED_MEM_CURRENT) == start
-    assert memory(MEMORY.CU_GRAPH_MEM_ATTR_USED_MEM_HIGH) >= 2 * PAGE
-    # The allocations follow each other, so that the second and third one reuse the memory of the first one.
-    reserved = memory(MEMORY.CU_GRAPH_MEM_ATTR_RESERVED_MEM_CURRENT)
-    assert 2 * PAGE <= reserved - start < 6 * PAGE
+    assert number.get()[0] == 3 * (0 + 1 + 2 + 3)
     check(driver.cuGraphExecDestroy(exec_))
-    check(driver.cuDeviceGraphMemTrim(device))
-    assert memory(MEMORY.CU_GRAPH_MEM_ATTR_RESERVED_MEM_CURRENT) < reserved
-    assert memory(MEMORY.CU_GRAPH_MEM_ATTR_RESERVED_MEM_HIGH) >= reserved
+
+
+def test_live_allocations_have_different_addresses(graph):
+    first, one = allocation(graph, [], PAGE)
+    second, two = allocation(graph, [first], PAGE)
+    assert int(one) != int(two)
+    # Freed, but not before this node.
+    end = check(driver.cuGraphAddMemFreeNode(graph, [second], 1, two))
+    _, three = allocation(graph, [first], PAGE)
+    assert int(three) not in (int(one), int(two))
+    # Only one node takes the address over.
+    _, four = allocation(graph, [end], PAGE)
+    _, five = allocation(graph, [end], PAGE)
+    assert len({int(a) for a in (one, three, four, five)}) == 4
+
+
+def test_an_allocation_is_freed_once(graph):
+    node, address = freed(graph, [], PAGE)
+    refused = driver.cuGraphAddMemFreeNode(graph, [node], 1, address)
+    assert refused[0] == Status.CUDA_ERROR_INVALID_VALUE
+    again, same = allocation(graph, [node], PAGE)
+    if int(same) == address:
+        end = check(driver.cuGraphAddMemFreeNode(graph, [again], 1, address))
+        assert driver.cuGraphAddMemFreeNode(graph, [end], 1, address)[0] == Status.CUDA_ERROR_INVALID_VALUE
+
+
+@pytest.mark.cpu
+def test_captured_allocations_reuse_addresses(shared_context, stream):
+    """Also smaller ones."""
+    check(driver.cuStreamBeginCapture(stream, driver.CUstreamCaptureMode.CU_STREAM_CAPTURE_MODE_RELAXED))
+    addresses = []
+    for size in (UNIT, UNIT // 2, UNIT):
+        address = check(driver.cuMemAllocAsync(size, stream))
+        check(driver.cuMemsetD8Async(address, 1, size, stream))
+        check(driver.cuMemFreeAsync(address, stream))
+        addresses.append(int(address))
+    graph = check(driver.cuStreamEndCapture(stream))
+    exec_ = check(driver.cuGraphInstantiate(graph, 0))
+    for _ in range(2):
+        check(driver.cuGraphLaunch(exec_, stream))
+    check(driver.cuStreamSynchronize(stream))
+    assert len(set(addresses)) == 1
+    check(driver.cuGraphExecDestroy(exec_))
+    check(driver.cuGraphDestroy(graph))
+
+
+@pytest.mark.cpu
+def test_many_allocations_in_a_row_need_the_memory_of_one(graph, stream):
+    """Together they are larger than the device."""
+    device = check(driver.cuCtxGetDevice())
+    total = check(driver.cuDeviceTotalMem(device))
+    last, size = [], total // 8
+    for _ in range(20):
+        node, _ = freed(graph, last, size)
+        last = [node]
+    exec_ = check(driver.cuGraphInstantiate(graph, 0))
+    check(driver.cuGraphLaunch(exec_, stream))
+    check(driver.cuStreamSynchronize(stream))
+    check(driver.cuGraphExecDestroy(exec_))

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::memory::{AllocWords, Allocate, Free};
+use super::memory::{AllocWords, AllocationRequest, Free};
 use super::node::KernelWords;
 use super::params::{self, Described, GenericWords};
 use super::{
@@ -35,10 +35,21 @@ fn add(
     }
     let node = match payload()? {
         Described::Payload(payload) => {
-            if payload.memory_nodes() > 0 && graph.embedded_in() != 0 {
-                return Err(Code::NOT_SUPPORTED);
+            if payload.memory_nodes() > 0 {
+                check_memory_node(&graph)?;
             }
             graph.add(*payload, &before)?
+        }
+        Described::Allocation(request) => {
+            check_memory_node(&graph)?;
+            let claim = graph.lock().claim(&request, &before);
+            let added = request
+                .place(claim.as_ref())
+                .and_then(|node| graph.add(Payload::MemAlloc(node), &before));
+            if let (Err(_), Some(claim)) = (&added, claim) {
+                graph.lock().return_claim(claim);
+            }
+            added?
         }
         Described::Conditional(request) => request.add_to(&graph, &before)?,
         Described::Clone(inner) | Described::Move(inner) if inner.lock().has_conditionals() => {
@@ -68,6 +79,15 @@ fn add(
     })
 }
 
+/// Checks that a graph may have nodes that allocate or free memory: a child graph may not. A body of a conditional node may
+/// until the graph is instantiated.
+fn check_memory_node(graph: &Graph) -> Res {
+    if graph.embedded_in() != 0 && !graph.is_body {
+        return Err(Code::NOT_SUPPORTED);
+    }
+    Ok(())
+}
+
 /// Removes a node from its graph, with its edges and its embedded graphs.
 fn remove(graph: &Arc<Graph>, node: u64) -> Res {
     let gone = {
@@ -80,7 +100,12 @@ fn remove(graph: &Arc<Graph>, node: u64) -> Res {
         for edge in after {
             state.disconnect(node, edge.node);
         }
-        state.nodes.remove(&node)
+        let gone = state.nodes.remove(&node);
+        if let Some(gone) = &gone {
+            state.memory_nodes -= gone.payload.memory_nodes();
+            state.memory.remove(node, &gone.payload);
+        }
+        gone
     };
     let _ = super::NODES.remove(node);
     if let Some(gone) = gone {
@@ -201,7 +226,7 @@ entries! {
     fn add_mem_alloc "cuGraphAddMemAllocNode" (out: u64, graph: u64, nodes: u64, count: u64, params: u64) {
         non_null(params)?;
         let words = get::<AllocWords>(params)?;
-        add(out, graph, (nodes, 0, count), || Allocate::read(&words).map(Payload::MemAlloc).map(plain))?;
+        add(out, graph, (nodes, 0, count), || AllocationRequest::read(&words).map(Described::Allocation))?;
         match &*super::payload_of(get::<u64>(out)?)? {
             Payload::MemAlloc(a) => put(params + 8 * 14, a.address()),
             _ => Err(Code::UNKNOWN),

@@ -13,6 +13,7 @@ use std::sync::Arc;
 
 use cupyrite_sys::driver as sys;
 
+use super::memory::AllocationRequest;
 use super::{Code, Edge, Graph, GraphState, Payload, edges};
 use crate::driver::entry::Res;
 use crate::driver::entry::caller_memory::{get, non_null, put, put_optional};
@@ -74,6 +75,28 @@ pub(in crate::driver) fn record(stream: &Stream, payload: Payload) -> Res {
         Ok(())
     })
     .unwrap_or(Err(Code::STREAM_CAPTURE_INVALIDATED))
+}
+
+/// Adds an allocation to the stream's capture and returns its address.
+///
+/// # Errors
+/// Those of [`record`], and `OUT_OF_MEMORY`.
+pub(in crate::driver) fn record_allocation(
+    stream: &Stream,
+    request: AllocationRequest,
+) -> Res<u64> {
+    // Memory is allocated outside of the captures' lock. If the node cannot be added, the capture is invalid, and memory
+    // taken from its graph is not needed any more.
+    let claim = with_captures(|c| {
+        let joined = c.joined.get(&stream.id)?;
+        let capture = c.running.get(&joined.capture)?;
+        let graph = Target::graph(capture).ok()?;
+        graph.lock().claim(&request, &joined.next)
+    });
+    let node = request.place(claim.flatten().as_ref())?;
+    let address = node.address();
+    record(stream, Payload::MemAlloc(node))?;
+    Ok(address)
 }
 
 fn begin(stream: &Arc<Stream>, mode: u32, into: Option<Arc<Graph>>, next: Vec<Edge>) -> Res {

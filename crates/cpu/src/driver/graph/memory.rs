@@ -14,10 +14,11 @@ use std::sync::{Arc, Weak};
 use cupyrite_sys::driver as sys;
 use parking_lot::Mutex;
 
+use super::memory_reuse::Claim;
 use super::plan::Plan;
 use super::{Code, Payload, payload_of};
 use crate::driver::context;
-use crate::driver::device::{self, Device};
+use crate::driver::device;
 use crate::driver::entry::Res;
 use crate::driver::entry::caller_memory::{get, get_array, non_null, put};
 use crate::driver::entry::entries;
@@ -29,13 +30,19 @@ use crate::memory::{Parked, Reach, RegionKind};
 const PINNED: u32 = sys::CUmemAllocationType::CU_MEM_ALLOCATION_TYPE_PINNED.0;
 const DEVICE: u32 = sys::CUmemLocationType::CU_MEM_LOCATION_TYPE_DEVICE.0;
 
-/// Memory figures of a device's graphs. As on a GPU, memory is reserved when an allocation first takes it and stays
-/// reserved for later allocations of any graph until a trim; the system has it back as soon as it is free.
+/// Unit of the memory figures, as on an H200 (driver 580).
+const UNIT: u64 = 32 << 20;
+
+/// Memory figures of a device's graphs. As on a GPU, memory counts as used and reserved when an allocation first takes it,
+/// and stays so for later allocations of any graph until a trim, although the graph has freed it. The system has it back as
+/// soon as it is free.
 #[derive(Default)]
 struct Account {
-    used: AtomicU64,
+    /// What the live allocations have.
+    live: AtomicU64,
+    /// `USED_MEM_CURRENT` and `RESERVED_MEM_CURRENT`: a multiple of [`UNIT`].
+    held: AtomicU64,
     used_high: AtomicU64,
-    reserved: AtomicU64,
     reserved_high: AtomicU64,
 }
 
@@ -48,16 +55,22 @@ fn account(device: i32) -> Arc<Account> {
 impl Account {
     /// Counts memory that an allocation takes: first what earlier allocations have left, then new memory.
     fn begin(&self, bytes: u64) {
-        let used = self.used.fetch_add(bytes, Ordering::Relaxed) + bytes;
-        self.used_high.fetch_max(used, Ordering::Relaxed);
-        self.reserved.fetch_max(used, Ordering::Relaxed);
-        self.reserved_high.fetch_max(used, Ordering::Relaxed);
+        let live = self.live.fetch_add(bytes, Ordering::Relaxed) + bytes;
+        let held = live.next_multiple_of(UNIT);
+        self.held.fetch_max(held, Ordering::Relaxed);
+        self.used_high.fetch_max(held, Ordering::Relaxed);
+        self.reserved_high.fetch_max(held, Ordering::Relaxed);
     }
 
-    /// Counts as unreserved what no allocation uses.
+    fn end(&self, bytes: u64) {
+        self.live.fetch_sub(bytes, Ordering::Relaxed);
+    }
+
+    /// Counts only what live allocations have.
     fn trim(&self) {
-        let used = self.used.load(Ordering::Relaxed);
-        self.reserved.store(used, Ordering::Relaxed);
+        let live = self.live.load(Ordering::Relaxed);
+        self.held
+            .store(live.next_multiple_of(UNIT), Ordering::Relaxed);
     }
 }
 
@@ -65,15 +78,16 @@ impl Account {
 enum Memory {
     /// Reserved.
     Parked(Parked),
-    /// A live region.
-    Live,
+    /// A live region of that size.
+    Live(u64),
     /// The context that owned the region has been destroyed.
     Gone,
 }
 
-/// An allocation, shared by its node and the node's copies.
-struct Allocation {
+/// Memory for allocations, shared by the nodes that allocate it one after the other, and by their copies.
+pub(super) struct Allocation {
     address: u64,
+    /// The size of the largest allocation that it can be used for.
     size: u64,
     owner: u64,
     /// The devices that may access it.
@@ -104,11 +118,18 @@ pub(in crate::driver) fn covers(address: u64, len: u64) -> bool {
 }
 
 impl Allocation {
-    fn new(size: u64, device: &Device, owner: u64, reach: Reach) -> Res<Arc<Allocation>> {
+    fn new(request: &AllocationRequest) -> Res<Arc<Allocation>> {
+        let AllocationRequest {
+            owner,
+            reach,
+            device,
+            ..
+        } = *request;
+        let size = request.size();
         let region =
             pool::with_relief(|| space().alloc_owned(size, 512, RegionKind::Device, owner, reach))?;
         let parked = space().park(region.base, |r| r.id == region.id)?;
-        let account = account(device.ordinal);
+        let account = account(device);
         let allocation = Arc::new(Allocation {
             address: region.base,
             size,
@@ -124,26 +145,24 @@ impl Allocation {
         Ok(allocation)
     }
 
-    /// Backs the address with memory.
-    fn begin(self: &Arc<Self>) -> Res {
+    /// Backs `size` bytes at the address with memory.
+    fn begin(self: &Arc<Self>, size: u64) -> Res {
         let mut memory = self.memory.lock();
         match std::mem::replace(&mut *memory, Memory::Gone) {
-            Memory::Parked(parked) => {
-                match space().unpark(parked, self.size, self.owner, self.reach) {
-                    Ok(_) => {
-                        *memory = Memory::Live;
-                        self.account.begin(self.size);
-                        LIVING.lock().insert(self.address, self.clone());
-                        Ok(())
-                    }
-                    Err(parked) => {
-                        *memory = Memory::Parked(parked);
-                        Err(Code::OUT_OF_MEMORY)
-                    }
+            Memory::Parked(parked) => match space().unpark(parked, size, self.owner, self.reach) {
+                Ok(_) => {
+                    *memory = Memory::Live(size);
+                    self.account.begin(size);
+                    LIVING.lock().insert(self.address, self.clone());
+                    Ok(())
                 }
-            }
-            Memory::Live => {
-                *memory = Memory::Live;
+                Err(parked) => {
+                    *memory = Memory::Parked(parked);
+                    Err(Code::OUT_OF_MEMORY)
+                }
+            },
+            Memory::Live(size) => {
+                *memory = Memory::Live(size);
                 Err(Code::INVALID_VALUE)
             }
             Memory::Gone => Err(Code::OUT_OF_MEMORY),
@@ -153,11 +172,11 @@ impl Allocation {
     /// Removes the memory.
     fn end(&self) -> Res {
         let mut memory = self.memory.lock();
-        if !matches!(*memory, Memory::Live) {
+        let Memory::Live(size) = *memory else {
             return Err(Code::INVALID_VALUE);
-        }
-        let parked = space().park(self.address, |r| r.size == self.size);
-        self.account.used.fetch_sub(self.size, Ordering::Relaxed);
+        };
+        let parked = space().park(self.address, |r| r.size == size);
+        self.account.end(size);
         *memory = parked.map_or(Memory::Gone, Memory::Parked);
         drop(memory);
         let last = LIVING.lock().remove(&self.address);
@@ -181,22 +200,22 @@ impl Drop for Allocation {
 /// `CUDA_MEM_ALLOC_NODE_PARAMS` as 64-bit words: pool properties, access descriptors and their count, size, address.
 pub(super) type AllocWords = [u64; 15];
 
-/// An allocation node.
-#[derive(Clone)]
-pub(in crate::driver) struct Allocate {
+/// Validated parameters of an allocation node to be created.
+pub(in crate::driver) struct AllocationRequest {
     words: AllocWords,
-    /// The access descriptors, which the words point to.
     access: Arc<[[u32; 3]]>,
-    allocation: Arc<Allocation>,
+    device: i32,
+    owner: u64,
+    reach: Reach,
 }
 
-impl Allocate {
-    /// Validates the caller's parameters and reserves the memory.
+impl AllocationRequest {
+    /// Validates the caller's parameters.
     ///
     /// # Errors
     /// `INVALID_VALUE` for a size of zero, and for properties other than pinned memory on an existing device;
-    /// `NOT_SUPPORTED` for shareable memory; `OUT_OF_MEMORY`.
-    pub(super) fn read(w: &AllocWords) -> Res<Allocate> {
+    /// `NOT_SUPPORTED` for shareable memory.
+    pub(super) fn read(w: &AllocWords) -> Res<AllocationRequest> {
         const MAX_ACCESS_DESCRIPTORS: u64 = 1024;
         let (kind, handles) = (w[0] as u32, (w[0] >> 32) as u32);
         let (location, ordinal) = (w[1] as u32, (w[1] >> 32) as i32);
@@ -222,40 +241,81 @@ impl Allocate {
             }
             reach = reach.with(peer.ordinal, pool::access_of(flags)?);
         }
-        let owner = context::current_any()?.map_or(0, |c| c.id);
-        let allocation = Allocation::new(w[13], device, owner, reach)?;
-        Ok(Self::make(*w, access, allocation))
-    }
-
-    fn make(
-        mut words: AllocWords,
-        access: Arc<[[u32; 3]]>,
-        allocation: Arc<Allocation>,
-    ) -> Allocate {
-        words[11] = if access.is_empty() {
-            0
-        } else {
-            access.as_ptr() as u64
-        };
-        words[14] = allocation.address;
-        Allocate {
-            words,
+        Ok(AllocationRequest {
+            words: *w,
             access,
-            allocation,
-        }
+            device: device.ordinal,
+            owner: context::current_any()?.map_or(0, |c| c.id),
+            reach,
+        })
     }
 
-    /// The node of a captured `cuMemAllocAsync`.
-    pub(in crate::driver) fn captured(size: u64, ordinal: i32, owner: u64) -> Res<Allocate> {
+    /// The parameters of a captured `cuMemAllocAsync`.
+    pub(in crate::driver) fn captured(
+        size: u64,
+        ordinal: i32,
+        owner: u64,
+    ) -> Res<AllocationRequest> {
         let device = device::by_ordinal(ordinal)?;
         let mut words = [0; 15];
         words[0] = PINNED.into();
         words[1] = u64::from(DEVICE) | u64::from(ordinal as u32) << 32;
         words[13] = size;
-        let allocation = Allocation::new(size, device, owner, Reach::of(device.ordinal))?;
-        Ok(Self::make(words, Arc::from([]), allocation))
+        Ok(AllocationRequest {
+            words,
+            access: Arc::from([]),
+            device: device.ordinal,
+            owner,
+            reach: Reach::of(device.ordinal),
+        })
     }
 
+    fn size(&self) -> u64 {
+        self.words[13]
+    }
+
+    /// Whether the memory can be used.
+    pub(super) fn fits(&self, allocation: &Allocation) -> bool {
+        self.size() <= allocation.size
+            && self.owner == allocation.owner
+            && self.reach == allocation.reach
+            && Arc::ptr_eq(&account(self.device), &allocation.account)
+    }
+
+    /// The node, with the memory of an earlier one or with new memory.
+    ///
+    /// # Errors
+    /// `OUT_OF_MEMORY`.
+    pub(in crate::driver) fn place(self, claim: Option<&Claim>) -> Res<Allocate> {
+        let allocation = match claim {
+            Some(claim) => claim.allocation.clone(),
+            None => Allocation::new(&self)?,
+        };
+        let mut words = self.words;
+        words[11] = if self.access.is_empty() {
+            0
+        } else {
+            self.access.as_ptr() as u64
+        };
+        words[14] = allocation.address;
+        Ok(Allocate {
+            words,
+            access: self.access,
+            allocation,
+        })
+    }
+}
+
+/// An allocation node.
+#[derive(Clone)]
+pub(in crate::driver) struct Allocate {
+    words: AllocWords,
+    /// The access descriptors, which the words point to.
+    access: Arc<[[u32; 3]]>,
+    allocation: Arc<Allocation>,
+}
+
+impl Allocate {
     pub(in crate::driver) fn address(&self) -> u64 {
         self.allocation.address
     }
@@ -266,7 +326,7 @@ impl Allocate {
     }
 
     pub(super) fn run(&self) -> Res {
-        self.allocation.begin()
+        self.allocation.begin(self.words[13])
     }
 }
 
@@ -286,6 +346,10 @@ impl Free {
 
     pub(super) fn address(&self) -> u64 {
         self.allocation.address
+    }
+
+    pub(super) fn allocation(&self) -> &Arc<Allocation> {
+        &self.allocation
     }
 
     pub(super) fn run(&self) -> Res {
@@ -352,9 +416,9 @@ fn attribute(ordinal: i32, id: u32) -> Res<(Arc<Account>, Value)> {
     let account = account(device::by_ordinal(ordinal)?.ordinal);
     use sys::CUgraphMem_attribute as Attribute;
     let value: Value = match Attribute(id) {
-        Attribute::CU_GRAPH_MEM_ATTR_USED_MEM_CURRENT => |a| &a.used,
+        Attribute::CU_GRAPH_MEM_ATTR_USED_MEM_CURRENT
+        | Attribute::CU_GRAPH_MEM_ATTR_RESERVED_MEM_CURRENT => |a| &a.held,
         Attribute::CU_GRAPH_MEM_ATTR_USED_MEM_HIGH => |a| &a.used_high,
-        Attribute::CU_GRAPH_MEM_ATTR_RESERVED_MEM_CURRENT => |a| &a.reserved,
         Attribute::CU_GRAPH_MEM_ATTR_RESERVED_MEM_HIGH => |a| &a.reserved_high,
         _ => return Err(Code::INVALID_VALUE),
     };
@@ -372,15 +436,14 @@ entries! {
         let (account, high) = attribute(device, id)?;
         use sys::CUgraphMem_attribute as Attribute;
         // The high-water marks can only be reset.
-        let now = match Attribute(id) {
-            Attribute::CU_GRAPH_MEM_ATTR_USED_MEM_HIGH => &account.used,
-            Attribute::CU_GRAPH_MEM_ATTR_RESERVED_MEM_HIGH => &account.reserved,
-            _ => return Err(Code::INVALID_VALUE),
-        };
-        if get::<u64>(value)? != 0 {
+        let is_high = matches!(
+            Attribute(id),
+            Attribute::CU_GRAPH_MEM_ATTR_USED_MEM_HIGH | Attribute::CU_GRAPH_MEM_ATTR_RESERVED_MEM_HIGH
+        );
+        if !is_high || get::<u64>(value)? != 0 {
             return Err(Code::INVALID_VALUE);
         }
-        high(&account).store(now.load(Ordering::Relaxed), Ordering::Relaxed);
+        high(&account).store(account.held.load(Ordering::Relaxed), Ordering::Relaxed);
         Ok(())
     }
     fn graph_mem_trim "cuDeviceGraphMemTrim" (device: i32) {

@@ -10,7 +10,7 @@
 //! * `device_launch.rs`: graphs that kernels launch.
 //! * `exec.rs`, `plan.rs`, `update.rs`: executable graphs: instantiation, launch, updates.
 //! * `capture.rs`: the graphs of stream captures; which streams are capturing is in `stream::capture_state`.
-//! * `memory.rs`: graph-allocated memory. `objects.rs`: user objects.
+//! * `memory.rs`, `memory_reuse.rs`: graph-allocated memory. `objects.rs`: user objects.
 //! * `dot.rs`: DOT output.
 //!
 //! Lock order: captures, executable graph, graph, embedded graph, handle tables.
@@ -35,6 +35,7 @@ pub(super) mod edge_data;
 pub(super) mod edges;
 pub(super) mod exec;
 pub(super) mod memory;
+pub(super) mod memory_reuse;
 mod node;
 pub(super) mod objects;
 pub(super) mod params;
@@ -90,6 +91,8 @@ pub(super) struct GraphState {
     pub(super) objects: Objects,
     /// Number of nodes that allocate or free memory, including embedded graphs.
     pub(super) memory_nodes: usize,
+    /// What its own nodes allocate and free. The copies of a graph do not need it.
+    memory: memory_reuse::GraphMemory,
     /// The condition handles that were created for this graph.
     pub(super) variables: Vec<Arc<conditional::Variable>>,
     /// The executable graph; a graph with memory nodes or conditional nodes can have only one.
@@ -354,6 +357,7 @@ impl Graph {
     ) -> u64 {
         let handle = new_node();
         state.memory_nodes += payload.memory_nodes();
+        state.memory.add(handle, &payload);
         let node = Node {
             payload: Arc::new(payload),
             origin: 0,
@@ -413,15 +417,10 @@ impl GraphState {
             check_edge(edge.data, &from.payload, payload)?;
         }
         // A graph frees an allocation at most once.
-        if let Payload::MemFree(f) = payload {
-            let mut nodes = self.nodes.values();
-            let frees =
-                |n: &Node| matches!(&*n.payload, Payload::MemFree(o) if o.address() == f.address());
-            if nodes.any(frees) {
-                return Err(Code::INVALID_VALUE);
-            }
+        match payload {
+            Payload::MemFree(f) if !self.memory.can_free(f.address()) => Err(Code::INVALID_VALUE),
+            _ => Ok(()),
         }
-        Ok(())
     }
 
     /// Adds an edge between existing nodes.

@@ -23,6 +23,8 @@ pub(super) type GenericWords = [u64; 32];
 /// The parameters of a node to be added.
 pub(super) enum Described {
     Payload(Box<Payload>),
+    /// An allocation, whose address depends on the node's dependencies.
+    Allocation(memory::AllocationRequest),
     /// A graph to be cloned into the node.
     Clone(Arc<Graph>),
     /// A graph that the node takes over.
@@ -81,7 +83,8 @@ pub(super) fn read_generic(w: &GenericWords) -> Res<Described> {
         NodeType::CU_GRAPH_NODE_TYPE_WAIT_EVENT => Payload::EventWait(EventNode::find(w[2])?),
         NodeType::CU_GRAPH_NODE_TYPE_EVENT_RECORD => Payload::EventRecord(EventNode::find(w[2])?),
         NodeType::CU_GRAPH_NODE_TYPE_MEM_ALLOC => {
-            Payload::MemAlloc(memory::Allocate::read(&part(w, 0))?)
+            let request = memory::AllocationRequest::read(&part(w, 0))?;
+            return Ok(Described::Allocation(request));
         }
         NodeType::CU_GRAPH_NODE_TYPE_MEM_FREE => Payload::MemFree(memory::Free::read(w[2])?),
         NodeType::CU_GRAPH_NODE_TYPE_BATCH_MEM_OP => Payload::MemOps(MemOps::read(&part(w, 0))?),

@@ -99,10 +99,8 @@ fn alloc_async(out: u64, size: u64, pool: &Arc<Pool>, stream: &Arc<Stream>) -> R
         let (PoolLocation::Device(ordinal), RegionKind::Device) = pool.kind else {
             return Err(Code::NOT_SUPPORTED);
         };
-        let node = graph::memory::Allocate::captured(size, ordinal, stream.context.id)?;
-        let address = node.address();
-        graph::capture::record(stream, graph::Payload::MemAlloc(node))?;
-        return put(out, address);
+        let request = graph::memory::AllocationRequest::captured(size, ordinal, stream.context.id)?;
+        return put(out, graph::capture::record_allocation(stream, request)?);
     }
     capture_state::reject_if_capturing()?;
     let region = allocate(pool, size, stream)?;

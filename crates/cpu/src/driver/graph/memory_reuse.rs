@@ -1,0 +1,100 @@
+//! Reuse of addresses within a graph.
+//!
+//! An allocation node takes over the address of an earlier allocation of the same graph that is free at this point of the
+//! graph's order: the new node depends on the node that frees it. As in NVIDIA's driver (H200, driver 580), nodes that
+//! follow each other then have the same address, and need the memory of one. The allocations of different branches have
+//! addresses of their own.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use super::memory::{Allocation, AllocationRequest};
+use super::{Edge, GraphState, Payload};
+
+/// What the nodes of a graph allocate and free.
+#[derive(Default)]
+pub(super) struct GraphMemory {
+    /// Numbers of allocations and frees in this graph, by address.
+    counts: HashMap<u64, (u32, u32)>,
+    /// Memory that this graph allocates and frees, by the node that frees it, unless a later node has taken it over.
+    freed: Vec<(u64, Arc<Allocation>)>,
+}
+
+impl GraphMemory {
+    /// Whether the graph may have another node that frees the address: one for each allocation, or one for an allocation of
+    /// another graph.
+    pub(super) fn can_free(&self, address: u64) -> bool {
+        let (allocations, frees) = self.counts.get(&address).copied().unwrap_or_default();
+        frees < allocations.max(1)
+    }
+
+    /// Records a node.
+    pub(super) fn add(&mut self, node: u64, payload: &Payload) {
+        match payload {
+            Payload::MemAlloc(a) => self.counts.entry(a.address()).or_default().0 += 1,
+            Payload::MemFree(f) => {
+                let (allocations, frees) = self.counts.entry(f.address()).or_default();
+                *frees += 1;
+                if *frees <= *allocations {
+                    self.freed.push((node, f.allocation().clone()));
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Forgets a node that could not be reported to the caller.
+    pub(super) fn remove(&mut self, node: u64, payload: &Payload) {
+        match payload {
+            Payload::MemAlloc(a) => self.counts.entry(a.address()).or_default().0 -= 1,
+            Payload::MemFree(f) => {
+                self.counts.entry(f.address()).or_default().1 -= 1;
+                self.freed.retain(|(by, _)| *by != node);
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Memory taken over for a new node.
+pub(in crate::driver) struct Claim {
+    /// The node that frees it.
+    by: u64,
+    pub(super) allocation: Arc<Allocation>,
+}
+
+impl GraphState {
+    /// Takes freed memory for a new node with those dependencies, preferring what was freed last before it.
+    pub(super) fn claim(&mut self, request: &AllocationRequest, before: &[Edge]) -> Option<Claim> {
+        let fitting: HashMap<u64, usize> = self
+            .memory
+            .freed
+            .iter()
+            .enumerate()
+            .filter(|(_, (_, allocation))| request.fits(allocation))
+            .map(|(at, (node, _))| (*node, at))
+            .collect();
+        if fitting.is_empty() {
+            return None;
+        }
+        let mut seen = HashSet::new();
+        let mut open: std::collections::VecDeque<u64> = before.iter().map(|e| e.node).collect();
+        while let Some(node) = open.pop_front() {
+            if let Some(&at) = fitting.get(&node) {
+                let (by, allocation) = self.memory.freed.swap_remove(at);
+                return Some(Claim { by, allocation });
+            }
+            if seen.insert(node)
+                && let Some(found) = self.nodes.get(&node)
+            {
+                open.extend(found.before.iter().map(|e| e.node));
+            }
+        }
+        None
+    }
+
+    /// Returns memory for which no node was added.
+    pub(super) fn return_claim(&mut self, claim: Claim) {
+        self.memory.freed.push((claim.by, claim.allocation));
+    }
+}
