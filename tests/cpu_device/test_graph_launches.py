@@ -181,7 +181,7 @@ def test_graphs_that_cannot_be_launched_from_the_device(module, shared_context):
     assert outcome(graph)[0] == Status.CUDA_ERROR_INVALID_VALUE
     node = check(driver.cuGraphAddEmptyNode(graph, None, 0))
     unsupported = Result.CUDA_GRAPH_INSTANTIATE_NODE_OPERATION_NOT_SUPPORTED
-    assert outcome(graph) == (Status.CUDA_ERROR_NOT_SUPPORTED, unsupported, int(node))
+    assert outcome(graph) == (Status.CUDA_ERROR_INVALID_VALUE, unsupported, int(node))
     assert outcome(graph, DEVICE_LAUNCH | 1)[0] == Status.CUDA_ERROR_INVALID_VALUE
     check(driver.cuGraphDestroy(graph))
 

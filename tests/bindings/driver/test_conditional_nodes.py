@@ -349,34 +349,90 @@ print(int(driver.cuCtxSynchronize()[0]))
     assert "cudaGraphSetConditional: 0x3039 is not a condition handle" in done.stderr
 
 
-@pytest.mark.cpu
-def test_bodies_refuse_other_types_of_nodes(graph):
-    _, [body] = conditional(graph, [], condition(graph), IF)
-    unsupported = Status.CUDA_ERROR_NOT_SUPPORTED
-    _pointer, address = callback(lambda data: None)
+_KEPT, NOTHING = callback(lambda data: None)
+
+
+def add_host(graph, _event=None):
     host = driver.CUDA_HOST_NODE_PARAMS()
-    host.fn = address
-    assert status(driver.cuGraphAddHostNode(body, None, 0, host)) == unsupported
-    event = check(driver.cuEventCreate(0))
-    assert status(driver.cuGraphAddEventRecordNode(body, None, 0, event)) == unsupported
-    assert status(driver.cuGraphAddEventWaitNode(body, None, 0, event)) == unsupported
+    host.fn = NOTHING
+    check(driver.cuGraphAddHostNode(graph, None, 0, host))
+
+
+def add_event_record(graph, event):
+    check(driver.cuGraphAddEventRecordNode(graph, None, 0, event))
+
+
+def add_allocation(graph, _event):
+    params = driver.CUDA_MEM_ALLOC_NODE_PARAMS()
+    params.poolProps.allocType = driver.CUmemAllocationType.CU_MEM_ALLOCATION_TYPE_PINNED
+    params.poolProps.location.type = driver.CUmemLocationType.CU_MEM_LOCATION_TYPE_DEVICE
+    params.bytesize = 4096
+    check(driver.cuGraphAddMemAllocNode(graph, None, 0, params))
+
+
+def add_child_with_host(graph, _event):
     child = check(driver.cuGraphCreate(0))
-    check(driver.cuGraphAddHostNode(child, None, 0, host))
-    assert status(driver.cuGraphAddChildGraphNode(body, None, 0, child)) == unsupported
-    assert check(driver.cuGraphGetNodes(body, 4))[1] == 0
+    add_host(child)
+    check(driver.cuGraphAddChildGraphNode(graph, None, 0, child))
     check(driver.cuGraphDestroy(child))
-    # Child graphs contain no conditional nodes, in bodies neither.
-    empty = check(driver.cuGraphCreate(0))
-    inner = check(driver.cuGraphAddChildGraphNode(body, None, 0, empty))
-    inner = check(driver.cuGraphChildGraphNodeGetGraph(inner))
-    params = conditional_params(condition(graph), IF, 1)
-    assert status(driver.cuGraphAddNode(inner, None, None, 0, params)) == unsupported
-    assert status(driver.cuGraphAddHostNode(inner, None, 0, host)) == unsupported
-    check(driver.cuGraphDestroy(empty))
+
+
+@pytest.mark.parametrize("add", [add_host, add_event_record, add_allocation, add_child_with_host])
+def test_other_types_of_nodes_in_a_body_are_refused_at_instantiation(graph, add):
+    _, [body] = conditional(graph, [], condition(graph), IF)
+    event = check(driver.cuEventCreate(0))
+    add(body, event)
+    assert check(driver.cuGraphGetNodes(body, 4))[1] == 1
+    assert status(driver.cuGraphInstantiate(graph, 0)) == Status.CUDA_ERROR_INVALID_VALUE
     check(driver.cuEventDestroy(event))
 
 
+def test_conditional_node_in_a_child_graph_of_a_body(graph):
+    _, [body] = conditional(graph, [], condition(graph), IF)
+    empty = check(driver.cuGraphCreate(0))
+    inner = check(driver.cuGraphAddChildGraphNode(body, None, 0, empty))
+    inner = check(driver.cuGraphChildGraphNodeGetGraph(inner))
+    conditional(inner, [], condition(graph), IF)
+    check(driver.cuGraphDestroy(empty))
+
+
 @pytest.mark.cpu
+def test_conditional_node_in_a_child_graph_of_a_body_runs(module, graph, stream, numbers):
+    _, [body] = conditional(graph, [], condition(graph, 1), IF)
+    empty = check(driver.cuGraphCreate(0))
+    inner = check(driver.cuGraphAddChildGraphNode(body, None, 0, empty))
+    inner = check(driver.cuGraphChildGraphNodeGetGraph(inner))
+    check(driver.cuGraphDestroy(empty))
+    loop = condition(graph, 1)
+    node, [innermost] = conditional(inner, [], loop, WHILE)
+    kernel(module, innermost, [], "count", loop, at(numbers), 3)
+    kernel(module, inner, [node], "add", at(numbers, 1), 1)
+    exec_ = instantiated(graph)
+    launch(exec_, stream)
+    assert numbers.get()[:2].tolist() == [3, 1]
+    check(driver.cuGraphExecDestroy(exec_))
+    add_host(innermost)
+    assert status(driver.cuGraphInstantiate(graph, 0)) == Status.CUDA_ERROR_INVALID_VALUE
+
+
+def test_handles_and_nodes_need_a_context(graph):
+    """The current context is not the default."""
+    refused = Status.CUDA_ERROR_INVALID_CONTEXT
+    assert status(driver.cuGraphConditionalHandleCreate(graph, 0, 0, 0)) == refused
+    params = conditional_params(condition(graph), IF, 1)
+    params.conditional.ctx = driver.CUcontext()
+    assert status(driver.cuGraphAddNode(graph, None, None, 0, params)) == refused
+
+
+def test_conditional_nodes_cannot_be_launched_from_the_device(graph):
+    conditional(graph, [], condition(graph), IF)
+    params = driver.CUDA_GRAPH_INSTANTIATE_PARAMS()
+    params.flags = int(driver.CUgraphInstantiate_flags.CUDA_GRAPH_INSTANTIATE_FLAG_DEVICE_LAUNCH)
+    assert status(driver.cuGraphInstantiateWithParams(graph, params)) == Status.CUDA_ERROR_INVALID_VALUE
+    result = driver.CUgraphInstantiateResult.CUDA_GRAPH_INSTANTIATE_NODE_OPERATION_NOT_SUPPORTED
+    assert params.result_out == result
+
+
 def test_copies_with_pageable_memory_in_a_body_are_refused(graph, numbers):
     _, [body] = conditional(graph, [], condition(graph), IF)
     source = np.zeros(4, np.int32)
@@ -385,7 +441,7 @@ def test_copies_with_pageable_memory_in_a_body_are_refused(graph, numbers):
     copy.dstMemoryType, copy.dstDevice = driver.CUmemorytype.CU_MEMORYTYPE_DEVICE, numbers.address
     copy.WidthInBytes, copy.Height, copy.Depth = 16, 1, 1
     check(driver.cuGraphAddMemcpyNode(body, None, 0, copy, check(driver.cuCtxGetCurrent())))
-    assert status(driver.cuGraphInstantiate(graph, 0)) == Status.CUDA_ERROR_NOT_SUPPORTED
+    assert status(driver.cuGraphInstantiate(graph, 0)) == Status.CUDA_ERROR_INVALID_VALUE
 
 
 def test_executable_nodes_in_bodies_can_be_updated(module, graph, stream, numbers):

@@ -77,6 +77,14 @@ impl Drop for Variable {
     }
 }
 
+/// The context of a handle or of a node; null does not stand for the current one.
+fn context_of(handle: u64) -> Res<Arc<Context>> {
+    match handle {
+        0 => refuse(Code::INVALID_CONTEXT, || "ctx is null".into()),
+        _ => context::by_handle_or_current(handle),
+    }
+}
+
 /// Validated parameters of a conditional node to be created.
 pub(super) struct Request {
     variable: Arc<Variable>,
@@ -88,9 +96,10 @@ impl Request {
     /// Validates `CUDA_CONDITIONAL_NODE_PARAMS`: handle, type and size, address of the bodies (an output), context.
     ///
     /// # Errors
-    /// `INVALID_VALUE` for an invalid handle, an unknown type, a size that the type does not allow, and a context other
-    /// than the handle's; `OUT_OF_MEMORY` for more than 65,536 bodies.
+    /// `INVALID_CONTEXT` for a null context; `INVALID_VALUE` for an invalid handle, an unknown type, a size that the type does
+    /// not allow, and a context other than the handle's; `OUT_OF_MEMORY` for more than 65,536 bodies.
     pub(super) fn read(w: &GenericWords) -> Res<Request> {
+        let context = context_of(w[5])?;
         let variable = Variable::find(w[2])?;
         let (kind, size) = (w[3] as u32, (w[3] >> 32) as u32);
         let (name, fits) = match kind {
@@ -109,7 +118,7 @@ impl Request {
         if size > MAX_BODIES {
             return Err(Code::OUT_OF_MEMORY);
         }
-        if context::by_handle_or_current(w[5])?.id != variable.context.id {
+        if context.id != variable.context.id {
             return refuse(Code::INVALID_VALUE, || {
                 "the node's context differs from the context of its condition handle".into()
             });
@@ -239,47 +248,13 @@ impl Conditional {
     }
 }
 
-/// Checks that a payload may be in the body of a conditional node.
-///
-/// # Errors
-/// `NOT_SUPPORTED` for other types than kernel, memcpy, memset, empty, child graph and conditional nodes, here and in
-/// child graphs.
-pub(super) fn check_in_body(payload: &Payload) -> Res {
-    match payload {
-        Payload::Kernel(_)
-        | Payload::Memcpy(_)
-        | Payload::Memset(_)
-        | Payload::Empty
-        | Payload::Conditional(_) => Ok(()),
-        Payload::Graph(inner) => {
-            let state = inner.lock();
-            state
-                .nodes
-                .values()
-                .try_for_each(|n| check_in_body(&n.payload))
-        }
-        Payload::Host(_)
-        | Payload::EventWait(_)
-        | Payload::EventRecord(_)
-        | Payload::MemAlloc(_)
-        | Payload::MemFree(_)
-        | Payload::MemOps(_) => refuse(Code::NOT_SUPPORTED, || {
-            "the body of a conditional node can contain kernel, memcpy, memset, empty, child graph and conditional nodes"
-                .into()
-        }),
-    }
-}
-
 /// Checks what the body of a conditional node contains when its graph is instantiated. Returns the handle of the first
 /// node at fault, as it is in the instantiated graph.
 pub(super) fn check_body(body: &Arc<Graph>, context: &Arc<Context>) -> Result<(), u64> {
     let state = body.lock();
     for node in state.nodes.values() {
-        if node
-            .payload
-            .context()
-            .is_some_and(|c| c.id != context.id || !is_permitted(&node.payload))
-        {
+        let other = |c: &Arc<Context>| c.id != context.id;
+        if !is_permitted(&node.payload) || node.payload.context().is_some_and(other) {
             return Err(node.origin);
         }
         // The bodies of nested nodes are checked with those nodes.
@@ -290,12 +265,18 @@ pub(super) fn check_body(body: &Arc<Graph>, context: &Arc<Context>) -> Result<()
     Ok(())
 }
 
-/// Whether a body may contain the copy or the kernel.
+/// Whether a body may contain the node.
 fn is_permitted(payload: &Payload) -> bool {
     match payload {
         Payload::Memcpy(m) => m.is_internal(),
         Payload::Kernel(k) => !k.launches_graphs(),
-        _ => true,
+        Payload::Memset(_) | Payload::Empty | Payload::Graph(_) | Payload::Conditional(_) => true,
+        Payload::Host(_)
+        | Payload::EventWait(_)
+        | Payload::EventRecord(_)
+        | Payload::MemAlloc(_)
+        | Payload::MemFree(_)
+        | Payload::MemOps(_) => false,
     }
 }
 
@@ -321,7 +302,7 @@ entries! {
                 format!("flags is {flags:#x}; allowed are 0 and CU_GRAPH_COND_ASSIGN_DEFAULT")
             });
         }
-        let context = context::by_handle_or_current(context)?;
+        let context = context_of(context)?;
         let handle = handle_of(HandleKind::Condition, fresh_id());
         put(out, handle)?;
         let variable = Arc::new(Variable {

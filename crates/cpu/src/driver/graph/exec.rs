@@ -121,14 +121,19 @@ fn check_conditions(graph: &Arc<Graph>) -> Result<(), InstantiationError> {
     let mut open = vec![graph.clone()];
     while let Some(graph) = open.pop() {
         for node in graph.lock().nodes.values() {
-            let Payload::Conditional(c) = &*node.payload else {
-                continue;
+            let c = match &*node.payload {
+                Payload::Conditional(c) => c,
+                Payload::Graph(inner) => {
+                    open.push(inner.clone());
+                    continue;
+                }
+                _ => continue,
             };
             for body in &c.bodies {
                 conditional::check_body(body, c.context()).map_err(|node| InstantiationError {
-                    code: because(Code::NOT_SUPPORTED, || {
-                        "the nodes in the body of a conditional node must be of its context, and copies must be between \
-                         device memory and page-locked memory"
+                    code: because(Code::INVALID_VALUE, || {
+                        "the body of a conditional node can contain kernel, memcpy, memset, empty, child graph and \
+                         conditional nodes of its context; copies must be between device memory and page-locked memory"
                             .into()
                     }),
                     result: RESULT_ERROR,
@@ -146,14 +151,14 @@ fn check_device_launch(graph: &Arc<Graph>) -> Result<(), InstantiationError> {
     let (code, result, node, text) = match device_launch::check(graph) {
         Ok(()) => return Ok(()),
         Err(Obstacle::Unsupported(node)) => (
-            Code::NOT_SUPPORTED,
+            Code::INVALID_VALUE,
             RESULT_OPERATION_NOT_SUPPORTED,
             node,
             "graphs for launch from the device contain kernel, memcpy, memset and child graph nodes; copies are between \
              device memory and page-locked memory",
         ),
         Err(Obstacle::OtherContext(node)) => (
-            Code::NOT_SUPPORTED,
+            Code::INVALID_VALUE,
             RESULT_MULTIPLE_CONTEXTS,
             node,
             "the nodes of a graph for launch from the device are of one context",

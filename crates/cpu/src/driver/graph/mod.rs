@@ -319,14 +319,14 @@ impl Graph {
         Ok(())
     }
 
-    /// Checks that the payload may be in this graph: bodies of conditional nodes and child graphs have restrictions.
+    /// Checks that the payload may be in this graph. What the bodies of conditional nodes may contain is checked when the
+    /// graph is instantiated.
     fn check_payload(&self, payload: &Payload) -> Res {
         let (mut is_body, mut node) = (self.is_body, self.embedded_in());
-        if !is_body && node != 0 && matches!(payload, Payload::Conditional(_)) {
-            return refuse(Code::NOT_SUPPORTED, || {
-                "a child graph cannot contain conditional nodes".into()
-            });
+        if !matches!(payload, Payload::Conditional(_)) {
+            return Ok(());
         }
+        let is_child = !is_body && node != 0;
         for _ in 0..MAX_NESTING {
             if is_body || node == 0 {
                 break;
@@ -334,8 +334,10 @@ impl Graph {
             let graph = graph_of(node)?;
             (is_body, node) = (graph.is_body, graph.embedded_in());
         }
-        if is_body {
-            conditional::check_in_body(payload)?;
+        if is_child && !is_body {
+            return refuse(Code::NOT_SUPPORTED, || {
+                "a child graph cannot contain conditional nodes, except in the body of one".into()
+            });
         }
         Ok(())
     }
@@ -394,7 +396,7 @@ impl Graph {
 }
 
 impl GraphState {
-    /// Whether there are conditional nodes. Embedded graphs have none, except for the bodies of conditional nodes.
+    /// Whether there are conditional nodes. Embedded graphs have none, except in the bodies of conditional nodes.
     pub(super) fn has_conditionals(&self) -> bool {
         let mut nodes = self.nodes.values();
         nodes.any(|n| matches!(&*n.payload, Payload::Conditional(_)))
