@@ -121,6 +121,10 @@ impl GraphRecorder for Recorder {
     }
 
     fn retain(&self, value: Retained) -> Result<()> {
+        if !self.is_recording() {
+            return Err(self.ended());
+        }
+        // Whether the capture goes on is checked when the work is recorded.
         self.definition.retain(value)
     }
 

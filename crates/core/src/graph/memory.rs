@@ -149,8 +149,9 @@ unsafe impl MemoryResource for GraphMemoryResource {
         }
         let _entered = self.device.enter()?;
         let mut address: CUdeviceptr = 0;
-        // SAFETY: the stream is live, `address` is valid for writes.
-        unsafe { driver!(cuMemAllocAsync(&mut address, bytes, stream.handle()))? };
+        let place = &raw mut address;
+        // SAFETY: the stream is live, `place` is valid for writes.
+        stream.queue(|| unsafe { driver!(cuMemAllocAsync(place, bytes, stream.handle())) })?;
         Ok(address)
     }
 

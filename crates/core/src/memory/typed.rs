@@ -187,14 +187,15 @@ impl<T: DeviceCopy> Buffer<T> {
         }
         stream.check_live()?;
         // SAFETY: both blocks hold `size_bytes()` bytes and outlive the copy, because freeing waits for the device.
-        self.context().with_current(|| unsafe {
+        let copy = || unsafe {
             driver!(cuMemcpyDtoDAsync(
                 self.address(),
                 source.address(),
                 self.size_bytes(),
                 stream.handle()
             ))
-        })
+        };
+        self.context().with_current(|| stream.queue(copy))
     }
 
     /// Copies the contents to the host.

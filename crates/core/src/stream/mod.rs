@@ -363,11 +363,8 @@ impl Stream {
                 "does not belong to a graph builder that records",
             ));
         };
-        let mut value = Some(value);
-        exclusively(&**recorder, || {
-            recorder.check(stream)?;
-            value.take().map_or(Ok(()), |value| recorder.retain(value))
-        })
+        stream.check_live()?;
+        recorder.retain(value)
     }
 
     /// Whether both are clones of the same stream, and not merely of the same handle.
@@ -473,7 +470,7 @@ impl Stream {
             StreamOrigin::Recorded { stream, recorder } => {
                 // By reference to a trait object, because the instantiation is recursive.
                 let body: &dyn Fn() -> Result<T> = &body;
-                exclusively(&**recorder, || stream.call(body))
+                call_recorded(stream, &**recorder, body)
             }
         }
     }
@@ -485,10 +482,7 @@ impl Stream {
         match &self.inner.origin {
             StreamOrigin::Recorded { stream, recorder } => {
                 let body: &dyn Fn() -> Result<T> = &body;
-                exclusively(&**recorder, || {
-                    recorder.check(stream)?;
-                    stream.call(body)
-                })
+                queue_recorded(stream, &**recorder, body)
             }
             _ => self.call(body),
         }
@@ -647,11 +641,35 @@ impl Stream {
     }
 }
 
-/// Makes a call that may record into a graph.
+/// Makes a call on a graph builder's stream. Only a capture needs the lock; a call after it may wait for work.
 #[cold]
-fn exclusively<T>(recorder: &dyn GraphRecorder, mut body: impl FnMut() -> Result<T>) -> Result<T> {
+fn call_recorded<T>(
+    stream: &Stream,
+    recorder: &dyn GraphRecorder,
+    body: &dyn Fn() -> Result<T>,
+) -> Result<T> {
     let mut done = None;
-    recorder.exclusively(&mut || done = Some(body()));
+    if recorder.is_recording() {
+        recorder.exclusively(&mut || {
+            if recorder.is_recording() {
+                done = Some(stream.call(body));
+            }
+        });
+    }
+    done.unwrap_or_else(|| stream.call(body))
+}
+
+/// Records work into a graph.
+#[cold]
+fn queue_recorded<T>(
+    stream: &Stream,
+    recorder: &dyn GraphRecorder,
+    body: &dyn Fn() -> Result<T>,
+) -> Result<T> {
+    let mut done = None;
+    recorder.exclusively(&mut || {
+        done = Some(recorder.check(stream).and_then(|()| stream.call(body)));
+    });
     done.unwrap_or_else(|| Err(destroyed()))
 }
 
