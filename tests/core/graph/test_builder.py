@@ -10,12 +10,20 @@ import weakref
 import numpy as np
 import pytest
 from cuda.bindings import driver, runtime
-from cuda.core import Device, LaunchConfig, Program, ProgramOptions, Stream, launch
+from cuda.core import Device, LaunchConfig, ObjectCode, Program, ProgramOptions, Stream, launch
 from cuda.core._utils.cuda_utils import CUDAError
-from cuda.core.graph import Graph, GraphBuilder, GraphCompleteOptions, GraphDebugPrintOptions, KernelNode
+from cuda.core.graph import (
+    Graph,
+    GraphBuilder,
+    GraphCompleteOptions,
+    GraphDebugPrintOptions,
+    GraphDefinition,
+    KernelNode,
+)
 from cuda.core.texture import OpaqueArrayOptions, ResourceDescriptor, TextureObjectOptions
 from cuda.core.utils import copy_batch
 
+from helpers.device import on_cpu_device
 from helpers.threads import in_a_thread, in_threads
 
 
@@ -419,6 +427,95 @@ def test_the_graph_owns_kernels_and_buffers(device, stream, code, one, released)
     assert value.value == 2 * 0x07070707
     graph.close()
     released([alive])
+
+
+def _copies(code, count):
+    """The kernel `add` of as many libraries, which go away with their kernels; and the handles of the libraries."""
+    codes = [ObjectCode.from_cubin(bytes(code.code)) for _ in range(count)]
+    return [code.get_kernel("add") for code in codes], [code.handle for code in codes]
+
+
+def _are_loaded(libraries):
+    """Whether the libraries are loaded. A launch alone does not show it: on the CPU device, nodes keep their code."""
+    return all(driver.cuLibraryGetKernelCount(library)[0] == 0 for library in libraries)
+
+
+@pytest.mark.parametrize("split", [False, True])
+def test_the_graph_owns_the_kernels_of_launches_with_numbers(device, stream, code, one, numbers, split):
+    x = numbers(0, 0)
+    address = int(x.buffer.handle)
+    kernels, libraries = _copies(code, 3)
+    builder = device.create_graph_builder().begin_building()
+    branches = builder.split(2) if split else [builder]
+    for order in ((0, 0, 1, 2), (1, 1, 0, 2)):
+        for number in order:
+            for place, branch in enumerate(branches):
+                launch(branch, one, kernels[number], address + 4 * place, np.int32(10**number))
+    if split:
+        builder = GraphBuilder.join(*branches)
+    graph = builder.end_building().complete()
+    builder.close()
+    # Later kernels may get the addresses and handles of these.
+    del builder, branches, kernels, branch
+    gc.collect()
+    assert _are_loaded(libraries)
+    others = _copies(code, 8)
+    graph.launch(stream)
+    assert x.get() == [233, 233 if split else 0]
+    del others
+    graph.launch(stream)
+    assert x.get() == [466, 466 if split else 0]
+    graph.close()
+
+
+def test_the_next_graph_owns_the_same_kernel_as_well(device, stream, code, one, numbers):
+    x = numbers(0)
+    (kernel,), libraries = _copies(code, 1)
+    graphs = []
+    builders = [device.create_graph_builder() for _ in range(2)]
+    for value, builder in enumerate(builders):
+        builder.begin_building()
+        launch(builder, one, kernel, int(x.buffer.handle), value + 1)
+        graphs.append(builder.end_building().complete())
+        builder.close()
+    del kernel, builder, builders
+    gc.collect()
+    graphs.pop(0).close()
+    assert _are_loaded(libraries)
+    others = _copies(code, 4)
+    graphs[0].launch(stream)
+    assert x.get() == [2] and len(others) == 2
+
+
+def test_updates_with_numbers_own_the_last_kernel(device, stream, code, one, numbers):
+    x = numbers(0)
+    address = int(x.buffer.handle)
+    kernels, libraries = _copies(code, 3)
+    definition = GraphDefinition()
+    node = definition.launch(one, code.get_kernel("add"), address, 1)
+    graph = definition.instantiate()
+    view = graph[node]
+    expected = 0
+    for number in (0, 0, 1, 0, 2, 2, 1):
+        view.update(config=one, kernel=kernels[number], args=(address, 10**number))
+        graph.launch(stream)
+        expected += 10**number
+    # Numbers after a buffer, and the other way round.
+    view.update(config=one, kernel=kernels[1], args=(x.buffer, 1000))
+    view.update(config=one, kernel=kernels[1], args=[address, 2000])
+    view.update(config=one, kernel=kernels[1], args=(x.buffer, np.int32(3000)))
+    with pytest.raises(TypeError, match="1 was given"):
+        view.update(config=one, kernel=kernels[2], args=(address,))
+    stream.sync()
+    del kernels
+    gc.collect()
+    assert _are_loaded(libraries[1:2])
+    if on_cpu_device():
+        # The view's other kernels are gone.
+        assert not _are_loaded(libraries[:1]) and not _are_loaded(libraries[2:])
+    others = _copies(code, 6)
+    graph.launch(stream)
+    assert x.get() == [expected + 3000] and len(others) == 2
 
 
 def test_the_graph_owns_operands_of_batched_copies(device, stream):

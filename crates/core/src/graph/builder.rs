@@ -1,7 +1,8 @@
 //! Definitions by stream capture.
 
+use std::collections::HashSet;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use cupyrite_sys::driver::{
     CUgraph, CUgraphEdgeData, CUgraphNode, CUresult, CUstreamCaptureMode, CUstreamCaptureStatus,
@@ -113,6 +114,15 @@ struct Recorder {
     is_primary: bool,
     /// Streams of joined branches, which live until the capture ends.
     joined: Mutex<Vec<Stream>>,
+    shared: Shared,
+}
+
+/// The keys of [`GraphRecorder::note_retained`].
+#[derive(Debug, Default)]
+struct Shared {
+    /// The last one: most captures launch a kernel several times in a row.
+    last: AtomicUsize,
+    all: Mutex<HashSet<usize>>,
 }
 
 impl GraphRecorder for Recorder {
@@ -149,6 +159,22 @@ impl GraphRecorder for Recorder {
             return Err(self.ended());
         }
         found.check_valid()
+    }
+
+    fn has_retained(&self, key: usize) -> bool {
+        if self.shared.last.load(Ordering::Acquire) == key {
+            return true;
+        }
+        let known = self.shared.all.lock().contains(&key);
+        if known {
+            self.shared.last.store(key, Ordering::Release);
+        }
+        known
+    }
+
+    fn note_retained(&self, key: usize) {
+        self.shared.all.lock().insert(key);
+        self.shared.last.store(key, Ordering::Release);
     }
 }
 
@@ -341,6 +367,7 @@ impl GraphBuilder {
             lost: AtomicBool::new(false),
             is_primary: role == Role::Primary,
             joined: Mutex::default(),
+            shared: Shared::default(),
         });
         GraphBuilder::of(recorder, stream.clone(), role)
     }

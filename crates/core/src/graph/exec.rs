@@ -22,7 +22,7 @@ use crate::graph::definition::{GraphDefinition, Root};
 use crate::graph::in_use::{drop_after, drop_released};
 use crate::graph::lock::lock_roots;
 use crate::graph::params::{MemcpyParams, MemsetParams, kernel_params};
-use crate::graph::read::with_kernel;
+use crate::graph::read::{are_same_kernel, with_kernel};
 use crate::graph::retained::{Pending, Retained, clear_unshared, is_of_this_process};
 use crate::module::{Kernel, LaunchConfig};
 use crate::stream::{Event, Stream, is_capturing};
@@ -407,6 +407,11 @@ impl Graph {
                 return Ok(());
             };
             let mut updates = self.inner.updates.lock();
+            let known = node.and_then(|node| updates.nodes.get(&node.addr()));
+            if known.is_some_and(|known| are_same_kernel(known, &content)) {
+                // The usual case: other arguments for the same kernel.
+                return Ok(());
+            }
             let mut former = Vec::new();
             match node {
                 Some(node) => former.extend(updates.nodes.insert(node.addr(), content)),

@@ -265,6 +265,15 @@ pub(crate) fn with_kernel(kernel: &Kernel, value: Option<Retained>) -> Retained 
     Arc::new((kernel.clone(), value))
 }
 
+/// Whether both are the same kernel, without anything else.
+pub(crate) fn are_same_kernel(one: &Retained, other: &Retained) -> bool {
+    let alone = |value: &Retained| {
+        let (kernel, value) = value.downcast_ref::<(Kernel, Option<Retained>)>()?;
+        value.is_none().then(|| kernel.address())
+    };
+    alone(one).is_some_and(|kernel| alone(other) == Some(kernel))
+}
+
 /// The kernel that a node retains, from what [`GraphDefinition::retained_for`] returns.
 pub(crate) fn kernel_in(value: &Retained) -> Option<Kernel> {
     value

@@ -142,6 +142,11 @@ impl Kernel {
         self.inner.library.as_ref()
     }
 
+    /// An address that no other kernel has while a clone of this one lives.
+    pub(crate) fn address(&self) -> usize {
+        Arc::as_ptr(&self.inner).addr()
+    }
+
     /// Its parameters, queried once; `None` if the driver cannot tell.
     #[inline]
     pub fn params(&self) -> Option<&[ParamInfo]> {

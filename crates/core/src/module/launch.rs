@@ -314,7 +314,7 @@ impl Kernel {
     /// Retains the kernel for the graph that the stream records.
     #[cold]
     fn retain_for_graph(&self, stream: &Stream) -> Result<()> {
-        stream.retain_recorded(std::sync::Arc::new(self.clone()))
+        stream.retain_recorded_once(self.address(), || std::sync::Arc::new(self.clone()))
     }
 
     /// Checks the number and sizes of arguments against the kernel's parameters.

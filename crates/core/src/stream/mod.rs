@@ -91,6 +91,12 @@ pub(crate) trait GraphRecorder: Send + Sync {
 
     /// Refuses work for a stream whose capture has ended. Called within [`GraphRecorder::exclusively`].
     fn check(&self, stream: &Stream) -> Result<()>;
+
+    /// Whether [`GraphRecorder::note_retained`] was called with this key.
+    fn has_retained(&self, key: usize) -> bool;
+
+    /// Notes that a value was retained: `key` is an address that is unique while the value lives.
+    fn note_retained(&self, key: usize);
 }
 
 /// A stream without clones; dropping it destroys it. See [`Stream::into_unique`].
@@ -365,6 +371,28 @@ impl Stream {
         };
         stream.check_live()?;
         recorder.retain(value)
+    }
+
+    /// As [`Stream::retain_recorded`], once for all calls with the same `key`: an address that is unique while the value
+    /// lives. The capture may have ended, which [`Stream::queue`] refuses.
+    ///
+    /// # Errors
+    ///
+    /// As [`Stream::retain_recorded`].
+    pub(crate) fn retain_recorded_once(
+        &self,
+        key: usize,
+        value: impl FnOnce() -> Arc<dyn Any + Send + Sync>,
+    ) -> Result<()> {
+        match &self.inner.origin {
+            StreamOrigin::Recorded { recorder, .. } if recorder.has_retained(key) => Ok(()),
+            StreamOrigin::Recorded { recorder, .. } => {
+                self.retain_recorded(value())?;
+                recorder.note_retained(key);
+                Ok(())
+            }
+            _ => self.retain_recorded(value()),
+        }
     }
 
     /// Whether both are clones of the same stream, and not merely of the same handle.

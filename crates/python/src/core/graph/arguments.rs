@@ -5,7 +5,7 @@ use std::mem::ManuallyDrop;
 use std::sync::Arc;
 
 use cupyrite::graph::{MemsetParams, Retained};
-use cupyrite::{Kernel, Stream, SurfaceObject, TextureObject};
+use cupyrite::{Kernel, ParamInfo, Stream, SurfaceObject, TextureObject};
 use pyo3::exceptions::{PyRuntimeError, PyTypeError, PyValueError};
 use pyo3::ffi;
 use pyo3::prelude::*;
@@ -14,7 +14,7 @@ use pyo3::types::{PyIterator, PyTuple};
 use crate::bindings::kernel_parameters::Packer;
 use crate::core::closable::closed;
 use crate::core::errors::{OrRaise, to_python};
-use crate::core::launch::packing::pack;
+use crate::core::launch::packing::{are_numbers, pack};
 use crate::core::launch::pins::{Args, Hold, Kept};
 use crate::core::launch::place::Target;
 use crate::core::memory::buffer::PyBuffer;
@@ -122,14 +122,13 @@ pub fn with_packed<R, K: 'static>(
     submit: impl FnOnce(*mut *mut c_void, Retained) -> PyResult<R>,
 ) -> PyResult<R> {
     let py = args.py();
-    let items: Vec<*mut ffi::PyObject> = args.iter_borrowed().map(|arg| arg.as_ptr()).collect();
+    let items = items_of(args);
     let kept = Kept::for_graph(args.clone().unbind());
     let (mut packer, mut keep) = (Packer::new(), Vec::new());
-    let params = py.detach(|| core.params());
     let target = Target {
         function,
         kernel: Some(core),
-        params,
+        params: params_of(py, core),
         hold: Hold::Kept(&kept),
     };
     // SAFETY: the tuple owns its items.
@@ -143,6 +142,52 @@ pub fn with_packed<R, K: 'static>(
         keep,
     });
     submit(pointers, value)
+}
+
+/// As [`with_packed`], for a kernel whose object need not be retained. `submit` gets nothing to retain if all arguments are
+/// plain numbers.
+///
+/// # Errors
+///
+/// As [`with_packed`].
+pub fn with_arguments<R>(
+    function: &'static str,
+    core: &Kernel,
+    args: &Bound<'_, PyTuple>,
+    submit: impl FnOnce(*mut *mut c_void, Option<Retained>) -> PyResult<R>,
+) -> PyResult<R> {
+    let py = args.py();
+    let items = items_of(args);
+    // SAFETY: the tuple owns its items.
+    let list = unsafe { Args::new(&items) };
+    if !are_numbers(list) {
+        return with_packed(function, core, args, (), |pointers, value| {
+            submit(pointers, Some(value))
+        });
+    }
+    let kept = Kept::for_graph(args.clone().unbind());
+    let (mut packer, mut keep) = (Packer::new(), Vec::new());
+    let target = Target {
+        function,
+        kernel: Some(core),
+        params: params_of(py, core),
+        hold: Hold::Kept(&kept),
+    };
+    let pointers =
+        pack(&mut packer, list, &target, &mut keep).map_err(|Raised| PyErr::fetch(py))?;
+    submit(pointers, None)
+}
+
+fn items_of(args: &Bound<'_, PyTuple>) -> Vec<*mut ffi::PyObject> {
+    args.iter_borrowed().map(|arg| arg.as_ptr()).collect()
+}
+
+/// The kernel's parameters. Detached if they are not yet known: the driver may compile and load the code.
+fn params_of<'a>(py: Python<'_>, core: &'a Kernel) -> Option<&'a [ParamInfo]> {
+    match core.cached_params() {
+        Some(params) => params,
+        None => py.detach(|| core.params()),
+    }
 }
 
 /// A pinned buffer: its memory stays valid, also if it is closed.

@@ -13,7 +13,9 @@ use crate::core::context::handle_object;
 use crate::core::errors::OrRaise;
 use crate::core::event;
 use crate::core::graph::add::{PackedPointers, launch_arguments, pattern, rows};
-use crate::core::graph::arguments::{NodeOperand, drop_graph_object, retain_owners, with_packed};
+use crate::core::graph::arguments::{
+    NodeOperand, drop_graph_object, retain_owners, with_arguments,
+};
 use crate::core::graph::builder::PyGraphBuilder;
 use crate::core::graph::callback as host;
 use crate::core::graph::definition::{self, Definition, PyGraphDefinition};
@@ -410,11 +412,11 @@ impl PyExecutableKernelNode {
             Err(_) => sequence(FUNCTION, "args", Some(args))?.into_bound(py),
         };
         let kernel = kernel.get().get();
-        with_packed(FUNCTION, kernel, &args, (), |pointers, value| {
+        with_arguments(FUNCTION, kernel, &args, |pointers, value| {
             let pointers = PackedPointers::of(pointers);
             // SAFETY: see above; one address per argument.
             slf.as_super().get().call(py, |graph, node| unsafe {
-                graph.set_kernel(node, kernel, &config, pointers.get(), Some(value))
+                graph.set_kernel(node, kernel, &config, pointers.get(), value)
             })
         })
     }

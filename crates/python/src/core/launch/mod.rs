@@ -23,7 +23,7 @@ use crate::core::graph::add::PackedPointers;
 use crate::core::graph::arguments::with_packed;
 use crate::core::graph::builder::PyGraphBuilder;
 pub use crate::core::launch::config::PyLaunchConfig;
-use crate::core::launch::packing::pack;
+use crate::core::launch::packing::{are_numbers, pack};
 use crate::core::launch::pins::{Args, Hold, Kept, Pins, bound};
 use crate::core::launch::place::Target;
 use crate::core::module::kernel;
@@ -147,7 +147,7 @@ unsafe fn queue(
         // SAFETY: as above.
         return Err(wrong("kernel", "a Kernel", unsafe { Obj::new(kernel) }));
     };
-    if stream.is_of_builder() {
+    if stream.is_of_builder() && !are_numbers(args) {
         return record(py, &stream, &config, kernel, args).map_err(raise);
     }
     let (mut packer, mut keep) = (Packer::new(), Vec::new());

@@ -63,6 +63,19 @@ pub fn pack(
     Ok(parameters.pointers())
 }
 
+/// Whether all arguments are plain numbers, which keep nothing alive.
+pub fn are_numbers(args: Args<'_>) -> bool {
+    (0..args.len()).all(|index| {
+        let value = args.get(index);
+        value.is_exact_int()
+            || value.is_exact_float()
+            || matches!(
+                scalar_values::exact(value.ty()),
+                Some(ScalarBytes::Inside(_))
+            )
+    })
+}
+
 /// Packs the arguments from `start` on that have the same type; returns the index of the next one.
 #[inline(always)]
 fn pack_run(

@@ -88,7 +88,11 @@ pub fn create(device: Device, given: &Bound<'_, PyAny>) -> PyResult<PyOpaqueArra
     let array = py
         .detach(|| OpaqueArray::new(device, &options))
         .or_raise(py)?;
-    Ok(PyOpaqueArray::new_value(array))
+    Ok(PyOpaqueArray {
+        options,
+        device,
+        cell: Closable::new(array),
+    })
 }
 
 #[pymethods]

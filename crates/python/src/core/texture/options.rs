@@ -6,7 +6,7 @@ use cupyrite::{
 use pyo3::exceptions::{PyOverflowError, PyTypeError, PyValueError};
 use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::PyString;
+use pyo3::types::{PyString, PyTuple};
 
 use crate::core::numbers::short_repr;
 use crate::core::options::{Fields, OptionClass};
@@ -108,11 +108,18 @@ fn array_fields(class: &OptionClass, options: &Bound<'_, PyAny>) -> PyResult<Arr
     let flag = |name: &Bound<'_, PyString>| fields.get(name)?.is_truthy();
     let layered = flag(intern!(py, "is_layered"))?;
     let cubemap = flag(intern!(py, "is_cubemap"))?;
-    let shape = fields
-        .get(intern!(py, "shape"))?
-        .try_iter()?
-        .map(|extent| count(&extent?, "shape: an extent", 1))
-        .collect::<PyResult<Vec<usize>>>()?;
+    let given = fields.get(intern!(py, "shape"))?;
+    let extent = |extent: &Bound<'_, PyAny>| count(extent, "shape: an extent", 1);
+    let shape: Vec<usize> = match given.cast_exact::<PyTuple>() {
+        Ok(extents) => extents
+            .iter_borrowed()
+            .map(|given| extent(&given))
+            .collect::<PyResult<_>>()?,
+        Err(_) => given
+            .try_iter()?
+            .map(|given| extent(&given?))
+            .collect::<PyResult<_>>()?,
+    };
     Ok(ArrayOptions {
         shape,
         format: format(&fields.get(intern!(py, "format"))?)?,
