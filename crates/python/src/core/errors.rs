@@ -184,6 +184,21 @@ fn invalid_argument(function: &str, parameter: &str, problem: &str) -> String {
     }
 }
 
+/// The text of an error in Python's terms.
+pub fn message(error: &Error) -> String {
+    match error {
+        Error::Unsupported { function, problem } => {
+            format!("{}(): {problem}", python_name(function))
+        }
+        Error::InvalidArgument {
+            function,
+            parameter,
+            problem,
+        } => invalid_argument(function, parameter, problem),
+        _ => error.to_string(),
+    }
+}
+
 /// Converts an error of the crate to a Python exception.
 ///
 /// Driver and NVRTC errors become `CUDAError` and `NVRTCError`, an invalid argument `ValueError`; a missing library
@@ -194,20 +209,13 @@ pub fn to_python(py: Python<'_>, error: &Error) -> PyErr {
         Error::Nvrtc { .. } => ExceptionClass::Nvrtc.error(py, error.to_string()),
         Error::NvJitLink { status, log, .. } => library(py, CudaLibrary::NvJitLink, status.0, log),
         Error::Nvvm { status, log, .. } => library(py, CudaLibrary::Nvvm, status.0, log),
-        Error::Unsupported { function, problem } => {
-            ExceptionClass::Cuda.error(py, format!("{}(): {problem}", python_name(function)))
-        }
-        Error::InvalidArgument {
-            function,
-            parameter,
-            problem,
-        } => PyValueError::new_err(invalid_argument(function, parameter, problem)),
+        Error::Unsupported { .. } => ExceptionClass::Cuda.error(py, message(error)),
         Error::Find(find) => not_found(py, &find.to_string()),
         Error::Load(load) => {
             let Raised = symbols::raise_load_error(load, "cuda.core");
             PyErr::fetch(py)
         }
-        _ => PyValueError::new_err(error.to_string()),
+        _ => PyValueError::new_err(message(error)),
     }
 }
 

@@ -18,7 +18,7 @@ use pyo3::{PyTraverseError, PyVisit};
 
 use crate::core::device;
 use crate::core::device::PyDevice;
-use crate::core::errors::OrRaise;
+use crate::core::errors::{OrRaise, message};
 use crate::core::numbers::as_i64;
 use crate::core::view::import;
 use crate::core::view::state;
@@ -100,7 +100,7 @@ fn device_of(view: &PyView, what: &str) -> PyResult<Device> {
         )));
     }
     Device::new(usize::try_from(place.number).unwrap_or(0))
-        .map_err(|error| PyValueError::new_err(error.to_string()))
+        .map_err(|error| PyValueError::new_err(message(&error)))
 }
 
 impl PyTensorMap {

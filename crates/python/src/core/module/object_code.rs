@@ -12,7 +12,7 @@ use pyo3::types::{PyBytes, PyDict, PyString, PyTuple};
 use crate::core::closable::DropDetached;
 use crate::core::context::handle_object;
 use crate::core::device;
-use crate::core::errors::{OrRaise, to_python};
+use crate::core::errors::{OrRaise, message, to_python};
 use crate::core::module::kernel::PyKernel;
 use crate::cpython::{Buffer, Obj, Raised};
 use crate::generated::ids::class::driver as class;
@@ -339,7 +339,7 @@ impl PyObjectCode {
             .map_err(|error| match error {
                 // The name is valid, so the error is code that must be linked.
                 cupyrite::Error::InvalidArgument { .. } if !code.kind().is_loadable() => {
-                    PyRuntimeError::new_err(error.to_string())
+                    PyRuntimeError::new_err(message(&error))
                 }
                 other => to_python(py, &other),
             })?;
