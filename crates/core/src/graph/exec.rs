@@ -22,7 +22,7 @@ use crate::graph::definition::{GraphDefinition, Root};
 use crate::graph::in_use::{drop_after, drop_released};
 use crate::graph::lock::lock_roots;
 use crate::graph::params::{MemcpyParams, MemsetParams, kernel_params};
-use crate::graph::read::{are_same_kernel, with_kernel};
+use crate::graph::read::{is_kernel_alone, with_kernel};
 use crate::graph::retained::{Pending, Retained, clear_unshared, is_of_this_process};
 use crate::module::{Kernel, LaunchConfig};
 use crate::stream::{Event, Stream, is_capturing};
@@ -390,6 +390,17 @@ impl Graph {
         content: Option<Retained>,
         change: impl FnOnce() -> Result<()>,
     ) -> Result<()> {
+        self.change_launch(node, None, content, change)
+    }
+
+    /// [`Graph::change`] for a node that launches `kernel`, which it retains if there is no `content`.
+    fn change_launch(
+        &self,
+        node: Option<CUgraphNode>,
+        kernel: Option<&Kernel>,
+        content: Option<Retained>,
+        change: impl FnOnce() -> Result<()>,
+    ) -> Result<()> {
         let mut content = Pending::new(content);
         self.inner.check_live()?;
         let _entered = if current_handle()?.is_null() {
@@ -403,15 +414,22 @@ impl Graph {
             let _source = source.as_ref().and_then(|root| root.lock());
             let _locked = self.inner.calls.lock();
             change()?;
-            let Some(content) = content.take() else {
-                return Ok(());
-            };
-            let mut updates = self.inner.updates.lock();
-            let known = node.and_then(|node| updates.nodes.get(&node.addr()));
-            if known.is_some_and(|known| are_same_kernel(known, &content)) {
-                // The usual case: other arguments for the same kernel.
+            if !content.is_some() && kernel.is_none() {
                 return Ok(());
             }
+            let mut updates = self.inner.updates.lock();
+            let content = match (content.take(), kernel) {
+                (Some(content), _) => content,
+                (None, Some(kernel)) => {
+                    let known = node.and_then(|node| updates.nodes.get(&node.addr()));
+                    if known.is_some_and(|known| is_kernel_alone(known, kernel)) {
+                        // The usual case: other numbers for the same kernel.
+                        return Ok(());
+                    }
+                    with_kernel(kernel, None)
+                }
+                (None, None) => return Ok(()),
+            };
             let mut former = Vec::new();
             match node {
                 Some(node) => former.extend(updates.nodes.insert(node.addr(), content)),
@@ -497,7 +515,8 @@ impl Graph {
             ));
         }
         let raw = kernel_params(kernel, config, params, std::ptr::null_mut())?;
-        self.change(Some(node), Some(with_kernel(kernel, value)), || {
+        let content = value.map(|value| with_kernel(kernel, Some(value)));
+        self.change_launch(Some(node), Some(kernel), content, || {
             // SAFETY: the caller's contract; the driver copies the parameters.
             unsafe {
                 driver!(cuGraphExecKernelNodeSetParams(

@@ -265,13 +265,11 @@ pub(crate) fn with_kernel(kernel: &Kernel, value: Option<Retained>) -> Retained 
     Arc::new((kernel.clone(), value))
 }
 
-/// Whether both are the same kernel, without anything else.
-pub(crate) fn are_same_kernel(one: &Retained, other: &Retained) -> bool {
-    let alone = |value: &Retained| {
-        let (kernel, value) = value.downcast_ref::<(Kernel, Option<Retained>)>()?;
-        value.is_none().then(|| kernel.address())
-    };
-    alone(one).is_some_and(|kernel| alone(other) == Some(kernel))
+/// Whether a node retains this kernel and nothing else.
+pub(crate) fn is_kernel_alone(retained: &Retained, kernel: &Kernel) -> bool {
+    retained
+        .downcast_ref::<(Kernel, Option<Retained>)>()
+        .is_some_and(|(known, value)| value.is_none() && known.address() == kernel.address())
 }
 
 /// The kernel that a node retains, from what [`GraphDefinition::retained_for`] returns.

@@ -23,7 +23,13 @@ impl Dims {
 
     #[inline(always)]
     fn get(&self) -> [u32; 3] {
-        [0, 1, 2].map(|i| self.0[i].load(Ordering::Relaxed))
+        let [x, y, z] = &self.0;
+        // Not `map`, whose code is not always inlined.
+        [
+            x.load(Ordering::Relaxed),
+            y.load(Ordering::Relaxed),
+            z.load(Ordering::Relaxed),
+        ]
     }
 
     fn set(&self, dims: [u32; 3]) {
