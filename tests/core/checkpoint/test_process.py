@@ -8,6 +8,7 @@ import threading
 import time
 
 import pytest
+from cuda.bindings import driver
 from cuda.core import Device
 from cuda.core._utils.cuda_utils import CUDAError
 from cuda.core.checkpoint import Process
@@ -181,6 +182,19 @@ def test_a_checkpointed_process_can_be_killed(child):
     child.process.wait()
     with pytest.raises(CUDAError, match="CUDA_ERROR_OPERATING_SYSTEM"):
         _ = process.state
+
+
+@pytest.mark.parametrize("pid", [0, -1])
+def test_ids_that_no_process_has(pid):
+    lock = driver.CUcheckpointLockArgs()
+    lock.timeoutMs = 100
+    for done in (
+        driver.cuCheckpointProcessGetState(pid),
+        driver.cuCheckpointProcessGetRestoreThreadId(pid),
+        driver.cuCheckpointProcessLock(pid, lock),
+        driver.cuCheckpointProcessUnlock(pid, None),
+    ):
+        assert done[0] == driver.CUresult.CUDA_ERROR_OPERATING_SYSTEM
 
 
 def test_processes_without_cuda_are_refused():

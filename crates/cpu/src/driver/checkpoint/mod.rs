@@ -141,7 +141,10 @@ fn request(pid: i32, request: &Request) -> Res<u32> {
     match u32::try_from(pid) {
         Ok(pid) if pid == std::process::id() => perform(request),
         Ok(pid) if pid > 0 => control::ask(pid, request),
-        _ => Err(Code::INVALID_VALUE),
+        // As an H200's driver (580): no process has such an id.
+        _ => Err(because(Code::OPERATING_SYSTEM, || {
+            format!("pid is {pid}; the id of a process is positive")
+        })),
     }
 }
 
