@@ -87,6 +87,13 @@ for parts in (groups[:1], groups, [groups[0], rest], [rest], [sms]):
     green = check(driver.cuGreenCtxCreate(descriptor, device, 1))
     sm = check(driver.cuGreenCtxGetDevResource(green, SM)).sm
     print(sm.smCount, sm.minSmPartitionSize, sm.smCoscheduledAlignment)
+for size in (24, 64, 100, 124, 128):
+    groups, _, _ = check(driver.cuDevSmResourceSplitByCount(1, sms, 1, size))
+    descriptor = check(driver.cuDevResourceGenerateDesc(groups, 1))
+    green = check(driver.cuGreenCtxCreate(descriptor, device, 1))
+    own = check(driver.cuGreenCtxGetDevResource(green, SM))
+    groups, number, rest = check(driver.cuDevSmResourceSplitByCount(132, own, 0, 8))
+    print(own.sm.smCoscheduledAlignment, int(number), groups[0].sm.smCount, rest.sm.smCount if rest.type == SM else 0)
 """
     done = python(code, environment={"CUPYRITE_CPU_THREADS": "132", "CUPYRITE_CPU_COMPUTE_CAPABILITY": "9.0"})
     assert done.stdout.splitlines() == [
@@ -102,4 +109,10 @@ for parts in (groups[:1], groups, [groups[0], rest], [rest], [sms]):
         "124 2 2",
         "116 2 2",
         "132 8 8",
+        "2 3 8 0",
+        "2 8 8 0",
+        # An H200 makes as many groups, but of 2 multiprocessors.
+        "2 12 8 4",
+        "2 15 8 4",
+        "2 16 8 0",
     ]

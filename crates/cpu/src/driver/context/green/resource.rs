@@ -391,11 +391,13 @@ fn split_by_count(result: u64, count: u64, input: u64, rest: u64, flags: u32, mi
         0 => u32::MAX,
         _ => get::<u32>(count)?,
     };
-    let (sets, left) = split::by_count(input.set, input.granularity, flags, minimum, wanted)?;
+    // A green context can have another alignment than its device.
+    let granularity = input.granularity.with_alignment(input.alignment);
+    let (sets, left) = split::by_count(input.set, granularity, flags, minimum, wanted)?;
     let id = fresh_id();
     let alignment = match flags & split::IGNORE_COSCHEDULING {
-        0 => input.granularity.alignment,
-        _ => input.granularity.alignment.min(2),
+        0 => granularity.alignment,
+        _ => granularity.alignment.min(2),
     };
     let parts: Vec<Sms> = sets
         .iter()

@@ -72,6 +72,14 @@ pub(super) struct Granularity {
 }
 
 impl Granularity {
+    /// Of a set with another alignment, at most that of the device.
+    pub(super) fn with_alignment(self, alignment: u32) -> Granularity {
+        Granularity {
+            alignment: alignment.clamp(1, self.alignment),
+            ..self
+        }
+    }
+
     /// Of a device with that compute capability and number of multiprocessors: 8 from compute capability 9.0, 2 below it,
     /// less on a smaller device.
     pub(super) fn of(capability: (i32, i32), sms: u32) -> Granularity {
@@ -299,6 +307,12 @@ mod tests {
                     "{flags} {count}"
                 );
             }
+        }
+        // Contexts of groups that ignore co-scheduling, which have an alignment of 2.
+        for (sms, groups) in [(16, 2), (24, 3), (64, 8), (100, 12), (124, 15), (128, 16)] {
+            let granularity = Granularity::of(HOPPER, 132).with_alignment(2);
+            let (made, rest) = by_count(SmSet::first(sms), granularity, 0, 8, u32::MAX).unwrap();
+            assert_eq!((made.len(), rest.len()), (groups, sms % 8), "{sms}");
         }
         let ignoring = |count| split(132, IGNORE_COSCHEDULING, count, u32::MAX);
         assert_eq!(ignoring(8), Ok((vec![8; 16], 4)));
