@@ -207,6 +207,62 @@ def test_live_allocations_have_different_addresses(graph):
     assert len({int(a) for a in (one, three, four, five)}) == 4
 
 
+def launched(graph, stream):
+    """The bytes that count as used after a launch of the graph."""
+    device = check(driver.cuCtxGetDevice())
+    check(driver.cuDeviceGraphMemTrim(device))
+    start = memory(MEMORY.CU_GRAPH_MEM_ATTR_USED_MEM_CURRENT)
+    exec_ = check(driver.cuGraphInstantiate(graph, 0))
+    check(driver.cuGraphLaunch(exec_, stream))
+    check(driver.cuStreamSynchronize(stream))
+    used = memory(MEMORY.CU_GRAPH_MEM_ATTR_USED_MEM_CURRENT) - start
+    check(driver.cuGraphExecDestroy(exec_))
+    check(driver.cuDeviceGraphMemTrim(device))
+    assert memory(MEMORY.CU_GRAPH_MEM_ATTR_USED_MEM_CURRENT) == start
+    return used
+
+
+@pytest.mark.parametrize(
+    "sizes, places, units",
+    [((2, 1, 2), (0, 0, 0), 2), ((1, 2, 1), (0, 1, 0), 3), ((3.125, 0.125, 3, 0.125), (0, 0, 0, 0), 4)],
+)
+def test_sizes_of_allocations_in_a_row(graph, stream, sizes, places, units):
+    """What does not fit has memory of its own, and what fits takes the smallest. All of it counts together."""
+    last, addresses = [], []
+    for size in sizes:
+        node, address = freed(graph, last, int(size * UNIT))
+        last = [node]
+        addresses.append(address)
+    assert [sorted(set(addresses), key=addresses.index).index(a) for a in addresses] == list(places)
+    assert launched(graph, stream) == units * UNIT
+
+
+def test_branches_have_memory_of_their_own(graph, stream):
+    pairs = []
+    for _ in range(2):
+        end, one = freed(graph, [], UNIT)
+        _, two = freed(graph, [end], UNIT)
+        pairs.append((one, two))
+    (a, b), (c, d) = pairs
+    assert a == b and c == d and a != c
+    assert launched(graph, stream) == 2 * UNIT
+
+
+def test_the_newest_of_equal_blocks_is_reused_first(graph, stream):
+    first, one = allocation(graph, [], UNIT)
+    second, two = allocation(graph, [], UNIT)
+    ends = [
+        check(driver.cuGraphAddMemFreeNode(graph, [first], 1, one)),
+        check(driver.cuGraphAddMemFreeNode(graph, [second], 1, two)),
+    ]
+    third, three = allocation(graph, ends, UNIT)
+    fourth, four = allocation(graph, [third], UNIT)
+    assert [int(three), int(four)] == [int(two), int(one)]
+    check(driver.cuGraphAddMemFreeNode(graph, [fourth], 1, three))
+    check(driver.cuGraphAddMemFreeNode(graph, [fourth], 1, four))
+    assert launched(graph, stream) == 2 * UNIT
+
+
 def test_an_allocation_is_freed_once(graph):
     node, address = freed(graph, [], PAGE)
     refused = driver.cuGraphAddMemFreeNode(graph, [node], 1, address)

@@ -7,7 +7,7 @@
 //! The liveness of an allocation is tracked twice: in launch order, to validate launches, and in execution order, to
 //! validate accesses.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 
@@ -53,10 +53,16 @@ fn account(device: i32) -> Arc<Account> {
 }
 
 impl Account {
-    /// Counts memory that an allocation takes: first what earlier allocations have left, then new memory.
+    /// Counts memory that an allocation takes: first what earlier ones have left, then new memory.
     fn begin(&self, bytes: u64) {
         let live = self.live.fetch_add(bytes, Ordering::Relaxed) + bytes;
-        let held = live.next_multiple_of(UNIT);
+        self.hold(live);
+    }
+
+    /// Counts memory that a launch needs: its allocations have memory of their own, although they may not live at the same
+    /// time.
+    fn hold(&self, bytes: u64) {
+        let held = bytes.next_multiple_of(UNIT);
         self.held.fetch_max(held, Ordering::Relaxed);
         self.used_high.fetch_max(held, Ordering::Relaxed);
         self.reserved_high.fetch_max(held, Ordering::Relaxed);
@@ -143,6 +149,10 @@ impl Allocation {
             .lock()
             .insert(region.base, Arc::downgrade(&allocation));
         Ok(allocation)
+    }
+
+    pub(super) fn size(&self) -> u64 {
+        self.size
     }
 
     /// Backs `size` bytes at the address with memory.
@@ -370,6 +380,30 @@ pub(in crate::driver) fn free_later(address: u64) -> Option<Res<impl FnOnce() ->
     Some(Ok(move || found.end()))
 }
 
+/// Counts the memory of a launch, with what else is live.
+fn count<'a>(launched: impl Iterator<Item = &'a Arc<Allocation>>) {
+    let mut needed: Vec<(&Arc<Account>, u64)> = Vec::new();
+    let mut addresses = HashSet::new();
+    for allocation in launched {
+        addresses.insert(allocation.address);
+        let account = &allocation.account;
+        match needed.iter_mut().find(|(a, _)| Arc::ptr_eq(a, account)) {
+            Some((_, bytes)) => *bytes += allocation.size,
+            None => needed.push((account, allocation.size)),
+        }
+    }
+    if needed.is_empty() {
+        return;
+    }
+    let living = LIVING.lock();
+    for (account, bytes) in needed {
+        let others = living
+            .values()
+            .filter(|a| Arc::ptr_eq(&a.account, account) && !addresses.contains(&a.address));
+        account.hold(bytes + others.map(|a| a.size).sum::<u64>());
+    }
+}
+
 /// Validates a launch against what will be live when it runs, and records what is live after it. With `auto_free`, live
 /// allocations that the graph allocates again are freed first.
 ///
@@ -397,6 +431,7 @@ pub(super) fn launch(plan: &Plan, auto_free: bool, stream: &Arc<Stream>) -> Res 
         }
         *lives = begins;
     }
+    count(after.values().map(|(allocation, _)| allocation));
     for allocation in stale {
         stream.enqueue(&[], OpPlacement::CallerIfIdle, move |_| {
             allocation.end().map_err(|_| Code::ILLEGAL_ADDRESS)

@@ -5,6 +5,7 @@
 //! follow each other then have the same address, and need the memory of one. The allocations of different branches have
 //! addresses of their own.
 
+use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
@@ -64,33 +65,44 @@ pub(in crate::driver) struct Claim {
 }
 
 impl GraphState {
-    /// Takes freed memory for a new node with those dependencies, preferring what was freed last before it.
+    /// Takes freed memory for a new node with those dependencies: the smallest that it fits in, and of equal ones what the
+    /// newest node frees.
     pub(super) fn claim(&mut self, request: &AllocationRequest, before: &[Edge]) -> Option<Claim> {
-        let fitting: HashMap<u64, usize> = self
-            .memory
-            .freed
-            .iter()
-            .enumerate()
+        let freed = self.memory.freed.iter().enumerate();
+        let mut fitting: Vec<(u64, Reverse<u64>, usize)> = freed
             .filter(|(_, (_, allocation))| request.fits(allocation))
-            .map(|(at, (node, _))| (*node, at))
+            .map(|(at, (node, allocation))| (allocation.size(), Reverse(*node), at))
             .collect();
-        if fitting.is_empty() {
+        fitting.sort_unstable();
+        let best = self.first_before(fitting.iter().map(|(_, Reverse(node), _)| *node), before)?;
+        let (by, allocation) = self.memory.freed.swap_remove(fitting[best].2);
+        Some(Claim { by, allocation })
+    }
+
+    /// The position of the first of these nodes that is a dependency, direct or not, of a node with dependencies `before`.
+    fn first_before(&self, nodes: impl Iterator<Item = u64>, before: &[Edge]) -> Option<usize> {
+        let rank: HashMap<u64, usize> = nodes.enumerate().map(|(at, node)| (node, at)).collect();
+        if rank.is_empty() {
             return None;
         }
+        let mut best = None;
         let mut seen = HashSet::new();
-        let mut open: std::collections::VecDeque<u64> = before.iter().map(|e| e.node).collect();
-        while let Some(node) = open.pop_front() {
-            if let Some(&at) = fitting.get(&node) {
-                let (by, allocation) = self.memory.freed.swap_remove(at);
-                return Some(Claim { by, allocation });
+        let mut open: Vec<u64> = before.iter().map(|e| e.node).collect();
+        while let Some(node) = open.pop() {
+            if !seen.insert(node) {
+                continue;
             }
-            if seen.insert(node)
-                && let Some(found) = self.nodes.get(&node)
-            {
+            if let Some(&at) = rank.get(&node) {
+                if at == 0 {
+                    return Some(0);
+                }
+                best = Some(best.map_or(at, |b: usize| b.min(at)));
+            }
+            if let Some(found) = self.nodes.get(&node) {
                 open.extend(found.before.iter().map(|e| e.node));
             }
         }
-        None
+        best
     }
 
     /// Returns memory for which no node was added.
