@@ -349,6 +349,7 @@ print(int(driver.cuCtxSynchronize()[0]))
     assert "cudaGraphSetConditional: 0x3039 is not a condition handle" in done.stderr
 
 
+DEVICE_LAUNCH = int(driver.CUgraphInstantiate_flags.CUDA_GRAPH_INSTANTIATE_FLAG_DEVICE_LAUNCH)
 _KEPT, NOTHING = callback(lambda data: None)
 
 
@@ -385,6 +386,101 @@ def test_other_types_of_nodes_in_a_body_are_refused_at_instantiation(graph, add)
     assert check(driver.cuGraphGetNodes(body, 4))[1] == 1
     assert status(driver.cuGraphInstantiate(graph, 0)) == Status.CUDA_ERROR_INVALID_VALUE
     check(driver.cuEventDestroy(event))
+
+
+@pytest.mark.parametrize("flags", [0, DEVICE_LAUNCH])
+def test_a_host_node_in_a_body_is_an_unsupported_operation(graph, flags):
+    _, [body] = conditional(graph, [], condition(graph), IF)
+    add_host(body)
+    params = driver.CUDA_GRAPH_INSTANTIATE_PARAMS()
+    params.flags = flags
+    assert status(driver.cuGraphInstantiateWithParams(graph, params)) == Status.CUDA_ERROR_INVALID_VALUE
+    result = driver.CUgraphInstantiateResult.CUDA_GRAPH_INSTANTIATE_NODE_OPERATION_NOT_SUPPORTED
+    assert params.result_out == result
+
+
+def child_of(graph, before=()):
+    """A child graph node and its empty graph."""
+    empty = check(driver.cuGraphCreate(0))
+    node = check(driver.cuGraphAddChildGraphNode(graph, list(before), len(before), empty))
+    check(driver.cuGraphDestroy(empty))
+    return node, check(driver.cuGraphChildGraphNodeGetGraph(node))
+
+
+def test_conditional_node_in_a_child_graph(graph):
+    _, inner = child_of(graph)
+    conditional(inner, [], condition(graph), IF)
+    check(driver.cuGraphExecDestroy(instantiated(graph)))
+
+
+@pytest.mark.cpu
+def test_conditional_node_in_a_child_graph_runs(module, graph, stream, numbers):
+    before = kernel(module, graph, [], "add", at(numbers), 10)
+    child, inner = child_of(graph, [before])
+    loop = condition(graph, 1)
+    node, [body] = conditional(inner, [], loop, WHILE)
+    kernel(module, body, [], "count", loop, at(numbers), 13)
+    kernel(module, inner, [node], "add", at(numbers, 1), 1)
+    kernel(module, graph, [child], "add", at(numbers, 1), 1)
+    exec_ = instantiated(graph)
+    launch(exec_, stream)
+    assert numbers.get()[:2].tolist() == [13, 2]
+    check(driver.cuGraphExecDestroy(exec_))
+    # The default value applies again. Two child graphs deep.
+    _, inner = child_of(inner)
+    twice = condition(graph, 1)
+    _, [body] = conditional(inner, [], twice, IF)
+    kernel(module, body, [], "add", at(numbers, 2), 5)
+    exec_ = instantiated(graph)
+    launch(exec_, stream, 2)
+    assert numbers.get()[2] == 10
+    check(driver.cuGraphExecDestroy(exec_))
+
+
+@pytest.mark.cpu
+def test_conditional_nodes_in_child_graphs_have_the_same_rules(graph):
+    """Those of their graph, for clones, embedding, executable graphs, launches from the device and handles."""
+    unsupported = Status.CUDA_ERROR_NOT_SUPPORTED
+    handle = condition(graph)
+    child, inner = child_of(graph)
+    conditional(inner, [], handle, IF)
+    assert status(driver.cuGraphClone(graph)) == unsupported
+    other = check(driver.cuGraphCreate(0))
+    assert status(driver.cuGraphAddChildGraphNode(other, None, 0, graph)) == unsupported
+    assert status(driver.cuGraphAddChildGraphNode(other, None, 0, inner)) == unsupported
+    check(driver.cuGraphDestroy(other))
+    params = driver.CUDA_GRAPH_INSTANTIATE_PARAMS()
+    params.flags = DEVICE_LAUNCH
+    assert status(driver.cuGraphInstantiateWithParams(graph, params)) == Status.CUDA_ERROR_INVALID_VALUE
+    exec_ = instantiated(graph)
+    assert status(driver.cuGraphInstantiate(graph, 0)) == unsupported
+    assert status(driver.cuGraphExecChildGraphNodeSetParams(exec_, child, inner)) == unsupported
+    check(driver.cuGraphExecDestroy(exec_))
+    # With the child graph, the handle becomes free.
+    check(driver.cuGraphDestroyNode(child))
+    assert status(driver.cuGraphInstantiate(graph, 0)) == Status.CUDA_ERROR_INVALID_VALUE
+    conditional(graph, [], handle, IF)
+    check(driver.cuGraphExecDestroy(instantiated(graph)))
+
+
+@pytest.mark.cpu
+def test_update_of_conditional_nodes_in_child_graphs(module, stream, numbers):
+    graphs = []
+    for amount, default in ((1, 1), (10, 1), (100, 0)):
+        graph = check(driver.cuGraphCreate(0))
+        _, inner = child_of(graph)
+        _, [body] = conditional(inner, [], condition(graph, default), IF)
+        kernel(module, body, [], "add", at(numbers), amount)
+        graphs.append(graph)
+    exec_ = instantiated(graphs[0])
+    for graph in graphs[1:]:
+        launch(exec_, stream)
+        check(driver.cuGraphExecUpdate(exec_, graph))
+    launch(exec_, stream)
+    assert numbers.get()[0] == 11
+    check(driver.cuGraphExecDestroy(exec_))
+    for graph in graphs:
+        check(driver.cuGraphDestroy(graph))
 
 
 def test_conditional_node_in_a_child_graph_of_a_body(graph):
@@ -427,7 +523,7 @@ def test_handles_and_nodes_need_a_context(graph):
 def test_conditional_nodes_cannot_be_launched_from_the_device(graph):
     conditional(graph, [], condition(graph), IF)
     params = driver.CUDA_GRAPH_INSTANTIATE_PARAMS()
-    params.flags = int(driver.CUgraphInstantiate_flags.CUDA_GRAPH_INSTANTIATE_FLAG_DEVICE_LAUNCH)
+    params.flags = DEVICE_LAUNCH
     assert status(driver.cuGraphInstantiateWithParams(graph, params)) == Status.CUDA_ERROR_INVALID_VALUE
     result = driver.CUgraphInstantiateResult.CUDA_GRAPH_INSTANTIATE_NODE_OPERATION_NOT_SUPPORTED
     assert params.result_out == result

@@ -54,7 +54,7 @@ fn add(
         Described::Conditional(request) => request.add_to(&graph, &before)?,
         Described::Clone(inner) | Described::Move(inner) if inner.lock().has_conditionals() => {
             return refuse(Code::NOT_SUPPORTED, || {
-                "a child graph cannot contain conditional nodes".into()
+                "graphs with conditional nodes cannot become child graphs; nodes can be added to a child graph".into()
             });
         }
         Described::Clone(inner) if inner.embedded_in() != 0 => return Err(Code::NOT_SUPPORTED),

@@ -136,7 +136,7 @@ fn check_conditions(graph: &Arc<Graph>) -> Result<(), InstantiationError> {
                          conditional nodes of its context; copies must be between device memory and page-locked memory"
                             .into()
                     }),
-                    result: RESULT_ERROR,
+                    result: RESULT_OPERATION_NOT_SUPPORTED,
                     node,
                 })?;
                 open.push(body.clone());

@@ -289,7 +289,6 @@ impl Graph {
             return Err(Code::OUT_OF_MEMORY);
         }
         let payload = Arc::new(Payload::Graph(inner.clone()));
-        self.check_payload(&payload)?;
         let former = {
             let mut state = self.lock();
             let found = state.nodes.get_mut(&node).ok_or(Code::INVALID_VALUE)?;
@@ -319,32 +318,8 @@ impl Graph {
         Ok(())
     }
 
-    /// Checks that the payload may be in this graph. What the bodies of conditional nodes may contain is checked when the
-    /// graph is instantiated.
-    fn check_payload(&self, payload: &Payload) -> Res {
-        let (mut is_body, mut node) = (self.is_body, self.embedded_in());
-        if !matches!(payload, Payload::Conditional(_)) {
-            return Ok(());
-        }
-        let is_child = !is_body && node != 0;
-        for _ in 0..MAX_NESTING {
-            if is_body || node == 0 {
-                break;
-            }
-            let graph = graph_of(node)?;
-            (is_body, node) = (graph.is_body, graph.embedded_in());
-        }
-        if is_child && !is_body {
-            return refuse(Code::NOT_SUPPORTED, || {
-                "a child graph cannot contain conditional nodes, except in the body of one".into()
-            });
-        }
-        Ok(())
-    }
-
     /// Adds a node that depends on `before`, which has passed [`GraphState::check_dependencies`].
     pub(super) fn add(self: &Arc<Graph>, payload: Payload, before: &[Edge]) -> Res<u64> {
-        self.check_payload(&payload)?;
         let mut state = self.lock();
         state.check_dependencies(before, &payload)?;
         Ok(self.add_checked(&mut state, payload, before))
@@ -383,8 +358,11 @@ impl Graph {
         let _ = GRAPHS.remove(self.handle);
         let inner: Vec<Arc<Graph>> = {
             let state = self.lock();
-            for &node in state.nodes.keys() {
+            for (&node, found) in &state.nodes {
                 let _ = NODES.remove(node);
+                if let Payload::Conditional(c) = &*found.payload {
+                    c.variable.release();
+                }
             }
             let inner = state.nodes.values().flat_map(|n| n.payload.graphs());
             inner.cloned().collect()
@@ -396,10 +374,14 @@ impl Graph {
 }
 
 impl GraphState {
-    /// Whether there are conditional nodes. Embedded graphs have none, except in the bodies of conditional nodes.
+    /// Whether there are conditional nodes, here or in child graphs. The recursion depth is limited by the nesting depth of
+    /// graphs.
     pub(super) fn has_conditionals(&self) -> bool {
-        let mut nodes = self.nodes.values();
-        nodes.any(|n| matches!(&*n.payload, Payload::Conditional(_)))
+        self.nodes.values().any(|n| match &*n.payload {
+            Payload::Conditional(_) => true,
+            Payload::Graph(inner) => inner.lock().has_conditionals(),
+            _ => false,
+        })
     }
 
     /// Checks that `edges` name distinct nodes of this graph and that their data fits a dependent with that payload.

@@ -255,7 +255,7 @@ fn replace_child(node: u64, w: &GenericWords) -> Res {
     }
     if inner.lock().has_conditionals() {
         return refuse(Code::NOT_SUPPORTED, || {
-            "a child graph cannot contain conditional nodes".into()
+            "graphs with conditional nodes cannot become child graphs".into()
         });
     }
     if !moved {

@@ -12,6 +12,7 @@ use super::{Code, Graph, Payload, find, graph_of};
 use crate::driver::entry::Res;
 use crate::driver::entry::caller_memory::{get, non_null, put, put_optional};
 use crate::driver::entry::entries;
+use crate::driver::entry::logs::refuse;
 
 /// `CUgraphExecUpdateResult`.
 const SUCCESS: u32 = sys::CUgraphExecUpdateResult::CU_GRAPH_EXEC_UPDATE_SUCCESS.0;
@@ -225,6 +226,11 @@ fn update(exec: &Exec, within: Option<u64>, graph: &Arc<Graph>) -> Res<Result<()
 fn update_child(exec: u64, node: u64, child: u64) -> Res {
     let (exec, child) = (find_exec(exec)?, find(child)?);
     graph_of(node)?;
+    if child.lock().has_conditionals() {
+        return refuse(Code::NOT_SUPPORTED, || {
+            "childGraph has conditional nodes; cuGraphExecUpdate updates them".into()
+        });
+    }
     let done = update(&exec, Some(node), &child)?;
     done.map_err(|_| Code::GRAPH_EXEC_UPDATE_FAILURE)
 }
