@@ -607,10 +607,13 @@ def test_dropping_captured_memory_after_the_capture_leaves_it_to_the_graph(devic
     scratch = device.allocate(4, stream=builder)
     scratch.fill(3, stream=builder)
     graph = builder.end_building().complete(GraphCompleteOptions(auto_free_on_launch=True))
+    address = int(scratch.handle)
     del scratch
     gc.collect()
     for _ in range(3):
         graph.launch(stream)
+    # The memory of the last launch, which no other test counts.
+    assert driver.cuMemFreeAsync(address, stream)[0] == driver.CUresult.CUDA_SUCCESS
     stream.sync()
 
 
