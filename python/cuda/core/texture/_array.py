@@ -67,7 +67,13 @@ def _check(self):
                 break
     format = self.format
     if type(format) is not ArrayFormatType:
-        self.format = _format(format)
+        format = _format(format)
+        fields = self.__dict__
+        # A subclass may have a property instead.
+        if "format" in fields:
+            fields["format"] = format
+        else:
+            self.format = format
     channels = self.num_channels
     if channels not in (1, 2, 4) or isinstance(channels, bool):
         raise ValueError(f"num_channels is {channels!r}; expected 1, 2 or 4")
