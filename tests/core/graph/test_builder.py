@@ -294,16 +294,40 @@ def test_wrong_splits_and_joins(device):
     builder.end_building()
 
 
-def test_an_unjoined_branch_fails_the_capture(device):
+RECORDED = {
+    "callback": lambda branch, child: branch.callback(lambda: None),
+    "embedded graph": lambda branch, child: branch.embed(child),
+    "condition": lambda branch, child: branch.if_then(branch.create_condition(1)),
+    "event": lambda branch, child: branch.stream.record(),
+}
+
+
+@pytest.mark.parametrize("recorded", RECORDED)
+def test_an_unjoined_branch_fails_the_capture(device, recorded):
+    child = device.create_graph_builder().begin_building()
+    child.callback(lambda: None)
+    child.end_building()
     builder = device.create_graph_builder().begin_building()
     _, branch = builder.split(2)
-    branch.callback(lambda: None)
+    RECORDED[recorded](branch, child)
+    if recorded == "event":
+        branch.callback(lambda: None)
     with pytest.raises(CUDAError, match="UNJOINED[\\s\\S]*call join\\(\\) first"):
         builder.end_building()
     assert not builder.is_building
     del branch
     builder.begin_building()
     builder.end_building()
+
+
+def test_a_branch_that_is_joined_with_an_event(device):
+    builder = device.create_graph_builder().begin_building()
+    _, branch = builder.split(2)
+    branch.callback(lambda: None)
+    builder.stream.wait(branch.stream.record())
+    builder.callback(lambda: None)
+    builder.end_building()
+    assert len(builder.graph_definition.nodes()) == 2
 
 
 def test_embed(device, stream, code, one, numbers):
@@ -613,7 +637,7 @@ def test_dropping_captured_memory_after_the_capture_leaves_it_to_the_graph(devic
     for _ in range(3):
         graph.launch(stream)
     # The memory of the last launch, which no other test counts.
-    assert driver.cuMemFreeAsync(address, stream)[0] == driver.CUresult.CUDA_SUCCESS
+    assert driver.cuMemFreeAsync(address, stream.handle)[0] == driver.CUresult.CUDA_SUCCESS
     stream.sync()
 
 

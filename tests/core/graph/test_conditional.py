@@ -102,3 +102,22 @@ def test_wrong_switches(device):
     for count, error in ((0, ValueError), (-1, ValueError), (2**32, ValueError), ("x", TypeError)):
         with pytest.raises(error, match="'count'"):
             definition.switch(condition, count)
+
+
+def test_conditions_of_another_graph_are_refused(device):
+    other = GraphDefinition()
+    condition = other.create_condition(1)
+    definition = GraphDefinition()
+    builder = device.create_graph_builder().begin_building()
+    for place in (definition, builder):
+        for add in (place.if_then, place.while_loop, place.if_else, lambda it, place=place: place.switch(it, 2)):
+            with pytest.raises(ValueError, match="'condition' belongs to another graph"):
+                add(condition)
+    assert not definition.nodes()
+    builder.end_building()
+    # Also if the other graph is gone.
+    del other
+    with pytest.raises(ValueError, match="'condition' belongs to another graph"):
+        definition.if_then(condition)
+    body = definition.if_then(definition.create_condition(1)).then
+    body.if_then(body.create_condition(1))

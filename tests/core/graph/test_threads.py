@@ -17,6 +17,7 @@ from cuda.core import Device, launch
 from cuda.core._utils.cuda_utils import CUDAError
 from cuda.core.graph import GraphBuilder, GraphDefinition
 
+from helpers.programs import python
 from helpers.threads import in_threads
 
 # What a call may raise because another thread was faster.
@@ -404,3 +405,59 @@ def test_handles_of_destroyed_nodes_are_used_again(definition):
         assert not node.is_valid and again.is_valid and again is not node
         assert definition.nodes() == {again}
         again.destroy()
+
+
+REPLACED = """
+    import contextlib, sys, threading, time
+    import numpy as np
+    from cuda.core import Device, LaunchConfig, Program, launch
+
+    device = Device(0)
+    device.set_current()
+    code = Program('extern "C" __global__ void add(int *x, int value) { atomicAdd(x, value); }', "c++").compile("cubin")
+    add, one = code.get_kernel("add"), LaunchConfig(grid=1, block=1)
+    stream = device.create_stream()
+    memory = device.allocate(256, stream=stream)
+    child = device.create_graph_builder().begin_building()
+    child.callback(lambda: None)
+    child.end_building()
+    current = [device.create_graph_builder().begin_building()]
+    done = threading.Event()
+    calls = {
+        "callback": lambda it: it.callback(lambda: None),
+        "launch": lambda it: launch(it, one, add, memory, np.int32(1)),
+        "embed": lambda it: it.embed(child),
+        "fill": lambda it: memory.fill(0, stream=it),
+        "nodes": lambda it: it.graph_definition.nodes(),
+        "condition": lambda it: it.if_then(it.create_condition(1)),
+    }
+    chosen = [calls[name] for name in sys.argv[1:]] or list(calls.values())
+
+    def run(call):
+        Device(0).set_current()
+        while not done.is_set():
+            with contextlib.suppress(Exception):
+                call(current[0])
+
+    threads = [threading.Thread(target=run, args=(call,)) for call in chosen * (4 // len(chosen) or 1)]
+    for thread in threads:
+        thread.start()
+    until = time.monotonic() + 1
+    while time.monotonic() < until:
+        time.sleep(0.002)
+        old, current[0] = current[0], device.create_graph_builder().begin_building()
+        with contextlib.suppress(Exception):
+            old.end_building().complete().close()
+        old.close()
+    done.set()
+    for thread in threads:
+        thread.join()
+    print("done")
+"""
+
+
+@pytest.mark.parametrize("calls", ["callback", "launch", "embed", "fill", "nodes", "condition", ""])
+def test_builders_that_are_replaced_while_threads_record(calls):
+    """One thread ends, instantiates and destroys captures into which others record. In a process of its own."""
+    done = python(REPLACED, *calls.split())
+    assert done.returncode == 0 and done.stdout == "done\n", (done.returncode, done.stderr[-3000:])

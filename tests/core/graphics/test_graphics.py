@@ -319,6 +319,8 @@ class TestImages:
     @staticmethod
     def map(handle, stream, index=0, level=0):
         check(driver.cuGraphicsMapResources(1, handle, stream.handle))
+        # OpenGL's work is complete for later work of this stream alone; the tests copy on the default stream.
+        stream.sync()
         return check(driver.cuGraphicsSubResourceGetMappedArray(handle, index, level))
 
     @pytest.mark.parametrize(

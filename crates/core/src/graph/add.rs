@@ -410,7 +410,19 @@ impl GraphDefinition {
         bodies: u32,
     ) -> Result<(CUgraphNode, Vec<GraphDefinition>)> {
         let mut nested = Vec::new();
-        let node = self.add_with("GraphDefinition::conditional", None, |entered, node| {
+        let call = "GraphDefinition::conditional";
+        let node = self.add_with(call, None, |entered, node| {
+            // The driver may dereference the handle, and that of another graph may be gone with it.
+            if !entered
+                .lock
+                .state()
+                .conditions
+                .contains(&condition.handle())
+            {
+                let problem =
+                    "belongs to another graph; create one with create_condition() of this graph";
+                return Err(Error::argument(call, "condition", problem));
+            }
             let mut graphs: Vec<CUgraph> = Vec::new();
             let mut raw = CUgraphNodeParams {
                 r#type: CUgraphNodeType::CU_GRAPH_NODE_TYPE_CONDITIONAL,

@@ -17,7 +17,10 @@ use crate::graph::exec::{Graph, InstantiateOptions};
 use crate::graph::in_use::drop_released;
 use crate::graph::lock::DefinitionLock;
 use crate::graph::retained::Retained;
+use crate::graph::unjoined::is_unjoined;
 use crate::stream::{EventOptions, GraphRecorder, Stream, StreamOptions, is_capturing};
+
+const UNJOINED_HINT: &str = "a builder that split() returned was not joined: call join() first";
 
 /// Largest number of builders of a [`GraphBuilder::split`]; each has a stream.
 const MAX_SPLIT: usize = 1024;
@@ -114,6 +117,8 @@ struct Recorder {
     is_primary: bool,
     /// Streams of joined branches, which live until the capture ends.
     joined: Mutex<Vec<Stream>>,
+    /// Streams of branches to which nodes were added by handle, until they are joined: see [`is_unjoined`].
+    branches: Mutex<Vec<Stream>>,
     shared: Shared,
 }
 
@@ -367,6 +372,7 @@ impl GraphBuilder {
             lost: AtomicBool::new(false),
             is_primary: role == Role::Primary,
             joined: Mutex::default(),
+            branches: Mutex::default(),
             shared: Shared::default(),
         });
         GraphBuilder::of(recorder, stream.clone(), role)
@@ -506,6 +512,9 @@ impl GraphBuilder {
         for branch in branches {
             let event = branch.base.record_with(&EventOptions::default())?;
             self.base.wait(&event)?;
+            let handle = branch.base.handle();
+            let mut branches = self.recorder.branches.lock();
+            branches.retain(|stream| stream.handle() != handle);
         }
         Ok(())
     }
@@ -553,8 +562,37 @@ impl GraphBuilder {
                     ))
                 }
                 other => other,
+            }?;
+        }
+        if self.role == Role::Branch {
+            let mut branches = self.recorder.branches.lock();
+            if branches.iter().all(|known| known.handle() != stream) {
+                branches.push(self.base.clone());
             }
         }
+        Ok(())
+    }
+
+    /// Whether a branch to which nodes were added by handle was not joined.
+    fn has_unjoined_branch(&self) -> Result<bool> {
+        let recorder = &*self.recorder;
+        let branches = std::mem::take(&mut *recorder.branches.lock());
+        let mut last = Vec::new();
+        for branch in branches.iter().filter(|stream| !stream.is_destroyed()) {
+            let found = capture_state(branch, true)?;
+            if !found.is_other(recorder.id) {
+                last.extend(found.after);
+            }
+        }
+        if last.is_empty() {
+            return Ok(false);
+        }
+        let end = capture_state(&self.base, true)?.after;
+        Ok(is_unjoined(
+            &recorder.definition.edge_handles()?,
+            &end,
+            &last,
+        ))
     }
 
     /// Records a clone of another definition. The graph retains what the other one retains.
@@ -646,10 +684,21 @@ impl GraphBuilder {
             if !recorder.is_recording() {
                 return;
             }
+            let mut unjoined = false;
             let ended = match recorder.check(&self.base) {
                 // The program may have begun another capture.
                 Err(error) if !recorder.is_recording() => Err(error),
-                _ => end_capture(&self.base),
+                _ => {
+                    // An invalidated capture reports its own error.
+                    unjoined = self.has_unjoined_branch().unwrap_or(false);
+                    let ended = end_capture(&self.base);
+                    unjoined &= ended.is_ok();
+                    if unjoined {
+                        Err(unjoined_branch())
+                    } else {
+                        ended
+                    }
+                }
             };
             let goes_on = ended.as_ref().is_err_and(|error| {
                 error.status() == Some(CUresult::CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD)
@@ -659,6 +708,9 @@ impl GraphBuilder {
                 recorder.active.store(false, Ordering::Relaxed);
                 if self.role == Role::Primary {
                     recorder.definition.captured(ended.is_ok());
+                    if unjoined {
+                        recorder.definition.discard();
+                    }
                 }
             }
             done = ended.map(|()| true);
@@ -694,6 +746,15 @@ impl Drop for GraphBuilder {
     }
 }
 
+/// What the driver reports for other branches.
+fn unjoined_branch() -> Error {
+    Error::Driver {
+        call: "cuStreamEndCapture",
+        status: CUresult::CUDA_ERROR_STREAM_CAPTURE_UNJOINED,
+        log: UNJOINED_HINT.to_owned(),
+    }
+}
+
 fn check_idle(stream: &Stream) -> Result<()> {
     stream.check_live()?;
     if is_capturing(stream)? {
@@ -713,9 +774,7 @@ fn end_capture(stream: &Stream) -> Result<()> {
     let ended = stream.call(|| unsafe { driver!(cuStreamEndCapture(stream.handle(), place)) });
     ended.map_err(|error| {
         let hint = match error.status() {
-            Some(CUresult::CUDA_ERROR_STREAM_CAPTURE_UNJOINED) => {
-                "a builder that split() returned was not joined: call join() first"
-            }
+            Some(CUresult::CUDA_ERROR_STREAM_CAPTURE_UNJOINED) => UNJOINED_HINT,
             Some(CUresult::CUDA_ERROR_STREAM_CAPTURE_INVALIDATED) => {
                 "a call that the capture forbids has invalidated it; the graph is lost"
             }

@@ -1,6 +1,6 @@
 //! Definitions of graphs.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::ffi::{CString, c_uint};
 use std::fmt;
 use std::path::Path;
@@ -89,6 +89,8 @@ pub(crate) struct State {
     pub(crate) retention: Retention,
     /// Conditions and their bodies, by conditional node: older drivers do not report them.
     pub(crate) conditionals: HashMap<usize, ConditionalRecord>,
+    /// The handles that [`GraphDefinition::create_condition`] returned.
+    pub(crate) conditions: HashSet<CUgraphConditionalHandle>,
     /// By node: whether the graphs that belong to it exist.
     owners: HashMap<usize, Arc<AtomicBool>>,
     /// The number of nodes that [`GraphDefinition::destroy_node`] has destroyed.
@@ -224,7 +226,7 @@ impl Condition {
         self.handle
     }
 
-    /// From the driver's handle; a wrong one is refused where it is used.
+    /// From the driver's handle. Nodes accept it if [`GraphDefinition::create_condition`] of their graph returned it.
     pub const fn from_handle(handle: CUgraphConditionalHandle) -> Condition {
         Condition { handle }
     }
@@ -398,6 +400,12 @@ impl GraphDefinition {
         self.inner.root.exists.store(exists, Ordering::Relaxed);
     }
 
+    /// Makes a captured graph unusable, as the driver does if a capture fails. It is destroyed with the definition.
+    pub(crate) fn discard(&self) {
+        self.inner.root.owned.store(true, Ordering::Relaxed);
+        self.inner.root.exists.store(false, Ordering::Relaxed);
+    }
+
     /// The driver's handle; valid while the definition lives.
     pub fn handle(&self) -> CUgraph {
         self.inner.handle
@@ -516,6 +524,7 @@ impl GraphDefinition {
                 flags
             ))?;
         }
+        entered.lock.state().conditions.insert(handle);
         Ok(Condition { handle })
     }
 

@@ -22,6 +22,7 @@ mod node;
 mod params;
 mod read;
 mod retained;
+mod unjoined;
 
 pub use builder::{CaptureMode, GraphBuilder};
 pub use callback::HostCallback;

@@ -429,8 +429,11 @@ impl PyGraphNode {
             if self.is_destroyed() {
                 return Ok(());
             }
-            // SAFETY: the node is live, and `destroyed` and the lock's record make this its last use.
-            unsafe { core.destroy_node(node.get(&lock)?)? };
+            // Another object may have destroyed it.
+            if let Ok(node) = node.get(&lock) {
+                // SAFETY: the node is live, and `destroyed` and the lock's record make this its last use.
+                unsafe { core.destroy_node(node)? };
+            }
             self.destroyed.store(true, Ordering::Relaxed);
             Ok(())
         });
