@@ -159,7 +159,8 @@ class Place:
 
     def launch(self, exec_):
         """What a launch leaves: the first numbers of `y`, the calls, and the event that was recorded last."""
-        check(driver.cuMemcpyHtoD(self.y.address, np.zeros(64, np.int32).ctypes.data, 256))
+        zeros = np.zeros(64, np.int32)
+        check(driver.cuMemcpyHtoD(self.y.address, zeros.ctypes.data, 256))
         # A copy from pageable memory may return before its end, and the stream does not wait for the default stream.
         check(driver.cuCtxSynchronize())
         self.calls.clear()
