@@ -106,8 +106,10 @@ thread_local! {
 /// Records `reason` for a failure with `code` and returns `code`. The reason is logged only if the call returns that
 /// code.
 pub(crate) fn because(code: Code, reason: impl FnOnce() -> String) -> Code {
-    REASONED.set(true);
-    REASONS.with_borrow_mut(|reasons| {
+    // At process exit the thread's reasons may be destroyed before the driver.
+    let _ = REASONS.try_with(|reasons| {
+        REASONED.set(true);
+        let mut reasons = reasons.borrow_mut();
         // A search may try and fail many times.
         reasons.truncate(15);
         reasons.push((code, reason()));
@@ -125,14 +127,14 @@ pub(crate) fn refuse<T>(code: Code, reason: impl FnOnce() -> String) -> Res<T> {
 pub(crate) fn succeeded() {
     if REASONED.get() {
         REASONED.set(false);
-        REASONS.with_borrow_mut(Vec::clear);
+        let _ = REASONS.try_with(|reasons| reasons.borrow_mut().clear());
     }
 }
 
 /// Logs the recorded reasons and the call's failure.
 pub(crate) fn failed(call: &str, code: Code) {
     let reasons = if REASONED.replace(false) {
-        REASONS.take()
+        REASONS.try_with(RefCell::take).unwrap_or_default()
     } else {
         Vec::new()
     };
