@@ -247,6 +247,20 @@ def test_closing_a_graph_that_other_threads_use(definition, device, stream, code
     stream.sync()
 
 
+def test_dropping_definitions_while_their_graphs_are_closed(device, stream):
+    ran = []
+    for _ in range(100):
+        definitions = [GraphDefinition()]
+        definitions[0].callback(lambda: ran.append(1))
+        graphs = [definitions[0].instantiate() for _ in range(2)]
+        graphs[0].launch(stream)
+        objects = [definitions, graphs[:1], graphs[1:]]
+        del definitions, graphs
+        in_threads(3, lambda number, objects=objects: objects[number].clear())
+    stream.sync()
+    assert len(ran) == 100
+
+
 def test_recorders_and_readers_of_a_builder(device, code, one, numbers):
     x = numbers(0)
     add = code.get_kernel("add")

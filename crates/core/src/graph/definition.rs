@@ -4,8 +4,8 @@ use std::collections::{HashMap, HashSet};
 use std::ffi::{CString, c_uint};
 use std::fmt;
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Weak};
 
 use cupyrite_sys::destroyed::OwnedKind;
 use cupyrite_sys::driver::{
@@ -80,7 +80,7 @@ pub(crate) struct Root {
     context: Context,
     generation: ForkGeneration,
     /// Serialises all calls that use the graph, its child graphs and its bodies.
-    mutex: HierarchyMutex,
+    mutex: Arc<HierarchyMutex>,
 }
 
 /// Guarded by the lock that serialises calls on a definition.
@@ -183,11 +183,6 @@ impl Root {
     fn is_destroyed_by_handle(&self) -> bool {
         OwnedKind::Graph.is_destroyed(self.handle, std::ptr::null_mut(), self.created)
     }
-
-    /// Waits for other threads; `None` in a forked child, where they do not exist.
-    pub(crate) fn lock(&self) -> Option<DefinitionLock<'_>> {
-        is_of_this_process(self.generation).then(|| self.mutex.lock())
-    }
 }
 
 impl Drop for Root {
@@ -195,13 +190,21 @@ impl Drop for Root {
         if !self.owned.load(Ordering::Relaxed) || !is_of_this_process(self.generation) {
             return;
         }
+        // Instantiated graphs may be destroyed at the same time.
+        let lock = self.mutex.lock();
         if !self.is_destroyed() {
             // SAFETY: the program has not destroyed the graph; this is the owner, and its only call.
             report(unsafe { driver!(owned cuGraphDestroy(self.handle)) });
-        } else if !self.is_destroyed_by_handle() {
+        } else if !self.is_destroyed_by_handle()
+            && let Some(lock) = &lock
+        {
             // The driver does not release what the graph retains. No launch uses it any more.
-            self.mutex.lock().state().retention.clear();
+            lock.state().retention.clear();
         }
+        // Instantiated graphs keep the mutex, not the state.
+        let state = lock.as_ref().map(|lock| std::mem::take(&mut *lock.state()));
+        drop(lock);
+        drop(state);
         drop_released();
     }
 }
@@ -340,7 +343,7 @@ impl GraphDefinition {
             exists: AtomicBool::new(true),
             context,
             generation: ForkGeneration::current(),
-            mutex: HierarchyMutex::default(),
+            mutex: HierarchyMutex::new(),
         };
         GraphDefinition {
             inner: Arc::new(DefinitionInner {
@@ -441,19 +444,15 @@ impl GraphDefinition {
         root.exists.load(Ordering::Relaxed) && !root.is_destroyed()
     }
 
-    pub(crate) fn root_ref(&self) -> &Arc<Root> {
-        &self.inner.root
-    }
-
-    /// Its root, which it does not keep alive.
-    pub(crate) fn weak_root(&self) -> Weak<Root> {
-        Arc::downgrade(&self.inner.root)
+    /// The mutex of its hierarchy.
+    pub(crate) fn mutex(&self) -> &Arc<HierarchyMutex> {
+        &self.inner.root.mutex
     }
 
     /// Locks the definition for calls of the driver, with a current context.
     pub(crate) fn enter(&self, call: &'static str) -> Result<Entered<'_>> {
         let root = &*self.inner.root;
-        let lock = root.lock();
+        let lock = root.mutex.lock();
         // Under the lock: another thread may have destroyed the node to which the definition belongs.
         let Some(lock) = lock.filter(|_| self.exists()) else {
             return Err(not_existing(call));
@@ -493,12 +492,18 @@ impl GraphDefinition {
 
     /// What is retained now, for something else that uses the definition's nodes.
     pub(crate) fn seal(&self) -> Option<Retained> {
-        self.inner.root.lock()?.state().retention.seal()
+        self.inner.root.mutex.lock()?.state().retention.seal()
     }
 
     /// What is retained for a node.
     pub fn retained_for(&self, node: CUgraphNode) -> Option<Retained> {
-        self.inner.root.lock()?.state().retention.node(node.addr())
+        self.inner
+            .root
+            .mutex
+            .lock()?
+            .state()
+            .retention
+            .node(node.addr())
     }
 
     /// A condition for conditional nodes of this definition. With a default, each launch begins with that value; without,

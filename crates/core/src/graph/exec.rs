@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 use std::ffi::{c_uint, c_void};
 use std::fmt;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Weak};
 
 use cupyrite_sys::destroyed::OwnedKind;
 use cupyrite_sys::driver::{
@@ -18,9 +18,9 @@ use crate::context::{Context, current_handle};
 use crate::error::{Error, Result, driver, report};
 use crate::fork::ForkGeneration;
 use crate::graph::callback::HostCallback;
-use crate::graph::definition::{GraphDefinition, Root};
+use crate::graph::definition::GraphDefinition;
 use crate::graph::in_use::{drop_after, drop_released};
-use crate::graph::lock::lock_roots;
+use crate::graph::lock::{HierarchyMutex, lock_both};
 use crate::graph::params::{MemcpyParams, MemsetParams, kernel_params};
 use crate::graph::read::{is_kernel_alone, with_kernel};
 use crate::graph::retained::{Pending, Retained, clear_unshared, is_of_this_process};
@@ -51,7 +51,7 @@ pub struct Graph {
 struct Inner {
     handle: CUgraphExec,
     /// Of the definition from which it was instantiated, whose nodes name its nodes.
-    source: Weak<Root>,
+    source: Arc<HierarchyMutex>,
     /// [`OwnedKind::epoch`] when it was created.
     created: u32,
     context: Context,
@@ -118,8 +118,7 @@ impl Drop for Inner {
         let destroy = || -> Result<()> {
             let _entered = self.context.enter()?;
             // The driver notes in the definition that an instantiated graph with memory nodes is gone.
-            let source = self.source.upgrade();
-            let _lock = source.as_ref().and_then(|root| root.lock());
+            let _lock = self.source.lock();
             // SAFETY: the program has not destroyed the graph; this is the owner, and its only call. The driver completes
             // running launches.
             unsafe { driver!(owned cuGraphExecDestroy(self.handle)) }
@@ -295,7 +294,7 @@ impl GraphDefinition {
         Ok(Graph {
             inner: Arc::new(Inner {
                 handle,
-                source: self.weak_root(),
+                source: self.mutex().clone(),
                 created: OwnedKind::GraphExec.epoch(),
                 context,
                 generation: ForkGeneration::current(),
@@ -408,10 +407,9 @@ impl Graph {
         } else {
             None
         };
-        let source = self.inner.source.upgrade();
         let (former, streams) = {
             // The driver looks `node` up in the definition.
-            let _source = source.as_ref().and_then(|root| root.lock());
+            let _source = self.inner.source.lock();
             let _locked = self.inner.calls.lock();
             change()?;
             if !content.is_some() && kernel.is_none() {
@@ -462,8 +460,7 @@ impl Graph {
     /// `CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE` with the driver's reason and the node's type; the graph is unchanged then.
     /// Source: `cuGraphExecUpdate`.
     pub fn update(&self, source: &GraphDefinition) -> Result<()> {
-        let own = self.inner.source.upgrade();
-        let _locks = lock_roots(own.as_deref(), Some(source.root_ref()));
+        let _locks = lock_both(&self.inner.source, source.mutex());
         let entered = source.enter("Graph::update")?;
         let content = source.seal().unwrap_or_else(|| Arc::new(()));
         self.change(None, Some(content), || {
@@ -654,8 +651,7 @@ impl Graph {
     ///
     /// As [`Graph::set_kernel`].
     pub unsafe fn set_child(&self, node: CUgraphNode, child: &GraphDefinition) -> Result<()> {
-        let own = self.inner.source.upgrade();
-        let _locks = lock_roots(own.as_deref(), Some(child.root_ref()));
+        let _locks = lock_both(&self.inner.source, child.mutex());
         let entered = child.enter("Graph::set_child")?;
         let content = child.seal().unwrap_or_else(|| Arc::new(()));
         self.change(Some(node), Some(content), || {
@@ -713,7 +709,7 @@ impl Graph {
 
     /// Whether the graph was instantiated from this definition, or from one of the same hierarchy.
     pub fn is_instance_of(&self, definition: &GraphDefinition) -> bool {
-        std::ptr::eq(self.inner.source.as_ptr(), &**definition.root_ref())
+        Arc::ptr_eq(&self.inner.source, definition.mutex())
     }
 
     /// Drops this clone; the last one destroys the graph. Launches complete.

@@ -9,27 +9,45 @@
 //! dropped after the lock.
 
 use std::cell::{RefCell, RefMut};
+use std::sync::Arc;
 
 use cupyrite_sys::driver::CUgraphNode;
 use parking_lot::{ReentrantMutex, ReentrantMutexGuard};
 
 use crate::after_wait::DropsDeferred;
 use crate::error::{Error, Result};
-use crate::graph::definition::{GraphDefinition, NodeStamp, Root, State, not_existing};
+use crate::fork::ForkGeneration;
+use crate::graph::definition::{GraphDefinition, NodeStamp, State, not_existing};
 use crate::graph::in_use::drop_released;
+use crate::graph::retained::is_of_this_process;
 
 /// The mutex of a hierarchy. Reentrant, so that several calls can be made without another thread's calls between them.
-#[derive(Default)]
-pub(crate) struct HierarchyMutex(ReentrantMutex<RefCell<State>>);
+///
+/// Instantiated graphs share it, also after the definition is gone: the driver uses the definition when they are destroyed.
+pub(crate) struct HierarchyMutex {
+    mutex: ReentrantMutex<RefCell<State>>,
+    generation: ForkGeneration,
+}
 
 impl HierarchyMutex {
-    pub(crate) fn lock(&self) -> DefinitionLock<'_> {
+    pub(crate) fn new() -> Arc<HierarchyMutex> {
+        Arc::new(HierarchyMutex {
+            mutex: ReentrantMutex::default(),
+            generation: ForkGeneration::current(),
+        })
+    }
+
+    /// Waits for other threads; `None` in a forked child, where they do not exist.
+    pub(crate) fn lock(&self) -> Option<DefinitionLock<'_>> {
+        if !is_of_this_process(self.generation) {
+            return None;
+        }
         // First: it is counted before this thread may release anything under the lock.
         let after = DropAfter(Some(DropsDeferred::begin()));
-        DefinitionLock {
-            guard: self.0.lock(),
+        Some(DefinitionLock {
+            guard: self.mutex.lock(),
             _after: after,
-        }
+        })
     }
 }
 
@@ -97,7 +115,7 @@ impl GraphDefinition {
     ///
     /// [`Error::InvalidArgument`] in a forked child of the process that created the definition.
     pub fn lock(&self) -> Result<DefinitionLock<'_>> {
-        let lock = self.root_ref().lock();
+        let lock = self.mutex().lock();
         lock.ok_or_else(|| not_existing("GraphDefinition::lock"))
     }
 
@@ -107,7 +125,7 @@ impl GraphDefinition {
     ///
     /// As [`GraphDefinition::lock`].
     pub fn lock_with<'a>(&'a self, other: &'a GraphDefinition) -> Result<[DefinitionLock<'a>; 2]> {
-        match lock_roots(Some(self.root_ref()), Some(other.root_ref())) {
+        match lock_both(self.mutex(), other.mutex()) {
             [Some(mine), Some(theirs)] => Ok([mine, theirs]),
             _ => Err(not_existing("GraphDefinition::lock")),
         }
@@ -115,17 +133,16 @@ impl GraphDefinition {
 }
 
 /// Locks two hierarchies in the order that all threads use; `None` for one that belongs to the parent process.
-pub(crate) fn lock_roots<'a>(
-    first: Option<&'a Root>,
-    second: Option<&'a Root>,
+pub(crate) fn lock_both<'a>(
+    first: &'a HierarchyMutex,
+    second: &'a HierarchyMutex,
 ) -> [Option<DefinitionLock<'a>>; 2] {
-    let address = |root: Option<&Root>| root.map(|root| std::ptr::from_ref(root).addr());
-    let lock = |root: Option<&'a Root>| root.and_then(Root::lock);
+    let address = |mutex| std::ptr::from_ref::<HierarchyMutex>(mutex).addr();
     if address(first) <= address(second) {
-        let first = lock(first);
-        [first, lock(second)]
+        let first = first.lock();
+        [first, second.lock()]
     } else {
-        let second = lock(second);
-        [lock(first), second]
+        let second = second.lock();
+        [first.lock(), second]
     }
 }
