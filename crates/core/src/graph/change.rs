@@ -181,7 +181,7 @@ impl GraphDefinition {
     ///
     /// # Errors
     ///
-    /// [`Error::InvalidArgument`] for a definition of the same hierarchy; the driver's error. Source:
+    /// [`Error::InvalidArgument`](crate::Error::InvalidArgument) for a definition of the same hierarchy; the driver's error. Source:
     /// `cuGraphNodeSetParams`.
     ///
     /// # Safety
