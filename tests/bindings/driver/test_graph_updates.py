@@ -212,7 +212,7 @@ CASES = {
     "kernel, shape": (node("kernel"), node("kernel", grid=2, block=3), {OK}),
     "kernel, function": (node("kernel"), node("kernel", name="store", value=9), {OK}),
     "kernel, becomes cooperative": (node("kernel"), node("kernel", cooperative=True), {ATTRIBUTES, FUNCTION}),
-    "kernel, is cooperative no more": (node("kernel", cooperative=True), node("kernel"), {ATTRIBUTES, FUNCTION}),
+    "kernel, no longer cooperative": (node("kernel", cooperative=True), node("kernel"), {ATTRIBUTES, FUNCTION}),
     "copy, source": (node("copy"), node("copy", source=8), {OK}),
     "copy, size": (node("copy"), node("copy", size=16), {OK}),
     "copy, unified addresses": (node("copy", kind=UNIFIED), node("copy", kind=UNIFIED, source=4), {OK}),

@@ -30,7 +30,7 @@ struct Content {
 /// The content that one user object holds.
 pub(crate) struct RetainedSet(Mutex<Content>);
 
-/// Drops what [`Retention::seal`] returned, of a graph that the driver does not destroy and that is used no more; not if
+/// Drops what [`Retention::seal`] returned, of a graph that is no longer used and that the driver does not destroy; not if
 /// another graph uses it. Called without locks.
 pub(crate) fn clear_unshared(content: &Retained) {
     /// The driver's reference, and that of the caller.
@@ -167,7 +167,7 @@ impl Retention {
         Ok(())
     }
 
-    /// Drops the content although the driver's user object exists, of a graph that is used no more.
+    /// Drops the content although the driver's user object exists, of a graph that is no longer used.
     pub(crate) fn clear(&mut self) {
         if let Some(holder) = self.current.take() {
             let set: Retained = holder.set;
