@@ -121,8 +121,29 @@ pub fn with_packed<R, K: 'static>(
     kernel: K,
     submit: impl FnOnce(*mut *mut c_void, Retained) -> PyResult<R>,
 ) -> PyResult<R> {
-    let py = args.py();
     let items = items_of(args);
+    // SAFETY: the tuple owns its items.
+    let list = unsafe { Args::new(&items) };
+    pack_for_graph(function, core, args, list, |pointers, kept, keep| {
+        let value = retained(LaunchArguments {
+            kernel,
+            sampled: Sampled::among(args)?,
+            kept,
+            keep,
+        });
+        submit(pointers, value)
+    })
+}
+
+/// Packs arguments for `submit`, which gets their addresses and what owns them.
+fn pack_for_graph<R>(
+    function: &'static str,
+    core: &Kernel,
+    args: &Bound<'_, PyTuple>,
+    list: Args<'_>,
+    submit: impl FnOnce(*mut *mut c_void, Kept, Vec<Owned>) -> PyResult<R>,
+) -> PyResult<R> {
+    let py = args.py();
     let kept = Kept::for_graph(args.clone().unbind());
     let (mut packer, mut keep) = (Packer::new(), Vec::new());
     let target = Target {
@@ -131,17 +152,9 @@ pub fn with_packed<R, K: 'static>(
         params: params_of(py, core),
         hold: Hold::Kept(&kept),
     };
-    // SAFETY: the tuple owns its items.
-    let list = unsafe { Args::new(&items) };
     let pointers =
         pack(&mut packer, list, &target, &mut keep).map_err(|Raised| PyErr::fetch(py))?;
-    let value = retained(LaunchArguments {
-        kernel,
-        sampled: Sampled::among(args)?,
-        kept,
-        keep,
-    });
-    submit(pointers, value)
+    submit(pointers, kept, keep)
 }
 
 /// As [`with_packed`], for a kernel whose object need not be retained. `submit` gets nothing to retain if all arguments are
@@ -156,7 +169,6 @@ pub fn with_arguments<R>(
     args: &Bound<'_, PyTuple>,
     submit: impl FnOnce(*mut *mut c_void, Option<Retained>) -> PyResult<R>,
 ) -> PyResult<R> {
-    let py = args.py();
     let items = items_of(args);
     // SAFETY: the tuple owns its items.
     let list = unsafe { Args::new(&items) };
@@ -165,17 +177,9 @@ pub fn with_arguments<R>(
             submit(pointers, Some(value))
         });
     }
-    let kept = Kept::for_graph(args.clone().unbind());
-    let (mut packer, mut keep) = (Packer::new(), Vec::new());
-    let target = Target {
-        function,
-        kernel: Some(core),
-        params: params_of(py, core),
-        hold: Hold::Kept(&kept),
-    };
-    let pointers =
-        pack(&mut packer, list, &target, &mut keep).map_err(|Raised| PyErr::fetch(py))?;
-    submit(pointers, None)
+    pack_for_graph(function, core, args, list, |pointers, _, _| {
+        submit(pointers, None)
+    })
 }
 
 fn items_of(args: &Bound<'_, PyTuple>) -> Vec<*mut ffi::PyObject> {
