@@ -292,7 +292,7 @@ impl GraphDefinition {
         after: &[CUgraphNode],
         child: &GraphDefinition,
     ) -> Result<CUgraphNode> {
-        let _locks = self.lock_with(child)?;
+        let _locks = self.lock_and_link(child)?;
         let content = self.check_child("GraphDefinition::embed", child)?;
         self.add_with("GraphDefinition::embed", content, |entered, node| {
             // SAFETY: see above; the child is live.

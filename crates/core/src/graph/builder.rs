@@ -601,7 +601,7 @@ impl GraphBuilder {
     ///
     /// As [`GraphDefinition::add_child`].
     pub fn embed(&self, child: &GraphDefinition) -> Result<()> {
-        let _locks = self.recorder.definition.lock_with(child)?;
+        let _locks = self.recorder.definition.lock_and_link(child)?;
         let _lock = self.lock()?;
         let after = capture_state(&self.base, true)?.after;
         // SAFETY: the driver named the nodes, and the capture keeps them.

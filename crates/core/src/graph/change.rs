@@ -188,7 +188,7 @@ impl GraphDefinition {
     ///
     /// `node` is a live child graph node of this definition.
     pub unsafe fn set_child(&self, node: CUgraphNode, child: &GraphDefinition) -> Result<()> {
-        let _locks = self.lock_with(child)?;
+        let _locks = self.lock_and_link(child)?;
         let content = self.check_child("ChildGraphNode::update", child)?;
         let mut raw = CUgraphNodeParams {
             r#type: CUgraphNodeType::CU_GRAPH_NODE_TYPE_GRAPH,

@@ -298,7 +298,7 @@ impl GraphDefinition {
     ///
     /// As [`GraphDefinition::empty`] and [`GraphDefinition::add_child`].
     pub fn embed(&self, after: &[Node<'_>], child: &GraphDefinition) -> Result<Node<'_>> {
-        let _locks = self.lock_with(child)?;
+        let _locks = self.lock_and_link(child)?;
         self.add_node("GraphDefinition::embed", after, |after| {
             // SAFETY: the nodes are live, and the lock keeps others from destroying them.
             unsafe { self.add_child(after, child) }

@@ -67,7 +67,7 @@ impl Anchor<'_> {
     ) -> PyResult<Py<PyAny>> {
         let core = &*self.definition.core;
         let added = py.detach(|| {
-            let _locks = other.map(|other| core.lock_with(other)).transpose()?;
+            let _locks = other.map(|other| core.lock_and_link(other)).transpose()?;
             let lock = core.lock()?;
             let mut handles = Vec::with_capacity(after.len());
             for node in after {

@@ -419,10 +419,11 @@ impl PyGraphNode {
     /// CUDAError
     ///     Allocation and deallocation nodes cannot be destroyed.
     fn destroy(&self, py: Python<'_>) -> PyResult<()> {
-        if self.is_destroyed() {
-            return Ok(());
-        }
-        let (definition, node) = self.real()?;
+        let (definition, node) = match self.real() {
+            // Also by another thread, at this moment.
+            Err(_) if self.is_destroyed() => return Ok(()),
+            real => real?,
+        };
         let core = &*definition.core;
         let done = py.detach(|| {
             let lock = core.lock()?;

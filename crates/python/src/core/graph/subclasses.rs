@@ -402,7 +402,7 @@ impl PyChildGraphNode {
         let (definition, named) = node.real()?;
         let core = &*definition.core;
         let done = py.detach(|| {
-            let [lock, _other] = core.lock_with(child)?;
+            let [lock, _other] = core.lock_and_link(child)?;
             // SAFETY: the node is a live child graph node.
             unsafe { core.set_child(named.get(&lock)?, child) }
         });
