@@ -188,7 +188,7 @@ def test_exception_says_what_failed():
 def test_exceptions_are_made_from_statuses():
     made = driver.DriverError(driver.Result.ERROR_NOT_READY)
     assert made.status == 600 and made.name == "ERROR_NOT_READY" and made.function == "" and made.log == ""
-    assert str(driver.DriverError(123456)) == "unknown status (123456)"
+    assert str(driver.DriverError(123456)) == "Unknown error (123456)"
     assert issubclass(driver.DriverTimeoutError, driver.DriverError) and not hasattr(driver, "TimeoutError")
     assert not issubclass(driver.OutOfMemoryError, MemoryError)
 
@@ -218,6 +218,47 @@ def test_arguments_are_refused_by_name():
     with pytest.raises(TypeError, match="ordinal"):
         driver.device_get()
     assert driver.device_get(ordinal=0) == 0
+
+
+def test_text_at_an_address_without_memory_is_refused():
+    text = ctypes.create_string_buffer(b"cuInit")
+    assert driver.get_proc_address_v2(ctypes.addressof(text), 12000, 0)[0] != 0
+    for call, arguments in (
+        (driver.get_proc_address_v2, (1 << 62, 12000, 0)),
+        (driver.module_load_data, (99,)),
+        (driver.device_get_by_pci_bus_id, (4096,)),
+    ):
+        with pytest.raises(ValueError, match="there is no memory"):
+            call(*arguments)
+
+
+def test_lists_shorter_than_their_count_are_refused():
+    graph = driver.graph_create(0)
+    first, second = (driver.graph_add_empty_node(graph, None, 0) for _ in range(2))
+    edges = driver.GraphEdgeData(2)
+    for call in (driver.graph_add_dependencies_v2, driver.graph_remove_dependencies_v2):
+        for arguments in (([first], [second] * 2), ([first] * 2, [second])):
+            with pytest.raises(RuntimeError, match="(from_|to).: List is too small"):
+                call(graph, *arguments, edges, 2)
+    stream = driver.stream_create(0)
+    driver.stream_begin_capture_v2(stream, 0)
+    with pytest.raises(RuntimeError, match="dependencies.: List is too small"):
+        driver.stream_update_capture_dependencies_v2(stream, [first], edges, 2, 1)
+    driver.graph_destroy(driver.stream_end_capture(stream))
+    driver.stream_destroy_v2(stream)
+    driver.graph_destroy(graph)
+
+
+def test_queries_of_several_attributes(memory):
+    assert driver.pointer_get_attributes([], memory) == []
+    found = driver.pointer_get_attributes([2, 9], memory)
+    assert len(found) == 2 and found[0] == 2
+    with pytest.raises(TypeError, match="attributes"):
+        driver.pointer_get_attributes(None, memory)
+    with pytest.raises(TypeError, match="ptr"):
+        driver.pointer_get_attributes([2], None)
+    with pytest.raises(ValueError, match="2 items, but there are 1 attributes"):
+        driver.mem_range_get_attributes([4, 4], [1], memory, 4)
 
 
 def test_handles_of_the_first_module_are_accepted():

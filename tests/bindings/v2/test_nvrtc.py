@@ -58,7 +58,10 @@ def test_queries():
     assert (
         80 in list(nvrtc.get_supported_archs()) and len(nvrtc.get_supported_archs()) == nvrtc.get_num_supported_archs()
     )
+    assert memoryview(nvrtc.get_supported_archs()).format == "i"
     assert nvrtc.get_error_string(6) == "NVRTC_ERROR_COMPILATION"
     for arguments in (("text", b"k.cu"), (b"", "name"), (5.0, None)):
         with pytest.raises(ValueError, match="must be None, an address or bytes"):
             nvrtc.create_program(*arguments)
+    with pytest.raises(ValueError, match="there is no memory"):
+        nvrtc.create_program(99, b"k.cu")

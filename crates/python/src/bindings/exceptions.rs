@@ -362,7 +362,7 @@ fn text(
                 // SAFETY: an `Obj` refers to a live object.
                 let shown = Owned::take(unsafe { ffi::PyObject_Str(status.ptr()) })?;
                 let shown = shown.obj().text().unwrap_or_default();
-                return Ok(format!("unknown status ({shown})"));
+                return Ok(format!("Unknown error ({shown})"));
             };
             Ok(match explanation::of(lib.module.library(), value) {
                 // NVRTC describes a status by its name in C.

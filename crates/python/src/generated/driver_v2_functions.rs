@@ -2761,7 +2761,12 @@ pub static FUNCTIONS: &[Function] = &[
                 default: None,
             },
         ],
-        words: &[Word::Arg(0), Word::Result(0), Word::Arg(1), Word::Arg(2)],
+        words: &[
+            Word::ArgAddress(0),
+            Word::Result(0),
+            Word::ArgAddress(1),
+            Word::Arg(2),
+        ],
         results: &[Output {
             name: "p_cuda_resource",
             doc: "int",
@@ -2847,7 +2852,7 @@ pub static FUNCTIONS: &[Function] = &[
             conv: Conv::Address,
             default: None,
         }],
-        words: &[Word::Arg(0)],
+        words: &[Word::ArgAddress(0)],
         results: &[],
         special: Special::None,
         raising: Some(&Raising {
@@ -2883,7 +2888,7 @@ pub static FUNCTIONS: &[Function] = &[
                 default: None,
             },
         ],
-        words: &[Word::Arg(0), Word::Arg(1), Word::Arg(2)],
+        words: &[Word::ArgAddress(0), Word::Arg(1), Word::ArgAddress(2)],
         results: &[],
         special: Special::None,
         raising: Some(&Raising {
@@ -2945,7 +2950,7 @@ pub static FUNCTIONS: &[Function] = &[
             conv: Conv::Address,
             default: None,
         }],
-        words: &[Word::Arg(0)],
+        words: &[Word::ArgAddress(0)],
         results: &[],
         special: Special::None,
         raising: Some(&Raising {
@@ -2981,7 +2986,7 @@ pub static FUNCTIONS: &[Function] = &[
                 default: None,
             },
         ],
-        words: &[Word::Arg(0), Word::Arg(1), Word::Arg(2)],
+        words: &[Word::ArgAddress(0), Word::Arg(1), Word::ArgAddress(2)],
         results: &[],
         special: Special::None,
         raising: Some(&Raising {
@@ -3017,7 +3022,7 @@ pub static FUNCTIONS: &[Function] = &[
                 default: None,
             },
         ],
-        words: &[Word::Arg(0), Word::Arg(1), Word::Arg(2)],
+        words: &[Word::ArgAddress(0), Word::Arg(1), Word::ArgAddress(2)],
         results: &[],
         special: Special::None,
         raising: Some(&Raising {
@@ -4039,13 +4044,13 @@ pub static FUNCTIONS: &[Function] = &[
             Param {
                 name: "from_",
                 doc: "object",
-                conv: Conv::Addresses(None),
+                conv: Conv::Addresses(Some(4)),
                 default: None,
             },
             Param {
                 name: "to",
                 doc: "object",
-                conv: Conv::Addresses(None),
+                conv: Conv::Addresses(Some(4)),
                 default: None,
             },
             Param {
@@ -4667,7 +4672,7 @@ pub static FUNCTIONS: &[Function] = &[
             Param {
                 name: "dependencies",
                 doc: "object",
-                conv: Conv::Addresses(None),
+                conv: Conv::Addresses(Some(3)),
                 default: None,
             },
             Param {
@@ -4726,7 +4731,7 @@ pub static FUNCTIONS: &[Function] = &[
             Param {
                 name: "dependencies",
                 doc: "object",
-                conv: Conv::Addresses(None),
+                conv: Conv::Addresses(Some(3)),
                 default: None,
             },
             Param {
@@ -6798,13 +6803,13 @@ pub static FUNCTIONS: &[Function] = &[
             Param {
                 name: "from_",
                 doc: "object",
-                conv: Conv::Addresses(None),
+                conv: Conv::Addresses(Some(4)),
                 default: None,
             },
             Param {
                 name: "to",
                 doc: "object",
-                conv: Conv::Addresses(None),
+                conv: Conv::Addresses(Some(4)),
                 default: None,
             },
             Param {
@@ -15280,7 +15285,7 @@ pub static FUNCTIONS: &[Function] = &[
             Param {
                 name: "dependencies",
                 doc: "object",
-                conv: Conv::Addresses(None),
+                conv: Conv::Addresses(Some(4)),
                 default: None,
             },
             Param {
@@ -16048,7 +16053,7 @@ pub static FUNCTIONS: &[Function] = &[
             Param {
                 name: "dependencies",
                 doc: "object",
-                conv: Conv::Addresses(None),
+                conv: Conv::Addresses(Some(3)),
                 default: None,
             },
             Param {

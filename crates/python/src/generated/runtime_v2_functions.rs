@@ -1449,12 +1449,6 @@ pub static FUNCTIONS: &[Function] = &[
                 default: None,
             },
             Param {
-                name: "p_cuda_resource",
-                doc: "intptr_t",
-                conv: Conv::Address,
-                default: None,
-            },
-            Param {
                 name: "p_stream",
                 doc: "intptr_t",
                 conv: Conv::Address,
@@ -1467,8 +1461,17 @@ pub static FUNCTIONS: &[Function] = &[
                 default: None,
             },
         ],
-        words: &[Word::Arg(0), Word::Arg(1), Word::Arg(2), Word::Arg(3)],
-        results: &[],
+        words: &[
+            Word::ArgAddress(0),
+            Word::Result(0),
+            Word::ArgAddress(1),
+            Word::Arg(2),
+        ],
+        results: &[Output {
+            name: "p_cuda_resource",
+            doc: "int",
+            kind: Out::Address,
+        }],
         special: Special::None,
         raising: Some(&Raising {
             symbol: "cudaEGLStreamConsumerAcquireFrame",
@@ -1549,7 +1552,7 @@ pub static FUNCTIONS: &[Function] = &[
             conv: Conv::Address,
             default: None,
         }],
-        words: &[Word::Arg(0)],
+        words: &[Word::ArgAddress(0)],
         results: &[],
         special: Special::None,
         raising: Some(&Raising {
@@ -1585,7 +1588,7 @@ pub static FUNCTIONS: &[Function] = &[
                 default: None,
             },
         ],
-        words: &[Word::Arg(0), Word::Arg(1), Word::Arg(2)],
+        words: &[Word::ArgAddress(0), Word::Arg(1), Word::ArgAddress(2)],
         results: &[],
         special: Special::None,
         raising: Some(&Raising {
@@ -1647,7 +1650,7 @@ pub static FUNCTIONS: &[Function] = &[
             conv: Conv::Address,
             default: None,
         }],
-        words: &[Word::Arg(0)],
+        words: &[Word::ArgAddress(0)],
         results: &[],
         special: Special::None,
         raising: Some(&Raising {
@@ -1683,7 +1686,7 @@ pub static FUNCTIONS: &[Function] = &[
                 default: None,
             },
         ],
-        words: &[Word::Arg(0), Word::Arg(1), Word::Arg(2)],
+        words: &[Word::ArgAddress(0), Word::Arg(1), Word::ArgAddress(2)],
         results: &[],
         special: Special::None,
         raising: Some(&Raising {
@@ -1719,7 +1722,7 @@ pub static FUNCTIONS: &[Function] = &[
                 default: None,
             },
         ],
-        words: &[Word::Arg(0), Word::Arg(1), Word::Arg(2)],
+        words: &[Word::ArgAddress(0), Word::Arg(1), Word::ArgAddress(2)],
         results: &[],
         special: Special::None,
         raising: Some(&Raising {

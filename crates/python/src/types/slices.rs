@@ -20,6 +20,7 @@ use crate::types::table::{Prim, Slice};
 
 fn prim(format: Slice) -> Prim {
     match format {
+        Slice::I32 => Prim::I32,
         Slice::U32 => Prim::U32,
         Slice::U64 | Slice::Ulong => Prim::U64,
         Slice::Address => Prim::I64,
@@ -28,6 +29,7 @@ fn prim(format: Slice) -> Prim {
 
 fn letter(format: Slice) -> &'static CStr {
     match format {
+        Slice::I32 => c"i",
         Slice::U32 => c"I",
         Slice::U64 => c"Q",
         Slice::Ulong => c"L",

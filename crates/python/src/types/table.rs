@@ -103,6 +103,8 @@ impl Prim {
 /// Element type of an array of integers, with its buffer format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Slice {
+    /// `int`, format `i`.
+    I32,
     /// `unsigned int`, format `I`.
     U32,
     /// `unsigned long long`, format `Q`.
@@ -117,7 +119,7 @@ impl Slice {
     /// Size in bytes.
     pub const fn size(self) -> usize {
         match self {
-            Slice::U32 => 4,
+            Slice::I32 | Slice::U32 => 4,
             Slice::U64 | Slice::Ulong | Slice::Address => 8,
         }
     }

@@ -5017,7 +5017,7 @@ def device_set_shared_mem_config(config: SupportsInt) -> None: ...  # cudaDevice
 def device_synchronize() -> None: ...  # cudaDeviceSynchronize
 def device_unregister_async_notification(device: SupportsInt, callback: int) -> None: ...  # cudaDeviceUnregisterAsyncNotification
 def driver_get_version() -> int: ...  # cudaDriverGetVersion
-def egl_stream_consumer_acquire_frame(conn: int, p_cuda_resource: int, p_stream: int, timeout: SupportsInt) -> None: ...  # cudaEGLStreamConsumerAcquireFrame
+def egl_stream_consumer_acquire_frame(conn: int, p_stream: int, timeout: SupportsInt) -> int: ...  # cudaEGLStreamConsumerAcquireFrame
 def egl_stream_consumer_connect(egl_stream: int) -> int: ...  # cudaEGLStreamConsumerConnect
 def egl_stream_consumer_connect_with_flags(egl_stream: int, flags: SupportsInt) -> int: ...  # cudaEGLStreamConsumerConnectWithFlags
 def egl_stream_consumer_disconnect(conn: int) -> None: ...  # cudaEGLStreamConsumerDisconnect

@@ -575,7 +575,8 @@ pub fn buffer_in(obj: Obj<'_>, size: Option<(u64, &str)>, site: Site, keep: &mut
 ///
 /// # Errors
 ///
-/// `ValueError` (also for wrong types, as in NVIDIA's package), or `OverflowError` for an address out of range.
+/// `ValueError` (also for wrong types, as in NVIDIA's package, and for an address without readable memory), or
+/// `OverflowError` for an address out of range.
 pub fn text(obj: Obj<'_>, site: Site, keep: &mut Keep) -> R<u64> {
     const WANTED: &str = "bytes or another contiguous buffer";
     if obj.is_bytes() {
@@ -585,7 +586,9 @@ pub fn text(obj: Obj<'_>, site: Site, keep: &mut Keep) -> R<u64> {
         return Ok(0);
     }
     if obj.is_int() {
-        return address(obj, site);
+        let at = address(obj, site)?;
+        memory_checks::check_memory(at, 1, site)?;
+        return Ok(at);
     }
     let Some(view) = contiguous(obj, site, WANTED)? else {
         return Err(not_a_buffer(obj, site, WANTED));

@@ -170,7 +170,8 @@ impl FastRoute {
                         Conv::Handle(ClassId(id), Int::I32) => (WordSource::Handle32, id),
                         Conv::Enum(EnumId(id)) => (WordSource::Enum, id),
                         Conv::Int(kind) | Conv::IntOrNone(kind) => integer(kind),
-                        Conv::VoidPtr(_) | Conv::VoidPtrPtr | Conv::Writable(_) | Conv::Text => {
+                        // An address of text is read before the call, which is the general route's work.
+                        Conv::VoidPtr(_) | Conv::VoidPtrPtr | Conv::Writable(_) => {
                             (WordSource::Address, 0)
                         }
                         Conv::Address => integer(Int::I64),

@@ -15,7 +15,7 @@ use crate::bindings::call::results::answer;
 use crate::bindings::call::words::address;
 use crate::bindings::custom::{required, tagged_values};
 use crate::bindings::descriptor::{Element, Function, Int, MAX_WORDS};
-use crate::bindings::errors;
+use crate::bindings::errors::{self, ExceptionKind};
 use crate::bindings::symbols;
 use crate::cpython;
 use crate::cpython::{Obj, Owned, R};
@@ -207,15 +207,20 @@ pub fn pointer_get_attributes(arguments: Arguments<'_>) -> R<Owned> {
         true => enums::CUpointer_attribute,
         false => second_enums::PointerAttribute,
     };
-    let pointer = convert::handle(
-        required(arguments, at + 1)?,
-        Int::U64,
-        arguments.site(at + 1),
-    )?;
+    let (obj, site) = (required(arguments, at + 1)?, arguments.site(at + 1));
+    let pointer = match numbered {
+        true => convert::handle(obj, Int::U64, site)?,
+        false => convert::int(obj, Int::U64, site)?,
+    };
     let (obj, site) = (required(arguments, at)?, arguments.site(at));
     let count = match numbered {
         true => convert::int(required(arguments, 0)?, Int::U32, arguments.site(0))?,
-        false => convert::items(obj, site)?.map_or(0, |items| items.len() as u64),
+        false => match convert::items(obj, site)? {
+            None => return Err(errors::wrong_type(site, "a list or tuple", obj)),
+            // The driver refuses a query of nothing.
+            Some(items) if items.len() == 0 => return cpython::list(std::iter::empty()),
+            Some(items) => items.len() as u64,
+        },
     };
     let (list, which) = selectors(obj, selector, count, site, &mut keep)?;
     let count = count.min(which.len() as u64);
@@ -305,6 +310,8 @@ fn range_start(arguments: Arguments<'_>, index: usize, keep: &mut Keep) -> R<u64
     let (obj, site) = (required(arguments, index)?, arguments.site(index));
     match arguments.f.library() {
         CudaLibrary::Runtime => convert::void_ptr(obj, site, keep).map(|(address, _)| address),
+        // The functions that raise take no None for a number.
+        _ if arguments.f.raising.is_some() => convert::int(obj, Int::U64, site),
         _ => convert::handle(obj, Int::U64, site),
     }
 }
@@ -329,7 +336,10 @@ pub fn range_get_attributes(arguments: Arguments<'_>) -> R<Owned> {
     let at = if numbered { 3 } else { 2 };
     let number = match numbered {
         true => convert::int(required(arguments, 2)?, Int::U64, arguments.site(2))?,
-        false => convert::items(obj, site)?.map_or(0, |items| items.len() as u64),
+        false => match convert::items(obj, site)? {
+            None => return Err(errors::wrong_type(site, "a list or tuple", obj)),
+            Some(items) => items.len() as u64,
+        },
     };
     let pointer = range_start(arguments, at, &mut keep)?;
     let count = convert::int(
@@ -349,6 +359,14 @@ pub fn range_get_attributes(arguments: Arguments<'_>) -> R<Owned> {
         for index in 0..items.len() {
             sizes.push(convert::int(items.get(index), Int::U64, arguments.site(0))?);
         }
+    }
+    if !numbered && sizes.len() as u64 != number {
+        let message = format!(
+            "{} has {} items, but there are {number} attributes",
+            arguments.site(0).prefix(),
+            sizes.len()
+        );
+        return Err(errors::raise(ExceptionKind::Value, &message));
     }
     convert::check_count(sizes.len(), Some(number), arguments.site(0))?;
     convert::check_count(sizes.len(), Some(which.len() as u64), arguments.site(0))?;

@@ -196,7 +196,7 @@ pub fn gl_devices(arguments: Arguments<'_>) -> R<Owned> {
             let count = (counter.read_volatile() as usize).min(MOST);
             std::slice::from_raw_parts(devices, count * 4)
         };
-        array(Slice::U32, found)
+        array(Slice::I32, found)
     })
 }
 

@@ -127,11 +127,14 @@ pub fn supported_archs(arguments: Arguments<'_>) -> R<Owned> {
     }
     // SAFETY: the pointer comes from the initialized local above, which C wrote to.
     let count = usize::try_from(unsafe { counter.read_volatile() }).unwrap_or(0);
+    if count == 0 {
+        return types::new_slice(Slice::I32, &[]);
+    }
     let mut keep = Keep::default();
     let array = keep.array((count * 4).max(8))?;
     raising::by_words(f, &[array.addr() as u64])?;
     // SAFETY: the array has `count` numbers.
-    types::new_slice(Slice::U32, unsafe {
+    types::new_slice(Slice::I32, unsafe {
         std::slice::from_raw_parts(array, count * 4)
     })
 }
