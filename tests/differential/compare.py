@@ -164,6 +164,12 @@ def flat(record):
     return {k: v for k, v in found.items() if v is not None}
 
 
+def name_of(module):
+    """The name of a module in the tables of rules and reasons: `driver`, `driver_v2`."""
+    name = module.rpartition(".")[2]
+    return f"{name}_v2" if "._v2." in module else name
+
+
 # Results of a function from worst to best; the records give the reason for the worse ones.
 NOT_CALLED, RECORDED_ERROR, PEER_CRASHES, ON_PURPOSE, SAME_ERROR, SAME_VALUE = range(6)
 
@@ -172,7 +178,7 @@ class Comparison:
     """Compares two records: verdicts, differences, the best result of each function."""
 
     def __init__(self, peer, ours):
-        self.module, self.recorder = peer["module"].rpartition(".")[2], peer["recorder"]
+        self.module, self.recorder = name_of(peer["module"]), peer["recorder"]
         self.peer, self.ours = flat(peer), flat(ours)
         self.names = sorted(
             {label.split()[1] for section, label in self.peer if section == "facts" and label.startswith("signature ")}

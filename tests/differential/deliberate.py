@@ -38,10 +38,30 @@ def unwritten_value(peer, ours):
     return unwritten({**peer, "calls": []}, {**ours, "calls": []})
 
 
+EXPLAINING = {
+    "cuGetErrorString", "cuLogsDumpToMemory", "cuLogsCurrent", "cuDevicePrimaryCtxGetState", "nvrtcGetErrorString", "nvrtcGetProgramLogSize", "nvrtcGetProgramLog"
+}  # fmt: skip
+
+
 def explained(peer, ours):
     """Whether ours says more than the peer, about the same status."""
-    texts = [str(x["raises"].get("args", x["raises"])) for x in (peer, ours)]
-    return "ERROR_" in texts[0] and "ERROR_" in texts[1]
+    a, b = peer["raises"], ours["raises"]
+    if a.get("status") != b.get("status") or str(a["status"]) not in b["text"]:
+        return False
+    # Ours asks the library for descriptions and logs of a failed call.
+    a, b = ([c for c in x.get("calls", []) if c["f"] not in EXPLAINING] for x in (peer, ours))
+    return same_calls({"calls": a}, {"calls": b})
+
+
+def same_but_integer_arrays(peer, ours):
+    """Only arrays of integers differ, in the width or sign of their elements."""
+
+    def plain(value):
+        if isinstance(value, dict):
+            return {k: plain(v) for k, v in value.items() if "ndarray" not in value or "f" in value["dtype"]}
+        return [plain(v) for v in value] if isinstance(value, list) else value
+
+    return plain(peer.get("value")) == plain(ours.get("value")) and same_calls(peer, ours)
 
 
 def placements(peer, ours):
@@ -695,14 +715,160 @@ DELIBERATE = [
     # ------------------------------------------------------------------------------------------------------
     # The second modules
     (
-        r"(driver|nvrtc) scripts (?!.*cu[A-Z]|.*nvrtc[A-Z]).*",
-        "exceptions of the same class differ",
-        "the text has the library's description or the number, and the exception has further attributes",
+        r"(driver|nvrtc)_v2 (scripts|functions) .*",
+        r"exceptions of the same class differ|C is called differently \(error\)",
+        "the text has the library's description and the number, and the exception has the library's log",
         explained,
     ),
     (
-        r"driver attributes (TensorMap|TextureDesc_v1)(\(\)|\.(opaque|address_mode)).*",
+        r"driver_v2 attributes (TensorMap|TextureDesc_v1)(\(\)|\.(opaque|address_mode)).*",
         "values differ",
         "NVIDIA's reads and writes 64-bit signed numbers, also where the member has 32 bits",
+    ),
+    (
+        r"driver_v2 functions (tensor_map_encode_\w+|tex_object_get_texture_desc) .*",
+        "values differ",
+        "NVIDIA's reads and writes 64-bit signed numbers, also where the member has 32 bits",
+        same_but_integer_arrays,
+    ),
+    (
+        r"driver_v2 functions \w+ .*",
+        r"(returns|_ArrayMemoryError), ours (raises )?cupyrite\._native\.ListTooSmallError",
+        "C would read past a list that is shorter than its count",
+        no_call,
+    ),
+    (
+        r"driver_v2 functions mem(cpy|_host_register)_\w+ (byte_count|bytesize|src_host)=(99|2\*\*63|bytes)",
+        r"returns, ours raises builtins\.ValueError",
+        "C would use memory past the end of the buffer",
+        no_call,
+    ),
+    (
+        r"driver_v2 functions \w+ \w+=(1|99|2\*\*31|2\*\*32|True)",
+        r"(returns|TypeError), ours (raises )?builtins\.ValueError",
+        "an address without readable memory is refused",
+        no_call,
+    ),
+    (
+        r"driver_v2 functions \w+ \w+=another class",
+        r"returns, ours raises builtins\.TypeError",
+        "an object of another struct class is refused",
+        no_call,
+    ),
+    (
+        r"driver_v2 functions \w+ \w+=(bytes|bytearray)",
+        r"returns, ours raises builtins\.TypeError",
+        "bytes are not a list of handles",
+        no_call,
+    ),
+    (
+        r"driver_v2 functions \w+ \w+=2\*\*63",
+        r"raises builtins\.OverflowError, ours returns",
+        "an address has 64 bits, unsigned",
+    ),
+    (
+        r"driver_v2 functions (launch_\w+ kernel_params|memcpy_hto\w+ src_host)=negative",
+        r"returns, ours raises builtins\.OverflowError",
+        "an address is not negative",
+        no_call,
+    ),
+    (
+        r"driver_v2 functions egl_stream_producer_connect (width|height)=(2\*\*31|negative)",
+        r"returns, ours raises builtins\.OverflowError|raises builtins\.OverflowError, ours returns",
+        "an EGLint is signed",
+    ),
+    (
+        r"driver_v2 functions \w+ (from_|to|dependencies)=None",
+        r"raises builtins\.TypeError, ours returns",
+        "None is null, as in the other functions that take handles",
+    ),
+    (
+        r"(driver_v2 functions logs_dump_to_file path_to_file|nvrtc_v2 functions create_program (src|name))=.*",
+        r"raises builtins\.TypeError, ours (returns|builtins\.ValueError)",
+        "text may be None, an address or any buffer, as in the other functions that take text",
+    ),
+    (
+        r"nvrtc_v2 functions create_program name=None",
+        "C is called differently",
+        "None is null, and NVRTC chooses the name",
+        only(2),
+    ),
+    (
+        r"driver_v2 functions mem_range_get_attribute attribute=.*",
+        r"raises builtins\.(Type|Overflow)Error, ours returns",
+        "C is asked: it refuses what is no attribute",
+    ),
+    (
+        r"driver_v2 functions device_get_(name|pci_bus_id) len=(0|negative)",
+        r"C is called differently|raises builtins\.ValueError, ours returns",
+        "a buffer has room for the terminating NUL",
+    ),
+    (
+        r"driver_v2 functions device_get_p2p_atomic_capabilities .*",
+        r"ours (raises )?builtins\.ValueError|values differ",
+        "NVIDIA's writes more numbers than its result has room for, and reads operations at any address",
+    ),
+    (
+        r"driver_v2 functions device_get_host_atomic_capabilities operations=.*",
+        r"raises builtins\.ValueError, ours returns",
+        "any contiguous buffer is accepted",
+    ),
+    (
+        r"driver_v2 functions device_get_clique_info .*",
+        "values differ|C is called differently|exceptions of the same class differ",
+        "the number of cliques is queried first; NVIDIA's has room for 64",
+    ),
+    (
+        r"driver_v2 functions dev_sm_resource_split nb_groups=0",
+        "C is called differently",
+        "an empty array is null",
+        only(0),
+    ),
+    (
+        r"driver_v2 functions device_primary_ctx_reset_v2 .*",
+        "C is called differently",
+        "objects of the context are invalidated if it was active",
+        lambda peer, ours: (
+            {c["f"] for c in ours["calls"]} - {c["f"] for c in peer["calls"]}
+            <= {"cuDevicePrimaryCtxGetState", "cuDevicePrimaryCtxRetain", "cuDevicePrimaryCtxRelease_v2"}
+        ),
+    ),
+    (
+        r"driver_v2 functions (mem_get_handle_for_address_range|stream_get_capture_info_v2|egl_stream_consumer_acquire_frame) .*",
+        "values differ|C is called differently",
+        "NVIDIA's exposes memory that C did not write",
+        unwritten_value,
+    ),
+    (
+        r"driver_v2 functions memcpy_batch_async .*",
+        r"C is called differently",
+        "the first version of the function, which drivers of CUDA 12 have too",
+        same_result,
+    ),
+    (
+        r"driver_v2 functions memcpy_batch_async error:.*",
+        r"C is called differently|exceptions of the same class differ",
+        "the first version of the function, which drivers of CUDA 12 have too",
+    ),
+    (
+        r"driver_v2 functions (memcpy_batch_async|mem_range_get_attributes) .*=(tuple|bytes|bytearray|bytes of 64)",
+        r"raises builtins\.(Type|Value)Error, ours returns",
+        "any sequence of numbers is accepted",
+    ),
+    (
+        r"driver_v2 functions memcpy_batch_async .*=ctypes pointer",
+        r"returns, ours raises builtins\.TypeError",
+        "a pointer is not a list",
+        no_call,
+    ),
+    (
+        r"driver_v2 functions logical_endpoint_export handle_type=0",
+        "values differ",
+        "the room for an unknown kind of handle is that of the largest",
+    ),
+    (
+        r"driver_v2 functions (link_complete fill|get_proc_address_v2 symbol=(None|0))",
+        "ours crashes or hangs, as does the peer",
+        "the recording library returns a number as an address, or reads null",
     ),
 ]

@@ -104,6 +104,13 @@ REASONS = {
                 "calls back on the compiler's threads; compared with the recording library only",
             ),
         ],
+        "driver_v2": [(r"\w+", "compared with the recording library only")],
+        "nvrtc_v2": [
+            (
+                r"(install|remove)_bundled_headers|set_flow_callback|(get|set)_pch_heap_size\w*",
+                "compared with the recording library only",
+            ),
+        ],
         "nvvm": [
             (r"create_program", "returns an address; every script uses it"),
             (r"llvm_version", "not in libNVVM 13.0"),

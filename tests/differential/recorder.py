@@ -2,6 +2,7 @@
 
     cargo run -p cupyrite-codegen -- --dump > ir.json
     python tests/differential/recorder.py ir.json nvml FOLDER      # FOLDER/libnvidia-ml.so.1
+    python tests/differential/recorder.py ir.json driver_v2 FOLDER # the driver, and arguments for cuda.bindings._v2.driver
 
 The library is C, generated from the same description as the bindings and compiled with ``cc`` (or ``$CC``). Environment
 variables, read at each call, choose its behaviour:
@@ -628,18 +629,21 @@ def arguments(library):
 
 def build(description, name, folder):
     """Compiles the recorder for a library of the description (the JSON of ``--dump``); returns the file."""
-    library = next((lib for lib in description["libraries"] if lib["name"] == name), None)
+    # The second module of a library has arguments of its own.
+    second = next((lib for lib in description["second"] if lib["name"] == name), None)
+    base = name.removesuffix("_v2") if second else name
+    library = next((lib for lib in description["libraries"] if lib["name"] == base), None)
     if library is None:
         raise SystemExit(f"no library {name!r} in the description: {[lib['name'] for lib in description['libraries']]}")
     folder = pathlib.Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
-    source, out = folder / f"{name}.c", folder / SONAMES[name]
+    source, out = folder / f"{base}.c", folder / SONAMES[base]
     source.write_text(Description(library).source())
     compiler = os.environ.get("CC", "cc")
     command = [compiler, "-std=gnu11", "-O1", "-w", "-fPIC", "-shared", f"-Wl,-soname,{out.name}", "-o", out, source]
     subprocess.run(command, check=True)
     if library["python"]["style"] == "tuple":
-        (folder / "arguments.json").write_text(json.dumps(arguments(library)))
+        (folder / "arguments.json").write_text(json.dumps(arguments(second or library)))
     return out
 
 

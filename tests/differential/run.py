@@ -31,7 +31,7 @@ REAL = (
     "nvrtc_v2",
     "core",
 )
-RECORDED = ("driver", "runtime", "nvrtc", "cudla", "cufile", "nvml")
+RECORDED = ("driver", "runtime", "nvrtc", "cudla", "cufile", "nvml", "driver_v2", "nvrtc_v2")
 
 
 def record(side, python, path, module, options):

@@ -25,6 +25,7 @@ def harness():
 def test_every_function_has_a_result_or_a_reason():
     coverage = json.loads((HERE / "coverage.json").read_text())
     assert {"driver", "runtime", "nvrtc", "nvjitlink", "nvvm", "nvfatbin", "nvml", "cufile", "cudla"} <= set(coverage)
+    assert {"driver_v2", "nvrtc_v2"} <= set(coverage)
     for module, kinds in coverage.items():
         for kind, figures in kinds.items():
             assert figures["equal"] + len(figures["without"]) == figures["functions"], (module, kind)
@@ -35,7 +36,8 @@ def test_every_function_has_a_result_or_a_reason():
 def test_coverage_counts_the_functions_of_this_package():
     coverage = json.loads((HERE / "coverage.json").read_text())
     for module, kinds in coverage.items():
-        ours = importlib.import_module(f"cuda.bindings.{module}")
+        base = module.removesuffix("_v2")
+        ours = importlib.import_module(f"cuda.bindings.{'_v2.' if base != module else ''}{base}")
         for figures in kinds.values():
             assert all(hasattr(ours, name) for name in figures["without"]), module
 

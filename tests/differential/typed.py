@@ -3,6 +3,7 @@
 The types come from ``arguments.json``, which recorder.py writes beside the recording library.
 """
 
+import array
 import contextlib
 import ctypes
 import functools
@@ -16,6 +17,8 @@ SELECTED = {
     "cudaLibraryOption": ("cudaLibraryBinaryIsPreserved", "cudaLibraryBinaryIsPreserved"),
 }
 ELEMENTS = 2  # Of every list.
+# Kinds of lists, whose lengths other parameters have.
+COUNTED = ("list", "option_values", "addresses", "pods")
 
 
 def data_attributes(kind):
@@ -55,6 +58,30 @@ def fill(it, depth, number):
                 setattr(it, name, number if type(value) is int else number + 0.5)
 
 
+KEPT = []  # Memory whose addresses are arguments.
+
+
+def address_of(size):
+    """The address of zeroed memory."""
+    KEPT.append(ctypes.create_string_buffer(size))
+    return ctypes.addressof(KEPT[-1])
+
+
+def holds_several(kind):
+    """Whether one object of a class can hold several structs."""
+    return hasattr(kind, "__getitem__")
+
+
+def several(kind, count):
+    """An object with `count` filled structs, or with one where the class holds one."""
+    if not holds_several(kind):
+        return filled(kind)
+    it = kind(count)
+    for i in range(count):
+        fill(it[i], 2, 5 * i)
+    return it
+
+
 class Typed:
     """Makes the arguments of a function from the description's types; tables of a module's cases take precedence."""
 
@@ -63,25 +90,44 @@ class Typed:
         self.table = getattr(cases, "ARGUMENTS", {})
         described = json.loads((folder / "arguments.json").read_text())
         self.functions, self.sizes = described["functions"], described["sizes"]
+        self.second = "._v2." in module.__name__
 
     def of(self, function, names):
         """One argument per parameter."""
         kinds = self.functions.get(function)
         if function == "sizeof":
             kinds = [{"kind": "class"}]
+        if kinds is None and self.second:
+            # An alias of the module: its parameters are handles and numbers.
+            kinds = [{"kind": "address"}] * len(names)
         if kinds is None or len(kinds) != len(names):
             raise ValueError(f"{function} has other parameters than described: {names}")
-        counts = {k["count"] for k in kinds if k["kind"] in ("list", "option_values") and k.get("count") is not None}
+        counts = {k["count"] for k in kinds if k["kind"] in COUNTED and k.get("count") is not None}
         out = []
         for position, (name, kind) in enumerate(zip(names, kinds, strict=True)):
             entry = self.table.get((function, name), self.table.get(("*", name)))
             if entry is not None or (function, name) in self.table:
                 out.append(entry(self.module) if callable(entry) else entry)
             elif position in counts:
-                out.append(ELEMENTS)
+                out.append(self.elements(kinds, position))
             else:
                 out.append(self.one(kind, position + 1))
         return out
+
+    def structs(self):
+        """The classes with data members."""
+        return [c for c in map(functools.partial(getattr, self.module), self.sizes) if data_attributes(c)]
+
+    def address(self, kind, count):
+        """The address of `count` filled structs."""
+        one = filled(kind)
+        KEPT.append(ctypes.create_string_buffer(ctypes.string_at(one.ptr, self.sizes[kind.__name__]) * count))
+        return ctypes.addressof(KEPT[-1])
+
+    def elements(self, kinds, position):
+        """The value of the parameter at `position`, which is the length of other parameters."""
+        counted = (k for k in kinds if k["kind"] == "pods" and k["count"] == position)
+        return ELEMENTS if all(holds_several(getattr(self.module, k["class"])) for k in counted) else 1
 
     def one(self, kind, number):
         """An argument of a kind; `number` distinguishes it from others."""
@@ -115,6 +161,23 @@ class Typed:
                 return 4096 + number
             case "kernel_params" | "void_ptr_ptr":
                 return 0
+            # Functions that raise: handles are numbers, and one object holds several structs.
+            case "address" | "handle_by_pointer":
+                return 16 * number
+            case "address_of":
+                return address_of(kind["size"])
+            case "pod":
+                return filled(getattr(m, kind["class"]))
+            case "pods":
+                return several(getattr(m, kind["class"]), ELEMENTS)
+            case "addresses":
+                return [16 * (number + i) for i in range(ELEMENTS)]
+            case "text":
+                return b"text"
+            case "str":
+                return "text"
+            case "memory" | "writable":
+                return bytearray(b"abcdefgh" * 8)
         raise ValueError(f"no argument of kind {kind}")
 
     def others(self, kind):
@@ -153,6 +216,23 @@ class Typed:
             case "void_ptr" | "attribute":
                 out["bytes of 64"] = lambda: b"abcdefgh" * 8
                 out["ctypes pointer"] = lambda: ctypes.cast(0x1000, ctypes.c_void_p)
-            case "c_string":
+            case "c_string" | "text" | "str":
                 out["empty"] = lambda: b""
+            case "pod" | "pods":
+                out["empty"] = lambda: of()
+                out["address"] = lambda: self.address(of, ELEMENTS)
+                out["another class"] = lambda: next(c for c in self.structs() if c is not of)()
+                out["list of it"] = lambda: [of()]
+            case "addresses":
+                out["tuple of one"] = lambda: (16,)
+                out["three"] = lambda: [16, 32, 48]
+                out["mixed"] = lambda: [16, "x"]
+                out["list of None"] = lambda: [None, None]
+                out["array"] = lambda: array.array("Q", (16, 32))
+                out["address"] = lambda: address_of(16)
+            case "memory" | "writable":
+                out["bytes of 64"] = lambda: b"abcdefgh" * 8
+                out["ctypes array"] = lambda: (ctypes.c_int * 16)(*range(16))
+                out["view"] = lambda: memoryview(bytearray(64))
+                out["address"] = lambda: address_of(64)
         return out

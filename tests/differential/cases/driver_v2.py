@@ -1,8 +1,27 @@
 """The driver's functions that raise: scripts of calls without side effects on the machine."""
 
+import array
 import ctypes
 
+from typed import filled
+
 MODULE = "cuda.bindings._v2.driver"
+MODES = ("ok", "fill", "error:1", "error:700", "error:999", "error:12345")
+
+ARGUMENTS = {
+    ("get_proc_address_v2", "symbol"): b"cuInit",
+    ("get_proc_address_v2", "cuda_version"): 13000,
+    ("get_proc_address_v2", "flags"): 0,
+    # Lists whose number Python does not repeat.
+    ("memcpy_batch_async", "dsts"): lambda m: array.array("Q", (16, 32)),
+    ("memcpy_batch_async", "srcs"): lambda m: array.array("Q", (48, 64)),
+    ("memcpy_batch_async", "sizes"): lambda m: array.array("Q", (5, 6)),
+    ("memcpy_batch_async", "attrs"): lambda m: filled(m.MemCpyAttributes_v1),
+    ("memcpy_batch_async", "attrs_idxs"): lambda m: array.array("Q", (0,)),
+    ("mem_range_get_attributes", "data_sizes"): [4, 8],
+    ("mem_range_get_attributes", "attributes"): [1, 3],
+    ("pointer_get_attributes", "attributes"): [2, 9, 8],
+}
 
 KERNEL = b'extern "C" __global__ void add(int *p, int n) { if (threadIdx.x < n) p[threadIdx.x] += 3; }'
 

@@ -2,12 +2,18 @@
 
 MODULE = "cuda.bindings._v2.nvrtc"
 
+ARGUMENTS = {
+    ("compile_program", "options"): [b"-a", b"-b"],
+    ("create_program", "headers"): [b"one", b"two"],
+    ("create_program", "include_names"): [b"a.h", b"b.h"],
+}
+
 SOURCE = b"template <typename T> __global__ void typed(T *p) { *p += T(VALUE); }"
 
 
 def compiling(m, call):
     call("version", m.version)
-    call("archs", lambda: list(m.get_supported_archs()))
+    call("archs", m.get_supported_archs)
     call("number of archs", m.get_num_supported_archs)
     for result in m.Result:
         call(f"error {result.name}", m.get_error_string, result)
