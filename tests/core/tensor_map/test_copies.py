@@ -182,6 +182,32 @@ def test_loads_round_to_tf32(device, stream, kernel, name, rounds):
     assert found.tolist() == expected * 4
 
 
+@pytest.mark.parametrize("name", ["TFLOAT32", "TFLOAT32_FTZ", "FLOAT32_FTZ"])
+def test_stores_of_tf32_numbers_keep_their_bits(device, stream, kernel, name):
+    """Numbers that TF32 has, stored and loaded again: among them denormal numbers, infinities and both zeros."""
+    bits = numpy.arange(32, dtype="u4") << 13 | 0x3F800000
+    bits[:6] = 0x2000, 0x80002000, 0x7F800000, 0xFF800000, 0, 0x80000000
+    values, kind = bits.view("float32"), TensorMapDataType[name]
+    data = numpy.full((8, 16), 5, numpy.float32)
+    found = change(device, stream, kernel, "store_box", data, (4, 8), (4, 8), values, data_type=kind)
+    expected = data.copy()
+    expected[4:8, 8:16] = values.reshape(4, 8)
+    assert (found.view("u4") == expected.view("u4")).all()
+    view, _ = upload(device, stream, found)
+    tile = load(device, stream, kernel, view.as_tensor_map((4, 8), data_type=kind), "float32", (4, 8), 32)
+    assert (tile[:32].view("u4") == bits).all()
+
+
+@pytest.mark.cpu
+@pytest.mark.parametrize("name", ["TFLOAT32", "TFLOAT32_FTZ"])
+def test_stores_do_not_round(device, stream, kernel, name):
+    bits = numpy.arange(32, dtype="u4") | 0x3F801000
+    data = numpy.zeros((4, 8), numpy.float32)
+    kind = TensorMapDataType[name]
+    found = change(device, stream, kernel, "store_box", data, (4, 8), (0, 0), bits.view("float32"), data_type=kind)
+    assert (found.view("u4").ravel() == bits).all()
+
+
 def test_rows_at_the_same_address(device, stream, kernel):
     """The driver accepts a stride of zero, and strides smaller than a row."""
     data = numpy.arange(64, dtype=numpy.float32)

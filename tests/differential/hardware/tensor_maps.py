@@ -2,6 +2,7 @@
 
 import ctypes
 import pathlib
+import subprocess
 import sys
 
 import numpy
@@ -58,6 +59,40 @@ for kind in (TensorMapDataType.TFLOAT32, TensorMapDataType.FLOAT32_FTZ, TensorMa
         "->",
         [hex(int(x)) for x in load(made, "float", "u4", (0, 0), 16)[:4]],
     )
+
+nans = numpy.array([0x7F800001, 0x7F801FFF, 0x7FC00001, 0xFFFFFFFF] * 4, "u4").view("f4").reshape(1, 16)
+made = upload(nans).as_tensor_map((1, 16), data_type=TensorMapDataType.TFLOAT32)
+print("NaNs loaded as TFLOAT32:", [hex(int(x)) for x in load(made, "float", "u4", (0, 0), 16)[:4]])
+
+
+def store(kernel, kind, given, old):
+    """The bits of a box of 16 floats, `old` before, after a store or reduction of `given`."""
+    options = ProgramOptions(arch=f"sm_{device.arch}", define_macro=["ELEMENT=float"])
+    code = Program(SOURCE, "c++", options).compile("cubin").get_kernel(kernel)
+    buffer, source = (device.allocate(64, stream=stream) for _ in range(2))
+    buffer.copy_from(old, stream=stream)
+    source.copy_from(given, stream=stream)
+    view = StridedMemoryView.from_buffer(buffer, (1, 16), dtype=numpy.float32)
+    made = view.as_tensor_map((1, 16), data_type=kind)
+    launch(stream, LaunchConfig(grid=1, block=32), code, made, source, numpy.int32(0), numpy.int32(0), 16)
+    back = numpy.zeros(16, "u4")
+    buffer.copy_to(back, stream=stream)
+    stream.sync()
+    return [hex(int(x)) for x in back[:4]]
+
+
+for kind in (TensorMapDataType.TFLOAT32, TensorMapDataType.FLOAT32_FTZ, TensorMapDataType.TFLOAT32_FTZ):
+    print("stored as", kind.name, store("store_box", kind, values, numpy.zeros((1, 16), "f4")))
+
+# A reduction that does not exist ends the process's context: each runs in a process.
+if len(sys.argv) > 2:
+    print(store("add_box", TensorMapDataType[sys.argv[2]], values, numpy.full((1, 16), 1e-41, "f4")))
+    sys.exit()
+for name in ("FLOAT32", "TFLOAT32", "FLOAT32_FTZ", "TFLOAT32_FTZ"):
+    command = [sys.executable, __file__, sys.argv[1] if len(sys.argv) > 1 else "tests/kernels/tensor_maps.cu", name]
+    done = subprocess.run(command, capture_output=True, text=True)
+    lines = (done.stdout if done.returncode == 0 else done.stderr).strip().splitlines()
+    print("added to 1e-41 as", name, lines[-1] if lines else done.returncode)
 
 data = numpy.arange(16 * 8, dtype=numpy.float32).reshape(16, 8)
 made = upload(data).as_tensor_map((16, 8), swizzle=TensorMapSwizzle.SWIZZLE_128B)

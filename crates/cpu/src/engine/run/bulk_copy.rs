@@ -246,10 +246,6 @@ fn tensor(
             }
         },
     };
-    if found.rounds() && !loads {
-        let text = "the CPU device does not implement copies to tensors of type TFLOAT32";
-        return Err(illegal(lane, text));
-    }
     let needed = found.footprint();
     let Ok(needed) = u32::try_from(needed) else {
         return Err(illegal(lane, format!("a box of {needed} bytes")));
@@ -307,7 +303,8 @@ fn tensor(
                             part as usize,
                         );
                     }
-                    if found.rounds() {
+                    // The PTX ISA describes no conversion by stores.
+                    if found.rounds() && loads {
                         round(inner, part);
                     }
                 }
