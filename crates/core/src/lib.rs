@@ -27,6 +27,7 @@
 mod after_wait;
 mod array;
 mod backend;
+mod cancellable;
 pub mod checkpoint;
 mod compile;
 mod context;

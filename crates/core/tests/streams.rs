@@ -298,3 +298,53 @@ fn exactly_one_clone_is_the_last() {
     assert!(clone.into_unique().is_none());
     assert!(event.into_unique().is_some());
 }
+
+/// Work that lasts until the flag is set.
+fn hold(stream: &Stream) -> Arc<AtomicUsize> {
+    unsafe extern "C" fn wait(flag: *mut std::ffi::c_void) {
+        // SAFETY: `hold` passes this; the test keeps the flag until the work is done.
+        let flag = unsafe { &*flag.cast::<AtomicUsize>() };
+        while flag.load(Ordering::Acquire) == 0 {
+            thread::yield_now();
+        }
+    }
+    let flag = Arc::new(AtomicUsize::new(0));
+    let place = Arc::as_ptr(&flag).cast_mut().cast();
+    // SAFETY: the stream is live; see `wait`.
+    let queued =
+        unsafe { cupyrite::sys::driver::cuLaunchHostFunc(stream.handle(), Some(wait), place) };
+    assert_eq!(queued.unwrap().0, 0);
+    flag
+}
+
+#[test]
+fn a_condition_ends_a_wait_and_leaves_the_work_alone() {
+    let device = device();
+    let stream = device.create_stream().unwrap();
+    let never = &mut || panic!("asked although the work is done");
+    assert!(stream.synchronize_unless(never).unwrap());
+    let flag = hold(&stream);
+    let event = stream.record().unwrap();
+    let blocking = EventOptions {
+        blocking_sync: true,
+        ..EventOptions::default()
+    };
+    let blocking = stream.record_with(&blocking).unwrap();
+    let start = std::time::Instant::now();
+    let asked = AtomicUsize::new(0);
+    let third = &mut || asked.fetch_add(1, Ordering::Relaxed) % 3 == 2;
+    assert!(!stream.synchronize_unless(third).unwrap());
+    assert!(!event.synchronize_unless(third).unwrap());
+    assert!(!blocking.synchronize_unless(third).unwrap());
+    assert!(!device.synchronize_unless(third).unwrap());
+    assert_eq!(asked.load(Ordering::Relaxed), 12);
+    assert!(start.elapsed().as_secs() < 10);
+    assert!(!stream.is_done().unwrap());
+    flag.store(1, Ordering::Release);
+    let no = &mut || false;
+    assert!(stream.synchronize_unless(no).unwrap());
+    assert!(event.synchronize_unless(no).unwrap());
+    assert!(blocking.synchronize_unless(no).unwrap());
+    assert!(device.synchronize_unless(no).unwrap());
+    assert!(device.synchronize_unless(never).unwrap());
+}

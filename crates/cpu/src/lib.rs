@@ -16,5 +16,5 @@ pub mod texture;
 mod toolchain;
 
 pub use code::Unit;
-pub use driver::{describe, set_host_function_gate, set_interrupt_hook};
+pub use driver::{Interrupt, describe, set_host_function_gate, set_interrupt_hook};
 pub use install::install;

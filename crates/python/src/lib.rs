@@ -27,7 +27,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     cpython::internals::init(module)?;
     cupyrite_cpu::install();
     cupyrite_cudart::install();
-    cupyrite_cpu::set_interrupt_hook(symbols::interrupt_requested);
+    cupyrite_cpu::set_interrupt_hook(symbols::interrupt);
     cupyrite_cpu::set_host_function_gate(cpython::python_is_there);
     types::init(kernel_parameters::attribute::pack);
     bindings::init(module)?;

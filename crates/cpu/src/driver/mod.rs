@@ -30,7 +30,7 @@ pub(crate) use entry::init::DRIVER_VERSION;
 pub use entry::init::describe;
 pub use entry_points::{get_proc, implemented};
 pub use stream::host_call::set_host_function_gate;
-pub use stream::queue::set_interrupt_hook;
+pub use stream::queue::{Interrupt, set_interrupt_hook};
 
 #[cfg(test)]
 mod tests;

@@ -1,8 +1,10 @@
 //! Connects descriptors to libraries: symbol lookup, statuses, initialisation on first use, Ctrl-C.
 
+use std::cell::Cell;
 use std::ffi::c_void;
 use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 
+use cupyrite_cpu::Interrupt;
 use cupyrite_sys::driver;
 use cupyrite_sys::loader::{self, CudaLibrary, LoadError, LoadErrorKind};
 use pyo3::ffi;
@@ -264,7 +266,39 @@ pub fn keeps_gil() -> bool {
 
 static INTERRUPTED: AtomicBool = AtomicBool::new(false);
 
-/// Whether a waiting call should return because a signal handler raised. Polled by the CPU device.
+thread_local! {
+    /// Whether a [`WorkGoesOn`] of the thread lives.
+    static WORK_GOES_ON: Cell<bool> = const { Cell::new(false) };
+}
+
+/// While it lives, a signal handler that raises ends the thread's waits on the CPU device and leaves the work alone, as on a
+/// GPU. Otherwise kernels are cancelled: the bindings' waits are also used to stop one that never ends.
+pub struct WorkGoesOn(bool);
+
+impl WorkGoesOn {
+    /// Begins it on this thread.
+    pub fn begin() -> WorkGoesOn {
+        WorkGoesOn(WORK_GOES_ON.replace(true))
+    }
+}
+
+impl Drop for WorkGoesOn {
+    fn drop(&mut self) {
+        WORK_GOES_ON.set(self.0);
+    }
+}
+
+/// The CPU device's hook of waits.
+pub fn interrupt() -> Interrupt {
+    match interrupt_requested() {
+        false => Interrupt::Continue,
+        true if WORK_GOES_ON.get() => Interrupt::EndWait,
+        true => Interrupt::CancelWork,
+    }
+}
+
+/// Whether a waiting call should return because a signal handler raised. The exception is pending then:
+/// [`check_interrupt`].
 pub fn interrupt_requested() -> bool {
     // SAFETY: the interpreter is initialised, and outlives the calls made from it; `PyGILState_Release` matches
     // `PyGILState_Ensure`. A thread without a thread state receives no signals, so none is created for it.

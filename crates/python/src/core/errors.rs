@@ -4,6 +4,7 @@ use std::ffi::CStr;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
 use cupyrite::Error;
+use cupyrite::sys::driver::CUresult;
 use cupyrite::sys::loader::CudaLibrary;
 use pyo3::exceptions::PyValueError;
 use pyo3::ffi;
@@ -205,6 +206,11 @@ pub fn message(error: &Error) -> String {
 /// raises the exceptions of `cuda.pathfinder`.
 pub fn to_python(py: Python<'_>, error: &Error) -> PyErr {
     match error {
+        // The CPU device's status of a wait that a signal handler has ended.
+        Error::Driver {
+            status: CUresult::CUDA_ERROR_LAUNCH_TIMEOUT,
+            ..
+        } if symbols::check_interrupt().is_err() => PyErr::fetch(py),
         Error::Driver { .. } => ExceptionClass::Cuda.error(py, error.to_string()),
         Error::Nvrtc { .. } => ExceptionClass::Nvrtc.error(py, error.to_string()),
         Error::NvJitLink { status, log, .. } => library(py, CudaLibrary::NvJitLink, status.0, log),

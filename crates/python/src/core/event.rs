@@ -16,6 +16,7 @@ use crate::core::device;
 use crate::core::device::PyDevice;
 use crate::core::errors::{OrRaise, to_python};
 use crate::core::options::{OptionClass, Options};
+use crate::core::wait;
 use crate::cpython;
 use crate::cpython::method;
 use crate::cpython::method::Method;
@@ -436,9 +437,11 @@ impl PyEvent {
     /// ------
     /// CUDAError
     ///     Error of the completed work.
+    /// KeyboardInterrupt
+    ///     Ctrl-C ends the wait, on the main thread; the work goes on.
     fn sync(&self, py: Python<'_>) -> PyResult<()> {
         let event = self.lend(py)?;
-        py.detach(|| event.synchronize()).or_raise(py)
+        wait::for_event(py, &event)
     }
 
     /// Milliseconds between two recorded events.

@@ -27,6 +27,7 @@ pub mod stream;
 pub mod tensor_map;
 pub mod texture;
 pub mod view;
+pub mod wait;
 
 use pyo3::prelude::*;
 

@@ -25,6 +25,7 @@ use crate::core::graph::builder::PyGraphBuilder;
 use crate::core::memory::keep_alive;
 use crate::core::numbers;
 use crate::core::options::{OptionClass, Options};
+use crate::core::wait;
 use crate::cpython::Raised;
 use crate::cpython::{DropAttached, Obj};
 use crate::generated::ids::class::driver as class;
@@ -257,9 +258,11 @@ impl PyStream {
     /// ------
     /// CUDAError
     ///     Error of the completed work.
+    /// KeyboardInterrupt
+    ///     Ctrl-C ends the wait, on the main thread; the work goes on. Any exception of a signal handler does.
     fn sync(&self, py: Python<'_>) -> PyResult<()> {
         let stream = self.lend(py)?;
-        py.detach(|| stream.synchronize()).or_raise(py)?;
+        wait::for_stream(py, &stream)?;
         keep_alive::drop_completed(py);
         Ok(())
     }

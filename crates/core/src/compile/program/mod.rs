@@ -314,10 +314,25 @@ impl Compiler {
     ///
     /// Same as [`Program::build`].
     pub fn compile(&self, target: CodeKind, expressions: &[String]) -> Result<ObjectCode> {
+        self.compile_unless(target, expressions, None)
+    }
+
+    /// [`Compiler::compile`], which `cancelled` ends by returning true in all further calls: `NVRTC_ERROR_CANCELLED`. NVRTC
+    /// calls it between the passes of its optimizer; the other compilers cannot be cancelled.
+    ///
+    /// # Errors
+    ///
+    /// As [`Compiler::compile`].
+    pub fn compile_unless(
+        &self,
+        target: CodeKind,
+        expressions: &[String],
+        cancelled: Option<fn() -> bool>,
+    ) -> Result<ObjectCode> {
         self.pch.store(0, Ordering::Relaxed);
         let made = match &self.live {
             Live::Nvrtc(live) => {
-                let (made, pch) = live.compile(&self.program, target, expressions)?;
+                let (made, pch) = live.compile(&self.program, target, expressions, cancelled)?;
                 let pch = pch.map_or(0, |pch| pch as u8 + 1);
                 self.pch.store(pch, Ordering::Relaxed);
                 made

@@ -1,6 +1,6 @@
 //! CUDA C++ through NVRTC: <https://docs.nvidia.com/cuda/nvrtc/>.
 
-use std::ffi::{CStr, c_char, c_int};
+use std::ffi::{CStr, c_char, c_int, c_void};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use cupyrite_sys::nvrtc::{nvrtcProgram, nvrtcResult};
@@ -9,6 +9,16 @@ use super::{PchStatus, Program, c_string, text, wrong_target};
 use crate::error::{Error, Result, nvrtc};
 use crate::fork::ForkGeneration;
 use crate::module::object_code::{CodeKind, ObjectCode};
+
+/// Whether a compilation shall end: see [`Compiler::compile_unless`](super::Compiler::compile_unless).
+pub(super) type Cancelled = fn() -> bool;
+
+/// NVRTC's callback during a compilation: 1 cancels it. The payload is a [`Cancelled`].
+unsafe extern "C" fn flow(payload: *mut c_void, _reserved: *mut c_void) -> c_int {
+    // SAFETY: `RawProgram::compile` passes such a function.
+    let cancelled = unsafe { std::mem::transmute::<*mut c_void, Cancelled>(payload) };
+    c_int::from(cancelled())
+}
 
 /// The NVRTC side of a [`Compiler`](super::Compiler).
 #[derive(Debug)]
@@ -39,11 +49,13 @@ impl Nvrtc {
         program: &Program,
         target: CodeKind,
         expressions: &[String],
+        cancelled: Option<Cancelled>,
     ) -> Result<(ObjectCode, Option<PchStatus>)> {
         if self.taken.swap(true, Ordering::Acquire) {
-            return compile(&RawProgram::create(program)?, program, target, expressions);
+            let raw = RawProgram::create(program)?;
+            return compile(&raw, program, target, expressions, cancelled);
         }
-        let made = compile(&self.first, program, target, expressions);
+        let made = compile(&self.first, program, target, expressions, cancelled);
         if expressions.is_empty() && made.is_ok() && program.expressions.is_empty() {
             self.taken.store(false, Ordering::Release);
         }
@@ -56,6 +68,7 @@ fn compile(
     program: &Program,
     target: CodeKind,
     expressions: &[String],
+    cancelled: Option<Cancelled>,
 ) -> Result<(ObjectCode, Option<PchStatus>)> {
     let options = options(program, target)?;
     for expression in expressions {
@@ -63,7 +76,7 @@ fn compile(
         // SAFETY: the program is live, the text is NUL-terminated.
         unsafe { nvrtc!(nvrtcAddNameExpression(raw.0, text.as_ptr()))? };
     }
-    raw.compile(&options)?;
+    raw.compile(&options, cancelled)?;
     let wants_pch = program.options.pch == Some(true) || program.options.create_pch.is_some();
     let pch = if wants_pch { raw.pch_status() } else { None };
     if let Some(Err(room)) = pch {
@@ -76,7 +89,7 @@ fn compile(
             // SAFETY: as above.
             unsafe { nvrtc!(nvrtcAddNameExpression(again.0, text.as_ptr()))? };
         }
-        again.compile(&options)?;
+        again.compile(&options, cancelled)?;
         let pch = again.pch_status();
         let made = take(&again, program, target, expressions)?;
         return Ok((made, pch.map(|pch| pch.unwrap_or(PchStatus::Failed))));
@@ -187,7 +200,13 @@ impl RawProgram {
         Ok(RawProgram(raw, ForkGeneration::current()))
     }
 
-    fn compile(&self, options: &[std::ffi::CString]) -> Result<()> {
+    fn compile(&self, options: &[std::ffi::CString], cancelled: Option<Cancelled>) -> Result<()> {
+        if let Some(cancelled) = cancelled {
+            let payload = cancelled as *mut c_void;
+            // SAFETY: the program is live; the payload is what the callback takes. An NVRTC without the function compiles to
+            // the end.
+            let _ = unsafe { nvrtc!(nvrtcSetFlowCallback(self.0, Some(flow), payload)) };
+        }
         let pointers: Vec<*const c_char> = options.iter().map(|o| o.as_ptr()).collect();
         // SAFETY: the program is live; there are as many options as said, each NUL-terminated.
         let compiled = unsafe {

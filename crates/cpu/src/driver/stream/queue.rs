@@ -209,13 +209,22 @@ fn worker() {
     }
 }
 
-type Hook = fn() -> bool;
+/// How a wait goes on: the result of the hook of [`set_interrupt_hook`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Interrupt {
+    /// The wait continues.
+    Continue,
+    /// The wait returns `CUDA_ERROR_LAUNCH_TIMEOUT`; the work goes on.
+    EndWait,
+    /// As `EndWait`; in addition the context's running kernels are cancelled, and the context fails with that error.
+    CancelWork,
+}
+
+type Hook = fn() -> Interrupt;
 static HOOK: Mutex<Option<Hook>> = Mutex::new(None);
 
-/// Sets a hook that a waiting thread calls about every 50 ms. If it returns true, the context's running kernels are
-/// cancelled, the context fails with `CUDA_ERROR_LAUNCH_TIMEOUT` and the wait returns. The driver holds no lock during
-/// the call.
-pub fn set_interrupt_hook(hook: fn() -> bool) {
+/// Sets a hook that a waiting thread calls about every 50 ms. The driver holds no lock during the call.
+pub fn set_interrupt_hook(hook: fn() -> Interrupt) {
     *HOOK.lock() = Some(hook);
 }
 
@@ -226,7 +235,7 @@ const SPIN: Duration = Duration::from_micros(15);
 /// Waits until `op` is done.
 ///
 /// # Errors
-/// `LAUNCH_TIMEOUT` if the interrupt hook returned true (`op` may still be running), `NOT_PERMITTED` on a worker
+/// `LAUNCH_TIMEOUT` if the interrupt hook ended the wait (`op` may still be running), `NOT_PERMITTED` on a worker
 /// thread.
 pub(crate) fn wait(op: &Op, context: &Context) -> Res {
     if op.is_done() {
@@ -260,9 +269,13 @@ pub(crate) fn wait(op: &Op, context: &Context) -> Res {
             return Ok(());
         }
         let hook = *HOOK.lock();
-        if hook.is_some_and(|interrupted| interrupted()) {
-            context.interrupt();
-            return Err(Code::LAUNCH_TIMEOUT);
+        match hook.map_or(Interrupt::Continue, |interrupt| interrupt()) {
+            Interrupt::Continue => {}
+            Interrupt::EndWait => return Err(Code::LAUNCH_TIMEOUT),
+            Interrupt::CancelWork => {
+                context.interrupt();
+                return Err(Code::LAUNCH_TIMEOUT);
+            }
         }
     }
 }

@@ -3,7 +3,7 @@
 use std::ffi::CString;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use super::super::{Code, set_interrupt_hook};
+use super::super::{Code, Interrupt, set_interrupt_hook};
 use super::{Session, Word, cu, ok};
 use crate::code;
 
@@ -659,25 +659,28 @@ fn trap_fails_the_launch() {
 fn endless_kernels_can_be_interrupted() {
     static ASKED: AtomicBool = AtomicBool::new(false);
     thread_local! {
-        static ARMED: std::cell::Cell<bool> = const { std::cell::Cell::new(false) };
+        static ARMED: std::cell::Cell<Interrupt> = const { std::cell::Cell::new(Interrupt::Continue) };
     }
     // Other tests wait on other threads; only this one is interrupted.
     set_interrupt_hook(|| {
-        ARMED.get() && {
+        if ARMED.get() != Interrupt::Continue {
             ASKED.store(true, Ordering::Relaxed);
-            true
         }
+        ARMED.get()
     });
     let s = Session::new();
     let m = module(PTX);
     let (forever, stream) = (function(m, "forever"), s.stream(0));
     assert_eq!(launch(forever, 2, 64, stream, &[]), 0);
     assert_eq!(cu!("cuStreamQuery", stream), super::NOT_READY);
-    ARMED.set(true);
     let start = std::time::Instant::now();
+    ARMED.set(Interrupt::EndWait);
+    assert_eq!(cu!("cuStreamSynchronize", stream), Code::LAUNCH_TIMEOUT.0);
+    assert_eq!(cu!("cuStreamQuery", stream), super::NOT_READY);
+    ARMED.set(Interrupt::CancelWork);
     assert_eq!(cu!("cuStreamSynchronize", stream), Code::LAUNCH_TIMEOUT.0);
     assert!(start.elapsed().as_millis() < 2000 && ASKED.load(Ordering::Relaxed));
     assert_eq!(cu!("cuCtxSynchronize"), Code::LAUNCH_TIMEOUT.0);
-    ARMED.set(false);
+    ARMED.set(Interrupt::Continue);
     drop(s);
 }

@@ -30,6 +30,7 @@ use crate::core::texture::array;
 use crate::core::texture::array::{PyMipmappedArray, PyOpaqueArray};
 use crate::core::texture::object;
 use crate::core::texture::object::{PySurfaceObject, PyTextureObject};
+use crate::core::wait;
 use crate::cpython;
 use crate::cpython::method;
 use crate::cpython::method::Method;
@@ -444,8 +445,10 @@ impl PyDevice {
     /// ------
     /// CUDAError
     ///     Error of the completed work.
+    /// KeyboardInterrupt
+    ///     Ctrl-C ends the wait, on the main thread; the work goes on.
     fn sync(&self, py: Python<'_>) -> PyResult<()> {
-        py.detach(|| self.device.synchronize()).or_raise(py)?;
+        wait::for_device(py, self.device)?;
         keep_alive::drop_completed(py);
         Ok(())
     }

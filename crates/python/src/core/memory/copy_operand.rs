@@ -18,6 +18,7 @@ use crate::core::memory::keep_alive::{BufferView, KeepAlive, drop_completed, reg
 use crate::core::memory::location;
 use crate::core::numbers::short_repr;
 use crate::core::view::dtype::Typestr;
+use crate::core::wait;
 
 /// Memory of one operand of a copy, kept alive for its lifetime.
 pub struct Operand<'py> {
@@ -428,18 +429,25 @@ pub fn copy(
         .filter(|producer| producer.handle() != stream.handle())
         .collect();
     let (to, from) = (destination.address, source.address);
-    py.detach(|| {
-        let _entered = device
-            .map(|device| enter_for_default_stream(stream, device))
-            .transpose()?;
-        for producer in producers {
-            stream.wait_for_stream(producer)?;
-        }
-        // SAFETY: both operands are pinned for the call, and kept until the copy completes by `note_use` or the objects
-        // held below. Whoever passed an address guarantees its size.
-        unsafe { copy_async(to, from, size, stream, options) }
-    })
-    .or_raise(py)?;
+    let to_host = !plain && destination.buffer().is_none();
+    let done = py
+        .detach(|| {
+            let _entered = device
+                .map(|device| enter_for_default_stream(stream, device))
+                .transpose()?;
+            for producer in producers {
+                stream.wait_for_stream(producer)?;
+            }
+            if to_host && !wait::before_blocking_copy(stream, || is_staged(to, size, device))? {
+                return Ok(false);
+            }
+            // SAFETY: both operands are pinned for the call, and kept until the copy completes by `note_use` or the objects
+            // held below. Whoever passed an address guarantees its size.
+            unsafe { copy_async(to, from, size, stream, options)? };
+            Ok(true)
+        })
+        .or_raise(py)?;
+    wait::completed(py, done)?;
     let kept: Vec<KeepAlive> = [destination, source]
         .into_iter()
         .filter_map(|side| side.into_keep_alive(device))

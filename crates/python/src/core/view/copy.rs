@@ -10,6 +10,7 @@ use crate::core::memory::keep_alive;
 use crate::core::memory::resource::PyMemoryResource;
 use crate::core::stream;
 use crate::core::view::state::PyView;
+use crate::core::wait;
 
 /// Converts a view argument.
 ///
@@ -129,19 +130,25 @@ pub fn copy<'py>(
         layout: view.layout(),
         on_host: on_host(view),
     });
-    py.detach(|| {
-        let _entered = enter_for_default_stream(&stream, device)?;
-        // SAFETY: the views keep the memory alive during this call, and the objects held below until the copy
-        // completes. The exporters guarantee its validity, the caller that the views do not overlap.
-        let queued = unsafe { copy_strided(sides[0], sides[1], &stream) };
-        if blocking || queued.is_err() {
-            // A failed copy may be partially queued: wait for it, since nothing keeps the memory alive.
-            let waited = stream.synchronize();
-            queued.and(waited)?;
-        }
-        Ok(())
-    })
-    .or_raise(py)?;
+    let done = py
+        .detach(|| {
+            let _entered = enter_for_default_stream(&stream, device)?;
+            // Before the copy is queued: it is not interrupted then, and nothing has to keep the memory alive.
+            if blocking && !wait::before_blocking_copy(&stream, || true)? {
+                return Ok(false);
+            }
+            // SAFETY: the views keep the memory alive during this call, and the objects held below until the copy
+            // completes. The exporters guarantee its validity, the caller that the views do not overlap.
+            let queued = unsafe { copy_strided(sides[0], sides[1], &stream) };
+            if blocking || queued.is_err() {
+                // A failed copy may be partially queued: wait for it, since nothing keeps the memory alive.
+                let waited = stream.synchronize();
+                queued.and(waited)?;
+            }
+            Ok(true)
+        })
+        .or_raise(py)?;
+    wait::completed(py, done)?;
     if blocking {
         return Ok(());
     }

@@ -18,6 +18,7 @@ use crate::core::errors::OrRaise;
 use crate::core::module::object_code;
 use crate::core::numbers;
 use crate::core::options::OptionClass;
+use crate::core::wait;
 use crate::cpython::Raised;
 use crate::site_packages;
 use crate::types;
@@ -304,9 +305,9 @@ impl PyProgram {
         {
             return Ok(found);
         }
-        let code = py
-            .detach(|| compiler.compile(target, &expressions))
-            .or_raise(py)?;
+        let code = wait::for_compilation(py, |interrupted| {
+            compiler.compile_unless(target, &expressions, interrupted)
+        })?;
         if let Some(logs) = logs
             && !code.log().is_empty()
         {
