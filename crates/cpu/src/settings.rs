@@ -4,7 +4,7 @@ use std::env;
 use std::fmt;
 
 /// Maximum number of devices.
-const MAX_DEVICES: i32 = 16;
+pub(crate) const MAX_DEVICES: i32 = 16;
 
 /// A variable with an invalid value.
 #[derive(Debug, Clone, PartialEq, Eq)]

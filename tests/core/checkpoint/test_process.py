@@ -449,3 +449,132 @@ def test_requests_of_several_processes_do_not_mix(child):
     assert Process(child.pid).state == "running"
     child.send("contents")
     assert child.answer() == child.first
+
+
+REMAPPED = """
+import sys, zlib
+from cuda.bindings import driver
+from cuda.core import Device
+from cuda.core.system import Device as Managed
+devices = [Device(i) for i in range(3)]
+buffers = []
+for device in devices[:2]:
+    device.set_current()
+    stream = device.create_stream()
+    buffers.append((stream, device.allocate(1 << 20, stream=stream)))
+    buffers[-1][1].copy_from(bytes([device.device_id + 1]) * (1 << 20), stream=stream)
+    stream.sync()
+def facts():
+    out = []
+    for ordinal, device in enumerate(devices):
+        bus = driver.cuDeviceGetPCIBusId(20, ordinal)[1].rstrip(bytes(1))
+        assert int(driver.cuDeviceGetByPCIBusId(bus)[1]) == ordinal and device.to_system_device().uuid == "GPU-" + device.uuid
+        out.append(device.uuid)
+    for managed in Managed.get_all_devices():
+        out.append((managed.uuid, managed.index, len(managed.compute_running_processes)))
+    for stream, buffer in buffers:
+        back = bytearray(buffer.size)
+        buffer.copy_to(back, stream=stream)
+        stream.sync()
+        out.append(set(back))
+    print(out, flush=True)
+facts()
+for _ in sys.stdin:
+    facts()
+"""
+
+
+@pytest.fixture
+def three_devices():
+    """A process with contexts on two of three devices of the CPU device."""
+    process = subprocess.Popen(
+        [sys.executable, "-c", REMAPPED],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "CUPYRITE_CPU_DEVICES": "3"},
+    )
+
+    def facts(first=False):
+        if not first:
+            process.stdin.write("\n")
+            process.stdin.flush()
+        return eval(process.stdout.readline())
+
+    yield process.pid, facts, facts(first=True)
+    process.kill()
+    process.wait()
+
+
+def checkpoint(pid):
+    process = Process(pid)
+    process.lock()
+    process.checkpoint()
+    return process
+
+
+@pytest.mark.cpu
+def test_devices_are_restored_onto_others(three_devices):
+    pid, facts, before = three_devices
+    ids = before[:3]
+    assert [entry[1:] for entry in before[3:6]] == [(0, 1), (1, 1), (2, 0)]
+    # Ordinals and memory stay; UUIDs and PCI addresses are those of the new devices, which NVML lists in its own order.
+    for number, order in enumerate(([2, 0, 1], [0, 1, 2], [1, 0, 2])):
+        now = facts()[:3]
+        process = checkpoint(pid)
+        process.restore({old: ids[new] for old, new in zip(now, order, strict=True)})
+        assert process.state == "locked"
+        process.unlock()
+        after = facts()
+        assert after[:3] == [ids[new] for new in order], number
+        used = [int(hardware in order[:2]) for hardware in range(3)]
+        assert after[3:6] == [(f"GPU-{ids[i]}", i, used[i]) for i in range(3)]
+        assert after[6:] == before[6:] == [{1}, {2}]
+
+
+@pytest.mark.cpu
+def test_a_restore_without_a_mapping_keeps_the_devices(three_devices):
+    pid, facts, before = three_devices
+    process = checkpoint(pid)
+    process.restore({f"GPU-{old}": f"GPU-{new}" for old, new in zip(before[:3], before[2::-1], strict=True)})
+    process.unlock()
+    moved = facts()
+    assert moved[:3] == before[2::-1]
+    process = checkpoint(pid)
+    process.restore()
+    process.unlock()
+    assert facts() == moved
+
+
+@pytest.mark.cpu
+def test_wrong_mappings_are_refused_and_can_be_corrected(three_devices):
+    pid, facts, before = three_devices
+    a, b, c = before[:3]
+    other = "11111111-2222-3333-4444-555555555555"
+    process = checkpoint(pid)
+    for mapping, why in (
+        ({a: b}, f"no pair has the device {b.replace('-', '')} as the old one"),
+        ({a: b, b: a}, f"no pair has the device {c.replace('-', '')} as the old one"),
+        ({a: b, b: b, c: a}, f"{b.replace('-', '')} is in two pairs as the new device"),
+        ({a: other, b: b, c: c}, f"no device has the UUID {other.replace('-', '')}"),
+        ({other: a, b: b, c: c}, f"no device has the UUID {other.replace('-', '')}"),
+        ({a: b, f"GPU-{a}": c, b: a, c: a}, "is in two pairs as the old device"),
+    ):
+        start = driver.cuLogsCurrent(0)[1]
+        with pytest.raises(CUDAError, match=r"(?s)CUDA_ERROR_INVALID_VALUE.*gpu_mapping: expected the UUIDs of all"):
+            process.restore(mapping)
+        log = bytearray(25600)
+        driver.cuLogsDumpToMemory(start, log, len(log), 0)
+        assert why in log.decode(), mapping
+        assert process.state == "checkpointed"
+    process.restore({a: b, b: c, c: a})
+    process.unlock()
+    assert facts()[:3] == [b, c, a]
+
+
+@pytest.mark.cpu
+def test_more_pairs_than_devices_are_refused():
+    pair = driver.CUcheckpointGpuPair()
+    args = driver.CUcheckpointRestoreArgs()
+    args.gpuPairs, args.gpuPairsCount = [pair] * 65, 65
+    assert driver.cuCheckpointProcessRestore(os.getpid(), args)[0] == driver.CUresult.CUDA_ERROR_INVALID_VALUE

@@ -24,7 +24,7 @@ pub(super) fn by_handle(handle: u64) -> Res<DeviceFacts> {
 }
 
 pub(super) fn handle_of(device: &DeviceFacts) -> u64 {
-    TAG + 1 + device.ordinal as u64
+    TAG + 1 + u64::from(device.index)
 }
 
 /// Writes the handle of the first device that matches `wanted`.
@@ -40,7 +40,7 @@ fn put_handle(out: u64, wanted: impl Fn(&DeviceFacts) -> bool) -> Res {
 }
 
 fn by_index(index: u32, out: u64) -> Res {
-    match put_handle(out, |d| d.ordinal as u32 == index) {
+    match put_handle(out, |d| u32::from(d.index) == index) {
         Err(nvmlReturn_t::NVML_ERROR_NOT_FOUND) => Err(INVALID),
         other => other,
     }
@@ -147,9 +147,9 @@ entries! {
     fn handle_by_uuidv "nvmlDeviceGetHandleByUUIDV" (uuid: u64, out: u64) { by_uuid_struct(uuid, out) }
     fn handle_by_pci "nvmlDeviceGetHandleByPciBusId" (text: u64, out: u64) { by_pci(text, out) }
     fn handle_by_pci_v2 "nvmlDeviceGetHandleByPciBusId_v2" (text: u64, out: u64) { by_pci(text, out) }
-    fn index "nvmlDeviceGetIndex" (device: u64, out: u64) { put(out, by_handle(device)?.ordinal as u32) }
+    fn index "nvmlDeviceGetIndex" (device: u64, out: u64) { put(out, u32::from(by_handle(device)?.index)) }
     fn minor_number "nvmlDeviceGetMinorNumber" (device: u64, out: u64) {
-        put(out, by_handle(device)?.ordinal as u32)
+        put(out, u32::from(by_handle(device)?.index))
     }
     fn name "nvmlDeviceGetName" (device: u64, out: u64, length: u32) {
         put_text(out, length, &by_handle(device)?.name)

@@ -28,7 +28,7 @@ const TAG: u64 = 0x00C0_4E56_4553_0000;
 
 /// One registration: events of that device that are newer than the fault of that number.
 struct Registration {
-    device: i32,
+    device: u8,
     seen: u64,
 }
 
@@ -59,7 +59,7 @@ fn create(out: u64) -> Res {
 }
 
 fn register(device: u64, types: u64, set: u64) -> Res {
-    let device = by_handle(device)?.ordinal;
+    let device = by_handle(device)?.index;
     // Read before the sets are locked: `wait` locks them while it holds the faults.
     let seen = faults::newest();
     with_sets(|sets, _| {
@@ -90,12 +90,16 @@ fn wait(set: u64, out: u64, timeout: u32) -> Res {
         return Err(INVALID);
     }
     let deadline = Instant::now() + Duration::from_millis(timeout.into());
+    let devices = all()?;
+    let of =
+        |fault: &faults::DeviceFault| devices.iter().find(|device| device.ordinal == fault.device);
     // A fault is delivered once per set, also to waits of several threads.
     let fault = faults::wait(Some(deadline), |fault| {
         with_sets(|sets, _| {
+            let index = of(fault)?.index;
             let of_device = sets.get_mut(&set)?.iter_mut();
             let registration = of_device
-                .filter(|r| r.device == fault.device)
+                .filter(|r| r.device == index)
                 .find(|r| r.seen < fault.number)?;
             registration.seen = fault.number;
             Some(())
@@ -103,11 +107,7 @@ fn wait(set: u64, out: u64, timeout: u32) -> Res {
         .is_some()
     })
     .ok_or(nvmlReturn_t::NVML_ERROR_TIMEOUT)?;
-    let devices = all()?;
-    let device = devices
-        .iter()
-        .find(|device| device.ordinal == fault.device)
-        .ok_or(nvmlReturn_t::NVML_ERROR_UNKNOWN)?;
+    let device = of(&fault).ok_or(nvmlReturn_t::NVML_ERROR_UNKNOWN)?;
     put(
         out,
         nvmlEventData_st {

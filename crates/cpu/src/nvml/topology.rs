@@ -156,7 +156,7 @@ entries! {
         let others = all()?;
         let handles: Vec<u64> = others
             .iter()
-            .filter(|other| near && other.ordinal != device.ordinal)
+            .filter(|other| near && other.index != device.index)
             .map(handle_of)
             .collect();
         put_handles(count, out, &handles)
@@ -168,7 +168,7 @@ entries! {
     }
     fn status_between "nvmlDeviceGetP2PStatus" (device1: u64, device2: u64, index: u32, out: u64) {
         let (one, two) = (by_handle(device1)?, by_handle(device2)?);
-        put(out, p2p_status(index, one.ordinal == two.ordinal))
+        put(out, p2p_status(index, one.index == two.index))
     }
 }
 

@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicI32, AtomicU32, Ordering};
 use super::perform;
 use crate::driver::entry::Res;
 use crate::driver::entry::errors::Code;
-use crate::driver::entry::logs::because;
+use crate::driver::entry::logs::{because, reason};
 
 /// What is asked of a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,7 +55,9 @@ impl Request {
 }
 
 /// Begins each request, and changes with the format.
-const FORMAT: u32 = 0x4350_0001;
+const FORMAT: u32 = 0x4350_0002;
+/// Most bytes of the reason of a failure in an answer.
+const REASON: u32 = 512;
 /// Most pairs of devices in a request.
 pub(super) const PAIRS: u32 = 64;
 
@@ -189,13 +191,18 @@ fn answer(mut stream: UnixStream) {
 }
 
 fn send(stream: &mut UnixStream, reply: Res<u32>) -> bool {
-    let (status, value) = match reply {
-        Ok(value) => (0, value),
-        Err(code) => (code.0, 0),
+    let (status, value, mut why) = match reply {
+        Ok(value) => (0, value, String::new()),
+        Err(code) => (code.0, 0, reason(code).unwrap_or_default()),
     };
-    let mut bytes = [0; 8];
-    bytes[..4].copy_from_slice(&u32::to_ne_bytes(status));
-    bytes[4..].copy_from_slice(&u32::to_ne_bytes(value));
+    while why.len() > REASON as usize {
+        why.pop();
+    }
+    let mut bytes = Vec::new();
+    for word in [status, value, why.len() as u32] {
+        bytes.extend(word.to_ne_bytes());
+    }
+    bytes.extend(why.as_bytes());
     stream.write_all(&bytes).is_ok()
 }
 
@@ -245,11 +252,18 @@ pub(super) fn ask(pid: u32, request: &Request) -> Res<u32> {
         })
     };
     stream.write_all(&bytes).map_err(lost)?;
-    let (mut status, mut value) = ([0; 4], [0; 4]);
-    stream.read_exact(&mut status).map_err(lost)?;
-    stream.read_exact(&mut value).map_err(lost)?;
-    match u32::from_ne_bytes(status) {
-        0 => Ok(u32::from_ne_bytes(value)),
-        status => Err(Code(status)),
+    let mut words = [[0; 4]; 3];
+    for word in &mut words {
+        stream.read_exact(word).map_err(lost)?;
+    }
+    let [status, value, length] = words.map(u32::from_ne_bytes);
+    let mut why = vec![0; length.min(REASON) as usize];
+    stream.read_exact(&mut why).map_err(lost)?;
+    match status {
+        0 => Ok(value),
+        status if why.is_empty() => Err(Code(status)),
+        status => Err(because(Code(status), || {
+            String::from_utf8_lossy(&why).into_owned()
+        })),
     }
 }

@@ -70,7 +70,7 @@ fn perform(request: &Request) -> Res<u32> {
         }
         Operation::Restore => {
             require(CHECKPOINTED)?;
-            check_mapping(&request.mapping)?;
+            let moves = device::check_moves(&request.mapping)?;
             let memory = saved.take().ok_or(Code::UNKNOWN)?;
             if AddressSpace::global().restore(&memory).is_err() {
                 fail_all(Code::OPERATING_SYSTEM);
@@ -79,6 +79,7 @@ fn perform(request: &Request) -> Res<u32> {
                     "the file of the checkpoint could not be read".to_owned()
                 }));
             }
+            device::perform_moves(&moves);
             api_lock::set_state(LOCKED);
         }
         Operation::Unlock => {
@@ -113,27 +114,6 @@ fn save() -> Res<SavedMemory> {
                 )
             }),
         })
-}
-
-/// Checks the devices to restore onto. Each must be the device it was: all devices have the same memory.
-fn check_mapping(pairs: &[[u8; 32]]) -> Res {
-    let facts = device::facts().ok_or(Code::INVALID_VALUE)?;
-    for pair in pairs {
-        let (old, new) = pair.split_at(16);
-        for uuid in [old, new] {
-            if !facts.iter().any(|device| device.uuid[..] == *uuid) {
-                return Err(because(Code::INVALID_VALUE, || {
-                    format!("no device has the UUID {uuid:02x?}")
-                }));
-            }
-        }
-        if old != new {
-            return Err(because(Code::NOT_SUPPORTED, || {
-                "the CPU device restores each device onto itself".to_owned()
-            }));
-        }
-    }
-    Ok(())
 }
 
 /// Performs a request on the process of that id: this one, or another of this user.
@@ -189,7 +169,9 @@ entries! { @with crate::driver::entry::guard_unlocked;
         }
         let mapping = mapping(args)?;
         if mapping.len() > control::PAIRS as usize {
-            return Err(Code::INVALID_VALUE);
+            return Err(because(Code::INVALID_VALUE, || {
+                format!("{} pairs of devices; there are at most {}", args[1] as u32, control::PAIRS)
+            }));
         }
         request(pid, &Request { mapping, ..Request::new(Operation::Restore) }).map(|_| ())
     }

@@ -108,7 +108,7 @@ pub(crate) fn get(device: &Device, attribute: A) -> Res<i32> {
         A::CU_DEVICE_ATTRIBUTE_SURFACE_ALIGNMENT => 512,
         A::CU_DEVICE_ATTRIBUTE_CONCURRENT_KERNELS => 1,
         A::CU_DEVICE_ATTRIBUTE_ECC_ENABLED => 0,
-        A::CU_DEVICE_ATTRIBUTE_PCI_BUS_ID => device.ordinal + 1,
+        A::CU_DEVICE_ATTRIBUTE_PCI_BUS_ID => device.pci_bus(),
         A::CU_DEVICE_ATTRIBUTE_PCI_DEVICE_ID => 0,
         A::CU_DEVICE_ATTRIBUTE_TCC_DRIVER => 0,
         A::CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE => 1_600_000,

@@ -1,9 +1,12 @@
 //! Devices: enumeration, names, properties.
 //!
 //! `CUPYRITE_CPU_DEVICES` (1 to 16, default 1) sets the number of devices; they share the processor and its memory.
+//! A device runs on the hardware of the same index until a checkpoint is restored onto other hardware: contexts keep their
+//! ordinals, and UUIDs and PCI addresses belong to the hardware.
 //! `CUPYRITE_CPU_COMPUTE_CAPABILITY` (`major.minor`, default 8.9) sets the compute capability they present.
 
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU8, Ordering};
 
 use cupyrite_sys::driver as sys;
 
@@ -86,27 +89,95 @@ pub(crate) fn by_ordinal(ordinal: i32) -> Res<&'static Device> {
         .ok_or(Code::INVALID_DEVICE)
 }
 
+/// The hardware of each device, as the difference to its ordinal modulo 256.
+static MOVED: [AtomicU8; settings::MAX_DEVICES as usize] =
+    [const { AtomicU8::new(0) }; settings::MAX_DEVICES as usize];
+
+/// A version 8 UUID that starts with the project's name and ends with the index of the hardware.
+fn uuid_of(hardware: u8) -> [u8; 16] {
+    let mut uuid = *b"cupyrite\x80\x00\x00\x00\x00\x00\x00\x00";
+    uuid[6] = (uuid[6] & 0x0F) | 0x80;
+    uuid[15] = hardware;
+    uuid
+}
+
 impl Device {
-    /// A version 8 UUID that starts with the project's name and ends with the ordinal.
+    /// The index of the hardware that the device runs on.
+    pub(crate) fn hardware(&self) -> u8 {
+        let moved = MOVED[self.ordinal as usize].load(Ordering::Relaxed);
+        (self.ordinal as u8).wrapping_add(moved)
+    }
+
     fn uuid(&self) -> [u8; 16] {
-        let mut uuid = *b"cupyrite\x80\x00\x00\x00\x00\x00\x00\x00";
-        uuid[6] = (uuid[6] & 0x0F) | 0x80;
-        uuid[15] = self.ordinal as u8;
-        uuid
+        uuid_of(self.hardware())
+    }
+
+    /// The bus of the device; the others of its PCI address are the same for all devices.
+    pub(crate) fn pci_bus(&self) -> i32 {
+        i32::from(self.hardware()) + 1
     }
 
     /// `domain:bus:device.function`, in a domain that no real machine uses.
     fn pci_bus_id(&self) -> String {
-        format!(
-            "{:04X}:{:02X}:00.0",
-            attributes::PCI_DOMAIN,
-            self.ordinal + 1
-        )
+        format!("{:04X}:{:02X}:00.0", attributes::PCI_DOMAIN, self.pci_bus())
+    }
+}
+
+/// The device that runs on the hardware of that index.
+pub(crate) fn on_hardware(hardware: u8) -> Option<&'static Device> {
+    all().ok()?.iter().find(|d| d.hardware() == hardware)
+}
+
+/// The moves of devices (ordinals) to hardware that (old, new) pairs of UUIDs describe. The pairs must contain every device
+/// once as old and once as new (`cuCheckpointProcessRestore`: "it must contain every checkpointed GPU"). Without pairs there
+/// are no moves.
+///
+/// # Errors
+/// `INVALID_VALUE`.
+pub(crate) fn check_moves(pairs: &[[u8; 32]]) -> Res<Vec<(usize, u8)>> {
+    let devices = all()?;
+    let refuse = |why: String| Err(because(Code::INVALID_VALUE, || why));
+    let text = |uuid: &[u8]| uuid.iter().map(|b| format!("{b:02x}")).collect::<String>();
+    let mut moves: Vec<(usize, u8)> = Vec::new();
+    for pair in pairs {
+        let (old, new) = pair.split_at(16);
+        let position = |uuid: &[u8]| devices.iter().position(|d| d.uuid()[..] == *uuid);
+        let (Some(from), Some(to)) = (position(old), position(new)) else {
+            let unknown = if position(old).is_none() { old } else { new };
+            return refuse(format!("no device has the UUID {}", text(unknown)));
+        };
+        if moves.iter().any(|&(known, _)| known == from) {
+            return refuse(format!("{} is in two pairs as the old device", text(old)));
+        }
+        let to = devices[to].hardware();
+        if moves.iter().any(|&(_, known)| known == to) {
+            return refuse(format!("{} is in two pairs as the new device", text(new)));
+        }
+        moves.push((from, to));
+    }
+    if !pairs.is_empty()
+        && let Some(missing) = (0..devices.len()).find(|i| moves.iter().all(|(from, _)| from != i))
+    {
+        return refuse(format!(
+            "no pair has the device {} as the old one; the pairs must contain every device of the process",
+            text(&devices[missing].uuid())
+        ));
+    }
+    Ok(moves)
+}
+
+/// Performs what [`check_moves`] returned.
+pub(crate) fn perform_moves(moves: &[(usize, u8)]) {
+    for &(ordinal, hardware) in moves {
+        MOVED[ordinal].store(hardware.wrapping_sub(ordinal as u8), Ordering::Relaxed);
     }
 }
 
 /// What NVML reports about a device.
 pub(crate) struct DeviceFacts {
+    /// The index of the hardware, which NVML enumerates.
+    pub(crate) index: u8,
+    /// The driver's device that runs on it.
     pub(crate) ordinal: i32,
     pub(crate) name: String,
     pub(crate) capability: (i32, i32),
@@ -116,18 +187,21 @@ pub(crate) struct DeviceFacts {
     pub(crate) pci_bus: u32,
 }
 
-/// [`DeviceFacts`] of all devices; `None` if [`all`] fails.
+/// [`DeviceFacts`] of all devices, in the order of the hardware; `None` if [`all`] fails.
 pub(crate) fn facts() -> Option<Vec<DeviceFacts>> {
     let facts = |d: &Device| DeviceFacts {
+        index: d.hardware(),
         ordinal: d.ordinal,
         name: d.name.clone(),
         capability: d.capability,
         multiprocessors: d.threads as u32,
         uuid: d.uuid(),
         pci_domain: attributes::PCI_DOMAIN as u32,
-        pci_bus: d.ordinal as u32 + 1,
+        pci_bus: d.pci_bus() as u32,
     };
-    Some(all().ok()?.iter().map(facts).collect())
+    let mut found: Vec<DeviceFacts> = all().ok()?.iter().map(facts).collect();
+    found.sort_by_key(|facts| facts.index);
+    Some(found)
 }
 
 fn uuid(out: u64, device: i32) -> Res {

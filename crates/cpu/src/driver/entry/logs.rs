@@ -122,6 +122,15 @@ pub(crate) fn refuse<T>(code: Code, reason: impl FnOnce() -> String) -> Res<T> {
     Err(because(code, reason))
 }
 
+/// Takes this thread's reasons and returns the first one for `code`.
+pub(crate) fn reason(code: Code) -> Option<String> {
+    REASONED.set(false);
+    let reasons = REASONS
+        .try_with(|reasons| std::mem::take(&mut *reasons.borrow_mut()))
+        .ok()?;
+    (reasons.into_iter().find(|(known, _)| *known == code)).map(|(_, reason)| reason)
+}
+
 /// Discards the recorded reasons: the call has succeeded.
 #[inline]
 pub(crate) fn succeeded() {

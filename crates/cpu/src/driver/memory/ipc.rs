@@ -389,7 +389,9 @@ fn get_handle(address: u64) -> Res<Message> {
     let nonce = files::nonce();
     let name = format!("{TOKEN}{:016x}{:016x}", nonce[0], nonce[1]);
     let file = files::create(&name, 4096).ok_or(Code::OUT_OF_MEMORY)?;
+    // Processes agree on the hardware, not on the ordinals.
     let ordinal = context::device_of_owner(region.owner).unwrap_or(0);
+    let hardware = device::by_ordinal(ordinal)?.hardware();
     let words = seal([
         TOKEN_MAGIC,
         nonce[0],
@@ -397,7 +399,7 @@ fn get_handle(address: u64) -> Res<Message> {
         memory.file.as_raw_fd() as u64,
         memory.offset,
         region.size,
-        ordinal as u64,
+        hardware.into(),
         0,
     ]);
     if !files::write_words(&file, 0, &words) {
@@ -483,7 +485,7 @@ fn map_handle(
     let Some(words) = found else {
         return refuse(Code::INVALID_HANDLE, void);
     };
-    let [_, a, b, file, offset, size, ordinal, _] = words;
+    let [_, a, b, file, offset, size, hardware, _] = words;
     if !is_sealed(&words, TOKEN_MAGIC) || [a, b] != nonce {
         return refuse(Code::INVALID_HANDLE, void);
     }
@@ -495,8 +497,8 @@ fn map_handle(
         return Err(Code::INVALID_HANDLE);
     }
     // The exporting process may have more devices than this one.
-    let ordinal = device::by_ordinal(ordinal as i32)
-        .map_err(|_| Code::INVALID_HANDLE)?
+    let ordinal = device::on_hardware(hardware as u8)
+        .ok_or(Code::INVALID_HANDLE)?
         .ordinal;
     let mut reach = Reach::of(ordinal).and_peers();
     if lazy_peers {
