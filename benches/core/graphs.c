@@ -46,7 +46,6 @@ static double now(void)
 
 static double least(double a, double b) { return a < b ? a : b; }
 
-static void released(void *data) { (void)data; }
 
 int main(int argc, char **argv)
 {
@@ -97,10 +96,6 @@ int main(int argc, char **argv)
     double rows[5] = {1e18, 1e18, 1e18, 1e18, 1e18};
     check(create(&single, 0), "create");
     check(add(&only, single, NULL, 0, &params), "add");
-    /* What the graph of a safe interface retains: each launch of a graph with a user object costs the driver more. */
-    void *retained;
-    CALL((void **, void *, void (*)(void *), unsigned, unsigned), cuUserObjectCreate, &retained, context, released, 1, 1);
-    CALL((void *, void *, unsigned, unsigned), cuGraphRetainUserObject, single, retained, 1, 1);
     void *one;
     check(instantiate(&one, single, 0), "instantiate");
     for (int round = 0; round < rounds; round++) {

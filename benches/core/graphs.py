@@ -3,9 +3,9 @@
     graphs.py [--wheel FILE] [--peer PYTHON] [--rounds 20] [--turns 3]
 
 Figures are nanoseconds: the smallest mean of many rounds. The sides take turns (see harness/turns.py). A budget is met if
-the overhead over C is at most half of the peer's; for `Graph.launch`, if it is at most 150 ns. All sides launch a graph with a
-user object, which retains what its nodes use: on an H200 this costs the driver 1.3 us a launch. The C side is a program that
-opens libcuda; on the CPU device there is none, unless its driver is first in LD_LIBRARY_PATH.
+the overhead over C is at most half of the peer's; for `Graph.launch`, if it is at most 150 ns. The graph that C launches retains
+nothing. The C side is a program that opens libcuda; on the CPU device there is none, unless its driver is first in
+LD_LIBRARY_PATH.
 """
 
 import pathlib

@@ -1,14 +1,14 @@
 //! What happens after the host has waited for work: deferred destruction of pools, and drops that were deferred.
 //!
-//! The driver notices at a wait that memory of a pool is free: deferred destruction of pools continues then. The hook keeps
-//! contexts, streams and events from depending on pools. Values that a thread of the driver released are dropped here as
+//! The driver notices at a wait that memory of a pool is free: deferred destruction of pools continues then. What launches of
+//! graphs used is dropped. Hooks keep contexts, streams and events from depending on pools and graphs. Values that a thread of the driver released are dropped here as
 //! well, because such a thread must not call CUDA.
 
 use std::any::Any;
 use std::cell::Cell;
 use std::marker::PhantomData;
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use parking_lot::Mutex;
 
@@ -18,25 +18,48 @@ pub(crate) enum Waited {
     /// The work of a stream, or the work before an event.
     ForStreamOrEvent,
     /// All work of a context.
-    ForContext,
+    ForContext {
+        /// Its handle.
+        context: usize,
+        /// From [`begin`], before the wait.
+        number: u64,
+    },
 }
 
-static HOOK: OnceLock<fn(Waited)> = OnceLock::new();
+/// Who is told about waits.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Listener {
+    /// Deferred destruction of pools.
+    Pools,
+    /// Content of graphs that launches used.
+    Graphs,
+}
+
+/// By [`Listener`].
+static HOOKS: [OnceLock<fn(Waited)>; 2] = [const { OnceLock::new() }; 2];
+
+/// The number of the next wait for a context.
+static NEXT: AtomicU64 = AtomicU64::new(0);
 
 /// Values to drop.
 static PENDING: Mutex<Vec<Box<dyn Any + Send>>> = Mutex::new(Vec::new());
 /// Length of the list; avoids the lock if it is empty.
 static COUNT: AtomicUsize = AtomicUsize::new(0);
 
-/// Sets the hook. There is one; later calls change nothing.
-pub(crate) fn set_hook(hook: fn(Waited)) {
-    let _ = HOOK.set(hook);
+/// Sets a hook. Each listener has one; later calls change nothing.
+pub(crate) fn set_hook(listener: Listener, hook: fn(Waited)) {
+    let _ = HOOKS[listener as usize].set(hook);
 }
 
-/// Runs the hook, if it is set, and drops what [`drop_later`] was given.
+/// A number for a wait that begins now. Numbers of later waits are higher.
+pub(crate) fn begin() -> u64 {
+    NEXT.fetch_add(1, Ordering::SeqCst)
+}
+
+/// Runs the hooks that are set, and drops what [`drop_later`] was given.
 #[inline]
 pub(crate) fn run(waited: Waited) {
-    if let Some(hook) = HOOK.get() {
+    for hook in HOOKS.iter().filter_map(OnceLock::get) {
         hook(waited);
     }
     drop_pending();

@@ -267,9 +267,11 @@ impl Context {
     ///
     /// The error of the failed work, such as an illegal address.
     pub fn synchronize(&self) -> Result<()> {
+        let number = after_wait::begin();
         // SAFETY: no arguments; acts on the current context, which is this one.
         self.with_current(|| unsafe { driver!(cuCtxSynchronize()) })?;
-        after_wait::run(Waited::ForContext);
+        let context = self.handle().addr();
+        after_wait::run(Waited::ForContext { context, number });
         Ok(())
     }
 }

@@ -302,7 +302,7 @@ impl GraphDefinition {
                     entered.handle,
                     pointer(after),
                     after.len(),
-                    child.handle()
+                    child.inner.handle()
                 ))
             }
         })

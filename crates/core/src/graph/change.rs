@@ -194,7 +194,7 @@ impl GraphDefinition {
             r#type: CUgraphNodeType::CU_GRAPH_NODE_TYPE_GRAPH,
             ..CUgraphNodeParams::default()
         };
-        raw.anon0.graph.graph = child.handle();
+        raw.anon0.graph.graph = child.inner.handle();
         let value = content.unwrap_or_else(|| Arc::new(()));
         self.change(node, Some(value), |entered| {
             // SAFETY: the node and the child are live.

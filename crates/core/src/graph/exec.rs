@@ -19,13 +19,13 @@ use crate::error::{Error, Result, driver, report};
 use crate::fork::ForkGeneration;
 use crate::graph::callback::HostCallback;
 use crate::graph::definition::GraphDefinition;
-use crate::graph::in_use::{drop_after, drop_released};
+use crate::graph::in_use::{Launches, Waits, drop_after, drop_released};
 use crate::graph::lock::{HierarchyMutex, lock_both};
 use crate::graph::params::{MemcpyParams, MemsetParams, kernel_params};
 use crate::graph::read::{is_kernel_alone, with_kernel};
 use crate::graph::retained::{Pending, Retained, clear_unshared, is_of_this_process};
 use crate::module::{Kernel, LaunchConfig};
-use crate::stream::{Event, Stream, is_capturing};
+use crate::stream::{Event, Stream};
 
 /// Options of [`GraphDefinition::instantiate`].
 #[derive(Clone, Debug, Default)]
@@ -56,26 +56,34 @@ struct Inner {
     created: u32,
     context: Context,
     generation: ForkGeneration,
-    /// Whether `updates` has anything, which launches have to respect.
-    updated: AtomicBool,
-    updates: Mutex<Updates>,
-    /// What the driver retains for it since its instantiation.
+    /// What the nodes retain since the instantiation.
     content: Option<Retained>,
+    /// Whether the driver holds `content` as well, until the last launch is done.
+    held_by_driver: bool,
+    /// Whether the program has the handle, so that it may launch the graph with calls of the driver.
+    handed_out: AtomicBool,
     /// Serialises launches and updates: the driver does not synchronise access to an instantiated graph. Taken after the
     /// locks of definitions.
-    calls: Mutex<()>,
+    state: Mutex<State>,
 }
 
-/// What the driver does not retain: the content of updates.
+/// Whether a program uses handles of instantiated graphs. The driver holds the content of graphs that are instantiated from
+/// then on.
+static HANDLES_IN_USE: AtomicBool = AtomicBool::new(false);
+
+/// Changed under the lock that serialises calls.
 #[derive(Default)]
-struct Updates {
+struct State {
+    /// Whether launches are noted: they use something that the driver does not hold.
+    noted: bool,
+    launches: Launches,
+    /// The content of the last update of all nodes.
     whole: Option<Retained>,
+    /// The content of updates of nodes.
     nodes: HashMap<usize, Retained>,
-    /// Streams of launches since the first update.
-    streams: Vec<Stream>,
 }
 
-// SAFETY: all calls that change the graph are made under the lock `calls`.
+// SAFETY: all calls that change the graph are made under the lock of `state`.
 unsafe impl Send for Inner {}
 // SAFETY: as above.
 unsafe impl Sync for Inner {}
@@ -97,6 +105,13 @@ impl Inner {
 
     fn is_destroyed_by_handle(&self) -> bool {
         OwnedKind::GraphExec.is_destroyed(self.handle, std::ptr::null_mut(), self.created)
+    }
+
+    /// What to wait for before content is dropped that launches may use.
+    fn waits(&self, state: &State) -> Waits {
+        let mut waits = state.launches.waits();
+        waits.unknown |= self.handed_out.load(Ordering::Relaxed);
+        waits
     }
 }
 
@@ -123,17 +138,28 @@ impl Drop for Inner {
             // running launches.
             unsafe { driver!(owned cuGraphExecDestroy(self.handle)) }
         };
+        let mut is_done = false;
         if !self.is_destroyed() {
             report(destroy());
         } else if !self.is_destroyed_by_handle() {
-            // The driver does not release what the graph retains. No launch uses it any more.
-            self.content.iter().for_each(clear_unshared);
+            // Destroyed with its context. No launch uses it any more.
+            is_done = true;
+            if self.held_by_driver {
+                // The driver does not release what the graph retains.
+                self.content.iter().for_each(clear_unshared);
+            }
         }
-        let updates = std::mem::take(self.updates.get_mut());
-        let mut content: Vec<Retained> = updates.nodes.into_values().collect();
-        content.extend(updates.whole);
-        if !content.is_empty() {
-            drop_after(&updates.streams, content);
+        let state = std::mem::take(self.state.get_mut());
+        let waits = self.waits(&state);
+        let mut content: Vec<Retained> = state.nodes.into_values().collect();
+        content.extend(state.whole);
+        if !self.held_by_driver {
+            content.extend(self.content.take());
+        }
+        if is_done {
+            drop(content);
+        } else if !content.is_empty() {
+            drop_after(waits, &self.context, content);
         }
         drop_released();
     }
@@ -259,6 +285,8 @@ impl GraphDefinition {
             stream.check_live()?;
         }
         let entered = self.enter("GraphDefinition::instantiate")?;
+        let handles_in_use = HANDLES_IN_USE.load(Ordering::Relaxed);
+        let held_by_driver = self.prepare_to_instantiate(&entered, handles_in_use)?;
         // SAFETY: the graph and the stream are live; the other two are valid for writes.
         let done = unsafe {
             driver!(cuGraphInstantiateWithParams(
@@ -267,7 +295,6 @@ impl GraphDefinition {
                 &mut params
             ))
         };
-        // The instantiated graph refers to the user object from now on.
         let content = entered.lock.state().retention.seal();
         let failed = match done {
             Ok(()) => params.result_out != InstantiateResult::CUDA_GRAPH_INSTANTIATE_SUCCESS,
@@ -298,10 +325,13 @@ impl GraphDefinition {
                 created: OwnedKind::GraphExec.epoch(),
                 context,
                 generation: ForkGeneration::current(),
-                updated: AtomicBool::new(false),
-                updates: Mutex::default(),
+                state: Mutex::new(State {
+                    noted: content.is_some() && !held_by_driver,
+                    ..State::default()
+                }),
                 content,
-                calls: Mutex::new(()),
+                held_by_driver,
+                handed_out: AtomicBool::new(false),
             }),
         })
     }
@@ -309,11 +339,23 @@ impl GraphDefinition {
 
 impl Graph {
     /// The driver's handle; valid while a clone of this graph lives.
+    ///
+    /// The program may launch the graph with calls of the driver from then on. What the graph retains is dropped after the
+    /// host has waited for the context ([`Context::synchronize`]) because the streams of such launches are unknown. The
+    /// driver itself keeps track of graphs that are instantiated later; their launches cost 1.25 us more.
     pub fn handle(&self) -> CUgraphExec {
+        self.inner.handed_out.store(true, Ordering::Relaxed);
+        HANDLES_IN_USE.store(true, Ordering::Relaxed);
         self.inner.handle
     }
 
-    /// Launches the graph. A stream that is being captured records the graph as a child.
+    /// The address in the handle, to compare and to print.
+    pub fn address(&self) -> usize {
+        self.inner.handle.addr()
+    }
+
+    /// Launches the graph. Drivers up to 13.0 refuse it for a stream that is being captured: use
+    /// [`GraphBuilder::embed`](crate::graph::GraphBuilder::embed).
     ///
     /// # Errors
     ///
@@ -325,13 +367,12 @@ impl Graph {
         if stream.is_of_builder() {
             return self.record(stream);
         }
-        let _locked = self.inner.calls.lock();
+        let mut state = self.inner.state.lock();
         let (graph, handle) = (self.inner.handle, stream.handle());
         // SAFETY: both handles are live.
         stream.call(|| unsafe { driver!(cuGraphLaunch(graph, handle)) })?;
-        // Under the lock: an update must see all launches before it.
-        if self.inner.updated.load(Ordering::Relaxed) {
-            self.note_launch(stream);
+        if state.noted {
+            state.launches.note(stream);
         }
         Ok(())
     }
@@ -340,33 +381,11 @@ impl Graph {
     #[cold]
     fn record(&self, stream: &Stream) -> Result<()> {
         stream.queue(|| {
-            let _locked = self.inner.calls.lock();
+            let _locked = self.inner.state.lock();
             // SAFETY: both handles are live.
             unsafe { driver!(cuGraphLaunch(self.inner.handle, stream.handle())) }
         })?;
         stream.retain_recorded(Arc::new(self.clone()))
-    }
-
-    #[cold]
-    fn note_launch(&self, stream: &Stream) {
-        /// Number of streams at which idle ones are dropped.
-        const MANY: usize = 16;
-        let mut updates = self.inner.updates.lock();
-        if updates.streams.iter().any(|known| known == stream) {
-            return;
-        }
-        if updates.streams.len() >= MANY {
-            let _relaxed = crate::context::RelaxedCapture::enter();
-            updates.streams.retain(|stream| {
-                // Querying a captured stream invalidates the capture.
-                let is_idle = || {
-                    matches!(is_capturing(stream), Ok(false))
-                        && matches!(stream.is_done(), Ok(true))
-                };
-                !stream.is_destroyed() && !is_idle()
-            });
-        }
-        updates.streams.push(stream.clone());
     }
 
     /// Prepares the first launch in `stream`.
@@ -377,7 +396,7 @@ impl Graph {
     pub fn upload(&self, stream: &Stream) -> Result<()> {
         stream.check_live()?;
         self.inner.check_live()?;
-        let _locked = self.inner.calls.lock();
+        let _locked = self.inner.state.lock();
         // SAFETY: both handles are live.
         stream.call(|| unsafe { driver!(cuGraphUpload(self.inner.handle, stream.handle())) })
     }
@@ -407,19 +426,18 @@ impl Graph {
         } else {
             None
         };
-        let (former, streams) = {
+        let (former, waits) = {
             // The driver looks `node` up in the definition.
             let _source = self.inner.source.lock();
-            let _locked = self.inner.calls.lock();
+            let mut state = self.inner.state.lock();
             change()?;
             if !content.is_some() && kernel.is_none() {
                 return Ok(());
             }
-            let mut updates = self.inner.updates.lock();
             let content = match (content.take(), kernel) {
                 (Some(content), _) => content,
                 (None, Some(kernel)) => {
-                    let known = node.and_then(|node| updates.nodes.get(&node.addr()));
+                    let known = node.and_then(|node| state.nodes.get(&node.addr()));
                     if known.is_some_and(|known| is_kernel_alone(known, kernel)) {
                         // The usual case: other numbers for the same kernel.
                         return Ok(());
@@ -430,23 +448,18 @@ impl Graph {
             };
             let mut former = Vec::new();
             match node {
-                Some(node) => former.extend(updates.nodes.insert(node.addr(), content)),
+                Some(node) => former.extend(state.nodes.insert(node.addr(), content)),
                 None => {
-                    former.extend(updates.nodes.drain().map(|(_, value)| value));
-                    former.extend(updates.whole.replace(content));
+                    former.extend(state.nodes.drain().map(|(_, value)| value));
+                    former.extend(state.whole.replace(content));
                 }
             }
-            self.inner.updated.store(true, Ordering::Relaxed);
-            // Streams are kept only until a launch in them is done.
-            let streams = if former.is_empty() {
-                Vec::new()
-            } else {
-                updates.streams.clone()
-            };
-            (former, streams)
+            state.noted = true;
+            let waits = (!former.is_empty()).then(|| self.inner.waits(&state));
+            (former, waits)
         };
-        if !former.is_empty() {
-            drop_after(&streams, former);
+        if let Some(waits) = waits {
+            drop_after(waits, &self.inner.context, former);
         }
         drop_released();
         Ok(())

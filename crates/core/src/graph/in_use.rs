@@ -1,20 +1,238 @@
 //! When what graphs retained is dropped.
 //!
-//! Content that an update of an instantiated graph has replaced may still be in use by launches before the update. The
-//! driver does not retain it, so events tell when those launches are done.
+//! An instantiated graph owns what its nodes use. Launches may still run when it is dropped, or when an update replaces
+//! some of it: the content is dropped after them. A user object of the driver (`cuUserObjectCreate`) could tell when that
+//! is, but each launch of such a graph costs 1.25 us more (docs/performance.md). So a graph notes in which streams it was
+//! launched, and events tell when those launches are done.
 
+use std::collections::VecDeque;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use cupyrite_sys::destroyed::OwnedKind;
+use cupyrite_sys::driver::CUresult;
 use parking_lot::Mutex;
 
-use crate::after_wait;
+use crate::after_wait::{self, Listener, Waited};
+use crate::context::{Context, RelaxedCapture};
+use crate::error::Result;
 use crate::fork::ForkGeneration;
 use crate::graph::retained::Retained;
-use crate::stream::{Event, EventOptions, Stream};
+use crate::stream::{Event, EventOptions, Stream, is_capturing};
+
+/// The launches of an instantiated graph. Used under its lock.
+#[derive(Default)]
+pub(crate) struct Launches {
+    /// [`Stream::identity`] of the last launch, if `streams` has a clone of that stream; else 0.
+    last: usize,
+    streams: Vec<LaunchStream>,
+    /// Of launches in streams that may be gone later, the oldest first.
+    events: VecDeque<Event>,
+    /// Launches of which neither stream nor event is known.
+    unknown: bool,
+}
+
+/// A stream that its clone keeps.
+#[derive(Clone)]
+struct LaunchStream {
+    stream: Stream,
+    /// The context to which a default stream belonged at the launch.
+    context: Option<Context>,
+}
+
+impl LaunchStream {
+    fn is(&self, stream: &Stream, context: Option<&Context>) -> bool {
+        self.stream == *stream && self.context.as_ref() == context && !self.stream.is_destroyed()
+    }
+
+    /// Calls `body` in the context of a default stream.
+    fn enter<T>(&self, body: impl FnOnce(&Stream) -> Result<T>) -> Result<T> {
+        let _entered = self.context.as_ref().map(Context::enter).transpose()?;
+        body(&self.stream)
+    }
+
+    /// Whether all work of the stream is done. False while it is captured: a query would invalidate the capture.
+    fn is_idle(&self) -> bool {
+        let idle = self.enter(|stream| Ok(!is_capturing(stream)? && stream.is_done()?));
+        idle.unwrap_or(false)
+    }
+}
+
+impl Launches {
+    /// Notes a launch that was queued in a stream.
+    #[inline]
+    pub(crate) fn note(&mut self, stream: &Stream) {
+        if self.last != stream.identity() {
+            self.note_other(stream);
+        }
+    }
+
+    #[cold]
+    fn note_other(&mut self, stream: &Stream) {
+        self.last = 0;
+        if stream.is_per_thread() || !stream.is_kept_by_clones() {
+            self.unknown |= self.record(stream).is_err();
+            return;
+        }
+        let is_unbound = stream.is_default() && stream.default_device().is_none();
+        let context = if is_unbound {
+            let Ok(Some(context)) = Context::current() else {
+                self.unknown = true;
+                return;
+            };
+            Some(context)
+        } else {
+            None
+        };
+        let mut streams = self.streams.iter();
+        match streams.find(|known| known.is(stream, context.as_ref())) {
+            // Another object with the same handle may be dropped, and its identity used again.
+            Some(known) if is_unbound || !known.stream.is_clone_of(stream) => return,
+            Some(_) => {}
+            None => {
+                self.forget_idle();
+                self.streams.push(LaunchStream {
+                    stream: stream.clone(),
+                    context,
+                });
+            }
+        }
+        if !is_unbound {
+            self.last = stream.identity();
+        }
+    }
+
+    /// Records an event after the launch.
+    fn record(&mut self, stream: &Stream) -> Result<()> {
+        let _relaxed = RelaxedCapture::enter();
+        let context = stream.context()?;
+        // Recording an event again would forget a launch that is not done.
+        let oldest = self.events.front();
+        let event = if oldest.is_some_and(|event| matches!(event.is_done(), Ok(true))) {
+            self.events
+                .pop_front()
+                .filter(|event| *event.context() == context)
+        } else {
+            None
+        };
+        let event = match event {
+            Some(event) => event,
+            None => Event::new(&context, &EventOptions::default())?,
+        };
+        event.record(stream)?;
+        self.events.push_back(event);
+        Ok(())
+    }
+
+    /// Forgets streams whose work is done once there are many.
+    fn forget_idle(&mut self) {
+        const MANY: usize = 16;
+        if self.streams.len() < MANY {
+            return;
+        }
+        let _relaxed = RelaxedCapture::enter();
+        let (idle, busy) = std::mem::take(&mut self.streams)
+            .into_iter()
+            .partition(LaunchStream::is_idle);
+        self.streams = busy;
+        let idle: Vec<LaunchStream> = idle;
+        // The owner of a foreign stream may call anything.
+        after_wait::drop_later(Box::new(idle));
+    }
+
+    /// What to wait for before content that these launches use is dropped.
+    pub(crate) fn waits(&self) -> Waits {
+        Waits {
+            streams: self.streams.clone(),
+            events: self.events.iter().cloned().collect(),
+            unknown: self.unknown,
+        }
+    }
+}
+
+/// What to wait for: see [`Launches::waits`].
+pub(crate) struct Waits {
+    streams: Vec<LaunchStream>,
+    events: Vec<Event>,
+    pub(crate) unknown: bool,
+}
+
+/// One condition for dropping content.
+enum Wait {
+    Event(Event),
+    /// Until the capture of the stream has ended, and its work before it.
+    Captured(LaunchStream),
+    /// Until the host has waited for all work of the context.
+    Context {
+        context: Context,
+        /// [`OwnedKind::epoch`] when this was created.
+        created: u32,
+        /// [`after_wait::begin`] when this was created.
+        since: u64,
+    },
+}
+
+impl Wait {
+    /// The condition for the work that a stream holds now; `None` if it is done.
+    fn of_stream(stream: LaunchStream, context: &Context) -> Option<Wait> {
+        if stream.stream.is_destroyed() {
+            return Some(Wait::of_context(context));
+        }
+        match stream.enter(is_capturing) {
+            Ok(true) => return Some(Wait::Captured(stream)),
+            // The legacy default stream during a capture of a stream that waits for it.
+            Err(error) if error.status() == Some(CUresult::CUDA_ERROR_STREAM_CAPTURE_IMPLICIT) => {
+                return Some(Wait::Captured(stream));
+            }
+            Ok(false) if matches!(stream.enter(Stream::is_done), Ok(true)) => return None,
+            _ => {}
+        }
+        match stream.enter(|stream| stream.record_with(&EventOptions::default())) {
+            Ok(event) => Some(Wait::Event(event)),
+            Err(_) => Some(Wait::of_context(context)),
+        }
+    }
+
+    fn of_context(context: &Context) -> Wait {
+        Wait::Context {
+            context: context.clone(),
+            created: OwnedKind::GraphExec.epoch(),
+            since: after_wait::begin(),
+        }
+    }
+
+    /// What is left of the condition; `None` if it is met.
+    fn remaining(self, waited: Option<Waited>) -> Option<Wait> {
+        match self {
+            Wait::Event(event) => {
+                // The work has ended as well if it failed, or if the event is gone with its context.
+                (!event.is_done().unwrap_or(true)).then_some(Wait::Event(event))
+            }
+            Wait::Captured(stream) => {
+                let context = stream.enter(Stream::context).ok()?;
+                Wait::of_stream(stream, &context)
+            }
+            Wait::Context {
+                context,
+                created,
+                since,
+            } => {
+                let (handle, none) = (context.handle(), std::ptr::null_mut::<()>());
+                let synchronized = matches!(waited, Some(Waited::ForContext { context, number })
+                    if context == handle.addr() && number > since);
+                let done = synchronized || OwnedKind::GraphExec.is_destroyed(none, handle, created);
+                (!done).then_some(Wait::Context {
+                    context,
+                    created,
+                    since,
+                })
+            }
+        }
+    }
+}
 
 /// Content of a graph that launches may still use.
 struct InUse {
-    launches: Vec<Event>,
+    waits: Vec<Wait>,
     generation: ForkGeneration,
     content: Vec<Retained>,
 }
@@ -23,27 +241,29 @@ static IN_USE: Mutex<Vec<InUse>> = Mutex::new(Vec::new());
 /// Length of the list; avoids the lock if it is empty.
 static COUNT: AtomicUsize = AtomicUsize::new(0);
 
-/// Drops content once the work that the streams hold now is done.
-pub(crate) fn drop_after(streams: &[Stream], content: Vec<Retained>) {
-    let mut launches = Vec::new();
-    for stream in streams {
-        if stream.is_destroyed() {
-            continue;
-        }
-        let _relaxed = crate::context::RelaxedCapture::enter();
-        match stream.record_with(&EventOptions::default()) {
-            Ok(event) => launches.push(event),
-            // Without an event the completion is unknown, so wait. If that fails too, the work has ended.
-            Err(_) => drop(stream.synchronize()),
-        }
+/// Drops content of a graph of `context` once the launches are done.
+pub(crate) fn drop_after(launches: Waits, context: &Context, content: Vec<Retained>) {
+    let _relaxed = RelaxedCapture::enter();
+    let streams = launches.streams.into_iter();
+    let mut waits: Vec<Wait> = streams
+        .filter_map(|stream| Wait::of_stream(stream, context))
+        .collect();
+    waits.extend(launches.events.into_iter().map(Wait::Event));
+    if launches.unknown {
+        waits.push(Wait::of_context(context));
     }
-    if launches.is_empty() {
+    if waits.is_empty() {
         after_wait::drop_later(Box::new(content));
         return;
     }
+    after_wait::set_hook(Listener::Graphs, |waited| {
+        if COUNT.load(Ordering::Acquire) != 0 && !after_wait::are_drops_deferred() {
+            drop_completed(Some(waited));
+        }
+    });
     let mut list = IN_USE.lock();
     list.push(InUse {
-        launches,
+        waits,
         generation: ForkGeneration::current(),
         content,
     });
@@ -52,36 +272,42 @@ pub(crate) fn drop_after(streams: &[Stream], content: Vec<Retained>) {
 
 /// Drops the content of completed launches.
 #[cold]
-fn drop_completed() {
+fn drop_completed(waited: Option<Waited>) {
     let list = {
         let mut list = IN_USE.lock();
         COUNT.store(0, Ordering::Release);
         std::mem::take(&mut *list)
     };
-    let _relaxed = crate::context::RelaxedCapture::enter();
-    let (done, waiting): (Vec<InUse>, Vec<InUse>) = list.into_iter().partition(|entry| {
-        entry.generation.is_current()
-            && entry
-                .launches
-                .iter()
-                .all(|event| event.is_done().unwrap_or(true))
-    });
+    let _relaxed = RelaxedCapture::enter();
+    let (mut done, mut waiting) = (Vec::new(), Vec::new());
+    for mut entry in list {
+        if !entry.generation.is_current() {
+            // Of the parent process, whose work this process cannot wait for.
+            waiting.push(entry);
+            continue;
+        }
+        let waits = entry.waits.into_iter();
+        entry.waits = waits.filter_map(|wait| wait.remaining(waited)).collect();
+        if entry.waits.is_empty() {
+            done.push(entry.content);
+        } else {
+            waiting.push(entry);
+        }
+    }
     if !waiting.is_empty() {
         let mut list = IN_USE.lock();
         list.extend(waiting);
         COUNT.store(list.len(), Ordering::Release);
     }
-    for entry in done {
-        drop(entry.content);
-    }
+    drop(done);
 }
 
-/// Drops what graphs have released since the last call, and what updates have replaced and no launch uses any more.
-/// Called without locks, after everything that may destroy a graph.
+/// Drops what graphs have released since the last call, and what no launch uses any more. Called without locks, after
+/// everything that may destroy a graph.
 #[inline]
 pub fn drop_released() {
     after_wait::drop_pending();
     if COUNT.load(Ordering::Acquire) != 0 && !after_wait::are_drops_deferred() {
-        drop_completed();
+        drop_completed(None);
     }
 }

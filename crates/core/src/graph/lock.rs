@@ -57,14 +57,14 @@ impl Linked {
 }
 
 impl HierarchyMutex {
-    pub(crate) fn new() -> Arc<HierarchyMutex> {
+    pub(crate) fn new(state: State) -> Arc<HierarchyMutex> {
         Arc::new(HierarchyMutex {
             own: Arc::new(Linked {
                 mutex: ReentrantMutex::default(),
                 size: AtomicUsize::new(1),
                 merged_into: OnceLock::new(),
             }),
-            state: RefCell::default(),
+            state: RefCell::new(state),
             generation: ForkGeneration::current(),
         })
     }
@@ -244,7 +244,7 @@ mod tests {
 
     #[test]
     fn linked_hierarchies_exclude_each_other() {
-        let [a, b, c, d] = [(); 4].map(|()| HierarchyMutex::new());
+        let [a, b, c, d] = [(); 4].map(|()| HierarchyMutex::new(State::default()));
         link(&a, &b);
         link(&c, &d);
         assert!(!Arc::ptr_eq(a.linked(), d.linked()));
@@ -272,7 +272,9 @@ mod tests {
     fn threads_lock_while_others_link() {
         const COUNT: usize = 48;
         for round in 0..20 {
-            let mutexes: Vec<_> = (0..COUNT).map(|_| HierarchyMutex::new()).collect();
+            let mutexes: Vec<_> = (0..COUNT)
+                .map(|_| HierarchyMutex::new(State::default()))
+                .collect();
             let busy: Vec<_> = (0..COUNT).map(|_| AtomicBool::new(false)).collect();
             let work = |seed: usize| {
                 let mut random = seed;

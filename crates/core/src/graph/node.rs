@@ -31,8 +31,9 @@ pub struct Node<'g> {
 }
 
 impl<'g> Node<'g> {
-    /// The driver's handle.
+    /// The driver's handle. As [`GraphDefinition::handle`].
     pub fn handle(self) -> CUgraphNode {
+        self.definition.hand_out();
         self.handle
     }
 

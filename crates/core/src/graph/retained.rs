@@ -1,9 +1,12 @@
 //! What a graph owns besides the driver's objects: kernels, buffers, events, callbacks.
 //!
-//! A user object of the driver (`cuUserObjectCreate`) holds it: the driver releases the object after the last of the
-//! definition, its clones, its instantiated graphs and their running launches. One user object serves a whole
-//! definition. Its destructor runs on a thread of the driver that must not call CUDA, so it only moves the content to a
-//! list, which [`drop_released`](super::in_use::drop_released) empties.
+//! A definition holds a set of it, and so does each graph that is instantiated from the definition. A program that has the
+//! handle of the definition can clone and instantiate it with calls of the driver. From then on, a user object of the
+//! driver (`cuUserObjectCreate`) holds the set as well: the driver releases the object after the last of the definition, its
+//! clones, its instantiated graphs and their running launches. Its destructor runs on a thread of the driver that must not
+//! call CUDA, so it only moves the content to a list, which [`drop_released`](super::in_use::drop_released) empties.
+//!
+//! While a capture builds the graph, a user object holds the set, too: the program may end the capture by itself.
 
 use std::any::Any;
 use std::collections::HashMap;
@@ -27,7 +30,7 @@ struct Content {
     whole: Vec<Retained>,
 }
 
-/// The content that one user object holds.
+/// The content of a definition at one time.
 pub(crate) struct RetainedSet(Mutex<Content>);
 
 /// Drops what [`Retention::seal`] returned, of a graph that is no longer used and that the driver does not destroy; not if
@@ -48,19 +51,20 @@ pub(crate) fn clear_unshared(content: &Retained) {
 /// What a definition retains. Its methods are called under the definition's lock.
 #[derive(Default)]
 pub(crate) struct Retention {
-    current: Option<Holder>,
+    set: Option<Arc<RetainedSet>>,
+    /// Whether something else, such as an instantiated graph, refers to the set as well. Its content does not change then: a
+    /// change creates another set.
+    sealed: bool,
+    /// Whether the driver has to hold the set.
+    by_driver: bool,
+    /// The user object of the graph that holds the set.
+    object: Option<UserObject>,
 }
 
-struct Holder {
-    set: Arc<RetainedSet>,
-    object: CUuserObject,
-    /// Whether something else, such as an instantiated graph, refers to the user object as well. Its content does not
-    /// change then: a change creates another set.
-    sealed: bool,
-}
+struct UserObject(CUuserObject);
 
 // SAFETY: user objects may be used from any thread.
-unsafe impl Send for Holder {}
+unsafe impl Send for UserObject {}
 
 /// The user object's destructor.
 unsafe extern "C" fn release_set(set: *mut c_void) {
@@ -101,28 +105,72 @@ fn attach(graph: CUgraph, set: &Arc<RetainedSet>) -> Result<CUuserObject> {
 }
 
 impl Retention {
-    /// The set to change: one that only `graph` refers to, created if it is missing.
+    /// Without content, for a graph of which the program may have a handle.
+    pub(crate) fn by_driver() -> Retention {
+        Retention {
+            by_driver: true,
+            ..Retention::default()
+        }
+    }
+
+    /// The set to change: one that nothing else refers to, created if it is missing.
     fn open(&mut self, graph: CUgraph) -> Result<&RetainedSet> {
-        if self.current.as_ref().is_none_or(|holder| holder.sealed) {
-            let content = match &self.current {
-                Some(holder) => holder.set.0.lock().clone(),
+        if self.set.is_none() || self.sealed {
+            let content = match &self.set {
+                Some(set) => set.0.lock().clone(),
                 None => Content::default(),
             };
             let set = Arc::new(RetainedSet(Mutex::new(content)));
-            let object = attach(graph, &set)?;
-            let former = self.current.replace(Holder {
-                set,
-                object,
-                sealed: false,
-            });
-            if let Some(former) = former {
-                // SAFETY: the graph holds one reference of the former object.
-                report(unsafe { driver!(cuGraphReleaseUserObject(graph, former.object, 1)) });
+            let object = match self.by_driver {
+                true => Some(UserObject(attach(graph, &set)?)),
+                false => None,
+            };
+            self.release_object(graph);
+            self.object = object;
+            if let Some(former) = self.set.replace(set) {
+                drop_outside(Some(former));
             }
+            self.sealed = false;
         }
-        match &self.current {
-            Some(holder) => Ok(&holder.set),
+        match &self.set {
+            Some(set) => Ok(set),
             None => unreachable!("created above"),
+        }
+    }
+
+    /// Makes the driver hold the set, and later ones.
+    pub(crate) fn give_to_driver(&mut self, graph: CUgraph) -> Result<()> {
+        if let (Some(set), None) = (&self.set, &self.object) {
+            self.object = Some(UserObject(attach(graph, set)?));
+        }
+        self.by_driver = true;
+        Ok(())
+    }
+
+    /// The opposite of [`Retention::give_to_driver`], before a graph is instantiated that the driver should not hold the set
+    /// for.
+    pub(crate) fn take_from_driver(&mut self, graph: CUgraph) {
+        self.by_driver = false;
+        self.release_object(graph);
+    }
+
+    /// [`Retention::give_to_driver`] that cannot fail: keeps the set for the rest of the process if the driver refuses.
+    pub(crate) fn give_to_driver_or_leak(&mut self, graph: CUgraph) {
+        if let Err(error) = self.give_to_driver(graph) {
+            report(Err(error));
+            std::mem::forget(self.set.clone());
+        }
+    }
+
+    /// Whether the driver holds the set, or would hold one.
+    pub(crate) fn is_held_by_driver(&self) -> bool {
+        self.by_driver
+    }
+
+    fn release_object(&mut self, graph: CUgraph) {
+        if let Some(UserObject(object)) = self.object.take() {
+            // SAFETY: the graph holds one reference of the object.
+            report(unsafe { driver!(cuGraphReleaseUserObject(graph, object, 1)) });
         }
     }
 
@@ -146,8 +194,7 @@ impl Retention {
 
     /// What is retained for a node.
     pub(crate) fn node(&self, node: usize) -> Option<Retained> {
-        let holder = self.current.as_ref()?;
-        holder.set.0.lock().nodes.get(&node).cloned()
+        self.set.as_ref()?.0.lock().nodes.get(&node).cloned()
     }
 
     /// Retains `value` for the whole definition.
@@ -169,18 +216,19 @@ impl Retention {
 
     /// Drops the content although the driver's user object exists, of a graph that is no longer used.
     pub(crate) fn clear(&mut self) {
-        if let Some(holder) = self.current.take() {
-            let set: Retained = holder.set;
+        if self.object.is_some()
+            && let Some(set) = self.set.take()
+        {
+            let set: Retained = set;
             clear_unshared(&set);
         }
     }
 
-    /// The present content as one value, which later changes do not affect; `None` without content. Called whenever
-    /// something else may refer to the user object, as an instantiation does.
+    /// The present content as one value, which later changes do not affect; `None` without content.
     pub(crate) fn seal(&mut self) -> Option<Retained> {
-        let holder = self.current.as_mut()?;
-        holder.sealed = true;
-        Some(holder.set.clone())
+        let set = self.set.clone()?;
+        self.sealed = true;
+        Some(set)
     }
 }
 

@@ -32,7 +32,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use cupyrite_sys::driver::{CUmemPool_attribute, CUmemoryPool, CUresult};
 use parking_lot::{Mutex, MutexGuard};
 
-use crate::after_wait::{self, Waited};
+use crate::after_wait::{self, Listener, Waited};
 use crate::context::capture_mode::RelaxedCapture;
 use crate::error::{Error, Result, driver, report};
 use crate::fork::ForkGeneration;
@@ -115,10 +115,10 @@ pub(crate) unsafe fn destroy_or_defer(handle: CUmemoryPool, origin: Origin) {
     };
     if !pool.try_destroy() {
         pool.retire();
-        after_wait::set_hook(|waited| {
+        after_wait::set_hook(Listener::Pools, |waited| {
             destroy_ready(match waited {
                 Waited::ForStreamOrEvent => Scan::Due,
-                Waited::ForContext => Scan::All,
+                Waited::ForContext { .. } => Scan::All,
             });
         });
         COUNT.fetch_add(1, Ordering::Relaxed);

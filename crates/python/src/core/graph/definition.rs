@@ -273,7 +273,9 @@ impl PyGraphDefinition {
     /// Driver handle, a ``cuda.bindings.driver.CUgraph``.
     #[getter]
     fn handle(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
-        handle_object(py, class::CUgraph, self.definition.core.handle().addr())
+        let core = &*self.definition.core;
+        let address = py.detach(|| core.handle().addr());
+        handle_object(py, class::CUgraph, address)
     }
 
     /// Whether the graph exists: False after the node to which it belongs was destroyed, and after a failed capture.
@@ -535,18 +537,18 @@ impl PyGraphDefinition {
 
     fn __eq__(&self, other: &Bound<'_, PyAny>) -> bool {
         other.cast::<PyGraphDefinition>().is_ok_and(|other| {
-            self.definition.core.handle() == other.get().definition.core.handle()
+            self.definition.core.address() == other.get().definition.core.address()
         })
     }
 
     fn __hash__(&self) -> u64 {
-        (self.definition.core.handle().addr() as u64).rotate_right(4)
+        (self.definition.core.address() as u64).rotate_right(4)
     }
 
     fn __repr__(&self) -> String {
         format!(
             "<GraphDefinition handle={:#x}>",
-            self.definition.core.handle().addr()
+            self.definition.core.address()
         )
     }
 }

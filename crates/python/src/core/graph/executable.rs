@@ -105,6 +105,9 @@ impl PyGraph {
     }
 
     /// Driver handle, a ``cuda.bindings.driver.CUgraphExec``; 0 if the graph was closed.
+    ///
+    /// A program that takes it may launch the graph with calls of the driver. What the graph retains is released after a later
+    /// :meth:`Device.sync <cuda.core.Device.sync>` then, because the streams of such launches are unknown.
     #[getter]
     fn handle(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
         let address = self.cell.read(py, |graph| graph.handle().addr());
@@ -122,7 +125,8 @@ impl PyGraph {
     /// Parameters
     /// ----------
     /// stream : Stream or GraphBuilder
-    ///     The stream. A graph builder records the graph as a child.
+    ///     The stream. NVIDIA's driver does not record launches of graphs: for a graph builder, use
+    ///     :meth:`GraphBuilder.embed`.
     fn launch(&self, py: Python<'_>, stream: &Bound<'_, PyAny>) -> PyResult<()> {
         let stream = stream::lend(stream, "Graph.launch", "stream", false)?;
         let stream = &*stream;
@@ -218,7 +222,7 @@ impl PyGraph {
     }
 
     fn __repr__(&self, py: Python<'_>) -> String {
-        let address = self.cell.read(py, |graph| graph.handle().addr());
+        let address = self.cell.read(py, |graph| graph.address());
         format!("<Graph handle={:#x}>", address.unwrap_or(0))
     }
 }
@@ -306,7 +310,7 @@ impl PyExecutableGraphNode {
     fn __repr__(slf: &Bound<'_, Self>) -> PyResult<String> {
         let py = slf.py();
         let graph = slf.get().graph.get();
-        let address = graph.cell.read(py, |graph| graph.handle().addr());
+        let address = graph.cell.read(py, |graph| graph.address());
         Ok(format!(
             "<{} graph={:#x} node={}>",
             slf.get_type().name()?,

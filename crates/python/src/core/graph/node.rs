@@ -193,7 +193,7 @@ impl PyGraphNode {
             )));
         };
         let (owner, node) = node.get().live()?;
-        if owner.core.handle() != definition.core.handle() {
+        if owner.core.address() != definition.core.address() {
             return Err(PyValueError::new_err(format!(
                 "{function}() argument '{parameter}' is a node of another graph definition"
             )));
@@ -325,7 +325,14 @@ impl PyGraphNode {
     fn handle(&self, py: Python<'_>) -> PyResult<Option<Py<PyAny>>> {
         match self.address() {
             0 => Ok(None),
-            address => handle_object(py, class::CUgraphNode, address).map(Some),
+            address => {
+                // The driver names the graph of a node.
+                if let Some(place) = &self.place {
+                    let definition = &*place.definition.core;
+                    py.detach(|| definition.hand_out());
+                }
+                handle_object(py, class::CUgraphNode, address).map(Some)
+            }
         }
     }
 
@@ -662,7 +669,7 @@ impl PyGraphNode {
         match (self.address(), other.address()) {
             // Entry points are equal if their definitions are.
             (0, 0) => match (&self.place, &other.place) {
-                (Some(a), Some(b)) => a.definition.core.handle() == b.definition.core.handle(),
+                (Some(a), Some(b)) => a.definition.core.address() == b.definition.core.address(),
                 (None, None) => std::ptr::eq(self, other),
                 _ => false,
             },
@@ -682,7 +689,7 @@ impl PyGraphNode {
             Some(place) => match place.node {
                 None => format!(
                     "<{class} entry of graph {:#x}>",
-                    place.definition.core.handle().addr()
+                    place.definition.core.address()
                 ),
                 Some(named) => {
                     let state = if node.is_valid() { "" } else { " destroyed" };
