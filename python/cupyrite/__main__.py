@@ -1,5 +1,7 @@
 """Report the CUDA installation, whether kernels can be compiled and run, and how to fix problems.
 
+`python -m cupyrite stand-in` installs the stand-ins for NVIDIA's packages (stand_in.py).
+
 Exit status: 0 if a kernel was compiled, loaded and launched and Python imports Cupyrite's modules; 1 otherwise; 2 for an
 invalid command line.
 """
@@ -15,7 +17,12 @@ def parse_arguments(argv):
     """Parse the command line; exits with status 2 if it is invalid."""
     import argparse
 
-    parser = argparse.ArgumentParser(prog="python -m cupyrite", description=(__doc__ or "").partition("\n")[0])
+    parser = argparse.ArgumentParser(
+        prog="python -m cupyrite",
+        description=(__doc__ or "").partition("\n")[0],
+        epilog="python -m cupyrite stand-in installs cuda-bindings, cuda-core, cuda-pathfinder and cuda-python of "
+        "Cupyrite in place of NVIDIA's.",
+    )
     parser.add_argument("--json", action="store_true", help="print the report as JSON (docs/doctor.md)")
     parser.add_argument("--demo", action="store_true", help="run the demo after the report; both must succeed")
     parser.add_argument(
@@ -111,21 +118,29 @@ def import_failure_report(error, options):
         files = sorted(name for name in os.listdir(folder) if name.startswith("_native."))
     except OSError as problem:
         files = [f"the folder cannot be read: {problem}"]
-    executable = sys.executable or "python"
-    command = f"{executable} -m pip install --force-reinstall --no-deps cupyrite"
+    from . import stand_in
+
+    words, command = "", None
+    origin, installer = stand_in.source(), stand_in.installer()
+    if origin and installer:
+        import shlex
+
+        command = shlex.join([*installer, "--force-reinstall", "--no-deps", origin])
+    else:
+        words = "install Cupyrite's wheel again from where it came, with the options --force-reinstall --no-deps"
     why = f"{type(error).__name__}: {error}. Native files in {folder}: {', '.join(files) or 'none'}."
     what, code = "Cupyrite's native module cannot be imported", "native-module"
     if isinstance(error, ValueError):
         # The message starts with the variable's name, "=" and its value.
         what, code = str(error), "variable-value"
         why = "The native module reads this variable when it is imported."
-        command = f"unset {what.partition('=')[0]}"
+        words, command = "", f"unset {what.partition('=')[0]}"
     problem = {
         "code": code,
         "severity": "error",
         "what": what,
         "why": why,
-        "fix": [{"words": "", "command": command}],
+        "fix": [{"words": words, "command": command}],
     }
     if options.json:
         import json
@@ -139,7 +154,7 @@ def import_failure_report(error, options):
         return json.dumps(report, indent=2) + "\n"
     return (
         f"Cupyrite {__version__}\n\n  1. error: {problem['what']} [{problem['code']}]\n     {why}\n"
-        f"     fix: {command}\n\nKernels cannot be compiled and run here.\n"
+        f"     fix: {command or words}\n\nKernels cannot be compiled and run here.\n"
     )
 
 
@@ -159,6 +174,11 @@ def run_demo(options):
 
 def main(argv=None):
     """Entry point; returns the exit status."""
+    argv = sys.argv[1:] if argv is None else argv
+    if argv[:1] == ["stand-in"]:
+        from . import stand_in
+
+        return stand_in.main(argv[1:])
     options = parse_arguments(argv)
     try:
         from . import _native

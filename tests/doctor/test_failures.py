@@ -12,10 +12,20 @@ import subprocess
 import sys
 import time
 
-import cupyrite
 import pytest
 
-from helpers.doctor import PACKAGE, codes, commands, doctor, environment, errors, examine, install, own_files, problem
+from helpers.doctor import (
+    PACKAGE,
+    codes,
+    commands,
+    doctor,
+    environment,
+    errors,
+    examine,
+    install_cupyrite,
+    own_files,
+    problem,
+)
 
 # ---------------------------------------------------------------------------------------------------------
 # NVRTC
@@ -23,7 +33,7 @@ from helpers.doctor import PACKAGE, codes, commands, doctor, environment, errors
 
 def test_missing_nvrtc(tmp_path):
     """Cupyrite alone, without site-packages and therefore without wheels."""
-    install(tmp_path, "cupyrite", cupyrite.__version__, own_files())
+    install_cupyrite(tmp_path, own_files())
     status, report = examine(options=("-S",), PYTHONPATH=str(tmp_path))
     if [item for item in report["libraries"] if item["name"] == "nvrtc" and item["state"] == "found"]:
         pytest.skip("this machine has NVRTC outside site-packages")
@@ -33,7 +43,8 @@ def test_missing_nvrtc(tmp_path):
     # The device is examined all the same.
     assert report["devices"]
     fix = commands(report, "nvrtc-missing")
-    assert fix[0].endswith("-m pip install nvidia-cuda-nvrtc")
+    # The interpreter runs without site-packages, and so without pip.
+    assert fix[0].startswith("uv pip install --python ") and fix[0].endswith(" nvidia-cuda-nvrtc")
     assert any(command.startswith("conda install") for command in fix)
     done = doctor("--demo", options=("-S",), PYTHONPATH=str(tmp_path))
     assert done.returncode == 1

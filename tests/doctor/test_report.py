@@ -15,7 +15,19 @@ import time
 import cupyrite
 import pytest
 
-from helpers.doctor import PACKAGE, codes, commands, doctor, environment, errors, examine, install, own_files, problem
+from helpers.doctor import (
+    PACKAGE,
+    codes,
+    commands,
+    doctor,
+    environment,
+    errors,
+    examine,
+    install,
+    install_cupyrite,
+    own_files,
+    problem,
+)
 
 # ---------------------------------------------------------------------------------------------------------
 # A machine on which everything works
@@ -103,8 +115,8 @@ SCHEMA = {
         "in_process": bool,
     },
     "variables": [{"name": str, "value": str}],
-    "packages": [{"name": str, "version": str, "location": str, "damaged": (int, None)}],
-    "modules": [{"module": str, "file": (str, None), "package": (str, None), "ours": bool}],
+    "packages": [{"name": str, "version": str, "location": str, "damaged": (int, None), "ours": bool}],
+    "modules": [{"module": str, "file": (str, None), "package": (str, None), "ours": bool, "peer": bool}],
     "problems": [
         {"code": str, "severity": str, "what": str, "why": str, "fix": [{"words": str, "command": (str, None)}]}
     ],
@@ -262,9 +274,12 @@ def peer_files():
 
 @pytest.mark.parametrize("order", ["peer last", "cupyrite last"])
 def test_nvidia_package_in_the_same_folder(tmp_path, order):
-    packages = [("cupyrite", cupyrite.__version__, own_files()), ("cuda_bindings", "13.5.0", peer_files())]
-    for name, version, files in packages if order == "peer last" else reversed(packages):
-        install(tmp_path, name, version, files)
+    steps = [
+        lambda: install_cupyrite(tmp_path, own_files()),
+        lambda: install(tmp_path, "cuda_bindings", "13.5.0", peer_files()),
+    ]
+    for step in steps if order == "peer last" else reversed(steps):
+        step()
     status, report = examine(PYTHONPATH=str(tmp_path))
     assert status == 1
     assert report["proof"]["ok"] is True, "the native module works"
@@ -277,17 +292,33 @@ def test_nvidia_package_in_the_same_folder(tmp_path, order):
         assert modules[name]["package"] == "cuda-bindings"
         assert modules[name]["file"].endswith(".so")
         assert modules[name]["ours"] is False
-    assert modules["cuda.bindings"]["package"] == ("cuda-bindings" if order == "peer last" else "cupyrite")
-    fix = commands(report, "peer-mixed")
-    # Where more of NVIDIA's packages are installed, the commands name them too.
-    assert any("pip uninstall -y cuda-bindings" in command for command in fix)
-    assert any(command.endswith("--force-reinstall --no-deps cupyrite") for command in fix)
-    assert any("--force-reinstall --no-deps cuda-bindings==13.5.0" in command for command in fix)
+    assert modules["cuda.bindings"]["package"] == "cuda-bindings"
+    assert modules["cuda.bindings"]["peer"] is (order == "peer last")
+    back, away, others = commands(report, "peer-mixed")
+    assert back.endswith("-m cupyrite stand-in")
+    assert away.endswith("-m pip uninstall -y cupyrite cuda-python")
+    assert "-m pip install --force-reinstall --no-deps " in others and " cuda-bindings==13.5.0" in others
+
+
+def test_nvidia_package_in_place_of_a_stand_in(tmp_path):
+    files = own_files()
+    install_cupyrite(tmp_path, files, left_out=["cuda_bindings"])
+    missing = {name: text for name, text in files.items() if name.startswith("cuda/bindings/")}
+    status, report = examine(PYTHONPATH=str(tmp_path))
+    assert status == 1
+    assert "cuda-bindings" in problem(report, "stand-in-missing")["what"]
+    assert not any((tmp_path / file).exists() for file in missing)
+    install(tmp_path, "cuda_bindings", "13.0.3", peer_files())
+    status, report = examine(PYTHONPATH=str(tmp_path))
+    assert status == 1
+    assert "cuda-bindings 13.0.3" in problem(report, "peer-mixed")["what"]
+    versions = {package["version"]: package["ours"] for package in report["packages"]}
+    assert versions["13.0.3"] is False and versions[f"1.2.2+cupyrite.{cupyrite.__version__}"] is True
 
 
 def test_nvidia_package_uninstalled_again(tmp_path):
     """Uninstalling removes the files that both packages own."""
-    install(tmp_path, "cupyrite", cupyrite.__version__, own_files())
+    install_cupyrite(tmp_path, own_files())
     for file in peer_files():
         (tmp_path / file).unlink(missing_ok=True)
     status, report = examine(PYTHONPATH=str(tmp_path))
@@ -303,7 +334,7 @@ def test_nvidia_package_earlier_on_the_path(tmp_path):
 
 
 def test_two_copies_of_cupyrite(tmp_path):
-    install(tmp_path, "cupyrite", cupyrite.__version__, own_files())
+    install_cupyrite(tmp_path, own_files())
     status, report = examine(PYTHONPATH=os.pathsep.join([str(tmp_path), str(PACKAGE.parent)]))
     assert status == 0
     assert str(tmp_path) in problem(report, "two-copies")["why"]
@@ -320,7 +351,7 @@ def test_cuda_package_in_the_working_directory(tmp_path):
 
 def test_missing_native_module(tmp_path):
     files = {name: content for name, content in own_files().items() if not name.endswith(".so")}
-    install(tmp_path, "cupyrite", cupyrite.__version__, files)
+    install_cupyrite(tmp_path, files)
     status, report = examine(PYTHONPATH=str(tmp_path))
     assert status == 1
     assert errors(report) == ["native-module"]

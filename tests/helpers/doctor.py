@@ -84,6 +84,23 @@ def install(root, name, version, files):
     (info / "RECORD").write_text("".join(lines) + f"{info.name}/RECORD,,\n")
 
 
+#: The start of a file's path -> name and version of the package of Cupyrite that owns it.
+OWNERS = {
+    "cupyrite/": ("cupyrite", cupyrite.__version__),
+    "cuda/pathfinder/": ("cuda_pathfinder", f"1.9.0+cupyrite.{cupyrite.__version__}"),
+    "cuda/bindings/": ("cuda_bindings", f"13.5.0+cupyrite.{cupyrite.__version__}"),
+    "cuda/core/": ("cuda_core", f"1.2.2+cupyrite.{cupyrite.__version__}"),
+    "no modules": ("cuda_python", f"13.5.0+cupyrite.{cupyrite.__version__}"),
+}
+
+
+def install_cupyrite(root, files, left_out=()):
+    """Installs Cupyrite's packages, but those whose names are in `left_out`, with the RECORDs that pip writes."""
+    for top, (name, version) in OWNERS.items():
+        if name not in left_out:
+            install(root, name, version, {file: text for file, text in files.items() if file.startswith(top)})
+
+
 def own_files():
     """Cupyrite's own files; the native module as a symbolic link."""
     found = {}

@@ -1,6 +1,6 @@
 //! Mismatches: driver and toolkit, two toolkits, headers and compiler, packages that write the same files.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use cupyrite_pathfinder::files::FileEntry;
 use cupyrite_pathfinder::table;
@@ -8,7 +8,7 @@ use cupyrite_sys::driver::CUresult;
 
 use super::probe::{Failure, FailureKind, Stage};
 use super::problems::{Evidence, quoted};
-use super::python::{OURS, PEERS};
+use super::python::{OURS, SHARED_NAMES};
 use super::report::{Fix, Item, ModuleOrigin, Package, Problem, Severity, State, Version};
 use super::{show, variables};
 
@@ -69,7 +69,6 @@ pub(crate) fn driver_too_old(evidence: &Evidence<'_>, failure: &Failure) -> Opti
 }
 
 fn fitting_nvrtc(evidence: &Evidence<'_>, driver: Version, nvrtc: Version) -> Vec<Fix> {
-    let pip = evidence.pip();
     let packages = table::find_library("nvrtc").map(|row| row.packages);
     let mut fix = Vec::new();
     if driver.major == nvrtc.major {
@@ -78,7 +77,7 @@ fn fitting_nvrtc(evidence: &Evidence<'_>, driver: Version, nvrtc: Version) -> Ve
             _ => p.pip,
         });
         let wanted = quoted(&format!("{package}=={driver}.*"));
-        fix.push(Fix::command(format!("{pip} install {wanted}")));
+        fix.push(Fix::command(evidence.install(&wanted)));
     } else if driver.major == 12 {
         let installed = evidence
             .both
@@ -93,7 +92,7 @@ fn fitting_nvrtc(evidence: &Evidence<'_>, driver: Version, nvrtc: Version) -> Ve
         } else {
             let package = packages.map_or("nvidia-cuda-nvrtc-cu12", |p| p.pip_cuda12);
             let wanted = quoted(&format!("{package}<=12.{}.9999", driver.minor));
-            fix.push(Fix::command(format!("{pip} install {wanted}")));
+            fix.push(Fix::command(evidence.install(&wanted)));
             fix.push(Fix::advice_with_command(
                 "and, if CUDA 13 stays installed",
                 "export CUPYRITE_CUDA_MAJOR=12",
@@ -141,7 +140,6 @@ fn two_majors(evidence: &Evidence<'_>) -> Option<Problem> {
         let names: Vec<&str> = items.iter().map(|item| item.name.as_str()).collect();
         names.join(", ")
     };
-    let pip = evidence.pip();
     if !old.is_empty() && !new.is_empty() {
         let fix = old
             .iter()
@@ -157,10 +155,7 @@ fn two_majors(evidence: &Evidence<'_>) -> Option<Problem> {
         }
         let mut fix = Vec::new();
         if !packages.is_empty() {
-            fix.push(Fix::command(format!(
-                "{pip} install {}",
-                packages.join(" ")
-            )));
+            fix.push(Fix::command(evidence.install(&packages.join(" "))));
         }
         fix.push(Fix::advice_with_command(
             "or take CUDA 12 for everything",
@@ -237,7 +232,7 @@ fn headers(evidence: &Evidence<'_>) -> Option<Problem> {
             "Kernels that include cuda_fp16.h and the like may not compile. The headers lie in {}.",
             item.path.as_deref().map_or(String::new(), show)
         ),
-        fix: vec![Fix::command(format!("{} install {wanted}", evidence.pip()))],
+        fix: vec![Fix::command(evidence.install(&wanted))],
     })
 }
 
@@ -251,7 +246,11 @@ fn packages(evidence: &Evidence<'_>) -> Vec<Problem> {
     }
     found.extend(version_mixed(evidence));
     found.extend(shadowed_by_cuda(evidence));
-    found.extend(foreign_modules(evidence));
+    let foreign = foreign_modules(evidence);
+    if foreign.iter().all(|problem| problem.code != "peer-mixed") {
+        found.extend(absent_stand_ins(evidence));
+    }
+    found.extend(foreign);
     found.extend(damaged(evidence));
     found.extend(peers(evidence));
     found.extend(copies(evidence));
@@ -259,23 +258,110 @@ fn packages(evidence: &Evidence<'_>) -> Vec<Problem> {
     found
 }
 
+/// Installs the package with the native module again, from where it came.
 fn reinstall(evidence: &Evidence<'_>) -> Fix {
-    Fix::command(format!(
-        "{} install --force-reinstall --no-deps {OURS}",
-        evidence.pip()
-    ))
+    const OPTIONS: &str = "--force-reinstall --no-deps";
+    match &evidence.python.source {
+        Some(source) => Fix::command(evidence.install(&format!("{OPTIONS} {}", quoted(source)))),
+        None => Fix::advice(format!(
+            "install Cupyrite's wheel again from where it came, with the options {OPTIONS}"
+        )),
+    }
+}
+
+/// Installs the stand-ins that the installed `cupyrite` carries, in place of NVIDIA's packages.
+fn stand_in(evidence: &Evidence<'_>) -> String {
+    let python = evidence.python_command();
+    format!(
+        "{} -m {OURS} stand-in",
+        python.as_deref().unwrap_or("python")
+    )
 }
 
 fn version_mixed(evidence: &Evidence<'_>) -> Option<Problem> {
     let given = evidence.facts.package_version.as_deref()?;
     let native = env!("CARGO_PKG_VERSION");
-    (given != native).then(|| Problem {
+    if given != native {
+        return Some(Problem {
+            code: "version-mixed",
+            severity: Severity::Error,
+            what: format!(
+                "Cupyrite's Python files are of {given}, its native module is of {native}"
+            ),
+            why: "Files of two versions lie in one folder.".to_owned(),
+            fix: vec![reinstall(evidence)],
+        });
+    }
+    let stale = &evidence.python.stale;
+    let names: Vec<String> = stale
+        .iter()
+        .map(|(name, version)| format!("{name} {version}"))
+        .collect();
+    (!stale.is_empty()).then(|| Problem {
         code: "version-mixed",
         severity: Severity::Error,
-        what: format!("Cupyrite's Python files are of {given}, its native module is of {native}"),
-        why: "Files of two versions lie in one folder.".to_owned(),
-        fix: vec![reinstall(evidence)],
+        what: format!(
+            "Cupyrite is of {native}, but not all of its stand-ins: {}",
+            names.join(", ")
+        ),
+        why: "The modules below cuda/ and the native module are of two versions.".to_owned(),
+        fix: vec![Fix::command(stand_in(evidence))],
     })
+}
+
+/// Stand-ins that are missing, or that NVIDIA's packages have replaced.
+fn absent_stand_ins(evidence: &Evidence<'_>) -> Option<Problem> {
+    let python = evidence.python;
+    let root = evidence.facts.package.as_deref().and_then(Path::parent)?;
+    let absent = &python.absent;
+    let replacing: Vec<&Package> = python
+        .packages
+        .iter()
+        .filter(|package| is_peer(package) && absent.contains(&package.name.as_str()))
+        .filter(|package| package.location == root)
+        .collect();
+    if absent.is_empty() {
+        return None;
+    }
+    // It has no modules.
+    let severity = if absent == &["cuda-python"] {
+        Severity::Warning
+    } else {
+        Severity::Error
+    };
+    if replacing.is_empty() {
+        return Some(Problem {
+            code: "stand-in-missing",
+            severity,
+            what: format!("Cupyrite's {} are not installed", absent.join(", ")),
+            why: format!(
+                "The package {OURS} has the native module; those have the modules below cuda/, under names that \
+                 other packages require."
+            ),
+            fix: vec![Fix::command(stand_in(evidence))],
+        });
+    }
+    let names: Vec<String> = replacing
+        .iter()
+        .map(|package| format!("{} {}", package.name, package.version))
+        .collect();
+    Some(Problem {
+        code: "peer-mixed",
+        severity,
+        what: format!(
+            "NVIDIA's packages ({}) were installed in place of Cupyrite's",
+            names.join(", ")
+        ),
+        why: "An installer replaced them: another package requires a version that Cupyrite's do not have, or they \
+              were upgraded by name. NVIDIA's modules and Cupyrite's do not work together."
+            .to_owned(),
+        fix: keep_one(evidence),
+    })
+}
+
+/// Whether it is one of NVIDIA's packages.
+fn is_peer(package: &Package) -> bool {
+    !package.ours && SHARED_NAMES.contains(&package.name.as_str())
 }
 
 /// A `cuda/__init__` file, which breaks the namespace that packages share.
@@ -292,51 +378,50 @@ fn shadowed_by_cuda(evidence: &Evidence<'_>) -> Option<Problem> {
         fix: vec![
             Fix::advice_with_command(
                 "if it is an old cuda-python",
-                format!("{} uninstall -y cuda-python", evidence.pip()),
+                evidence.uninstall("cuda-python"),
             ),
             Fix::advice("if it is your own: rename that folder or file"),
         ],
     })
 }
 
-/// Commands that uninstall one of the two.
+/// Commands after which one of the two is installed, and the other is not.
 fn keep_one(evidence: &Evidence<'_>) -> Vec<Fix> {
-    let pip = evidence.pip();
-    let installed: Vec<&Package> = evidence
-        .python
-        .packages
-        .iter()
-        .filter(|package| PEERS.contains(&package.name.as_str()))
-        .collect();
-    let mut names: Vec<&str> = Vec::new();
+    let python = evidence.python;
+    if !python.installed {
+        return vec![Fix::advice(
+            "uninstall NVIDIA's packages, or start Python without the folder of Cupyrite on its module path",
+        )];
+    }
+    // The version of the interface, without the label of a stand-in. cuda-python has no modules.
     let mut pinned: Vec<String> = Vec::new();
-    for package in installed {
-        if !names.contains(&package.name.as_str()) {
-            names.push(&package.name);
-            pinned.push(format!("{}=={}", package.name, package.version));
+    for package in &python.packages {
+        let version = package.version.split('+').next().unwrap_or_default();
+        let text = format!("{}=={version}", package.name);
+        let again = pinned
+            .iter()
+            .any(|old| old.split("==").next() == Some(&package.name));
+        if SHARED_NAMES.contains(&package.name.as_str()) && package.name != "cuda-python" && !again
+        {
+            pinned.push(text);
         }
     }
-    if names.is_empty() {
-        return vec![reinstall(evidence)];
+    let empty = python
+        .packages
+        .iter()
+        .any(|package| package.ours && package.name == "cuda-python");
+    let ours = if empty { "cupyrite cuda-python" } else { OURS };
+    let mut fix = vec![
+        Fix::advice_with_command("to use Cupyrite", stand_in(evidence)),
+        Fix::advice_with_command("or, to use NVIDIA's", evidence.uninstall(ours)),
+    ];
+    if !pinned.is_empty() {
+        fix.push(Fix::advice_with_command(
+            "and then",
+            evidence.install(&format!("--force-reinstall --no-deps {}", pinned.join(" "))),
+        ));
     }
-    vec![
-        Fix::advice_with_command(
-            "to use Cupyrite",
-            format!("{pip} uninstall -y {}", names.join(" ")),
-        ),
-        Fix::advice_with_command(
-            "and then",
-            format!("{pip} install --force-reinstall --no-deps {OURS}"),
-        ),
-        Fix::advice_with_command("or, to use NVIDIA's", format!("{pip} uninstall -y {OURS}")),
-        Fix::advice_with_command(
-            "and then",
-            format!(
-                "{pip} install --force-reinstall --no-deps {}",
-                pinned.join(" ")
-            ),
-        ),
-    ]
+    fix
 }
 
 /// "cuda.bindings.driver, cuda.bindings.nvrtc and 3 more".
@@ -364,13 +449,10 @@ fn foreign_modules(evidence: &Evidence<'_>) -> Vec<Problem> {
         .modules
         .iter()
         .filter(|module| !module.ours && module.file.is_some())
-        .filter(|module| module.package.as_deref() != Some(OURS))
+        .filter(|module| module.peer || !of_cupyrite(evidence, module))
         .collect();
     let mut found = Vec::new();
-    let is_peer = |module: &&&ModuleOrigin| {
-        let package = module.package.as_deref();
-        package.is_some_and(|package| PEERS.contains(&package))
-    };
+    let is_peer = |module: &&&ModuleOrigin| module.peer;
     let here = |module: &&&ModuleOrigin| {
         let file = module.file.as_deref();
         root.is_some_and(|root| file.is_some_and(|file| file.starts_with(root)))
@@ -395,7 +477,7 @@ fn foreign_modules(evidence: &Evidence<'_>) -> Vec<Problem> {
             severity: Severity::Error,
             what,
             why: format!(
-                "RawAllocation from them: {}. All of them install files below cuda/: what was installed last overwrote \
+                "Taken from them: {}. All of them install files below cuda/: what was installed last overwrote \
                  files of the same name, and an extension module or a package comes before a .py file.",
                 list(mixed.iter().copied())
             ),
@@ -416,7 +498,18 @@ fn foreign_modules(evidence: &Evidence<'_>) -> Vec<Problem> {
                 show(first),
                 list(earlier.iter().copied())
             ),
-            fix: keep_one(evidence),
+            fix: vec![Fix::advice(format!(
+                "remove {} from the module path (PYTHONPATH), or uninstall NVIDIA's packages there",
+                show(
+                    python
+                        .packages
+                        .iter()
+                        .filter(|package| self::is_peer(package))
+                        .map(|package| package.location.as_path())
+                        .find(|location| first.starts_with(location))
+                        .unwrap_or(first)
+                )
+            ))],
         });
     }
     let unknown: Vec<&ModuleOrigin> = foreign.iter().filter(|m| !is_peer(m)).copied().collect();
@@ -443,6 +536,19 @@ fn foreign_modules(evidence: &Evidence<'_>) -> Vec<Problem> {
     found
 }
 
+/// Whether the file that Python takes is of `cupyrite` or of a stand-in.
+fn of_cupyrite(evidence: &Evidence<'_>, module: &ModuleOrigin) -> bool {
+    let Some(name) = &module.package else {
+        return false;
+    };
+    !module.peer
+        && evidence
+            .python
+            .packages
+            .iter()
+            .any(|p| p.ours && p.name == *name)
+}
+
 fn peers_of(evidence: &Evidence<'_>, modules: &[&ModuleOrigin]) -> String {
     let mut names: Vec<String> = Vec::new();
     for module in modules {
@@ -453,7 +559,7 @@ fn peers_of(evidence: &Evidence<'_>, modules: &[&ModuleOrigin]) -> String {
             .python
             .packages
             .iter()
-            .find(|package| package.name == *name)
+            .find(|package| package.name == *name && is_peer(package))
             .map_or(String::new(), |package| format!(" {}", package.version));
         let text = format!("{name}{version}");
         if !names.contains(&text) {
@@ -488,8 +594,23 @@ fn damaged(evidence: &Evidence<'_>) -> Option<Problem> {
             "The first one: {}. Uninstalling another package that had overwritten them would do this.",
             show(example)
         ),
-        fix: vec![reinstall(evidence)],
+        fix: repair(evidence, gone.iter().chain(changed)),
     })
+}
+
+/// Installs what these files belong to again.
+fn repair<'a>(evidence: &Evidence<'_>, files: impl Iterator<Item = &'a PathBuf>) -> Vec<Fix> {
+    let folder = evidence.facts.package.as_deref();
+    let (native, others): (Vec<_>, Vec<_>) =
+        files.partition(|file| folder.is_some_and(|folder| file.starts_with(folder)));
+    let mut fix = Vec::new();
+    if !native.is_empty() || !evidence.python.installed {
+        fix.push(reinstall(evidence));
+    }
+    if !others.is_empty() && evidence.python.installed {
+        fix.push(Fix::command(stand_in(evidence)));
+    }
+    fix
 }
 
 /// NVIDIA's packages are installed too, and Cupyrite's modules take precedence.
@@ -499,14 +620,15 @@ fn peers(evidence: &Evidence<'_>) -> Option<Problem> {
         || python
             .modules
             .iter()
-            .any(|module| !module.ours && module.package.as_deref() != Some(OURS))
+            .any(|module| !module.ours && !of_cupyrite(evidence, module))
+        || !python.absent.is_empty()
     {
         return None;
     }
     let installed: Vec<String> = python
         .packages
         .iter()
-        .filter(|package| PEERS.contains(&package.name.as_str()))
+        .filter(|package| is_peer(package))
         .map(|package| format!("{} {}", package.name, package.version))
         .collect();
     if installed.is_empty() {
@@ -514,18 +636,6 @@ fn peers(evidence: &Evidence<'_>) -> Option<Problem> {
     }
     let damage: usize = python.peers_damaged.iter().map(|(_, count)| count).sum();
     let names = installed.join(", ");
-    let hidden = || {
-        let names: Vec<&str> = python
-            .packages
-            .iter()
-            .map(|package| package.name.as_str())
-            .filter(|name| PEERS.contains(name))
-            .collect();
-        vec![Fix::advice_with_command(
-            "nothing to do; so that it stays so",
-            format!("{} uninstall -y {}", evidence.pip(), names.join(" ")),
-        )]
-    };
     let (code, severity, what, why, fix) = if damage > 0 {
         (
             "peer-overwritten",
@@ -543,7 +653,9 @@ fn peers(evidence: &Evidence<'_>) -> Option<Problem> {
             Severity::Note,
             format!("NVIDIA's packages are here too ({names}); Python takes Cupyrite's modules"),
             "They come earlier on the module path. Another order of the path would turn this around.",
-            hidden(),
+            vec![Fix::advice(
+                "nothing to do; so that it stays so, uninstall them from that folder",
+            )],
         )
     };
     Some(Problem {
@@ -580,10 +692,7 @@ fn copies(evidence: &Evidence<'_>) -> Option<Problem> {
                 "An installation into {} was not complete.",
                 show(&one.location)
             ),
-            fix: vec![
-                Fix::command(format!("{} uninstall -y {OURS}", evidence.pip())),
-                reinstall(evidence),
-            ],
+            fix: vec![Fix::command(evidence.uninstall(OURS)), reinstall(evidence)],
         });
     }
     if python.copies.len() < 2 {
@@ -625,6 +734,6 @@ fn numpy(evidence: &Evidence<'_>) -> Option<Problem> {
         what: "NumPy is not installed".to_owned(),
         why: "The demo needs it, and so does every program that passes arrays; Cupyrite itself does not."
             .to_owned(),
-        fix: vec![Fix::command(format!("{} install numpy", evidence.pip()))],
+        fix: vec![Fix::command(evidence.install("numpy"))],
     })
 }

@@ -29,17 +29,37 @@ pub(crate) struct Evidence<'a> {
 }
 
 impl Evidence<'_> {
-    /// The command that installs packages for the examined interpreter.
-    pub(crate) fn pip(&self) -> String {
-        let Some(python) = &self.facts.interpreter else {
-            return "pip".to_owned();
-        };
+    /// The examined interpreter as the first word of a command; `None` from Rust.
+    pub(crate) fn python_command(&self) -> Option<String> {
+        let python = self.facts.interpreter.as_ref()?;
         let active = variables::value(self.variables, "VIRTUAL_ENV");
-        match (&python.executable, &python.prefix) {
+        Some(match (&python.executable, &python.prefix) {
             // The environment is active: its programs come first on PATH.
-            (_, Some(prefix)) if active == Some(prefix.as_os_str()) => "python -m pip".to_owned(),
-            (Some(executable), _) => format!("{} -m pip", quoted(&show(executable))),
-            (None, _) => "python -m pip".to_owned(),
+            (_, Some(prefix)) if active == Some(prefix.as_os_str()) => "python".to_owned(),
+            (Some(executable), _) => quoted(&show(executable)),
+            (None, _) => "python".to_owned(),
+        })
+    }
+
+    /// The command that installs `words` for the examined interpreter: with pip, or with uv where pip is missing.
+    pub(crate) fn install(&self, words: &str) -> String {
+        match self.python_command() {
+            None => format!("pip install {words}"),
+            Some(python) if self.python.without_pip => {
+                format!("uv pip install --python {python} {words}")
+            }
+            Some(python) => format!("{python} -m pip install {words}"),
+        }
+    }
+
+    /// The command that uninstalls `names` from the examined interpreter's environment.
+    pub(crate) fn uninstall(&self, names: &str) -> String {
+        match self.python_command() {
+            None => format!("pip uninstall -y {names}"),
+            Some(python) if self.python.without_pip => {
+                format!("uv pip uninstall --python {python} {names}")
+            }
+            Some(python) => format!("{python} -m pip uninstall -y {names}"),
         }
     }
 
@@ -536,10 +556,9 @@ fn install_nvrtc(evidence: &Evidence<'_>, options: &str) -> Vec<Fix> {
     let (package, major) = nvrtc_packages(evidence);
     let mut fix = Vec::new();
     if !package.is_empty() {
-        fix.push(Fix::command(format!(
-            "{} install {options}{package}",
-            evidence.pip()
-        )));
+        fix.push(Fix::command(
+            evidence.install(&format!("{options}{package}")),
+        ));
     }
     let conda = table::find_library("nvrtc").map_or("", |row| row.packages.conda);
     if !conda.is_empty() {
@@ -628,7 +647,6 @@ fn compile_failed(evidence: &Evidence<'_>, failure: &Failure) -> Problem {
     {
         let capability = device.compute_capability;
         let old = (capability.major, capability.minor) < (7, 5);
-        let pip = evidence.pip();
         let row = table::find_library("nvrtc").map(|row| row.packages);
         let (words, package) = if old {
             (
@@ -648,10 +666,10 @@ fn compile_failed(evidence: &Evidence<'_>, failure: &Failure) -> Problem {
             message,
             vec![Fix::advice_with_command(
                 words,
-                format!(
-                    "{pip} install --upgrade {}",
+                evidence.install(&format!(
+                    "--upgrade {}",
                     package.unwrap_or("nvidia-cuda-nvrtc")
-                ),
+                )),
             )],
         );
     }

@@ -9,15 +9,22 @@ use sha2::{Digest, Sha256};
 
 use super::report::{ModuleOrigin, Package};
 
-/// NVIDIA's packages whose modules Cupyrite replaces.
-pub(crate) const PEERS: &[&str] = &[
+/// NVIDIA's packages whose modules Cupyrite replaces, and Cupyrite's stand-ins for them.
+pub(crate) const SHARED_NAMES: &[&str] = &[
     "cuda-bindings",
     "cuda-core",
     "cuda-pathfinder",
     "cuda-python",
 ];
-/// Cupyrite's own package.
+/// The package with the native module.
 pub(crate) const OURS: &str = "cupyrite";
+/// What the local label of a stand-in's version begins with; Cupyrite's version follows.
+const LABEL: &str = "cupyrite.";
+
+/// The version of Cupyrite that a stand-in with this version belongs to: `0.1.0` of `13.5.0+cupyrite.0.1.0`.
+pub(crate) fn stand_in_of(version: &str) -> Option<&str> {
+    version.split_once('+')?.1.strip_prefix(LABEL)
+}
 
 /// Larger lists of installed files are not read.
 const LONGEST_LIST: usize = 16 << 20;
@@ -170,6 +177,8 @@ pub(crate) struct Installed {
     pub(crate) root: PathBuf,
     /// Its files, by path below `root`; `None` if the list cannot be read.
     pub(crate) files: Option<BTreeMap<String, Listed>>,
+    /// What it was installed from, if that was no package index (PEP 610).
+    pub(crate) source: Option<String>,
 }
 
 /// A file's entry in a list.
@@ -214,16 +223,27 @@ impl Installed {
                 if !names.contains(&name.as_str()) {
                     continue;
                 }
-                let list = root.join(&entry).join("RECORD");
+                let info = root.join(&entry);
                 found.push(Installed {
                     version: version.to_owned(),
-                    files: read_list(&list, files),
+                    files: read_list(&info.join("RECORD"), files),
+                    source: read_source(&info.join("direct_url.json"), files),
                     root: root.clone(),
                     name,
                 });
             }
         }
         found
+    }
+
+    /// Whether it is Cupyrite's native package or one of the stand-ins.
+    fn is_ours(&self) -> bool {
+        self.name == OURS || stand_in_of(&self.version).is_some()
+    }
+
+    /// Whether it is one of NVIDIA's packages.
+    fn is_peer(&self) -> bool {
+        SHARED_NAMES.contains(&self.name.as_str()) && !self.is_ours()
     }
 
     /// The current state of one of its files. Only files that several packages claim are read, others are compared by
@@ -296,6 +316,41 @@ fn read_list(path: &Path, files: &dyn FileSystem) -> Option<BTreeMap<String, Lis
     Some(list)
 }
 
+/// The path or URL in a `direct_url.json`, if it still exists as far as that can be seen.
+fn read_source(path: &Path, files: &dyn FileSystem) -> Option<String> {
+    if !matches!(files.entry(path), FileEntry::File(size) if size <= LONGEST_LIST as u64) {
+        return None;
+    }
+    let bytes = files.read(path, 0, LONGEST_LIST).ok()?;
+    let text = String::from_utf8(bytes).ok()?;
+    let url = text
+        .split_once("\"url\"")?
+        .1
+        .split('"')
+        .nth(1)
+        .filter(|url| !url.contains('\\'))?;
+    let Some(local) = url.strip_prefix("file://") else {
+        return Some(url.to_owned());
+    };
+    let local = decoded(local)?;
+    (files.entry(Path::new(&local)) != FileEntry::Absent).then_some(local)
+}
+
+/// A URL's path without percent-encoding.
+fn decoded(path: &str) -> Option<String> {
+    let mut bytes = Vec::new();
+    let mut rest = path.bytes();
+    while let Some(byte) = rest.next() {
+        if byte != b'%' {
+            bytes.push(byte);
+            continue;
+        }
+        let mut digit = || char::from(rest.next()?).to_digit(16);
+        bytes.push((digit()? * 16 + digit()?) as u8);
+    }
+    String::from_utf8(bytes).ok()
+}
+
 /// URL-safe base64 without padding, as in lists of installed files.
 pub(crate) fn base64(bytes: &[u8]) -> String {
     const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
@@ -338,19 +393,36 @@ pub(crate) struct Python {
     pub(crate) cuda_init: Option<PathBuf>,
     /// Where NumPy would come from.
     pub(crate) numpy: Option<PathBuf>,
+    /// Whether pip is known to be missing: environments that uv made have none.
+    pub(crate) without_pip: bool,
+    /// Whether the running `cupyrite` was installed by an installer.
+    pub(crate) installed: bool,
+    /// What the running `cupyrite` was installed from, if it is known.
+    pub(crate) source: Option<String>,
+    /// Stand-ins that are not beside the installed `cupyrite`.
+    pub(crate) absent: Vec<&'static str>,
+    /// Stand-ins of another version of Cupyrite: name and version.
+    pub(crate) stale: Vec<(String, String)>,
 }
 
 /// Examines the relevant packages. `package` is the folder of the running `cupyrite`.
 pub(crate) fn look(imports: &Imports<'_>, package: Option<&Path>) -> Python {
     let files = imports.files;
-    let names: Vec<&str> = [OURS].into_iter().chain(PEERS.iter().copied()).collect();
+    let names: Vec<&str> = [OURS]
+        .into_iter()
+        .chain(SHARED_NAMES.iter().copied())
+        .collect();
     let installed = Installed::all(imports.path, &names, files);
     let numpy = Installed::all(imports.path, &["numpy"], files);
     let root = package.and_then(Path::parent);
     let same = |a: &Path, b: &Path| same_file(a, b, files);
-    let ours = installed
-        .iter()
-        .find(|p| p.name == OURS && root.is_some_and(|root| same(root, &p.root)));
+    // The running package and its stand-ins, if an installer put them here.
+    let beside = |p: &&Installed| p.is_ours() && root.is_some_and(|root| same(root, &p.root));
+    let native = installed.iter().find(|p| p.name == OURS && beside(p));
+    let ours: Vec<&Installed> = match native {
+        Some(_) => installed.iter().filter(beside).collect(),
+        None => Vec::new(),
+    };
     // Whether several packages claim the same file.
     let contested = |root: &Path, relative: &str| {
         let claims = |p: &&Installed| {
@@ -363,6 +435,9 @@ pub(crate) fn look(imports: &Imports<'_>, package: Option<&Path>) -> Python {
     let mut found = Python {
         copies: imports.all(OURS),
         numpy: imports.find("numpy"),
+        without_pip: !imports.path.is_empty() && imports.find("pip").is_none(),
+        installed: native.is_some(),
+        source: native.and_then(|native| native.source.clone()),
         ..Python::default()
     };
     for package in installed.iter().chain(&numpy) {
@@ -376,7 +451,7 @@ pub(crate) fn look(imports: &Imports<'_>, package: Option<&Path>) -> Python {
         });
         if let Some(count) = damaged
             && count > 0
-            && PEERS.contains(&package.name.as_str())
+            && package.is_peer()
         {
             found.peers_damaged.push((package.name.clone(), count));
         }
@@ -385,16 +460,33 @@ pub(crate) fn look(imports: &Imports<'_>, package: Option<&Path>) -> Python {
             version: package.version.clone(),
             location: package.root.clone(),
             damaged,
+            ours: package.is_ours(),
         });
     }
     let Some(root) = root else { return found };
     found.cuda_init = cuda_init(imports);
 
+    if native.is_some() {
+        let is_here = |name: &&&str| ours.iter().any(|package| package.name == **name);
+        let absent = SHARED_NAMES.iter().filter(|name| !is_here(name));
+        found.absent = absent.copied().collect();
+        let stale = ours.iter().filter(|package| {
+            stand_in_of(&package.version)
+                .is_some_and(|version| version != env!("CARGO_PKG_VERSION"))
+        });
+        found.stale = stale
+            .map(|package| (package.name.clone(), package.version.clone()))
+            .collect();
+    }
+
     let mut modules: Vec<(String, PathBuf)> = Vec::new();
-    match ours.and_then(|ours| ours.files.as_ref()) {
-        Some(list) => {
-            for file in list.keys().filter(|file| is_module_of_interest(file)) {
-                if let Some(module) = imports.module_of(file) {
+    match native.and_then(|native| native.files.as_ref()) {
+        Some(_) => {
+            let lists = ours.iter().filter_map(|package| package.files.as_ref());
+            for file in lists.flat_map(BTreeMap::keys) {
+                if is_module_of_interest(file)
+                    && let Some(module) = imports.module_of(file)
+                {
                     modules.push((module, root.join(file)));
                 }
             }
@@ -416,28 +508,39 @@ pub(crate) fn look(imports: &Imports<'_>, package: Option<&Path>) -> Python {
         }
     }
     modules.sort();
+    modules.dedup();
     for (module, expected) in modules {
         let file = imports.find(&module);
         let here = file.as_deref().is_some_and(|file| same(file, &expected));
         let owner = file
             .as_deref()
             .and_then(|file| owner(file, &installed, &contested, files));
-        let fate = ours.and_then(|ours| {
-            let relative = expected.strip_prefix(root).ok()?.to_str()?;
-            ours.files.as_ref()?;
-            Some(ours.fate(relative, contested(root, relative), files))
-        });
+        let fate = expected
+            .strip_prefix(root)
+            .ok()
+            .and_then(Path::to_str)
+            .and_then(|relative| {
+                let lists = |package: &&&Installed| {
+                    let list = package.files.as_ref();
+                    list.is_some_and(|list| list.contains_key(relative))
+                };
+                let package = ours.iter().find(lists)?;
+                Some(package.fate(relative, contested(root, relative), files))
+            });
         match fate {
             Some(Fate::Gone) => found.missing.push(expected.clone()),
-            Some(Fate::Changed) if owner.as_deref().is_none_or(|o| o == OURS) => {
+            Some(Fate::Changed) if owner.is_none_or(Installed::is_ours) => {
                 found.changed.push(expected.clone());
             }
             _ => {}
         }
         found.modules.push(ModuleOrigin {
             ours: here && fate != Some(Fate::Changed),
+            peer: owner.is_some_and(Installed::is_peer),
             // A tree without a list belongs to Cupyrite if no other package claims the file.
-            package: owner.or_else(|| (here && fate.is_none()).then(|| OURS.to_owned())),
+            package: owner
+                .map(|owner| owner.name.clone())
+                .or_else(|| (here && fate.is_none()).then(|| OURS.to_owned())),
             module,
             file,
         });
@@ -446,12 +549,12 @@ pub(crate) fn look(imports: &Imports<'_>, package: Option<&Path>) -> Python {
 }
 
 /// The package whose list has this file with this content.
-fn owner(
+fn owner<'a>(
     file: &Path,
-    installed: &[Installed],
+    installed: &'a [Installed],
     contested: &dyn Fn(&Path, &str) -> bool,
     files: &dyn FileSystem,
-) -> Option<String> {
+) -> Option<&'a Installed> {
     let of = |package: &&Installed| {
         let Some(relative) = file.strip_prefix(&package.root).ok().and_then(Path::to_str) else {
             return false;
@@ -462,8 +565,7 @@ fn owner(
     installed
         .iter()
         .filter(of)
-        .max_by_key(|package| package.name == OURS)
-        .map(|package| package.name.clone())
+        .max_by_key(|package| package.is_ours())
 }
 
 /// Files that several packages may write: modules below `cuda/`, and Cupyrite's own.

@@ -282,6 +282,8 @@ pub struct Package {
     pub location: PathBuf,
     /// Number of its files that are missing or overwritten by another package; `None` without a readable list.
     pub damaged: Option<usize>,
+    /// Whether it belongs to Cupyrite: `cupyrite`, or a stand-in with the name of one of NVIDIA's packages.
+    pub ours: bool,
 }
 
 /// The file that Python imports for a module.
@@ -297,6 +299,8 @@ pub struct ModuleOrigin {
     pub package: Option<String>,
     /// Whether it is Cupyrite's own file, unmodified.
     pub ours: bool,
+    /// Whether it is a file of one of NVIDIA's packages.
+    pub peer: bool,
 }
 
 /// The severity of a problem.

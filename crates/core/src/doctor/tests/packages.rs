@@ -1,7 +1,5 @@
 //! Packages that share a folder, in both installation orders; copies; what Python would import.
 
-use std::path::Path;
-
 use super::super::python::{Imports, base64};
 use super::super::report::Severity;
 use super::*;
@@ -25,12 +23,39 @@ const OURS: Package<'_> = (
     &[
         ("cupyrite/__init__.py", b"cupyrite"),
         ("cupyrite/_native.abi3.so", b"native"),
+    ],
+);
+const OUR_BINDINGS: Package<'_> = (
+    "cuda_bindings",
+    concat!("13.5.0+cupyrite.", env!("CARGO_PKG_VERSION")),
+    &[
         ("cuda/bindings/__init__.py", b"ours of bindings"),
         ("cuda/bindings/driver.py", b"our driver"),
         ("cuda/bindings/utils.py", b"our utils"),
-        ("cuda/pathfinder/__init__.py", b"our pathfinder"),
     ],
 );
+const OUR_CORE: Package<'_> = (
+    "cuda_core",
+    concat!("1.2.2+cupyrite.", env!("CARGO_PKG_VERSION")),
+    &[],
+);
+const OUR_PATHFINDER: Package<'_> = (
+    "cuda_pathfinder",
+    concat!("1.9.0+cupyrite.", env!("CARGO_PKG_VERSION")),
+    &[("cuda/pathfinder/__init__.py", b"our pathfinder")],
+);
+const OUR_PYTHON: Package<'_> = (
+    "cuda_python",
+    concat!("13.5.0+cupyrite.", env!("CARGO_PKG_VERSION")),
+    &[],
+);
+const ALL_OURS: [&Package<'_>; 5] = [
+    &OURS,
+    &OUR_PATHFINDER,
+    &OUR_BINDINGS,
+    &OUR_CORE,
+    &OUR_PYTHON,
+];
 const BINDINGS: Package<'_> = (
     "cuda_bindings",
     "13.5.0",
@@ -66,6 +91,19 @@ fn install(case: Case, root: &str, package: &Package<'_>) -> Case {
     case.file(&format!("{root}/{info}/RECORD"), list.as_bytes())
 }
 
+/// Installs all of Cupyrite but the packages of these names.
+fn install_ours_without(case: Case, root: &str, left_out: &[&str]) -> Case {
+    let chosen = ALL_OURS
+        .iter()
+        .filter(|(name, ..)| !left_out.contains(name));
+    chosen.fold(case, |case, package| install(case, root, package))
+}
+
+/// Installs all of Cupyrite.
+fn install_ours(case: Case, root: &str) -> Case {
+    install_ours_without(case, root, &[])
+}
+
 fn in_python() -> Case {
     let mut case = healthy();
     case.facts.interpreter = python();
@@ -74,6 +112,7 @@ fn in_python() -> Case {
     case.facts.path = vec!["/project".into(), SITE.into()];
     case.facts.suffixes = suffixes();
     case.file(&format!("{SITE}/numpy/__init__.py"), b"numpy")
+        .file(&format!("{SITE}/pip/__init__.py"), b"pip")
 }
 
 fn file_of(report: &Report, module: &str) -> String {
@@ -87,7 +126,7 @@ fn file_of(report: &Report, module: &str) -> String {
 
 #[test]
 fn cupyrite_alone_has_no_problem() {
-    let report = install(in_python(), SITE, &OURS).report();
+    let report = install_ours(in_python(), SITE).report();
     assert_eq!(codes(&report), [""; 0]);
     assert!(report.ok);
     assert_eq!(report.modules.len(), 6);
@@ -97,7 +136,7 @@ fn cupyrite_alone_has_no_problem() {
 
 #[test]
 fn the_peer_installed_after_cupyrite() {
-    let case = install(in_python(), SITE, &OURS);
+    let case = install_ours(in_python(), SITE);
     let case = install(case, SITE, &BINDINGS);
     let report = install(case, SITE, &PATHFINDER).report();
     assert!(!report.ok && report.proof.ok);
@@ -132,11 +171,10 @@ fn the_peer_installed_after_cupyrite() {
     assert_eq!(
         fix,
         [
-            "/venv/bin/python -m pip uninstall -y cuda-pathfinder cuda-bindings",
-            "/venv/bin/python -m pip install --force-reinstall --no-deps cupyrite",
-            "/venv/bin/python -m pip uninstall -y cupyrite",
+            "/venv/bin/python -m cupyrite stand-in",
+            "/venv/bin/python -m pip uninstall -y cupyrite cuda-python",
             "/venv/bin/python -m pip install --force-reinstall --no-deps cuda-pathfinder==1.9.0 \
-             cuda-bindings==13.5.0",
+             cuda-bindings==13.5.0 cuda-core==1.2.2",
         ]
     );
 }
@@ -144,7 +182,7 @@ fn the_peer_installed_after_cupyrite() {
 #[test]
 fn cupyrite_installed_after_the_peer() {
     // The extension module still exists and takes precedence over the later file.
-    let report = install(install(in_python(), SITE, &BINDINGS), SITE, &OURS).report();
+    let report = install_ours(install(in_python(), SITE, &BINDINGS), SITE).report();
     assert_eq!(codes(&report), ["peer-mixed"]);
     assert!(report.problems[0].what.contains("2 of Cupyrite's 6"));
     let init = report.modules.iter().find(|m| m.module == "cuda.bindings");
@@ -153,7 +191,7 @@ fn cupyrite_installed_after_the_peer() {
         "overwritten by Cupyrite"
     );
     // Its files are reported as damaged even if none of them is imported.
-    let report = install(install(in_python(), SITE, &PATHFINDER), SITE, &OURS).report();
+    let report = install_ours(install(in_python(), SITE, &PATHFINDER), SITE).report();
     assert_eq!(codes(&report), ["peer-overwritten"]);
     assert!(report.ok);
 }
@@ -161,7 +199,7 @@ fn cupyrite_installed_after_the_peer() {
 #[test]
 fn the_peer_elsewhere_on_the_path() {
     let later = "/other/site-packages";
-    let mut case = install(install(in_python(), SITE, &OURS), later, &BINDINGS);
+    let mut case = install(install_ours(in_python(), SITE), later, &BINDINGS);
     case.facts.path.push(later.into());
     let report = case.report();
     assert_eq!(codes(&report), ["peer-installed"]);
@@ -177,31 +215,153 @@ fn the_peer_elsewhere_on_the_path() {
 }
 
 #[test]
-fn uninstalling_the_peer_leaves_damage() {
-    let mut files: Vec<(&str, &[u8])> = OURS.2.to_vec();
-    let whole = install(in_python(), SITE, &OURS).report();
-    assert_eq!(codes(&whole), [""; 0]);
-    // Uninstalling removed the shared file: list all, install all but one.
-    let mut case = install(in_python(), SITE, &OURS);
-    let list = Path::new(SITE).join("cupyrite-0.1.0.dist-info/RECORD");
-    let record = {
-        use cupyrite_pathfinder::files::FileSystem;
-        case.files.read(&list, 0, 1 << 20).unwrap()
+fn the_peer_in_place_of_a_stand_in() {
+    // pip replaced one of them: its list and its files are NVIDIA's.
+    let case = install_ours_without(in_python(), SITE, &["cuda_bindings"]);
+    let report = install(case, SITE, &("cuda_bindings", "13.0.3", BINDINGS.2)).report();
+    assert!(!report.ok && report.proof.ok);
+    assert_eq!(codes(&report), ["peer-mixed"]);
+    let problem = &report.problems[0];
+    assert!(
+        problem
+            .what
+            .contains("(cuda-bindings 13.0.3) were installed in place")
+    );
+    let fix = commands(&report, "peer-mixed");
+    assert_eq!(
+        fix,
+        [
+            "/venv/bin/python -m cupyrite stand-in",
+            "/venv/bin/python -m pip uninstall -y cupyrite cuda-python",
+            "/venv/bin/python -m pip install --force-reinstall --no-deps cuda-bindings==13.0.3 \
+             cuda-core==1.2.2 cuda-pathfinder==1.9.0",
+        ]
+    );
+    let ours = |name: &str| {
+        report
+            .packages
+            .iter()
+            .find(|p| p.name == name)
+            .map(|p| p.ours)
     };
-    files.retain(|(file, _)| *file != "cuda/bindings/__init__.py");
-    case.files = InMemoryFiles::new();
-    case = install(case, SITE, &("cupyrite", "0.1.0", &files))
-        .file(&list.display().to_string(), &record)
-        .file(&format!("{SITE}/numpy/__init__.py"), b"numpy");
+    assert_eq!(ours("cuda-bindings"), Some(false));
+    assert_eq!(ours("cuda-core"), Some(true));
+    // All of them: what runs is not Cupyrite.
+    let names = ["cuda_bindings", "cuda_core", "cuda_pathfinder"];
+    let case = install_ours_without(in_python(), SITE, &names);
+    let case = install(case, SITE, &BINDINGS);
+    let case = install(case, SITE, &("cuda_core", "1.2.2", &[]));
+    let report = install(case, SITE, &PATHFINDER).report();
+    assert_eq!(codes(&report), ["peer-mixed"]);
+    assert!(!report.ok);
+}
+
+#[test]
+fn stand_ins_that_are_missing_or_of_another_version() {
+    let case = install_ours_without(in_python(), SITE, &["cuda_bindings", "cuda_core"]);
+    let report = case.report();
+    assert_eq!(codes(&report), ["stand-in-missing"]);
+    assert!(!report.ok);
+    assert!(report.problems[0].what.contains("cuda-bindings, cuda-core"));
+    let stand_in = ["/venv/bin/python -m cupyrite stand-in"];
+    assert_eq!(commands(&report, "stand-in-missing"), stand_in);
+    // The one without modules.
+    let report = install_ours_without(in_python(), SITE, &["cuda_python"]).report();
+    assert_eq!(codes(&report), ["stand-in-missing"]);
+    assert!(report.ok, "a warning only");
+    let case = install_ours_without(in_python(), SITE, &["cuda_core"]);
+    let report = install(case, SITE, &("cuda_core", "1.2.2+cupyrite.0.0.9", &[])).report();
+    assert_eq!(codes(&report), ["version-mixed"]);
+    assert!(
+        report.problems[0]
+            .what
+            .contains("cuda-core 1.2.2+cupyrite.0.0.9")
+    );
+    assert_eq!(commands(&report, "version-mixed"), stand_in);
+}
+
+#[test]
+fn an_environment_without_pip_gets_commands_of_uv() {
+    let case = install_ours_without(in_python(), SITE, &["cuda_bindings"]);
+    let mut case = install(case, SITE, &BINDINGS);
+    case.facts.path = vec!["/other".into()];
+    let root = "/other";
+    let case = install(
+        install_ours_without(case, root, &["cuda_bindings"]),
+        root,
+        &BINDINGS,
+    );
+    let mut case = case.file("/other/numpy/__init__.py", b"numpy");
+    case.facts.package = Some("/other/cupyrite".into());
+    let report = case.report();
+    let fix = commands(&report, "peer-mixed");
+    assert_eq!(
+        fix[1..],
+        [
+            "uv pip uninstall --python /venv/bin/python cupyrite cuda-python",
+            "uv pip install --python /venv/bin/python --force-reinstall --no-deps cuda-bindings==13.5.0 \
+             cuda-core==1.2.2 cuda-pathfinder==1.9.0",
+        ]
+    );
+}
+
+#[test]
+fn a_reinstallation_names_what_cupyrite_was_installed_from() {
+    let damaged = || {
+        install_ours(in_python(), SITE)
+            .file(&format!("{SITE}/cupyrite/__init__.py"), b"patched by hand")
+    };
+    let url = format!("{SITE}/cupyrite-0.1.0.dist-info/direct_url.json");
+    let fix = |case: Case| commands(&case.report(), "files-damaged");
+    assert_eq!(fix(damaged()), [""; 0], "unknown: words only");
+    let wheel = br#"{"archive_info": {}, "url": "file:///wheels%20here/cupyrite-0.1.0.whl"}"#;
+    assert_eq!(fix(damaged().file(&url, wheel)), [""; 0], "removed since");
+    let case = damaged().file(&url, wheel);
+    assert_eq!(
+        fix(case.file("/wheels here/cupyrite-0.1.0.whl", b"")),
+        [
+            "/venv/bin/python -m pip install --force-reinstall --no-deps '/wheels here/cupyrite-0.1.0.whl'"
+        ]
+    );
+    for broken in [
+        &b"{"[..],
+        b"{\"url\": 5}",
+        b"{\"url\": \"file:///%f\"}",
+        b"\xff",
+    ] {
+        assert_eq!(fix(damaged().file(&url, broken)), [""; 0]);
+    }
+}
+
+#[test]
+fn uninstalling_the_peer_leaves_damage() {
+    // Uninstalling removed the shared file: the list has all, the folder all but one.
+    let case = install_ours_without(in_python(), SITE, &["cuda_bindings"]);
+    let mut list = String::new();
+    let (name, version, files) = OUR_BINDINGS;
+    let mut case = files.iter().fold(case, |case, (file, content)| {
+        let digest = base64(&Sha256::digest(content));
+        list.push_str(&format!("{file},sha256={digest},{}\n", content.len()));
+        match file.ends_with("__init__.py") {
+            true => case,
+            false => case.file(&format!("{SITE}/{file}"), content),
+        }
+    });
+    let record = format!("{SITE}/{name}-{version}.dist-info/RECORD");
+    case = case.file(&record, list.as_bytes());
     let report = case.report();
     assert_eq!(codes(&report), ["files-damaged"]);
     assert!(report.problems[0].why.contains("cuda/bindings/__init__.py"));
+    assert_eq!(
+        commands(&report, "files-damaged"),
+        ["/venv/bin/python -m cupyrite stand-in"]
+    );
     assert!(!report.ok);
 }
 
 #[test]
 fn a_modified_file_is_reported() {
-    let case = install(in_python(), SITE, &OURS);
+    let case = install_ours(in_python(), SITE);
     let report = case
         .file(
             &format!("{SITE}/cuda/bindings/driver.py"),
@@ -215,22 +375,22 @@ fn a_modified_file_is_reported() {
 #[test]
 fn two_copies_and_two_versions() {
     let other = "/users/ada/.local/site-packages";
-    let mut case = install(install(in_python(), SITE, &OURS), other, &OURS);
+    let mut case = install_ours(install_ours(in_python(), SITE), other);
     case.facts.path.push(other.into());
     assert_eq!(codes(&case.report()), ["two-copies"]);
     // The same folder under two names is one copy.
-    let mut case = install(in_python(), SITE, &OURS);
+    let mut case = install_ours(in_python(), SITE);
     case.files = case.files.link("/venv/lib64", "/venv/lib");
     case.facts
         .path
         .push("/venv/lib64/python3.12/site-packages".into());
     assert_eq!(codes(&case.report()), [""; 0]);
     // The state after an interrupted upgrade.
-    let case = install(in_python(), SITE, &OURS);
+    let case = install_ours(in_python(), SITE);
     let report = install(case, SITE, &("cupyrite", "0.0.9", &[])).report();
     assert_eq!(codes(&report), ["two-copies"]);
     // The native module of one version, Python files of another.
-    let mut case = install(in_python(), SITE, &OURS);
+    let mut case = install_ours(in_python(), SITE);
     case.facts.package_version = Some("9.9".to_owned());
     let report = case.report();
     assert_eq!(codes(&report), ["version-mixed"]);
@@ -239,7 +399,7 @@ fn two_copies_and_two_versions() {
 
 #[test]
 fn a_cuda_package_of_the_users_own() {
-    let case = install(in_python(), SITE, &OURS).file("/project/cuda/__init__.py", b"mine");
+    let case = install_ours(in_python(), SITE).file("/project/cuda/__init__.py", b"mine");
     let report = case.report();
     assert_eq!(codes(&report), ["cuda-shadowed"]);
     assert!(
@@ -249,11 +409,11 @@ fn a_cuda_package_of_the_users_own() {
     );
     assert_eq!(file_of(&report, "cuda.bindings.driver"), "");
     // A folder without __init__ shadows nothing; a module of the same name does.
-    let case = install(in_python(), SITE, &OURS).file("/project/cuda/notes.txt", b"mine");
+    let case = install_ours(in_python(), SITE).file("/project/cuda/notes.txt", b"mine");
     assert_eq!(codes(&case.report()), [""; 0]);
-    let case = install(in_python(), SITE, &OURS).file("/project/cuda.py", b"mine");
+    let case = install_ours(in_python(), SITE).file("/project/cuda.py", b"mine");
     assert_eq!(codes(&case.report()), ["cuda-shadowed"]);
-    let case = install(in_python(), SITE, &OURS).file("/project/cuda/bindings/__init__.py", b"x");
+    let case = install_ours(in_python(), SITE).file("/project/cuda/bindings/__init__.py", b"x");
     assert_eq!(codes(&case.report()), ["module-shadowed"]);
 }
 
@@ -266,7 +426,7 @@ fn malformed_records_are_tolerated() {
         b"one\n,\n,,\n\"a\"\"b,c\",,\n",
         &long,
     ] {
-        let mut case = install(in_python(), SITE, &OURS)
+        let mut case = install_ours(in_python(), SITE)
             .file(&format!("{SITE}/cuda_core-.dist-info/RECORD"), record)
             .file(&format!("{SITE}/cuda_core.dist-info/METADATA"), record)
             .file(&format!("{SITE}/-.dist-info/RECORD"), record);
@@ -278,7 +438,7 @@ fn malformed_records_are_tolerated() {
                 .iter()
                 .any(|p| p.name == "cuda-python" && p.damaged.is_none())
         );
-        let own = install(in_python(), SITE, &OURS)
+        let own = install_ours(in_python(), SITE)
             .file(&format!("{SITE}/cupyrite-0.1.0.dist-info/RECORD"), record)
             .report();
         assert!(own.format == 1);
@@ -288,7 +448,7 @@ fn malformed_records_are_tolerated() {
 #[test]
 fn a_tree_without_a_list_is_taken_as_it_is() {
     let mut case = in_python();
-    for (file, content) in OURS.2 {
+    for (file, content) in ALL_OURS.iter().flat_map(|(_, _, files)| *files) {
         case = case.file(&format!("{SITE}/{file}"), content);
     }
     let report = case.report();
@@ -300,8 +460,8 @@ fn a_tree_without_a_list_is_taken_as_it_is() {
 #[test]
 fn numpy_is_needed_by_the_demo_only() {
     let mut case = in_python();
-    case.files = InMemoryFiles::new();
-    let mut case = install(case, SITE, &OURS);
+    case.files = InMemoryFiles::new().file(format!("{SITE}/pip/__init__.py"), b"pip");
+    let mut case = install_ours(case, SITE);
     let report = case.report();
     assert_eq!(codes(&report), ["numpy-missing"]);
     assert!(report.ok);
