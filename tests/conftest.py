@@ -20,6 +20,8 @@ def pytest_configure(config):
     config.addinivalue_line("markers", "gpu: needs an NVIDIA GPU")
     config.addinivalue_line("markers", "cpu: is about the CPU device")
     config.addinivalue_line("markers", "strict_abi: exercises objects whose memory layout CUPYRITE_STRICT_ABI=1 avoids")
+    config.addinivalue_line("markers", "installation: installs packages from PyPI (cargo xtask installations)")
+    config.addinivalue_line("markers", "installation_full: as installation, and slow (--full)")
     config.addinivalue_line("filterwarnings", "ignore:.*CPU device.*:RuntimeWarning")
 
 

@@ -2,9 +2,9 @@
 
     python tests/run_gpu.py --wheel cupyrite-...whl [--listings FOLDER] [--device auto|gpu|cpu] [PYTEST ARGUMENT ...]
 
-Needs no network, no Rust and no installation: the wheel is unpacked into a temporary folder that comes first on the
-module path, ahead of any other `cuda.bindings`. The interpreter provides pytest, NumPy and hypothesis; NVRTC is found
-as usual (wheels, conda, CUDA_PATH, /usr/local/cuda).
+Needs no network, no Rust and no installation: the wheel (or the only one of cupyrite in a folder) and the stand-ins that
+it carries are unpacked into a temporary folder that comes first on the module path, ahead of any other `cuda.bindings`.
+The interpreter provides pytest, NumPy and hypothesis; NVRTC is found as usual (wheels, conda, CUDA_PATH, /usr/local/cuda).
 """
 
 import argparse
@@ -14,9 +14,12 @@ import pathlib
 import subprocess
 import sys
 import tempfile
-import zipfile
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT / "distributions"))
+
+import unpack  # noqa: E402 (the folder above is on the path only from here on)
+
 NEEDED = ("pytest", "numpy", "hypothesis")
 
 
@@ -30,12 +33,14 @@ def call(title, command, environment):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--wheel", type=pathlib.Path, required=True, help="the wheel to test")
+    parser.add_argument("--wheel", type=pathlib.Path, required=True, help="the wheel to test, or its folder")
     parser.add_argument("--listings", type=pathlib.Path, help="a folder of listings to run too (01_*.py)")
     parser.add_argument("--device", default="gpu", choices=("auto", "gpu", "cpu"), help="CUPYRITE_DEVICE (gpu)")
     options, rest = parser.parse_known_args()
-    if not options.wheel.is_file():
-        parser.error(f"--wheel {options.wheel}: no such file")
+    try:
+        unpack.find_wheel(options.wheel)
+    except ValueError as error:
+        parser.error(f"--wheel {error}")
     if sys.version_info < (3, 11):
         parser.error(f"needs Python 3.11 or newer; this is {sys.version.split()[0]} ({sys.executable})")
     missing = [name for name in NEEDED if importlib.util.find_spec(name) is None]
@@ -43,8 +48,7 @@ def main():
         parser.error(f"{sys.executable} lacks {', '.join(missing)}: pip install {' '.join(missing)}")
 
     with tempfile.TemporaryDirectory(prefix="cupyrite-wheel-") as folder:
-        with zipfile.ZipFile(options.wheel) as wheel:
-            wheel.extractall(folder)
+        unpack.unpack(options.wheel, folder)
         environment = dict(os.environ, CUPYRITE_DEVICE=options.device, PYTHONDONTWRITEBYTECODE="1")
         environment["PYTHONPATH"] = os.pathsep.join(filter(None, (folder, os.environ.get("PYTHONPATH"))))
         where = "import cuda.bindings as b, sys; print(b.__file__); sys.exit(not b.__file__.startswith(sys.argv[1]))"

@@ -19,9 +19,12 @@ import shutil
 import subprocess
 import sys
 import tempfile
-import zipfile
 
 from harness import BENCHES
+
+sys.path.insert(0, str(BENCHES.parent / "distributions"))
+
+import unpack
 
 
 @dataclasses.dataclass
@@ -82,8 +85,7 @@ def find_sides(options):
     if options.wheel:
         folder = tempfile.mkdtemp(prefix="cupyrite-bench-")
         atexit.register(shutil.rmtree, folder, ignore_errors=True)
-        with zipfile.ZipFile(options.wheel) as wheel:
-            wheel.extractall(folder)
+        unpack.unpack(options.wheel, folder)
         compileall.compile_dir(folder, quiet=2)
         path = os.pathsep.join(filter(None, (folder, environment.get("PYTHONPATH"))))
         ours = Side("cupyrite", sys.executable, dict(environment, PYTHONPATH=path))

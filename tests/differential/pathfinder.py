@@ -19,9 +19,11 @@ import pathlib
 import subprocess
 import sys
 import tempfile
-import zipfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "distributions"))
+
+import unpack
 
 from helpers.pathfinder import ASK, Place, answers, clean_environment, touch
 
@@ -228,8 +230,7 @@ def main():
         root = options.ours
         if root.is_file():
             root = work / "wheel"
-            with zipfile.ZipFile(options.ours) as wheel:
-                wheel.extractall(root)
+            unpack.unpack(options.ours, root)
         script = touch(work / "script" / "ask.py", ASK.encode())
         peer = options.peer or installed_peer(parser)
         roots = {"ours": root.resolve(), "peer": peer.resolve()}

@@ -15,9 +15,12 @@ import pathlib
 import subprocess
 import sys
 import tempfile
-import zipfile
 
 HERE = pathlib.Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parents[1] / "distributions"))
+
+import unpack
+
 REAL = (
     "driver",
     "runtime",
@@ -78,8 +81,7 @@ def main():
     ours_path = list(options.ours_path)
     if options.wheel:
         folder = pathlib.Path(tempfile.mkdtemp(prefix="cupyrite-wheel-"))
-        with zipfile.ZipFile(options.wheel) as wheel:
-            wheel.extractall(folder)
+        unpack.unpack(options.wheel, folder)
         ours_path.insert(0, folder)
     good = True
     for module in options.modules or (RECORDED if options.recorders else REAL):

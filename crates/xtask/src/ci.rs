@@ -13,6 +13,7 @@ const STEPS: &[(&str, Run, &[&str])] = &[
     ("generated files", generate::codegen, &["--check"]),
     ("tests", testing::test, &[]),
     ("strict ABI", testing::test, &["--strict-abi"]),
+    ("installations", testing::installations, &[]),
     ("wheel size", policy::wheel_size, &[]),
     ("stubs", lint::stubs, &[]),
     ("interface", lint::interface, &[]),

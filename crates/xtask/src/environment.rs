@@ -1,4 +1,4 @@
-//! The project's Python environment below the target folder, and the wheel that is built with it.
+//! The project's Python environment below the target folder, and the wheels that are built with it.
 //!
 //! Invariant: each stamp file beside an output holds what the output was made from. A step is skipped only if its stamp
 //! matches.
@@ -23,13 +23,14 @@ const PYTHONS: &[&str] = &[
     "python3",
     "python",
 ];
-/// Files and folders that the wheel is built from, relative to the root.
+/// Files and folders that the wheels are built from, relative to the root.
 const WHEEL_INPUTS: &[&str] = &[
     "Cargo.toml",
     "Cargo.lock",
     "pyproject.toml",
     "README.md",
     "LICENSE",
+    "distributions",
     "python",
     "crates/pathfinder",
     "crates/sys",
@@ -172,12 +173,33 @@ impl Env {
         )
     }
 
-    /// Builds and installs the wheel, each only if its inputs changed.
+    /// Installs an extra of `pyproject.toml` that `ready` does not.
+    pub fn extra(&self, name: &str) -> Result<(), Error> {
+        let script = "import sys, tomllib; t = tomllib.load(open('pyproject.toml', 'rb')); \
+             print('\\n'.join(t['project']['optional-dependencies'][sys.argv[1]]))";
+        let wanted = output(self.command().args(["-c", script, name]))?;
+        let stamp = self.folder.join(format!(".extra-{name}"));
+        if fs::read_to_string(&stamp).is_ok_and(|old| old == wanted) {
+            return Ok(());
+        }
+        step(&format!("packages from PyPI ({name})"), || {
+            quiet(
+                self.command()
+                    .args(["-m", "pip", "install", "--quiet"])
+                    .args(wanted.lines()),
+                &log(name),
+            )?;
+            write(&stamp, &wanted)?;
+            Ok(String::new())
+        })
+    }
+
+    /// Builds and installs Cupyrite, each only if its inputs changed.
     pub fn wheel(&self) -> Result<(), Error> {
         self.install(&self.build_wheel()?)
     }
 
-    /// Installs a wheel, unless this very file is installed.
+    /// Installs the wheel of `cupyrite` and the stand-ins that it carries, unless this very file is installed.
     pub fn install(&self, wheel: &Path) -> Result<(), Error> {
         let stamp = self.folder.join(".installed");
         let mark = format!("{}\n{}", wheel.display(), fingerprint(&[wheel.to_owned()]));
@@ -198,52 +220,84 @@ impl Env {
                     .arg(wheel),
                 &log("install"),
             )?;
+            quiet(
+                self.command()
+                    .args(["-m", "cupyrite", "stand-in", "--quiet"]),
+                &log("stand-in"),
+            )?;
             write(&stamp, &mark)?;
             Ok(String::new())
         })
     }
 
-    /// Builds the wheel if one of its inputs changed since the last build.
+    /// Builds all wheels if one of their inputs changed since the last build. Returns that of `cupyrite`; the
+    /// stand-ins lie in the same folder.
     pub fn build_wheel(&self) -> Result<PathBuf, Error> {
         let folder = target().join("wheels");
         let inputs: Vec<PathBuf> = WHEEL_INPUTS.iter().map(|path| root().join(path)).collect();
         let mark = fingerprint(&inputs).to_string();
         let stamp = folder.join(".inputs");
-        if let Some(wheel) = newest_wheel(&folder)
+        if let Ok(wheel) = find_wheel(&folder)
             && fs::read_to_string(&stamp).is_ok_and(|old| old == mark)
         {
             return Ok(wheel);
         }
         step(
-            "wheel: building (optimised; the first time takes minutes)",
+            "wheels: building (optimised; the first time takes minutes)",
             || {
                 let _ = fs::remove_dir_all(&folder);
                 quiet(
                     self.command()
-                        .args(["-m", "maturin", "build", "--release", "--locked", "--out"])
+                        .args(["distributions/assemble.py", "--out"])
                         .arg(&folder)
-                        .args(["--interpreter"])
+                        .args(["--release", "--locked", "--interpreter"])
                         .arg(self.python())
                         .env("PYO3_PYTHON", self.python()),
                     &log("wheel"),
                 )?;
-                let wheel = newest_wheel(&folder).ok_or("maturin wrote no wheel")?;
+                let wheel = find_wheel(&folder)?;
                 write(&stamp, &mark)?;
                 let size = fs::metadata(&wheel).map_or(0, |data| data.len());
                 Ok(format!("{:.1} MB", size as f64 / 1e6))
             },
         )?;
-        newest_wheel(&folder).ok_or_else(|| "maturin wrote no wheel".to_owned())
+        find_wheel(&folder)
     }
 }
 
-fn newest_wheel(folder: &Path) -> Option<PathBuf> {
-    fs::read_dir(folder)
-        .ok()?
-        .flatten()
+/// The wheels in a folder.
+pub fn wheels(folder: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    let mut found: Vec<PathBuf> = entries
         .map(|entry| entry.path())
         .filter(|path| path.extension().is_some_and(|end| end == "whl"))
-        .max_by_key(|path| fs::metadata(path).and_then(|data| data.modified()).ok())
+        .collect();
+    found.sort();
+    found
+}
+
+/// The wheel of `cupyrite`: `path` itself, or the only one in the folder `path`.
+pub fn find_wheel(path: &Path) -> Result<PathBuf, Error> {
+    let is_ours = |path: &PathBuf| {
+        let name = path.file_name().unwrap_or_default();
+        name.to_string_lossy().starts_with("cupyrite-")
+    };
+    let found: Vec<PathBuf> = match path.is_dir() {
+        true => wheels(path).into_iter().filter(is_ours).collect(),
+        false => vec![path.to_owned()],
+    };
+    match found.as_slice() {
+        [wheel] if is_ours(wheel) && wheel.is_file() => Ok(wheel.clone()),
+        [] | [_] => Err(format!(
+            "{}: expected cupyrite-*.whl, or a folder with it",
+            path.display()
+        )),
+        _ => Err(format!(
+            "{}: has {} wheels of cupyrite; name one of them",
+            path.display(),
+            found.len()
+        )),
+    }
 }
 
 /// The interpreter to create the environment with, and its version.
@@ -326,4 +380,32 @@ pub fn read(path: &Path) -> Result<String, Error> {
 /// Writes a file; the error names it.
 pub fn write(path: &Path, text: &str) -> Result<(), Error> {
     fs::write(path, text).map_err(|e| format!("{}: {e}", path.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{find_wheel, target, wheels};
+    use std::fs;
+
+    #[test]
+    fn the_wheel_of_cupyrite_is_found_among_the_stand_ins() {
+        let folder = target().join("xtask-tests").join("wheels");
+        let _ = fs::remove_dir_all(&folder);
+        fs::create_dir_all(&folder).unwrap();
+        assert!(find_wheel(&folder).is_err());
+        for name in [
+            "cuda_core-1-py3-none-any.whl",
+            "cupyrite-1-a.whl",
+            "notes.txt",
+        ] {
+            fs::write(folder.join(name), "").unwrap();
+        }
+        let wheel = folder.join("cupyrite-1-a.whl");
+        assert_eq!(find_wheel(&folder), Ok(wheel.clone()));
+        assert_eq!(find_wheel(&wheel), Ok(wheel));
+        assert!(find_wheel(&folder.join("cuda_core-1-py3-none-any.whl")).is_err());
+        assert_eq!(wheels(&folder).len(), 2);
+        fs::write(folder.join("cupyrite-2-a.whl"), "").unwrap();
+        assert!(find_wheel(&folder).unwrap_err().contains("2 wheels"));
+    }
 }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::Error;
-use crate::environment::{Env, cargo, root, target};
+use crate::environment::{Env, cargo, root, target, wheels};
 use crate::report::loud;
 
 /// `cargo xtask codegen`: runs the generator, which fetches the pinned headers on its first run.
@@ -81,11 +81,12 @@ pub fn wheel(rest: &[&str]) -> Result<(), Error> {
         _ => return Err("usage: cargo xtask wheel [--out FOLDER]".into()),
     };
     let wheel = Env::ready()?.build_wheel()?;
-    let name = wheel.file_name().ok_or("the wheel has no name")?;
     fs::create_dir_all(&out).map_err(|e| format!("{}: {e}", out.display()))?;
-    let copy = out.join(name);
-    fs::copy(&wheel, &copy).map_err(|e| format!("{}: {e}", copy.display()))?;
-    println!("{}", copy.display());
+    for wheel in wheels(wheel.parent().unwrap_or(&out)) {
+        let copy = out.join(wheel.file_name().ok_or("a wheel has no name")?);
+        fs::copy(&wheel, &copy).map_err(|e| format!("{}: {e}", copy.display()))?;
+        println!("{}", copy.display());
+    }
     Ok(())
 }
 

@@ -56,6 +56,11 @@ const COMMANDS: &[(&str, &[Command])] = &[
                 testing::test,
             ),
             (
+                "installations [--full] [WORD ...]",
+                "install Cupyrite beside real clients from PyPI, with pip, uv and a conda solver (minutes)",
+                testing::installations,
+            ),
+            (
                 "bench [NAME ...]",
                 "the benchmarks of benches/ that can run on this machine",
                 testing::bench,
@@ -77,7 +82,7 @@ const COMMANDS: &[(&str, &[Command])] = &[
             ),
             (
                 "wheel [--out FOLDER]",
-                "build the wheel (into dist/)",
+                "build the wheels (into dist/)",
                 generate::wheel,
             ),
             (
@@ -92,7 +97,7 @@ const COMMANDS: &[(&str, &[Command])] = &[
             ),
             (
                 "python",
-                "set up the environment with the wheel in it, print its interpreter",
+                "set up the environment with Cupyrite in it, print its interpreter",
                 generate::python,
             ),
         ],
@@ -142,7 +147,7 @@ const COMMANDS: &[(&str, &[Command])] = &[
             ),
             (
                 "wheel-size",
-                "compare the size of the wheel with its budget",
+                "compare the size of the wheels with their budget",
                 policy::wheel_size,
             ),
         ],

@@ -5,9 +5,9 @@ use std::path::PathBuf;
 use std::process::Command;
 
 use crate::Error;
-use crate::environment::{Env, cargo, find_python, root, target};
+use crate::environment::{Env, cargo, find_python, find_wheel, log, root, target};
 use crate::generate::absolute;
-use crate::report::{loud, note_gap, output};
+use crate::report::{loud, note_gap, output, quiet, step};
 
 /// Benchmarks that need no second interpreter and no GPU: name and program.
 const BENCHMARKS: &[(&str, &str)] = &[
@@ -105,7 +105,7 @@ fn env_with_wheel<'w, 'a>(rest: &'w [&'a str]) -> Result<(Env, &'w [&'a str]), E
     let env = Env::ready()?;
     match rest {
         ["--wheel", wheel, rest @ ..] => {
-            env.install(&absolute(wheel))?;
+            env.install(&find_wheel(&absolute(wheel))?)?;
             Ok((env, rest))
         }
         _ => {
@@ -122,6 +122,51 @@ fn python_tests(rest: &[&str]) -> Result<(), Error> {
             .args(["-m", "pytest"])
             .args(rest),
     )
+}
+
+/// `cargo xtask installations [--full] [WORD ...]`.
+pub fn installations(rest: &[&str]) -> Result<(), Error> {
+    let (marker, rest) = match rest {
+        ["--full", rest @ ..] => ("installation", rest),
+        rest => ("installation and not installation_full", rest),
+    };
+    let env = Env::ready()?;
+    env.wheel()?;
+    env.extra("installations")?;
+    let wheel = env.build_wheel()?;
+    loud(
+        on_cpu_device(env.command())
+            .args(["-m", "pytest", "-m", marker])
+            .arg(root().join("tests/packaging/test_installations.py"))
+            .args(rest)
+            .env("CUPYRITE_TEST_WHEELS", wheel.parent().unwrap_or(&wheel))
+            .env("CUPYRITE_TEST_LIBCUDA", cpu_driver()?)
+            // Clones are installed with the same compiler output.
+            .env("CARGO_TARGET_DIR", target())
+            .env("PYO3_PYTHON", env.python()),
+    )
+}
+
+/// A folder with the CPU device as `libcuda.so.1`.
+fn cpu_driver() -> Result<PathBuf, Error> {
+    step("libcuda.so.1: building the CPU device", || {
+        quiet(
+            cargo().args([
+                "build",
+                "--release",
+                "--locked",
+                "--package=cupyrite-cpu-driver",
+            ]),
+            &log("cpu-driver"),
+        )?;
+        Ok(String::new())
+    })?;
+    let folder = target().join("libcuda");
+    fs::create_dir_all(&folder).map_err(|e| format!("{}: {e}", folder.display()))?;
+    let copy = folder.join("libcuda.so.1");
+    fs::copy(target().join("release/libcuda.so"), &copy)
+        .map_err(|e| format!("{}: {e}", copy.display()))?;
+    Ok(folder)
 }
 
 /// The tests of bindings and core without the private layouts of CPython and other packages.
@@ -141,7 +186,11 @@ fn gpu_tests(rest: &[&str]) -> Result<(), Error> {
     let runner = root().join("tests/run_gpu.py");
     let (mut command, wheel, rest) = match rest {
         // The interpreter brings what the tests need: nothing is built or fetched.
-        ["--wheel", wheel, rest @ ..] => (Command::new(find_python()?.0), absolute(wheel), rest),
+        ["--wheel", wheel, rest @ ..] => (
+            Command::new(find_python()?.0),
+            find_wheel(&absolute(wheel))?,
+            rest,
+        ),
         _ => {
             let env = Env::ready()?;
             let wheel = env.build_wheel()?;

@@ -1,0 +1,69 @@
+"""Builds all distributions: `cupyrite` with the native module, and the stand-ins (`stand_in.py`).
+
+    python distributions/assemble.py --out FOLDER [MATURIN ARGUMENT ...]
+
+Needs maturin. The wheel of `cupyrite` carries the wheels of the stand-ins in `cupyrite/_stand_ins`, where
+`python -m cupyrite stand-in` finds them: package indexes such as PyPI accept no versions with a local label, so
+`cupyrite` may be the only one of them on an index.
+"""
+
+import argparse
+import pathlib
+import subprocess
+import sys
+import tempfile
+import zipfile
+
+import stand_in
+
+#: Where the wheels of the stand-ins lie in the package.
+CARRIED = "cupyrite/_stand_ins"
+
+
+def pins():
+    """What `cupyrite` requires: the stand-ins of the same build."""
+    return [f"{name}=={stand_in.version_of(name)}" for name in stand_in.NAMES]
+
+
+def with_requirements(metadata, requirements):
+    """The text of `METADATA` with these requirements added to its fields."""
+    fields, blank, description = metadata.partition("\n\n")
+    return "\n".join([fields, *(f"Requires-Dist: {one}" for one in requirements)]) + blank + description
+
+
+def complete(wheel, folder, requirements, stand_ins=()):
+    """Writes the wheel that maturin built, with its requirements and the wheels of the stand-ins, into `folder`."""
+    with zipfile.ZipFile(wheel) as archive:
+        contents = {entry.filename: archive.read(entry) for entry in archive.infolist() if not entry.is_dir()}
+    (record,) = (name for name in contents if name.endswith(".dist-info/RECORD"))
+    info = record.rpartition("/")[0]
+    del contents[record]
+    metadata = contents[f"{info}/METADATA"].decode()
+    contents[f"{info}/METADATA"] = with_requirements(metadata, requirements).encode()
+    contents |= {f"{CARRIED}/{path.name}": path.read_bytes() for path in stand_ins}
+    return stand_in.write_wheel(pathlib.Path(folder) / wheel.name, contents, info)
+
+
+def build_stand_ins(folder, modules=True, native=True):
+    """Writes the wheels of the stand-ins and returns their paths."""
+    return [stand_in.StandIn(name, native).build(folder, modules) for name in stand_in.NAMES]
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--out", type=pathlib.Path, required=True, help="folder for the wheels")
+    options, rest = parser.parse_known_args()
+    with tempfile.TemporaryDirectory(prefix="cupyrite-build-") as folder:
+        command = [sys.executable, "-m", "maturin", "build", "--out", folder, *rest]
+        status = subprocess.run(command, cwd=stand_in.ROOT).returncode
+        if status:
+            return status
+        (built,) = pathlib.Path(folder).glob("cupyrite-*.whl")
+        wheels = build_stand_ins(options.out)
+        wheels.append(complete(built, options.out, pins(), wheels))
+    print("\n".join(map(str, wheels)))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
