@@ -15,11 +15,9 @@ import subprocess
 import sys
 import tempfile
 
+from helpers.wheels import find_wheel, unpack
+
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT / "distributions"))
-
-import unpack  # noqa: E402 (the folder above is on the path only from here on)
-
 NEEDED = ("pytest", "numpy", "hypothesis")
 
 
@@ -38,7 +36,7 @@ def main():
     parser.add_argument("--device", default="gpu", choices=("auto", "gpu", "cpu"), help="CUPYRITE_DEVICE (gpu)")
     options, rest = parser.parse_known_args()
     try:
-        unpack.find_wheel(options.wheel)
+        find_wheel(options.wheel)
     except ValueError as error:
         parser.error(f"--wheel {error}")
     if sys.version_info < (3, 11):
@@ -48,7 +46,7 @@ def main():
         parser.error(f"{sys.executable} lacks {', '.join(missing)}: pip install {' '.join(missing)}")
 
     with tempfile.TemporaryDirectory(prefix="cupyrite-wheel-") as folder:
-        unpack.unpack(options.wheel, folder)
+        unpack(options.wheel, folder)
         environment = dict(os.environ, CUPYRITE_DEVICE=options.device, PYTHONDONTWRITEBYTECODE="1")
         environment["PYTHONPATH"] = os.pathsep.join(filter(None, (folder, os.environ.get("PYTHONPATH"))))
         where = "import cuda.bindings as b, sys; print(b.__file__); sys.exit(not b.__file__.startswith(sys.argv[1]))"

@@ -22,9 +22,9 @@ import tempfile
 
 from harness import BENCHES
 
-sys.path.insert(0, str(BENCHES.parent / "distributions"))
+sys.path.append(str(BENCHES.parent / "tests"))
 
-import unpack
+from helpers.wheels import unpack
 
 
 @dataclasses.dataclass
@@ -85,7 +85,7 @@ def find_sides(options):
     if options.wheel:
         folder = tempfile.mkdtemp(prefix="cupyrite-bench-")
         atexit.register(shutil.rmtree, folder, ignore_errors=True)
-        unpack.unpack(options.wheel, folder)
+        unpack(options.wheel, folder)
         compileall.compile_dir(folder, quiet=2)
         path = os.pathsep.join(filter(None, (folder, environment.get("PYTHONPATH"))))
         ours = Side("cupyrite", sys.executable, dict(environment, PYTHONPATH=path))

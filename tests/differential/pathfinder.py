@@ -21,11 +21,9 @@ import sys
 import tempfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "distributions"))
-
-import unpack
 
 from helpers.pathfinder import ASK, Place, answers, clean_environment, touch
+from helpers.wheels import unpack
 
 LIBRARIES = (
     "cudart nvfatbin nvJitLink nvrtc nvvm cublas cublasLt cufft cufftw curand cusolver cusolverMg cusparse nppc nppial "
@@ -230,7 +228,7 @@ def main():
         root = options.ours
         if root.is_file():
             root = work / "wheel"
-            unpack.unpack(options.ours, root)
+            unpack(options.ours, root)
         script = touch(work / "script" / "ask.py", ASK.encode())
         peer = options.peer or installed_peer(parser)
         roots = {"ours": root.resolve(), "peer": peer.resolve()}

@@ -17,9 +17,9 @@ import sys
 import tempfile
 
 HERE = pathlib.Path(__file__).resolve().parent
-sys.path.insert(0, str(HERE.parents[1] / "distributions"))
+sys.path.insert(0, str(HERE.parent))
 
-import unpack
+from helpers.wheels import unpack
 
 REAL = (
     "driver",
@@ -81,7 +81,7 @@ def main():
     ours_path = list(options.ours_path)
     if options.wheel:
         folder = pathlib.Path(tempfile.mkdtemp(prefix="cupyrite-wheel-"))
-        unpack.unpack(options.wheel, folder)
+        unpack(options.wheel, folder)
         ours_path.insert(0, folder)
     good = True
     for module in options.modules or (RECORDED if options.recorders else REAL):

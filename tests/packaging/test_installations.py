@@ -14,6 +14,8 @@ import pytest
 
 from helpers.installations import ROOT, FreshEnvironment, call, native_wheel, uv, wheels
 
+if not (ROOT / "distributions").is_dir():
+    pytest.skip("needs the whole repository", allow_module_level=True)
 sys.path.insert(0, str(ROOT / "distributions"))
 
 import stand_in

@@ -1,4 +1,7 @@
-"""Unpacks Cupyrite's wheel into a folder for `PYTHONPATH`, where nothing can be installed. Standard library only."""
+"""Unpacks Cupyrite's wheel into a folder for `PYTHONPATH`, where nothing can be installed. Standard library only.
+
+python tests/helpers/wheels.py cupyrite-...whl FOLDER
+"""
 
 import pathlib
 import zipfile
@@ -28,3 +31,20 @@ def unpack(path, folder):
     for path in carried:
         with zipfile.ZipFile(path) as wheel:
             wheel.extractall(folder)
+
+
+def main():
+    import argparse
+
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("wheel", help="the wheel of cupyrite, or a folder with it")
+    parser.add_argument("folder", help="where to, for PYTHONPATH")
+    options = parser.parse_args()
+    try:
+        unpack(options.wheel, options.folder)
+    except ValueError as error:
+        parser.error(str(error))
+
+
+if __name__ == "__main__":
+    main()
