@@ -41,7 +41,7 @@ def finish(maturins, wheel_directory, config_settings, editable):
     """Lets maturin build the wheel, and completes it."""
     with tempfile.TemporaryDirectory(prefix="cupyrite-build-") as folder:
         built = pathlib.Path(folder) / maturins(folder, config_settings)
-        stand_ins = [] if editable else assemble.build_stand_ins(pathlib.Path(folder) / "stand-ins")
+        stand_ins = [] if editable else assemble.build_stand_ins(pathlib.Path(folder) / "stand-ins", native=False)
         return assemble.complete(built, wheel_directory, requirements(editable), stand_ins).name
 
 
