@@ -482,6 +482,19 @@ DELIBERATE = [
 ]
 
 ON_SOME = [
+    (
+        "graph: conditions",
+        r"g\.instantiate",
+        "RuntimeError, ours cuda.core.CUDAError",
+        "an error of the driver is a CUDAError",
+    ),
+    ("tensor map: tiled", r"replace_address\(view\(64\)\)", "returns, ours raises builtins.ValueError", EARLY),
+    (
+        "system: device events",
+        r"\.wait\(",
+        r"nvml\.TimeoutError, ours cuda\.bindings\.nvml\.NvmlTimeoutError",
+        "cuda.bindings 13.5 has another exception",
+    ),
     ("system: which", "uuid_without_prefix", "NotFoundError, ours returns", "a UUID may lack the prefix"),
     (
         "system: device events",

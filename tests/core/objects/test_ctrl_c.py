@@ -5,7 +5,7 @@ import pytest
 from helpers.programs import python
 
 # The kernel runs until the host sets the flag. A thread sends the signal while the main thread waits; another one ends the
-# kernel after 15 s, should the wait not be interruptible.
+# kernel after 30 s, should the wait not be interruptible.
 SETUP = """
 import ctypes, os, signal, threading, time
 import numpy as np
@@ -30,11 +30,11 @@ out.copy_to(result, stream=stream)
 device.sync()
 def release():
     flag[0] = 1
-failsafe = threading.Timer(15, release)
-failsafe.daemon = True
-failsafe.start()
 launch(stream, LaunchConfig(grid=1, block=1), hold, pinned, out)
 event = stream.record()
+failsafe = threading.Timer(30, release)
+failsafe.daemon = True
+failsafe.start()
 def send():
     global sent
     sent = time.monotonic()

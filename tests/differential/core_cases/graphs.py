@@ -146,9 +146,10 @@ GROUPS = {
         """
         n = g.memset(x, 7, 4); type(n).__name__, n.value, n.element_size, n.width, n.height
         g.memset(int(x.handle), 7, 4).dptr == int(x.handle)
-        g.memset(x, 256, 4).element_size
-        g.memset(x, -1, 4)
-        g.memset(x, b"ab", 4).element_size
+        y = int(x.handle) + 32
+        g.memset(y, 256, 4).element_size
+        g.memset(y, -1, 4)
+        g.memset(y + 8, b"ab", 4).element_size
         g.memset(x, b"abc", 4)
         g.memset(x, "a", 4)
         g.memset("a", 1, 4)

@@ -53,8 +53,9 @@ GROUPS = {
         """,
     ),
     "green: work queues": (
-        COMMON + "queues = d.resources.workqueue\n",
+        COMMON,
         """
+        queues = d.resources.workqueue; type(queues)
         public(WorkqueueResource)
         queues is d.resources.workqueue
         type(queues.handle), type(queues.concurrency_limit), queues.sharing_scope

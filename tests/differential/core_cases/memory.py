@@ -129,7 +129,7 @@ raw = (ctypes.c_uint8 * 64).from_address(host.handle)
         c.copy_from(large, stream=s)
         c.copy_from(None, stream=s)
         c.copy_from(3, stream=s)
-        raw[0] = 99; c.copy_from(host, stream=s)
+        raw[0] = 99; c.copy_from(host, stream=s); s.sync()
         raw[0] = 0; c.copy_to(host, stream=s); s.sync(); raw[0], raw[1]
         """,
     ),

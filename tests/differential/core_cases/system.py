@@ -240,7 +240,7 @@ GROUPS = {
         COMMON
         + "CudaDevice(0).set_current(); b = CudaDevice(0).allocate(1 << 20, stream=CudaDevice(0).default_stream)\n",
         """
-        kind(lambda: d.compute_running_processes)
+        [kind(lambda: q) for q in d.compute_running_processes][:1]
         [shows(q) for q in d.compute_running_processes][:1]
         """,
     ),
