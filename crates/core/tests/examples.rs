@@ -5,6 +5,8 @@
 use cupyrite::sys::driver::CUresult;
 use cupyrite::{Error, Result};
 
+#[path = "../examples/devices.rs"]
+mod devices;
 #[path = "../examples/graph.rs"]
 mod graph;
 #[path = "../examples/heat.rs"]
@@ -32,6 +34,15 @@ fn needs_compiler<T>(result: Result<T>) -> Option<T> {
         }
         Err(e) => panic!("{e}"),
     }
+}
+
+#[test]
+fn devices_are_described() {
+    let text = devices::run().unwrap();
+    for device in cupyrite::system::Device::all().unwrap() {
+        assert!(text.contains(device.uuid()), "{text}");
+    }
+    assert!(text.contains(" MiB used"), "{text}");
 }
 
 #[test]
