@@ -764,7 +764,7 @@ pub fn list(
                 enumerator(item, site)?
             }
             Element::Handle(id, kind) => {
-                if !item.instance_of_type(types::class_type(id)?) {
+                if !is_handle_element(item, types::class_type(id)?) {
                     return Err(element_type(of, item, site));
                 }
                 handle(item, kind, site)?
@@ -791,6 +791,15 @@ pub fn list(
     }
     keep.objects.push(items.into_owned());
     Ok(array.addr() as u64)
+}
+
+/// Whether an item of a list of handles is a handle of the class or of its base class. The bases of the runtime's classes
+/// are the driver's.
+fn is_handle_element(item: Obj<'_>, class: *mut ffi::PyTypeObject) -> bool {
+    item.instance_of_type(class)
+        // SAFETY: the class and the item's type are live.
+        || types::handle_value(item).is_some()
+            && unsafe { ffi::PyType_IsSubtype(class, ffi::Py_TYPE(item.ptr())) } != 0
 }
 
 fn element_struct(item: Obj<'_>, id: types::ClassId, site: Site) -> R<*mut u8> {

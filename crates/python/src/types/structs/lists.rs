@@ -21,6 +21,8 @@ use crate::types::table;
 use crate::types::table::{ClassId, Count, Elem, Field, FieldKind};
 use crate::types::{memory, registry};
 
+/// The longest list of null handles: a count in a union may belong to another member.
+const UNWRITTEN_LIMIT: usize = 1 << 16;
 /// Maximum size in bytes of a foreign array that is read.
 const FOREIGN_LIMIT: usize = 64 << 20;
 
@@ -196,6 +198,13 @@ pub unsafe fn get(obj: *mut Instance, field: &'static Field) -> R<Owned> {
             let n = (*storage).count;
             let data = std::slice::from_raw_parts((*storage).base.data, n * size);
             return list_of(elem, data, n, Some(storage));
+        }
+        // CUDA has not written the list yet.
+        if pointer == 0 && !field.settable && matches!(elem, Elem::Handle(_)) {
+            let n = usize::try_from(count_of(obj, count)?).unwrap_or(usize::MAX);
+            if n <= UNWRITTEN_LIMIT {
+                return list_of(elem, &vec![0u8; n * size], n, None);
+            }
         }
         // A foreign array, for example of a struct filled by CUDA. Views of members are not followed: in a union, the bytes
         // of the pointer may belong to another member. Lists that only CUDA writes are an exception if the union's type
