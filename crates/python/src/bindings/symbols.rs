@@ -95,7 +95,7 @@ fn prepare_runtime() -> R<()> {
 /// # Errors
 ///
 /// The warning itself, where the user turned warnings into errors.
-fn warn_of_cpu_device() -> R<()> {
+pub fn warn_of_cpu_device() -> R<()> {
     if loader::is_cpu_fallback() && !WARNED.swap(true, Ordering::AcqRel) {
         let reason = loader::backend_reason().unwrap_or_default();
         let text = format!(

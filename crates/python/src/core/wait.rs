@@ -10,6 +10,7 @@ use cupyrite::sys::loader::{self, Backend};
 use cupyrite::{Device, Event, Result, Stream};
 use pyo3::prelude::*;
 
+use crate::bindings::raising::exit_guard::Inside;
 use crate::bindings::symbols::{self, WorkGoesOn};
 use crate::core::errors::OrRaise;
 
@@ -137,7 +138,7 @@ thread_local! {
     static COMPILATION: Cell<(Option<Instant>, bool)> = const { Cell::new((None, false)) };
 }
 
-/// Compiles on a detached thread. `compile` receives what ends the compilation, if signal handlers run on this thread: one
+/// Compiles on a detached thread; process exit waits for it. `compile` receives what ends the compilation, if signal handlers run on this thread: one
 /// that raises.
 ///
 /// # Errors
@@ -147,11 +148,21 @@ pub fn for_compilation<T: Send>(
     py: Python<'_>,
     compile: impl FnOnce(Option<fn() -> bool>) -> Result<T> + Send,
 ) -> PyResult<T> {
+    let inside = Inside::begin(py);
     if !runs_signal_handlers() {
-        return py.detach(|| compile(None)).or_raise(py);
+        let compile = || {
+            let compiled = compile(None);
+            drop(inside);
+            compiled
+        };
+        return py.detach(compile).or_raise(py);
     }
     let outer = COMPILATION.replace((None, false));
-    let compiled = py.detach(|| compile(Some(is_interrupted)));
+    let compiled = py.detach(|| {
+        let compiled = compile(Some(is_interrupted));
+        drop(inside);
+        compiled
+    });
     // The compiler may have ended before it was cancelled.
     let interrupted = COMPILATION.replace(outer).1;
     completed(py, !interrupted)?;

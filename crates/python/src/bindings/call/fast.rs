@@ -16,7 +16,7 @@ use pyo3::ffi;
 
 use crate::bindings::call::convert::Keep;
 use crate::bindings::call::results;
-use crate::bindings::custom::nvml;
+use crate::bindings::custom::{nvml, nvrtc};
 use crate::bindings::descriptor::{
     Conv, Function, HandleKind, Int, Out, Ret, Special, Thunk, Word,
 };
@@ -46,6 +46,10 @@ enum WordSource {
     Result,
     /// A handle that is exactly of the class, an `int`, or `None`. 64 bits in C.
     Handle,
+    /// The same, a program that NVRTC can read.
+    Program,
+    /// An `int` that is the address of such a program.
+    ProgramAddress,
     /// The same, with 32 bits, signed (`CUdevice`).
     Handle32,
     /// An `int` or a member of the enum.
@@ -166,6 +170,11 @@ impl FastRoute {
                 Word::Arg(arg) => {
                     seen |= 1 << arg;
                     let (from, id) = match f.params[arg as usize].conv {
+                        Conv::Handle(ClassId(id), Int::U64)
+                            if f.library() == CudaLibrary::Nvrtc =>
+                        {
+                            (WordSource::Program, id)
+                        }
                         Conv::Handle(ClassId(id), Int::U64) => (WordSource::Handle, id),
                         Conv::Handle(ClassId(id), Int::I32) => (WordSource::Handle32, id),
                         Conv::Enum(EnumId(id)) => (WordSource::Enum, id),
@@ -173,6 +182,9 @@ impl FastRoute {
                         // An address of text is read before the call, which is the general route's work.
                         Conv::VoidPtr(_) | Conv::VoidPtrPtr | Conv::Writable(_) => {
                             (WordSource::Address, 0)
+                        }
+                        Conv::Address if nvrtc::is_program_parameter(f, arg as usize) => {
+                            (WordSource::ProgramAddress, 0)
                         }
                         Conv::Address => integer(Int::I64),
                         Conv::LiveHandle(kind)
@@ -401,8 +413,17 @@ impl FastRoute {
         Ok(address)
     }
 
+    /// The result of a call with this status and these words of results.
+    ///
+    /// # Errors
+    ///
+    /// Any exception that a conversion raises, or the status of a function that raises.
+    ///
+    /// # Safety
+    ///
+    /// As [`FastRoute::finish`].
     #[inline(always)]
-    unsafe fn answer(
+    pub unsafe fn answer(
         this: *mut FastRoute,
         f: &'static Function,
         status: i64,
@@ -540,6 +561,14 @@ fn value(obj: Obj<'_>, from: WordSource, id: u16) -> Option<u64> {
                 return Some(value);
             }
         }
+        // The general route answers for what is no program.
+        WordSource::Program => {
+            return types::own_handle(obj, ClassId(id)).filter(|value| nvrtc::is_program(*value));
+        }
+        WordSource::ProgramAddress if obj.is_exact_int() => {
+            return signed(obj, 64).filter(|value| nvrtc::is_program(*value));
+        }
+        WordSource::ProgramAddress => return None,
         WordSource::Handle32 => {
             if let Some(value) = types::own_handle32(obj, ClassId(id)) {
                 return Some(i64::from(value).cast_unsigned());

@@ -8,12 +8,15 @@
 
 use std::ffi::c_void;
 
+use cupyrite_sys::loader::CudaLibrary;
 use pyo3::ffi;
 
 use crate::bindings::call::fast::FastRoute;
 use crate::bindings::call::frame::{Arguments, Frame};
 use crate::bindings::call::results::Returned;
+use crate::bindings::custom::nvrtc;
 use crate::bindings::descriptor::{Function, MAX_PARAMS, MAX_WORDS, Special};
+use crate::bindings::raising::exit_guard;
 use crate::bindings::{custom, raising, symbols};
 use crate::cpython;
 use crate::cpython::arguments;
@@ -50,7 +53,16 @@ pub fn call(arguments: Arguments<'_>) -> R<Owned> {
 #[inline]
 pub fn invoke(f: &'static Function, words: &[u64; MAX_WORDS]) -> R<i64> {
     let symbol = symbols::symbol(f)?;
-    let status = invoke_at(f, symbol, words.as_ptr());
+    if f.library() == CudaLibrary::Nvrtc
+        && let Err(status) = nvrtc::check_program(f, words)
+    {
+        return Ok(status);
+    }
+    let status = if exit_guard::covers(f.library()) {
+        exit_guard::invoke(f, symbol, words.as_ptr()).value
+    } else {
+        invoke_at(f, symbol, words.as_ptr())
+    };
     symbols::check_interrupt()?;
     Ok(status)
 }
@@ -121,6 +133,12 @@ unsafe fn dispatch(fast: *mut FastRoute, arguments: Arguments<'_>) -> R<Owned> {
         frame.convert(arguments)?;
         let mut words = [0; MAX_WORDS];
         frame.write_words(arguments, &mut words);
+        if arguments.f.library() == CudaLibrary::Nvrtc
+            && let Err(status) = nvrtc::check_program(arguments.f, &words)
+        {
+            // SAFETY: as below.
+            return unsafe { FastRoute::answer(fast, arguments.f, status, frame.outs.as_ptr()) };
+        }
         // SAFETY: as promised by the caller; the frame outlives the call.
         return unsafe {
             FastRoute::finish(fast, arguments.f, frame.outs.as_ptr(), words.as_ptr())

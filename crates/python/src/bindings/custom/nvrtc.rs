@@ -1,5 +1,10 @@
 //! Hooks of NVRTC functions, and of functions that return an error text.
 
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use cupyrite_sys::loader::CudaLibrary;
+use cupyrite_sys::nvrtc::nvrtcResult;
+
 use crate::bindings::call::convert;
 use crate::bindings::call::convert::Keep;
 use crate::bindings::call::frame::Arguments;
@@ -7,11 +12,61 @@ use crate::bindings::call::general;
 use crate::bindings::call::results::answer;
 use crate::bindings::call::words::address;
 use crate::bindings::custom::{nvrtc_v2, required, tagged_values};
-use crate::bindings::descriptor::{Element, Int, MAX_WORDS, Module};
+use crate::bindings::descriptor::{Conv, Element, Function, Int, MAX_WORDS, Module, Word};
 use crate::bindings::errors;
 use crate::bindings::errors::ExceptionKind;
 use crate::cpython;
 use crate::cpython::{Owned, R};
+use crate::types;
+
+/// The address of the program last found readable, by a hash of the address.
+static READABLE: [AtomicU64; 16] = [const { AtomicU64::new(0) }; 16];
+
+/// Whether a program's address is readable memory, which NVRTC accesses unchecked; null, which it refuses. Looks at an
+/// address once: programs mostly come from NVRTC.
+#[inline]
+pub fn is_program(value: u64) -> bool {
+    let last = &READABLE[(value >> 6) as usize % READABLE.len()];
+    if value == 0 || last.load(Ordering::Relaxed) == value {
+        return true;
+    }
+    // Room for the first fields.
+    let found = value.is_multiple_of(8) && types::readable(address(value), 64);
+    if found {
+        last.store(value, Ordering::Relaxed);
+    }
+    found
+}
+
+/// Whether a parameter of the bindings that raise is a program, which is an int there.
+pub fn is_program_parameter(f: &Function, index: usize) -> bool {
+    f.library() == CudaLibrary::Nvrtc && f.params[index].name == "prog"
+}
+
+/// Checks the program among the words of a call.
+///
+/// # Errors
+///
+/// `NVRTC_ERROR_INVALID_PROGRAM` for an address without readable memory.
+pub fn check_program(f: &Function, words: &[u64; MAX_WORDS]) -> Result<(), i64> {
+    let program = match (f.params.first().map(|param| param.conv), f.words.first()) {
+        (Some(Conv::Handle(..)), Some(Word::Arg(0))) => words[0],
+        (Some(Conv::Address), Some(Word::Arg(0))) if is_program_parameter(f, 0) => words[0],
+        (Some(Conv::HandlePtr(..) | Conv::Address), Some(Word::ArgAddress(0))) => {
+            let mut program = [0; 8];
+            if !types::read(address(words[0]), &mut program) {
+                return Ok(());
+            }
+            u64::from_le_bytes(program)
+        }
+        _ => return Ok(()),
+    };
+    if is_program(program) {
+        Ok(())
+    } else {
+        Err(i64::from(nvrtcResult::NVRTC_ERROR_INVALID_PROGRAM.0))
+    }
+}
 
 /// Calls the NVRTC function named `name` with these words and returns its status.
 fn nvrtc_call(name: &str, arguments: &[u64]) -> R<i64> {

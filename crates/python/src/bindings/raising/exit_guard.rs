@@ -1,4 +1,4 @@
-//! Delays process exit until calls into nvJitLink, NVVM and nvFatbin return.
+//! Delays process exit until calls into NVRTC, nvJitLink, NVVM and nvFatbin return.
 //!
 //! These libraries destroy their global data at exit. A daemon thread that is still inside one of them then crashes the
 //! process with a segmentation fault. Python starts no new calls by that time, so waiting for the calls in progress
@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 
 use cupyrite_sys::loader::CudaLibrary;
 use pyo3::ffi;
+use pyo3::prelude::*;
 
 use crate::bindings::call::general::invoke_at;
 use crate::bindings::call::results::Returned;
@@ -28,7 +29,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 pub fn covers(library: CudaLibrary) -> bool {
     matches!(
         library,
-        CudaLibrary::NvJitLink | CudaLibrary::Nvvm | CudaLibrary::NvFatbin
+        CudaLibrary::Nvrtc | CudaLibrary::NvJitLink | CudaLibrary::Nvvm | CudaLibrary::NvFatbin
     )
 }
 
@@ -43,11 +44,7 @@ pub fn invoke(f: &'static Function, symbol: *const c_void, words: *const u64) ->
             errno: errno(),
         };
     }
-    if !REGISTERED.load(Ordering::Relaxed) && !REGISTERED.swap(true, Ordering::Relaxed) {
-        // If the table of exit functions is full, exit does not wait.
-        // SAFETY: this thread is attached; `wait` is a static function.
-        unsafe { ffi::Py_AtExit(Some(wait)) };
-    }
+    register();
     BUSY.fetch_add(1, Ordering::SeqCst);
     // SAFETY: the caller packed the words for this function's C signature, passes that function as the symbol, and keeps
     // everything the words point at alive. The closure touches no Python. At process exit, taking the GIL back
@@ -59,6 +56,34 @@ pub fn invoke(f: &'static Function, symbol: *const c_void, words: *const u64) ->
             BUSY.fetch_sub(1, Ordering::SeqCst);
             Returned { value, errno }
         })
+    }
+}
+
+/// Makes process exit wait for the calls in progress. The thread is attached.
+fn register() {
+    if !REGISTERED.load(Ordering::Relaxed) && !REGISTERED.swap(true, Ordering::Relaxed) {
+        // If the table of exit functions is full, exit does not wait.
+        // SAFETY: this thread is attached; `wait` is a static function.
+        unsafe { ffi::Py_AtExit(Some(wait)) };
+    }
+}
+
+/// Calls into compilers and linkers by crate `cupyrite`: process exit waits while it lives. Dropped before the thread takes
+/// the GIL back, which blocks forever at process exit.
+pub struct Inside(());
+
+impl Inside {
+    /// Begins such calls. The thread is attached.
+    pub fn begin(_attached: Python<'_>) -> Inside {
+        register();
+        BUSY.fetch_add(1, Ordering::SeqCst);
+        Inside(())
+    }
+}
+
+impl Drop for Inside {
+    fn drop(&mut self) {
+        BUSY.fetch_sub(1, Ordering::SeqCst);
     }
 }
 

@@ -20,7 +20,7 @@ use pyo3::ffi;
 
 use crate::bindings::call::frame::{Arguments, Frame};
 use crate::bindings::call::results::Returned;
-use crate::bindings::custom::nvml;
+use crate::bindings::custom::{nvml, nvrtc};
 use crate::bindings::descriptor::{
     Function, HandleKind, Len, MAX_WORDS, Out, Output, Raising, Ret,
 };
@@ -81,6 +81,11 @@ pub fn invoke(
     let mut words = [0; MAX_WORDS];
     frame.write_words(arguments, &mut words);
     let (mut returned, log) = match frame.handle {
+        None if f.library() == CudaLibrary::Nvrtc
+            && let Err(value) = nvrtc::check_program(f, &words) =>
+        {
+            (Returned { value, errno: 0 }, None)
+        }
         None => (exit_guard::invoke(f, symbol, words.as_ptr()), None),
         Some(handle) => handle_calls::invoke(frame, arguments, handle, symbol, &mut words)?,
     };

@@ -8,6 +8,7 @@ use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList, PyString, PyTuple};
 
+use crate::bindings::raising::exit_guard::Inside;
 use crate::core::closable::DropDetached;
 use crate::core::context::handle_object;
 use crate::core::errors::OrRaise;
@@ -189,7 +190,14 @@ impl PyLinker {
             codes.push(code.clone());
         }
         let options = accept_options(py, "Linker", options)?;
-        let linker = py.detach(|| Linker::new(&codes, &options)).or_raise(py)?;
+        let inside = Inside::begin(py);
+        let linker = py
+            .detach(|| {
+                let linker = Linker::new(&codes, &options);
+                drop(inside);
+                linker
+            })
+            .or_raise(py)?;
         Ok(PyLinker {
             backend: linker.backend(),
             state: DropDetached::new(Mutex::new(LinkerState::Open(linker))),
@@ -226,13 +234,16 @@ impl PyLinker {
                 target_type.repr()?
             )));
         };
-        let linked =
-            py.detach(
-                || match &mut *self.state.lock().unwrap_or_else(PoisonError::into_inner) {
-                    LinkerState::Open(linker) => Some(linker.link(kind)),
-                    LinkerState::Closed { .. } => None,
-                },
-            );
+        let inside = Inside::begin(py);
+        let linked = py.detach(|| {
+            let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+            let linked = match &mut *state {
+                LinkerState::Open(linker) => Some(linker.link(kind)),
+                LinkerState::Closed { .. } => None,
+            };
+            drop(inside);
+            linked
+        });
         match linked {
             Some(linked) => object_code::make(py, linked.or_raise(py)?),
             None => Err(PyRuntimeError::new_err("this Linker was closed")),
