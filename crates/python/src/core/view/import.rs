@@ -43,7 +43,8 @@ impl<'py> Interface<'py> {
             Some(version) => interface.convert::<i64>(&version, "version", "an int")?,
             None => 0,
         };
-        if version < 3 {
+        // PyTorch's interface claims version 2, which differs in the stream alone; NVIDIA's package accepts its tensors.
+        if version < 3 && !(version == 2 && torch_of(obj)?.is_some()) {
             return Err(PyBufferError::new_err(format!(
                 "{name} is of version {version}; expected 3 or later"
             )));
@@ -171,6 +172,8 @@ pub fn from_cuda_array_interface(
                 }
             }
         }
+        // Not asked for without a consumer's stream: it may initialise CUDA.
+        None if consumer != Consumer::Ignore => torch_stream(obj)?,
         None => None,
     };
     let device = if base == 0 {
@@ -210,6 +213,34 @@ pub fn from_cuda_array_interface(
         exporting: Some(obj.clone().unbind()),
         owner: MemoryOwner::Viewed,
     })
+}
+
+/// The module `torch`, if the object is one of its tensors.
+fn torch_of<'py>(obj: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, PyAny>>> {
+    let py = obj.py();
+    let modules = py
+        .import(intern!(py, "sys"))?
+        .getattr(intern!(py, "modules"))?;
+    let torch = modules.call_method1(intern!(py, "get"), (intern!(py, "torch"),))?;
+    let Some(class) = torch.getattr_opt(intern!(py, "Tensor"))? else {
+        return Ok(None);
+    };
+    Ok(obj.is_instance(&class)?.then_some(torch))
+}
+
+/// PyTorch's current stream of a tensor's device, on which the tensor's memory is written; `None` for other objects.
+fn torch_stream(obj: &Bound<'_, PyAny>) -> PyResult<Option<usize>> {
+    let py = obj.py();
+    let Some(torch) = torch_of(obj)? else {
+        return Ok(None);
+    };
+    let device = obj.getattr(intern!(py, "device"))?;
+    let stream = torch
+        .getattr(intern!(py, "cuda"))?
+        .call_method1(intern!(py, "current_stream"), (device,))?;
+    let handle: usize = stream.getattr(intern!(py, "cuda_stream"))?.extract()?;
+    // 0 is the legacy default stream.
+    Ok(Some(handle.max(1)))
 }
 
 fn unknown_memory(py: Python<'_>, address: u64, name: &str) -> PyErr {
