@@ -17,7 +17,9 @@ use crate::core::memory::buffer::PyBuffer;
 use crate::core::memory::keep_alive::{BufferView, KeepAlive, drop_completed, register_pending};
 use crate::core::memory::location;
 use crate::core::numbers::short_repr;
+use crate::core::view::dlpack::from_dlpack;
 use crate::core::view::dtype::Typestr;
+use crate::core::view::state::{Consumer, PyView};
 use crate::core::wait;
 
 /// Memory of one operand of a copy, kept alive for its lifetime.
@@ -137,8 +139,8 @@ impl<'py> Operand<'py> {
         self.size
     }
 
-    /// Converts a buffer, or a C-contiguous object with the buffer protocol or an array interface, which must be
-    /// writable for a destination.
+    /// Converts a buffer, or a C-contiguous object with the buffer protocol, an array interface or DLPack, which must be
+    /// writable for a destination. `stream` is where the copy is queued.
     ///
     /// # Errors
     ///
@@ -149,6 +151,7 @@ impl<'py> Operand<'py> {
         function: &str,
         parameter: &str,
         writable: bool,
+        stream: &Stream,
     ) -> PyResult<Operand<'py>> {
         if let Ok(buffer) = given.cast::<PyBuffer>() {
             return Self::of_buffer(buffer);
@@ -170,12 +173,40 @@ impl<'py> Operand<'py> {
                 return Self::of_interface(given, &interface, &what, writable, on_device);
             }
         }
+        if given.hasattr(intern!(py, "__dlpack__"))? {
+            return Self::of_dlpack(given, &what, writable, stream);
+        }
         Err(PyTypeError::new_err(format!(
-            "{} is of type {}; expected a Buffer, or an object with the buffer protocol, __cuda_array_interface__ or \
-             __array_interface__",
+            "{} is of type {}; expected a Buffer, or an object with the buffer protocol, __cuda_array_interface__, \
+             __array_interface__ or __dlpack__",
             what(),
             given.get_type().name()?
         )))
+    }
+
+    /// The export is kept until the copy is done.
+    fn of_dlpack(
+        given: &Bound<'py, PyAny>,
+        what: &dyn Fn() -> String,
+        writable: bool,
+        stream: &Stream,
+    ) -> PyResult<Operand<'py>> {
+        let consumer = Consumer::Stream(stream.handle().addr());
+        let view = Bound::new(given.py(), PyView::of(from_dlpack(given, consumer)?))?;
+        let state = view.get();
+        if writable && state.is_readonly() {
+            return Err(read_only(what));
+        }
+        let layout = state.layout();
+        let size = layout.volume() as usize * layout.item_size() as usize;
+        if size != 0 && !layout.is_contiguous_c() {
+            return Err(not_contiguous(what));
+        }
+        Ok(Operand {
+            address: state.base(),
+            size,
+            owner: OperandOwner::Object(view.into_any(), None),
+        })
     }
 
     fn of_view(

@@ -77,6 +77,7 @@ unsafe fn read(py: Python<'_>, tensor: &Tensor) -> PyResult<(u64, StridedLayout)
     let layout = StridedLayout::new(numbers(tensor.shape), strides, item).or_raise(py)?;
     let address = (tensor.data.expose_provenance() as u64)
         .checked_add(tensor.byte_offset)
+        .filter(|address| i64::try_from(*address).is_ok())
         .ok_or_else(|| {
             wrong(format!(
                 "has byte_offset {}, which overflows its address",

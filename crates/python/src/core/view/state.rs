@@ -245,7 +245,8 @@ pub fn make_of<'py>(class: &Bound<'py, PyType>, parts: ViewState) -> PyResult<Bo
 }
 
 impl PyView {
-    pub(super) fn of(parts: ViewState) -> PyView {
+    /// A view with this state.
+    pub fn of(parts: ViewState) -> PyView {
         PyView {
             parts,
             shape: PyOnceLock::new(),

@@ -258,7 +258,12 @@ impl PyBuffer {
     #[getter]
     pub(super) fn is_managed(&self, py: Python<'_>) -> PyResult<bool> {
         let name = intern!(py, "is_managed");
-        self.bool_attribute(py, name, |info| info.kind == MemoryKind::Managed)
+        if self.bool_attribute(py, name, |info| info.kind == MemoryKind::Managed)? {
+            return Ok(true);
+        }
+        // The base class of memory resources says False for all that are written in Python; the driver knows.
+        Ok(!self.is_of_pool(py)
+            && matches!(self.info(py), Ok(info) if info.kind == MemoryKind::Managed))
     }
 
     /// Whether the memory was imported from another process.
@@ -359,7 +364,7 @@ impl PyBuffer {
                 resource::allocate(resource.bind(py), source.size(), stream, device)?
             }
         };
-        let destination = Operand::accept(&dst, "Buffer.copy_to", "dst", true)?;
+        let destination = Operand::accept(&dst, "Buffer.copy_to", "dst", true, &accepted)?;
         copy_operand::copy(
             py,
             "Buffer.copy_to",
@@ -397,7 +402,7 @@ impl PyBuffer {
         let accepted = stream::lend(stream, "Buffer.copy_from", "stream", false)?;
         let options = copy_operand::copy_options("Buffer.copy_from", options)?;
         let destination = Operand::of_buffer(slf)?;
-        let source = Operand::accept(src, "Buffer.copy_from", "src", false)?;
+        let source = Operand::accept(src, "Buffer.copy_from", "src", false, &accepted)?;
         copy_operand::copy(
             slf.py(),
             "Buffer.copy_from",

@@ -507,6 +507,11 @@ impl PyBuffer {
         self.device_id(py)
     }
 
+    /// Whether the memory was allocated from a pool whose kind of memory the resource knows.
+    fn is_of_pool(&self, py: Python<'_>) -> bool {
+        matches!(self.lock(py).backing, Backing::Pool(_))
+    }
+
     fn info(&self, py: Python<'_>) -> cupyrite::Result<PointerInfo> {
         let known = self.lock(py).info;
         if let Some(info) = known {
