@@ -1,5 +1,6 @@
 """cuda.core.Program and ProgramOptions: inputs, outputs, options, and errors."""
 
+import collections
 import dataclasses
 import gc
 import io
@@ -208,7 +209,6 @@ def test_default_architecture_is_the_current_devices():
         ("arch", 80, TypeError),
         ("std", 17, TypeError),
         ("std", ["c++17"], TypeError),
-        ("time", True, TypeError),
         ("max_register_count", "many", ValueError),
         ("max_register_count", 1.5, TypeError),
         ("max_register_count", -1, ValueError),
@@ -278,6 +278,34 @@ def test_paths_and_numbers_of_other_types(tmp_path):
         b"--Ofast-compile=0",
         f"--pch-dir={tmp_path}".encode(),
     ]
+
+
+def test_false_requests_no_path():
+    fields = ("time", "include_path", "pre_include", "pch_dir", "use_pch", "create_pch", "fdevice_time_trace")
+    for field in fields:
+        assert ProgramOptions(**{"arch": "sm_80", field: False}).as_bytes("nvrtc") == [b"-arch=sm_80"], field
+    assert ProgramOptions(arch="sm_80", time=True).as_bytes("nvrtc") == [b"-arch=sm_80", b"--time=True"]
+    for field in fields[1:]:
+        with pytest.raises(TypeError, match=rf"ProgramOptions\.{field} is True"):
+            ProgramOptions(**{"arch": "sm_80", field: True})
+
+
+def test_paths_in_any_sequence():
+    np = pytest.importorskip("numpy")
+    for value in (
+        ["a", "b"],
+        ("a", "b"),
+        collections.deque(["a", "b"]),
+        np.array(["a", "b"]),
+        [pathlib.Path("a"), "b"],
+    ):
+        for field in ("include_path", "pre_include"):
+            option = f"--{field.replace('_', '-')}="
+            spelled = ProgramOptions(**{"arch": "sm_80", field: value}).as_bytes("nvrtc")[1:]
+            assert spelled == [f"{option}a".encode(), f"{option}b".encode()], value
+    for value in (b"a", bytearray(b"a"), {"a"}, {"a": 1}, 5, [5], [b"a"], range(2)):
+        with pytest.raises(TypeError, match="include_path"):
+            ProgramOptions(arch="sm_80", include_path=value)
 
 
 # ---------------------------------------------------------------------------------------------------------

@@ -2,9 +2,10 @@
 
 use cupyrite::{CodeKind, ProgramOptions};
 use pyo3::exceptions::{PyRuntimeError, PyTypeError, PyValueError};
+use pyo3::ffi;
 use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::{PyByteArray, PyBytes, PyList, PyString, PyTuple};
+use pyo3::types::{PyBool, PyByteArray, PyBytes, PyList, PyString, PyTuple};
 
 use crate::core::errors::OrRaise;
 use crate::core::module::program::{kind_of, lower};
@@ -36,6 +37,13 @@ fn wrong(field: &str, value: &Bound<'_, PyAny>, expected: &str) -> PyErr {
     PyTypeError::new_err(format!(
         "ProgramOptions.{field} is {shown}; expected {expected}"
     ))
+}
+
+/// Whether a value is this bool.
+fn is(value: &Bound<'_, PyAny>, truth: bool) -> bool {
+    value
+        .cast::<PyBool>()
+        .is_ok_and(|given| given.is_true() == truth)
 }
 
 /// Converts a str or a path.
@@ -111,6 +119,42 @@ impl<'py> Fields<'_, 'py> {
             Some(text) => Ok(Some(text)),
             None => Err(wrong(field, &value, "a str or None")),
         }
+    }
+
+    /// Reads the name of a file or folder; False requests nothing.
+    fn path(&self, field: &str) -> PyResult<Option<String>> {
+        match self.value(field)? {
+            Some(value) if is(&value, false) => Ok(None),
+            _ => self.text(field),
+        }
+    }
+
+    /// Reads `time`. True is a file of that name, as in NVIDIA's cuda.core.
+    fn time(&self, field: &str) -> PyResult<Option<String>> {
+        match self.value(field)? {
+            Some(value) if is(&value, true) => Ok(Some("True".to_owned())),
+            _ => self.path(field),
+        }
+    }
+
+    /// Reads names of files or folders: one, or any sequence of them; False requests nothing.
+    fn paths(&self, field: &str) -> PyResult<Vec<String>> {
+        let Some(value) = self.value(field)?.filter(|value| !is(value, false)) else {
+            return Ok(Vec::new());
+        };
+        if let Some(text) = text(&value)? {
+            return Ok(vec![text]);
+        }
+        let expected = "a str or a path, a sequence of these, or None";
+        let is_bytes = value.is_instance_of::<PyBytes>() || value.is_instance_of::<PyByteArray>();
+        // SAFETY: a live object.
+        if is_bytes || unsafe { ffi::PySequence_Check(value.as_ptr()) } == 0 {
+            return Err(wrong(field, &value, expected));
+        }
+        value
+            .try_iter()?
+            .map(|item| text(&item?)?.ok_or_else(|| wrong(field, &value, expected)))
+            .collect()
     }
 
     /// Reads a str; an int is converted to its digits.
@@ -275,9 +319,9 @@ pub fn read(object: &Bound<'_, PyAny>, macros: bool) -> PyResult<ProgramOptions>
             Vec::new()
         },
         undefine_macro: f.texts("undefine_macro")?,
-        include_path: f.texts("include_path")?,
+        include_path: f.paths("include_path")?,
         use_bundled_headers: f.flag("use_bundled_headers")?,
-        pre_include: f.texts("pre_include")?,
+        pre_include: f.paths("pre_include")?,
         no_source_include: f.flag("no_source_include")?,
         std: f.text("std")?,
         builtin_move_forward: f.flag("builtin_move_forward")?,
@@ -292,19 +336,19 @@ pub fn read(object: &Bound<'_, PyAny>, macros: bool) -> PyResult<ProgramOptions>
         diag_suppress: f.numbers("diag_suppress")?,
         diag_warn: f.numbers("diag_warn")?,
         brief_diagnostics: f.flag("brief_diagnostics")?,
-        time: f.text("time")?,
+        time: f.time("time")?,
         split_compile: f.number("split_compile")?,
         fdevice_syntax_only: f.flag("fdevice_syntax_only")?,
         minimal: f.flag("minimal")?,
         no_cache: f.flag("no_cache")?,
-        fdevice_time_trace: f.text("fdevice_time_trace")?,
+        fdevice_time_trace: f.path("fdevice_time_trace")?,
         device_float128: f.flag("device_float128")?,
         frandom_seed: f.text_or_number("frandom_seed")?,
         ofast_compile: f.text_or_number("ofast_compile")?,
         pch: f.flag("pch")?,
-        create_pch: f.text("create_pch")?,
-        use_pch: f.text("use_pch")?,
-        pch_dir: f.text("pch_dir")?,
+        create_pch: f.path("create_pch")?,
+        use_pch: f.path("use_pch")?,
+        pch_dir: f.path("pch_dir")?,
         pch_verbose: f.flag("pch_verbose")?,
         pch_messages: f.flag("pch_messages")?,
         instantiate_templates_in_pch: f.flag("instantiate_templates_in_pch")?,
