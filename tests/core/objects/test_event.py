@@ -348,3 +348,27 @@ class TestOtherProcesses:
         )
         done = python(program, input=pickle.dumps(event.ipc_descriptor), text=False)
         assert done.stdout.decode().split() == ["True", "True"], done.stderr.decode()
+
+
+def test_other_classes_may_define_the_difference(device, stream):
+    class Other:
+        def __sub__(self, other):
+            return "left"
+
+        def __rsub__(self, other):
+            return "right"
+
+    first = stream.record(options=TIMED)
+    event = stream.record(options=TIMED)
+    stream.sync()
+    assert (event - Other(), Other() - event) == ("right", "left")
+    changed = event
+    changed -= Other()
+    assert changed == "right"
+    for wrong in (1, None, "x"):
+        with pytest.raises(TypeError, match="unsupported operand"):
+            event - wrong
+        with pytest.raises(TypeError, match="unsupported operand"):
+            event -= wrong
+    event -= first
+    assert isinstance(event, float)

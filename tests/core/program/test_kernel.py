@@ -222,6 +222,11 @@ def test_maximum_block_size(code, kernel):
     assert pickle.loads(pickle.dumps(best)) == best
     assert occupancy.max_potential_block_size(1024, 100).max_block_size <= 100
     assert code.get_kernel("few").occupancy.max_potential_block_size(0, 0).max_block_size <= 64
+    needed = ctypes.CFUNCTYPE(ctypes.c_size_t, ctypes.c_int)(lambda threads: 4 * threads)
+    address = ctypes.cast(needed, ctypes.c_void_p)
+    made = driver.CUoccupancyB2DSize(address.value)
+    alias = driver.CUoccupancyB2DSize(_ptr=ctypes.addressof(address))
+    assert occupancy.max_potential_block_size(made, 0) == occupancy.max_potential_block_size(alias, 0)
     for wrong in ("x", 1.5, None):
         with pytest.raises(TypeError, match="dynamic_shared_memory_needed"):
             occupancy.max_potential_block_size(wrong, 0)

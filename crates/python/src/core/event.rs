@@ -8,7 +8,7 @@ use pyo3::exceptions::{PyDeprecationWarning, PyRuntimeError, PyTypeError, PyValu
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-use pyo3::types::{PyBytes, PyDict, PyString, PyTuple, PyType};
+use pyo3::types::{PyBytes, PyDict, PyFloat, PyString, PyTuple, PyType};
 
 use crate::core::closable::{Closable, Lent, closed, drop_detached};
 use crate::core::context::{PyContext, handle_object};
@@ -445,11 +445,15 @@ impl PyEvent {
     }
 
     /// Milliseconds between two recorded events.
-    fn __sub__(&self, py: Python<'_>, other: &Bound<'_, PyAny>) -> PyResult<f64> {
+    fn __sub__(&self, py: Python<'_>, other: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
+        // Other classes may define the difference.
+        let Ok(other) = other.cast::<PyEvent>() else {
+            return Ok(py.NotImplemented());
+        };
         let later = self.lend(py)?;
-        let earlier = accept(other, "Event.__sub__", "other")?.get().lend(py)?;
+        let earlier = other.get().lend(py)?;
         match py.detach(|| later.milliseconds_since(&earlier)) {
-            Ok(ms) => Ok(f64::from(ms)),
+            Ok(ms) => Ok(PyFloat::new(py, f64::from(ms)).into_any().unbind()),
             Err(Error::InvalidArgument {
                 parameter, problem, ..
             }) => {

@@ -13,7 +13,7 @@ use crate::core::device;
 use crate::core::errors::{OrRaise, to_python};
 use crate::core::launch::config::PyLaunchConfig;
 use crate::core::stream;
-use crate::cpython::Obj;
+use crate::cpython::{Obj, Raised};
 use crate::generated::ids::class::driver as class;
 use crate::types;
 
@@ -152,13 +152,16 @@ impl PyKernelOccupancy {
             block_size_limit,
             0,
         )?;
+        let b2d_size =
+            types::class_type(class::CUoccupancyB2DSize).map_err(|Raised| PyErr::fetch(py))?;
         let best = if needed.cast::<PyInt>().is_ok() {
             let function = "max_potential_block_size";
             let shared = bytes(function, "dynamic_shared_memory_needed", needed)?;
             self.query(py, |kernel, device| {
                 kernel.max_potential_block_size(device, DynamicSharedMemory::Bytes(shared), limit)
             })?
-        } else if let Some(address) = types::own_handle(Obj::of(needed), class::CUoccupancyB2DSize)
+        } else if Obj::of(needed).instance_of_type(b2d_size)
+            && let Some(address) = types::handle_value(Obj::of(needed))
         {
             // SAFETY: the class holds the address of a C function of this type, or null, which is None.
             let function = unsafe {
