@@ -14,7 +14,7 @@ use cupyrite_sys::nvvm::nvvmResult;
 pub type Result<T> = std::result::Result<T, Error>;
 
 /// An error of the driver, a compiler, a linker or the loader, or an invalid argument.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 #[non_exhaustive]
 pub enum Error {
     /// A driver call failed.
@@ -134,6 +134,13 @@ impl Error {
             parameter: parameter.into(),
             problem: problem.into(),
         }
+    }
+}
+
+/// The text of `Display`, which is what a program prints whose `main` returns an error.
+impl fmt::Debug for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
     }
 }
 

@@ -89,7 +89,8 @@ impl LoadError {
     }
 
     /// An environment variable with an invalid value.
-    pub(super) fn selection(variable: &str, value: &str, expected: &str) -> LoadError {
+    /// The error of an environment variable with an invalid value.
+    pub fn selection(variable: &str, value: &str, expected: &str) -> LoadError {
         LoadError::plain(
             LoadErrorKind::InvalidSelection,
             format!("{variable}='{value}': expected {expected}"),

@@ -8,6 +8,7 @@ use std::path::Path;
 use std::thread::ThreadId;
 
 use cupyrite_sys::driver::CUresult;
+use cupyrite_sys::loader::LoadError;
 use cupyrite_sys::nvjitlink::{nvJitLinkHandle, nvJitLinkInputType, nvJitLinkResult};
 
 use crate::error::{Error, Result, nvjitlink, report};
@@ -54,8 +55,7 @@ impl LinkerBackend {
     ///
     /// # Errors
     ///
-    /// [`Error::InvalidArgument`] for another value of that variable; [`Error::Load`] if it is `nvjitlink` and
-    /// nvJitLink is missing.
+    /// [`Error::Load`] for another value of that variable, or if it is `nvjitlink` and nvJitLink is missing.
     pub fn choose() -> Result<LinkerBackend> {
         let wanted = std::env::var("CUPYRITE_LINKER").unwrap_or_default();
         match wanted.trim().to_ascii_lowercase().as_str() {
@@ -66,13 +66,8 @@ impl LinkerBackend {
                 Err(_) => LinkerBackend::Driver,
             }),
             _ => {
-                let problem =
-                    format!("is {wanted:?}; expected \"auto\", \"nvjitlink\" or \"driver\"");
-                Err(Error::argument(
-                    "LinkerBackend::choose",
-                    "CUPYRITE_LINKER",
-                    problem,
-                ))
+                let expected = "auto, nvjitlink or driver";
+                Err(LoadError::selection("CUPYRITE_LINKER", &wanted, expected).into())
             }
         }
     }
