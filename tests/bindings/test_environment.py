@@ -116,6 +116,44 @@ def test_falling_back_to_the_cpu_device_warns_once():
 
 
 @pytest.mark.cpu
+@pytest.mark.parametrize("first", ["Device()", "Device(0)", "Device.get_all_devices()", "Stream()"])
+def test_falling_back_to_the_cpu_device_warns_once_through_cuda_core(first):
+    code = f"""
+        import warnings
+        from cuda.core import Device, Stream
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            {first}
+            Device().set_current()
+        print([w.category.__name__ for w in caught], *(str(w.message) for w in caught))
+    """
+    done = python(code, CUPYRITE_DEVICE="auto")
+    if done.stdout.startswith("[]") and "CPU" not in done.stderr and os.path.exists("/dev/nvidia0"):
+        pytest.skip("this machine has an NVIDIA driver")
+    assert done.stdout.startswith("['RuntimeWarning'] ") and "CPU device" in done.stdout, done
+    assert python(code, CUPYRITE_DEVICE="cpu").stdout == "[]\n"
+
+
+@pytest.mark.cpu
+@pytest.mark.parametrize("value, shown", [("-1", 0), ("", 0), ("0", 1), ("1,0", 2), ("7", 0), (None, 2)])
+def test_cuda_visible_devices_hides_devices(value, shown):
+    code = """
+        from cuda.bindings import driver
+        from cuda.core import Device
+        print(driver.cuInit(0)[0].name, driver.cuDeviceGetCount()[1])
+        try:
+            print(len(Device.get_all_devices()))
+        except Exception as error:
+            print(error)
+    """
+    done = python(code, CUPYRITE_DEVICE="cpu", CUPYRITE_CPU_DEVICES="2", CUDA_VISIBLE_DEVICES=value)
+    if shown:
+        assert done.stdout == f"CUDA_SUCCESS {shown}\n{shown}\n", done
+    else:
+        assert done.stdout.startswith("CUDA_ERROR_NO_DEVICE None\n") and "CUDA_VISIBLE_DEVICES" in done.stdout, done
+
+
+@pytest.mark.cpu
 def test_falling_back_to_the_cpu_device_warns_once_through_nvml():
     code = """
         import warnings

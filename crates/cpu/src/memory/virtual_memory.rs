@@ -112,7 +112,8 @@ impl AddressSpace {
     /// identify it; `tag` is the caller's.
     ///
     /// # Errors
-    /// [`MemoryError::InvalidRequest`] for a size of zero, [`MemoryError::OutOfMemory`] if too little memory is free.
+    /// [`MemoryError::InvalidRequest`] for a size of zero, [`MemoryError::OutOfMemory`] if too little memory is free,
+    /// [`MemoryError::System`] if the process has too many open files.
     pub fn create_physical(
         self: &Arc<Self>,
         size: u64,
@@ -127,13 +128,19 @@ impl AddressSpace {
             return Err(MemoryError::OutOfMemory);
         }
         self.debit(cost)?;
-        let made = files::create(&format!("{NAME}{label}"), size);
-        if made.is_none() {
+        let made = files::create(&format!("{NAME}{label}"), size).ok_or_else(|| {
+            match std::io::Error::last_os_error().raw_os_error() {
+                // No file descriptor is left, which says nothing about memory.
+                Some(libc::EMFILE | libc::ENFILE) => MemoryError::System,
+                _ => MemoryError::OutOfMemory,
+            }
+        });
+        if made.is_err() {
             self.used.fetch_sub(cost, Ordering::SeqCst);
         }
         Ok(Arc::new(Physical {
             space: self.clone(),
-            file: made.ok_or(MemoryError::OutOfMemory)?,
+            file: made?,
             size,
             tag,
             cost,

@@ -7,6 +7,7 @@ use crate::driver::device;
 use crate::driver::entry::caller_memory::put;
 use crate::driver::entry::entries;
 use crate::driver::entry::errors::Code;
+use crate::driver::entry::logs::because;
 
 /// The CUDA version this driver reports: that of the newest toolkit whose API it implements.
 pub(crate) const DRIVER_VERSION: i32 = 13050;
@@ -41,7 +42,11 @@ entries! { bare;
         if flags != 0 {
             return Err(Code::INVALID_VALUE);
         }
-        device::all()?;
+        if device::all()?.is_empty() {
+            return Err(because(Code::NO_DEVICE, || {
+                "CUDA_VISIBLE_DEVICES hides all devices".to_owned()
+            }));
+        }
         watch_forks();
         crate::driver::entry::clock::now();
         INITIALISED.store(true, Ordering::Release);
@@ -56,6 +61,7 @@ entries! { bare;
 /// device.
 pub fn describe() -> String {
     match device::created() {
+        Ok([]) => "no device: CUDA_VISIBLE_DEVICES hides all of them".to_owned(),
         Ok(devices) => {
             let d = &devices[0];
             let (major, minor) = d.capability;

@@ -86,7 +86,7 @@ impl Sharing {
     ///
     /// # Errors
     /// `NOT_SUPPORTED` for handle types that this device lacks and for managed memory, `INVALID_VALUE` for unknown
-    /// handle types, `OUT_OF_MEMORY` if no file can be created.
+    /// handle types, `OPERATING_SYSTEM` if no file can be created.
     pub(crate) fn of(handle_types: u32, kind: PoolKind) -> Res<Sharing> {
         const KNOWN: u32 = 0xF;
         match handle_types {
@@ -123,7 +123,7 @@ impl Shareable {
     fn new(kind: PoolKind) -> Res<Arc<Shareable>> {
         let id = files::nonce();
         let name = format!("{POOL}{:016x}{:016x}", id[0], id[1]);
-        let arena = Arena::create(space(), &name, HEAD).map_err(|_| Code::OUT_OF_MEMORY)?;
+        let arena = Arena::create(space(), &name, HEAD).map_err(Code::from)?;
         let maker = Process::own();
         let [place, kind] = pool::words_of(kind);
         let head = seal([

@@ -80,6 +80,7 @@ impl PyDevice {
             .into_iter()
             .map(|device| device::object(py, device))
             .collect::<PyResult<Vec<_>>>()?;
+        device::warn_of_cpu_device(py)?;
         PyTuple::new(py, devices).map(Bound::unbind)
     }
 

@@ -13,11 +13,13 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::PyDict;
 
+use crate::bindings::symbols;
 use crate::core::context::PyContext;
 use crate::core::device::properties::PyDeviceProperties;
 use crate::core::device_resources::PyDeviceResources;
 use crate::core::errors::OrRaise;
 use crate::core::numbers;
+use crate::cpython::Raised;
 use crate::cpython::gil_lock::GilLock;
 
 /// A CUDA device.
@@ -178,9 +180,18 @@ fn thread_devices(
 #[inline]
 pub fn current(py: Python<'_>) -> PyResult<Device> {
     match Device::current() {
-        Ok(device) => Ok(device),
+        Ok(device) => warn_of_cpu_device(py).map(|()| device),
         Err(error) => Err(crate::core::errors::to_python(py, &error)),
     }
+}
+
+/// Warns once if the CPU device is in use because there is no GPU.
+///
+/// # Errors
+///
+/// The warning itself, where the user turned warnings into errors.
+pub fn warn_of_cpu_device(py: Python<'_>) -> PyResult<()> {
+    symbols::warn_of_cpu_device().map_err(|Raised| PyErr::fetch(py))
 }
 
 /// Converts an argument to a device: a `Device` or a device number.
@@ -206,6 +217,7 @@ pub fn accept(given: &Bound<'_, PyAny>, function: &str, parameter: &str) -> PyRe
         )));
     };
     let count = Device::count().or_raise(py)?;
+    warn_of_cpu_device(py)?;
     match usize::try_from(ordinal) {
         Ok(ordinal) if ordinal < count => Device::new(ordinal).or_raise(py),
         _ => Err(PyValueError::new_err(format!(
