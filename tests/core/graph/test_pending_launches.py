@@ -206,6 +206,25 @@ def test_many_streams_and_many_launches():
     """)
 
 
+def test_many_streams_that_the_program_destroys_by_handle():
+    run("""
+    def block_the_last():
+        if len(calls) == 40:
+            block()
+
+    graph, alive = made(block_the_last)
+    for _ in range(40):
+        queue = device.create_stream()
+        graph.launch(queue)
+        assert driver.cuStreamDestroy(queue.handle) == (0,)
+    device.sync()
+    assert len(calls) == 40
+    graph.launch(stream)
+    assert entered.wait(60)
+    finish(graph, alive, device.sync)
+    """)
+
+
 def test_updates_drop_what_only_earlier_launches_use():
     run("""
     definition, callback = GraphDefinition(), Callback()

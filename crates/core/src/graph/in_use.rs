@@ -123,20 +123,25 @@ impl Launches {
         Ok(())
     }
 
-    /// Forgets streams whose work is done once there are many.
+    /// Forgets streams whose work is done, or that the program has destroyed, once there are many.
     fn forget_idle(&mut self) {
         const MANY: usize = 16;
         if self.streams.len() < MANY {
             return;
         }
         let _relaxed = RelaxedCapture::enter();
-        let (idle, busy) = std::mem::take(&mut self.streams)
-            .into_iter()
-            .partition(LaunchStream::is_idle);
-        self.streams = busy;
-        let idle: Vec<LaunchStream> = idle;
+        let mut forgotten = Vec::new();
+        for entry in std::mem::take(&mut self.streams) {
+            let is_destroyed = entry.stream.is_destroyed();
+            self.unknown |= is_destroyed;
+            if is_destroyed || entry.is_idle() {
+                forgotten.push(entry);
+            } else {
+                self.streams.push(entry);
+            }
+        }
         // The owner of a foreign stream may call anything.
-        after_wait::drop_later(Box::new(idle));
+        after_wait::drop_later(Box::new(forgotten));
     }
 
     /// What to wait for before content that these launches use is dropped.
