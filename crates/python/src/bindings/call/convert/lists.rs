@@ -198,10 +198,12 @@ pub fn list(
 /// Whether an item of a list of handles is a handle of the class or of its base class. The bases of the runtime's classes
 /// are the driver's.
 fn is_handle_element(item: Obj<'_>, class: *mut ffi::PyTypeObject) -> bool {
-    item.instance_of_type(class)
-        // SAFETY: the class and the item's type are live.
-        || types::handle_value(item).is_some()
-            && unsafe { ffi::PyType_IsSubtype(class, ffi::Py_TYPE(item.ptr())) } != 0
+    if item.instance_of_type(class) {
+        return true;
+    }
+    // SAFETY: the class and the item's type are live.
+    let is_base = || unsafe { ffi::PyType_IsSubtype(class, ffi::Py_TYPE(item.ptr())) } != 0;
+    types::handle_value(item).is_some() && is_base()
 }
 
 fn element_struct(item: Obj<'_>, id: types::ClassId, site: Site) -> R<*mut u8> {
