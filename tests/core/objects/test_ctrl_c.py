@@ -38,7 +38,8 @@ failsafe.start()
 def send():
     global sent
     sent = time.monotonic()
-    os.kill(os.getpid(), signal.SIGINT)
+    # A signal to the process may reach any thread, and only the main thread's own one ends its wait for another thread.
+    signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
 """
 
 FINISH = """
