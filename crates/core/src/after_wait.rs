@@ -39,7 +39,9 @@ pub(crate) enum Listener {
 static HOOKS: [OnceLock<fn(Waited)>; 2] = [const { OnceLock::new() }; 2];
 
 /// The number of the next wait for a context.
-static NEXT: AtomicU64 = AtomicU64::new(0);
+static NEXT: AtomicU64 = AtomicU64::new(1);
+/// By context: the highest number of a completed wait.
+static COMPLETED: Mutex<Vec<(usize, u64)>> = Mutex::new(Vec::new());
 
 /// Values to drop.
 static PENDING: Mutex<Vec<Box<dyn Any + Send>>> = Mutex::new(Vec::new());
@@ -59,10 +61,29 @@ pub(crate) fn begin() -> u64 {
 /// Runs the hooks that are set, and drops what [`drop_later`] was given.
 #[inline]
 pub(crate) fn run(waited: Waited) {
+    if let Waited::ForContext { context, number } = waited {
+        complete(context, number);
+    }
     for hook in HOOKS.iter().filter_map(OnceLock::get) {
         hook(waited);
     }
     drop_pending();
+}
+
+fn complete(context: usize, number: u64) {
+    let mut completed = COMPLETED.lock();
+    match completed.iter_mut().find(|entry| entry.0 == context) {
+        Some(entry) => entry.1 = entry.1.max(number),
+        None => completed.push((context, number)),
+    }
+}
+
+/// Whether the host has waited for a context, in a wait that began after `since` of [`begin`].
+pub(crate) fn has_waited(context: usize, since: u64) -> bool {
+    let completed = COMPLETED.lock();
+    completed
+        .iter()
+        .any(|entry| entry.0 == context && entry.1 > since)
 }
 
 /// Drops a value in the next [`drop_pending`]. Calls nothing, so that any thread may call it under any lock.

@@ -94,6 +94,20 @@ fn visible(count: i32, list: Option<&str>) -> i32 {
     shown.len() as i32
 }
 
+/// `CUPYRITE_CPU_COMPUTE_CAPABILITY`: the compute capability that the devices present, by default 8.9.
+pub(crate) fn compute_capability() -> Result<(i32, i32), InvalidSetting> {
+    let capability = read(
+        "CUPYRITE_CPU_COMPUTE_CAPABILITY",
+        "a version from 5.0 to 12.9, such as 8.9",
+        |text| {
+            let (major, minor) = text.split_once('.')?;
+            let (major, minor) = (major.parse().ok()?, minor.parse().ok()?);
+            ((5..=12).contains(&major) && (0..=9).contains(&minor)).then_some((major, minor))
+        },
+    )?;
+    Ok(capability.unwrap_or((8, 9)))
+}
+
 #[cfg(test)]
 mod tests {
     use super::visible;
@@ -115,18 +129,4 @@ mod tests {
             assert_eq!(visible(3, list), shown, "{list:?}");
         }
     }
-}
-
-/// `CUPYRITE_CPU_COMPUTE_CAPABILITY`: the compute capability that the devices present, by default 8.9.
-pub(crate) fn compute_capability() -> Result<(i32, i32), InvalidSetting> {
-    let capability = read(
-        "CUPYRITE_CPU_COMPUTE_CAPABILITY",
-        "a version from 5.0 to 12.9, such as 8.9",
-        |text| {
-            let (major, minor) = text.split_once('.')?;
-            let (major, minor) = (major.parse().ok()?, minor.parse().ok()?);
-            ((5..=12).contains(&major) && (0..=9).contains(&minor)).then_some((major, minor))
-        },
-    )?;
-    Ok(capability.unwrap_or((8, 9)))
 }

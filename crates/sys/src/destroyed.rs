@@ -20,7 +20,7 @@
 use std::collections::HashMap;
 use std::ffi::{CStr, c_int, c_void};
 use std::hash::{BuildHasherDefault, Hasher};
-use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::driver::{
@@ -192,6 +192,23 @@ const OF_CONTEXT: [OwnedKind; 8] = [
 
 /// The notes of a context, by [`OF_CONTEXT`].
 type ContextNotes = [(u32, Option<u32>); OF_CONTEXT.len()];
+
+/// The number of calls in progress that destroy or reset a context.
+static ENDING: AtomicUsize = AtomicUsize::new(0);
+
+/// Whether a call is in progress that destroys or resets a context. It may wait for work, which still uses what belongs to
+/// the context, although the context counts as destroyed.
+pub fn is_context_ending() -> bool {
+    ENDING.load(Ordering::SeqCst) != 0
+}
+
+/// Makes a call that destroys or resets a context.
+fn ending(call: impl FnOnce() -> c_int) -> c_int {
+    ENDING.fetch_add(1, Ordering::SeqCst);
+    let status = call();
+    ENDING.fetch_sub(1, Ordering::SeqCst);
+    status
+}
 
 /// Notes that the program destroys or resets a context, with the objects in it; [`undo_context`] takes the result.
 fn note_context(context: usize) -> ContextNotes {
@@ -375,43 +392,49 @@ static CUDA_DEVICE_RESET: Original = Original::new();
 
 // The driver refuses to destroy a primary context, whose objects then stay live.
 unsafe extern "C" fn cu_ctx_destroy(context: *mut c_void) -> c_int {
-    let note = note_context(context.addr());
-    // SAFETY: as in `wrappers`.
-    let status = unsafe { CU_CTX_DESTROY.call(context) };
-    if is_refusal(status) {
-        undo_context(context.addr(), note);
-    }
-    status
+    ending(|| {
+        let note = note_context(context.addr());
+        // SAFETY: as in `wrappers`.
+        let status = unsafe { CU_CTX_DESTROY.call(context) };
+        if is_refusal(status) {
+            undo_context(context.addr(), note);
+        }
+        status
+    })
 }
 
 unsafe extern "C" fn cu_primary_reset(device: CUdevice) -> c_int {
-    if let Some(context) = active_primary(device) {
-        note_context(context);
-    }
-    // SAFETY: `cuDevicePrimaryCtxReset` takes a device and returns a status; otherwise as in `wrappers`.
-    unsafe {
-        let reset: unsafe extern "C" fn(CUdevice) -> c_int =
-            std::mem::transmute(CU_PRIMARY_RESET.0.load(Ordering::Acquire));
-        reset(device)
-    }
+    ending(|| {
+        if let Some(context) = active_primary(device) {
+            note_context(context);
+        }
+        // SAFETY: `cuDevicePrimaryCtxReset` takes a device and returns a status; otherwise as in `wrappers`.
+        unsafe {
+            let reset: unsafe extern "C" fn(CUdevice) -> c_int =
+                std::mem::transmute(CU_PRIMARY_RESET.0.load(Ordering::Acquire));
+            reset(device)
+        }
+    })
 }
 
 unsafe extern "C" fn cuda_device_reset() -> c_int {
-    let mut device: c_int = 0;
-    // SAFETY: a valid place for the result.
-    let current = unsafe { crate::runtime::cudaGetDevice(&mut device) };
-    // The runtime's device numbers are the driver's device handles.
-    if current.is_ok_and(|status| status.0 == 0)
-        && let Some(context) = active_primary(device)
-    {
-        note_context(context);
-    }
-    // SAFETY: `cudaDeviceReset` takes nothing and returns a status; otherwise as in `wrappers`.
-    unsafe {
-        let reset: unsafe extern "C" fn() -> c_int =
-            std::mem::transmute(CUDA_DEVICE_RESET.0.load(Ordering::Acquire));
-        reset()
-    }
+    ending(|| {
+        let mut device: c_int = 0;
+        // SAFETY: a valid place for the result.
+        let current = unsafe { crate::runtime::cudaGetDevice(&mut device) };
+        // The runtime's device numbers are the driver's device handles.
+        if current.is_ok_and(|status| status.0 == 0)
+            && let Some(context) = active_primary(device)
+        {
+            note_context(context);
+        }
+        // SAFETY: `cudaDeviceReset` takes nothing and returns a status; otherwise as in `wrappers`.
+        unsafe {
+            let reset: unsafe extern "C" fn() -> c_int =
+                std::mem::transmute(CUDA_DEVICE_RESET.0.load(Ordering::Acquire));
+            reset()
+        }
+    })
 }
 
 /// The address that the table gives out for a function: that of its wrapper, if it has one.

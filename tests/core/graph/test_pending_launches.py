@@ -2,6 +2,7 @@
 
 import pytest
 
+from helpers.device import on_cpu_device
 from helpers.programs import python
 
 # In a process of its own: once a program has taken the handle of a graph, the driver keeps track of later graphs.
@@ -258,5 +259,93 @@ def test_a_context_that_is_reset_after_the_launch():
     assert driver.cuDevicePrimaryCtxReset(0) == (0,)
     graph.close()
     expect_released(alive, lambda: None)
+    print("done")
+    """)
+
+
+@pytest.mark.skipif(not on_cpu_device(), reason="a GPU's driver need not wait for host functions in a reset")
+def test_a_context_that_is_reset_while_a_launch_runs():
+    run("""
+    graph, alive = made()
+    graph.launch(stream)
+    assert entered.wait(60)
+    thread = threading.Thread(target=driver.cuDevicePrimaryCtxReset, args=(0,))
+    thread.start()
+    time.sleep(0.05)
+    graph.close()
+    for _ in range(20):
+        GraphDefinition().instantiate().close()
+        gc.collect()
+    assert alive() is not None
+    proceed.set()
+    thread.join()
+    expect_released(alive, lambda: GraphDefinition().instantiate().close())
+    print("done")
+    """)
+
+
+def test_a_captured_graph_that_the_program_instantiates_by_the_capture_s_handle():
+    run("""
+    builder, callback = device.create_graph_builder().begin_building(), Callback()
+    builder.callback(block)
+    builder.callback(callback)
+    alive = weakref.ref(callback)
+    handle = driver.cuStreamGetCaptureInfo(builder.stream.handle)[3]
+    graph = builder.end_building().complete()
+    status, instance = driver.cuGraphInstantiate(handle, 0)
+    assert status == 0
+    graph.close()
+    builder.close()
+    del builder, callback
+    assert driver.cuGraphLaunch(instance, stream.handle) == (0,)
+    assert entered.wait(60)
+    expect_alive(alive)
+    proceed.set()
+    stream.sync()
+    assert calls == [1] and driver.cuGraphExecDestroy(instance) == (0,)
+    expect_released(alive, stream.sync)
+    print("done")
+    """)
+
+
+def test_owners_of_streams_that_refer_to_the_graph_are_collected():
+    run("""
+    class Owner:
+        def __init__(self):
+            status, self.handle = driver.cuStreamCreate(1)
+            self.graph, _ = made(lambda: None)
+            self.stream = device.create_stream(self)
+            self.graph.launch(self.stream)
+
+        def __cuda_stream__(self):
+            return (0, int(self.handle))
+
+    owners = [weakref.ref(Owner()) for _ in range(10)]
+    device.sync()
+    gc.collect()
+    assert [owner() for owner in owners] == [None] * 10
+    print("done")
+    """)
+
+
+def test_updates_between_launches_in_a_thread_s_default_stream():
+    run("""
+    definition = GraphDefinition()
+    node = definition.callback(print)
+    graph = definition.instantiate()
+    alive = []
+    for _ in range(50):
+        callback = Callback()
+        alive.append(weakref.ref(callback))
+        graph[node].update(callback)
+        del callback
+        graph.launch(PER_THREAD_DEFAULT_STREAM)
+        until = time.monotonic() + 20
+        while len(calls) < len(alive) and time.monotonic() < until:
+            time.sleep(0.0005)
+    time.sleep(0.05)
+    for _ in range(60):
+        GraphDefinition().instantiate().close()
+    assert sum(reference() is not None for reference in alive) < 10
     print("done")
     """)

@@ -17,7 +17,7 @@ use crate::context::device::Device;
 use crate::context::{Context, ContextGuard, current_handle};
 use crate::error::{Error, Result, driver, report};
 use crate::fork::ForkGeneration;
-use crate::graph::in_use::drop_released;
+use crate::graph::in_use::{drop_released, drop_with_context};
 use crate::graph::lock::{DefinitionLock, HierarchyMutex};
 use crate::graph::retained::{Retained, Retention, is_of_this_process};
 
@@ -78,6 +78,8 @@ pub(crate) struct Root {
     exists: AtomicBool,
     /// Whether the program has a handle of the graph.
     handed_out: AtomicBool,
+    /// Whether a capture created the graph: the program may have asked the driver for the handle.
+    captured: bool,
     /// The context of nodes that are added while no context is current.
     context: Context,
     generation: ForkGeneration,
@@ -198,19 +200,23 @@ impl Drop for Root {
         }
         // Instantiated graphs may be destroyed at the same time.
         let lock = self.mutex.lock();
+        let mut abandoned = None;
         if !self.is_destroyed() {
             // SAFETY: the program has not destroyed the graph; this is the owner, and its only call.
             report(unsafe { driver!(owned cuGraphDestroy(self.handle)) });
         } else if !self.is_destroyed_by_handle()
             && let Some(lock) = &lock
         {
-            // The driver does not release what the graph retains. No launch uses it any more.
-            lock.state().retention.clear();
+            // With its context. The driver does not release what the graph retains.
+            abandoned = lock.state().retention.abandon();
         }
         // Instantiated graphs keep the mutex, not the state.
         let state = lock.as_ref().map(|lock| std::mem::take(&mut *lock.state()));
         drop(lock);
         drop(state);
+        if let Some(abandoned) = abandoned {
+            drop_with_context(vec![Arc::new(abandoned)]);
+        }
         drop_released();
     }
 }
@@ -353,6 +359,7 @@ impl GraphDefinition {
             owned: AtomicBool::new(owned),
             exists: AtomicBool::new(true),
             handed_out: AtomicBool::new(false),
+            captured: !owned,
             context,
             generation: ForkGeneration::current(),
             mutex: HierarchyMutex::new(state),
@@ -524,6 +531,15 @@ impl GraphDefinition {
             root,
             _current: entered,
         })
+    }
+
+    /// Takes back what [`GraphDefinition::prepare_to_instantiate`] did for the instantiation alone.
+    pub(crate) fn finish_instantiating(&self, entered: &Entered<'_>) {
+        let root = &*self.inner.root;
+        if root.captured {
+            let retention = &mut entered.lock.state().retention;
+            retention.give_to_driver_or_leak(root.handle);
+        }
     }
 
     /// Retains `value` until the definition, its graphs and their launches are done.

@@ -19,11 +19,11 @@ use crate::error::{Error, Result, driver, report};
 use crate::fork::ForkGeneration;
 use crate::graph::callback::HostCallback;
 use crate::graph::definition::GraphDefinition;
-use crate::graph::in_use::{Launches, Waits, drop_after, drop_released};
+use crate::graph::in_use::{Launches, Waits, drop_after, drop_released, drop_with_context};
 use crate::graph::lock::{HierarchyMutex, lock_both};
 use crate::graph::params::{MemcpyParams, MemsetParams, kernel_params};
 use crate::graph::read::{is_kernel_alone, with_kernel};
-use crate::graph::retained::{Pending, Retained, clear_unshared, is_of_this_process};
+use crate::graph::retained::{Abandoned, Pending, Retained, is_of_this_process};
 use crate::module::{Kernel, LaunchConfig};
 use crate::stream::{Event, Stream};
 
@@ -89,10 +89,11 @@ unsafe impl Send for Inner {}
 unsafe impl Sync for Inner {}
 
 impl Inner {
-    /// Refuses a graph that the program has destroyed, by its handle or with its context.
+    /// Refuses a graph that the program has destroyed, by its handle or with its context, and one of the parent process.
     #[inline(always)]
     fn check_live(&self) -> Result<()> {
-        if self.is_destroyed() {
+        // In a forked child another thread of the parent may have held the lock of `state`.
+        if self.is_destroyed() || !is_of_this_process(self.generation) {
             return Err(destroyed());
         }
         Ok(())
@@ -110,7 +111,9 @@ impl Inner {
     /// What to wait for before content is dropped that launches may use.
     fn waits(&self, state: &State) -> Waits {
         let mut waits = state.launches.waits();
-        waits.unknown |= self.handed_out.load(Ordering::Relaxed);
+        if self.handed_out.load(Ordering::Relaxed) {
+            waits.add_unknown();
+        }
         waits
     }
 }
@@ -120,7 +123,8 @@ fn destroyed() -> Error {
     Error::Driver {
         call: "Graph",
         status: CUresult::CUDA_ERROR_INVALID_HANDLE,
-        log: "the graph was destroyed by the program: with cuGraphExecDestroy or cudaGraphExecDestroy, or with its context"
+        log: "the graph was destroyed by the program, with cuGraphExecDestroy or cudaGraphExecDestroy, or with its context; or it \
+              belongs to the parent process"
             .to_owned(),
     }
 }
@@ -138,26 +142,24 @@ impl Drop for Inner {
             // running launches.
             unsafe { driver!(owned cuGraphExecDestroy(self.handle)) }
         };
-        let mut is_done = false;
+        let mut is_gone = false;
         if !self.is_destroyed() {
             report(destroy());
-        } else if !self.is_destroyed_by_handle() {
-            // Destroyed with its context. No launch uses it any more.
-            is_done = true;
-            if self.held_by_driver {
-                // The driver does not release what the graph retains.
-                self.content.iter().for_each(clear_unshared);
-            }
+        } else {
+            is_gone = !self.is_destroyed_by_handle();
         }
         let state = std::mem::take(self.state.get_mut());
         let waits = self.waits(&state);
         let mut content: Vec<Retained> = state.nodes.into_values().collect();
         content.extend(state.whole);
-        if !self.held_by_driver {
-            content.extend(self.content.take());
+        match self.content.take() {
+            Some(set) if !self.held_by_driver => content.push(set),
+            // The driver does not release what the graph retains.
+            Some(set) if is_gone => content.push(Arc::new(Abandoned(set))),
+            _ => {}
         }
-        if is_done {
-            drop(content);
+        if is_gone {
+            drop_with_context(content);
         } else if !content.is_empty() {
             drop_after(waits, &self.context, content);
         }
@@ -296,6 +298,7 @@ impl GraphDefinition {
             ))
         };
         let content = entered.lock.state().retention.seal();
+        self.finish_instantiating(&entered);
         let failed = match done {
             Ok(()) => params.result_out != InstantiateResult::CUDA_GRAPH_INSTANTIATE_SUCCESS,
             Err(_) => true,

@@ -8,16 +8,16 @@
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use cupyrite_sys::destroyed::OwnedKind;
+use cupyrite_sys::destroyed::{OwnedKind, is_context_ending};
 use cupyrite_sys::driver::CUresult;
 use parking_lot::Mutex;
 
 use crate::after_wait::{self, Listener, Waited};
 use crate::context::{Context, RelaxedCapture};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::fork::ForkGeneration;
 use crate::graph::retained::Retained;
-use crate::stream::{Event, EventOptions, Stream, is_capturing};
+use crate::stream::{Event, EventOptions, Stream, UniqueEvent, is_capturing};
 
 /// The launches of an instantiated graph. Used under its lock.
 #[derive(Default)]
@@ -25,10 +25,11 @@ pub(crate) struct Launches {
     /// [`Stream::identity`] of the last launch, if `streams` has a clone of that stream; else 0.
     last: usize,
     streams: Vec<LaunchStream>,
-    /// Of launches in streams that may be gone later, the oldest first.
+    /// Of launches in other streams, the oldest first: those of threads, and foreign ones, which this must not keep because
+    /// their owners may refer to the graph.
     events: VecDeque<Event>,
-    /// Launches of which neither stream nor event is known.
-    unknown: bool,
+    /// [`after_wait::begin`] after the last launch of which neither stream nor event is known; else 0.
+    unknown: u64,
 }
 
 /// A stream that its clone keeps.
@@ -69,14 +70,16 @@ impl Launches {
     #[cold]
     fn note_other(&mut self, stream: &Stream) {
         self.last = 0;
-        if stream.is_per_thread() || !stream.is_kept_by_clones() {
-            self.unknown |= self.record(stream).is_err();
+        if stream.is_per_thread() || stream.is_foreign() {
+            if self.record(stream).is_err() {
+                self.note_unknown();
+            }
             return;
         }
         let is_unbound = stream.is_default() && stream.default_device().is_none();
         let context = if is_unbound {
             let Ok(Some(context)) = Context::current() else {
-                self.unknown = true;
+                self.note_unknown();
                 return;
             };
             Some(context)
@@ -101,6 +104,11 @@ impl Launches {
         }
     }
 
+    /// Notes that there was a launch in some stream.
+    fn note_unknown(&mut self) {
+        self.unknown = after_wait::begin();
+    }
+
     /// Records an event after the launch.
     fn record(&mut self, stream: &Stream) -> Result<()> {
         let _relaxed = RelaxedCapture::enter();
@@ -108,8 +116,11 @@ impl Launches {
         // Recording an event again would forget a launch that is not done.
         let oldest = self.events.front();
         let event = if oldest.is_some_and(|event| matches!(event.is_done(), Ok(true))) {
+            // Not one that content waits for, which would wait for this launch as well.
             self.events
                 .pop_front()
+                .and_then(Event::into_unique)
+                .map(UniqueEvent::share)
                 .filter(|event| *event.context() == context)
         } else {
             None
@@ -133,14 +144,16 @@ impl Launches {
         let mut forgotten = Vec::new();
         for entry in std::mem::take(&mut self.streams) {
             let is_destroyed = entry.stream.is_destroyed();
-            self.unknown |= is_destroyed;
+            if is_destroyed {
+                self.note_unknown();
+            }
             if is_destroyed || entry.is_idle() {
                 forgotten.push(entry);
             } else {
                 self.streams.push(entry);
             }
         }
-        // The owner of a foreign stream may call anything.
+        // Destroying a stream is not done under the lock.
         after_wait::drop_later(Box::new(forgotten));
     }
 
@@ -158,73 +171,118 @@ impl Launches {
 pub(crate) struct Waits {
     streams: Vec<LaunchStream>,
     events: Vec<Event>,
-    pub(crate) unknown: bool,
+    unknown: u64,
+}
+
+impl Waits {
+    /// Includes launches of which nothing is known.
+    pub(crate) fn add_unknown(&mut self) {
+        self.unknown = after_wait::begin();
+    }
 }
 
 /// One condition for dropping content.
 enum Wait {
-    Event(Event),
+    /// Until the work before an event is done.
+    Event {
+        event: Event,
+        /// Where it was recorded, if the stream is known.
+        stream: Option<LaunchStream>,
+        context: Context,
+    },
     /// Until the capture of the stream has ended, and its work before it.
-    Captured(LaunchStream),
+    Captured {
+        stream: LaunchStream,
+        context: Context,
+    },
     /// Until the host has waited for all work of the context.
     Context {
         context: Context,
         /// [`OwnedKind::epoch`] when this was created.
         created: u32,
-        /// [`after_wait::begin`] when this was created.
+        /// [`after_wait::begin`] when this was created, or of the launch.
         since: u64,
     },
+    /// Until the program's calls that destroy or reset contexts have returned.
+    Ending,
 }
 
 impl Wait {
     /// The condition for the work that a stream holds now; `None` if it is done.
-    fn of_stream(stream: LaunchStream, context: &Context) -> Option<Wait> {
+    fn of_stream(stream: LaunchStream, context: Context) -> Option<Wait> {
         if stream.stream.is_destroyed() {
             return Some(Wait::of_context(context));
         }
         match stream.enter(is_capturing) {
-            Ok(true) => return Some(Wait::Captured(stream)),
+            Ok(true) => return Some(Wait::Captured { stream, context }),
             // The legacy default stream during a capture of a stream that waits for it.
             Err(error) if error.status() == Some(CUresult::CUDA_ERROR_STREAM_CAPTURE_IMPLICIT) => {
-                return Some(Wait::Captured(stream));
+                return Some(Wait::Captured { stream, context });
             }
             Ok(false) if matches!(stream.enter(Stream::is_done), Ok(true)) => return None,
             _ => {}
         }
         match stream.enter(|stream| stream.record_with(&EventOptions::default())) {
-            Ok(event) => Some(Wait::Event(event)),
+            Ok(event) => Some(Wait::Event {
+                event,
+                stream: Some(stream),
+                context,
+            }),
             Err(_) => Some(Wait::of_context(context)),
         }
     }
 
-    fn of_context(context: &Context) -> Wait {
+    fn of_context(context: Context) -> Wait {
+        Wait::since(context, after_wait::begin())
+    }
+
+    fn since(context: Context, since: u64) -> Wait {
         Wait::Context {
-            context: context.clone(),
+            context,
             created: OwnedKind::GraphExec.epoch(),
-            since: after_wait::begin(),
+            since,
         }
     }
 
     /// What is left of the condition; `None` if it is met.
-    fn remaining(self, waited: Option<Waited>) -> Option<Wait> {
+    fn remaining(self) -> Option<Wait> {
         match self {
-            Wait::Event(event) => {
+            Wait::Event {
+                event,
+                stream,
+                context,
+            } => match event.is_done() {
+                Ok(true) => None,
+                Ok(false) => Some(Wait::Event {
+                    event,
+                    stream,
+                    context,
+                }),
+                Err(error) if is_of_capture(&error) => match stream {
+                    Some(stream) => Wait::of_stream(stream, context),
+                    None => Some(Wait::of_context(context)),
+                },
                 // The work has ended as well if it failed, or if the event is gone with its context.
-                (!event.is_done().unwrap_or(true)).then_some(Wait::Event(event))
-            }
-            Wait::Captured(stream) => {
-                let context = stream.enter(Stream::context).ok()?;
-                Wait::of_stream(stream, &context)
-            }
+                Err(_) => is_context_ending().then_some(Wait::Event {
+                    event,
+                    stream,
+                    context,
+                }),
+            },
+            Wait::Captured { stream, context } => Wait::of_stream(stream, context),
+            Wait::Ending => is_context_ending().then_some(Wait::Ending),
             Wait::Context {
                 context,
                 created,
                 since,
             } => {
                 let (handle, none) = (context.handle(), std::ptr::null_mut::<()>());
-                let synchronized = matches!(waited, Some(Waited::ForContext { context, number })
-                    if context == handle.addr() && number > since);
-                let done = synchronized || OwnedKind::GraphExec.is_destroyed(none, handle, created);
+                let is_gone = OwnedKind::GraphExec.is_destroyed(none, handle, created);
+                let done = if is_gone {
+                    !is_context_ending()
+                } else {
+                    after_wait::has_waited(handle.addr(), since)
+                };
                 (!done).then_some(Wait::Context {
                     context,
                     created,
@@ -235,6 +293,15 @@ impl Wait {
     }
 }
 
+/// Whether the query of an event failed because it was recorded in a capture, which another thread began just before. After
+/// the end of the capture it is an invalid value.
+fn is_of_capture(error: &Error) -> bool {
+    matches!(
+        error.status(),
+        Some(CUresult::CUDA_ERROR_CAPTURED_EVENT | CUresult::CUDA_ERROR_INVALID_VALUE)
+    )
+}
+
 /// Content of a graph that launches may still use.
 struct InUse {
     waits: Vec<Wait>,
@@ -242,32 +309,56 @@ struct InUse {
     content: Vec<Retained>,
 }
 
-static IN_USE: Mutex<Vec<InUse>> = Mutex::new(Vec::new());
+/// The oldest, or the longest unexamined, first.
+static IN_USE: Mutex<VecDeque<InUse>> = Mutex::new(VecDeque::new());
 /// Length of the list; avoids the lock if it is empty.
 static COUNT: AtomicUsize = AtomicUsize::new(0);
+
+/// Entries that are examined after a call that may destroy a graph, and after a wait: enough to drop more than is added, and a
+/// bound for the cost.
+const AFTER_CALL: usize = 4;
+const AFTER_WAIT: usize = 64;
 
 /// Drops content of a graph of `context` once the launches are done.
 pub(crate) fn drop_after(launches: Waits, context: &Context, content: Vec<Retained>) {
     let _relaxed = RelaxedCapture::enter();
     let streams = launches.streams.into_iter();
     let mut waits: Vec<Wait> = streams
-        .filter_map(|stream| Wait::of_stream(stream, context))
+        .filter_map(|stream| Wait::of_stream(stream, context.clone()))
         .collect();
-    waits.extend(launches.events.into_iter().map(Wait::Event));
-    if launches.unknown {
-        waits.push(Wait::of_context(context));
+    waits.extend(launches.events.into_iter().filter_map(|event| {
+        let (stream, context) = (None, context.clone());
+        Wait::Event {
+            event,
+            stream,
+            context,
+        }
+        .remaining()
+    }));
+    if launches.unknown != 0 {
+        waits.extend(Wait::since(context.clone(), launches.unknown).remaining());
     }
+    hold(waits, content);
+}
+
+/// Drops content of a graph whose context the program has destroyed or reset, or is about to.
+pub(crate) fn drop_with_context(content: Vec<Retained>) {
+    hold(Wait::Ending.remaining().into_iter().collect(), content);
+}
+
+fn hold(waits: Vec<Wait>, content: Vec<Retained>) {
     if waits.is_empty() {
         after_wait::drop_later(Box::new(content));
         return;
     }
     after_wait::set_hook(Listener::Graphs, |waited| {
-        if COUNT.load(Ordering::Acquire) != 0 && !after_wait::are_drops_deferred() {
-            drop_completed(Some(waited));
-        }
+        drop_completed(match waited {
+            Waited::ForStreamOrEvent => AFTER_WAIT,
+            Waited::ForContext { .. } => usize::MAX,
+        });
     });
     let mut list = IN_USE.lock();
-    list.push(InUse {
+    list.push_back(InUse {
         waits,
         generation: ForkGeneration::current(),
         content,
@@ -275,24 +366,31 @@ pub(crate) fn drop_after(launches: Waits, context: &Context, content: Vec<Retain
     COUNT.store(list.len(), Ordering::Release);
 }
 
-/// Drops the content of completed launches.
+/// Drops the content of completed launches, among the first `limit` entries.
+#[inline]
+fn drop_completed(limit: usize) {
+    if COUNT.load(Ordering::Acquire) != 0 && !after_wait::are_drops_deferred() {
+        examine(limit);
+    }
+}
+
 #[cold]
-fn drop_completed(waited: Option<Waited>) {
-    let list = {
+fn examine(limit: usize) {
+    let taken: Vec<InUse> = {
         let mut list = IN_USE.lock();
-        COUNT.store(0, Ordering::Release);
-        std::mem::take(&mut *list)
+        let count = list.len().min(limit);
+        let taken = list.drain(..count).collect();
+        COUNT.store(list.len(), Ordering::Release);
+        taken
     };
     let _relaxed = RelaxedCapture::enter();
     let (mut done, mut waiting) = (Vec::new(), Vec::new());
-    for mut entry in list {
-        if !entry.generation.is_current() {
-            // Of the parent process, whose work this process cannot wait for.
-            waiting.push(entry);
-            continue;
+    for mut entry in taken {
+        // Content of the parent process stays: this process cannot wait for its work.
+        if entry.generation.is_current() {
+            let waits = entry.waits.into_iter();
+            entry.waits = waits.filter_map(Wait::remaining).collect();
         }
-        let waits = entry.waits.into_iter();
-        entry.waits = waits.filter_map(|wait| wait.remaining(waited)).collect();
         if entry.waits.is_empty() {
             done.push(entry.content);
         } else {
@@ -312,7 +410,5 @@ fn drop_completed(waited: Option<Waited>) {
 #[inline]
 pub fn drop_released() {
     after_wait::drop_pending();
-    if COUNT.load(Ordering::Acquire) != 0 && !after_wait::are_drops_deferred() {
-        drop_completed(None);
-    }
+    drop_completed(AFTER_CALL);
 }

@@ -33,9 +33,17 @@ struct Content {
 /// The content of a definition at one time.
 pub(crate) struct RetainedSet(Mutex<Content>);
 
-/// Drops what [`Retention::seal`] returned, of a graph that is no longer used and that the driver does not destroy; not if
-/// another graph uses it. Called without locks.
-pub(crate) fn clear_unshared(content: &Retained) {
+/// What [`Retention::seal`] returned, of a graph that is no longer used and whose user object the driver does not release.
+/// Dropping this drops the content, unless another graph uses it.
+pub(crate) struct Abandoned(pub(crate) Retained);
+
+impl Drop for Abandoned {
+    fn drop(&mut self) {
+        clear_unshared(&self.0);
+    }
+}
+
+fn clear_unshared(content: &Retained) {
     /// The driver's reference, and that of the caller.
     const OWN: usize = 2;
     if Arc::strong_count(content) <= OWN
@@ -214,14 +222,11 @@ impl Retention {
         Ok(())
     }
 
-    /// Drops the content although the driver's user object exists, of a graph that is no longer used.
-    pub(crate) fn clear(&mut self) {
-        if self.object.is_some()
-            && let Some(set) = self.set.take()
-        {
-            let set: Retained = set;
-            clear_unshared(&set);
-        }
+    /// The content if the driver's user object holds it, of a graph that is no longer used.
+    pub(crate) fn abandon(&mut self) -> Option<Abandoned> {
+        self.object.as_ref()?;
+        let set: Retained = self.set.take()?;
+        Some(Abandoned(set))
     }
 
     /// The present content as one value, which later changes do not affect; `None` without content.

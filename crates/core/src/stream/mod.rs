@@ -407,12 +407,6 @@ impl Stream {
         Arc::as_ptr(&self.inner).addr()
     }
 
-    /// Whether the driver's stream lives at least as long as a clone of this one, unless the program destroys it by its
-    /// handle.
-    pub(crate) fn is_kept_by_clones(&self) -> bool {
-        !matches!(self.inner.origin, StreamOrigin::Foreign { owner: None })
-    }
-
     /// Whether the program has destroyed a stream that this crate owns, by its handle or with its context (by a reset,
     /// for example). Methods that use the stream return `CUDA_ERROR_INVALID_HANDLE` then.
     #[inline]
