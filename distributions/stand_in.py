@@ -20,7 +20,7 @@ import zipfile
 
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent
-#: In the order of their requirements.
+#: Each after those that it requires.
 NAMES = ("cuda-pathfinder", "cuda-bindings", "cuda-core", "cuda-python")
 #: Source files only: caches and the native module do not belong to a stand-in.
 ENDINGS = (".py", ".pyi", ".typed")

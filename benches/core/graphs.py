@@ -4,8 +4,7 @@
 
 Figures are nanoseconds: the smallest mean of many rounds. The sides take turns (see harness/turns.py). A budget is met if
 the overhead over C is at most half of the peer's; for `Graph.launch`, if it is at most 150 ns. The graph that C launches retains
-nothing. The C side is a program that opens libcuda; on the CPU device there is none, unless its driver is first in
-LD_LIBRARY_PATH.
+nothing. The C side opens libcuda. On the CPU device it runs only if that device's driver is first in LD_LIBRARY_PATH.
 """
 
 import pathlib

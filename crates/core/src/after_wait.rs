@@ -26,7 +26,7 @@ pub(crate) enum Waited {
     },
 }
 
-/// Who is told about waits.
+/// The receiver of a hook.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Listener {
     /// Deferred destruction of pools.

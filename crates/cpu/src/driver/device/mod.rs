@@ -187,7 +187,7 @@ pub(crate) struct DeviceFacts {
     pub(crate) pci_bus: u32,
 }
 
-/// [`DeviceFacts`] of all devices, in the order of the hardware; `None` if [`all`] fails.
+/// [`DeviceFacts`] of all devices, in hardware order; `None` if [`all`] fails.
 pub(crate) fn facts() -> Option<Vec<DeviceFacts>> {
     let facts = |d: &Device| DeviceFacts {
         index: d.hardware(),
