@@ -120,7 +120,9 @@ def wait():
 threading.Thread(target=wait).start()
 threading.Timer(0.2, send).start()
 try:
-    ended.wait()
+    # Polling: on some systems a signal does not end the wait for a lock while the driver waits in another thread.
+    while not ended.is_set():
+        time.sleep(0.01)
 except KeyboardInterrupt:
     print("interrupted")
 release()

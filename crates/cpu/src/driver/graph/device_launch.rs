@@ -6,11 +6,13 @@
 
 use std::collections::VecDeque;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use cupyrite_sys::runtime::cudaError_t;
 use parking_lot::Mutex;
 
 use super::exec::{self, Exec};
+use super::plan::Plan;
 use super::{Graph, Payload};
 use crate::driver::context::Context;
 use crate::driver::entry::Res;
@@ -42,10 +44,24 @@ pub(super) struct Environment {
 
 #[derive(Default)]
 struct Requests {
-    fired: Vec<Arc<Exec>>,
+    fired: Vec<Pending>,
     /// Number of graphs fired so far.
     count: usize,
-    tails: VecDeque<Arc<Exec>>,
+    tails: VecDeque<Pending>,
+    /// Whether the graph relaunches itself.
+    relaunches: bool,
+}
+
+/// A launch by a kernel, until it has run.
+struct Pending {
+    exec: Arc<Exec>,
+    plan: Arc<Plan>,
+}
+
+impl Drop for Pending {
+    fn drop(&mut self) {
+        self.exec.launched_by_device.store(false, Ordering::Release);
+    }
 }
 
 impl GraphLauncher for Environment {
@@ -53,22 +69,33 @@ impl GraphLauncher for Environment {
         let Ok(exec) = exec::find_exec(graph) else {
             return INVALID_VALUE;
         };
-        if !exec.is_device_launchable() {
+        let Some(plan) = exec.uploaded() else {
             return INVALID_VALUE;
-        }
+        };
         let mut requests = self.requests.lock();
+        let is_self = graph == self.current;
         match stream {
             TAIL if requests.tails.len() >= MAX_TAILS => return TOO_MANY,
-            TAIL => requests.tails.push_back(exec),
+            TAIL if is_self && requests.relaunches => return INVALID_VALUE,
+            TAIL => {}
             // A graph can relaunch itself only as a tail.
-            FIRE_AND_FORGET | SIBLING if graph == self.current => return INVALID_VALUE,
+            FIRE_AND_FORGET | SIBLING if is_self => return INVALID_VALUE,
             FIRE_AND_FORGET | SIBLING if requests.count >= MAX_FIRED => return TOO_MANY,
             FIRE_AND_FORGET | SIBLING if self.depth >= MAX_DEPTH => return TOO_DEEP,
-            FIRE_AND_FORGET | SIBLING => {
-                requests.count += 1;
-                requests.fired.push(exec);
-            }
+            FIRE_AND_FORGET | SIBLING => {}
             _ => return INVALID_VALUE,
+        }
+        // One launch at a time, except that a running graph can relaunch itself.
+        if exec.launched_by_device.swap(true, Ordering::Acquire) && !is_self {
+            return INVALID_VALUE;
+        }
+        requests.relaunches |= is_self;
+        let pending = Pending { exec, plan };
+        if stream == TAIL {
+            requests.tails.push_back(pending);
+        } else {
+            requests.count += 1;
+            requests.fired.push(pending);
         }
         SUCCESS
     }
@@ -94,8 +121,8 @@ impl Environment {
     /// Runs the graphs that a kernel has fired. Returns false if a context has failed.
     pub(super) fn run_fired(&self, context: &Arc<Context>) -> Res<bool> {
         let fired = std::mem::take(&mut self.requests.lock().fired);
-        for exec in fired {
-            if !run(VecDeque::from([exec]), self.depth + 1, context)? {
+        for launch in fired {
+            if !run(VecDeque::from([launch]), self.depth + 1, context)? {
                 return Ok(false);
             }
         }
@@ -110,7 +137,7 @@ impl Environment {
 }
 
 /// Runs graphs in order, each with its tail launches before the next one. Returns false if a context has failed.
-fn run(graphs: VecDeque<Arc<Exec>>, depth: u32, context: &Arc<Context>) -> Res<bool> {
+fn run(graphs: VecDeque<Pending>, depth: u32, context: &Arc<Context>) -> Res<bool> {
     let mut levels = vec![graphs];
     while let Some(level) = levels.last_mut() {
         let next = level.pop_front();
@@ -118,12 +145,14 @@ fn run(graphs: VecDeque<Arc<Exec>>, depth: u32, context: &Arc<Context>) -> Res<b
         if level.is_empty() {
             levels.pop();
         }
-        let Some(exec) = next else {
+        let Some(launch) = next else {
             continue;
         };
-        let plan = exec.lock().plan.clone();
-        let environment = Environment::at_depth(exec.handle(), depth);
-        if !plan.run_all(context, &environment)? {
+        let environment = Environment::at_depth(launch.exec.handle(), depth);
+        // The previous launch of a graph that relaunches itself has ended.
+        let launched = &launch.exec.launched_by_device;
+        launched.store(true, Ordering::Relaxed);
+        if !launch.plan.run_all(context, &environment)? {
             return Ok(false);
         }
         let tails = std::mem::take(&mut environment.requests.lock().tails);

@@ -1,6 +1,7 @@
 //! Executable graphs: instantiation and launch.
 
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use cupyrite_sys::driver as sys;
 use parking_lot::{Mutex, MutexGuard};
@@ -44,6 +45,8 @@ const RESULT_INVALID_STRUCTURE: u32 =
 pub(in crate::driver) struct Exec {
     id: u64,
     flags: u64,
+    /// Whether a launch by a kernel is pending or runs.
+    pub(super) launched_by_device: AtomicBool,
     state: Mutex<ExecState>,
 }
 
@@ -52,6 +55,8 @@ pub(super) struct ExecState {
     /// The copy of the graph made at instantiation, updated with each change.
     pub(super) graph: Arc<Graph>,
     pub(super) plan: Arc<Plan>,
+    /// The plan that kernels launch: that of the last upload. Updates do not change it.
+    uploaded: Option<Arc<Plan>>,
     /// The final op of the last launch: launches of one executable graph are serialised.
     last: Option<Arc<Op>>,
 }
@@ -68,6 +73,18 @@ impl Exec {
     /// Whether kernels may launch it.
     pub(super) fn is_device_launchable(&self) -> bool {
         self.flags & DEVICE_LAUNCH != 0
+    }
+
+    /// Uploads the graph: kernels launch it as it is now.
+    fn upload(&self, state: &mut ExecState) {
+        if self.is_device_launchable() {
+            state.uploaded = Some(state.plan.clone());
+        }
+    }
+
+    /// The plan that kernels launch; `None` if the graph was not uploaded.
+    pub(super) fn uploaded(&self) -> Option<Arc<Plan>> {
+        self.lock().uploaded.clone()
     }
 
     /// Whether the priorities of its nodes count.
@@ -215,9 +232,11 @@ fn instantiate(graph: u64, flags: u64) -> Result<(u64, Arc<Exec>), Instantiation
     let exec = Arc::new(Exec {
         id,
         flags,
+        launched_by_device: AtomicBool::new(false),
         state: Mutex::new(ExecState {
             graph,
             plan: Arc::new(plan),
+            uploaded: None,
             last: None,
         }),
     });
@@ -261,6 +280,8 @@ fn launch(exec: u64, stream: u64, per_thread: bool) -> Res {
         0
     };
     state.last = Some(state.plan.launch(&stream, &before, current));
+    // A launch by the host uploads the graph.
+    exec.upload(&mut state);
     Ok(())
 }
 
@@ -305,15 +326,19 @@ entries! {
         let (node, result) = done.as_ref().err().map_or((0, RESULT_SUCCESS), |r| (r.node, r.result));
         put(params + 16, node)?;
         put(params + 24, result)?;
-        done.map(|_| ()).map_err(|r| r.code)
+        let exec = done.map_err(|r| r.code)?;
+        if flags & UPLOAD != 0 {
+            exec.upload(&mut exec.lock());
+        }
+        Ok(())
     }
     fn graph_launch "cuGraphLaunch" | "cuGraphLaunch_ptsz" (exec: u64, stream: u64) {
         launch(exec, stream, PER_THREAD)
     }
     fn graph_upload "cuGraphUpload" | "cuGraphUpload_ptsz" (exec: u64, stream: u64) {
-        find_exec(exec)?;
-        // Uploading has nothing to transfer.
+        let exec = find_exec(exec)?;
         resolve::resolve(stream, PER_THREAD)?.mark(&[]);
+        exec.upload(&mut exec.lock());
         Ok(())
     }
     fn exec_destroy "cuGraphExecDestroy" (exec: u64) {

@@ -31,16 +31,18 @@ const ATTRIBUTES_CHANGED: u32 =
 /// The attribute of kernel nodes.
 const PRIORITY: u32 = sys::CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_PRIORITY.0;
 
-/// Why a node of an executable graph rejects a new payload, as `CUgraphExecUpdateResult`. With `by_priority`, the graph
-/// uses the priorities of its nodes.
-fn rejection(old: &Payload, new: &Payload, by_priority: bool) -> Option<u32> {
+/// Why a node of an executable graph rejects a new payload, as `CUgraphExecUpdateResult`.
+fn rejection(old: &Payload, new: &Payload, exec: &Exec) -> Option<u32> {
     match (old, new) {
         (Payload::Kernel(a), Payload::Kernel(b)) => {
             let other_context = a.launch.function.context.id != b.launch.function.context.id;
-            if other_context || !a.launches_graphs() && b.launches_graphs() {
+            // An H200 accepts the second change in graphs that the device can launch.
+            let newly_launches = !a.launches_graphs() && b.launches_graphs();
+            if other_context || newly_launches && !exec.is_device_launchable() {
                 return Some(UNSUPPORTED_FUNCTION_CHANGE);
             }
-            let priority_changed = by_priority && a.attribute(PRIORITY) != b.attribute(PRIORITY);
+            let priority_changed =
+                exec.uses_node_priority() && a.attribute(PRIORITY) != b.attribute(PRIORITY);
             let other_mode = a.launch.config.cooperative != b.launch.config.cooperative;
             (other_mode || priority_changed).then_some(ATTRIBUTES_CHANGED)
         }
@@ -77,7 +79,7 @@ fn set(exec: u64, node: u64, change: impl FnOnce(&Payload) -> Res<Payload>) -> R
     };
     // Outside the lock, because reading caller memory may fail.
     let new = change(&old)?;
-    if rejection(&old, &new, exec.uses_node_priority()).is_some() {
+    if rejection(&old, &new, &exec).is_some() {
         return Err(Code::INVALID_VALUE);
     }
     let mut state = exec.lock();
@@ -117,7 +119,7 @@ fn compare(
     ours: &Arc<Graph>,
     theirs: &Arc<Graph>,
     changes: &mut Changes,
-    by_priority: bool,
+    exec: &Exec,
 ) -> Result<(), UpdateMismatch> {
     let ours = ours.lock();
     let theirs = theirs.lock();
@@ -163,20 +165,20 @@ fn compare(
             }
         }
         match (&*old.payload, &*new.payload) {
-            (Payload::Graph(a), Payload::Graph(b)) => compare(a, b, changes, by_priority)?,
+            (Payload::Graph(a), Payload::Graph(b)) => compare(a, b, changes, exec)?,
             (Payload::Conditional(a), Payload::Conditional(b)) => {
                 if !a.is_like(b) {
                     return mismatch(PARAMETERS_CHANGED, their, 0);
                 }
                 for (a, b) in a.bodies.iter().zip(&b.bodies) {
-                    compare(a, b, changes, by_priority)?;
+                    compare(a, b, changes, exec)?;
                 }
                 // The new kernels set the new graph's condition.
                 let node = b.with_bodies(a.bodies.clone());
                 changes.push((old.origin, Arc::new(Payload::Conditional(node))));
             }
             _ => {
-                if let Some(result) = rejection(&old.payload, &new.payload, by_priority) {
+                if let Some(result) = rejection(&old.payload, &new.payload, exec) {
                     return mismatch(result, their, 0);
                 }
                 changes.push((old.origin, new.payload.clone()));
@@ -205,7 +207,7 @@ fn update(exec: &Exec, within: Option<u64>, graph: &Arc<Graph>) -> Res<Result<()
         }
     };
     let mut changes = Changes::new();
-    if let Err(misfit) = compare(&ours, graph, &mut changes, exec.uses_node_priority()) {
+    if let Err(misfit) = compare(&ours, graph, &mut changes, exec) {
         return Ok(Err(misfit));
     }
     let objects = graph.lock().objects.clone();

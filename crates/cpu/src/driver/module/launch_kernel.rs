@@ -40,6 +40,11 @@ fn launch(
         graph::capture::record(&stream, graph::Payload::Kernel(node))?;
         return Ok(stream);
     }
+    if launch.function.kernel.launches_graphs() {
+        return refuse(Code::NOT_SUPPORTED, || {
+            "the kernel launches graphs, which only kernels of a graph can do; add it to a graph and launch that".into()
+        });
+    }
     stream.enqueue(&[], OpPlacement::Worker, move |_| launch.run());
     if blocking() {
         stream.synchronize()?;
