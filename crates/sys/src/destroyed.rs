@@ -25,7 +25,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::driver::{
     self, CUarray, CUcontext, CUdevice, CUevent, CUgraph, CUgraphExec, CUgraphNode, CUlibrary,
-    CUmipmappedArray, CUresult, CUstream, CUsurfObject, CUtexObject, Symbol,
+    CUmemoryPool, CUmipmappedArray, CUresult, CUstream, CUsurfObject, CUtexObject, Symbol,
 };
 use crate::loader::{CudaLibrary, LoadError};
 
@@ -52,10 +52,20 @@ pub enum OwnedKind {
     GraphExec,
     /// `CUgraphNode`.
     GraphNode,
+    /// `CUmemoryPool`.
+    MemoryPool,
+    /// `CUlinkState`.
+    LinkState,
+    /// `nvrtcProgram`.
+    NvrtcProgram,
+    /// `nvvmProgram`.
+    NvvmProgram,
+    /// `nvJitLinkHandle`.
+    JitLink,
 }
 
 /// The number of kinds.
-const KINDS: usize = 10;
+const KINDS: usize = 15;
 
 /// The number of calls that destroyed a handle of a kind, wrapping around.
 static EPOCHS: [AtomicU32; KINDS] = [const { AtomicU32::new(0) }; KINDS];
@@ -341,6 +351,49 @@ wrappers! {
     cuda_graph_destroy CUDA_GRAPH_DESTROY Graph;
     cuda_graph_exec_destroy CUDA_GRAPH_EXEC_DESTROY GraphExec;
     cuda_graph_destroy_node CUDA_GRAPH_DESTROY_NODE GraphNode;
+    cu_mem_pool_destroy CU_MEM_POOL_DESTROY MemoryPool;
+    cuda_mem_pool_destroy CUDA_MEM_POOL_DESTROY MemoryPool;
+    cu_link_destroy CU_LINK_DESTROY LinkState;
+}
+
+/// As [`Original::noted`], for a function of a compiler, which takes the address of a handle. Its owners call it as well: a
+/// note of their own handle concerns no other owner.
+///
+/// # Safety
+///
+/// The function takes one address and returns an `int` that is 0 only if it has destroyed the object; it was resolved; the
+/// caller keeps its contract.
+unsafe fn noted_at(original: &Original, kind: OwnedKind, place: *mut *mut c_void) -> c_int {
+    // SAFETY: the caller's promise.
+    let call = || unsafe { original.call(place) };
+    if place.is_null() || !OWNED[kind as usize].load(Ordering::Acquire) {
+        return call();
+    }
+    // SAFETY: the function reads the handle there.
+    let handle = unsafe { *place }.addr();
+    let note = note_handle(kind, handle);
+    let status = call();
+    if status != 0 {
+        undo(kind, handle, note);
+    }
+    status
+}
+
+macro_rules! indirect_wrappers {
+    ($($wrapper:ident $original:ident $kind:ident;)*) => {$(
+        static $original: Original = Original::new();
+
+        unsafe extern "C" fn $wrapper(place: *mut *mut c_void) -> c_int {
+            // SAFETY: as in `wrappers`.
+            unsafe { noted_at(&$original, OwnedKind::$kind, place) }
+        }
+    )*};
+}
+
+indirect_wrappers! {
+    nvrtc_destroy_program NVRTC_DESTROY_PROGRAM NvrtcProgram;
+    nvvm_destroy_program NVVM_DESTROY_PROGRAM NvvmProgram;
+    nv_jit_link_destroy NV_JIT_LINK_DESTROY JitLink;
 }
 
 /// As [`Original::noted`], for a function that takes a 64-bit object instead of a pointer.
@@ -441,6 +494,7 @@ unsafe extern "C" fn cuda_device_reset() -> c_int {
 pub(crate) fn wrap(library: CudaLibrary, name: &CStr, address: *const c_void) -> *const c_void {
     type Destroy = unsafe extern "C" fn(*mut c_void) -> c_int;
     type DestroyObject = unsafe extern "C" fn(u64) -> c_int;
+    type DestroyAt = unsafe extern "C" fn(*mut *mut c_void) -> c_int;
     let (original, wrapper) = match (library, name.to_bytes()) {
         (CudaLibrary::Driver, b"cuLibraryUnload") => (
             &CU_LIBRARY_UNLOAD,
@@ -533,6 +587,30 @@ pub(crate) fn wrap(library: CudaLibrary, name: &CStr, address: *const c_void) ->
             &CUDA_GRAPH_DESTROY_NODE,
             cuda_graph_destroy_node as Destroy as *const c_void,
         ),
+        (CudaLibrary::Driver, b"cuMemPoolDestroy") => (
+            &CU_MEM_POOL_DESTROY,
+            cu_mem_pool_destroy as Destroy as *const c_void,
+        ),
+        (CudaLibrary::Runtime, b"cudaMemPoolDestroy") => (
+            &CUDA_MEM_POOL_DESTROY,
+            cuda_mem_pool_destroy as Destroy as *const c_void,
+        ),
+        (CudaLibrary::Driver, b"cuLinkDestroy") => (
+            &CU_LINK_DESTROY,
+            cu_link_destroy as Destroy as *const c_void,
+        ),
+        (CudaLibrary::Nvrtc, b"nvrtcDestroyProgram") => (
+            &NVRTC_DESTROY_PROGRAM,
+            nvrtc_destroy_program as DestroyAt as *const c_void,
+        ),
+        (CudaLibrary::Nvvm, b"nvvmDestroyProgram") => (
+            &NVVM_DESTROY_PROGRAM,
+            nvvm_destroy_program as DestroyAt as *const c_void,
+        ),
+        (CudaLibrary::NvJitLink, b"nvJitLinkDestroy") => (
+            &NV_JIT_LINK_DESTROY,
+            nv_jit_link_destroy as DestroyAt as *const c_void,
+        ),
         _ => return address,
     };
     original.0.store(address.cast_mut(), Ordering::Release);
@@ -570,6 +648,7 @@ owners! {
     cuGraphDestroy(graph: CUgraph) CU_GRAPH_DESTROY;
     cuGraphExecDestroy(graph: CUgraphExec) CU_GRAPH_EXEC_DESTROY;
     cuGraphDestroyNode(node: CUgraphNode) CU_GRAPH_DESTROY_NODE;
+    cuMemPoolDestroy(pool: CUmemoryPool) CU_MEM_POOL_DESTROY;
 }
 
 macro_rules! object_owners {

@@ -383,6 +383,13 @@ macro_rules! objects {
                 self.inner.handle
             }
 
+            /// Whether the program has destroyed the object, by its handle or with its context.
+            pub fn is_destroyed(&self) -> bool {
+                // A number, compared like the pointers of other handles.
+                let handle = std::ptr::without_provenance_mut::<u8>(self.inner.handle as usize);
+                OwnedKind::$kind.is_destroyed(handle, self.context().handle(), self.inner.created)
+            }
+
             /// The context of the object.
             pub fn context(&self) -> &Context {
                 &self.inner.context

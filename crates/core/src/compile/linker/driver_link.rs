@@ -13,6 +13,7 @@
 
 use std::ffi::{CStr, c_uint, c_void};
 
+use cupyrite_sys::destroyed::OwnedKind;
 use cupyrite_sys::driver::{CUjit_option, CUjitInputType, CUlinkState, CUresult};
 
 use super::{c_string, display, text_of, with_nul};
@@ -161,6 +162,8 @@ unsafe impl Send for SentHandle {}
 #[derive(Debug)]
 struct State {
     handle: CUlinkState,
+    /// [`OwnedKind::epoch`] when it was created.
+    created: u32,
     context: Context,
     // The driver writes to these during its calls until the state is destroyed.
     info: Vec<u8>,
@@ -171,6 +174,9 @@ struct State {
 
 impl Drop for State {
     fn drop(&mut self) {
+        if self.is_destroyed() {
+            return;
+        }
         let handle = self.handle;
         // This thread captures nothing, but a global capture of another thread applies here, too.
         capture_mode::release(|| {
@@ -228,12 +234,18 @@ impl State {
         made.map_err(|e| e.with_log(&text_of(&error)))?;
         Ok(State {
             handle,
+            created: OwnedKind::LinkState.epoch(),
             context,
             info,
             error,
             _options: options,
             _values: values,
         })
+    }
+
+    /// Whether the program has destroyed it, by its handle.
+    fn is_destroyed(&self) -> bool {
+        OwnedKind::LinkState.is_destroyed(self.handle, std::ptr::null_mut(), self.created)
     }
 
     fn add_data(&mut self, kind: CUjitInputType, data: &mut [u8], name: &CStr) -> Result<()> {
@@ -271,6 +283,13 @@ impl State {
 
     fn complete(&mut self) -> Result<Vec<u8>> {
         let (mut cubin, mut size): (*mut c_void, usize) = (std::ptr::null_mut(), 0);
+        if self.is_destroyed() {
+            return Err(Error::Driver {
+                call: "Linker::link",
+                status: CUresult::CUDA_ERROR_INVALID_HANDLE,
+                log: "the link was destroyed by the program, with cuLinkDestroy; create another Linker".into(),
+            });
+        }
         // SAFETY: the state is live, both results are valid for writes.
         unsafe { driver!(cuLinkComplete(self.handle, &mut cubin, &mut size))? };
         if cubin.is_null() {

@@ -7,6 +7,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::thread::ThreadId;
 
+use cupyrite_sys::destroyed::OwnedKind;
 use cupyrite_sys::driver::CUresult;
 use cupyrite_sys::loader::LoadError;
 use cupyrite_sys::nvjitlink::{nvJitLinkHandle, nvJitLinkInputType, nvJitLinkResult};
@@ -248,6 +249,8 @@ impl RecreatedLink {
 struct JitLink {
     handle: nvJitLinkHandle,
     generation: ForkGeneration,
+    /// [`OwnedKind::epoch`] when it was created.
+    created: u32,
     maker: ThreadId,
     complete: bool,
     /// The target architecture, such as `sm_90`.
@@ -264,7 +267,7 @@ impl Drop for JitLink {
     fn drop(&mut self) {
         let here = self.complete || self.maker == std::thread::current().id();
         // In another thread the handle is leaked: destroying it would corrupt the links of its creating thread.
-        if self.generation.is_current() && here {
+        if self.generation.is_current() && here && !self.is_destroyed() {
             // SAFETY: made by `new`; destroyed once, here.
             report(unsafe { nvjitlink!(nvJitLinkDestroy(&mut self.handle)) });
         }
@@ -283,6 +286,7 @@ impl JitLink {
         let mut link = JitLink {
             handle: std::ptr::null_mut(),
             generation: ForkGeneration::current(),
+            created: 0,
             maker: std::thread::current().id(),
             complete: false,
             arch: arch.unwrap_or_default().to_owned(),
@@ -295,6 +299,7 @@ impl JitLink {
                 pointers.as_mut_ptr()
             ))
         };
+        link.created = OwnedKind::JitLink.epoch();
         if let Err(e) = made {
             // nvJitLink returns a handle even on failure, with a log; it must be destroyed.
             if link.handle.is_null() {
@@ -304,6 +309,11 @@ impl JitLink {
             return Err(link.explain(e));
         }
         Ok(link)
+    }
+
+    /// Whether the program has destroyed it, by its handle.
+    fn is_destroyed(&self) -> bool {
+        OwnedKind::JitLink.is_destroyed(self.handle, std::ptr::null_mut(), self.created)
     }
 
     fn add(&mut self, code: &ObjectCode) -> Result<()> {
@@ -358,6 +368,13 @@ impl JitLink {
     }
 
     fn complete(&mut self, target: CodeKind) -> Result<Vec<u8>> {
+        if self.is_destroyed() {
+            return Err(Error::NvJitLink {
+                call: "Linker::link",
+                status: nvJitLinkResult::NVJITLINK_ERROR_INVALID_INPUT,
+                log: "the link was destroyed by the program, with nvJitLinkDestroy; create another Linker".into(),
+            });
+        }
         // SAFETY: the handle is live.
         unsafe { nvjitlink!(nvJitLinkComplete(self.handle)) }.map_err(|e| self.explain(e))?;
         self.complete = true;
@@ -399,6 +416,9 @@ impl JitLink {
         size: impl FnOnce(nvJitLinkHandle, *mut usize) -> Result<()>,
         get: impl FnOnce(nvJitLinkHandle, *mut u8) -> Result<()>,
     ) -> Result<Vec<u8>> {
+        if self.is_destroyed() {
+            return Ok(Vec::new());
+        }
         let mut bytes = 0usize;
         size(self.handle, &mut bytes)?;
         // One more than asked for, so that there is a place even for nothing.

@@ -3,6 +3,7 @@
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use cupyrite_sys::destroyed::OwnedKind;
 use cupyrite_sys::nvrtc::{nvrtcProgram, nvrtcResult};
 
 use super::{PchStatus, Program, c_string, text, wrong_target};
@@ -38,7 +39,7 @@ impl Nvrtc {
     }
 
     pub(super) fn handle(&self) -> usize {
-        self.first.0.addr()
+        self.first.handle.addr()
     }
 
     /// NVRTC accepts no name expressions after it has compiled a program, and a program is for one thread at a time.
@@ -51,6 +52,7 @@ impl Nvrtc {
         expressions: &[String],
         cancelled: Option<Cancelled>,
     ) -> Result<(ObjectCode, Option<PchStatus>)> {
+        self.first.check_live()?;
         if self.taken.swap(true, Ordering::Acquire) {
             let raw = RawProgram::create(program)?;
             return compile(&raw, program, target, expressions, cancelled);
@@ -74,7 +76,7 @@ fn compile(
     for expression in expressions {
         let text = c_string("name_expressions", expression.as_str())?;
         // SAFETY: the program is live, the text is NUL-terminated.
-        unsafe { nvrtc!(nvrtcAddNameExpression(raw.0, text.as_ptr()))? };
+        unsafe { nvrtc!(nvrtcAddNameExpression(raw.handle, text.as_ptr()))? };
     }
     raw.compile(&options, cancelled)?;
     let wants_pch = program.options.pch == Some(true) || program.options.create_pch.is_some();
@@ -87,7 +89,7 @@ fn compile(
         for expression in expressions {
             let text = c_string("name_expressions", expression.as_str())?;
             // SAFETY: as above.
-            unsafe { nvrtc!(nvrtcAddNameExpression(again.0, text.as_ptr()))? };
+            unsafe { nvrtc!(nvrtcAddNameExpression(again.handle, text.as_ptr()))? };
         }
         again.compile(&options, cancelled)?;
         let pch = again.pch_status();
@@ -156,7 +158,12 @@ fn take(
 
 /// An NVRTC program, destroyed on drop.
 #[derive(Debug)]
-struct RawProgram(nvrtcProgram, ForkGeneration);
+struct RawProgram {
+    handle: nvrtcProgram,
+    generation: ForkGeneration,
+    /// [`OwnedKind::epoch`] when it was created.
+    created: u32,
+}
 
 // SAFETY: a program belongs to no thread; `Nvrtc` and the functions here use it from one thread at a time.
 unsafe impl Send for RawProgram {}
@@ -165,12 +172,12 @@ unsafe impl Sync for RawProgram {}
 
 impl Drop for RawProgram {
     fn drop(&mut self) {
-        if !self.1.is_current() {
+        if !self.generation.is_current() || self.is_destroyed() {
             // A thread that the forked child does not have may hold the library's locks.
             return;
         }
         // SAFETY: created by `create`, destroyed once, here.
-        crate::error::report(unsafe { nvrtc!(nvrtcDestroyProgram(&mut self.0)) });
+        crate::error::report(unsafe { nvrtc!(nvrtcDestroyProgram(&mut self.handle)) });
     }
 }
 
@@ -197,7 +204,28 @@ impl RawProgram {
                 name_ptrs.as_ptr(),
             ))?;
         }
-        Ok(RawProgram(raw, ForkGeneration::current()))
+        Ok(RawProgram {
+            handle: raw,
+            generation: ForkGeneration::current(),
+            created: OwnedKind::NvrtcProgram.epoch(),
+        })
+    }
+
+    /// Whether the user's code has destroyed it, by its handle.
+    fn is_destroyed(&self) -> bool {
+        OwnedKind::NvrtcProgram.is_destroyed(self.handle, std::ptr::null_mut(), self.created)
+    }
+
+    /// Refuses a destroyed program.
+    fn check_live(&self) -> Result<()> {
+        if !self.is_destroyed() {
+            return Ok(());
+        }
+        Err(Error::Nvrtc {
+            call: "Program::compile",
+            status: nvrtcResult::NVRTC_ERROR_INVALID_PROGRAM,
+            log: "the NVRTC program was destroyed by the program, with nvrtcDestroyProgram; create another Program".into(),
+        })
     }
 
     fn compile(&self, options: &[std::ffi::CString], cancelled: Option<Cancelled>) -> Result<()> {
@@ -205,13 +233,13 @@ impl RawProgram {
             let payload = cancelled as *mut c_void;
             // SAFETY: the program is live; the payload is what the callback takes. An NVRTC without the function compiles to
             // the end.
-            let _ = unsafe { nvrtc!(nvrtcSetFlowCallback(self.0, Some(flow), payload)) };
+            let _ = unsafe { nvrtc!(nvrtcSetFlowCallback(self.handle, Some(flow), payload)) };
         }
         let pointers: Vec<*const c_char> = options.iter().map(|o| o.as_ptr()).collect();
         // SAFETY: the program is live; there are as many options as said, each NUL-terminated.
         let compiled = unsafe {
             nvrtc!(nvrtcCompileProgram(
-                self.0,
+                self.handle,
                 pointers.len() as c_int,
                 pointers.as_ptr()
             ))
@@ -222,7 +250,7 @@ impl RawProgram {
     /// The outcome for the precompiled header; an error holds the required heap size; `None` if NVRTC cannot tell.
     fn pch_status(&self) -> Option<std::result::Result<PchStatus, usize>> {
         // SAFETY: the program is live and compiled.
-        match unsafe { nvrtc!(nvrtcGetPCHCreateStatus(self.0)) } {
+        match unsafe { nvrtc!(nvrtcGetPCHCreateStatus(self.handle)) } {
             Ok(()) => Some(Ok(PchStatus::Created)),
             Err(Error::Nvrtc { status, .. }) => match status {
                 nvrtcResult::NVRTC_ERROR_NO_PCH_CREATE_ATTEMPTED => {
@@ -231,7 +259,7 @@ impl RawProgram {
                 nvrtcResult::NVRTC_ERROR_PCH_CREATE_HEAP_EXHAUSTED => {
                     let mut room = 0usize;
                     // SAFETY: the program is live, the result is valid for writes.
-                    match unsafe { nvrtc!(nvrtcGetPCHHeapSizeRequired(self.0, &mut room)) } {
+                    match unsafe { nvrtc!(nvrtcGetPCHHeapSizeRequired(self.handle, &mut room)) } {
                         Ok(()) => Some(Err(room)),
                         Err(_) => Some(Ok(PchStatus::Failed)),
                     }
@@ -249,13 +277,13 @@ impl RawProgram {
         get: impl FnOnce(nvrtcProgram, *mut c_char) -> Result<()>,
     ) -> Result<Vec<u8>> {
         let mut bytes = 0usize;
-        size(self.0, &mut bytes)?;
+        size(self.handle, &mut bytes)?;
         if bytes == 0 {
             // NVRTC returns an error for an output that does not exist.
             return Ok(Vec::new());
         }
         let mut out = vec![0u8; bytes];
-        get(self.0, out.as_mut_ptr().cast())?;
+        get(self.handle, out.as_mut_ptr().cast())?;
         Ok(out)
     }
 
@@ -302,7 +330,7 @@ impl RawProgram {
         let text = c_string("name_expressions", expression)?;
         let mut name: *const c_char = std::ptr::null();
         // SAFETY: the program is live and compiled, the text is NUL-terminated, `name` is valid for writes.
-        unsafe { nvrtc!(nvrtcGetLoweredName(self.0, text.as_ptr(), &mut name))? };
+        unsafe { nvrtc!(nvrtcGetLoweredName(self.handle, text.as_ptr(), &mut name))? };
         if name.is_null() {
             return Err(Error::Nvrtc {
                 call: "nvrtcGetLoweredName",

@@ -2,7 +2,8 @@
 
 use std::ffi::{CString, c_char, c_int};
 
-use cupyrite_sys::nvvm::nvvmProgram;
+use cupyrite_sys::destroyed::OwnedKind;
+use cupyrite_sys::nvvm::{nvvmProgram, nvvmResult};
 
 use super::{Program, c_string, text, wrong_target};
 use crate::error::{Error, Result, nvvm};
@@ -25,13 +26,14 @@ impl Nvvm {
     }
 
     pub(super) fn handle(&self) -> usize {
-        self.shown.0.addr()
+        self.shown.handle.addr()
     }
 
     pub(super) fn compile(&self, program: &Program, target: CodeKind) -> Result<ObjectCode> {
         if !matches!(target, CodeKind::Ptx | CodeKind::LtoIr) {
             return Err(wrong_target(target, "PTX or LTO IR"));
         }
+        self.shown.check_live()?;
         let options = program
             .options
             .for_nvvm(target)?
@@ -48,26 +50,31 @@ impl Nvvm {
             // SAFETY: the program is live; there are as many options as said, each NUL-terminated.
             let done = unsafe {
                 if compiles {
-                    nvvm!(nvvmCompileProgram(raw.0, count, options))
+                    nvvm!(nvvmCompileProgram(raw.handle, count, options))
                 } else {
-                    nvvm!(nvvmVerifyProgram(raw.0, count, options))
+                    nvvm!(nvvmVerifyProgram(raw.handle, count, options))
                 }
             };
             done.map_err(|e: Error| e.with_log(&raw.log()))?;
         }
         let mut bytes = 0usize;
         // SAFETY: the program is live and compiled, the size is valid for writes.
-        unsafe { nvvm!(nvvmGetCompiledResultSize(raw.0, &mut bytes))? };
+        unsafe { nvvm!(nvvmGetCompiledResultSize(raw.handle, &mut bytes))? };
         let mut code = vec![0u8; bytes];
         // SAFETY: as above; the buffer is as long as libNVVM said.
-        unsafe { nvvm!(nvvmGetCompiledResult(raw.0, code.as_mut_ptr().cast()))? };
+        unsafe { nvvm!(nvvmGetCompiledResult(raw.handle, code.as_mut_ptr().cast()))? };
         Ok(ObjectCode::new(target, code).with_log(raw.log()))
     }
 }
 
 /// A libNVVM program, destroyed on drop.
 #[derive(Debug)]
-struct RawProgram(nvvmProgram, ForkGeneration);
+struct RawProgram {
+    handle: nvvmProgram,
+    generation: ForkGeneration,
+    /// [`OwnedKind::epoch`] when it was created.
+    created: u32,
+}
 
 // SAFETY: a program belongs to no thread, and a shared one is never modified.
 unsafe impl Send for RawProgram {}
@@ -76,24 +83,26 @@ unsafe impl Sync for RawProgram {}
 
 impl Drop for RawProgram {
     fn drop(&mut self) {
-        if !self.1.is_current() {
+        if !self.generation.is_current() || self.is_destroyed() {
             // A thread that the forked child does not have may hold the library's locks.
             return;
         }
         // SAFETY: created by `create`, destroyed once, here.
-        crate::error::report(unsafe { nvvm!(nvvmDestroyProgram(&mut self.0)) });
+        crate::error::report(unsafe { nvvm!(nvvmDestroyProgram(&mut self.handle)) });
     }
 }
 
 impl RawProgram {
     /// A program with all its modules: the source, the extra sources, then libdevice.
     fn create(program: &Program) -> Result<RawProgram> {
-        let mut raw = RawProgram(std::ptr::null_mut(), ForkGeneration::current());
+        let mut handle: nvvmProgram = std::ptr::null_mut();
         // SAFETY: the result is valid for writes.
-        if let Err(e) = unsafe { nvvm!(nvvmCreateProgram(&mut raw.0)) } {
-            std::mem::forget(raw);
-            return Err(e);
-        }
+        unsafe { nvvm!(nvvmCreateProgram(&mut handle))? };
+        let raw = RawProgram {
+            handle,
+            generation: ForkGeneration::current(),
+            created: OwnedKind::NvvmProgram.epoch(),
+        };
         raw.add("name", program.options.name(), &program.source)?;
         for (name, source) in &program.options.extra_sources {
             raw.add("extra_sources", name, source)?;
@@ -109,7 +118,7 @@ impl RawProgram {
             // copies both. Added lazily: only the functions that are called are linked in.
             unsafe {
                 nvvm!(nvvmLazyAddModuleToProgram(
-                    raw.0,
+                    raw.handle,
                     bitcode.as_ptr().cast(),
                     bitcode.len(),
                     name.as_ptr()
@@ -120,13 +129,30 @@ impl RawProgram {
         Ok(raw)
     }
 
+    /// Whether the user's code has destroyed it, by its handle.
+    fn is_destroyed(&self) -> bool {
+        OwnedKind::NvvmProgram.is_destroyed(self.handle, std::ptr::null_mut(), self.created)
+    }
+
+    /// Refuses a destroyed program.
+    fn check_live(&self) -> Result<()> {
+        if !self.is_destroyed() {
+            return Ok(());
+        }
+        Err(Error::Nvvm {
+            call: "Program::compile",
+            status: nvvmResult::NVVM_ERROR_INVALID_PROGRAM,
+            log: "the libNVVM program was destroyed by the program, with nvvmDestroyProgram; create another Program".into(),
+        })
+    }
+
     fn add(&self, parameter: &str, name: &str, source: &[u8]) -> Result<()> {
         let name = c_string(parameter, name)?;
         // SAFETY: the program is live, the buffer is as long as said and the name is NUL-terminated; libNVVM copies
         // both.
         unsafe {
             nvvm!(nvvmAddModuleToProgram(
-                self.0,
+                self.handle,
                 source.as_ptr().cast(),
                 source.len(),
                 name.as_ptr()
@@ -139,12 +165,12 @@ impl RawProgram {
     fn log(&self) -> String {
         let mut bytes = 0usize;
         // SAFETY: the program is live, the size is valid for writes.
-        if unsafe { nvvm!(nvvmGetProgramLogSize(self.0, &mut bytes)) }.is_err() {
+        if unsafe { nvvm!(nvvmGetProgramLogSize(self.handle, &mut bytes)) }.is_err() {
             return String::new();
         }
         let mut log = vec![0u8; bytes.max(1)];
         // SAFETY: as above; the buffer is as long as libNVVM said.
-        match unsafe { nvvm!(nvvmGetProgramLog(self.0, log.as_mut_ptr().cast())) } {
+        match unsafe { nvvm!(nvvmGetProgramLog(self.handle, log.as_mut_ptr().cast())) } {
             Ok(()) => text(&log),
             Err(_) => String::new(),
         }

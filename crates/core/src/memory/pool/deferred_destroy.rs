@@ -29,6 +29,7 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use cupyrite_sys::destroyed::OwnedKind;
 use cupyrite_sys::driver::{CUmemPool_attribute, CUmemoryPool, CUresult};
 use parking_lot::{Mutex, MutexGuard};
 
@@ -53,6 +54,8 @@ pub(crate) enum Origin {
 #[derive(Debug)]
 struct RetiredPool {
     handle: CUmemoryPool,
+    /// [`OwnedKind::epoch`] when it was created.
+    created: u32,
     origin: Origin,
     generation: ForkGeneration,
     /// Number of failed attempts to destroy it.
@@ -103,11 +106,12 @@ fn deferred() -> MutexGuard<'static, DeferredPools> {
 ///
 /// # Safety
 ///
-/// The handle is live and of this origin, and only this function destroys it.
-pub(crate) unsafe fn destroy_or_defer(handle: CUmemoryPool, origin: Origin) {
+/// The handle is live or destroyed by the program, of this origin and epoch, and only this function destroys it.
+pub(crate) unsafe fn destroy_or_defer(handle: CUmemoryPool, created: u32, origin: Origin) {
     let _relaxed = RelaxedCapture::enter();
     let mut pool = RetiredPool {
         handle,
+        created,
         origin,
         generation: ForkGeneration::current(),
         tries: 0,
@@ -209,6 +213,10 @@ impl RetiredPool {
 
     /// Destroys the pool if its memory is free; returns whether it did.
     fn try_destroy(&mut self) -> bool {
+        let none = std::ptr::null_mut();
+        if OwnedKind::MemoryPool.is_destroyed(self.handle, none, self.created) {
+            return true;
+        }
         let free = match &mut self.origin {
             Origin::Local(_) => self.is_empty(),
             Origin::Imported(events) => pending_frees::all_done(events),
@@ -217,7 +225,7 @@ impl RetiredPool {
             return false;
         }
         // SAFETY: the handle is live and destroyed only here, as `destroy_or_defer` requires.
-        match unsafe { driver!(cuMemPoolDestroy(self.handle)) } {
+        match unsafe { driver!(owned cuMemPoolDestroy(self.handle)) } {
             Err(Error::Driver {
                 status: CUresult::CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED,
                 ..

@@ -6,9 +6,10 @@
 use std::ffi::c_void;
 use std::sync::Arc;
 
+use cupyrite_sys::destroyed::OwnedKind;
 use cupyrite_sys::driver::{
     CUdevice_attribute, CUdeviceptr, CUmemAccess_flags, CUmemAccessDesc, CUmemAllocationHandleType,
-    CUmemPoolProps, CUmemoryPool,
+    CUmemPoolProps, CUmemoryPool, CUresult,
 };
 
 use parking_lot::Mutex;
@@ -64,6 +65,7 @@ impl Inner {
         let inner: &'static Inner = Box::leak(Box::new(Inner {
             handle,
             owned: false,
+            created: OwnedKind::MemoryPool.epoch(),
             kind,
             generation: ForkGeneration::current(),
             imports: None,
@@ -77,6 +79,8 @@ impl Inner {
 struct Inner {
     handle: CUmemoryPool,
     owned: bool,
+    /// [`OwnedKind::epoch`] when it was created.
+    created: u32,
     kind: PoolKind,
     generation: ForkGeneration,
     /// For the pool of another process: its imported allocations.
@@ -97,8 +101,18 @@ impl Drop for Inner {
             };
             // SAFETY: `MemoryPool::with_kind` or an import created the handle; it is given away once, here. No buffer
             // exists: each owns its pool.
-            unsafe { deferred_destroy::destroy_or_defer(self.handle, origin) };
+            unsafe { deferred_destroy::destroy_or_defer(self.handle, self.created, origin) };
         }
+    }
+}
+
+#[cold]
+fn destroyed() -> Error {
+    Error::Driver {
+        call: "MemoryPool",
+        status: CUresult::CUDA_ERROR_INVALID_HANDLE,
+        log: "the pool was destroyed by the program, with cuMemPoolDestroy or cudaMemPoolDestroy"
+            .into(),
     }
 }
 
@@ -235,6 +249,7 @@ impl MemoryPool {
             inner: Shared::Counted(Arc::new(Inner {
                 handle,
                 owned: true,
+                created: OwnedKind::MemoryPool.epoch(),
                 kind,
                 generation: ForkGeneration::current(),
                 imports,
@@ -293,6 +308,17 @@ impl MemoryPool {
         self.inner.handle
     }
 
+    /// Refuses a pool that the program has destroyed by its handle.
+    #[inline(always)]
+    fn check_live(&self) -> Result<()> {
+        let (handle, created) = (self.handle(), self.inner.created);
+        if OwnedKind::MemoryPool.is_destroyed(handle, std::ptr::null_mut(), created) {
+            Err(destroyed())
+        } else {
+            Ok(())
+        }
+    }
+
     /// Whether this crate created or imported the pool.
     pub fn is_owned(&self) -> bool {
         self.inner.owned
@@ -326,6 +352,7 @@ impl MemoryPool {
     ///
     /// The driver's error.
     pub fn attribute(&self, attribute: PoolAttribute) -> Result<u64> {
+        self.check_live()?;
         let mut value = 0u64;
         // SAFETY: every attribute fits into eight bytes; a four-byte one fills the low half (little endian).
         unsafe {
@@ -352,6 +379,7 @@ impl MemoryPool {
                 format!("is {value}; {attribute:?} is either 0 or 1"),
             ));
         }
+        self.check_live()?;
         let mut value = value;
         // SAFETY: as in `attribute`; the driver only reads.
         unsafe {
@@ -370,6 +398,7 @@ impl MemoryPool {
     ///
     /// The driver's error.
     pub fn trim_to(&self, bytes: usize) -> Result<()> {
+        self.check_live()?;
         // SAFETY: the handle is live.
         unsafe { driver!(cuMemPoolTrimTo(self.handle(), bytes)) }
     }
@@ -380,6 +409,7 @@ impl MemoryPool {
     ///
     /// The driver's error.
     pub fn access(&self, ordinal: usize) -> Result<MemoryAccess> {
+        self.check_live()?;
         let mut flags = CUmemAccess_flags(0);
         let mut location = MemoryLocation::Device(ordinal).to_raw();
         // SAFETY: both are valid for writes; the driver reads the location.
@@ -413,6 +443,7 @@ impl MemoryPool {
                 },
             })
             .collect();
+        self.check_live()?;
         // SAFETY: the array has the length passed.
         unsafe {
             driver!(cuMemPoolSetAccess(
@@ -488,6 +519,7 @@ impl MemoryPool {
     ) -> std::result::Result<RawAllocation, Box<Error>> {
         debug_assert!(stream.is_owned(), "fast_allocation_device() requires it");
         stream.check_live().map_err(Box::new)?;
+        self.check_live().map_err(Box::new)?;
         let mut address: CUdeviceptr = 0;
         let (pool, handle) = (self.handle(), stream.handle());
         let place = &raw mut address;
@@ -542,6 +574,7 @@ impl MemoryPool {
     /// The driver call of [`MemoryPool::allocate`], for a size other than 0.
     #[inline]
     pub(crate) fn take(&self, bytes: usize, stream: &Stream) -> Result<CUdeviceptr> {
+        self.check_live()?;
         let mut address: CUdeviceptr = 0;
         let place = &raw mut address;
         // SAFETY: `place` is valid for writes; both handles are live.

@@ -155,7 +155,7 @@ impl Definition {
             return Ok(());
         }
         Err(PyRuntimeError::new_err(
-            "this GraphDefinition is not valid: it or the node to which it belongs was destroyed, or its capture failed",
+            "this GraphDefinition is not valid: it or the node to which it belongs was destroyed by the program, or its capture failed",
         ))
     }
 }

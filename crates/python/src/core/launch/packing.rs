@@ -18,8 +18,8 @@ use crate::core::graph::definition::PyGraphCondition;
 use crate::core::launch::arrays;
 use crate::core::launch::pins::{Args, Hold, bound};
 use crate::core::launch::place::{
-    Place, Target, UNKNOWN, closed, described, full_name, is_size, refuse, too_large, wrong_count,
-    wrong_size,
+    Place, Target, UNKNOWN, closed, described, ended, full_name, is_size, refuse, too_large,
+    wrong_count, wrong_size,
 };
 use crate::core::memory::buffer::PyBuffer;
 use crate::core::tensor_map::PyTensorMap;
@@ -277,7 +277,8 @@ fn other(
     } else if let Ok(texture) = bound(value).cast::<PyTextureObject>() {
         let texture = texture.get();
         let handle = texture.use_on(bound(value).py(), place.target.hold.stream());
-        let handle = handle.ok_or_else(|| closed("TextureObject", place))?;
+        let is_closed = || texture.is_closed(bound(value).py());
+        let handle = handle.ok_or_else(|| ended("TextureObject", is_closed(), place))?;
         place.check(8, value)?;
         handle
     } else if let Ok(map) = bound(value).cast::<PyTensorMap>() {
@@ -287,8 +288,10 @@ fn other(
             .use_on(bound(value).py(), place.target.hold.stream());
         return set_bytes(parameters, place, &bytes);
     } else if let Ok(surface) = bound(value).cast::<PySurfaceObject>() {
-        let handle = surface.get().use_on(bound(value).py());
-        let handle = handle.ok_or_else(|| closed("SurfaceObject", place))?;
+        let surface = surface.get();
+        let handle = surface.use_on(bound(value).py());
+        let is_closed = || surface.is_closed(bound(value).py());
+        let handle = handle.ok_or_else(|| ended("SurfaceObject", is_closed(), place))?;
         place.check(8, value)?;
         handle
     } else {

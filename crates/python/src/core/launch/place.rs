@@ -170,6 +170,19 @@ pub fn closed(what: &str, place: Place<'_>) -> Raised {
     errors::raise(ExceptionKind::Runtime, &message)
 }
 
+/// The error for a texture or surface whose handle no longer exists.
+#[cold]
+pub fn ended(what: &str, is_closed: bool, place: Place<'_>) -> Raised {
+    if is_closed {
+        return closed(what, place);
+    }
+    let message = format!(
+        "{} is a {what} that was destroyed by the program, by its handle or with its context",
+        place.name()
+    );
+    errors::raise(ExceptionKind::Runtime, &message)
+}
+
 #[cold]
 pub fn refuse(value: Obj<'_>, place: Place<'_>) -> Raised {
     let message = if value.is_none() {

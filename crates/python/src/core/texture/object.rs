@@ -99,9 +99,10 @@ pub fn create_texture(
 
 impl PyTextureObject {
     /// The handle, for a launch on `stream`: the texture's buffer is then freed after that launch. `None` for a closed
-    /// texture.
+    /// texture, or one that the program has destroyed.
     pub fn use_on(&self, py: Python<'_>, stream: Option<&Stream>) -> Option<u64> {
-        let handle = self.cell.read(py, TextureObject::handle)?;
+        let live = |texture: &TextureObject| (!texture.is_destroyed()).then(|| texture.handle());
+        let handle = self.cell.read(py, live)??;
         let buffer = {
             let held = self.held.lock(py);
             held.as_ref()
@@ -164,7 +165,7 @@ impl PyTextureObject {
 
     /// Whether :meth:`close` was called.
     #[getter]
-    fn is_closed(&self, py: Python<'_>) -> bool {
+    pub fn is_closed(&self, py: Python<'_>) -> bool {
         self.cell.is_closed(py)
     }
 
@@ -249,9 +250,10 @@ pub fn create_surface(device: Device, resource: &Bound<'_, PyAny>) -> PyResult<P
 }
 
 impl PySurfaceObject {
-    /// The handle, for a launch; `None` for a closed surface.
+    /// The handle, for a launch; `None` for a closed surface, or one that the program has destroyed.
     pub fn use_on(&self, py: Python<'_>) -> Option<u64> {
-        self.cell.read(py, SurfaceObject::handle)
+        let live = |surface: &SurfaceObject| (!surface.is_destroyed()).then(|| surface.handle());
+        self.cell.read(py, live)?
     }
 
     /// What a graph retains so that the surface stays usable after it is closed.
@@ -300,7 +302,7 @@ impl PySurfaceObject {
 
     /// Whether :meth:`close` was called.
     #[getter]
-    fn is_closed(&self, py: Python<'_>) -> bool {
+    pub fn is_closed(&self, py: Python<'_>) -> bool {
         self.cell.is_closed(py)
     }
 
