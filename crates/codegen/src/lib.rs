@@ -68,6 +68,7 @@ pub fn describe(root: &Path, target: &Path) -> Result<Description, String> {
         let overlay = root.join(format!("api/overlay/{}.toml", source.name));
         let overlay = Overlay::load(&overlay)?;
         let plain = lib.clone();
+        lib.cython = overlay.cython.clone();
         units::note(&mut lib, &overlay)?;
         match overlay.library.style {
             // A library without a Python module.
@@ -154,6 +155,7 @@ pub fn run(options: &Options) -> Result<(), String> {
     files.extend(backend::python_functions::generate(api));
     files.extend(backend::python_types::generate(api));
     files.extend(backend::stubs::generate(api));
+    files.extend(backend::cython::generate(api)?);
     let differing = output::emit(&root, files, options.check)?;
     for path in &differing {
         let verb = if options.check { "differs" } else { "wrote" };

@@ -8,7 +8,7 @@ use std::path::Path;
 
 use serde::Deserialize;
 
-use crate::ir::{ErrorText, Style};
+use crate::ir::{Cython, ErrorText, Style};
 
 /// One overlay file.
 #[derive(Debug, Default, Deserialize)]
@@ -16,6 +16,9 @@ use crate::ir::{ErrorText, Style};
 pub struct Overlay {
     /// Whole-library facts.
     pub library: LibraryRules,
+    /// The Cython module.
+    #[serde(default)]
+    pub cython: Cython,
     /// Python's names for parameter names that are keywords or built-ins of Python.
     #[serde(default)]
     pub names: BTreeMap<String, String>,

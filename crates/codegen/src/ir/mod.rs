@@ -11,9 +11,11 @@ use serde::{Deserialize, Serialize};
 
 mod python;
 mod raising;
+mod spelling;
 
 pub use python::*;
 pub use raising::*;
+pub use spelling::*;
 
 /// The input of the back ends.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -70,6 +72,12 @@ pub struct LibraryApi {
     pub constants: Vec<Constant>,
     /// Types of other libraries in the declarations, by name.
     pub uses: Vec<Foreign>,
+    /// The result and the parameters of each exported symbol, as the newest header that declares it spells them.
+    pub prototypes: BTreeMap<String, Vec<Spelled>>,
+    /// The names of types.
+    pub type_names: BTreeMap<String, TypeName>,
+    /// The Cython module, from the overlay.
+    pub cython: Cython,
     /// Units of numbers, from the overlay, by suffix of a C name, or by function or struct, dot and name.
     pub units: BTreeMap<String, String>,
     /// The Python module.

@@ -8,7 +8,7 @@ use std::path::Path;
 
 use clang::{Clang, Entity, EntityKind, Index, Type as CType, TypeKind};
 
-use crate::ir::{Builtin, Enum, EnumMember, Field, Record, Type, Typedef};
+use crate::ir::{Builtin, Enum, EnumMember, Field, Record, Spelled, Type, TypeName, Typedef};
 use crate::read::libclang::{EntityExt, TypeExt, parse};
 
 /// A function declaration.
@@ -24,6 +24,8 @@ pub struct Prototype {
     pub header: String,
     /// Canonical C spelling of the function type, for comparisons.
     pub canonical: String,
+    /// The result, then the parameters, as spelled.
+    pub spelled: Vec<Spelled>,
 }
 
 /// An object-like macro: its name and the tokens of its body.
@@ -65,6 +67,8 @@ pub struct Declarations {
     pub macros: Vec<Macro>,
     /// Function pointer typedefs of the `*Typedefs.h` headers.
     pub pfns: Vec<Pfn>,
+    /// Names of types.
+    pub type_names: BTreeMap<String, TypeName>,
 }
 
 /// Input of [`read`].
@@ -153,9 +157,19 @@ pub fn read(clang: &Clang, request: &Request<'_>) -> Result<Declarations, String
                 }
             }
             EntityKind::TypedefDecl if is_typedefs => reader.pfn(c),
-            EntityKind::TypedefDecl => reader.typedef(c)?,
-            EntityKind::StructDecl | EntityKind::UnionDecl => reader.record(c)?,
-            EntityKind::EnumDecl => reader.enumeration(c)?,
+            EntityKind::TypedefDecl => {
+                reader.note_name(c, "", &file);
+                reader.typedef(c)?;
+            }
+            EntityKind::StructDecl | EntityKind::UnionDecl => {
+                let union = c.get_kind() == EntityKind::UnionDecl;
+                reader.note_name(c, if union { "union " } else { "struct " }, &file);
+                reader.record(c)?;
+            }
+            EntityKind::EnumDecl => {
+                reader.note_name(c, "enum ", &file);
+                reader.enumeration(c)?;
+            }
             _ => {}
         }
     }
@@ -202,6 +216,42 @@ impl<'u> Reader<'u> {
         }
         let name = c.name();
         (!is_nameless(&name)).then_some(name)
+    }
+
+    /// Records the name of a typedef or tag. A typedef takes precedence over a tag of the same name.
+    fn note_name(&mut self, c: &Entity<'u>, keyword: &str, header: &str) {
+        let name = c.name();
+        if is_nameless(&name) || !keyword.is_empty() && self.out.type_names.contains_key(&name) {
+            return;
+        }
+        let declared = TypeName {
+            c_name: format!("{keyword}{name}"),
+            header: header.to_owned(),
+        };
+        self.out.type_names.insert(name, declared);
+    }
+
+    /// The type as spelled. `suffix` has what the caller read already.
+    fn spelled(&self, ty: CType<'u>, suffix: &str) -> Result<Spelled, String> {
+        let suffix = match ty.is_const_qualified() {
+            true => format!("const {suffix}"),
+            false => suffix.to_owned(),
+        };
+        let name = match ty.get_kind() {
+            TypeKind::Pointer => return self.spelled(ty.pointee(), &format!("*{suffix}")),
+            TypeKind::ConstantArray | TypeKind::IncompleteArray => {
+                return self.spelled(ty.element(), &format!("*{suffix}"));
+            }
+            TypeKind::Elaborated | TypeKind::Typedef | TypeKind::Record | TypeKind::Enum => {
+                ty.without_elaboration().declaration().name()
+            }
+            TypeKind::Void => "void".to_owned(),
+            _ => match self.ty(ty)? {
+                Type::Builtin { builtin } => builtin.c_name().to_owned(),
+                _ => ty.spelling(),
+            },
+        };
+        Ok(Spelled { name, suffix })
     }
 
     fn ty(&self, ty: CType<'u>) -> Result<Type, String> {
@@ -307,7 +357,9 @@ impl<'u> Reader<'u> {
         let ty = c.ty();
         let ret = ty.get_result_type().ok_or("a function without a result")?;
         let mut params = Vec::new();
+        let mut spelled = vec![self.spelled(ret, "")?];
         for a in c.get_arguments().unwrap_or_default() {
+            spelled.push(self.spelled(a.ty(), "")?);
             self.note_opaques(&a.ty());
             let ty = match (self.ty(a.ty())?, a.ty().get_kind()) {
                 (Type::Array { of, .. }, _) => Type::Pointer {
@@ -324,6 +376,7 @@ impl<'u> Reader<'u> {
             params,
             header: header.to_owned(),
             canonical: c.ty().get_canonical_type().spelling(),
+            spelled,
         })
     }
 

@@ -104,6 +104,16 @@ pub fn library(
     }
     merge_types(&mut lib, &mut majors);
     merge_constants(&mut lib, &majors);
+    for declarations in majors.iter().flat_map(|m| [&m.current, &m.all]) {
+        for f in &declarations.functions {
+            let prototype = lib.prototypes.entry(f.symbol.clone());
+            prototype.or_insert_with(|| f.spelled.clone());
+        }
+        for (name, declared) in &declarations.type_names {
+            let known = lib.type_names.entry(name.clone());
+            known.or_insert_with(|| declared.clone());
+        }
+    }
     let names = Names::new(&majors, source.prefix);
     lib.entry_points = entry_points(&majors, &names, source.internal == Internal::Versions)?;
     merge_functions(&mut lib, &majors, &names)?;

@@ -1,12 +1,14 @@
 //! `cuda.bindings`: Python functions built from descriptors.
 //!
 //! Each function is a row of a table in `generated/` ([`descriptor`]). [`function`] is its Python object; [`call`] contains
-//! the routes of a call. [`raising`] serves functions that raise for a bad status; [`custom`] has code for single functions.
+//! the routes of a call. [`raising`] serves functions that raise for a bad status; [`custom`] has code for single functions, [`cython`] the
+//! C functions for Cython extensions.
 //! [`lazy_module`] fills the Python modules with functions, exceptions and the types of [`crate::types`], which does not
 //! depend on this module.
 
 pub mod call;
 pub mod custom;
+pub mod cython;
 pub mod descriptor;
 pub mod errors;
 pub mod exceptions;
@@ -20,7 +22,7 @@ use pyo3::prelude::*;
 
 use crate::cpython::{Obj, Raised};
 
-/// Adds `lazy_module` and `fast_enum`, which the Python packages call, to the native module.
+/// Adds `lazy_module`, `fast_enum` and `cython_capsules`, which the Python packages call, to the native module.
 ///
 /// # Errors
 ///
@@ -28,5 +30,6 @@ use crate::cpython::{Obj, Raised};
 pub fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
     // SAFETY: `Bound` proves that the module is live and the thread attached.
     lazy_module::init(unsafe { Obj::new(module.as_ptr()) })
-        .map_err(|Raised| PyErr::fetch(module.py()))
+        .map_err(|Raised| PyErr::fetch(module.py()))?;
+    cython::init(module)
 }

@@ -4,6 +4,7 @@ pub mod cudla_functions;
 pub mod cudla_types;
 pub mod cufile_functions;
 pub mod cufile_types;
+pub mod cython;
 pub mod driver_functions;
 pub mod driver_types;
 pub mod driver_v2_functions;

@@ -102,6 +102,18 @@ pub fn make_pitched_ptr(arguments: Arguments<'_>) -> R<Owned> {
 pub fn local_runtime_version(arguments: Arguments<'_>) -> R<Owned> {
     // SAFETY: Python calls this function, so this thread is attached.
     let py = unsafe { pyo3::Python::assume_attached() };
+    let (status, version) = query_local_version(py)?;
+    answer(arguments.f, status.into(), |_| {
+        cpython::from_i64(version.into())
+    })
+}
+
+/// Status and result of `cudaRuntimeGetVersion` in the installed libcudart.
+///
+/// # Errors
+///
+/// `DynamicLibNotFoundError` if none is installed.
+pub fn query_local_version(py: pyo3::Python<'_>) -> R<(i32, i32)> {
     site_packages::refresh(py);
     let told = py.detach(|| {
         let loaded = cupyrite_pathfinder::load(CudaLibrary::Runtime.name())?;
@@ -120,22 +132,19 @@ pub fn local_runtime_version(arguments: Arguments<'_>) -> R<Owned> {
         };
         Ok(Some((status, version)))
     });
-    let (status, version) = match told {
-        Ok(Some(told)) => told,
+    match told {
+        Ok(Some(told)) => Ok(told),
         Ok(None) => {
             let message =
                 "getLocalRuntimeVersion(): the installed libcudart lacks cudaRuntimeGetVersion";
-            return Err(errors::raise(ExceptionKind::Runtime, message));
+            Err(errors::raise(ExceptionKind::Runtime, message))
         }
         Err(error) => {
             let error: cupyrite_pathfinder::LoadError = error;
             let failed = error.kind == cupyrite_pathfinder::LoadErrorKind::Failed;
-            return Err(pathfinder::raise(py, failed, error.to_string()));
+            Err(pathfinder::raise(py, failed, error.to_string()))
         }
-    };
-    answer(arguments.f, status.into(), |_| {
-        cpython::from_i64(version.into())
-    })
+    }
 }
 
 /// `cudaGetDeviceProperties`. CUDA 12's library fills in CUDA 12's struct, which is converted to CUDA 13's. Members that

@@ -1,0 +1,8 @@
+"""The C functions of nvJitLink for Cython: ``cimport cuda.bindings.cynvjitlink``. Nothing here is for Python code.
+
+Each function is resolved on its first call. See docs/cython.md.
+"""
+
+from cupyrite._native import cython_capsules as _cython_capsules
+
+__pyx_capi__ = _cython_capsules("cynvjitlink")
