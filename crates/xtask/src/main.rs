@@ -61,6 +61,11 @@ const COMMANDS: &[(&str, &[Command])] = &[
                 testing::installations,
             ),
             (
+                "clients [--full] [--list] [NAME ...]",
+                "numba-cuda's tests and the checks of other clients, from PyPI (--full: whole suites, an hour)",
+                testing::clients,
+            ),
+            (
                 "bench [NAME ...]",
                 "the benchmarks of benches/ that can run on this machine",
                 testing::bench,

@@ -147,6 +147,27 @@ pub fn installations(rest: &[&str]) -> Result<(), Error> {
     )
 }
 
+/// `cargo xtask clients [--full] [NAME ...]`.
+pub fn clients(rest: &[&str]) -> Result<(), Error> {
+    let runner = root().join("tests/clients/run.py");
+    if rest.contains(&"--list") {
+        return loud(Command::new(find_python()?.0).arg(runner).arg("--list"));
+    }
+    let env = Env::ready()?;
+    let wheel = env.build_wheel()?;
+    loud(
+        on_cpu_device(env.command())
+            .arg(runner)
+            .arg("--wheels")
+            .arg(wheel.parent().unwrap_or(&wheel))
+            .arg("--environments")
+            .arg(target().join("clients"))
+            .arg("--libcuda")
+            .arg(cpu_driver()?)
+            .args(rest),
+    )
+}
+
 /// A folder with the CPU device as `libcuda.so.1`.
 fn cpu_driver() -> Result<PathBuf, Error> {
     step("libcuda.so.1: building the CPU device", || {

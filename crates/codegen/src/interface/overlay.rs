@@ -305,7 +305,7 @@ pub struct ParamOverlay {
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct MemberOverlay {
-    /// `list`, `pointer`, `void`, `int`, `kernel_params`, `chars`, `hidden`.
+    /// `list`, `pointer`, `void`, `int`, `kernel_params`, `chars`, `hidden`; `shown` overrides `MemberRules::hide`.
     pub kind: Option<String>,
     /// For lists: the member with the number of elements.
     pub count: Option<String>,

@@ -64,7 +64,13 @@ static CLASSES: [Class; 355] = [
         flags: SIZEOF,
         c_name: "struct CUipcEventHandle_st",
         ones: &[],
-        fields: &[],
+        fields: &[Field {
+            name: c"reserved",
+            offset: 0,
+            kind: FieldKind::Bytes(64),
+            settable: true,
+            doc: "bytes",
+        }],
     },
     Class {
         name: c"CUipcMemHandle_st",
@@ -75,7 +81,13 @@ static CLASSES: [Class; 355] = [
         flags: SIZEOF,
         c_name: "struct CUipcMemHandle_st",
         ones: &[],
-        fields: &[],
+        fields: &[Field {
+            name: c"reserved",
+            offset: 0,
+            kind: FieldKind::Bytes(64),
+            settable: true,
+            doc: "bytes",
+        }],
     },
     Class {
         name: c"CUstreamMemOpWaitValueParams_st",
@@ -4291,7 +4303,13 @@ static CLASSES: [Class; 355] = [
         flags: SIZEOF,
         c_name: "struct CUmemPoolPtrExportData_st",
         ones: &[],
-        fields: &[],
+        fields: &[Field {
+            name: c"reserved",
+            offset: 0,
+            kind: FieldKind::Bytes(64),
+            settable: true,
+            doc: "bytes",
+        }],
     },
     Class {
         name: c"CUmemcpyAttributes_st",

@@ -1309,7 +1309,13 @@ static CLASSES: [Class; 164] = [
         flags: SIZEOF,
         c_name: "struct cudaMemPoolPtrExportData",
         ones: &[],
-        fields: &[],
+        fields: &[Field {
+            name: c"reserved",
+            offset: 0,
+            kind: FieldKind::Bytes(64),
+            settable: true,
+            doc: "bytes",
+        }],
     },
     Class {
         name: c"cudaMemAllocNodeParams",
@@ -2354,7 +2360,13 @@ static CLASSES: [Class; 164] = [
         flags: SIZEOF,
         c_name: "struct cudaIpcEventHandle_st",
         ones: &[],
-        fields: &[],
+        fields: &[Field {
+            name: c"reserved",
+            offset: 0,
+            kind: FieldKind::Bytes(64),
+            settable: true,
+            doc: "bytes",
+        }],
     },
     Class {
         name: c"cudaIpcMemHandle_st",
@@ -2365,7 +2377,13 @@ static CLASSES: [Class; 164] = [
         flags: SIZEOF,
         c_name: "struct cudaIpcMemHandle_st",
         ones: &[],
-        fields: &[],
+        fields: &[Field {
+            name: c"reserved",
+            offset: 0,
+            kind: FieldKind::Bytes(64),
+            settable: true,
+            doc: "bytes",
+        }],
     },
     Class {
         name: c"cudaMemFabricHandle_st",

@@ -291,7 +291,12 @@ fn collect(
         }
         let none = MemberOverlay::default();
         let o = entry.get(&f.name).unwrap_or(&none);
-        if listed(&overlay.members.hide, &f.name) || o.kind.as_deref() == Some("hidden") {
+        let hidden = match o.kind.as_deref() {
+            Some("hidden") => true,
+            Some("shown") => false,
+            _ => listed(&overlay.members.hide, &f.name),
+        };
+        if hidden {
             continue;
         }
         let (kind, doc_type) =

@@ -48,9 +48,19 @@ const NOT_FOUND: u32 = sys::CUdriverProcAddressQueryResult::CU_GET_PROC_ADDRESS_
 const VERSION_NOT_SUFFICIENT: u32 =
     sys::CUdriverProcAddressQueryResult::CU_GET_PROC_ADDRESS_VERSION_NOT_SUFFICIENT.0;
 
+/// Functions that NVIDIA's driver returns for versions older than the one that its header gives them. numba-cuda-mlir 0.6
+/// asks for them with version 2000.
+const OLDER_THAN_THE_HEADER: &[(&str, i32)] =
+    &[("cuFuncGetAttribute", 2000), ("cuFuncSetAttribute", 2000)];
+
 /// The newest version of function `base` that is not newer than `version`.
 fn choose(base: &str, version: i32, per_thread: bool) -> Result<&'static EntryPoint, u32> {
     let forms = names().base.get(base).ok_or(NOT_FOUND)?;
+    let version = OLDER_THAN_THE_HEADER
+        .iter()
+        .filter(|(name, since)| *name == base && version >= *since)
+        .filter_map(|_| forms.iter().map(|p| p.version).min())
+        .fold(version, i32::max);
     forms
         .iter()
         .filter(|p| p.version <= version && (per_thread || p.per_thread == PerThreadVariant::None))

@@ -172,6 +172,13 @@ fn proc_addresses() {
     );
     assert_eq!(newer, Code::NOT_FOUND.0);
     assert_eq!((p, status), (0, 2));
+    // numba-cuda-mlir asks for these with a version older than the header's.
+    for name in [c"cuFuncGetAttribute", c"cuFuncSetAttribute"] {
+        ok!("cuGetProcAddress_v2", name, &mut p, 2000, 0u64, &mut status);
+        assert_eq!(p, super::address(name.to_str().unwrap()) as u64);
+        let older = cu!("cuGetProcAddress_v2", name, &mut p, 1000, 0u64, &mut status);
+        assert_eq!((older, p, status), (Code::NOT_FOUND.0, 0, 2));
+    }
     ok!(
         "cuGetProcAddress_v2",
         c"cuCtxCreate",
