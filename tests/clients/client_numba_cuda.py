@@ -2,8 +2,8 @@
 
     python tests/clients/client_numba_cuda.py [--full] [--processes N] [FILE ...]
 
-The installed package holds the tests. They run from a copy, because pytest derives module names from folders that have an
-`__init__.py`, and would import the package a second time under another name. Each file has a process of its own: an invalid
+The installed package holds the tests. pytest looks at a copy, because it derives module names from folders that have an
+`__init__.py`, and would import the package a second time under another name (see `numba_cuda_fixture.py`). Each file has a process of its own: an invalid
 access ends the context of its process, and all later tests there would fail.
 """
 
@@ -63,7 +63,8 @@ def run_file(folder, name, without):
     """Runs one file. Returns the results of its tests by name; a process that died is the failed test `process`."""
     report = folder / (name.replace("/", "-") + ".xml")
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "numba_cuda_fixture"]
-    command += ["--timeout", str(SECONDS_PER_TEST), "--tb=short", f"--junitxml={report}", f"tests/{name}"]
+    command += ["--timeout", str(SECONDS_PER_TEST), "--tb=short", f"--rootdir={folder}", f"--junitxml={report}"]
+    command.append(f"tests/{name}")
     command += [f"--deselect=tests/{test}" for test in without if test.startswith(f"{name}::")]
     path = os.pathsep.join(filter(None, (str(pathlib.Path(__file__).parent), os.environ.get("PYTHONPATH"))))
     try:

@@ -1,11 +1,12 @@
-"""numba-cuda-mlir: kernels on both devices."""
+"""numba-cuda-mlir: kernels, and a stream of ours."""
 
 import numpy as np
-from checks import check, finish, need
+from checks import check, finish, need, need_gpu
 
 
 def cuda():
     need("numba_cuda_mlir")
+    need_gpu("the compiler in numba-cuda-mlir makes cubins without PTX (docs/clients.md)")
     from numba_cuda_mlir import cuda
 
     return cuda

@@ -14,6 +14,7 @@ const STEPS: &[(&str, Run, &[&str])] = &[
     ("tests", testing::test, &[]),
     ("strict ABI", testing::test, &["--strict-abi"]),
     ("installations", testing::installations, &[]),
+    ("clients", testing::clients, &[]),
     ("wheel size", policy::wheel_size, &[]),
     ("stubs", lint::stubs, &[]),
     ("interface", lint::interface, &[]),
