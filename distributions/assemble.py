@@ -1,4 +1,4 @@
-"""Builds all distributions: `cupyrite` with the native module, and the stand-ins (`stand_in.py`).
+"""Builds all distributions: `cupyrite` with the native module and the CPU device, and the stand-ins (`stand_in.py`).
 
     python distributions/assemble.py --out FOLDER [MATURIN ARGUMENT ...]
 
@@ -14,6 +14,7 @@ import sys
 import tempfile
 import zipfile
 
+import cpu_device
 import stand_in
 
 #: Where the wheels of the stand-ins lie in the package.
@@ -31,8 +32,10 @@ def with_requirements(metadata, requirements):
     return "\n".join([fields, *(f"Requires-Dist: {one}" for one in requirements)]) + blank + description
 
 
-def complete(wheel, folder, requirements, stand_ins=()):
-    """Writes the wheel that maturin built, with its requirements and the wheels of the stand-ins, into `folder`."""
+def complete(wheel, folder, requirements, stand_ins=(), libraries=None):
+    """Writes the wheel that maturin built into `folder`, with its requirements, the wheels of the stand-ins and the libraries
+    of the CPU device (`cpu_device.py`)."""
+    libraries = libraries or {}
     with zipfile.ZipFile(wheel) as archive:
         contents = {entry.filename: archive.read(entry) for entry in archive.infolist() if not entry.is_dir()}
     (record,) = (name for name in contents if name.endswith(".dist-info/RECORD"))
@@ -41,7 +44,17 @@ def complete(wheel, folder, requirements, stand_ins=()):
     metadata = contents[f"{info}/METADATA"].decode()
     contents[f"{info}/METADATA"] = with_requirements(metadata, requirements).encode()
     contents |= {f"{CARRIED}/{path.name}": path.read_bytes() for path in stand_ins}
-    return stand_in.write_wheel(pathlib.Path(folder) / wheel.name, contents, info)
+    contents |= libraries
+    # maturin derives the platform from the native module alone.
+    start, _, tag = wheel.stem.rpartition("-")
+    platform = cpu_device.platform(tag, libraries)
+    if platform != tag:
+        fields = contents[f"{info}/WHEEL"].decode().splitlines()
+        fields = [line for line in fields if not line.startswith("Tag: ")]
+        contents[f"{info}/WHEEL"] = "\n".join(
+            [*fields, f"Tag: {'-'.join(start.split('-')[-2:])}-{platform}", ""]
+        ).encode()
+    return stand_in.write_wheel(pathlib.Path(folder) / f"{start}-{platform}.whl", contents, info)
 
 
 def build_stand_ins(folder, modules=True, native=True):
@@ -59,8 +72,13 @@ def main():
         if status:
             return status
         (built,) = pathlib.Path(folder).glob("cupyrite-*.whl")
+        try:
+            libraries = cpu_device.build(cpu_device.cargo_words(rest))
+        except (OSError, RuntimeError) as error:
+            print(error, file=sys.stderr)
+            return 1
         wheels = build_stand_ins(options.out)
-        wheels.append(complete(built, options.out, pins(), wheels))
+        wheels.append(complete(built, options.out, pins(), wheels, libraries))
     print("\n".join(map(str, wheels)))
     return 0
 

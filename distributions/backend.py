@@ -1,21 +1,24 @@
-"""Build backend (PEP 517, PEP 660) of `cupyrite`: maturin's, with the requirements of this build.
+"""Build backend (PEP 517, PEP 660) of `cupyrite`: maturin's, with the CPU device and the requirements of this build.
 
 The stand-ins of a clone are on no index, so what an installer builds from a clone names their folders
 (`cuda-bindings @ file:///...`) beside their exact versions: `pip install .` installs all of them. An editable installation
-takes all modules from `python/`, so its stand-ins have metadata only. `assemble.py` makes the wheels that can be passed on.
+takes all modules
+and the CPU device from `python/`, so its stand-ins have metadata only. `assemble.py` makes the wheels that can be passed on.
 """
 
+import os
 import pathlib
+import shlex
 import tempfile
 
 import assemble
+import cpu_device
 import maturin
 import stand_in
 
 get_requires_for_build_wheel = maturin.get_requires_for_build_wheel
 get_requires_for_build_editable = maturin.get_requires_for_build_editable
 get_requires_for_build_sdist = maturin.get_requires_for_build_sdist
-build_sdist = maturin.build_sdist
 
 
 def requirements(editable):
@@ -37,12 +40,33 @@ def prepare(maturins, metadata_directory, config_settings, editable):
     return name
 
 
+def libraries(config_settings):
+    """The CPU device, built with the arguments that maturin gets too. As maturin does here, optimised by default."""
+    settings = config_settings or {}
+    given = settings.get("build-args", settings.get("maturin.build-args", os.environ.get("MATURIN_PEP517_ARGS", "")))
+    words = cpu_device.cargo_words(shlex.split(given) if isinstance(given, str) else given)
+    if not any(word.startswith(("--profile", "--release", "-r")) for word in words):
+        words.append("--release")
+    return cpu_device.build(words)
+
+
 def finish(maturins, wheel_directory, config_settings, editable):
     """Lets maturin build the wheel, and completes it."""
     with tempfile.TemporaryDirectory(prefix="cupyrite-build-") as folder:
         built = pathlib.Path(folder) / maturins(folder, config_settings)
-        stand_ins = [] if editable else assemble.build_stand_ins(pathlib.Path(folder) / "stand-ins", native=False)
-        return assemble.complete(built, wheel_directory, requirements(editable), stand_ins).name
+        files = libraries(config_settings)
+        if editable:
+            cpu_device.put(files, stand_in.ROOT / "python")
+            return assemble.complete(built, wheel_directory, requirements(editable)).name
+        stand_ins = assemble.build_stand_ins(pathlib.Path(folder) / "stand-ins", native=False)
+        return assemble.complete(built, wheel_directory, requirements(editable), stand_ins, files).name
+
+
+def build_sdist(sdist_directory, config_settings=None):
+    """Lets maturin build it, and adds the crates that it leaves out: the native module does not depend on them."""
+    path = pathlib.Path(sdist_directory) / maturin.build_sdist(sdist_directory, config_settings)
+    cpu_device.add_sources(path)
+    return path.name
 
 
 def prepare_metadata_for_build_wheel(metadata_directory, config_settings=None):

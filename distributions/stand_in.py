@@ -131,7 +131,7 @@ def write_wheel(path, contents, info):
     with zipfile.ZipFile(part, "w") as archive:
         for name, data in [*contents.items(), (f"{info}/RECORD", "".join(record).encode())]:
             entry = zipfile.ZipInfo(name, TIME)
-            entry.external_attr = (0o100755 if name.endswith(".so") else 0o100644) << 16
+            entry.external_attr = (0o100755 if ".so" in pathlib.PurePath(name).suffixes else 0o100644) << 16
             entry.compress_type = zipfile.ZIP_STORED if name.endswith(".whl") else zipfile.ZIP_DEFLATED
             archive.writestr(entry, data, compresslevel=9)
     part.replace(path)

@@ -1,59 +1,12 @@
-//! Generates one exported symbol per entry point of the driver and of NVML: a jump through a table that is filled when the library is
-//! loaded. A jump leaves registers and stack unchanged, so it fits functions of every signature.
-
-use std::fmt::Write;
+//! Link arguments.
 
 fn main() {
-    let mut names: Vec<&str> = cupyrite_sys::driver::ENTRY_POINTS
-        .iter()
-        .map(|p| p.symbol)
-        .chain(cupyrite_sys::nvml::SYMBOLS.iter().map(|s| s.export))
-        .filter_map(|name| name.to_str().ok())
-        .collect();
-    names.sort_unstable();
-    names.dedup();
-    let arch = std::env::var("CARGO_CFG_TARGET_ARCH").unwrap_or_default();
-    let mut asm = String::from(".text\n");
-    for (i, name) in names.iter().enumerate() {
-        let at = i * 8;
-        let jump = match arch.as_str() {
-            "x86_64" => format!("jmp qword ptr [rip + cupyrite_entry_table + {at}]"),
-            "aarch64" => format!(
-                "adrp x16, cupyrite_entry_table + {at}\nldr x16, [x16, #:lo12:cupyrite_entry_table + {at}]\nbr x16"
-            ),
-            other => panic!("unsupported architecture: {other}"),
-        };
-        let _ = writeln!(
-            asm,
-            ".globl {name}\n.type {name}, @function\n{name}:\n{jump}\n.size {name}, . - {name}"
-        );
-    }
-    let size = names.len() * 8;
-    let _ = writeln!(
-        asm,
-        ".bss\n.hidden cupyrite_entry_table\n.globl cupyrite_entry_table\n.balign 8\ncupyrite_entry_table:\n.zero {size}\n.text"
-    );
-    let out = std::path::PathBuf::from(std::env::var_os("OUT_DIR").unwrap_or_default());
-    let list = names
-        .iter()
-        .map(|n| format!("c\"{n}\", "))
-        .collect::<String>();
-    let rust = format!(
-        "std::arch::global_asm!(r#\"\n{asm}\"#);\nstatic NAMES: [&CStr; {n}] = [{list}];\n",
-        n = names.len()
-    );
-    let script = format!("{{\nglobal:\n{};\nlocal: *;\n}};\n", names.join(";\n"));
-    std::fs::write(out.join("entries.rs"), rust).expect("writing to the build folder");
-    let map = out.join("exports.map");
-    std::fs::write(&map, script).expect("writing to the build folder");
-    println!("cargo::rustc-cdylib-link-arg=-Wl,-soname,libcuda.so.1");
-    println!(
-        "cargo::rustc-cdylib-link-arg=-Wl,--version-script={}",
-        map.display()
-    );
+    println!("cargo::rerun-if-changed=build.rs");
+    // Threads of the device run until the process ends, so the library is never unloaded. Its name is its own: a process
+    // that has loaded it still finds NVIDIA's driver as `libcuda.so.1`.
+    println!("cargo::rustc-cdylib-link-arg=-Wl,-soname,libcupyrite_cpu_device.so,-z,nodelete");
     // The unwinding guard of the extension module, see `crates/python/src/cpython/unwinding.rs`.
     if std::env::var("CARGO_CFG_TARGET_ENV").as_deref() == Ok("gnu") {
         println!("cargo::rustc-cdylib-link-arg=-Wl,--wrap=rust_eh_personality");
     }
-    println!("cargo::rerun-if-changed=build.rs");
 }

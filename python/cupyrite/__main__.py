@@ -1,6 +1,7 @@
 """Report the CUDA installation, whether kernels can be compiled and run, and how to fix problems.
 
-`python -m cupyrite stand-in` installs the stand-ins for NVIDIA's packages (stand_in.py).
+`python -m cupyrite run` runs a program on the chosen device (run.py), `python -m cupyrite stand-in` installs the stand-ins
+for NVIDIA's packages (stand_in.py).
 
 Exit status: 0 if a kernel was compiled, loaded and launched and Python imports Cupyrite's modules; 1 otherwise; 2 for an
 invalid command line.
@@ -20,7 +21,8 @@ def parse_arguments(argv):
     parser = argparse.ArgumentParser(
         prog="python -m cupyrite",
         description=(__doc__ or "").partition("\n")[0],
-        epilog="python -m cupyrite stand-in installs cuda-bindings, cuda-core, cuda-pathfinder and cuda-python of "
+        epilog="python -m cupyrite run PROGRAM runs a program in which everything that loads the CUDA driver finds the "
+        "chosen device. python -m cupyrite stand-in installs cuda-bindings, cuda-core, cuda-pathfinder and cuda-python of "
         "Cupyrite in place of NVIDIA's.",
     )
     parser.add_argument("--json", action="store_true", help="print the report as JSON (docs/doctor.md)")
@@ -179,6 +181,10 @@ def main(argv=None):
         from . import stand_in
 
         return stand_in.main(argv[1:])
+    if argv[:1] == ["run"]:
+        from . import run
+
+        return run.main(argv[1:])
     options = parse_arguments(argv)
     try:
         from . import _native

@@ -12,6 +12,9 @@ def device_reason() -> str:
     Raises what the first driver call would raise.
     """
 
+def device() -> str:
+    """The device: "gpu" or "cpu". Selects it, and raises, as ``device_reason`` does."""
+
 def library_path(name: str) -> str | None:
     """File from which a library ("cuda", "nvrtc") was loaded; None before its first use and for the CPU device."""
 

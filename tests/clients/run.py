@@ -67,9 +67,9 @@ def interpreter(name, clients, wheels, folder):
     return python
 
 
-def run(name, client, python, environment, full):
-    """Runs the script of one client. Returns counts and seconds."""
-    command = [str(python), str(HERE / client["script"])]
+def run(name, client, python, environment, full, words):
+    """Runs the script of one client, with these words before its path. Returns counts and seconds."""
+    command = [str(python), *words, str(HERE / client["script"])]
     if full and name == "numba-cuda":
         command.append("--full")
     print(f"== {name}", flush=True)
@@ -120,7 +120,7 @@ def main(words=None):
     parser.add_argument("--wheel", type=pathlib.Path, help="with --installed: the wheel of cupyrite, or its folder")
     parser.add_argument("--wheels", type=pathlib.Path, help="folder of the wheels of cupyrite and the stand-ins")
     parser.add_argument("--environments", type=pathlib.Path, default=pathlib.Path("target/clients"))
-    parser.add_argument("--libcuda", type=pathlib.Path, help="folder with the CPU device as libcuda.so.1")
+    parser.add_argument("--libcuda", type=pathlib.Path, help="folder with a libcuda.so.1 to use instead of the installed Cupyrite's")
     parser.add_argument("--json", type=pathlib.Path, help="write the counts there")
     options = parser.parse_args(words)
     clients = tomllib.loads((HERE / "clients.toml").read_text())
@@ -145,11 +145,14 @@ def main(words=None):
             except ValueError as error:
                 parser.error(f"--wheel {error}")
         variables = environment_for(options, folder if options.wheel else None)
+        # Clients load the driver themselves.
+        ours = cpu and (options.wheels or options.wheel) and not options.libcuda
+        words = ["-m", "cupyrite", "run"] if ours else []
         for name in names:
             python = sys.executable
             if options.wheels:
                 python = interpreter(name, clients, options.wheels.absolute(), options.environments.absolute())
-            table[name] = run(name, clients[name], python, variables, options.full)
+            table[name] = run(name, clients[name], python, variables, options.full, words)
     print(f"\n{'client':16} {'passed':>7} {'failed':>7} {'skipped':>8} {'seconds':>8}")
     for name, (found, seconds) in table.items():
         print(f"{name:16} {found[0]:7} {found[1]:7} {found[2]:8} {seconds:8.0f}")

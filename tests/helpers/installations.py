@@ -80,13 +80,6 @@ def native_wheel():
     return wheel
 
 
-def libcuda():
-    """The folder with the CPU device as `libcuda.so.1`, for clients that load the driver themselves."""
-    folder = os.environ.get("CUPYRITE_TEST_LIBCUDA")
-    assert folder, "CUPYRITE_TEST_LIBCUDA is not set; run these tests with cargo xtask installations"
-    return folder
-
-
 @functools.cache
 def cache():
     """uv's cache of this process. uv keeps what it unpacked from a wheel of the same name in an earlier build."""
@@ -153,8 +146,8 @@ class FreshEnvironment:
         return "" if done.returncode == 0 else done.stdout + done.stderr
 
     def run(self, *words, check=True):
-        """Runs this environment's interpreter in the root folder, with the CPU device as `libcuda.so.1`."""
-        return call(self.python, *words, check=check, cwd="/", PATH=self.path(), LD_LIBRARY_PATH=libcuda())
+        """Runs this environment's interpreter in the root folder."""
+        return call(self.python, *words, check=check, cwd="/", PATH=self.path())
 
     def path(self):
         """PATH with this environment's programs and uv."""

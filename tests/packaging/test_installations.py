@@ -66,7 +66,8 @@ def environment(request, tmp_path):
 
 def run_client(environment, client):
     environment.lend_toolkit()
-    environment.run("-W", "ignore", "-c", CLIENTS[client])
+    # Clients load the driver themselves.
+    environment.run("-W", "ignore", "-m", "cupyrite", "run", "--device", "cpu", "-c", CLIENTS[client])
 
 
 @pytest.mark.parametrize("client", EACH_CLIENT)

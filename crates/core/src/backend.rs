@@ -29,9 +29,12 @@ pub(crate) fn prepare_driver() -> bool {
     true
 }
 
-/// Registers the CPU device with the loader. Cheap after the first call.
+/// Registers the CPU device with the loader, if it is linked and no other one is registered. Cheap after the first call.
 #[inline]
 pub(crate) fn init_software_driver() {
-    static ONCE: std::sync::Once = std::sync::Once::new();
-    ONCE.call_once(cupyrite_cpu::install);
+    #[cfg(feature = "cpu-device")]
+    {
+        static ONCE: std::sync::Once = std::sync::Once::new();
+        ONCE.call_once(cupyrite_cpu::install);
+    }
 }

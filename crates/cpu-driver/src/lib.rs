@@ -1,12 +1,17 @@
-//! The CPU device as a driver library: `libcuda.so.1` and `libnvidia-ml.so.1` for programs that load the driver and NVML
-//! themselves. One file serves as both, so that NVML reports the devices that the driver uses.
+//! The CPU device as a shared library, `libcupyrite_cpu_device.so`. A process has it once: the extension module loads it
+//! when the CPU device is chosen, and `libcuda.so.1` and `libnvidia-ml.so.1` beside it (`crates/libcuda`,
+//! `crates/libnvml`) lead there.
 //!
-//! Belongs here: the exported symbols. Does not belong here: their implementation (`cupyrite-cpu`).
+//! Belongs here: the exported function and the C side of its table. Does not belong here: the device (`cupyrite-cpu`), the
+//! table's type and its rules (`cupyrite_sys::loader::cpu_library`).
 //!
-//! Build with `cargo build -p cupyrite-cpu-driver --release`, copy `target/release/libcuda.so` to an empty folder as
-//! `libcuda.so.1`, link `libnvidia-ml.so.1` to it, and put that folder first in `LD_LIBRARY_PATH`.
+//! `python distributions/cpu_device.py` builds all three and puts them into the package.
 
-use std::ffi::{CStr, c_void};
+use std::ffi::{CStr, c_char, c_void};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use cupyrite_sys::loader::CudaLibrary;
+use cupyrite_sys::loader::cpu_library::{BUILD, CpuLibrary, CpuLibraryEntry, Program};
 
 // Host functions of a Python program (`ctypes`) run on this library's threads, below its frames. Python may terminate
 // such a thread, which must then stop instead of unwinding. Both libraries include the file, because the linker's
@@ -15,28 +20,55 @@ use std::ffi::{CStr, c_void};
 #[path = "../../python/src/cpython/unwinding.rs"]
 mod unwinding;
 
-include!(concat!(env!("OUT_DIR"), "/entries.rs"));
+static LIBRARY: CpuLibrary = CpuLibrary {
+    build: BUILD.as_ptr(),
+    driver,
+    nvml,
+    interpose,
+    connect,
+};
 
-unsafe extern "C" {
-    /// Target of each exported symbol, in the same order as `NAMES`.
-    static mut cupyrite_entry_table: [*const c_void; NAMES.len()];
+/// The table of this library.
+#[unsafe(no_mangle)]
+pub extern "C" fn cupyrite_cpu_device() -> *const CpuLibrary {
+    &raw const LIBRARY
 }
 
-fn address(name: &CStr) -> *const c_void {
-    match name.to_bytes().starts_with(b"nvml") {
-        true => cupyrite_cpu::nvml::get_proc(name),
-        false => cupyrite_cpu::driver::get_proc(name),
-    }
+/// The name and the type by which programs look it up.
+const _: CpuLibraryEntry = cupyrite_cpu_device;
+
+/// Runs the body of a function of the table. A panic does not cross the boundary.
+fn contained<T>(panicked: T, body: impl FnOnce() -> T) -> T {
+    catch_unwind(AssertUnwindSafe(body)).unwrap_or(panicked)
 }
 
-extern "C" fn fill() {
-    for (i, name) in NAMES.iter().enumerate() {
-        // SAFETY: the table has an entry for each name; the dynamic loader runs this before any entry can be called.
-        unsafe { cupyrite_entry_table[i] = address(name) };
-    }
+extern "C" fn driver(name: *const c_char) -> *const c_void {
+    // SAFETY: callers pass C strings.
+    let name = unsafe { CStr::from_ptr(name) };
+    contained(std::ptr::null(), || (cupyrite_cpu::DEVICE.driver)(name))
 }
 
-/// Run by the dynamic loader when the library is loaded.
-#[used]
-#[unsafe(link_section = ".init_array")]
-static FILL: extern "C" fn() = fill;
+extern "C" fn nvml(name: *const c_char) -> *const c_void {
+    // SAFETY: callers pass C strings.
+    let name = unsafe { CStr::from_ptr(name) };
+    contained(std::ptr::null(), || (cupyrite_cpu::DEVICE.nvml)(name))
+}
+
+extern "C" fn interpose(
+    library: *const c_char,
+    name: *const c_char,
+    address: *const c_void,
+) -> *const c_void {
+    // SAFETY: callers pass C strings.
+    let (library, name) = unsafe { (CStr::from_ptr(library), CStr::from_ptr(name)) };
+    contained(address, || {
+        match library.to_str().ok().and_then(CudaLibrary::from_name) {
+            Some(library) => (cupyrite_cpu::DEVICE.interpose)(library, name, address),
+            None => address,
+        }
+    })
+}
+
+extern "C" fn connect(program: &'static Program) {
+    contained((), || cupyrite_cpu::connect(program));
+}

@@ -1,10 +1,30 @@
-//! Registration of the CPU device with the loader.
+//! Registration of the CPU device with the loader, and its connection to a program that loaded it as a library.
+
+use cupyrite_sys::loader::cpu_library::{self, Interrupt, Program};
+use cupyrite_sys::loader::{CpuDevice, CpuDeviceSource, register_cpu_device};
 
 use crate::{driver, nvml, toolchain};
 
-/// Registers this driver and its NVML with `cupyrite_sys`, which calls them when the CPU device is selected.
+/// The functions of this CPU device.
+pub const DEVICE: CpuDevice = CpuDevice {
+    driver: driver::get_proc,
+    nvml: nvml::get_proc,
+    interpose: toolchain::interpose,
+};
+
+/// Registers this device as the CPU device of the program that it is linked into.
 pub fn install() {
-    cupyrite_sys::loader::register_cpu_driver(driver::get_proc);
-    cupyrite_sys::loader::register_cpu_nvml(nvml::get_proc);
-    cupyrite_sys::loader::register_interposer(toolchain::interpose);
+    register_cpu_device(CpuDeviceSource::Linked(DEVICE));
+}
+
+/// Connects a program that loaded this device as a library. The first one stays connected.
+pub fn connect(program: &'static Program) {
+    cpu_library::set_program(program);
+    driver::set_interrupt_hook(|| match cpu_library::program() {
+        Some(program) => Interrupt::from_number((program.interrupt)()),
+        None => Interrupt::Continue,
+    });
+    driver::set_host_function_gate(|| {
+        cpu_library::program().is_none_or(|program| (program.may_call_back)())
+    });
 }

@@ -16,5 +16,4 @@ pub mod texture;
 mod toolchain;
 
 pub use code::Unit;
-pub use driver::{Interrupt, describe, set_host_function_gate, set_interrupt_hook};
-pub use install::install;
+pub use install::{DEVICE, connect, install};

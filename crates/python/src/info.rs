@@ -1,6 +1,6 @@
 //! Information about Cupyrite: why it chose the device, where libraries were loaded from, addresses of their functions.
 
-use cupyrite_sys::loader::{self, CudaLibrary, LoadErrorKind};
+use cupyrite_sys::loader::{self, Backend, CudaLibrary, LoadErrorKind};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -15,6 +15,7 @@ use crate::site_packages;
 pub fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
     // Reads settings only; the folders are read when a library is needed.
     site_packages::refresh(module.py());
+    module.add_function(wrap_pyfunction!(device, module)?)?;
     module.add_function(wrap_pyfunction!(device_reason, module)?)?;
     module.add_function(wrap_pyfunction!(internal_errors, module)?)?;
     module.add_function(wrap_pyfunction!(library_path, module)?)?;
@@ -30,6 +31,22 @@ fn device_reason(py: Python<'_>) -> PyResult<String> {
     symbols::prepare()
         .and_then(|()| {
             loader::backend_reason().map_err(|error| raise_load_error(&error, "the CUDA driver"))
+        })
+        .map_err(|_| PyErr::fetch(py))
+}
+
+/// Where driver calls go: "gpu" or "cpu". Chooses the device if need be.
+///
+/// Raises what the first driver call would raise.
+#[pyfunction]
+fn device(py: Python<'_>) -> PyResult<&'static str> {
+    symbols::prepare()
+        .and_then(|()| {
+            loader::driver_backend().map_err(|error| raise_load_error(&error, "the CUDA driver"))
+        })
+        .map(|backend| match backend {
+            Backend::Gpu => "gpu",
+            Backend::Cpu => "cpu",
         })
         .map_err(|_| PyErr::fetch(py))
 }

@@ -8,6 +8,7 @@
 
 mod bindings;
 mod core;
+mod cpu_device;
 mod cpython;
 mod doctor;
 mod generated;
@@ -19,16 +20,14 @@ mod types;
 
 use pyo3::prelude::*;
 
-use crate::bindings::{kernel_parameters, symbols};
+use crate::bindings::kernel_parameters;
 
 /// The module. Sharing is by tables that are written once or locked, so it runs without the GIL too.
 #[pymodule(gil_used = false)]
 fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     cpython::internals::init(module)?;
-    cupyrite_cpu::install();
+    cpu_device::register();
     cupyrite_cudart::install();
-    cupyrite_cpu::set_interrupt_hook(symbols::interrupt);
-    cupyrite_cpu::set_host_function_gate(cpython::python_is_there);
     types::init(kernel_parameters::attribute::pack);
     bindings::init(module)?;
     info::init(module)?;

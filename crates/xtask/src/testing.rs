@@ -5,9 +5,9 @@ use std::path::PathBuf;
 use std::process::Command;
 
 use crate::Error;
-use crate::environment::{Env, cargo, find_python, find_wheel, log, root, target};
+use crate::environment::{Env, cargo, find_python, find_wheel, root, target};
 use crate::generate::absolute;
-use crate::report::{loud, note_gap, output, quiet, step};
+use crate::report::{loud, note_gap, output};
 
 /// Benchmarks that need no second interpreter and no GPU: name and program.
 const BENCHMARKS: &[(&str, &str)] = &[
@@ -140,7 +140,6 @@ pub fn installations(rest: &[&str]) -> Result<(), Error> {
             .arg(root().join("tests/packaging/test_installations.py"))
             .args(rest)
             .env("CUPYRITE_TEST_WHEELS", wheel.parent().unwrap_or(&wheel))
-            .env("CUPYRITE_TEST_LIBCUDA", cpu_driver()?)
             // Clones are installed with the same compiler output.
             .env("CARGO_TARGET_DIR", target())
             .env("PYO3_PYTHON", env.python()),
@@ -162,32 +161,8 @@ pub fn clients(rest: &[&str]) -> Result<(), Error> {
             .arg(wheel.parent().unwrap_or(&wheel))
             .arg("--environments")
             .arg(target().join("clients"))
-            .arg("--libcuda")
-            .arg(cpu_driver()?)
             .args(rest),
     )
-}
-
-/// A folder with the CPU device as `libcuda.so.1`.
-fn cpu_driver() -> Result<PathBuf, Error> {
-    step("libcuda.so.1: building the CPU device", || {
-        quiet(
-            cargo().args([
-                "build",
-                "--release",
-                "--locked",
-                "--package=cupyrite-cpu-driver",
-            ]),
-            &log("cpu-driver"),
-        )?;
-        Ok(String::new())
-    })?;
-    let folder = target().join("libcuda");
-    fs::create_dir_all(&folder).map_err(|e| format!("{}: {e}", folder.display()))?;
-    let copy = folder.join("libcuda.so.1");
-    fs::copy(target().join("release/libcuda.so"), &copy)
-        .map_err(|e| format!("{}: {e}", copy.display()))?;
-    Ok(folder)
 }
 
 /// The tests of bindings and core without the private layouts of CPython and other packages.

@@ -7,6 +7,7 @@ use std::ffi::{CStr, c_void};
 use std::sync::OnceLock;
 
 use super::entry::errors::Code;
+use super::entry::logs::refuse;
 use super::entry::{self, Entry, proc_address};
 
 /// The tables of the files that define entry points.
@@ -64,6 +65,17 @@ extern "C" fn not_supported() -> u32 {
     )
 }
 
+/// `cuGetExportTable`. NVIDIA's own libraries ask for tables of undocumented functions by their identifiers.
+extern "C" fn get_export_table() -> u32 {
+    entry::guard_bare("cuGetExportTable", || {
+        refuse(Code::NOT_SUPPORTED, || {
+            "the CPU device has no private function tables; NVIDIA's CUDA runtime (libcudart) and programs that contain it, \
+             such as CuPy and Warp, need a GPU"
+                .to_owned()
+        })
+    })
+}
+
 fn table() -> &'static HashMap<&'static str, &'static Entry> {
     static TABLE: OnceLock<HashMap<&'static str, &'static Entry>> = OnceLock::new();
     TABLE.get_or_init(|| {
@@ -80,6 +92,9 @@ pub fn get_proc(name: &CStr) -> *const c_void {
     };
     if let Some(entry) = table().get(name) {
         return entry.address;
+    }
+    if name == "cuGetExportTable" {
+        return get_export_table as extern "C" fn() -> u32 as *const c_void;
     }
     if proc_address::is_known(name) {
         return not_supported as extern "C" fn() -> u32 as *const c_void;

@@ -27,10 +27,9 @@ pub(crate) use device::attributes::clock_rate_khz;
 pub(crate) use device::{DeviceFacts, facts as device_facts};
 pub use entry::errors::Code;
 pub(crate) use entry::init::DRIVER_VERSION;
-pub use entry::init::describe;
 pub use entry_points::{get_proc, implemented};
-pub use stream::host_call::set_host_function_gate;
-pub use stream::queue::{Interrupt, set_interrupt_hook};
+pub(crate) use stream::host_call::set_host_function_gate;
+pub(crate) use stream::queue::set_interrupt_hook;
 
 #[cfg(test)]
 mod tests;

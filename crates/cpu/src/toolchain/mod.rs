@@ -3,8 +3,9 @@
 //! Belongs here: wrappers around the libraries' functions that embed the PTX in the machine code they return
 //! ([`crate::code`]). Does not belong here: compilation and linking (the driver's `cuLink*` links).
 //!
-//! The wrappers have the functions' C signatures and serve all callers, in Rust and in Python: the loader asks
-//! [`interpose`] for the address of each function it resolves. If a GPU is selected, they forward to the libraries.
+//! The wrappers have the functions' C signatures and serve all callers, in Rust and in Python: if the CPU device is chosen,
+//! the loader asks [`interpose`] for the address of each function of [`INTERPOSED`](cupyrite_sys::loader::INTERPOSED) that it
+//! resolves.
 
 mod nvjitlink;
 mod nvrtc;
@@ -13,7 +14,7 @@ use std::ffi::{CStr, c_void};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicPtr, Ordering};
 
-use cupyrite_sys::loader::{self, Backend, CudaLibrary};
+use cupyrite_sys::loader::CudaLibrary;
 
 pub(crate) use nvjitlink::{Lto, lto_to_ptx};
 
@@ -65,13 +66,18 @@ macro_rules! wrappers {
                 /// # Safety
                 /// As the C function of this name.
                 pub(super) unsafe fn $name($($arg: $ty),*) -> $status {
-                    let index = cupyrite_sys::$library::Symbol::$name as usize;
-                    if found::$name.address().is_null() && cupyrite_sys::$library::TABLE.get(index).is_err() {
-                        return $status::$failed;
-                    }
-                    let address = found::$name.address();
+                    let mut address = found::$name.address();
                     if address.is_null() {
-                        return $status::$failed;
+                        let index = cupyrite_sys::$library::Symbol::$name as usize;
+                        let Ok(resolved) = cupyrite_sys::$library::TABLE.get(index) else {
+                            return $status::$failed;
+                        };
+                        // Where the device is linked, this was the wrapper, and `interpose` has stored the original. In a
+                        // shared library, the tables have the originals.
+                        address = match found::$name.address() {
+                            original if original.is_null() => resolved,
+                            original => original,
+                        };
                     }
                     // SAFETY: the loader resolved this address by this name, so it is a function of this type; the
                     // caller upholds its contract.
@@ -102,12 +108,7 @@ fn contained<T>(panicked: T, body: impl FnOnce() -> T) -> T {
     catch_unwind(AssertUnwindSafe(body)).unwrap_or(panicked)
 }
 
-/// Whether to embed PTX in machine code. Selects the device if none is selected yet.
-fn wanted() -> bool {
-    matches!(loader::driver_backend(), Ok(Backend::Cpu))
-}
-
-/// The loader's hook, see [`loader::SymbolInterposer`].
+/// The loader's hook, see [`SymbolInterposer`](cupyrite_sys::loader::SymbolInterposer).
 pub(crate) fn interpose(
     library: CudaLibrary,
     name: &CStr,
@@ -123,4 +124,27 @@ pub(crate) fn interpose(
     };
     wrapped.real.0.store(address.cast_mut(), Ordering::Release);
     wrapped.wrapper
+}
+
+#[cfg(test)]
+mod tests {
+    use cupyrite_sys::loader::{CudaLibrary, INTERPOSED};
+
+    use super::{nvjitlink, nvrtc};
+
+    #[test]
+    fn the_loader_asks_for_every_wrapped_function() {
+        for (library, table) in [
+            (CudaLibrary::Nvrtc, nvrtc::WRAPPED),
+            (CudaLibrary::NvJitLink, nvjitlink::WRAPPED),
+        ] {
+            let wrapped: Vec<&str> = table.iter().map(|wrapped| wrapped.name).collect();
+            let asked: Vec<&str> = INTERPOSED
+                .iter()
+                .filter(|(of, _)| *of == library)
+                .filter_map(|(_, name)| name.to_str().ok())
+                .collect();
+            assert_eq!(wrapped, asked);
+        }
+    }
 }

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use cupyrite_sys::nvjitlink::{self, nvJitLinkHandle, nvJitLinkInputType, nvJitLinkResult};
 use parking_lot::Mutex;
 
-use super::{wanted, wrappers};
+use super::wrappers;
 use crate::code::{self, CodeSource, Content, Unit};
 
 const SUCCESS: nvJitLinkResult = nvJitLinkResult::NVJITLINK_SUCCESS;
@@ -268,7 +268,7 @@ wrappers! { nvjitlink, nvJitLinkResult, NVJITLINK_ERROR_INTERNAL;
         // SAFETY: guaranteed by the caller: that many options, each ending in NUL.
         unsafe {
             let status = real::nvJitLinkCreate(handle, count, options);
-            if status == SUCCESS && !handle.is_null() && wanted() {
+            if status == SUCCESS && !handle.is_null() {
                 let options = (0..count as usize)
                     .map(|i| *options.add(i))
                     .filter(|o| !o.is_null())

@@ -4,7 +4,7 @@ use std::ffi::c_char;
 
 use cupyrite_sys::nvrtc::{self, nvrtcProgram, nvrtcResult};
 
-use super::{wanted, wrappers};
+use super::wrappers;
 use crate::code::{self, Unit};
 
 const SUCCESS: nvrtcResult = nvrtcResult::NVRTC_SUCCESS;
@@ -34,9 +34,6 @@ unsafe fn ptx(program: nvrtcProgram) -> Option<String> {
 /// # Safety
 /// The program is live.
 unsafe fn cubin_with_ptx(program: nvrtcProgram) -> Option<Vec<u8>> {
-    if !wanted() {
-        return None;
-    }
     let mut size = 0usize;
     // SAFETY: the program is live (guaranteed by the caller), and the buffers have the size that NVRTC requires.
     let (cubin, text) = unsafe {

@@ -4,8 +4,8 @@ use std::cell::Cell;
 use std::ffi::c_void;
 use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 
-use cupyrite_cpu::Interrupt;
 use cupyrite_sys::driver;
+use cupyrite_sys::loader::cpu_library::Interrupt;
 use cupyrite_sys::loader::{self, CudaLibrary, LoadError, LoadErrorKind};
 use pyo3::ffi;
 use pyo3::prelude::*;

@@ -1,14 +1,17 @@
 //! The driver's two backends: NVIDIA's driver, and the CPU device.
 
-use std::ffi::{CStr, c_int, c_void};
+use std::ffi::{c_int, c_void};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use cupyrite_pathfinder as pathfinder;
 use pathfinder::loader::LibraryHandle;
 
-use super::symbol::lookup_export;
-use super::{CudaLibrary, LoadError, LoadErrorKind, PerThreadVariant, SymbolDescriptor};
+use super::symbol::{forget_interposed, lookup_export};
+use super::{
+    CudaLibrary, EntryPointLookup, LoadError, LoadErrorKind, PerThreadVariant, SymbolDescriptor,
+    cpu,
+};
 
 /// Where the driver's symbols come from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -19,18 +22,8 @@ pub enum Backend {
     Cpu,
 }
 
-/// Returns the address of an entry point by its exported name (`cuMemAlloc_v2`, `cuMemcpyHtoD_v2_ptds`), or null if
-/// there is no such function.
-pub type EntryPointLookup = fn(&CStr) -> *const c_void;
-
-static CPU_DRIVER: OnceLock<EntryPointLookup> = OnceLock::new();
 static PER_THREAD_DEFAULT_STREAM: AtomicBool = AtomicBool::new(false);
 static DRIVER: OnceLock<Driver> = OnceLock::new();
-
-/// Registers the CPU device. The crate that contains it calls this once at start-up; later calls have no effect.
-pub fn register_cpu_driver(lookup: EntryPointLookup) {
-    let _ = CPU_DRIVER.set(lookup);
-}
 
 /// Chooses between the legacy (`false`, the default) and the per-thread default stream, for every function of the
 /// driver and the runtime that is resolved from now on. Call it before the first use of either.
@@ -223,23 +216,27 @@ fn driver() -> Result<&'static Driver, LoadError> {
     }
     let chosen = choose(
         DeviceSelection::from_environment()?,
-        CPU_DRIVER.get().copied(),
+        cpu::is_registered().then_some(|| cpu::device().map(|device| device.driver)),
         || pathfinder::load(CudaLibrary::Driver.name()),
     )?;
     // Two threads may choose at once, from the same facts; the first choice counts.
     let driver = DRIVER.get_or_init(|| chosen);
+    if driver.backend() == Backend::Cpu {
+        forget_interposed();
+    }
     log::info!("driver: {}", driver.reason);
     Ok(driver)
 }
 
 pub(super) fn choose(
     selection: DeviceSelection,
-    cpu: Option<EntryPointLookup>,
+    cpu: Option<impl FnOnce() -> Result<EntryPointLookup, LoadError>>,
     load: impl FnOnce() -> Result<pathfinder::LoadedLibrary, pathfinder::LoadError>,
 ) -> Result<Driver, LoadError> {
+    let has_cpu = cpu.is_some();
     let cpu_device = |reason: &str| match cpu {
-        Some(lookup) => Ok(Driver {
-            source: DriverSource::Cpu(lookup),
+        Some(load) => Ok(Driver {
+            source: DriverSource::Cpu(load()?),
             reason: reason.to_owned(),
         }),
         None => Err(LoadError::plain(
@@ -251,6 +248,22 @@ pub(super) fn choose(
         return cpu_device("CUPYRITE_DEVICE=cpu selects the embedded CPU device");
     }
     match load() {
+        Ok(loaded) if cpu::is_cpu_device(loaded.handle) => {
+            let path = loaded.path.display();
+            if selection == DeviceSelection::Gpu {
+                return Err(LoadError::plain(
+                    LoadErrorKind::LibraryNotFound,
+                    format!(
+                        "CUPYRITE_DEVICE=gpu: libcuda.so.1 ({path}) is Cupyrite's CPU device. Remove its folder from \
+                         LD_LIBRARY_PATH, or set CUPYRITE_DEVICE=cpu."
+                    ),
+                ));
+            }
+            Ok(Driver {
+                source: DriverSource::Cpu(cpu::adopt(loaded.handle, &loaded.path)?.driver),
+                reason: format!("libcuda.so.1 is Cupyrite's CPU device ({path})"),
+            })
+        }
         Ok(loaded) => {
             let path = loaded.path.display();
             let reason = match selection {
@@ -276,7 +289,7 @@ pub(super) fn choose(
         Err(error)
             if selection == DeviceSelection::Auto
                 && error.kind == pathfinder::LoadErrorKind::NotFound
-                && cpu.is_some() =>
+                && has_cpu =>
         {
             cpu_device(CPU_FALLBACK_REASON)
         }

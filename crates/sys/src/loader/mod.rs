@@ -13,8 +13,8 @@
 //! | `gpu` | the NVIDIA driver; an error if its library is missing |
 //! | `cpu` | the CPU device |
 //!
-//! The CPU device registers itself with [`register_cpu_driver`] and [`register_cpu_nvml`]. NVML makes the same choice
-//! on its own first use ([`nvml_backend`]). The runtime API has a choice of its own ([`runtime_source`]). All other
+//! A program registers its CPU device with [`register_cpu_device`]: linked, or in a shared library ([`cpu_library`]). A
+//! `libcuda.so.1` that is the CPU device counts as the CPU device. NVML makes the same choice on its own first use ([`nvml_backend`]). The runtime API has a choice of its own ([`runtime_source`]). All other
 //! libraries are the installed ones.
 
 use std::path::PathBuf;
@@ -23,6 +23,8 @@ use std::sync::OnceLock;
 use cupyrite_pathfinder as pathfinder;
 use pathfinder::loader::LibraryHandle;
 
+mod cpu;
+pub mod cpu_library;
 mod driver;
 mod error;
 mod library;
@@ -30,21 +32,20 @@ mod nvml;
 mod runtime;
 mod symbol;
 
+pub use cpu::{CpuDevice, CpuDeviceSource, EntryPointLookup, file_of, register_cpu_device};
 pub use driver::{
-    Backend, EntryPointLookup, PER_THREAD_DEFAULT_STREAM_VALUES, backend_reason, chosen_backend,
-    driver_backend, is_cpu_fallback, per_thread_default_stream, register_cpu_driver,
-    requested_per_thread_default_stream, selects_per_thread_default_stream,
-    set_per_thread_default_stream,
+    Backend, PER_THREAD_DEFAULT_STREAM_VALUES, backend_reason, chosen_backend, driver_backend,
+    is_cpu_fallback, per_thread_default_stream, requested_per_thread_default_stream,
+    selects_per_thread_default_stream, set_per_thread_default_stream,
 };
 pub use error::{LoadError, LoadErrorKind};
 pub use library::CudaLibrary;
-pub use nvml::{nvml_backend, register_cpu_nvml};
+pub use nvml::nvml_backend;
 pub use runtime::{
     RuntimeSource, chosen_runtime, register_own_runtime, runtime_reason, runtime_source,
 };
 pub use symbol::{
-    PerThreadVariant, SymbolDescriptor, SymbolInterposer, SymbolSlot, SymbolTable,
-    register_interposer,
+    INTERPOSED, PerThreadVariant, SymbolDescriptor, SymbolInterposer, SymbolSlot, SymbolTable,
 };
 
 /// The loaded libraries, by [`CudaLibrary`]. The driver's is part of the chosen driver.

@@ -7,17 +7,11 @@ use cupyrite_pathfinder as pathfinder;
 
 use super::driver::DeviceSelection;
 use super::{
-    Backend, CudaLibrary, EntryPointLookup, LoadError, LoadErrorKind, SymbolDescriptor,
-    driver_backend, load_library,
+    Backend, CudaLibrary, LoadError, LoadErrorKind, SymbolDescriptor, cpu, driver_backend,
+    load_library,
 };
 
-static CPU_NVML: OnceLock<EntryPointLookup> = OnceLock::new();
 static CHOSEN: OnceLock<Backend> = OnceLock::new();
-
-/// Registers the CPU device's NVML. The crate that contains it calls this once at start-up; later calls have no effect.
-pub fn register_cpu_nvml(lookup: EntryPointLookup) {
-    let _ = CPU_NVML.set(lookup);
-}
 
 /// Where NVML's symbols come from. `CUPYRITE_DEVICE` chooses it on first use, for the rest of the process.
 ///
@@ -34,8 +28,8 @@ pub fn nvml_backend() -> Result<Backend, LoadError> {
     }
     let chosen = choose(
         DeviceSelection::from_environment()?,
-        CPU_NVML.get().is_some(),
-        || load_library(CudaLibrary::Nvml).map(|_| ()),
+        cpu::is_registered(),
+        || load_library(CudaLibrary::Nvml).map(|loaded| cpu::is_cpu_device(loaded.handle)),
         || matches!(driver_backend(), Ok(Backend::Cpu)),
     )?;
     // Two threads may choose at once, from the same facts; the first choice counts.
@@ -45,8 +39,8 @@ pub fn nvml_backend() -> Result<Backend, LoadError> {
 fn choose(
     selection: DeviceSelection,
     has_cpu: bool,
-    load: impl FnOnce() -> Result<(), LoadError>,
-    driver_is_cpu: impl FnOnce() -> bool,
+    load: impl FnOnce() -> Result<bool, LoadError>,
+    driver_is_cpu: impl Fn() -> bool,
 ) -> Result<Backend, LoadError> {
     if selection == DeviceSelection::Cpu {
         return if has_cpu {
@@ -60,7 +54,15 @@ fn choose(
         };
     }
     match load() {
-        Ok(()) => Ok(Backend::Gpu),
+        Ok(false) => Ok(Backend::Gpu),
+        // The CPU device's, found by the library's name. Its devices are those of its driver.
+        Ok(true) if driver_is_cpu() => Ok(Backend::Cpu),
+        Ok(true) => Err(LoadError::plain(
+            LoadErrorKind::LibraryNotFound,
+            "libnvidia-ml.so.1 is that of Cupyrite's CPU device, and the driver is NVIDIA's. Remove its folder from \
+             LD_LIBRARY_PATH, or set CUPYRITE_DEVICE=cpu."
+                .to_owned(),
+        )),
         Err(error)
             if selection == DeviceSelection::Auto
                 && has_cpu
@@ -80,9 +82,7 @@ pub(super) fn symbol(symbol: &SymbolDescriptor) -> Result<*const c_void, LoadErr
                 loaded.handle.symbol(symbol.export).cast_const()
             })
         }
-        Backend::Cpu => Ok(CPU_NVML
-            .get()
-            .map_or(std::ptr::null(), |lookup| lookup(symbol.export))),
+        Backend::Cpu => cpu::device().map(|device| (device.nvml)(symbol.export)),
     }
 }
 
@@ -90,13 +90,13 @@ pub(super) fn symbol(symbol: &SymbolDescriptor) -> Result<*const c_void, LoadErr
 mod tests {
     use super::*;
 
-    fn failing(kind: LoadErrorKind) -> impl Fn() -> Result<(), LoadError> {
+    fn failing(kind: LoadErrorKind) -> impl Fn() -> Result<bool, LoadError> {
         move || Err(LoadError::plain(kind, "no library".to_owned()))
     }
 
     #[test]
     fn an_installed_library_wins_unless_cpu_is_selected() {
-        let choose = |selection, has_cpu| choose(selection, has_cpu, || Ok(()), || true);
+        let choose = |selection, has_cpu| choose(selection, has_cpu, || Ok(false), || true);
         assert_eq!(choose(DeviceSelection::Auto, true), Ok(Backend::Gpu));
         assert_eq!(choose(DeviceSelection::Gpu, true), Ok(Backend::Gpu));
         assert_eq!(choose(DeviceSelection::Cpu, true), Ok(Backend::Cpu));
@@ -118,6 +118,15 @@ mod tests {
         ] {
             assert_eq!(result.unwrap_err().kind, LoadErrorKind::LibraryNotFound);
         }
+    }
+
+    #[test]
+    fn the_cpu_devices_library_belongs_to_its_driver() {
+        let choose =
+            |selection, driver_is_cpu| choose(selection, true, || Ok(true), || driver_is_cpu);
+        assert_eq!(choose(DeviceSelection::Auto, true), Ok(Backend::Cpu));
+        let error = choose(DeviceSelection::Auto, false).unwrap_err();
+        assert!(error.to_string().contains("LD_LIBRARY_PATH"), "{error}");
     }
 
     #[test]

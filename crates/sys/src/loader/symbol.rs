@@ -1,11 +1,13 @@
 //! The symbols of a library: descriptors, cached addresses, and the interposer of the CPU device.
 
 use std::ffi::{CStr, CString, c_int, c_void};
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
 use super::error::intern;
-use super::{CudaLibrary, LoadError, driver, load_library, nvml, runtime};
+use super::{
+    Backend, CudaLibrary, LoadError, cpu, cpu_library, driver, driver_backend, load_library, nvml,
+    runtime,
+};
 
 /// Whether a driver function has a variant for the per-thread default stream, and the suffix of that variant's name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -148,20 +150,17 @@ impl SymbolTable {
             CudaLibrary::Driver => driver::symbol(symbol),
             CudaLibrary::Nvml => nvml::symbol(symbol),
             CudaLibrary::Runtime => runtime::symbol(symbol),
-            library => load_library(library).map(|loaded| {
-                library.find_symbol(symbol, |name| loaded.handle.symbol(name).cast_const())
-            }),
+            library => match cpu_library::handle_of_program(library) {
+                Some(handle) => Ok(handle),
+                None => load_library(library).map(|loaded| loaded.handle),
+            }
+            .map(|handle| library.find_symbol(symbol, |name| handle.symbol(name).cast_const())),
         }
         .map_err(intern)?;
         if address.is_null() {
             return Err(intern(LoadError::symbol(self.library, symbol)));
         }
-        let address = match INTERPOSER.get() {
-            Some(interpose) if is_interposed(self.library) => {
-                interpose(self.library, symbol.export, address)
-            }
-            _ => address,
-        };
+        let address = interposed(self.library, symbol.export, address);
         let address = crate::destroyed::wrap(self.library, symbol.name, address);
         self.slots[index]
             .0
@@ -191,20 +190,39 @@ pub(super) fn lookup_export(
 /// function's address; returns the address to call instead, of a function of the same type, or the same address.
 pub type SymbolInterposer = fn(CudaLibrary, &CStr, *const c_void) -> *const c_void;
 
-static INTERPOSER: OnceLock<SymbolInterposer> = OnceLock::new();
+/// The functions that the CPU device replaces ([`CpuDevice::interpose`](super::CpuDevice)). Resolving one of them chooses the
+/// device.
+pub const INTERPOSED: &[(CudaLibrary, &CStr)] = &[
+    (CudaLibrary::Nvrtc, c"nvrtcGetCUBINSize"),
+    (CudaLibrary::Nvrtc, c"nvrtcGetCUBIN"),
+    (CudaLibrary::NvJitLink, c"nvJitLinkCreate"),
+    (CudaLibrary::NvJitLink, c"nvJitLinkDestroy"),
+    (CudaLibrary::NvJitLink, c"nvJitLinkAddData"),
+    (CudaLibrary::NvJitLink, c"nvJitLinkAddFile"),
+    (CudaLibrary::NvJitLink, c"nvJitLinkGetLinkedCubinSize"),
+    (CudaLibrary::NvJitLink, c"nvJitLinkGetLinkedCubin"),
+];
 
-/// Whether the interposer replaces functions of a library.
-fn is_interposed(library: CudaLibrary) -> bool {
-    matches!(library, CudaLibrary::Nvrtc | CudaLibrary::NvJitLink)
+/// The address to call for a function: the CPU device's replacement if that device is chosen.
+fn interposed(library: CudaLibrary, name: &CStr, address: *const c_void) -> *const c_void {
+    let is_interposed = || {
+        INTERPOSED
+            .iter()
+            .any(|&(of, one)| of == library && one == name)
+    };
+    if !cpu::is_registered() || !is_interposed() {
+        return address;
+    }
+    match driver_backend() {
+        Ok(Backend::Cpu) => {
+            cpu::device().map_or(address, |device| (device.interpose)(library, name, address))
+        }
+        _ => address,
+    }
 }
 
-/// Registers the interposer of the CPU device, which executes the PTX that machine code was compiled from and must
-/// therefore see what NVRTC and nvJitLink compile. Called once at start-up, as
-/// [`register_cpu_driver`](super::register_cpu_driver); later calls have no effect. Functions resolved before are
-/// resolved again.
-pub fn register_interposer(interpose: SymbolInterposer) {
-    if INTERPOSER.set(interpose).is_ok() {
-        crate::nvrtc::TABLE.clear();
-        crate::nvjitlink::TABLE.clear();
-    }
+/// Resolves the functions of [`INTERPOSED`] again: the CPU device was chosen, and an earlier attempt may have failed.
+pub(super) fn forget_interposed() {
+    crate::nvrtc::TABLE.clear();
+    crate::nvjitlink::TABLE.clear();
 }

@@ -22,6 +22,12 @@ fn fake_cpu(name: &CStr) -> *const c_void {
     }
 }
 
+fn with_cpu() -> Result<EntryPointLookup, LoadError> {
+    Ok(fake_cpu)
+}
+
+const WITHOUT_CPU: Option<fn() -> Result<EntryPointLookup, LoadError>> = None;
+
 const MEMCPY: SymbolDescriptor = SymbolDescriptor {
     name: c"cuMemcpy",
     export: c"cuMemcpy",
@@ -128,10 +134,10 @@ fn per_thread_default_stream_values_are_python_integers() {
 
 #[test]
 fn a_missing_driver_falls_back_only_for_auto() {
-    let auto = choose(DeviceSelection::Auto, Some(fake_cpu), missing_driver).map(|d| d.reason);
+    let auto = choose(DeviceSelection::Auto, Some(with_cpu), missing_driver).map(|d| d.reason);
     assert_eq!(auto.as_deref(), Ok(CPU_FALLBACK_REASON));
 
-    let gpu = error(choose(DeviceSelection::Gpu, Some(fake_cpu), missing_driver));
+    let gpu = error(choose(DeviceSelection::Gpu, Some(with_cpu), missing_driver));
     assert_eq!(gpu.kind, LoadErrorKind::LibraryNotFound);
     let text = gpu.to_string();
     assert!(text.starts_with("CUPYRITE_DEVICE=gpu: "), "{text}");
@@ -140,23 +146,23 @@ fn a_missing_driver_falls_back_only_for_auto() {
 
 #[test]
 fn a_broken_driver_never_falls_back() {
-    let broken = error(choose(DeviceSelection::Auto, Some(fake_cpu), broken_driver));
+    let broken = error(choose(DeviceSelection::Auto, Some(with_cpu), broken_driver));
     assert_eq!(broken.kind, LoadErrorKind::LibraryFailed);
     assert!(broken.to_string().contains("failed to load"), "{broken}");
 }
 
 #[test]
 fn cpu_does_not_search_for_a_driver() {
-    let cpu = choose(DeviceSelection::Cpu, Some(fake_cpu), || {
+    let cpu = choose(DeviceSelection::Cpu, Some(with_cpu), || {
         panic!("searches for a driver")
     });
     assert!(matches!(cpu.map(|d| d.source), Ok(DriverSource::Cpu(_))));
-    let none = error(choose(DeviceSelection::Cpu, None, || {
+    let none = error(choose(DeviceSelection::Cpu, WITHOUT_CPU, || {
         panic!("searches for a driver")
     }));
     assert_eq!(none.kind, LoadErrorKind::NoCpuDevice);
     // Without a CPU device `auto` reports the missing driver.
-    let none = error(choose(DeviceSelection::Auto, None, missing_driver));
+    let none = error(choose(DeviceSelection::Auto, WITHOUT_CPU, missing_driver));
     assert_eq!(none.kind, LoadErrorKind::LibraryNotFound);
 }
 
@@ -238,7 +244,11 @@ fn a_symbol_resolves_once() {
     ];
     static SLOTS: [SymbolSlot; 2] = [const { SymbolSlot::new() }; 2];
     static TABLE: SymbolTable = SymbolTable::new(CudaLibrary::Driver, &SYMBOLS, &SLOTS);
-    register_cpu_driver(fake_cpu);
+    register_cpu_device(CpuDeviceSource::Linked(CpuDevice {
+        driver: fake_cpu,
+        nvml: fake_cpu,
+        interpose: |_, _, address| address,
+    }));
     let first = match TABLE.get(0) {
         // Resolves to the NVIDIA driver where one is installed, else to `fake_cpu`.
         Ok(address) => address,

@@ -1,4 +1,4 @@
-//! Initialisation: `cuInit`, the driver version, fork detection, and the one-line device summary.
+//! Initialisation: `cuInit`, the driver version, fork detection.
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -54,32 +54,5 @@ entries! { bare;
     }
     fn driver_get_version "cuDriverGetVersion" (out: u64) {
         put(out, DRIVER_VERSION)
-    }
-}
-
-/// One line that describes the device: name, threads, memory and presented compute capability, or why there is no
-/// device.
-pub fn describe() -> String {
-    match device::created() {
-        Ok([]) => "no device: CUDA_VISIBLE_DEVICES hides all of them".to_owned(),
-        Ok(devices) => {
-            let d = &devices[0];
-            let (major, minor) = d.capability;
-            let memory =
-                crate::memory::AddressSpace::global().capacity() as f64 / f64::from(1 << 30);
-            let count = if devices.len() > 1 {
-                format!("{} x ", devices.len())
-            } else {
-                String::new()
-            };
-            format!(
-                "{count}{}: {} hardware threads, {memory:.1} GiB, compute capability {major}.{minor}, CUDA {}.{}",
-                d.name,
-                d.threads,
-                DRIVER_VERSION / 1000,
-                DRIVER_VERSION % 1000 / 10
-            )
-        }
-        Err(invalid) => format!("no CPU device: {invalid}"),
     }
 }

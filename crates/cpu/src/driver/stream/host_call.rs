@@ -17,7 +17,7 @@ static GATE: OnceLock<fn() -> bool> = OnceLock::new();
 /// Sets a predicate that is evaluated before each host function or callback. If it returns false, the call is skipped
 /// and the stream continues. Language runtimes that shut down before the process use it, because calling into them
 /// afterwards crashes. Only the first call has an effect. The driver holds no lock while it evaluates `gate`.
-pub fn set_host_function_gate(gate: fn() -> bool) {
+pub(crate) fn set_host_function_gate(gate: fn() -> bool) {
     let _ = GATE.set(gate);
 }
 

@@ -11,6 +11,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
+use cupyrite_sys::loader::cpu_library::Interrupt;
 use parking_lot::{Condvar, Mutex};
 
 use crate::driver::context::Context;
@@ -209,22 +210,11 @@ fn worker() {
     }
 }
 
-/// How a wait goes on: the result of the hook of [`set_interrupt_hook`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Interrupt {
-    /// The wait continues.
-    Continue,
-    /// The wait returns `CUDA_ERROR_LAUNCH_TIMEOUT`; the work goes on.
-    EndWait,
-    /// As `EndWait`; in addition the context's running kernels are cancelled, and the context fails with that error.
-    CancelWork,
-}
-
 type Hook = fn() -> Interrupt;
 static HOOK: Mutex<Option<Hook>> = Mutex::new(None);
 
 /// Sets a hook that a waiting thread calls about every 50 ms. The driver holds no lock during the call.
-pub fn set_interrupt_hook(hook: fn() -> Interrupt) {
+pub(crate) fn set_interrupt_hook(hook: fn() -> Interrupt) {
     *HOOK.lock() = Some(hook);
 }
 

@@ -3,7 +3,9 @@
 use std::ffi::CString;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use super::super::{Code, Interrupt, set_interrupt_hook};
+use cupyrite_sys::loader::cpu_library::Interrupt;
+
+use super::super::{Code, set_interrupt_hook};
 use super::{Session, Word, cu, ok};
 use crate::code;
 

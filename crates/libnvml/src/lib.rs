@@ -1,0 +1,34 @@
+//! The CPU device's NVML as `libnvidia-ml.so.1`. It shows the devices of the `libcuda.so.1` beside it.
+//!
+//! Belongs here: the exported symbols, each a jump. Does not belong here: the device, which is in the library that this one
+//! loads (`crates/cpu-driver`).
+
+use std::ffi::{CStr, c_int, c_void};
+
+#[path = "../../libcuda/src/forward.rs"]
+mod forward;
+
+include!(concat!(env!("OUT_DIR"), "/entries.rs"));
+
+unsafe extern "C" {
+    /// Target of each exported symbol, in the same order as `NAMES`.
+    static mut cupyrite_entry_table: [*const c_void; NAMES.len()];
+}
+
+/// `NVML_ERROR_LIBRARY_NOT_FOUND`
+extern "C" fn failed() -> c_int {
+    12
+}
+
+extern "C" fn fill() {
+    // SAFETY: the table has an entry for each name; the dynamic loader runs this before any entry can be called.
+    unsafe {
+        let table = (&raw mut cupyrite_entry_table).cast();
+        forward::fill(&NAMES, table, |library| library.nvml, failed);
+    }
+}
+
+/// Run by the dynamic loader when the library is loaded.
+#[used]
+#[unsafe(link_section = ".init_array")]
+static FILL: extern "C" fn() = fill;

@@ -1,0 +1,133 @@
+"""Builds the shared libraries of the CPU device, which lie in the package as `cupyrite/lib/cpu`.
+
+    python distributions/cpu_device.py [--release] [CARGO ARGUMENT ...]
+
+puts them into `python/`, for a native module that runs from a clone. They and the module must come from the same sources;
+the module refuses others. Standard library only: these functions run in isolated build environments.
+"""
+
+import argparse
+import io
+import json
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import tarfile
+
+import stand_in
+
+#: The folder in the package. It is on no loader's search path; `python -m cupyrite run` puts it into LD_LIBRARY_PATH.
+FOLDER = "cupyrite/lib/cpu"
+#: Crate -> names of its file there. Wheels have no symbolic links. The names without a number are for `-lcuda` and for
+#: programs that load them; both files of a pair lead to the same device, which is in the first library.
+LIBRARIES = {
+    "cupyrite-cpu-driver": ("libcupyrite_cpu_device.so",),
+    "cupyrite-libcuda": ("libcuda.so.1", "libcuda.so"),
+    "cupyrite-libnvml": ("libnvidia-ml.so.1", "libnvidia-ml.so"),
+}
+#: Options of maturin that cargo has too: with a value, and without.
+WITH_VALUE = ("--profile", "--target", "--target-dir")
+WITHOUT_VALUE = ("--release", "-r", "--locked", "--frozen", "--offline")
+
+
+def cargo_words(words):
+    """Those of maturin's arguments that concern cargo."""
+    chosen = []
+    words = iter(words)
+    for word in words:
+        if word in WITHOUT_VALUE or word.startswith(tuple(f"{name}=" for name in WITH_VALUE)):
+            chosen.append(word)
+        elif word in WITH_VALUE:
+            chosen += [word, next(words, "")]
+    return chosen
+
+
+def build(words, strip=True):
+    """Builds the libraries with these arguments of cargo; returns their contents by path in the package."""
+    files = {}
+    for crate, names in LIBRARIES.items():
+        command = [os.environ.get("CARGO", "cargo"), "rustc", "--package", crate, "--lib", *words]
+        command += ["--message-format=json-render-diagnostics", *(["--", "-Clink-arg=-s"] if strip else [])]
+        done = subprocess.run(command, cwd=stand_in.ROOT, stdout=subprocess.PIPE)
+        if done.returncode:
+            raise RuntimeError(f"{' '.join(command)}: exit status {done.returncode}")
+        messages = [json.loads(line) for line in done.stdout.splitlines() if line.startswith(b"{")]
+        built = [
+            name
+            for message in messages
+            if message["reason"] == "compiler-artifact" and message["target"]["crate_types"] == ["cdylib"]
+            for name in message["filenames"]
+            if name.endswith(".so")
+        ]
+        data = pathlib.Path(built[-1]).read_bytes()
+        files |= {f"{FOLDER}/{name}": data for name in names}
+    return files
+
+
+def add_sources(sdist):
+    """Adds the crates of the libraries to the source distribution that maturin made."""
+    root = sdist.name.removesuffix(".tar.gz")
+    part = sdist.with_suffix(".part")
+    folders = [stand_in.ROOT / "crates" / crate.removeprefix("cupyrite-") for crate in LIBRARIES]
+    with tarfile.open(sdist) as made, tarfile.open(part, "w:gz") as whole:
+        for entry in made:
+            data = made.extractfile(entry).read() if entry.isfile() else b""
+            if entry.name == f"{root}/Cargo.toml":
+                # maturin left them out of the workspace's members as well.
+                added = ", ".join(f'"crates/{folder.name}"' for folder in folders)
+                data = re.sub(rb"^(members = \[)", rb"\1" + added.encode() + b", ", data, flags=re.MULTILINE)
+                entry.size = len(data)
+            whole.addfile(entry, io.BytesIO(data))
+        for folder in folders:
+            for file in sorted(folder.rglob("*")):
+                if file.is_file():
+                    whole.add(file, f"{root}/{file.relative_to(stand_in.ROOT)}")
+    part.replace(sdist)
+
+
+def put(files, folder):
+    """Writes the files below `folder`. Processes that have loaded the former ones keep those."""
+    for name, data in files.items():
+        path = pathlib.Path(folder) / name
+        if path.is_file() and path.read_bytes() == data:
+            continue
+        path.parent.mkdir(parents=True, exist_ok=True)
+        part = path.with_name(f".{path.name}.{os.getpid()}.part")
+        part.write_bytes(data)
+        part.chmod(0o755)
+        part.replace(path)
+
+
+def glibc(data):
+    """The newest version of the C library that a shared library needs, such as (2, 34); (0, 0) if it names none."""
+    versions = [tuple(map(int, found)) for found in re.findall(rb"\0GLIBC_(\d+)\.(\d+)", data)]
+    return max(versions, default=(0, 0))
+
+
+def platform(tag, files):
+    """The platform tag of a wheel with these files, where `tag` is that of its other files."""
+    found = re.match(r"manylinux_(\d+)_(\d+)_(\w+?)(\.|$)", tag)
+    needed = max(map(glibc, files.values()), default=(0, 0))
+    if found is None or (int(found[1]), int(found[2])) >= needed:
+        return tag
+    return f"manylinux_{needed[0]}_{needed[1]}_{found[3]}"
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--release", action="store_true", help="optimised, as in the wheel")
+    options, rest = parser.parse_known_args()
+    try:
+        files = build([*(["--release"] if options.release else []), *rest], strip=options.release)
+    except (OSError, RuntimeError) as error:
+        print(error, file=sys.stderr)
+        return 1
+    put(files, stand_in.ROOT / "python")
+    print(stand_in.ROOT / "python" / FOLDER)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
