@@ -11,7 +11,7 @@ Needs a C compiler. On a GPU the C side is a program that opens libcuda; on the 
 the same process, and there is no peer.
 
 With --idle all sides use a driver whose launches, copies and allocations do nothing: idle_driver.c around DRIVER, a shared
-library with the symbols of libcuda (for the CPU device: cargo build -p cupyrite-cpu-driver). This needs no GPU and shows
+library with the symbols of libcuda (for the CPU device: python -m cupyrite run --print-libdir). This needs no GPU and shows
 the cost of each side without the device.
 """
 

@@ -67,7 +67,7 @@ def interpreter(name, clients, wheels, folder):
     return python
 
 
-def run(name, client, python, environment, full, words):
+def run(name, client, python, environment, full, words=()):
     """Runs the script of one client, with these words before its path. Returns counts and seconds."""
     command = [str(python), *words, str(HERE / client["script"])]
     if full and name == "numba-cuda":
@@ -120,7 +120,9 @@ def main(words=None):
     parser.add_argument("--wheel", type=pathlib.Path, help="with --installed: the wheel of cupyrite, or its folder")
     parser.add_argument("--wheels", type=pathlib.Path, help="folder of the wheels of cupyrite and the stand-ins")
     parser.add_argument("--environments", type=pathlib.Path, default=pathlib.Path("target/clients"))
-    parser.add_argument("--libcuda", type=pathlib.Path, help="folder with a libcuda.so.1 to use instead of the installed Cupyrite's")
+    parser.add_argument(
+        "--libcuda", type=pathlib.Path, help="folder with a libcuda.so.1 to use instead of the installed Cupyrite's"
+    )
     parser.add_argument("--json", type=pathlib.Path, help="write the counts there")
     options = parser.parse_args(words)
     clients = tomllib.loads((HERE / "clients.toml").read_text())

@@ -323,3 +323,18 @@ def test_no_child_outlives_the_examination(fake_driver):
     for process in pathlib.Path("/proc").glob("[0-9]*/environ"):
         with contextlib.suppress(OSError):
             assert mark not in process.read_bytes(), process
+
+
+def test_a_missing_library_of_the_cpu_device(tmp_path):
+    files = {file: text for file, text in own_files().items() if "cupyrite/lib/" not in file}
+    # A link to the module would lead to the library beside its original.
+    install_cupyrite(tmp_path, {file: text for file, text in files.items() if not file.endswith(".so")})
+    (module,) = PACKAGE.glob("_native*.so")
+    shutil.copy(module, tmp_path / "cupyrite" / module.name)
+    status, report = examine(PYTHONPATH=str(tmp_path))
+    assert status == 1
+    assert (
+        f"{tmp_path}/cupyrite/lib/cpu/libcupyrite_cpu_device.so does not exist"
+        in problem(report, "cpu-device-missing")["why"]
+    )
+    assert commands(report, "cpu-device-missing") == ["pip install --force-reinstall --no-deps cupyrite"]

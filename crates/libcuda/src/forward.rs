@@ -1,31 +1,39 @@
 //! Fills the table of the exported functions with those of the CPU device, `libcupyrite_cpu_device.so` in the same folder.
 //!
-//! `crates/libcuda` and `crates/libnvml` contain this file. It allocates nothing but what the loader and messages need, and
-//! uses no feature that would pull a large part of the standard library into libraries that consist of jumps.
+//! `crates/libcuda` and `crates/libnvml` contain this file. It neither allocates nor panics: the dynamic loader runs it, possibly
+//! before the program's own initialisation.
 
 use std::ffi::{CStr, c_char, c_int, c_void};
-use std::sync::OnceLock;
+use std::sync::atomic::{AtomicPtr, Ordering};
 
-use cupyrite_sys::loader::cpu_library::{self, CPU_LIBRARY_ENTRY, CpuLibrary, CpuLibraryEntry};
+use cupyrite_sys::loader::cpu_library::{BUILD, CPU_LIBRARY_ENTRY, CpuLibrary, CpuLibraryEntry};
 
 /// The library that is forwarded to.
-const DEVICE: &[u8] = b"libcupyrite_cpu_device.so\0";
+const DEVICE: &CStr = c"libcupyrite_cpu_device.so";
+/// The longest path of a file on Linux (`PATH_MAX`).
+const LONGEST: usize = 4096;
 
-/// The table of the CPU device that this library leads to; `None` if it cannot be loaded.
-static LIBRARY: OnceLock<Option<&'static CpuLibrary>> = OnceLock::new();
+/// The table of the CPU device that this library leads to; null if it cannot be loaded.
+static LIBRARY: AtomicPtr<CpuLibrary> = AtomicPtr::new(std::ptr::null_mut());
 
 /// As the function of this name in the library that is forwarded to.
 #[unsafe(no_mangle)]
 pub extern "C" fn cupyrite_cpu_device() -> *const CpuLibrary {
-    LIBRARY
-        .get()
-        .copied()
-        .flatten()
-        .map_or(std::ptr::null(), |library| library)
+    LIBRARY.load(Ordering::Acquire)
+}
+
+/// Whose functions a library exports.
+#[derive(Clone, Copy)]
+#[allow(dead_code, reason = "each library uses one of them")]
+pub enum Of {
+    /// The driver's.
+    Driver,
+    /// NVML's.
+    Nvml,
 }
 
 /// Loads the CPU device, and stores the address of each function of `names` in the table at `table`. Where the device cannot
-/// be loaded, a message goes to standard error, and every function returns what `failed` returns.
+/// be loaded, a message goes to standard error, and every function is `failed`, which returns a status.
 ///
 /// # Safety
 ///
@@ -33,20 +41,19 @@ pub extern "C" fn cupyrite_cpu_device() -> *const CpuLibrary {
 pub unsafe fn fill(
     names: &[&CStr],
     table: *mut *const c_void,
-    find: fn(&CpuLibrary) -> extern "C" fn(*const c_char) -> *const c_void,
+    of: Of,
     failed: extern "C" fn() -> c_int,
 ) {
-    let library = match load() {
-        Ok(library) => Some(library),
-        Err(why) => {
-            eprintln!("Cupyrite's CPU device: {why}");
-            None
-        }
-    };
-    let library = *LIBRARY.get_or_init(|| library);
+    let library = load();
+    if let Some(library) = library {
+        LIBRARY.store((&raw const *library).cast_mut(), Ordering::Release);
+    }
     for (i, name) in names.iter().enumerate() {
         let address = match library {
-            Some(library) => find(library)(name.as_ptr()),
+            Some(library) => match of {
+                Of::Driver => (library.driver)(name.as_ptr()),
+                Of::Nvml => (library.nvml)(name.as_ptr()),
+            },
             None => failed as *const c_void,
         };
         // SAFETY: guaranteed by the caller.
@@ -54,48 +61,80 @@ pub unsafe fn fill(
     }
 }
 
-fn load() -> Result<&'static CpuLibrary, String> {
-    let mut path = folder().unwrap_or_default();
-    path.extend_from_slice(DEVICE);
-    // SAFETY: the path ends with a NUL; the library's initialisation has no requirements.
-    let handle = unsafe { libc::dlopen(path.as_ptr().cast(), libc::RTLD_NOW | libc::RTLD_LOCAL) };
+/// Prints why the device cannot be loaded: a path and what is wrong with it.
+fn report(path: *const c_char, why: &CStr) {
+    let parts = [
+        c"Cupyrite's CPU device: ".as_ptr(),
+        path,
+        c": ".as_ptr(),
+        why.as_ptr(),
+        c"\n".as_ptr(),
+    ];
+    let parts = parts.map(|part| libc::iovec {
+        iov_base: part.cast_mut().cast(),
+        // SAFETY: all are C strings.
+        iov_len: unsafe { libc::strlen(part) },
+    });
+    // SAFETY: the parts are live. That nothing can be printed has no remedy.
+    unsafe { libc::writev(libc::STDERR_FILENO, parts.as_ptr(), parts.len() as c_int) };
+}
+
+fn load() -> Option<&'static CpuLibrary> {
+    let mut buffer = [0_u8; LONGEST];
+    let path: *mut c_char = buffer.as_mut_ptr().cast();
+    // SAFETY: all bytes zero are a valid `Dl_info`.
+    let mut info: libc::Dl_info = unsafe { std::mem::zeroed() };
+    // SAFETY: any address may be asked for; the result has room for what is stored.
+    let found = unsafe { libc::dladdr(load as *const c_void, &raw mut info) };
+    if found == 0 || info.dli_fname.is_null() {
+        report(DEVICE.as_ptr(), c"the folder of this library is unknown");
+        return None;
+    }
+    // SAFETY: the loader's name of this file is a C string. With the device's name it fits into the buffer, which is all
+    // zero, or nothing is copied. Its folder ends with the last slash; a name without one has no folder, and the loader
+    // searches for the device.
+    unsafe {
+        let slash = libc::strrchr(info.dli_fname, c_int::from(b'/'));
+        let folder = match slash.is_null() {
+            true => 0,
+            false => slash.offset_from(info.dli_fname).cast_unsigned() + 1,
+        };
+        if folder + DEVICE.count_bytes() >= LONGEST {
+            report(info.dli_fname, c"the path is too long");
+            return None;
+        }
+        std::ptr::copy_nonoverlapping(info.dli_fname, path, folder);
+        std::ptr::copy_nonoverlapping(DEVICE.as_ptr(), path.add(folder), DEVICE.count_bytes());
+    }
+    // SAFETY: a C string; the library's initialisation has no requirements.
+    let handle = unsafe { libc::dlopen(path, libc::RTLD_NOW | libc::RTLD_LOCAL) };
     if handle.is_null() {
         // SAFETY: the result is null or a C string that lives until the thread's next call of these functions.
-        return Err(unsafe {
-            let said = libc::dlerror();
-            match said.is_null() {
-                true => "it cannot be loaded".to_owned(),
-                false => CStr::from_ptr(said).to_string_lossy().into_owned(),
-            }
-        });
+        let said = unsafe { libc::dlerror() };
+        match said.is_null() {
+            true => report(path, c"cannot be loaded"),
+            // SAFETY: as above.
+            false => report(path, unsafe { CStr::from_ptr(said) }),
+        }
+        return None;
     }
     // SAFETY: the handle is live, the name is a C string.
     let entry = unsafe { libc::dlsym(handle, CPU_LIBRARY_ENTRY.as_ptr()) };
     let table = if entry.is_null() {
         std::ptr::null()
     } else {
-        // SAFETY: the library exports a function of this type by this name.
+        // SAFETY: libraries that export this name export a function of this type.
         unsafe { std::mem::transmute::<*mut c_void, CpuLibraryEntry>(entry)() }
     };
-    // SAFETY: the table comes from that function.
-    unsafe { cpu_library::checked(table) }
-        .map_err(|why| format!("{} {why}", String::from_utf8_lossy(&path[..path.len() - 1])))
-}
-
-/// The folder of this library with a slash at its end.
-fn folder() -> Option<Vec<u8>> {
-    // SAFETY: all bytes zero are a valid `Dl_info`.
-    let mut info: libc::Dl_info = unsafe { std::mem::zeroed() };
-    // SAFETY: any address may be asked for; the result has room for what is stored.
-    let found = unsafe { libc::dladdr(load as *const c_void, &raw mut info) };
-    if found == 0 || info.dli_fname.is_null() {
+    if table.is_null() {
+        report(path, c"is another library");
         return None;
     }
-    // SAFETY: the loader's name of the file.
-    let mut path = unsafe { CStr::from_ptr(info.dli_fname) }
-        .to_bytes()
-        .to_vec();
-    let end = path.iter().rposition(|&byte| byte == b'/')?;
-    path.truncate(end + 1);
-    Some(path)
+    // SAFETY: the first member is a C string in every build.
+    if unsafe { libc::strcmp(*table.cast::<*const c_char>(), BUILD.as_ptr()) } != 0 {
+        report(path, c"belongs to another build of Cupyrite");
+        return None;
+    }
+    // SAFETY: of the same build, so the table has this type; it lives as long as the process.
+    Some(unsafe { &*table })
 }

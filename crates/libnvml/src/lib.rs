@@ -24,7 +24,7 @@ extern "C" fn fill() {
     // SAFETY: the table has an entry for each name; the dynamic loader runs this before any entry can be called.
     unsafe {
         let table = (&raw mut cupyrite_entry_table).cast();
-        forward::fill(&NAMES, table, |library| library.nvml, failed);
+        forward::fill(&NAMES, table, forward::Of::Nvml, failed);
     }
 }
 

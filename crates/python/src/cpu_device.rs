@@ -31,10 +31,15 @@ pub fn register() {
 }
 
 fn library() -> Result<PathBuf, String> {
-    let this = file_of(register as *const c_void);
-    match this.as_deref().and_then(std::path::Path::parent) {
-        Some(folder) => Ok(folder.join(FILE)),
-        None => Err("the folder of Cupyrite's native module is unknown".to_owned()),
+    let this = file_of(register as *const c_void as usize);
+    let Some(beside) = this.as_ref().map(|this| this.with_file_name(FILE)) else {
+        return Err("the folder of Cupyrite's native module is unknown".to_owned());
+    };
+    // Installers may make the module a symbolic link.
+    let original = this.and_then(|this| this.canonicalize().ok());
+    match original.map(|original| original.with_file_name(FILE)) {
+        Some(file) if !beside.exists() && file.exists() => Ok(file),
+        _ => Ok(beside),
     }
 }
 

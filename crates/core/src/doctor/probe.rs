@@ -55,6 +55,8 @@ pub(crate) enum FailureKind {
     Broken,
     /// An environment variable has an invalid value.
     Setting,
+    /// The CPU device is chosen, and its library is missing, damaged or of another build.
+    NoCpuDevice,
     /// A function is missing from a library.
     Symbol,
     /// A driver call returned an error status.
@@ -327,6 +329,7 @@ fn failure(step: Stage, error: &Error) -> Failure {
                 LoadErrorKind::LibraryNotFound => FailureKind::NotFound,
                 LoadErrorKind::LibraryFailed => FailureKind::Broken,
                 LoadErrorKind::SymbolNotFound => FailureKind::Symbol,
+                LoadErrorKind::NoCpuDevice => FailureKind::NoCpuDevice,
                 _ => FailureKind::Setting,
             };
             if let Some(search) = &error.search {

@@ -298,6 +298,15 @@ fn choice_failed(evidence: &Evidence<'_>, failure: &Failure) -> Problem {
                 fix,
             )
         }
+        FailureKind::NoCpuDevice => problem(
+            "cpu-device-missing",
+            Severity::Error,
+            "the CPU device cannot be loaded",
+            rest_of(&failure.message),
+            vec![Fix::command(
+                "pip install --force-reinstall --no-deps cupyrite",
+            )],
+        ),
         FailureKind::Setting if asked.is_some() => problem(
             "device-setting",
             Severity::Error,

@@ -28,7 +28,6 @@ const OWN: &[&str] = &[
     "CUPYRITE_RUNTIME",
     "CUPYRITE_STRICT_ABI",
     "CUPYRITE_TEST_ALL_WHEELS",
-    "CUPYRITE_TEST_LIBCUDA",
     "CUPYRITE_TEST_WHEELS",
 ];
 const LIB: &str = "CUPYRITE_LIB_";

@@ -127,17 +127,18 @@ fn loaded_as_driver() -> Option<(LibraryHandle, PathBuf)> {
     if handle.0.is_null() || !is_cpu_device(handle) {
         return None;
     }
-    let file = file_of(handle.symbol(CPU_LIBRARY_ENTRY)).unwrap_or_else(|| "libcuda.so.1".into());
+    let file =
+        file_of(handle.symbol(CPU_LIBRARY_ENTRY).addr()).unwrap_or_else(|| "libcuda.so.1".into());
     Some((handle, file))
 }
 
-/// The file of the library that contains a function.
-pub fn file_of(function: *const c_void) -> Option<PathBuf> {
+/// The file of the library that contains the function at this address.
+pub fn file_of(address: usize) -> Option<PathBuf> {
     use std::os::unix::ffi::OsStrExt;
     // SAFETY: all bytes zero are a valid `Dl_info`.
     let mut info: libc::Dl_info = unsafe { std::mem::zeroed() };
     // SAFETY: any address may be asked for; the result has room for what is stored.
-    let found = unsafe { libc::dladdr(function, &raw mut info) };
+    let found = unsafe { libc::dladdr(std::ptr::without_provenance(address), &raw mut info) };
     if found == 0 || info.dli_fname.is_null() {
         return None;
     }
