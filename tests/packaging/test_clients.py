@@ -116,4 +116,4 @@ def test_results_of_a_report(tmp_path):
 
 def test_tests_that_are_left_out_have_reasons():
     for test, reason in client_numba_cuda.left_out().items():
-        assert test.count("::") >= 1 and ".py::" in test and reason.startswith("# "), test
+        assert test.count("::") >= 1 and ".py::" in test and reason, test
