@@ -23,7 +23,7 @@ ROOT = HERE.parent
 #: Each after those that it requires.
 NAMES = ("cuda-pathfinder", "cuda-bindings", "cuda-core", "cuda-python")
 #: Source files only: caches and the native module do not belong to a stand-in.
-ENDINGS = (".py", ".pyi", ".typed")
+ENDINGS = (".py", ".pyi", ".pxd", ".typed")
 #: The oldest time that a zip archive can hold. The same sources give the same bytes.
 TIME = (1980, 1, 1, 0, 0, 0)
 

@@ -64,7 +64,11 @@ def test_every_module_below_cuda_has_one_owner(wheels):
     owned = [name for path in wheels.values() for name in contents(path) if name.startswith("cuda/")]
     assert len(owned) == len(set(owned))
     python = ROOT / "python"
-    ours = {str(p.relative_to(python)) for p in (python / "cuda").rglob("*") if p.suffix in (".py", ".pyi", ".typed")}
+    ours = {
+        str(p.relative_to(python))
+        for p in (python / "cuda").rglob("*")
+        if p.suffix in (".py", ".pyi", ".pxd", ".typed")
+    }
     assert set(owned) == ours
     assert "cuda/__init__.py" not in owned
     assert {name.split("/")[1] for name in contents(wheels["cuda-core"]) if name.startswith("cuda/")} == {"core"}

@@ -156,6 +156,7 @@ pub fn run(options: &Options) -> Result<(), String> {
     files.extend(backend::python_types::generate(api));
     files.extend(backend::stubs::generate(api));
     files.extend(backend::cython::generate(api)?);
+    files.extend(backend::cython_declarations::generate(api)?);
     let differing = output::emit(&root, files, options.check)?;
     for path in &differing {
         let verb = if options.check { "differs" } else { "wrote" };

@@ -1,6 +1,7 @@
 //! Back ends. Each converts the IR to generated files: pairs of path (from the repository root) and content.
 
 pub mod cython;
+pub mod cython_declarations;
 pub mod differences;
 pub mod python_functions;
 pub mod python_types;
