@@ -19,7 +19,7 @@ SKIPPED = 77
 def run(name, *arguments, folder, **more):
     environment = dict(os.environ, PYTHONDONTWRITEBYTECODE="1", **more)
     command = [sys.executable, str(FOLDER / f"{name}.py"), *arguments]
-    return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=300)
+    return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=120)
 
 
 @pytest.mark.parametrize("name", EXAMPLES)

@@ -580,4 +580,4 @@ def test_repr():
         "location :",
         "    type : <CUmemLocationType.CU_MEM_LOCATION_TYPE_INVALID: 0>",
     ]
-    assert repr(driver.CUipcMemHandle()) == ""
+    assert repr(driver.CUipcMemHandle()) == f"reserved : {bytes(64)!r}"
