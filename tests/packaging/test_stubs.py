@@ -22,7 +22,7 @@ from __future__ import annotations
 import ctypes
 from typing import Any
 
-from cuda.bindings import driver, nvrtc
+from cuda.bindings import driver, nvrtc, runtime
 
 
 def check(status: driver.CUresult) -> None:
@@ -74,6 +74,12 @@ def main() -> None:
     config.attrs = [attr]
     config.numAttrs = len(config.attrs)
     config.hStream = stream
+    # Functions of the runtime take handles of the driver.
+    (done,) = runtime.cudaStreamSynchronize(stream)
+    st, graph = driver.cuGraphCreate(0)
+    st, node = driver.cuGraphAddEmptyNode(graph, None, 0)
+    done, following = runtime.cudaGraphAddEmptyNode(graph, [node], 1)
+    st, last = driver.cuGraphAddEmptyNode(graph, [node, following], 2)
     names = [r.name for r in driver.CUresult]
     print(names, len(driver.CUresult), int(stream), stream.getPtr(), driver.sizeof(driver.CUstream))
 
@@ -343,6 +349,8 @@ config.foo = 1
 config.attrs = [1]
 driver.CUresult.NOPE
 driver.cuNoSuchFunction()
+driver.cuGraphAddEmptyNode(None, [1], 1)
+driver.cuLibraryLoadData(b"", [1], [1], 1, None, None, 0)
 """
 
 
@@ -381,7 +389,7 @@ def test_correct_program_passes_strict_mypy(tmp_path, text):
 @pytest.mark.parametrize(
     "text, wrong",
     [
-        (BAD, {3, 4, 6, 7, 8, 9, 10}),
+        (BAD, {3, 4, 6, 7, 8, 9, 10, 11, 12}),
         (BAD_RAISING, {3, 4, 5, 6, 7, 8, 9}),
         (BAD_PATHFINDER, {3, 4, 5, 6, 7, 8}),
         (BAD_CORE, {4, 5, 6, 7, 8, 9, 10, 11, 12}),

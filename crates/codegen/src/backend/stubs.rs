@@ -287,7 +287,25 @@ fn element_in(of: &Element) -> String {
     }
 }
 
-pub(super) fn argument(kind: &ArgKind, special: Option<&str>) -> String {
+/// The class of handles that an argument takes: of a class of the runtime the driver's, from which it derives.
+fn handle_in<'a>(lib: &'a ir::LibraryApi, class: &'a str) -> &'a str {
+    let found = lib.python.classes.iter().find(|c| c.name == class);
+    let base = found.and_then(|c| c.base.as_deref());
+    base.and_then(|base| base.split_once('.'))
+        .map_or(class, |(_, driver)| driver)
+}
+
+/// An item of a list argument. Unlike an attribute's, it must be of the class itself: ints are refused.
+fn item_in(lib: &ir::LibraryApi, of: &Element) -> String {
+    match of {
+        Element::Enum { name } => name.clone(),
+        Element::Handle { class, .. } => handle_in(lib, class).to_owned(),
+        other => element_in(other),
+    }
+}
+
+/// The type of an argument of a function of `lib`.
+pub(super) fn argument(lib: &ir::LibraryApi, kind: &ArgKind, special: Option<&str>) -> String {
     match kind {
         ArgKind::Float { .. } if special == Some("tex_ref_set_border_color") => {
             "Sequence[float]".into()
@@ -296,7 +314,7 @@ pub(super) fn argument(kind: &ArgKind, special: Option<&str>) -> String {
         ArgKind::Int { .. } => "SupportsInt".into(),
         ArgKind::Float { .. } => "float".into(),
         ArgKind::Enum { name } => format!("{name} | int"),
-        ArgKind::Handle { class, .. } => format!("{class} | int | None"),
+        ArgKind::Handle { class, .. } => format!("{} | int | None", handle_in(lib, class)),
         ArgKind::Callback { class } => format!("{class} | int | None"),
         ArgKind::Struct {
             class,
@@ -306,7 +324,7 @@ pub(super) fn argument(kind: &ArgKind, special: Option<&str>) -> String {
         ArgKind::Struct { class, .. } => class.clone(),
         ArgKind::List { of, nullable, .. } => {
             let none = if *nullable { " | None" } else { "" };
-            format!("Sequence[{}]{none}", element_in(of))
+            format!("Sequence[{}]{none}", item_in(lib, of))
         }
         ArgKind::CString => "bytes | None".into(),
         ArgKind::BytesOut => "bytes | bytearray | int".into(),
@@ -359,7 +377,7 @@ pub(super) fn result(kind: &ResultKind) -> String {
 /// A function without a C function.
 fn custom_stub(lib: &ir::LibraryApi, python: &ir::PyFunction) -> String {
     let args: Vec<String> = (python.args.iter())
-        .map(|a| format!("{}: {}", a.name, argument(&a.kind, None)))
+        .map(|a| format!("{}: {}", a.name, argument(lib, &a.kind, None)))
         .collect();
     format!(
         "def {}({}) -> {}: ...\n",
@@ -391,7 +409,7 @@ fn function_stub(lib: &ir::LibraryApi, f: &ir::Function) -> String {
                 Some(d) => format!(" = {d}"),
                 None => String::new(),
             };
-            format!("{}: {}{default}", a.name, argument(&a.kind, special))
+            format!("{}: {}{default}", a.name, argument(lib, &a.kind, special))
         })
         .collect();
     let mut results = vec![lib.status_enum.clone()];

@@ -120,7 +120,7 @@ pub fn module(lib: &ir::LibraryApi) -> String {
     }
     body.push('\n');
     for (f, symbol) in functions(lib) {
-        body.push_str(&function_stub(f, symbol));
+        body.push_str(&function_stub(lib, f, symbol));
     }
     body.push_str(&exports(lib));
     for (name, text) in PRIVATE {
@@ -396,7 +396,7 @@ pub(super) fn custom(function: &str, what: &str) -> Option<&'static str> {
     found.map(|(_, _, ty)| *ty)
 }
 
-fn function_stub(f: &ir::PyFunction, symbol: Option<&str>) -> String {
+fn function_stub(lib: &ir::LibraryApi, f: &ir::PyFunction, symbol: Option<&str>) -> String {
     let args: Vec<String> = f
         .args
         .iter()
@@ -405,8 +405,10 @@ fn function_stub(f: &ir::PyFunction, symbol: Option<&str>) -> String {
                 .default
                 .as_ref()
                 .map_or(String::new(), |d| format!(" = {d}"));
-            let ty = custom(&f.name, &a.name)
-                .map_or_else(|| argument(&a.kind, f.special.as_deref()), str::to_owned);
+            let ty = custom(&f.name, &a.name).map_or_else(
+                || argument(lib, &a.kind, f.special.as_deref()),
+                str::to_owned,
+            );
             format!("{}: {ty}{default}", a.name)
         })
         .collect();

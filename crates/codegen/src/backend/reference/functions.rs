@@ -100,7 +100,7 @@ fn argument_type(lib: &LibraryApi, python: &PyFunction, arg: &PyArg) -> String {
         Style::Tuple => None,
     };
     custom.map_or_else(
-        || stubs::argument(&arg.kind, python.special.as_deref()),
+        || stubs::argument(lib, &arg.kind, python.special.as_deref()),
         str::to_owned,
     )
 }

@@ -8,6 +8,9 @@ use super::{differ, keys, names, text};
 use crate::interface::raising::structs::{numpy, record};
 use crate::ir::{AttrKind, Builtin, ClassKind, LibraryApi, PyClass, PyEnum, Style};
 
+/// An attribute that packages before 13.5 have, and that the overlay keeps for the programs that use it.
+const OLDER_ATTRIBUTE: &str = "reserved";
+
 /// Compares everything in a module except its functions.
 pub fn compare(lib: &LibraryApi, module: &Value, out: &mut Vec<String>) {
     enums(lib, module, out);
@@ -142,7 +145,10 @@ fn classes(lib: &LibraryApi, module: &Value, out: &mut Vec<String>) {
             have.insert("getPtr");
         }
         names(out, &format!("{name} method"), have, keys(&fact["methods"]));
-        let attrs: BTreeMap<&str, _> = c.attrs.iter().map(|a| (a.name.as_str(), a)).collect();
+        let mut attrs: BTreeMap<&str, _> = c.attrs.iter().map(|a| (a.name.as_str(), a)).collect();
+        if fact["attrs"][OLDER_ATTRIBUTE].is_null() {
+            attrs.remove(OLDER_ATTRIBUTE);
+        }
         let what = format!("{name} attribute");
         for a in names(
             out,
