@@ -12,6 +12,8 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use parking_lot::Mutex;
 
+use crate::fork::is_forked_child;
+
 /// What the host has waited for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Waited {
@@ -87,7 +89,14 @@ pub(crate) fn has_waited(context: usize, since: u64) -> bool {
 }
 
 /// Drops a value in the next [`drop_pending`]. Calls nothing, so that any thread may call it under any lock.
+///
+/// A forked child keeps the value for the rest of its life, as it keeps what its parent had not dropped yet: a thread of the
+/// parent may hold the list's lock, and the value may belong to the parent.
 pub(crate) fn drop_later(value: Box<dyn Any + Send>) {
+    if is_forked_child() {
+        std::mem::forget(value);
+        return;
+    }
     let mut pending = PENDING.lock();
     pending.push(value);
     COUNT.store(pending.len(), Ordering::Release);
@@ -123,7 +132,7 @@ pub(crate) fn are_drops_deferred() -> bool {
 /// anything.
 #[inline]
 pub(crate) fn drop_pending() {
-    if COUNT.load(Ordering::Acquire) != 0 && !are_drops_deferred() {
+    if COUNT.load(Ordering::Acquire) != 0 && !are_drops_deferred() && !is_forked_child() {
         drop_all();
     }
 }

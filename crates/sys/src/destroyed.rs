@@ -21,7 +21,7 @@ use std::collections::HashMap;
 use std::ffi::{CStr, c_int, c_void};
 use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicUsize, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, Once, PoisonError};
 
 use crate::driver::{
     self, CUarray, CUcontext, CUdevice, CUevent, CUgraph, CUgraphExec, CUgraphNode, CUlibrary,
@@ -83,11 +83,41 @@ struct Table {
     contexts: [Destroyed; KINDS],
 }
 
-static TABLE: Mutex<Option<Table>> = Mutex::new(None);
+/// Null until the first use. A forked child starts with a table of its own: a thread of the parent, which the child does not
+/// have, may hold the lock.
+static TABLE: AtomicPtr<Mutex<Option<Table>>> = AtomicPtr::new(std::ptr::null_mut());
+
+unsafe extern "C" fn start_anew_in_child() {
+    TABLE.store(std::ptr::null_mut(), Ordering::Relaxed);
+}
 
 /// Locks the table. No function of a CUDA library is called under this lock.
 fn table() -> MutexGuard<'static, Option<Table>> {
-    TABLE.lock().unwrap_or_else(PoisonError::into_inner)
+    let known = TABLE.load(Ordering::Acquire);
+    let known = if known.is_null() { create() } else { known };
+    // SAFETY: `create` made the pointer from a box, which is never freed.
+    let mutex = unsafe { &*known };
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The table's mutex, created by this call or by another thread meanwhile.
+#[cold]
+fn create() -> *mut Mutex<Option<Table>> {
+    static WATCH_FORKS: Once = Once::new();
+    // SAFETY: the handler only stores to an atomic, which the child of a multithreaded process may do.
+    WATCH_FORKS.call_once(|| unsafe {
+        libc::pthread_atfork(None, None, Some(start_anew_in_child));
+    });
+    let new = Box::into_raw(Box::new(Mutex::new(None)));
+    let (success, failure) = (Ordering::AcqRel, Ordering::Acquire);
+    match TABLE.compare_exchange(std::ptr::null_mut(), new, success, failure) {
+        Ok(_) => new,
+        Err(other) => {
+            // SAFETY: this call made the box, and has not shared it.
+            drop(unsafe { Box::from_raw(new) });
+            other
+        }
+    }
 }
 
 /// Hashes handles, which are addresses: a multiplication spreads them well enough.
@@ -773,5 +803,38 @@ mod tests {
         assert!(!OwnedKind::Event.is_destroyed(handle(1), NO_CONTEXT, created[2]));
         let later = OwnedKind::Stream.epoch();
         assert!(!OwnedKind::Stream.is_destroyed(handle(1), context, later));
+    }
+
+    #[test]
+    fn a_forked_child_does_not_wait_for_a_thread_of_its_parent() {
+        let kind = OwnedKind::Surface;
+        let created = kind.epoch();
+        assert_eq!(program_destroys(succeed, kind, 0x5600), 0);
+        let (held, fork) = (std::sync::Barrier::new(2), std::sync::Barrier::new(2));
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                let _table = table();
+                held.wait();
+                fork.wait();
+            });
+            held.wait();
+            // SAFETY: the child only uses the table, which it creates anew, and exits.
+            let pid = unsafe { libc::fork() };
+            assert!(pid >= 0);
+            if pid == 0 {
+                // SAFETY: ends the child if it waits, and without the parent's exit handlers.
+                unsafe {
+                    libc::alarm(20);
+                    let known = kind.is_destroyed(handle(0x5600), NO_CONTEXT, created);
+                    libc::_exit(c_int::from(known));
+                }
+            }
+            fork.wait();
+            let mut status = 0;
+            // SAFETY: the child belongs to this process; `status` is valid for writes.
+            assert_eq!(unsafe { libc::waitpid(pid, &mut status, 0) }, pid);
+            assert_eq!(status, 0);
+        });
+        assert!(kind.is_destroyed(handle(0x5600), NO_CONTEXT, created));
     }
 }

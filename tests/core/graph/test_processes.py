@@ -84,6 +84,41 @@ print(len(calls))
     assert out == "40\n"
 
 
+def test_a_child_forked_while_threads_use_graphs_can_close_them():
+    out = run("""
+ended = threading.Event()
+
+def work():
+    device.set_current()
+    own = device.create_stream()
+    while not ended.is_set():
+        graph.launch(own)
+        other = GraphDefinition().callback(lambda: None).graph.instantiate()
+        other.launch(own)
+        other.close()
+        own.sync()
+
+threads = [threading.Thread(target=work) for _ in range(3)]
+for thread in threads:
+    thread.start()
+for _ in range(40):
+    child = os.fork()
+    if child == 0:
+        import signal
+        signal.alarm(30)
+        graph.close()
+        stream.close()
+        del graph, definition, last
+        os._exit(0)
+    assert os.waitpid(child, 0)[1] == 0
+ended.set()
+for thread in threads:
+    thread.join()
+print("end")
+""")
+    assert out == "end\n"
+
+
 def test_many_builds_do_not_grow(device, stream, code, one, numbers):
     x = numbers(0)
     add = code.get_kernel("add")

@@ -15,7 +15,7 @@ use parking_lot::Mutex;
 use crate::after_wait::{self, Listener, Waited};
 use crate::context::{Context, RelaxedCapture};
 use crate::error::{Error, Result};
-use crate::fork::ForkGeneration;
+use crate::fork::is_forked_child;
 use crate::graph::retained::Retained;
 use crate::stream::{Event, EventOptions, Stream, UniqueEvent, is_capturing};
 
@@ -305,7 +305,6 @@ fn is_of_capture(error: &Error) -> bool {
 /// Content of a graph that launches may still use.
 struct InUse {
     waits: Vec<Wait>,
-    generation: ForkGeneration,
     content: Vec<Retained>,
 }
 
@@ -357,19 +356,21 @@ fn hold(waits: Vec<Wait>, content: Vec<Retained>) {
             Waited::ForContext { .. } => usize::MAX,
         });
     });
+    if is_forked_child() {
+        // The content is the parent's, and a thread of the parent may hold the lock.
+        std::mem::forget(content);
+        return;
+    }
     let mut list = IN_USE.lock();
-    list.push_back(InUse {
-        waits,
-        generation: ForkGeneration::current(),
-        content,
-    });
+    list.push_back(InUse { waits, content });
     COUNT.store(list.len(), Ordering::Release);
 }
 
 /// Drops the content of completed launches, among the first `limit` entries.
 #[inline]
 fn drop_completed(limit: usize) {
-    if COUNT.load(Ordering::Acquire) != 0 && !after_wait::are_drops_deferred() {
+    let may_drop = || !after_wait::are_drops_deferred() && !is_forked_child();
+    if COUNT.load(Ordering::Acquire) != 0 && may_drop() {
         examine(limit);
     }
 }
@@ -386,11 +387,8 @@ fn examine(limit: usize) {
     let _relaxed = RelaxedCapture::enter();
     let (mut done, mut waiting) = (Vec::new(), Vec::new());
     for mut entry in taken {
-        // Content of the parent process stays: this process cannot wait for its work.
-        if entry.generation.is_current() {
-            let waits = entry.waits.into_iter();
-            entry.waits = waits.filter_map(Wait::remaining).collect();
-        }
+        let waits = entry.waits.into_iter();
+        entry.waits = waits.filter_map(Wait::remaining).collect();
         if entry.waits.is_empty() {
             done.push(entry.content);
         } else {
