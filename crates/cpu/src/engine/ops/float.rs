@@ -325,9 +325,10 @@ fn testp(t: Type, p: TestpOp) -> Option<OpFn> {
                 TestpOp::Infinite => lane!(|a: $t| -> bool { a.abs() == <$t>::INFINITY }),
                 TestpOp::Number => lane!(|a: $t| -> bool { !a.is_nan() }),
                 TestpOp::NotANumber => lane!(|a: $t| -> bool { a.is_nan() }),
+                // "As a special case, positive and negative zero are considered normal numbers" (PTX ISA, `testp`).
                 TestpOp::Normal => {
                     lane!(|a: $t| -> bool {
-                        (a.abs() < <$t>::INFINITY) & (a.abs() >= <$t>::MIN_POSITIVE)
+                        (a.abs() < <$t>::INFINITY) & ((a.abs() >= <$t>::MIN_POSITIVE) | (a == 0.0))
                     })
                 }
                 TestpOp::Subnormal => {
