@@ -7,6 +7,7 @@ import ctypes
 
 import numpy as np
 import pytest
+from cuda import pathfinder
 from cuda.bindings import driver, nvfatbin, nvjitlink, nvrtc
 from cuda.bindings.nvjitlink import InputType
 
@@ -215,6 +216,69 @@ def test_cubin_file_loads_in_another_process(arch, tmp_path):
         "e, f = d.cuModuleGetFunction(m, b'run'); assert e == 0, e\n"
     )
     output(program, path, options=("-W", "ignore"))
+
+
+GRID = """
+extern "C" __global__ void turns(volatile unsigned *last, unsigned *out)
+{
+    unsigned long long grid = cudaCGGetIntrinsicHandle(cudaCGScopeGrid);
+    unsigned threads, rank, zero;
+    if (cudaCGGetSize(&threads, 0, grid) || cudaCGGetRank(&rank, &zero, grid)) return;
+    // In turn r each thread reads what thread (rank + r) wrote in the turn before.
+    unsigned sum = zero;
+    for (unsigned r = 0; r < 5; r++) {
+        last[rank] = rank * r;
+        if (cudaCGSynchronize(grid, 0)) return;
+        sum += last[(rank + r) % threads];
+        if (cudaCGSynchronize(grid, 0)) return;
+    }
+    out[rank] = sum;
+}
+extern "C" __global__ void handles(unsigned long long *out)
+{
+    out[0] = cudaCGGetIntrinsicHandle(cudaCGScopeInvalid);
+    out[1] = cudaCGGetIntrinsicHandle(cudaCGScopeGrid) != 0;
+    out[2] = cudaCGGetIntrinsicHandle((cudaCGScope)2);
+}
+"""
+
+
+def cooperative(function, grid, block, *arguments):
+    types = (ctypes.c_void_p,) * len(arguments)
+    check(driver.cuLaunchCooperativeKernel(function, *grid, *block, 0, 0, (tuple(map(int, arguments)), types)))
+    check(driver.cuCtxSynchronize())
+
+
+@pytest.mark.parametrize("how", ["library", pytest.param("alone", marks=pytest.mark.cpu)])
+@pytest.mark.parametrize("kind", ["PTX", "CUBIN", "LTOIR"])
+def test_grids_synchronize_through_the_device_runtime(arch, kind, how):
+    """Linked with libcudadevrt. The CPU device has these functions also without it."""
+    code = compile_to(GRID, kind, arch, "-rdc=true", *(["-dlto"] if kind == "LTOIR" else []))
+    if how == "library" or kind == "LTOIR":
+        inputs = [(getattr(InputType, kind), code, "grid")]
+        inputs.append((InputType.LIBRARY, pathfinder.find_static_lib("cudadevrt"), None))
+        code = jit_link(inputs, f"-arch=sm_{arch}", *(["-lto"] if kind == "LTOIR" else []))
+    module = check(driver.cuModuleLoadData(code))
+    grid, block = (2, 3, 2), (8, 4, 3)
+    threads = 12 * 96
+    last, out = check(driver.cuMemAlloc(4 * threads)), check(driver.cuMemAlloc(4 * threads))
+    check(driver.cuMemsetD8(out, 0xFF, 4 * threads))
+    cooperative(check(driver.cuModuleGetFunction(module, b"turns")), grid, block, last, out)
+    have = np.zeros(threads, np.uint32)
+    check(driver.cuMemcpyDtoH(have, out, have.nbytes))
+    rank = np.arange(threads, dtype=np.uint32)
+    np.testing.assert_array_equal(have, sum((rank + r) % threads * r for r in range(5)))
+    handles = check(driver.cuModuleGetFunction(module, b"handles"))
+    seen = np.zeros(3, np.uint64)
+    cooperative(handles, (1, 1, 1), (1, 1, 1), out)
+    check(driver.cuMemcpyDtoH(seen, out, seen.nbytes))
+    assert seen.tolist() == [0, 1, 0]
+    check(driver.cuLaunchKernel(handles, 1, 1, 1, 1, 1, 1, 0, 0, ((int(out),), (ctypes.c_void_p,)), 0))
+    check(driver.cuMemcpyDtoH(seen, out, seen.nbytes))
+    assert seen.tolist() == [0, 0, 0]
+    for memory in (last, out):
+        check(driver.cuMemFree(memory))
+    check(driver.cuModuleUnload(module))
 
 
 def load_error(code):

@@ -1,5 +1,6 @@
 //! Loading of modules: from PTX text to variables in memory and kernels that can be launched.
 
+mod device_runtime;
 mod error;
 mod kernel;
 mod parse;
@@ -15,7 +16,7 @@ use error::unresolved;
 pub use error::{LoadError, LoadErrorKind};
 use kernel::kernel;
 pub use kernel::{Kernel, ParamInfo};
-use parse::{check_functions, parse, resolve_aliases};
+use parse::{check_functions, single};
 pub use parse::{check_unit, link_units};
 use variables::{Placer, VariableMemory};
 
@@ -62,9 +63,7 @@ impl Image {
     /// # Errors
     /// See [`LoadErrorKind`].
     pub fn load(ptx: &str, space: &Arc<AddressSpace>) -> Result<Image, LoadError> {
-        let mut module = parse(ptx, "")?;
-        resolve_aliases(&mut module);
-        Self::place(&module, space)
+        Self::place(&single(ptx)?, space)
     }
 
     /// Links modules and loads the result: see [`cupyrite_ptx::link`].

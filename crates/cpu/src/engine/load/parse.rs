@@ -3,6 +3,7 @@
 use cupyrite_ptx::ir::{InitElem, Module, Op, Operand};
 use cupyrite_ptx::link;
 
+use super::device_runtime;
 use super::error::{LoadError, LoadErrorKind, unresolved};
 use crate::code::Unit;
 use crate::engine::program::BuiltinKind;
@@ -45,7 +46,14 @@ pub fn link_units(units: &[Unit]) -> Result<Module, LoadError> {
         let module = parse(&unit.text, &name)?;
         Ok(link::Input { name, module })
     });
-    let inputs = inputs.collect::<Result<Vec<_>, LoadError>>()?;
+    link_inputs(inputs.collect::<Result<Vec<_>, LoadError>>()?)
+}
+
+/// Links modules, and the device runtime if they need it.
+fn link_inputs(mut inputs: Vec<link::Input>) -> Result<Module, LoadError> {
+    if device_runtime::needed(inputs.iter().map(|i| &i.module)) {
+        inputs.push(device_runtime::input()?);
+    }
     link::link(&inputs, &|name| BuiltinKind::from_name(name).is_some()).map_err(|errors| {
         LoadError {
             kind: LoadErrorKind::UnresolvedSymbol,
@@ -58,6 +66,19 @@ pub fn link_units(units: &[Unit]) -> Result<Module, LoadError> {
                 .join("\n"),
         }
     })
+}
+
+/// Parses a module that is linked with no other one.
+pub fn single(ptx: &str) -> Result<Module, LoadError> {
+    let mut module = parse(ptx, "")?;
+    resolve_aliases(&mut module);
+    if !device_runtime::needed([&module]) {
+        return Ok(module);
+    }
+    link_inputs(vec![link::Input {
+        name: "module".into(),
+        module,
+    }])
 }
 
 /// Replaces every alias by the aliased function.

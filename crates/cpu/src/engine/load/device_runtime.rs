@@ -1,0 +1,58 @@
+//! Functions of the device runtime that are PTX: modules that declare one of them are linked with it.
+
+use cupyrite_ptx::ir::Module;
+use cupyrite_ptx::link;
+
+use super::error::LoadError;
+use super::parse::parse;
+
+/// The functions, by the names that modules declare.
+const PTX: &str = include_str!("device_runtime.ptx");
+const NAMES: [&str; 5] = [
+    "cudaCGGetIntrinsicHandle",
+    "cudaCGGetRank",
+    "cudaCGGetSize",
+    "cudaCGSynchronize",
+    "cudaCGSynchronizeGrid",
+];
+
+/// Whether one of the modules declares a function of the device runtime that none of them defines.
+pub fn needed<'a>(modules: impl IntoIterator<Item = &'a Module> + Clone) -> bool {
+    let declared = modules
+        .clone()
+        .into_iter()
+        .flat_map(|m| &m.functions)
+        .filter(|f| f.body.is_none() && NAMES.contains(&f.name.as_str()));
+    let defined = |name: &str| {
+        let mut functions = modules.clone().into_iter().flat_map(|m| &m.functions);
+        functions.any(|f| f.body.is_some() && f.name == name)
+    };
+    declared.into_iter().any(|f| !defined(&f.name))
+}
+
+/// The functions, as an input of the linker.
+pub fn input() -> Result<link::Input, LoadError> {
+    const NAME: &str = "device runtime";
+    Ok(link::Input {
+        name: NAME.into(),
+        module: parse(PTX, NAME)?,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_names_are_those_of_the_functions() {
+        let mut names: Vec<_> = input()
+            .expect("valid PTX")
+            .module
+            .functions
+            .into_iter()
+            .map(|f| f.name)
+            .collect();
+        names.sort_unstable();
+        assert_eq!(names, NAMES);
+    }
+}
