@@ -140,6 +140,75 @@ def test_lto_ir_and_machine_code_link_together(arch):
     run(jit_link(inputs, f"-arch=sm_{arch}", "-lto"))
 
 
+@pytest.mark.parametrize("kind", ["PTX", "CUBIN"])
+def test_functions_in_lto_ir_serve_other_inputs(arch, kind):
+    """The only callers of the functions are not in LTO IR; one of these calls a third function in LTO IR."""
+    helper = """
+    extern "C" __device__ float third(float x);
+    __device__ int counter = 5;
+    extern "C" __device__ float helper(float x) { return third(x) + 1; }
+    """
+    third = 'extern "C" __device__ float third(float x) { return x * x; }'
+    inputs = [
+        (getattr(InputType, kind), compile_to(MAIN, kind, arch, "-rdc=true"), "main"),
+        (InputType.LTOIR, compile_to(helper, "LTOIR", arch, "-rdc=true", "-dlto"), "helper"),
+        (InputType.LTOIR, compile_to(third, "LTOIR", arch, "-rdc=true", "-dlto"), "third"),
+    ]
+    code = jit_link(inputs, f"-arch=sm_{arch}", "-lto")
+    run(code)
+    library = check(driver.cuLibraryLoadData(code, [], [], 0, [], [], 0))
+    assert check(driver.cuLibraryGetKernelCount(library)) == 1
+    status, *_ = driver.cuLibraryGetGlobal(library, b"__cupyrite_keep")
+    assert status == driver.CUresult.CUDA_ERROR_NOT_FOUND
+    check(driver.cuLibraryUnload(library))
+
+
+MANY = """
+extern "C" __global__ void many(float *x)
+{
+    float a[60];
+    for (int i = 0; i < 60; i++) a[i] = x[i];
+    __syncthreads();
+    for (int i = 0; i < 60; i++) x[i] = a[59 - i] * a[(i * 7) % 60];
+}
+"""
+
+
+def registers(module, name=b"many"):
+    function = check(driver.cuModuleGetFunction(module, name))
+    used = check(driver.cuFuncGetAttribute(driver.CUfunction_attribute.CU_FUNC_ATTRIBUTE_NUM_REGS, function))
+    check(driver.cuModuleUnload(module))
+    return used
+
+
+def test_registers_have_a_limit(arch):
+    many = compile_to(MANY, "PTX", arch)
+    assert registers(check(driver.cuModuleLoadData(many))) > 40
+    limit = [driver.CUjit_option.CU_JIT_MAX_REGISTERS], [32]
+    assert registers(check(driver.cuModuleLoadDataEx(many, 1, *limit))) <= 32
+    linked = jit_link([(InputType.PTX, many, "many")], f"-arch=sm_{arch}", "-maxrregcount=32")
+    assert registers(check(driver.cuModuleLoadData(linked))) <= 32
+    lto = [(InputType.LTOIR, compile_to(MANY, "LTOIR", arch, "-rdc=true", "-dlto"), "many")]
+    linked = jit_link(lto, f"-arch=sm_{arch}", "-lto", "-maxrregcount=32")
+    assert registers(check(driver.cuModuleLoadData(linked))) <= 32
+    state = check(driver.cuLinkCreate(1, *limit))
+    check(driver.cuLinkAddData(state, KIND.CU_JIT_INPUT_PTX, many, len(many), b"many", 0, [], []))
+    address, size = check(driver.cuLinkComplete(state))
+    linked = ctypes.string_at(address, size)
+    check(driver.cuLinkDestroy(state))
+    assert registers(check(driver.cuModuleLoadData(linked))) <= 32
+
+
+@pytest.mark.parametrize("bounds, most", [("__launch_bounds__(1024)", 64), ("__launch_bounds__(512, 4)", 32)])
+def test_launch_bounds_limit_registers(arch, cpu_device, bounds, most):
+    many = compile_to(MANY.replace("void many", f"void {bounds} many"), "PTX", arch)
+    assert registers(check(driver.cuModuleLoadData(many))) <= most
+    if cpu_device:
+        # They take precedence over the limit of a compilation (CUDA Programming Guide, "Launch Bounds").
+        limit = [driver.CUjit_option.CU_JIT_MAX_REGISTERS], [24]
+        assert 24 < registers(check(driver.cuModuleLoadDataEx(many, 1, *limit))) <= most
+
+
 def test_linking_one_ptx_gives_a_cubin(arch):
     """Compiles a PTX program to machine code."""
     whole = (HELPER + MAIN).replace('extern "C" __device__ float helper(float x);', "")

@@ -2,7 +2,8 @@
 //!
 //! The section type is in the range that ELF reserves for applications, so linkers neither merge nor copy it and
 //! drivers ignore it. Its contents: a magic number, then 64-bit integers, each string after its length: the reason for
-//! missing PTX (empty if there is PTX), the number of units, and the name and text of each unit.
+//! missing PTX (empty if there is PTX), the number of units, and the name and text of each unit; then, if one of them has a
+//! limit of registers, the limit of each unit (zero for none).
 
 use object::elf::SectionType;
 
@@ -25,6 +26,12 @@ fn encode(units: &[Unit], reason: &str) -> Vec<u8> {
     for unit in units {
         push(&mut out, &unit.name);
         push(&mut out, &unit.text);
+    }
+    if units.iter().any(|u| u.max_registers.is_some()) {
+        for unit in units {
+            let limit = u64::from(unit.max_registers.unwrap_or(0));
+            out.extend_from_slice(&limit.to_le_bytes());
+        }
     }
     out
 }
@@ -50,10 +57,13 @@ fn decode(bytes: &[u8]) -> Option<Result<Vec<Unit>, CodeError>> {
     let count = number(&mut rest)?;
     let mut units = Vec::new();
     for _ in 0..count {
-        units.push(Unit {
-            name: text(&mut rest)?,
-            text: text(&mut rest)?,
-        });
+        units.push(Unit::new(text(&mut rest)?, text(&mut rest)?));
+    }
+    if !rest.is_empty() {
+        for unit in &mut units {
+            let limit = u32::try_from(number(&mut rest)?).ok()?;
+            unit.max_registers = Some(limit).filter(|&n| n != 0);
+        }
     }
     Some(if reason.is_empty() {
         Ok(units)

@@ -67,10 +67,8 @@ pub(super) fn content(data: CodeSource<'_>, name: &str) -> Result<Content, CodeE
     };
     if let Some(e) = open(PTX).max_by_key(|e| e.arch) {
         let text = data.bytes(e.start, e.len).ok_or_else(damaged)?;
-        return Ok(Content::Ptx(vec![Unit {
-            name: name.to_owned(),
-            text: String::from_utf8_lossy(until_nul(&text)).into_owned(),
-        }]));
+        let text = String::from_utf8_lossy(until_nul(&text));
+        return Ok(Content::Ptx(vec![Unit::new(name, text)]));
     }
     for e in open(CUBIN) {
         let inner = data.from(e.start).ok_or_else(damaged)?;

@@ -23,6 +23,48 @@ pub struct Unit {
     pub name: String,
     /// Its text.
     pub text: String,
+    /// The limit of registers per thread with which it was compiled or linked.
+    pub max_registers: Option<u32>,
+}
+
+impl Unit {
+    /// A module without a limit of registers.
+    pub fn new(name: impl Into<String>, text: impl Into<String>) -> Unit {
+        Unit {
+            name: name.into(),
+            text: text.into(),
+            max_registers: None,
+        }
+    }
+}
+
+/// Sets the limit of registers of the modules that have none.
+pub(crate) fn limit_registers(units: &mut [Unit], limit: Option<u32>) {
+    for unit in units {
+        unit.max_registers = unit.max_registers.or(limit);
+    }
+}
+
+/// The limit of registers that nvJitLink's options set: `-maxrregcount=N`.
+pub(crate) fn register_limit<'a>(options: impl IntoIterator<Item = &'a [u8]>) -> Option<u32> {
+    let mut limit = None;
+    let mut options = options.into_iter();
+    while let Some(option) = options.next() {
+        let option = option.trim_ascii();
+        let name = option.strip_prefix(b"--").or(option.strip_prefix(b"-"));
+        let Some(rest) = name.and_then(|n| n.strip_prefix(b"maxrregcount")) else {
+            continue;
+        };
+        let value = match rest.strip_prefix(b"=") {
+            Some(value) => value,
+            None if rest.is_empty() => options.next().unwrap_or_default(),
+            None => rest,
+        };
+        let value = std::str::from_utf8(value.trim_ascii()).ok();
+        limit = value.and_then(|v| v.parse().ok()).or(limit);
+    }
+    // Zero stands for no limit.
+    limit.filter(|&n| n != 0)
 }
 
 /// The runnable contents of code.
@@ -166,12 +208,7 @@ pub(crate) fn is_text(bytes: &[u8]) -> bool {
 /// # Errors
 /// See [`CodeError`].
 pub(crate) fn content(data: CodeSource<'_>, name: &str) -> Result<Content, CodeError> {
-    let unit = |text: Vec<u8>| {
-        Content::Ptx(vec![Unit {
-            name: name.to_owned(),
-            text: String::from_utf8_lossy(&text).into_owned(),
-        }])
-    };
+    let unit = |text: Vec<u8>| Content::Ptx(vec![Unit::new(name, String::from_utf8_lossy(&text))]);
     match data.word::<4>(0) {
         Some(ELF) => return elf_content(data, name),
         Some(fatbin::MAGIC) => return fatbin::content(data, name),

@@ -7,10 +7,7 @@ use super::*;
 const PTX: &[u8] = b".version 9.0\n.target sm_89\n\0";
 
 fn unit(name: &str, text: &str) -> Unit {
-    Unit {
-        name: name.into(),
-        text: text.into(),
-    }
+    Unit::new(name, text)
 }
 
 /// A fat binary with entries (kind, flags, architecture, contents).

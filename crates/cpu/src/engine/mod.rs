@@ -18,6 +18,6 @@ mod run;
 pub use fault_report::{Fault, FaultKind};
 pub use limits::{MAX_SHARED, MAX_THREADS};
 pub use load::{Global, Image, Kernel, LoadError, LoadErrorKind, ParamInfo};
-pub(crate) use load::{check_unit, link_units};
+pub(crate) use load::{check_unit, link_units, undefined_functions};
 pub use run::grid::{LaunchSpec, launch};
 pub use run::{GraphLauncher, PrintfSink};

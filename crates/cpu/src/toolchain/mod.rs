@@ -7,6 +7,7 @@
 //! the loader asks [`interpose`] for the address of each function of [`INTERPOSED`](cupyrite_sys::loader::INTERPOSED) that it
 //! resolves.
 
+mod lto;
 mod nvjitlink;
 mod nvrtc;
 
@@ -16,7 +17,7 @@ use std::sync::atomic::{AtomicPtr, Ordering};
 
 use cupyrite_sys::loader::CudaLibrary;
 
-pub(crate) use nvjitlink::{Lto, lto_to_ptx};
+pub(crate) use lto::{Lto, lto_to_ptx};
 
 /// The address of the library's function, once the loader has resolved it.
 struct Real(AtomicPtr<c_void>);

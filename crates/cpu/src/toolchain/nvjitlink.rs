@@ -1,27 +1,21 @@
 //! Embeds PTX in nvJitLink's cubins.
 //!
 //! Each link is tracked from `nvJitLinkCreate` on: its options and its inputs. The PTX of a linked cubin is the PTX of
-//! its inputs; for LTO IR inputs, a second link with the same options asks nvJitLink for their PTX.
+//! its inputs; for LTO IR inputs, a second link with the same options asks nvJitLink for their PTX ([`super::lto`]).
 
 use std::collections::HashMap;
 use std::ffi::{CStr, CString, OsStr, c_char, c_uint, c_void};
 use std::os::unix::ffi::OsStrExt;
 use std::sync::Arc;
 
-use cupyrite_sys::nvjitlink::{self, nvJitLinkHandle, nvJitLinkInputType, nvJitLinkResult};
+use cupyrite_sys::nvjitlink::{nvJitLinkHandle, nvJitLinkInputType, nvJitLinkResult};
 use parking_lot::Mutex;
 
+use super::lto::{Lto, lto_to_ptx};
 use super::wrappers;
 use crate::code::{self, CodeSource, Content, Unit};
 
 const SUCCESS: nvJitLinkResult = nvJitLinkResult::NVJITLINK_SUCCESS;
-
-/// LTO IR, or a fat binary that contains some.
-#[derive(Clone, Debug)]
-pub(crate) struct Lto {
-    pub(crate) name: String,
-    pub(crate) data: Vec<u8>,
-}
 
 /// An input of a link.
 enum Input {
@@ -43,6 +37,11 @@ static LINKS: Mutex<Option<HashMap<usize, Link>>> = Mutex::new(None);
 
 fn with<T>(handle: nvJitLinkHandle, f: impl FnOnce(&mut Link) -> T) -> Option<T> {
     LINKS.lock().as_mut()?.get_mut(&handle.addr()).map(f)
+}
+
+/// Stops tracking a link that this device has created.
+pub(super) fn forget(handle: nvJitLinkHandle) {
+    LINKS.lock().get_or_insert_default().remove(&handle.addr());
 }
 
 /// Classifies an input.
@@ -70,127 +69,6 @@ fn add(handle: nvJitLinkHandle, data: &[u8], name: &str) {
     }
 }
 
-/// An nvJitLink handle created here, destroyed on drop.
-struct Shadow(nvJitLinkHandle);
-
-impl Drop for Shadow {
-    fn drop(&mut self) {
-        // SAFETY: created by nvJitLink and destroyed only here.
-        let _ = unsafe { nvjitlink::nvJitLinkDestroy(&raw mut self.0) };
-    }
-}
-
-impl Shadow {
-    fn error_log(&self) -> String {
-        let mut size = 0usize;
-        // SAFETY: the handle is live, and the buffers have the size that nvJitLink requires.
-        let text = unsafe {
-            if nvjitlink::nvJitLinkGetErrorLogSize(self.0, &raw mut size) != Ok(SUCCESS) {
-                return String::new();
-            }
-            let mut text = vec![0u8; size + 1];
-            if nvjitlink::nvJitLinkGetErrorLog(self.0, text.as_mut_ptr().cast()) != Ok(SUCCESS) {
-                return String::new();
-            }
-            text
-        };
-        let end = text.iter().position(|&b| b == 0).unwrap_or(text.len());
-        String::from_utf8_lossy(&text[..end]).trim().to_owned()
-    }
-
-    fn ptx(&self) -> Option<String> {
-        let mut size = 0usize;
-        // SAFETY: as above.
-        unsafe {
-            if nvjitlink::nvJitLinkGetLinkedPtxSize(self.0, &raw mut size) != Ok(SUCCESS) {
-                return None;
-            }
-            let mut text = vec![0u8; size + 1];
-            if nvjitlink::nvJitLinkGetLinkedPtx(self.0, text.as_mut_ptr().cast()) != Ok(SUCCESS) {
-                return None;
-            }
-            let end = text.iter().position(|&b| b == 0).unwrap_or(text.len());
-            Some(String::from_utf8_lossy(&text[..end]).into_owned())
-        }
-    }
-}
-
-/// The PTX that nvJitLink compiles from LTO IR with a link's options.
-///
-/// # Errors
-/// A message with nvJitLink's log.
-pub(crate) fn lto_to_ptx(options: &[CString], inputs: &[&Lto]) -> Result<Unit, String> {
-    let mut options: Vec<&CStr> = options
-        .iter()
-        .map(|o| o.as_c_str())
-        .filter(|o| !matches!(o.to_bytes(), b"-lto" | b"-ptx"))
-        .collect();
-    options.extend([c"-lto", c"-ptx"]);
-    let mut pointers: Vec<*const c_char> = options.iter().map(|o| o.as_ptr()).collect();
-    let mut handle: nvJitLinkHandle = std::ptr::null_mut();
-    // SAFETY: `options` has that many C strings; the handle is a valid output.
-    let made = unsafe {
-        nvjitlink::nvJitLinkCreate(
-            &raw mut handle,
-            pointers.len() as c_uint,
-            pointers.as_mut_ptr(),
-        )
-    };
-    let failed = |call: &str, status, log: String| {
-        let log = if log.is_empty() {
-            log
-        } else {
-            format!(": {log}")
-        };
-        Err(format!(
-            "nvJitLink did not compile the LTO IR to PTX: {call} returned {status:?}{log}"
-        ))
-    };
-    match made {
-        Ok(SUCCESS) => {}
-        Ok(status) => return failed("nvJitLinkCreate", status, String::new()),
-        Err(e) => return Err(format!("LTO IR requires nvJitLink: {e}")),
-    }
-    // This link is not tracked.
-    LINKS.lock().get_or_insert_default().remove(&handle.addr());
-    let shadow = Shadow(handle);
-    for Lto { name, data } in inputs {
-        let kind = match data.first_chunk() {
-            Some(b"\xED\x43\x4E\x7F") => nvJitLinkInputType::NVJITLINK_INPUT_LTOIR,
-            _ => nvJitLinkInputType::NVJITLINK_INPUT_FATBIN,
-        };
-        let name = CString::new(name.replace('\0', " ")).unwrap_or_default();
-        // SAFETY: the handle is live; nvJitLink copies the data, which has that length, and the name.
-        let added = unsafe {
-            nvjitlink::nvJitLinkAddData(
-                shadow.0,
-                kind,
-                data.as_ptr().cast(),
-                data.len(),
-                name.as_ptr(),
-            )
-        };
-        match added {
-            Ok(SUCCESS) => {}
-            Ok(status) => return failed("nvJitLinkAddData", status, shadow.error_log()),
-            Err(e) => return Err(e.to_string()),
-        }
-    }
-    // SAFETY: the handle is live.
-    match unsafe { nvjitlink::nvJitLinkComplete(shadow.0) } {
-        Ok(SUCCESS) => {}
-        Ok(status) => return failed("nvJitLinkComplete", status, shadow.error_log()),
-        Err(e) => return Err(e.to_string()),
-    }
-    match shadow.ptx() {
-        Some(text) => Ok(Unit {
-            name: "LTO".into(),
-            text,
-        }),
-        None => Err("nvJitLink returned no PTX for the LTO IR".into()),
-    }
-}
-
 /// The PTX of a link's inputs.
 fn units(options: &[CString], inputs: &[Input]) -> Result<Vec<Unit>, String> {
     let mut units = Vec::new();
@@ -205,8 +83,12 @@ fn units(options: &[CString], inputs: &[Input]) -> Result<Vec<Unit>, String> {
         }
     }
     if !lto.is_empty() {
-        units.push(lto_to_ptx(options, &lto)?);
+        units.push(lto_to_ptx(options, &lto, &units)?);
     }
+    code::limit_registers(
+        &mut units,
+        code::register_limit(options.iter().map(|o| o.to_bytes())),
+    );
     Ok(units)
 }
 

@@ -46,8 +46,7 @@ unsafe fn cubin_with_ptx(program: nvrtcProgram) -> Option<Vec<u8>> {
         }
         (cubin, ptx(program)?)
     };
-    let name = String::new();
-    code::attach(&cubin, &[Unit { name, text }])
+    code::attach(&cubin, &[Unit::new("", text)])
 }
 
 wrappers! { nvrtc, nvrtcResult, NVRTC_ERROR_INTERNAL_ERROR;

@@ -83,6 +83,50 @@ fn shared_and_local_accesses_are_bounds_checked() {
 }
 
 #[test]
+fn vector_loads_may_end_behind_shared_memory() {
+    // 28 bytes of dynamic shared memory. Addresses are those of the state space or generic.
+    let shared = |body: &str| {
+        let out = Buffer::zeros(4);
+        let mut l = Launch::new(1, 1);
+        l.shared = 28;
+        let body = format!(
+            "{INDEX}
+    mov.u32 %r5, s; mov.u32 %r6, 7; cvt.u64.u32 %rd4, %r5; cvta.shared.u64 %rd4, %rd4; mov.u32 %r10, 0;
+    mov.u32 %r11, 0; mov.u32 %r12, 0; mov.u32 %r13, 0;
+    st.shared.u32 [%r5+16], %r6; st.shared.u32 [%r5+24], %r6;
+    {body}
+    st.global.v4.u32 [%rd1], {{%r10, %r11, %r12, %r13}};
+    ret;"
+        );
+        l.run(
+            &module(".extern .shared .align 16 .b8 s[];", 1, &body),
+            &[out.addr],
+        )
+        .map(|_| out.get())
+        .map_err(|f| f.kind)
+    };
+    const VECTOR: &str = "{%r10, %r11, %r12, %r13}";
+    for load in ["ld.shared.v4.u32", "ld.volatile.shared.v4.u32"] {
+        let got = shared(&format!("{load} {VECTOR}, [%r5+16];")).unwrap();
+        assert_eq!(got[..3], [7, 0, 7], "{load}");
+    }
+    let got = shared(&format!("ld.v4.u32 {VECTOR}, [%rd4+16];")).unwrap();
+    assert_eq!(got[..3], [7, 0, 7]);
+    shared("ld.shared.u64 %rd5, [%r5+24];").unwrap();
+    // Loads that begin behind it, and all other accesses that leave it, are faults.
+    for wrong in [
+        "ld.shared.u32 %r10, [%r5+28];",
+        "ld.u32 %r10, [%rd4+28];",
+        "ld.shared.v4.u32 {%r10, %r11, %r12, %r13}, [%r5+32];",
+        "st.shared.v4.u32 [%r5+16], {%r10, %r11, %r12, %r13};",
+        "st.v4.u32 [%rd4+16], {%r10, %r11, %r12, %r13};",
+        "atom.shared.add.u64 %rd5, [%r5+24], %rd1;",
+    ] {
+        assert_eq!(shared(wrong), Err(FaultKind::IllegalAddress), "{wrong}");
+    }
+}
+
+#[test]
 fn constant_memory_is_read_only() {
     let head = ".const .u32 c[2] = {1, 2};";
     let body = "

@@ -51,6 +51,8 @@ pub(crate) struct JitOptions {
     pub(crate) verbose: bool,
     /// `CU_JIT_TARGET`: the compute capability times ten.
     pub(crate) target: Option<u32>,
+    /// `CU_JIT_MAX_REGISTERS`: the limit of registers per thread.
+    pub(crate) max_registers: Option<u32>,
     /// `CU_JIT_FTZ`, `CU_JIT_PREC_DIV`, `CU_JIT_PREC_SQRT`, `CU_JIT_FMA`: used when LTO IR is compiled.
     pub(crate) arithmetic: [Option<bool>; 4],
 }
@@ -93,6 +95,9 @@ impl JitOptions {
                 JitOption::CU_JIT_GLOBAL_SYMBOL_NAMES
                 | JitOption::CU_JIT_GLOBAL_SYMBOL_ADDRESSES
                 | JitOption::CU_JIT_GLOBAL_SYMBOL_COUNT => return Err(Code::NOT_SUPPORTED),
+                JitOption::CU_JIT_MAX_REGISTERS => {
+                    jit.max_registers = Some(value as u32).filter(|&n| n != 0);
+                }
                 JitOption::CU_JIT_FTZ => jit.arithmetic[0] = Some(value as u32 != 0),
                 JitOption::CU_JIT_PREC_DIV => jit.arithmetic[1] = Some(value as u32 != 0),
                 JitOption::CU_JIT_PREC_SQRT => jit.arithmetic[2] = Some(value as u32 != 0),
@@ -111,7 +116,10 @@ impl JitOptions {
         find: impl FnOnce() -> Result<Vec<Unit>, Rejected>,
     ) -> Res<(Arc<Image>, Arc<[Unit]>)> {
         let start = Instant::now();
-        let outcome = find().and_then(|units| Ok((load(&units)?, Arc::from(units))));
+        let outcome = find().and_then(|mut units| {
+            code::limit_registers(&mut units, self.max_registers);
+            Ok((load(&units)?, Arc::from(units)))
+        });
         if self.wall_time != 0 {
             put(self.wall_time, start.elapsed().as_secs_f32() * 1000.0)?;
         }

@@ -119,7 +119,7 @@ impl Linker {
         let own = JitOptions::default();
         if !state.lto.is_empty() {
             let lto: Vec<&Lto> = state.lto.iter().collect();
-            match lto_to_ptx(&self.nvjitlink_options(), &lto) {
+            match lto_to_ptx(&self.nvjitlink_options(), &lto, &state.units) {
                 Ok(unit) => state.units.push(unit),
                 Err(log) => {
                     let code = Code::JIT_COMPILER_NOT_FOUND;
@@ -128,6 +128,7 @@ impl Linker {
             }
             state.lto.clear();
         }
+        code::limit_registers(&mut state.units, self.options.max_registers);
         if let Err(e) = engine::link_units(&state.units) {
             let log = format!("link error: {}", e.message.replace('\n', "\nlink error: "));
             let code = Code::NO_BINARY_FOR_GPU;

@@ -521,8 +521,7 @@ fn bad_images_and_their_logs() {
         cu!("cuModuleLoadData", &mut m, &sass[0]),
         Code::NO_BINARY_FOR_GPU.0
     );
-    let (name, text) = (String::new(), PTX.to_owned());
-    let cubin = code::attach(&bare, &[code::Unit { name, text }]).unwrap();
+    let cubin = code::attach(&bare, &[code::Unit::new("", PTX)]).unwrap();
     ok!("cuModuleLoadData", &mut m, &cubin[0]);
     function(m, "saxpy");
 }

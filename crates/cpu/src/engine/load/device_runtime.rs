@@ -16,13 +16,18 @@ const NAMES: [&str; 5] = [
     "cudaCGSynchronizeGrid",
 ];
 
+/// Whether the device runtime has a function of this name.
+pub fn provides(name: &str) -> bool {
+    NAMES.contains(&name)
+}
+
 /// Whether one of the modules declares a function of the device runtime that none of them defines.
 pub fn needed<'a>(modules: impl IntoIterator<Item = &'a Module> + Clone) -> bool {
     let declared = modules
         .clone()
         .into_iter()
         .flat_map(|m| &m.functions)
-        .filter(|f| f.body.is_none() && NAMES.contains(&f.name.as_str()));
+        .filter(|f| f.body.is_none() && provides(&f.name));
     let defined = |name: &str| {
         let mut functions = modules.clone().into_iter().flat_map(|m| &m.functions);
         functions.any(|f| f.body.is_some() && f.name == name)

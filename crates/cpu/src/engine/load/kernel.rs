@@ -82,8 +82,29 @@ impl Kernel {
     }
 }
 
+/// The most registers that a thread may have: the limit of `.maxnreg` or of the compilation, otherwise as many as let the
+/// blocks of the launch bounds be resident together.
+fn register_limit(f: &Function) -> u32 {
+    /// Registers of a multiprocessor.
+    const FILE: u32 = 65536;
+    /// What the calling convention needs at least.
+    const LEAST: u32 = 16;
+    let d = &f.directives;
+    let limit = match (d.max_nreg, d.req_ntid.or(d.max_ntid)) {
+        (Some(limit), _) => limit,
+        (None, Some(block)) => {
+            let threads = block.iter().fold(1u32, |n, &x| n.saturating_mul(x.max(1)));
+            let threads = threads.next_multiple_of(32);
+            // Registers are allocated in units of eight per thread.
+            FILE / threads.saturating_mul(d.min_ncta_per_sm.unwrap_or(1).max(1)) / 8 * 8
+        }
+        (None, None) => 255,
+    };
+    limit.clamp(LEAST, 255)
+}
+
 /// Estimate of the registers that a thread would need on a GPU: the largest number of live 32-bit words, within the bounds
-/// of a GPU.
+/// of a GPU and of the kernel.
 fn estimate_registers(f: &Function) -> u32 {
     let Some(body) = &f.body else { return 16 };
     let mut last = vec![0usize; body.regs.len()];
@@ -112,7 +133,7 @@ fn estimate_registers(f: &Function) -> u32 {
     }
     (u32::try_from(most).unwrap_or(255) + 8)
         .next_multiple_of(2)
-        .clamp(10, 255)
+        .clamp(10, register_limit(f))
 }
 
 /// Compiles a kernel. If that fails, the kernel is loaded but cannot be launched.

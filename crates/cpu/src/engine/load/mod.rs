@@ -17,7 +17,7 @@ pub use error::{LoadError, LoadErrorKind};
 use kernel::kernel;
 pub use kernel::{Kernel, ParamInfo};
 use parse::{check_functions, single};
-pub use parse::{check_unit, link_units};
+pub use parse::{check_unit, link_units, undefined_functions};
 use variables::{Placer, VariableMemory};
 
 use super::address_windows::windows;
@@ -63,7 +63,7 @@ impl Image {
     /// # Errors
     /// See [`LoadErrorKind`].
     pub fn load(ptx: &str, space: &Arc<AddressSpace>) -> Result<Image, LoadError> {
-        Self::place(&single(ptx)?, space)
+        Self::place(&single(&Unit::new("", ptx))?, space)
     }
 
     /// Links modules and loads the result: see [`cupyrite_ptx::link`].
@@ -72,7 +72,7 @@ impl Image {
     /// See [`LoadErrorKind`]; the message has a line for each undefined or duplicate symbol.
     pub fn load_units(units: &[Unit], space: &Arc<AddressSpace>) -> Result<Image, LoadError> {
         if let [unit] = units {
-            return Self::load(&unit.text, space);
+            return Self::place(&single(unit)?, space);
         }
         Self::place(&link_units(units)?, space)
     }

@@ -1,6 +1,8 @@
 //! From PTX text to one linked module.
 
-use cupyrite_ptx::ir::{InitElem, Module, Op, Operand};
+use std::collections::{BTreeSet, HashSet};
+
+use cupyrite_ptx::ir::{Directives, InitElem, Linkage, Module, Op, Operand};
 use cupyrite_ptx::link;
 
 use super::device_runtime;
@@ -25,6 +27,19 @@ pub fn parse(ptx: &str, name: &str) -> Result<Module, LoadError> {
     })
 }
 
+/// Parses a module and gives its kernels the limit of registers. Kernels with launch bounds or a limit of their own keep those
+/// (CUDA Programming Guide, "Maximum Number of Registers per Thread").
+fn limited(unit: &Unit, name: &str) -> Result<Module, LoadError> {
+    let mut module = parse(&unit.text, name)?;
+    let bounded = |d: &Directives| d.max_ntid.is_some() || d.req_ntid.is_some();
+    for f in module.functions.iter_mut().filter(|f| f.is_entry) {
+        if f.directives.max_nreg.is_none() && !bounded(&f.directives) {
+            f.directives.max_nreg = unit.max_registers;
+        }
+    }
+    Ok(module)
+}
+
 /// Checks whether a module is valid by itself.
 ///
 /// # Errors
@@ -43,10 +58,33 @@ pub fn link_units(units: &[Unit]) -> Result<Module, LoadError> {
             "" => format!("input {}", n + 1),
             name => name.to_owned(),
         };
-        let module = parse(&unit.text, &name)?;
+        let module = limited(unit, &name)?;
         Ok(link::Input { name, module })
     });
     link_inputs(inputs.collect::<Result<Vec<_>, LoadError>>()?)
+}
+
+/// The functions that modules declare, and that neither they nor the device defines. Modules with errors count as empty.
+pub fn undefined_functions(units: &[Unit]) -> Vec<String> {
+    let modules: Vec<Module> = units
+        .iter()
+        .filter_map(|u| parse(&u.text, &u.name).ok())
+        .collect();
+    let functions = || modules.iter().flat_map(|m| &m.functions);
+    let defined: HashSet<&str> = functions()
+        .filter(|f| f.body.is_some())
+        .map(|f| f.name.as_str())
+        .collect();
+    let missing: BTreeSet<&str> = functions()
+        .filter(|f| f.linkage == Linkage::Extern)
+        .map(|f| f.name.as_str())
+        .filter(|name| {
+            !defined.contains(name)
+                && BuiltinKind::from_name(name).is_none()
+                && !device_runtime::provides(name)
+        })
+        .collect();
+    missing.into_iter().map(str::to_owned).collect()
 }
 
 /// Links modules, and the device runtime if they need it.
@@ -69,8 +107,8 @@ fn link_inputs(mut inputs: Vec<link::Input>) -> Result<Module, LoadError> {
 }
 
 /// Parses a module that is linked with no other one.
-pub fn single(ptx: &str) -> Result<Module, LoadError> {
-    let mut module = parse(ptx, "")?;
+pub fn single(unit: &Unit) -> Result<Module, LoadError> {
+    let mut module = limited(unit, "")?;
     resolve_aliases(&mut module);
     if !device_runtime::needed([&module]) {
         return Ok(module);

@@ -161,7 +161,9 @@ pub unsafe fn ld_shared4(
     unsafe {
         let a = regs.add(inst.args.src[0] as usize).cast::<u32>();
         let imm = inst.imm as u32;
-        if !shared4_ok(cx.block.shared_bytes, a, imm, active) {
+        // As `in_shared`: a load that begins in shared memory is valid.
+        let limit = cx.block.shared_bytes.next_multiple_of(4);
+        if !shared4_ok(limit, a, imm, active) {
             return Err(shared_fault(cx, a, imm, active, false));
         }
         let base = cx.block.shared();

@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering, fen
 use cupyrite_ptx::ir::Semantics;
 
 use super::{
-    ResolvedAddress, addresses, blend32, get, local_base, local_read, local_word, local_write,
-    refused, resolve, set,
+    ResolvedAddress, addresses, blend32, get, in_shared, local_base, local_read, local_word,
+    local_write, refused, resolve, set,
 };
 use crate::engine::fault_report::FaultKind;
 use crate::engine::ops::Slot;
@@ -135,10 +135,7 @@ fn check_all(
     }
     match op.space {
         MemSpace::Shared => {
-            if high
-                .checked_add(u64::from(bytes))
-                .is_none_or(|e| e > u64::from(cx.block.shared_bytes))
-            {
+            if !in_shared(high, bytes, cx.block.shared_bytes, op.store) {
                 return false;
             }
             let base = cx.block.shared() as u64;

@@ -69,6 +69,24 @@ pub fn refused(
     })
 }
 
+/// Whether an aligned access lies in the shared memory of a block, which has `limit` bytes.
+///
+/// A load may begin in it and end behind it: compilers merge loads at the end of dynamic shared memory, whose size they do
+/// not know, to one of a vector. A GPU allocates shared memory in units that hold the rest of the vector.
+#[inline(always)]
+pub fn in_shared(at: u64, bytes: u32, limit: u32, write: bool) -> bool {
+    /// Size of the largest vector.
+    const VECTOR: u32 = 32;
+    let limit = if write || bytes > VECTOR || at >= u64::from(limit) {
+        limit
+    } else {
+        // Backed: shared memory consists of lines of 64 bytes.
+        limit.next_multiple_of(VECTOR)
+    };
+    at.checked_add(u64::from(bytes))
+        .is_some_and(|end| end <= u64::from(limit))
+}
+
 /// The fault of a refused access to shared memory.
 #[cold]
 pub fn shared_refused(at: u64, bytes: u32, lane: u32, limit: u32, write: bool) -> Box<LaneFault> {
@@ -171,11 +189,7 @@ pub fn resolve(
     };
     let shared = |cx: &Context<'_>, at: u64| {
         let limit = cx.block.shared_bytes;
-        if misaligned
-            || at
-                .checked_add(u64::from(bytes))
-                .is_none_or(|e| e > u64::from(limit))
-        {
+        if misaligned || !in_shared(at, bytes, limit, write) {
             return Err(shared_refused(at, bytes, lane, limit, write));
         }
         Ok(ResolvedAddress::Host(cx.block.shared() as u64 + at))
