@@ -216,6 +216,33 @@ fn endless_recursion_is_a_stack_overflow() {
 }
 
 #[test]
+fn calls_are_nested_thousands_deep() {
+    const DEPTH: u32 = 3000;
+    let mut head = String::from(".func (.param .b32 r) f0() { st.param.b32 [r], 1; ret; }\n");
+    for n in 1..DEPTH {
+        let callee = n - 1;
+        head += &format!(
+            ".func (.param .b32 r) f{n}() {{ .reg .b32 %r<3>; {{ .param .b32 a;
+    call (a), f{callee}, (); ld.param.b32 %r1, [a]; }}
+    add.u32 %r2, %r1, 1; st.param.b32 [r], %r2; ret; }}\n"
+        );
+    }
+    let last = DEPTH - 1;
+    let body = format!(
+        "{INDEX}
+    .param .b32 a;
+    call (a), f{last}, ();
+    ld.param.b32 %r5, [a];
+    st.global.u32 [%rd3], %r5;
+    ret;"
+    );
+    let out = Buffer::zeros(32);
+    let done = Launch::new(1, 32).run(&module(&head, 1, &body), &[out.addr]);
+    done.unwrap();
+    assert_eq!(out.get(), [DEPTH; 32]);
+}
+
+#[test]
 fn calls_through_valid_and_invalid_pointers() {
     let head = "
 .func (.param .b32 r) twice(.param .b32 x)

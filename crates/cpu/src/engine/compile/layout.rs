@@ -1,6 +1,6 @@
 //! Layout of stack frames, kernel parameters and shared memory.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use cupyrite_ptx::ir::{Body, FuncId, Function, Module, Space, VarId, Variable};
 
@@ -87,6 +87,7 @@ pub struct SharedLayout {
 /// Lays out the shared variables that the functions of a kernel declare or name.
 pub fn shared(m: &Module, functions: &[FuncId]) -> Result<SharedLayout, CompileError> {
     let mut variables: Vec<((Option<u32>, u32), &Variable)> = Vec::new();
+    let mut known = HashSet::new();
     for f in functions {
         let Some(body) = &m.functions[f.0 as usize].body else {
             continue;
@@ -102,7 +103,7 @@ pub fn shared(m: &Module, functions: &[FuncId]) -> Result<SharedLayout, CompileE
                     return;
                 };
                 let v = &m.globals[n as usize];
-                if v.space == Space::Shared && !variables.iter().any(|(k, _)| *k == (None, n)) {
+                if v.space == Space::Shared && known.insert(n) {
                     variables.push(((None, n), v));
                 }
             });

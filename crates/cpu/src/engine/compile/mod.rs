@@ -19,6 +19,7 @@ use cupyrite_ptx::ir::{FuncId, Op, OpClass, Special};
 
 use builder::ProgramBuilder;
 use call_graph::CallGraph;
+pub use call_graph::ModuleCalls;
 use lower::{lower_function, simplify};
 use register_allocation::reads_special;
 use uniform::{analyze, split_addresses};
@@ -86,10 +87,12 @@ fn prepare<'m>(
 /// An instruction that the engine does not implement, or a variable that does not fit.
 pub fn compile_kernel(placed: &PlacedModule<'_>, kernel: FuncId) -> Result<Program, CompileError> {
     let module = placed.module;
-    let graph = CallGraph::new(module, kernel);
+    let graph = CallGraph::new(&placed.calls, kernel);
     let shared = layout::shared(module, &graph.functions)?;
     let entry = &module.functions[kernel.0 as usize];
+    let units = graph.functions.iter().enumerate();
     let mut layout = KernelLayout {
+        units: units.map(|(n, f)| (f.0, n)).collect(),
         shared: shared.offsets,
         params: layout::kernel_params(entry).0,
         block_specials: Vec::new(),

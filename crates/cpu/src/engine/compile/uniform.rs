@@ -214,6 +214,8 @@ pub fn split_addresses(
             *at = true;
         }
     }
+    /// A bound for the cost of each instruction: addresses are used soon after they are computed.
+    const MOST_SUMS: usize = 256;
     // Sums since the last label whose parts have not been overwritten.
     let mut sums: Vec<Sum> = Vec::new();
     let mut saved_uses = vec![0u32; body.regs.len()];
@@ -236,6 +238,9 @@ pub fn split_addresses(
             continue;
         }
         if let Some(sum) = uniform_sum(body, i, &definitions, &analysis.registers) {
+            if sums.len() == MOST_SUMS {
+                sums.remove(0);
+            }
             sums.push(sum);
         }
     }

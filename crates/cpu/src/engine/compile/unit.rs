@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use cupyrite_ptx::ir::{Body, FuncId, Function, Instr, Module, RegId, Space, VarId, Variable};
 
+use super::call_graph::ModuleCalls;
 use super::uniform::UniformityAnalysis;
 use crate::engine::ops::{Selected, Slot};
 use crate::engine::program::{SaveSet, SpecialSlot};
@@ -28,6 +29,8 @@ pub struct PlacedModule<'m> {
     pub body_globals: HashMap<(u32, u32), u64>,
     /// Constant memory: base and size of each range.
     pub const_ranges: Vec<(u64, u64)>,
+    /// Which functions call each other.
+    pub calls: ModuleCalls,
     /// The `.file` table.
     pub files: Arc<Vec<(u32, String)>>,
 }
@@ -82,6 +85,8 @@ pub struct FunctionUnit<'m> {
 
 /// Layout that all functions of a kernel share.
 pub struct KernelLayout {
+    /// The unit of each function that the kernel reaches, by its index in the module.
+    pub units: HashMap<u32, usize>,
     /// Offset of each shared variable, by function (`None` for module level) and index.
     pub shared: HashMap<(Option<u32>, u32), u32>,
     /// Offsets of the kernel's parameters.

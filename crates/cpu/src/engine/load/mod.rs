@@ -6,11 +6,11 @@ mod kernel;
 mod parse;
 mod variables;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::sync::Arc;
 
-use cupyrite_ptx::ir::{Body, FuncId, Linkage, Module, Space, VarId};
+use cupyrite_ptx::ir::{FuncId, Linkage, Module, Space, VarId};
 
 use error::unresolved;
 pub use error::{LoadError, LoadErrorKind};
@@ -21,8 +21,8 @@ pub use parse::{check_unit, link_units, undefined_functions};
 use variables::{Placer, VariableMemory};
 
 use super::address_windows::windows;
-use super::compile::PlacedModule;
 use super::compile::layout::kernel_params;
+use super::compile::{ModuleCalls, PlacedModule};
 use super::limits::MAX_PARAMS;
 use crate::code::Unit;
 use crate::memory::AddressSpace;
@@ -109,18 +109,17 @@ impl Image {
         };
         let mut addresses = vec![None; module.globals.len()];
         let mut globals = Vec::new();
+        let mut used = None;
         for (n, v) in module.globals.iter().enumerate() {
             if !matches!(v.space, Space::Global | Space::Const | Space::Tex) {
                 continue;
             }
             if v.linkage == Linkage::Extern {
                 // An external variable that no instruction uses need not be defined.
-                let used = module
-                    .functions
-                    .iter()
-                    .filter_map(|f| f.body.as_ref())
-                    .any(|b| names_variable(b, VarId::Module(n as u32)));
-                if used {
+                if used
+                    .get_or_insert_with(|| named_variables(module))
+                    .contains(&(n as u32))
+                {
                     return Err(unresolved(&v.name, v.pos.line));
                 }
                 continue;
@@ -176,6 +175,7 @@ impl Image {
             globals: addresses,
             body_globals,
             const_ranges: placer.const_ranges,
+            calls: ModuleCalls::new(module),
             files: Arc::new(module.files.clone()),
         };
         let memory = Arc::new(placer.memory);
@@ -243,11 +243,16 @@ impl Image {
     }
 }
 
-/// Whether an instruction of `body` names the variable.
-fn names_variable(body: &Body, wanted: VarId) -> bool {
-    let mut found = false;
-    for o in body.instrs.iter().flat_map(|i| &i.operands) {
-        o.walk(&mut |o| found |= o.variable() == Some(wanted));
+/// The variables of the module that its instructions name.
+fn named_variables(module: &Module) -> HashSet<u32> {
+    let mut named = HashSet::new();
+    let bodies = module.functions.iter().filter_map(|f| f.body.as_ref());
+    for o in bodies.flat_map(|b| &b.instrs).flat_map(|i| &i.operands) {
+        o.walk(&mut |o| {
+            if let Some(VarId::Module(n)) = o.variable() {
+                named.insert(n);
+            }
+        });
     }
-    found
+    named
 }

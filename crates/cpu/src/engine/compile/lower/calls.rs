@@ -205,7 +205,7 @@ impl<'m> Lower<'_, 'm> {
                         }
                     };
                 }
-                let Some(n) = self.units.iter().position(|u| u.id == *f) else {
+                let Some(&n) = self.layout.units.get(&f.0) else {
                     return Err(self.error("internal error: the callee was not compiled"));
                 };
                 if function.is_entry {
