@@ -9,7 +9,7 @@ VALUES = np.random.default_rng(5).integers(-1000, 1000, 10_000).astype(np.int32)
 
 def compute():
     module = need("cuda.compute")
-    need_gpu("the compiler in cuda.compute makes cubins without PTX (docs/clients.md)")
+    need_gpu("cuda.compute contains NVIDIA's CUDA runtime, which accepts NVIDIA's driver only (docs/clients.md)")
     arrays.device()
     return module
 

@@ -1,12 +1,11 @@
 """numba-cuda-mlir: kernels, and a stream of ours."""
 
 import numpy as np
-from checks import check, finish, need, need_gpu
+from checks import check, finish, need
 
 
 def cuda():
     need("numba_cuda_mlir")
-    need_gpu("the compiler in numba-cuda-mlir makes cubins without PTX (docs/clients.md)")
     from numba_cuda_mlir import cuda
 
     return cuda
