@@ -8,7 +8,7 @@ import ctypes
 import numpy as np
 import pytest
 from cuda import pathfinder
-from cuda.bindings import driver, nvfatbin, nvjitlink, nvrtc
+from cuda.bindings import driver, nvfatbin, nvjitlink, nvrtc, runtime
 from cuda.bindings.nvjitlink import InputType
 
 from helpers.device import check, compute_capability
@@ -291,10 +291,11 @@ GRID = """
 extern "C" __global__ void turns(volatile unsigned *last, unsigned *out)
 {
     unsigned long long grid = cudaCGGetIntrinsicHandle(cudaCGScopeGrid);
-    unsigned threads, rank, zero;
-    if (cudaCGGetSize(&threads, 0, grid) || cudaCGGetRank(&rank, &zero, grid)) return;
+    unsigned blocks = gridDim.x * gridDim.y * gridDim.z, size = blockDim.x * blockDim.y * blockDim.z;
+    unsigned block = (blockIdx.z * gridDim.y + blockIdx.y) * gridDim.x + blockIdx.x, threads = blocks * size;
+    unsigned rank = block * size + (threadIdx.z * blockDim.y + threadIdx.y) * blockDim.x + threadIdx.x;
     // In turn r each thread reads what thread (rank + r) wrote in the turn before.
-    unsigned sum = zero;
+    unsigned sum = 0;
     for (unsigned r = 0; r < 5; r++) {
         last[rank] = rank * r;
         if (cudaCGSynchronize(grid, 0)) return;
@@ -308,6 +309,17 @@ extern "C" __global__ void handles(unsigned long long *out)
     out[0] = cudaCGGetIntrinsicHandle(cudaCGScopeInvalid);
     out[1] = cudaCGGetIntrinsicHandle(cudaCGScopeGrid) != 0;
     out[2] = cudaCGGetIntrinsicHandle((cudaCGScope)2);
+}
+extern "C" __global__ void places(unsigned *out, int cooperative)
+{
+    unsigned long long grid = cudaCGGetIntrinsicHandle(cudaCGScopeGrid);
+    unsigned threads = 0, grids = 7, rank = 0, which = 7;
+    unsigned status = cudaCGGetSize(&threads, &grids, grid);
+    status = status * 1000 + cudaCGGetRank(&rank, &which, grid);
+    if (!cooperative) status = status * 1000 + cudaCGSynchronize(grid, 0);
+    unsigned at = blockIdx.x * blockDim.x + threadIdx.x;
+    unsigned values[5] = {status, threads, grids, rank, which};
+    for (int k = 0; k < 5; k++) out[5 * at + k] = values[k];
 }
 """
 
@@ -337,16 +349,35 @@ def test_grids_synchronize_through_the_device_runtime(arch, kind, how):
     check(driver.cuMemcpyDtoH(have, out, have.nbytes))
     rank = np.arange(threads, dtype=np.uint32)
     np.testing.assert_array_equal(have, sum((rank + r) % threads * r for r in range(5)))
-    handles = check(driver.cuModuleGetFunction(module, b"handles"))
-    seen = np.zeros(3, np.uint64)
-    cooperative(handles, (1, 1, 1), (1, 1, 1), out)
-    check(driver.cuMemcpyDtoH(seen, out, seen.nbytes))
-    assert seen.tolist() == [0, 1, 0]
-    check(driver.cuLaunchKernel(handles, 1, 1, 1, 1, 1, 1, 0, 0, ((int(out),), (ctypes.c_void_p,)), 0))
-    check(driver.cuMemcpyDtoH(seen, out, seen.nbytes))
-    assert seen.tolist() == [0, 0, 0]
     for memory in (last, out):
         check(driver.cuMemFree(memory))
+    check(driver.cuModuleUnload(module))
+
+
+@pytest.mark.cpu
+def test_handles_of_grids(arch):
+    module = check(driver.cuModuleLoadData(compile_to(GRID, "PTX", arch, "-rdc=true")))
+    out = check(driver.cuMemAlloc(5 * 4 * 64))
+
+    def run(name, cooperates, shape, words, *arguments):
+        function = check(driver.cuModuleGetFunction(module, name))
+        types = (ctypes.c_void_p, *(ctypes.c_int for _ in arguments))
+        launch = driver.cuLaunchCooperativeKernel if cooperates else driver.cuLaunchKernel
+        call = (function, *shape, 1, 1, 0, 0, ((int(out), *arguments), types))
+        check(launch(*call) if cooperates else launch(*call, 0))
+        found = np.zeros(*words)
+        check(driver.cuMemcpyDtoH(found, out, found.nbytes))
+        return found.tolist()
+
+    # Of the invalid scope, the grid and several grids.
+    assert run(b"handles", True, (1, 1, 1, 1), (3, np.uint64)) == [0, 1, 0]
+    assert run(b"handles", False, (1, 1, 1, 1), (3, np.uint64)) == [0, 0, 0]
+    found = np.reshape(run(b"places", True, (2, 1, 1, 32), (5 * 64, np.uint32), 1), (64, 5))
+    assert found.tolist() == [[0, 64, 1, n, 0] for n in range(64)]
+    invalid = int(runtime.cudaError_t.cudaErrorInvalidValue)
+    found = np.reshape(run(b"places", False, (2, 1, 1, 32), (5 * 64, np.uint32), 0), (64, 5))
+    assert found.tolist() == [[invalid * 1_001_001, 0, 7, 0, 7]] * 64
+    check(driver.cuMemFree(out))
     check(driver.cuModuleUnload(module))
 
 
