@@ -163,6 +163,18 @@ def test_functions_in_lto_ir_serve_other_inputs(arch, kind):
     check(driver.cuLibraryUnload(library))
 
 
+def test_undefined_functions_that_nothing_calls_do_not_matter(arch):
+    """Their names cannot be declared in CUDA C++."""
+    main = compile_to(MAIN, "PTX", arch, "-rdc=true").replace(
+        b".address_size 64", b".address_size 64\n.extern .func odd$name;\n.extern .func cudaGetDevice;", 1
+    )
+    whole = HELPER + 'extern "C" __global__ void other() {}'
+    helper = compile_to(whole, "PTX", arch, "-rdc=true")
+    lto = compile_to('extern "C" __global__ void third() {}', "LTOIR", arch, "-rdc=true", "-dlto")
+    inputs = [(InputType.PTX, main, "main"), (InputType.PTX, helper, "helper"), (InputType.LTOIR, lto, "third")]
+    run(jit_link(inputs, f"-arch=sm_{arch}", "-lto"))
+
+
 MANY = """
 extern "C" __global__ void many(float *x)
 {

@@ -72,7 +72,7 @@ impl Shadow {
 /// The PTX that nvJitLink compiles from LTO IR with a link's options, including the functions that `others` need.
 ///
 /// # Errors
-/// A message with the log of nvJitLink or NVRTC.
+/// A message with nvJitLink's log.
 pub(crate) fn lto_to_ptx(
     options: &[CString],
     inputs: &[&Lto],
@@ -82,13 +82,20 @@ pub(crate) fn lto_to_ptx(
     if needed.is_empty() {
         return link(options, inputs).map(|text| Unit::new("LTO", text));
     }
-    let keep = Lto {
-        name: KEEP.into(),
-        data: compile(&references(&needed), options)?,
+    let text = match compile(&references(&needed), options) {
+        Ok(data) => {
+            let name = KEEP.into();
+            let keep = Lto { name, data };
+            let inputs: Vec<&Lto> = inputs.iter().copied().chain([&keep]).collect();
+            published(&link(options, &inputs)?, &needed)
+        }
+        // Without NVRTC, or with names that are not for CUDA C++. The linker reports those that are used and undefined.
+        Err(why) => {
+            log::debug!("{why}");
+            link(options, inputs)?
+        }
     };
-    let inputs: Vec<&Lto> = inputs.iter().copied().chain([&keep]).collect();
-    let text = link(options, &inputs)?;
-    Ok(Unit::new("LTO", published(&text, &needed)))
+    Ok(Unit::new("LTO", text))
 }
 
 /// CUDA C++ of a variable with the functions' addresses. Their types do not matter.
