@@ -63,7 +63,7 @@ pub use error::{Error, Result};
 pub use fork::ForkGeneration;
 pub use graphics::{GraphicsAccess, GraphicsOptions, GraphicsResource};
 pub use memory::{
-    Buffer, BufferDescriptor, CopyOptions, CopyRange, DeviceBuffer, DeviceCopy, FillPattern,
+    Buffer, BufferDescriptor, CopyOptions, CopyRange, DeviceBuffer, DeviceCopy, FREED, FillPattern,
     Granularity, HostBuffer, HostMemoryResource, MemoryAccess, MemoryKind, MemoryLocation,
     MemoryPool, MemoryResource, PointerInfo, PoolAttribute, PoolKind, PoolOptions, RawAllocation,
     ShareableHandleKind, SimpleAllocation, SourceAccessOrder, StreamScope, StridedMemory,

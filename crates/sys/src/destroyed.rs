@@ -17,6 +17,8 @@
 //! definition notices. Calls that bypass the tables (ctypes, bindings of another package) are
 //! not seen.
 
+mod memory;
+
 use std::collections::HashMap;
 use std::ffi::{CStr, c_int, c_void};
 use std::hash::{BuildHasherDefault, Hasher};
@@ -28,6 +30,9 @@ use crate::driver::{
     CUmemoryPool, CUmipmappedArray, CUresult, CUstream, CUsurfObject, CUtexObject, Symbol,
 };
 use crate::loader::{CudaLibrary, LoadError};
+pub use memory::{
+    cuMemFree, cuMemFreeAsync, cuMemFreeHost, disown_memory, is_memory_freed, own_memory,
+};
 
 /// A kind of handle that safe code owns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -62,10 +67,12 @@ pub enum OwnedKind {
     NvvmProgram,
     /// `nvJitLinkHandle`.
     JitLink,
+    /// Memory that one call frees, by its address. Its owners call [`own_memory`] and [`disown_memory`].
+    Memory,
 }
 
 /// The number of kinds.
-const KINDS: usize = 15;
+const KINDS: usize = 16;
 
 /// The number of calls that destroyed a handle of a kind, wrapping around.
 static EPOCHS: [AtomicU32; KINDS] = [const { AtomicU32::new(0) }; KINDS];
@@ -641,7 +648,10 @@ pub(crate) fn wrap(library: CudaLibrary, name: &CStr, address: *const c_void) ->
             &NV_JIT_LINK_DESTROY,
             nv_jit_link_destroy as DestroyAt as *const c_void,
         ),
-        _ => return address,
+        _ => match memory::wrapper(library, name) {
+            Some(found) => found,
+            None => return address,
+        },
     };
     original.0.store(address.cast_mut(), Ordering::Release);
     wrapper

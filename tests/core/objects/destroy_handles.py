@@ -166,6 +166,46 @@ class Texture(Kind):
     }
 
 
+class PoolMemory(Kind):
+    def make(self):
+        return device.allocate(256, stream=stream)
+
+    def use(self, made, stream):
+        launch(stream, config, nothing, made)
+        made.fill(0, stream=stream)
+
+    destroy = {"driver": driver.cuMemFree, "runtime": runtime.cudaFree, "v2": v2.mem_free_v2}
+
+
+class PoolMemoryInStreamOrder(PoolMemory):
+    destroy = {
+        "driver": lambda handle: driver.cuMemFreeAsync(handle, stream.handle),
+        "runtime": lambda handle: runtime.cudaFreeAsync(handle, stream.handle),
+        "v2": lambda handle: v2.mem_free_async(handle, int(stream.handle)),
+    }
+
+
+class SliceOfMemory(PoolMemory):
+    """The memory of the whole buffer is freed."""
+
+    def make(self):
+        whole = device.allocate(512, stream=stream)
+        self.wholes[whole[256:].handle] = whole.handle
+        return whole[256:]
+
+    def handle(self, made):
+        return self.wholes[made.handle]
+
+    wholes: dict = {}
+
+
+class PinnedMemory(PoolMemory):
+    def make(self):
+        return LegacyPinnedMemoryResource().allocate(256)
+
+    destroy = {"driver": driver.cuMemFreeHost, "runtime": runtime.cudaFreeHost, "v2": v2.mem_free_host}
+
+
 class NvrtcProgram(Kind):
     during = False
 
@@ -187,6 +227,10 @@ KINDS = {
     "graph": Graph,
     "array": Array,
     "texture": Texture,
+    "memory": PoolMemory,
+    "memory in stream order": PoolMemoryInStreamOrder,
+    "slice": SliceOfMemory,
+    "pinned memory": PinnedMemory,
     "NVRTC program": NvrtcProgram,
 }
 kind = KINDS[KIND]()

@@ -157,7 +157,7 @@ unsafe impl MemoryResource for GraphMemoryResource {
 
     unsafe fn deallocate(&self, address: CUdeviceptr, _: usize, stream: &Stream) -> Result<()> {
         // SAFETY: the caller's contract.
-        stream.call(|| unsafe { driver!(cuMemFreeAsync(address, stream.handle())) })
+        stream.call(|| unsafe { driver!(owned cuMemFreeAsync(address, stream.handle())) })
     }
 
     fn device(&self) -> Option<Device> {

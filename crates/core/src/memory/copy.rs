@@ -373,7 +373,7 @@ pub(crate) unsafe fn free_async(address: CUdeviceptr, stream: &Stream) -> Result
     }
     let _relaxed = RelaxedCapture::enter();
     // SAFETY: the caller's contract.
-    stream.call(|| unsafe { driver!(cuMemFreeAsync(address, stream.handle())) })
+    stream.call(|| unsafe { driver!(owned cuMemFreeAsync(address, stream.handle())) })
 }
 
 /// Frees memory of a pool whose stream the program has destroyed: on the legacy default stream of its context, which
@@ -388,7 +388,7 @@ pub(crate) unsafe fn free_async(address: CUdeviceptr, stream: &Stream) -> Result
 pub(crate) unsafe fn free_without_stream(address: CUdeviceptr, context: &Context) -> Result<()> {
     let _relaxed = RelaxedCapture::enter();
     // SAFETY: the caller's contract.
-    context.with_current(|| unsafe { driver!(cuMemFreeAsync(address, std::ptr::null_mut())) })
+    context.with_current(|| unsafe { driver!(owned cuMemFreeAsync(address, std::ptr::null_mut())) })
 }
 
 /// The kind of memory at an address.

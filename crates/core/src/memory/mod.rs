@@ -20,7 +20,7 @@ pub use location::MemoryLocation;
 pub use pool::deferred_destroy::deferred_pool_count;
 pub use pool::ipc::BufferDescriptor;
 pub use pool::{MemoryAccess, MemoryPool, PoolAttribute, PoolKind, PoolOptions, UniquePool};
-pub use raw::{DeviceBuffer, RawAllocation, SimpleAllocation, enter_for_default_stream};
+pub use raw::{DeviceBuffer, FREED, RawAllocation, SimpleAllocation, enter_for_default_stream};
 pub use resource::{HostMemoryResource, MemoryResource};
 pub use strided::{StridedMemory, copy_strided};
 pub use typed::{Buffer, DeviceCopy};

@@ -3,7 +3,8 @@
 use std::mem::ManuallyDrop;
 use std::sync::Arc;
 
-use cupyrite_sys::driver::CUdeviceptr;
+use cupyrite_sys::destroyed::{disown_memory, is_memory_freed, own_memory};
+use cupyrite_sys::driver::{CUdeviceptr, CUresult};
 
 use crate::context::capture_mode::RelaxedCapture;
 use crate::context::device::Device;
@@ -37,6 +38,8 @@ pub(crate) enum AllocationSource {
 pub struct DeviceBuffer {
     pub(crate) address: CUdeviceptr,
     pub(crate) size: usize,
+    /// The result of [`own_memory`], unless the address is 0.
+    created: u32,
     /// The deallocation stream, and other streams whose work uses the memory.
     usage: StreamUsage,
     /// The context of the deallocation stream, if the stream alone does not imply it.
@@ -108,6 +111,7 @@ impl SimpleAllocation {
             stream,
             pool,
         } = self;
+        disown_memory(address);
         let done = Self::free_at(address, &stream);
         drop(pool);
         (done, stream)
@@ -123,13 +127,13 @@ impl SimpleAllocation {
         let relaxed = RelaxedCapture::enter();
         // SAFETY: a pool allocated the address; it is freed once, here: `DeviceBuffer::into_simple` took it from its
         // owner.
-        let done = match unsafe { driver!(cuMemFreeAsync(address, stream.handle())) } {
+        let done = match unsafe { driver!(owned cuMemFreeAsync(address, stream.handle())) } {
             Ok(()) => Ok(()),
             Err(error) => {
                 crate::hint::cold_path();
                 // SAFETY: as above; the driver refused the call for lack of a context.
                 let again = stream.retry_with_context(error, &|| unsafe {
-                    driver!(cuMemFreeAsync(address, stream.handle()))
+                    driver!(owned cuMemFreeAsync(address, stream.handle()))
                 });
                 // Boxed: errors are large, and rare.
                 again.map_err(Box::new)
@@ -206,6 +210,7 @@ impl DeviceBuffer {
         DeviceBuffer {
             address: taken.address,
             size: bytes,
+            created: own_memory(taken.address),
             usage: StreamUsage::new(stream),
             context: taken.context,
             source,
@@ -225,6 +230,7 @@ impl DeviceBuffer {
         let mut buffer = DeviceBuffer {
             address,
             size,
+            created: own_memory(address),
             usage: StreamUsage::new(stream.clone()),
             context: None,
             source,
@@ -240,6 +246,7 @@ impl DeviceBuffer {
     #[inline(always)]
     pub fn is_simple(&mut self) -> bool {
         self.address != 0
+            && !self.is_freed_by_program()
             && self.generation.is_current()
             && self.context.is_none()
             && matches!(&self.source, AllocationSource::Pool(pool) if pool.imports().is_none())
@@ -282,10 +289,44 @@ impl DeviceBuffer {
         }
     }
 
-    /// Frees the memory; does nothing after the first call.
+    /// Whether the program has freed the memory itself, with a function of the driver or of the runtime. The address may
+    /// belong to other memory by now.
+    #[inline(always)]
+    pub fn is_freed_by_program(&self) -> bool {
+        is_memory_freed(self.address, self.created)
+    }
+
+    /// What [`is_memory_freed`] takes besides the address.
+    #[doc(hidden)] // For the Python package.
+    #[inline(always)]
+    pub fn created(&self) -> u32 {
+        self.created
+    }
+
+    /// Notes that the memory has another address or size.
+    pub(crate) fn move_to(&mut self, address: CUdeviceptr, size: usize) {
+        if address != self.address {
+            disown_memory(self.address);
+            self.created = own_memory(address);
+            self.address = address;
+        }
+        self.size = size;
+    }
+
+    /// Refuses memory that the program has freed.
+    fn check_live(&self, call: &'static str) -> Result<()> {
+        check_memory(call, self.address, self.created)
+    }
+
+    /// Frees the memory; does nothing after the first call, or if the program has freed it.
     fn free(&mut self) -> Result<()> {
+        let is_freed = self.is_freed_by_program();
         let address = std::mem::take(&mut self.address);
         if address == 0 || !self.generation.is_current() {
+            return Ok(());
+        }
+        disown_memory(address);
+        if is_freed {
             return Ok(());
         }
         if self.usage.deallocation_stream().has_ended_recording() {
@@ -437,6 +478,8 @@ impl DeviceBuffer {
             destination.size,
             "bytes",
         )?;
+        self.check_live("DeviceBuffer::copy_to")?;
+        destination.check_live("DeviceBuffer::copy_to")?;
         // Recorded first: the copy may have been queued even if an error is returned.
         self.record_stream(stream);
         if destination.home == self.home {
@@ -464,6 +507,7 @@ impl DeviceBuffer {
     /// [`Error::InvalidArgument`] if the sizes differ; otherwise the error of earlier work.
     pub fn write<T: DeviceCopy>(&self, data: &[T], stream: &Stream) -> Result<()> {
         self.same_size("DeviceBuffer::write", "data", size_of_val(data), "bytes")?;
+        self.check_live("DeviceBuffer::write")?;
         self.record_stream(stream);
         let options = CopyOptions::default();
         let _entered = enter_for_default_stream(stream, self.home)?;
@@ -487,6 +531,7 @@ impl DeviceBuffer {
     /// Same as [`DeviceBuffer::write`].
     pub fn read<T: DeviceCopy>(&self, out: &mut [T], stream: &Stream) -> Result<()> {
         self.same_size("DeviceBuffer::read", "out", size_of_val(out), "bytes")?;
+        self.check_live("DeviceBuffer::read")?;
         self.record_stream(stream);
         let options = CopyOptions::default();
         let _entered = enter_for_default_stream(stream, self.home)?;
@@ -509,6 +554,7 @@ impl DeviceBuffer {
     ///
     /// [`Error::InvalidArgument`] if the size is not a multiple of the pattern's width; otherwise the driver's error.
     pub fn fill(&self, pattern: FillPattern, stream: &Stream) -> Result<()> {
+        self.check_live("DeviceBuffer::fill")?;
         self.record_stream(stream);
         let _entered = enter_for_default_stream(stream, self.home)?;
         // SAFETY: the buffer holds `size` bytes and is not freed before it is filled: see `record_stream`.
@@ -529,6 +575,24 @@ impl DeviceBuffer {
         Err(Error::argument(function, parameter, problem))
     }
 }
+
+/// Refuses memory that the program has freed; `created` is the result of [`own_memory`].
+#[inline]
+pub(crate) fn check_memory(call: &'static str, address: CUdeviceptr, created: u32) -> Result<()> {
+    if is_memory_freed(address, created) {
+        return Err(Error::Driver {
+            call,
+            status: CUresult::CUDA_ERROR_INVALID_VALUE,
+            log: FREED.to_owned(),
+        });
+    }
+    Ok(())
+}
+
+/// Why memory cannot be used that the program has freed.
+#[doc(hidden)] // For the Python package.
+pub const FREED: &str = "its memory was freed by the program, with cuMemFree, cuMemFreeAsync or cuMemFreeHost of the driver, or \
+                         cudaFree, cudaFreeAsync or cudaFreeHost of the runtime";
 
 /// Enters the context in which a stream is valid for memory of `device`, and returns it, if the stream alone does not
 /// imply it.

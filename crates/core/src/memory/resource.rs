@@ -122,7 +122,7 @@ unsafe impl MemoryResource for HostMemoryResource {
         let _entered = Device::current()?.enter()?;
         let place = std::ptr::with_exposed_provenance_mut::<c_void>(address as usize);
         // SAFETY: the caller's contract.
-        unsafe { driver!(cuMemFreeHost(place)) }
+        unsafe { driver!(owned cuMemFreeHost(place)) }
     }
 
     fn device(&self) -> Option<Device> {

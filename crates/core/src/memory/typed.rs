@@ -4,12 +4,14 @@ use std::ffi::c_void;
 use std::marker::PhantomData;
 use std::sync::Arc;
 
+use cupyrite_sys::destroyed::{disown_memory, is_memory_freed, own_memory};
 use cupyrite_sys::driver::CUdeviceptr;
 
 use crate::context::Context;
 use crate::context::capture_mode::{self, RelaxedCapture};
 use crate::context::device::Device;
 use crate::error::{Error, Result, driver};
+use crate::memory::raw::check_memory;
 use crate::module::args::DevicePtr;
 use crate::stream::Stream;
 use crate::stream::capture::synchronize_unless_capturing;
@@ -48,16 +50,25 @@ pub struct Buffer<T> {
 #[derive(Debug)]
 struct Inner {
     address: CUdeviceptr,
+    /// The result of [`own_memory`].
+    created: u32,
     context: Context,
+}
+
+impl Inner {
+    fn check_live(&self, call: &'static str) -> Result<()> {
+        check_memory(call, self.address, self.created)
+    }
 }
 
 impl Drop for Inner {
     fn drop(&mut self) {
-        if self.address != 0 {
+        disown_memory(self.address);
+        if self.address != 0 && !is_memory_freed(self.address, self.created) {
             capture_mode::release(|| {
                 // SAFETY: `Buffer::new` allocated the address; it is freed once, here.
                 self.context
-                    .with_current(|| unsafe { driver!(cuMemFree(self.address)) })
+                    .with_current(|| unsafe { driver!(owned cuMemFree(self.address)) })
             });
         }
     }
@@ -89,6 +100,7 @@ impl<T: DeviceCopy> Buffer<T> {
         }
         let inner = Arc::new(Inner {
             address,
+            created: own_memory(address),
             context: context.clone(),
         });
         Ok(Buffer {
@@ -128,6 +140,12 @@ impl<T: DeviceCopy> Buffer<T> {
         DevicePtr::new(self.inner.address)
     }
 
+    /// Its address, and what [`is_memory_freed`] takes besides.
+    #[doc(hidden)] // For the Python package.
+    pub fn created(&self) -> u32 {
+        self.inner.created
+    }
+
     /// The context it was allocated in.
     pub fn context(&self) -> &Context {
         &self.inner.context
@@ -143,6 +161,7 @@ impl<T: DeviceCopy> Buffer<T> {
         if data.is_empty() {
             return Ok(());
         }
+        self.inner.check_live("Buffer::copy_from")?;
         // SAFETY: source and destination hold `size_bytes()` bytes; the call returns after it has read the source.
         self.context().with_current(|| unsafe {
             driver!(cuMemcpyHtoD(
@@ -163,6 +182,7 @@ impl<T: DeviceCopy> Buffer<T> {
         if out.is_empty() {
             return Ok(());
         }
+        self.inner.check_live("Buffer::copy_to")?;
         // SAFETY: source and destination hold `size_bytes()` bytes; `T: DeviceCopy` makes every bit pattern valid.
         self.context().with_current(|| unsafe {
             driver!(cuMemcpyDtoH(
@@ -186,6 +206,8 @@ impl<T: DeviceCopy> Buffer<T> {
             return Ok(());
         }
         stream.check_live()?;
+        self.inner.check_live("Buffer::copy_from_buffer")?;
+        source.inner.check_live("Buffer::copy_from_buffer")?;
         // SAFETY: both blocks hold `size_bytes()` bytes and outlive the copy, because freeing waits for the device.
         let copy = || unsafe {
             driver!(cuMemcpyDtoDAsync(
@@ -206,6 +228,7 @@ impl<T: DeviceCopy> Buffer<T> {
     pub fn to_vec(&self) -> Result<Vec<T>> {
         let mut out: Vec<T> = Vec::with_capacity(self.len);
         if self.len != 0 {
+            self.inner.check_live("Buffer::to_vec")?;
             // SAFETY: the vector has capacity for `size_bytes()` bytes; on success all of them are written, and every
             // bit pattern is a `T`.
             self.context().with_current(|| unsafe {
@@ -230,6 +253,7 @@ impl<T: DeviceCopy> Buffer<T> {
         if self.is_empty() {
             return Ok(());
         }
+        self.inner.check_live("Buffer::zero")?;
         self.context().with_current(|| {
             // SAFETY: the buffer holds `size_bytes()` bytes. `cuMemsetD8` may return before it is done, so this waits
             // for the legacy default stream, in which it runs.

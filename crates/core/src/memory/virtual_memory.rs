@@ -390,8 +390,7 @@ impl VirtualMemoryResource {
         let have = block.bytes;
         self.lock().insert(now, block);
         done?;
-        buffer.address = now;
-        buffer.size = have;
+        buffer.move_to(now, have);
         Ok(now == address)
     }
 

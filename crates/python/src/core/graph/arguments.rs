@@ -12,7 +12,6 @@ use pyo3::prelude::*;
 use pyo3::types::{PyIterator, PyTuple};
 
 use crate::bindings::kernel_parameters::Packer;
-use crate::core::closable::closed;
 use crate::core::errors::{OrRaise, to_python};
 use crate::core::launch::packing::{are_numbers, pack};
 use crate::core::launch::pins::{Args, Hold, Kept};
@@ -206,12 +205,12 @@ impl BufferPin {
             return if extent.open {
                 Ok((extent.address, None))
             } else {
-                Err(closed("Buffer"))
+                Err(buffer.get().closed_error())
             };
         }
         match buffer.get().begin_launch(py) {
             Some(address) => Ok((address, Some(BufferPin(buffer.clone().unbind())))),
-            None => Err(closed("Buffer")),
+            None => Err(buffer.get().closed_error()),
         }
     }
 }

@@ -18,7 +18,7 @@ use crate::core::graph::definition::PyGraphCondition;
 use crate::core::launch::arrays;
 use crate::core::launch::pins::{Args, Hold, bound};
 use crate::core::launch::place::{
-    Place, Target, UNKNOWN, closed, described, ended, full_name, is_size, refuse, too_large,
+    Place, Target, UNKNOWN, closed_buffer, described, ended, full_name, is_size, refuse, too_large,
     wrong_count, wrong_size,
 };
 use crate::core::memory::buffer::PyBuffer;
@@ -119,7 +119,7 @@ fn pack_run(
                 Hold::Kept(kept) => kept.hold(buffer.get(), index)?,
             };
             let Some(address) = address else {
-                return Err(closed("Buffer", place(index)));
+                return Err(closed_buffer(buffer.get(), place(index)));
             };
             if !is_size(8, size_of(index)) {
                 return Err(wrong_size(value, 8, place(index)));

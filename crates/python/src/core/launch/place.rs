@@ -1,11 +1,12 @@
 //! The place of an argument among a kernel's parameters, and the errors that name it.
 
-use cupyrite::ParamInfo;
+use cupyrite::{FREED, ParamInfo};
 use pyo3::ffi;
 
 use crate::bindings::errors;
 use crate::bindings::errors::ExceptionKind;
 use crate::core::launch::pins::Hold;
+use crate::core::memory::buffer::PyBuffer;
 use crate::cpython;
 use crate::cpython::internals::scalar_values;
 use crate::cpython::{Obj, Owned, R, Raised};
@@ -168,6 +169,16 @@ pub fn wrong_size(value: Obj<'_>, size: usize, place: Place<'_>) -> Raised {
 pub fn closed(what: &str, place: Place<'_>) -> Raised {
     let message = format!("{} is a closed {what}", place.name());
     errors::raise(ExceptionKind::Runtime, &message)
+}
+
+/// The error for a buffer that was closed, or whose memory the program has freed.
+#[cold]
+pub fn closed_buffer(buffer: &PyBuffer, place: Place<'_>) -> Raised {
+    if buffer.is_freed_by_program() {
+        let message = format!("{} is a closed Buffer: {FREED}", place.name());
+        return errors::raise(ExceptionKind::Runtime, &message);
+    }
+    closed("Buffer", place)
 }
 
 /// The error for a texture or surface whose handle no longer exists.

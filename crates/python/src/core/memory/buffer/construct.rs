@@ -95,7 +95,7 @@ impl PyBuffer {
         let mut memory = {
             let mut state = self.lock(py);
             if !self.extent().open {
-                return Err(closed("Buffer"));
+                return Err(self.closed_error());
             }
             if !matches!(state.backing, Backing::Pool(_)) {
                 let text = "CUDA_ERROR_INVALID_VALUE: the memory of this Buffer was not allocated by this resource";

@@ -7,7 +7,6 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString, PyTuple, PyType};
 use pyo3::{PyTraverseError, PyVisit, intern};
 
-use crate::core::closable::closed;
 use crate::core::device;
 use crate::core::dlpack::buffer::device_of;
 use crate::core::errors::OrRaise;
@@ -298,7 +297,7 @@ impl PyBuffer {
         let accepted = stream::lend(stream, "Buffer.set_deallocation_stream", "stream", false)?;
         let mut state = self.lock(py);
         if !self.extent().open {
-            return Err(closed("Buffer"));
+            return Err(self.closed_error());
         }
         let done = set_stream(&mut state, stream, &accepted);
         drop(state);

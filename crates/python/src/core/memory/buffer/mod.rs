@@ -10,9 +10,11 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use cupyrite::dlpack::DlDevice;
 use cupyrite::{
-    Context, Device, DeviceBuffer, ForkGeneration, MemoryPool, PointerInfo, RawAllocation, Stream,
-    StreamUsage, pointer_info,
+    Context, Device, DeviceBuffer, FREED, ForkGeneration, MemoryPool, PointerInfo, RawAllocation,
+    Stream, StreamUsage, pointer_info,
 };
+use cupyrite_sys::destroyed::is_memory_freed;
+use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use pyo3::types::PyString;
 
@@ -43,6 +45,9 @@ use crate::cpython::gil_lock::{GilLock, GilLockGuard};
 )]
 pub struct PyBuffer {
     address: u64,
+    /// The beginning of the allocation, and the result of `own_memory` for it; 0 if the buffer does not own it.
+    allocation: u64,
+    created: u32,
     /// Changes only when the memory grows.
     size: AtomicUsize,
     /// Pins of calls in progress (launches included) and of live exports. A pinned buffer keeps its memory when closed.
@@ -104,6 +109,18 @@ pub struct ResourceDeallocation {
 }
 
 impl Backing {
+    /// The beginning of the allocation that the program may free itself, and the result of `own_memory` for it.
+    #[inline(always)]
+    fn allocation(&self) -> (u64, u32) {
+        match self {
+            Backing::Pool(memory) => (memory.address(), memory.created()),
+            Backing::Slice(whole) => (whole.get().allocation, whole.get().created),
+            Backing::Synchronous(memory) => (memory.address(), memory.created()),
+            // The program's own memory, which nothing is noted of.
+            Backing::Foreign | Backing::Resource(_) => (0, 0),
+        }
+    }
+
     /// Streams that use the memory, if they affect its deallocation.
     fn users(&self) -> Option<&StreamUsage> {
         match self {
@@ -245,8 +262,11 @@ impl PyBuffer {
         owner: Option<Py<PyAny>>,
         outlives: usize,
     ) -> PyBuffer {
+        let (allocation, created) = backing.allocation();
         PyBuffer {
             address,
+            allocation,
+            created,
             size: AtomicUsize::new(size),
             pins: PinCount::new(),
             outlives: AtomicUsize::new(outlives),
@@ -268,10 +288,25 @@ impl PyBuffer {
         self.state.lock(py)
     }
 
+    /// Whether the program has freed the memory itself. The buffer then counts as closed, and frees nothing.
+    #[inline(always)]
+    pub fn is_freed_by_program(&self) -> bool {
+        self.allocation != 0 && is_memory_freed(self.allocation, self.created)
+    }
+
+    /// The error of a use of a closed buffer.
+    #[cold]
+    pub fn closed_error(&self) -> PyErr {
+        if self.pins.is_open() && self.is_freed_by_program() {
+            return PyRuntimeError::new_err(format!("this Buffer was closed: {FREED}"));
+        }
+        closed("Buffer")
+    }
+
     /// Address and size; both 0 for a closed buffer.
     #[inline]
     pub fn extent(&self) -> BufferExtent {
-        let open = self.pins.is_open();
+        let open = self.pins.is_open() && !self.is_freed_by_program();
         BufferExtent {
             address: if open { self.address } else { 0 },
             size: if open {
@@ -320,8 +355,8 @@ impl PyBuffer {
     ///
     /// `RuntimeError` for a closed buffer.
     pub fn pin<'a>(&'a self, py: Python<'a>) -> PyResult<Pinned<'a>> {
-        if !self.pins.try_pin(py) {
-            return Err(closed("Buffer"));
+        if self.is_freed_by_program() || !self.pins.try_pin(py) {
+            return Err(self.closed_error());
         }
         Ok(Pinned {
             py,
@@ -335,7 +370,7 @@ impl PyBuffer {
     /// [`PyBuffer::end_launch`].
     #[inline(always)]
     pub fn begin_launch(&self, py: Python<'_>) -> Option<u64> {
-        self.pins.try_pin(py).then_some(self.address)
+        (!self.is_freed_by_program() && self.pins.try_pin(py)).then_some(self.address)
     }
 
     /// Releases the pin of [`PyBuffer::begin_launch`] after the kernel was queued in `stream`, or the launch failed.
@@ -489,7 +524,7 @@ impl PyBuffer {
     /// `RuntimeError` for a closed buffer; the errors of `find`, which is called once.
     pub fn dl_device(&self, find: impl FnOnce() -> PyResult<DlDevice>) -> PyResult<DlDevice> {
         if !self.extent().open {
-            return Err(closed("Buffer"));
+            return Err(self.closed_error());
         }
         if let Some(known) = self.dl_device.get() {
             return Ok(*known);
@@ -578,7 +613,7 @@ impl PyBuffer {
 
     /// Closes the buffer and frees the memory once; raises driver errors.
     fn close_on(&self, py: Python<'_>, stream: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
-        if !self.extent().open {
+        if !self.pins.is_open() {
             return Ok(());
         }
         let accepted = match stream {
