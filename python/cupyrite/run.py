@@ -77,6 +77,19 @@ def parse(argv):
     return device, show, rest
 
 
+def asks_for_help(argv):
+    """Whether an option before the program asks for the help text."""
+    words = iter(argv)
+    for word in words:
+        if word in ("-h", "--help"):
+            return True
+        if not word.startswith("-") or word in ("-", "-m", "-c", "--"):
+            return False
+        if word == "--device" and next(words, None) in ("-h", "--help"):
+            return True
+    return False
+
+
 def interpreter(arguments):
     """This interpreter with the options that it was started with, without `-m cupyrite run` and its `arguments`."""
     if not sys.executable:
@@ -102,7 +115,7 @@ def command_of(rest, arguments):
     first = rest[0]
     if first in ("-m", "-c", "-") or os.path.isdir(first) or first.endswith(ENDINGS):
         if first not in ("-m", "-c", "-") and not os.path.exists(first):
-            raise Refused(f"{first} does not exist", 127)
+            raise Refused(f"'{first}' does not exist", 127)
         return [*interpreter(arguments), *rest]
     import shutil
 
@@ -112,8 +125,8 @@ def command_of(rest, arguments):
         # As `python FILE`: a script needs neither an ending nor a permission.
         return [*interpreter(arguments), *rest]
     if os.sep in first:
-        raise Refused(f"{first} does not exist", 127)
-    raise Refused(f"{first}: there is no such file, and PATH has no program of that name", 127)
+        raise Refused(f"'{first}' does not exist", 127)
+    raise Refused(f"'{first}': there is no such file, and PATH has no program of that name", 127)
 
 
 def check_files():
@@ -195,12 +208,9 @@ def restore_signals():
 def main(argv=None):
     """Entry point. Returns the exit status if no program was started."""
     argv = list(sys.argv[2:] if argv is None else argv)
-    for word in argv:
-        if word in ("-h", "--help"):
-            print(HELP, end="")
-            return 0
-        if not word.startswith("-") or word in ("-", "-m", "-c", "--"):
-            break
+    if asks_for_help(argv):
+        print(HELP, end="")
+        return 0
     try:
         device, show, rest = parse(argv)
         if show:

@@ -7,7 +7,7 @@ import subprocess
 import sys
 
 import pytest
-from cupyrite.run import FOLDER, Refused, parse
+from cupyrite.run import FOLDER, Refused, asks_for_help, parse
 
 pytestmark = pytest.mark.cpu
 
@@ -64,6 +64,22 @@ def test_wrong_command_lines(argv, word):
     assert word in str(refused.value) and refused.value.status == 2
     done = run(*argv, check=False)
     assert done.returncode == 2 and word in done.stderr and done.stderr.startswith("usage: ")
+
+
+@pytest.mark.parametrize(
+    "argv, expected",
+    [
+        (["-h"], True),
+        (["--device", "cpu", "--help"], True),
+        (["--device", "-h"], True),
+        (["--device", "cpu", "a.py", "--help"], False),
+        (["-m", "a", "-h"], False),
+        (["--device"], False),
+        ([], False),
+    ],
+)
+def test_help_is_an_option_before_the_program(argv, expected):
+    assert asks_for_help(argv) is expected
 
 
 def test_the_environment_of_files_modules_and_code(tmp_path):
