@@ -110,9 +110,20 @@ def interpreter(arguments):
     return [sys.executable, *words]
 
 
+def is_elf(path):
+    """Whether the file is machine code; False if it cannot be read."""
+    try:
+        with open(path, "rb") as file:
+            return file.read(4) == b"\x7fELF"
+    except OSError:
+        return False
+
+
 def command_of(rest, arguments):
     """The program's path and words; raises Refused."""
     first = rest[0]
+    if not first:
+        raise Refused("the program's name is empty")
     if first in ("-m", "-c", "-") or os.path.isdir(first) or first.endswith(ENDINGS):
         if first not in ("-m", "-c", "-") and not os.path.exists(first):
             raise Refused(f"'{first}' does not exist", 127)
@@ -122,6 +133,9 @@ def command_of(rest, arguments):
     if found := shutil.which(first):
         return [found, *rest[1:]]
     if os.path.isfile(first):
+        if is_elf(first):
+            # A compiled program in the working directory, named without `./`, or one without permission to execute.
+            return [os.path.abspath(first), *rest[1:]]
         # As `python FILE`: a script needs neither an ending nor a permission.
         return [*interpreter(arguments), *rest]
     if os.sep in first:

@@ -2,6 +2,7 @@
 
 import os
 import pathlib
+import shutil
 import signal
 import subprocess
 import sys
@@ -167,6 +168,22 @@ def test_programs_that_cannot_run(tmp_path):
     broken.chmod(0o755)
     done = run("--device", "cpu", broken, check=False)
     assert done.returncode == 126 and str(broken) in done.stderr and "Traceback" not in done.stderr
+
+
+def test_an_empty_name_is_an_invalid_command_line():
+    done = run("--device", "cpu", "", check=False)
+    assert done.returncode == 2 and "name is empty" in done.stderr
+
+
+def test_compiled_programs_are_not_run_as_python(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    program = tmp_path / "program"
+    shutil.copy(shutil.which("true"), program)
+    done = run("--device", "cpu", "program", check=False)  # without `./`: a name that PATH does not have
+    assert done.returncode == 0 and not done.stderr
+    program.chmod(0o644)
+    done = run("--device", "cpu", "./program", check=False)
+    assert done.returncode == 126 and str(program) in done.stderr and "Permission denied" in done.stderr
 
 
 def test_help_and_folder():
