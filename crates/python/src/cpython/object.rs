@@ -612,8 +612,12 @@ pub fn set(error: PyErr) -> Raised {
             error.restore(py);
         }
     };
-    if Python::try_attach(&mut restore).is_none() {
-        // The interpreter is finalizing. SAFETY: callers that raise an exception are attached.
+    // Before Python 3.12 a subinterpreter's thread state is not the one of `PyGILState_Ensure`, by which PyO3 attaches: it would
+    // wait for the GIL that this thread holds.
+    // SAFETY: callers that raise an exception are attached.
+    let own_state = unsafe { ffi::PyThreadState_Get() == ffi::PyGILState_GetThisThreadState() };
+    if !own_state || Python::try_attach(&mut restore).is_none() {
+        // A subinterpreter, or the interpreter is finalizing. SAFETY: callers that raise an exception are attached.
         restore(unsafe { Python::assume_attached() });
     }
     Raised
