@@ -6,7 +6,7 @@
 use std::sync::Arc;
 use std::thread;
 
-use cupyrite::sys::driver::CUresult;
+use cupyrite::sys::driver::{self, CUresult};
 use cupyrite::{
     CodeKind, Device, Error, Event, EventOptions, FunctionAttribute, LaunchConfig, Library,
     ObjectCode, Program,
@@ -339,4 +339,27 @@ fn threads_share_everything() {
     for (k, thread) in threads.into_iter().enumerate() {
         assert_eq!(thread.join().unwrap(), 100 * k as u32 + 49);
     }
+}
+
+#[test]
+fn a_disowned_library_stays_loaded_without_its_owner() {
+    let kernels = |library| {
+        let mut count = 0;
+        // SAFETY: `count` is valid for writes. The CPU device refuses unloaded libraries.
+        unsafe { driver::cuLibraryGetKernelCount(&mut count, library) }.unwrap()
+    };
+    let owned = Library::load(PTX.as_bytes()).unwrap();
+    let handle = owned.handle();
+    assert_eq!(kernels(handle), CUresult::CUDA_SUCCESS);
+    drop(owned);
+    assert_ne!(kernels(handle), CUresult::CUDA_SUCCESS);
+
+    let disowned = Library::load(PTX.as_bytes()).unwrap();
+    let (handle, clone) = (disowned.handle(), disowned.clone());
+    clone.disown();
+    drop((disowned, clone));
+    assert_eq!(kernels(handle), CUresult::CUDA_SUCCESS);
+    // SAFETY: the library is loaded, and has no owner.
+    let unloaded = unsafe { driver::cuLibraryUnload(handle) }.unwrap();
+    assert_eq!(unloaded, CUresult::CUDA_SUCCESS);
 }

@@ -83,12 +83,12 @@ class ObjectCode:
         """Copy of the symbol mapping: kernel aliases and their symbol names."""
     @property
     def handle(self) -> CUlibrary:
-        """Handle of the loaded code; loads it on first use. Valid while this object or one of its kernels lives."""
+        """Handle of the loaded code; loads it on first use. Reading it leaves unloading to the program."""
     def get_kernel(self, name: str | bytes) -> Kernel:
         """Returns a kernel by name; loads the code on first use."""
     def get_module(self) -> CUmodule:
         """The loaded code as a module of the current context, or of the current device's primary context if there is
-        none; valid while this object lives."""
+        none. Leaves unloading to the program."""
     def __eq__(self, value: object, /) -> bool: ...
     def __hash__(self) -> int: ...
     def __reduce__(self) -> tuple[Any, ...]: ...
@@ -104,7 +104,7 @@ class Kernel:
         """Wraps a kernel handle."""
     @property
     def handle(self) -> CUkernel:
-        """Driver handle; valid for the lifetime of this object."""
+        """Driver handle. Reading it leaves unloading of the code to the program."""
     @property
     def attributes(self) -> KernelAttributes:
         """Driver attributes on the current device, or indexed by device."""

@@ -16,7 +16,7 @@ import threading
 
 import numpy as np
 from cuda.bindings import driver, runtime
-from cuda.core import Device, LaunchConfig, LegacyPinnedMemoryResource, ObjectCode, launch
+from cuda.core import Device, Kernel, LaunchConfig, LegacyPinnedMemoryResource, ObjectCode, launch
 from cuda.core._utils.cuda_utils import CUDAError
 
 PTX = b"""
@@ -101,6 +101,35 @@ CASES = {
         unload(code)
         del kernel, code
         gc.collect()
+    """,
+    "after its objects were dropped": """
+        handle, entry, module = code.handle, kernel.handle, code.get_module()
+        assert run(kernel) == 7
+        del kernel, code
+        gc.collect()
+        assert driver.cuLibraryGetKernelCount(handle) == (0, 1)
+        assert driver.cuKernelGetLibrary(entry)[0] == 0
+        assert driver.cuModuleGetFunctionCount(module) == (0, 1)
+        assert driver.cuLibraryUnload(handle) == (0,)
+        code, kernel = load()
+        assert run(kernel) == 7
+    """,
+    "after its objects were dropped, with only the kernel's handle": """
+        entry = kernel.handle
+        del kernel, code
+        gc.collect()
+        again = Kernel.from_handle(entry)
+        assert run(again) == 7
+        status, handle = driver.cuKernelGetLibrary(entry)
+        assert driver.cuLibraryUnload(handle) == (0,)
+    """,
+    "after its objects were dropped, with only the module": """
+        module = code.get_module()
+        del kernel, code
+        gc.collect()
+        status, function = driver.cuModuleGetFunction(module, b"k")
+        assert status == 0
+        assert driver.cuLaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0)[0] in (0, 1)
     """,
     "by an integer": """
         (status,) = driver.cuLibraryUnload(int(code.handle))

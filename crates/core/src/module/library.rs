@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::ffi::{CStr, CString, c_char, c_uint, c_void};
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
 
 use cupyrite_sys::destroyed::OwnedKind;
@@ -19,7 +20,8 @@ use crate::module::kernel::Kernel;
 /// Size of the buffer for the driver's load log.
 const LOG_BYTES: usize = 16 << 10;
 
-/// A loaded library; cheap to clone. It is unloaded with its last clone and the last of its kernels.
+/// A loaded library; cheap to clone. It is unloaded with its last clone and the last of its kernels, unless
+/// [`Library::disown`] was called.
 ///
 /// Libraries and their kernels belong to no context: the driver loads the code into a context on first use there (CUDA
 /// driver API, "Library Management").
@@ -34,10 +36,12 @@ struct Inner {
     /// [`OwnedKind::epoch`] when it was loaded.
     created: u32,
     generation: ForkGeneration,
+    /// Whether unloading is left to the program ([`Library::disown`]).
+    disowned: AtomicBool,
     /// The handles of its kernels in the table of [`owners`].
     kernels: Mutex<Vec<usize>>,
     /// The log buffer: the driver may write to it until the library is unloaded.
-    _log: Option<Box<[u8]>>,
+    log: Option<Box<[u8]>>,
 }
 
 // SAFETY: library handles may be used from any thread, and belong to no context.
@@ -72,6 +76,10 @@ impl Drop for Inner {
             }
         }
         drop(owners);
+        if *self.disowned.get_mut() {
+            std::mem::forget(self.log.take());
+            return;
+        }
         if self.is_loaded() {
             // SAFETY: `load` made the handle; the program has not unloaded it, and this is its owner's only call.
             capture_mode::release(|| unsafe { driver!(owned cuLibraryUnload(self.handle)) });
@@ -206,8 +214,9 @@ impl Library {
                 handle,
                 created: OwnedKind::Library.epoch(),
                 generation: ForkGeneration::current(),
+                disowned: AtomicBool::new(false),
                 kernels: Mutex::default(),
-                _log: kept,
+                log: kept,
             }),
         })
     }
@@ -215,6 +224,15 @@ impl Library {
     /// The driver's handle; valid while a clone of this library or one of its kernels lives.
     pub fn handle(&self) -> CUlibrary {
         self.inner.handle
+    }
+
+    /// Leaves unloading to the program: from now on, dropping the last clone does not unload the library.
+    ///
+    /// For handles that are given to code with a lifetime of its own. numba-cuda calls `cuLibraryUnload` after the object
+    /// that lent the handle was dropped; a second unload of a library crashes NVIDIA's driver 580. A library that the
+    /// program does not unload stays loaded until the process exits.
+    pub fn disown(&self) {
+        self.inner.disowned.store(true, Ordering::Relaxed);
     }
 
     /// Whether the library is loaded: false once the program has unloaded [`Library::handle`] with `cuLibraryUnload` or

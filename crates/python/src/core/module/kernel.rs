@@ -135,9 +135,13 @@ impl PyKernel {
         }
     }
 
-    /// CUkernel: Driver handle; valid for the lifetime of this object.
+    /// CUkernel: Driver handle. Reading it leaves unloading of the code to the program (:attr:`ObjectCode.handle`): the
+    /// handle stays valid after this object is freed.
     #[getter]
     fn handle(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
+        if let Some(library) = self.kernel.library() {
+            library.disown();
+        }
         handle_object(py, class::CUkernel, self.kernel.handle().addr())
     }
 

@@ -298,11 +298,12 @@ impl PyObjectCode {
         self.symbols.bind(py).copy()
     }
 
-    /// CUlibrary: Handle of the loaded code; loads it on first use. Valid while this object or one of its kernels
-    /// lives.
+    /// CUlibrary: Handle of the loaded code; loads it on first use. Reading it leaves unloading to the program: the handle
+    /// stays valid after this object is freed, until ``cuLibraryUnload``.
     #[getter]
     fn handle(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
         let library = py.detach(|| self.get().library().cloned()).or_raise(py)?;
+        library.disown();
         handle_object(py, class::CUlibrary, library.handle().addr())
     }
 
@@ -347,7 +348,7 @@ impl PyObjectCode {
     }
 
     /// CUmodule: The loaded code as a module of the current context, or of the current device's primary context if
-    /// there is none; valid while this object lives.
+    /// there is none. As with :attr:`handle`, unloading is left to the program.
     ///
     /// Returns
     /// -------
@@ -357,7 +358,10 @@ impl PyObjectCode {
         let module = py
             .detach(|| {
                 let _entered = device.enter()?;
-                self.get().library()?.module().map(|module| module.addr())
+                let library = self.get().library()?;
+                let module = library.module()?;
+                library.disown();
+                Ok(module.addr())
             })
             .or_raise(py)?;
         handle_object(py, class::CUmodule, module)
