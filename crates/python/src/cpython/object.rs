@@ -21,6 +21,7 @@ pub type R<T> = Result<T, Raised>;
 
 /// A borrowed reference to a live object, on a thread that is attached to the interpreter.
 #[derive(Clone, Copy, PartialEq, Eq)]
+#[repr(transparent)]
 pub struct Obj<'a>(NonNull<ffi::PyObject>, PhantomData<&'a ffi::PyObject>);
 
 impl<'a> Obj<'a> {
@@ -74,6 +75,18 @@ impl<'a> Obj<'a> {
         std::ptr::eq(self.ty(), &raw mut ffi::PyFloat_Type)
     }
 
+    /// 1 for `True`, 0 for `False`; `None` for other objects.
+    #[inline(always)]
+    pub fn exact_bool(self) -> Option<u64> {
+        // SAFETY: only takes the addresses of the singletons.
+        let (no, yes) = unsafe { (ffi::Py_False(), ffi::Py_True()) };
+        if std::ptr::eq(self.ptr(), yes) {
+            Some(1)
+        } else {
+            std::ptr::eq(self.ptr(), no).then_some(0)
+        }
+    }
+
     fn has_flag(self, flag: std::ffi::c_ulong) -> bool {
         // SAFETY: the type of a live object is live.
         unsafe { ffi::PyType_GetFlags(self.ty()) & flag != 0 }
@@ -94,6 +107,18 @@ impl<'a> Obj<'a> {
     /// Whether this is `bytes` or an instance of a subclass.
     pub fn is_bytes(self) -> bool {
         self.has_flag(ffi::Py_TPFLAGS_BYTES_SUBCLASS)
+    }
+
+    /// Address of the bytes of an exact `bytes` object, which a nul follows.
+    #[inline(always)]
+    pub fn exact_bytes(self) -> Option<*const u8> {
+        std::ptr::eq(self.ty(), &raw mut ffi::PyBytes_Type)
+            // SAFETY: the object is an exact `bytes`.
+            .then(|| {
+                unsafe { ffi::PyBytes_AsString(self.ptr()) }
+                    .cast::<u8>()
+                    .cast_const()
+            })
     }
 
     /// Whether this is a `str` or an instance of a subclass.

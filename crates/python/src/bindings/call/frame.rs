@@ -1,6 +1,7 @@
 //! The data of a call on the general route: converted arguments, storage of the results, and owners of memory that C uses.
 
 use pyo3::ffi;
+use smallvec::SmallVec;
 
 use crate::bindings::call::convert;
 use crate::bindings::call::convert::Keep;
@@ -89,7 +90,7 @@ pub struct Frame {
     /// Storage of the results: values, or addresses of larger results.
     pub outs: [u64; MAX_RESULTS + 4],
     /// Results that are created as objects (structs, `bytes`), with their index.
-    pub objects: Vec<(usize, Owned)>,
+    pub objects: SmallVec<[(usize, Owned); 2]>,
     /// Results of in-out arguments that were `None`, as bits.
     pub absent: u16,
     /// Kept alive until the end of the call.
@@ -112,7 +113,7 @@ impl Frame {
         Frame {
             vals: [0; MAX_PARAMS],
             outs: [0; MAX_RESULTS + 4],
-            objects: Vec::new(),
+            objects: SmallVec::new(),
             absent: 0,
             keep: Keep::new(),
             packer: Packer::new(),

@@ -197,26 +197,29 @@ impl Packer {
         }
         let known = CtypesTypes::get()?;
         let mut parameters = self.begin(n)?;
-        let mut last = (std::ptr::null_mut(), Pack::Bool);
-        for index in 0..n {
-            let value = values.get(index);
+        let mut index = 0;
+        while index < n {
             let kind = kinds.get(index);
+            let run = index..kinds.end_of_run(index);
+            index = run.end;
             if kind.is_none() {
-                own_address(value, &mut parameters, known, index, site, keep)?;
+                for index in run {
+                    let value = values.get(index);
+                    own_address(value, &mut parameters, known, index, site, keep)?;
+                }
                 continue;
             }
-            if !std::ptr::eq(kind.ptr(), last.0) {
-                match known.pack(kind.ptr()) {
-                    Some(pack) => last = (kind.ptr(), pack),
-                    None => return Err(unsupported(kind, index, site)),
-                }
-            }
-            let word = match exact_word(value, last.1) {
-                Some(word) => word,
-                None => pack_value(value, last.1, known, index, site)?,
+            let Some(pack) = known.pack(kind.ptr()) else {
+                return Err(unsupported(kind, run.start, site));
             };
-            // SAFETY: one of `n` parameters.
-            unsafe { parameters.set_word(index, word) };
+            Run {
+                values: &values,
+                range: run,
+                pack,
+                known,
+                site,
+            }
+            .write(&mut parameters)?;
         }
         let pointers = parameters.pointers();
         // Keeps the items of lists alive: another thread may change a list while C reads.
@@ -229,54 +232,67 @@ impl Packer {
 
 /// The items of a tuple, or a copy of the items of a list.
 struct Fixed<'a> {
-    tuple: Obj<'a>,
-    /// Address of the items; null if their layout is not known.
-    items: *const *mut ffi::PyObject,
-    len: usize,
+    /// The items, in the tuple's memory or in `copied`.
+    items: &'a [Obj<'a>],
+    /// Holds the items of a list.
     snapshot: Option<Owned>,
+    /// The pointers to the items, where the layout of tuples is not known.
+    _copied: Vec<*mut ffi::PyObject>,
 }
 
 impl<'a> Fixed<'a> {
     #[inline]
     fn new(obj: Obj<'a>) -> R<Fixed<'a>> {
-        if obj.is_tuple() {
-            // SAFETY: `is_tuple` was checked above.
-            let len = unsafe { ffi::PyTuple_Size(obj.ptr()) };
-            return Ok(Fixed {
-                tuple: obj,
-                items: tuple::items(obj).unwrap_or(std::ptr::null()),
-                len: len.max(0).cast_unsigned(),
-                snapshot: None,
-            });
-        }
-        let items = obj.snapshot()?;
-        let len = items.len();
-        let snapshot = items.into_owned();
-        // SAFETY: the returned `Fixed` owns the copy.
-        let tuple = unsafe { Obj::new(snapshot.ptr()) };
+        let (tuple, snapshot) = if obj.is_tuple() {
+            (obj, None)
+        } else {
+            let snapshot = obj.snapshot()?.into_owned();
+            // SAFETY: the returned `Fixed` owns the copy.
+            (unsafe { Obj::new(snapshot.ptr()) }, Some(snapshot))
+        };
+        // SAFETY: this is a tuple.
+        let len = unsafe { ffi::PyTuple_Size(tuple.ptr()) };
+        let len = len.max(0).cast_unsigned();
+        let mut copied = Vec::new();
+        let items = match tuple::items(tuple) {
+            Some(items) => items,
+            None => {
+                // SAFETY: the index is within the tuple.
+                let item = |index: usize| unsafe {
+                    ffi::PyTuple_GetItem(tuple.ptr(), index.cast_signed())
+                };
+                copied.extend((0..len).map(item));
+                copied.as_ptr()
+            }
+        };
+        // SAFETY: `len` pointers to items that the tuple keeps alive, which the caller or `snapshot` owns; an `Obj` is such a
+        // pointer. An empty slice needs no memory, but an address that is not null.
+        let items = match len {
+            0 => &[],
+            len => unsafe { std::slice::from_raw_parts(items.cast::<Obj<'a>>(), len) },
+        };
         Ok(Fixed {
-            tuple,
-            items: tuple::items(tuple).unwrap_or(std::ptr::null()),
-            len,
-            snapshot: Some(snapshot),
+            items,
+            snapshot,
+            _copied: copied,
         })
     }
 
     fn len(&self) -> usize {
-        self.len
+        self.items.len()
     }
 
     #[inline(always)]
     fn get(&self, index: usize) -> Obj<'a> {
-        debug_assert!(index < self.len);
-        // SAFETY: callers pass `index < len`; the tuple keeps its items alive.
-        unsafe {
-            Obj::new(if self.items.is_null() {
-                ffi::PyTuple_GetItem(self.tuple.ptr(), index.cast_signed())
-            } else {
-                *self.items.add(index)
-            })
-        }
+        self.items[index]
+    }
+
+    /// The index after the last of the items from `index` on that are the same object.
+    #[inline(always)]
+    fn end_of_run(&self, index: usize) -> usize {
+        let (first, others) = (self.items[index], &self.items[index + 1..]);
+        let same = others.iter().take_while(|item| **item == first).count();
+        index + 1 + same
     }
 
     fn into_snapshot(self) -> Option<Owned> {
@@ -349,35 +365,82 @@ fn no_address(value: Obj<'_>, index: usize, site: Site) -> Raised {
     errors::raise(ExceptionKind::Type, &message)
 }
 
-/// The bits of an exact `int` (integer or address types) or `float`; `None` for other values or if the value does not fit.
+/// Values with one ctypes type.
+struct Run<'a> {
+    values: &'a Fixed<'a>,
+    range: std::ops::Range<usize>,
+    pack: Pack,
+    known: &'a CtypesTypes,
+    site: Site,
+}
+
+impl Run<'_> {
+    /// Packs the values. The type is dispatched once, so that the loop over a type's usual values is short.
+    #[inline(always)]
+    fn write(self, parameters: &mut Parameters<'_>) -> R<()> {
+        match self.pack {
+            Pack::Bool => self.each(parameters, |value| value.exact_bool()),
+            Pack::I8 => self.each(parameters, signed::<1>),
+            Pack::I32 => self.each(parameters, signed::<4>),
+            // As in ctypes: types without a range check take the low bits.
+            Pack::U8 => self.each(parameters, |value| Some(exact_int(value)? & 0xFF)),
+            Pack::I16 | Pack::U16 => {
+                self.each(parameters, |value| Some(exact_int(value)? & 0xFFFF))
+            }
+            Pack::U32 => self.each(parameters, |value| Some(exact_int(value)? & 0xFFFF_FFFF)),
+            Pack::Bits64 => self.each(parameters, exact_int),
+            Pack::Pointer => self.each(parameters, |value| {
+                exact_int(value).filter(|word| word.cast_signed() >= 0)
+            }),
+            Pack::Double => self.each(parameters, |value| Some(exact_float(value)?.to_bits())),
+            #[allow(clippy::cast_possible_truncation)] // a C float is what was asked for
+            Pack::Float => self.each(parameters, |value| {
+                Some(u64::from((exact_float(value)? as f32).to_bits()))
+            }),
+            Pack::Char | Pack::WChar => self.each(parameters, |_| None),
+        }
+    }
+
+    /// Packs each value with `usual`, which runs no user code, or [`pack_value`] where it returns `None`.
+    #[inline(always)]
+    fn each(
+        self,
+        parameters: &mut Parameters<'_>,
+        usual: impl Fn(Obj<'_>) -> Option<u64>,
+    ) -> R<()> {
+        for (index, &value) in self.range.clone().zip(&self.values.items[self.range]) {
+            let word = match usual(value) {
+                Some(word) => word,
+                None => pack_value(value, self.pack, self.known, index, self.site)?,
+            };
+            // SAFETY: the range is within the parameters.
+            unsafe { parameters.set_word(index, word) };
+        }
+        Ok(())
+    }
+}
+
+/// The value of an exact `int`; `None` if it does not fit into a signed 64-bit integer, and for other objects.
 #[inline(always)]
-fn exact_word(value: Obj<'_>, pack: Pack) -> Option<u64> {
-    if value.is_exact_int() {
-        let number = cpython::as_i64_if_fits(value)?;
-        let fits = match pack {
-            Pack::I32 => value::fits_signed(number, 4),
-            Pack::Bits64 => true,
-            Pack::Pointer => number >= 0,
-            _ => false,
-        };
-        let word = number.cast_unsigned();
-        return fits.then_some(if pack == Pack::I32 {
-            word & 0xFFFF_FFFF
-        } else {
-            word
-        });
+fn exact_int(value: Obj<'_>) -> Option<u64> {
+    if !value.is_exact_int() {
+        return None;
     }
-    if value.is_exact_float() && matches!(pack, Pack::Double | Pack::Float) {
-        // SAFETY: the object is an exact float; reading its value runs no user code.
-        let number = unsafe { ffi::PyFloat_AsDouble(value.ptr()) };
-        #[allow(clippy::cast_possible_truncation)] // a C float is what was asked for
-        return Some(if pack == Pack::Double {
-            number.to_bits()
-        } else {
-            u64::from((number as f32).to_bits())
-        });
-    }
-    None
+    cpython::as_i64_if_fits(value).map(i64::cast_unsigned)
+}
+
+/// As [`exact_int`], for values within a signed integer of `BYTES` bytes; its bits alone.
+#[inline(always)]
+fn signed<const BYTES: usize>(value: Obj<'_>) -> Option<u64> {
+    let word = exact_int(value)?;
+    value::fits_signed(word.cast_signed(), BYTES).then_some(word & (u64::MAX >> (64 - 8 * BYTES)))
+}
+
+/// The value of an exact `float`.
+#[inline(always)]
+fn exact_float(value: Obj<'_>) -> Option<f64> {
+    // SAFETY: the object is an exact float; reading its value runs no user code.
+    (value.is_exact_float()).then(|| unsafe { ffi::PyFloat_AsDouble(value.ptr()) })
 }
 
 /// The bits of `value`, converted to `pack`.

@@ -11,6 +11,7 @@ use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::{PyIterator, PyTuple};
 
+use crate::bindings::call::convert::Objects;
 use crate::bindings::kernel_parameters::Packer;
 use crate::core::errors::{OrRaise, to_python};
 use crate::core::launch::packing::{are_numbers, pack};
@@ -19,7 +20,7 @@ use crate::core::launch::place::Target;
 use crate::core::memory::buffer::PyBuffer;
 use crate::core::numbers::elements_of;
 use crate::core::texture::object::{PySurfaceObject, PyTextureObject};
-use crate::cpython::{DropAttached, Owned, Raised};
+use crate::cpython::{DropAttached, Raised};
 
 /// Drops a driver object of a graph without the GIL, in the destructor of a Python object. Unlike
 /// [`drop_detached`](crate::core::closable::drop_detached), what the graph retains may contain Python objects: the thread
@@ -76,7 +77,7 @@ pub struct LaunchArguments<K> {
     kept: Kept,
     /// Objects of other packages whose memory the arguments refer to.
     #[expect(dead_code, reason = "held for its destructor")]
-    keep: Vec<Owned>,
+    keep: Objects,
 }
 
 /// A texture or surface of a launch in a graph.
@@ -140,11 +141,11 @@ fn pack_for_graph<R>(
     core: &Kernel,
     args: &Bound<'_, PyTuple>,
     list: Args<'_>,
-    submit: impl FnOnce(*mut *mut c_void, Kept, Vec<Owned>) -> PyResult<R>,
+    submit: impl FnOnce(*mut *mut c_void, Kept, Objects) -> PyResult<R>,
 ) -> PyResult<R> {
     let py = args.py();
     let kept = Kept::for_graph(args.clone().unbind());
-    let (mut packer, mut keep) = (Packer::new(), Vec::new());
+    let (mut packer, mut keep) = (Packer::new(), Objects::new());
     let target = Target {
         function,
         kernel: Some(core),

@@ -10,6 +10,7 @@ use cupyrite::dlpack::{DeviceType, ManagedTensor};
 use pyo3::ffi;
 use pyo3::prelude::*;
 
+use crate::bindings::call::convert::Objects;
 use crate::bindings::errors;
 use crate::bindings::errors::ExceptionKind;
 use crate::core::errors::to_python;
@@ -30,7 +31,7 @@ pub fn address(
     value: Obj<'_>,
     stream: Option<&Stream>,
     name: impl Fn() -> String,
-    keep: &mut Vec<Owned>,
+    keep: &mut Objects,
 ) -> R<Option<u64>> {
     // A class has its instances' attributes, but is not an array.
     // SAFETY: the object is live.
@@ -148,7 +149,7 @@ fn dlpack(
     device: &Owned,
     stream: Option<&Stream>,
     name: &impl Fn() -> String,
-    keep: &mut Vec<Owned>,
+    keep: &mut Objects,
 ) -> R<u64> {
     let found = device.obj().call0()?;
     let pair = found.obj().snapshot()?;

@@ -14,6 +14,7 @@ use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
+use crate::bindings::call::convert::Objects;
 use crate::bindings::errors;
 use crate::bindings::errors::ExceptionKind;
 use crate::bindings::kernel_parameters::{Packed, Packer};
@@ -150,7 +151,7 @@ unsafe fn queue(
     if stream.is_of_builder() && !are_numbers(args) {
         return record(py, &stream, &config, kernel, args).map_err(raise);
     }
-    let (mut packer, mut keep) = (Packer::new(), Vec::new());
+    let (mut packer, mut keep) = (Packer::new(), Objects::new());
     // Dropped after the thread is attached again.
     let pins = Pins::new(args, &stream);
     let target = Target {

@@ -11,6 +11,7 @@ use std::ffi::c_void;
 use pyo3::ffi;
 use pyo3::prelude::*;
 
+use crate::bindings::call::convert::Objects;
 use crate::bindings::errors;
 use crate::bindings::errors::ExceptionKind;
 use crate::bindings::kernel_parameters::{Packer, Parameters, value};
@@ -44,7 +45,7 @@ pub fn pack(
     packer: &mut Packer,
     args: Args<'_>,
     target: &Target<'_>,
-    keep: &mut Vec<Owned>,
+    keep: &mut Objects,
 ) -> R<*mut *mut c_void> {
     let count = args.len();
     if let Some(params) = target.params
@@ -83,7 +84,7 @@ fn pack_run(
     args: Args<'_>,
     start: usize,
     target: &Target<'_>,
-    keep: &mut Vec<Owned>,
+    keep: &mut Objects,
 ) -> R<usize> {
     let params = target.params.unwrap_or_default();
     let size_of = |index: usize| params.get(index).map_or(UNKNOWN, |param| param.size);
@@ -231,7 +232,7 @@ fn other(
     parameters: &mut Parameters<'_>,
     value: Obj<'_>,
     place: Place<'_>,
-    keep: &mut Vec<Owned>,
+    keep: &mut Objects,
 ) -> R<()> {
     let is = |ty: *mut ffi::PyTypeObject| value.instance_of_type(ty);
     let word = if std::ptr::eq(value.ty(), &raw mut ffi::PyBool_Type) && place.size == UNKNOWN {

@@ -7,7 +7,7 @@ use super::memory::void_ptr;
 use super::numbers::{address, enumerator, float, handle, int};
 use super::text::{bytes, no_nul, utf8};
 use crate::bindings::call::memory_checks;
-use crate::bindings::descriptor::Element;
+use crate::bindings::descriptor::{Element, Int};
 use crate::bindings::errors;
 use crate::bindings::errors::{ExceptionKind, Site};
 use crate::cpython::{Obj, R, Raised};
@@ -154,45 +154,83 @@ pub fn list(
     let array = keep.array(bytes)?;
     for index in 0..items.len() {
         let item = items.get(index);
-        let value = match of {
-            Element::Int(kind) => int(item, kind, site)?,
-            #[allow(clippy::cast_possible_truncation)] // a C float is what the parameter is
-            Element::F32 => u64::from((float(item, site)? as f32).to_bits()),
-            Element::F64 => float(item, site)?.to_bits(),
-            Element::Enum(_) => {
-                if !types::is_enum_member(item) {
-                    return Err(element_type(of, item, site));
-                }
-                enumerator(item, site)?
-            }
-            Element::Handle(id, kind) => {
-                if !is_handle_element(item, types::class_type(id)?) {
-                    return Err(element_type(of, item, site));
-                }
-                handle(item, kind, site)?
-            }
-            Element::Bytes => bytes_element(item, site, keep)?,
-            Element::VoidPtr => void_ptr(item, site, keep)?.0,
-            Element::Address => address(item, site)?,
-            Element::Struct(id, size) => {
-                let from = element_struct(item, id, site)?;
-                // SAFETY: the struct has `size` bytes; the array has room for all items.
-                unsafe {
-                    let to = array.add(index * size as usize);
-                    std::ptr::copy_nonoverlapping(from, to, size as usize);
-                }
-                continue;
-            }
+        // SAFETY: the array has room for `items.len()` elements of `size` bytes.
+        let to = unsafe { array.add(index * size) };
+        if let Element::Struct(id, size) = of {
+            let from = element_struct(item, id, site)?;
+            // SAFETY: the struct has `size` bytes, as the element.
+            unsafe { std::ptr::copy_nonoverlapping(from, to, size as usize) };
+            continue;
+        }
+        let value = match own_element(item, of) {
+            Some(value) => value,
+            None => element(item, of, site, keep)?,
         };
         // The low bytes are the value (little-endian).
-        // SAFETY: the array has room for `items.len()` elements of `size` bytes; `size` is at most 8.
+        // SAFETY: the element has `size` bytes, at most 8.
         unsafe {
-            let to = array.add(index * size);
-            std::ptr::copy_nonoverlapping((&raw const value).cast::<u8>(), to, size);
+            match size {
+                8 => to.cast::<u64>().write(value),
+                4 => to.cast::<u32>().write(value as u32),
+                size => std::ptr::copy_nonoverlapping((&raw const value).cast::<u8>(), to, size),
+            }
         }
     }
-    keep.objects.push(items.into_owned());
+    if !is_value(of) {
+        keep.objects.push(items.into_owned());
+    }
     Ok(array.addr() as u64)
+}
+
+/// Whether C receives copies of the elements, and no address of their memory.
+fn is_value(of: Element) -> bool {
+    match of {
+        Element::Int(_) | Element::F32 | Element::F64 | Element::Enum(_) | Element::Handle(..) => {
+            true
+        }
+        Element::Bytes | Element::VoidPtr | Element::Address | Element::Struct(..) => false,
+    }
+}
+
+/// The usual element of its kind, which needs no conversion: a handle of exactly the class, or `bytes`.
+#[inline(always)]
+fn own_element(item: Obj<'_>, of: Element) -> Option<u64> {
+    match of {
+        Element::Handle(id, Int::U64) => types::own_handle(item, id),
+        Element::Handle(id, Int::I32 | Int::U32) => {
+            types::own_handle32(item, id).map(|value| i64::from(value).cast_unsigned())
+        }
+        Element::Bytes => item.exact_bytes().map(|data| data.addr() as u64),
+        _ => None,
+    }
+}
+
+/// An element of one word.
+fn element(item: Obj<'_>, of: Element, site: Site, keep: &mut Keep) -> R<u64> {
+    match of {
+        Element::Int(kind) => int(item, kind, site),
+        #[allow(clippy::cast_possible_truncation)] // a C float is what the parameter is
+        Element::F32 => Ok(u64::from((float(item, site)? as f32).to_bits())),
+        Element::F64 => Ok(float(item, site)?.to_bits()),
+        Element::Enum(_) => {
+            if !types::is_enum_member(item) {
+                return Err(element_type(of, item, site));
+            }
+            enumerator(item, site)
+        }
+        Element::Handle(id, kind) => {
+            if !is_handle_element(item, types::class_type(id)?) {
+                return Err(element_type(of, item, site));
+            }
+            handle(item, kind, site)
+        }
+        Element::Bytes => bytes_element(item, site, keep),
+        Element::VoidPtr => Ok(void_ptr(item, site, keep)?.0),
+        Element::Address => address(item, site),
+        Element::Struct(id, _) => {
+            element_struct(item, id, site).map(|address| address.addr() as u64)
+        }
+    }
 }
 
 /// Whether an item of a list of handles is a handle of the class or of its base class. The bases of the runtime's classes

@@ -11,7 +11,7 @@ mod numbers;
 mod structs;
 mod text;
 
-pub use self::keep::Keep;
+pub use self::keep::{Keep, Objects};
 pub use self::lists::{addresses, check_count, items, list, text_list};
 pub use self::memory::{
     buffer_in, buffer_out, bytes_out, get_ptr, no_buffer, no_pointer, void_ptr, void_ptr_or,
