@@ -53,9 +53,8 @@ pub fn call(arguments: Arguments<'_>) -> R<Owned> {
 #[inline]
 pub fn invoke(f: &'static Function, words: &[u64; MAX_WORDS]) -> R<i64> {
     let symbol = symbols::symbol(f)?;
-    if f.library() == CudaLibrary::Nvrtc
-        && let Err(status) = nvrtc::check_program(f, words)
-    {
+    let is_nvrtc = f.library() == CudaLibrary::Nvrtc;
+    if is_nvrtc && let Err(status) = nvrtc::check_program(f, words) {
         return Ok(status);
     }
     let status = if exit_guard::covers(f.library()) {
@@ -63,6 +62,9 @@ pub fn invoke(f: &'static Function, words: &[u64; MAX_WORDS]) -> R<i64> {
     } else {
         invoke_at(f, symbol, words.as_ptr())
     };
+    if is_nvrtc {
+        nvrtc::note_created(f, status, words);
+    }
     symbols::check_interrupt()?;
     Ok(status)
 }

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use cupyrite_sys::loader::CudaLibrary;
-use cupyrite_sys::nvrtc::nvrtcResult;
+use cupyrite_sys::nvrtc::{Symbol, nvrtcResult};
 
 use crate::bindings::call::convert;
 use crate::bindings::call::convert::Keep;
@@ -19,23 +19,41 @@ use crate::cpython;
 use crate::cpython::{Owned, R};
 use crate::types;
 
-/// The address of the program last found readable, by a hash of the address.
-static READABLE: [AtomicU64; 16] = [const { AtomicU64::new(0) }; 16];
+/// The address of the program last created or found readable, by a hash of the address.
+static READABLE: [AtomicU64; 64] = [const { AtomicU64::new(0) }; 64];
+
+#[inline(always)]
+fn last_readable(program: u64) -> &'static AtomicU64 {
+    &READABLE[(program >> 4) as usize % READABLE.len()]
+}
 
 /// Whether a program's address is readable memory, which NVRTC accesses unchecked; null, which it refuses. Looks at an
-/// address once: programs mostly come from NVRTC.
+/// address once, and not at all if NVRTC returned it.
 #[inline]
 pub fn is_program(value: u64) -> bool {
-    let last = &READABLE[(value >> 6) as usize % READABLE.len()];
-    if value == 0 || last.load(Ordering::Relaxed) == value {
-        return true;
-    }
+    value == 0 || last_readable(value).load(Ordering::Relaxed) == value || is_readable(value)
+}
+
+#[cold]
+#[inline(never)]
+fn is_readable(value: u64) -> bool {
     // Room for the first fields.
     let found = value.is_multiple_of(8) && types::readable(address(value), 64);
     if found {
-        last.store(value, Ordering::Relaxed);
+        last_readable(value).store(value, Ordering::Relaxed);
     }
     found
+}
+
+/// Notes the program that a call with these words and this status created, for [`is_program`].
+#[inline]
+pub fn note_created(f: &Function, status: i64, words: &[u64; MAX_WORDS]) {
+    if status == 0 && f.symbol == Symbol::nvrtcCreateProgram as u16 {
+        // SAFETY: the first word is the address of the call's result, which C wrote.
+        let program =
+            unsafe { std::ptr::with_exposed_provenance::<u64>(address(words[0])).read_volatile() };
+        last_readable(program).store(program, Ordering::Relaxed);
+    }
 }
 
 /// Whether a parameter of the bindings that raise is a program, which is an int there.
