@@ -15,7 +15,7 @@ use cupyrite_sys::loader::{self, Backend, CudaLibrary};
 use pyo3::ffi;
 
 use crate::bindings::call::convert::Keep;
-use crate::bindings::call::results;
+use crate::bindings::call::{general, results};
 use crate::bindings::custom::{nvml, nvrtc};
 use crate::bindings::descriptor::{
     Conv, Function, HandleKind, Int, Out, Ret, Special, Thunk, Word,
@@ -35,6 +35,8 @@ use crate::types::{ClassId, EnumId};
 const WORDS: usize = 11;
 /// Largest number of results on the fast route.
 const RESULTS: usize = 4;
+/// A number of arguments that no call has.
+const UNUSABLE: u8 = u8::MAX;
 
 /// Source of a C argument.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -60,6 +62,8 @@ enum WordSource {
     Signed,
     /// An address as an `int`, or `None`.
     Address,
+    /// The text of an exact `bytes`, which the caller keeps alive.
+    Bytes,
     /// Kernel arguments.
     Kernel,
 }
@@ -92,19 +96,19 @@ pub struct FastRoute {
     /// The symbol; null before the first call, and always for libraries whose symbols can be resolved again.
     address: AtomicPtr<c_void>,
     thunk: Thunk,
-    /// Whether the function has a fast route.
-    usable: bool,
+    /// Number of Python arguments; [`UNUSABLE`] if the function has no fast route.
+    arguments: u8,
+    /// Number of C arguments.
+    words: u8,
     /// Whether a step packs kernel arguments.
     packs: bool,
+    /// Whether nothing but the GIL is needed around the C call: [`FastRoute::invoke_guarded`]. Known with the address.
+    plain: bool,
     keep_gil: bool,
     /// Whether an error status raises. The answer is then the result without a status.
     raises: bool,
     /// The kind of the first argument, a handle that must be live.
     live: Option<HandleKind>,
-    /// Number of Python arguments.
-    arguments: u8,
-    /// Number of C arguments.
-    words: u8,
     library: CudaLibrary,
     /// Whether a signal handler can interrupt the call with an exception: only on the CPU device.
     interruptible: bool,
@@ -125,9 +129,9 @@ impl FastRoute {
             address: AtomicPtr::new(std::ptr::null_mut()),
             arguments: 0,
             words: 0,
-            usable: false,
-            keep_gil: f.keep_gil,
             packs: false,
+            plain: false,
+            keep_gil: f.keep_gil,
             raises: f.raising.is_some(),
             live: None,
             library: f.library(),
@@ -141,7 +145,9 @@ impl FastRoute {
                 id: 0,
             }; WORDS],
         };
-        route.usable = route.fill(f).is_some();
+        if route.fill(f).is_none() {
+            route.arguments = UNUSABLE;
+        }
         route
     }
 
@@ -160,7 +166,9 @@ impl FastRoute {
         if f.words.len() > WORDS || f.results.len() > RESULTS {
             return None;
         }
-        self.arguments = u8::try_from(f.params.len()).ok()?;
+        self.arguments = u8::try_from(f.params.len())
+            .ok()
+            .filter(|count| *count != UNUSABLE)?;
         self.words = u8::try_from(f.words.len()).ok()?;
         let mut seen = 0u32;
         for (step, word) in self.steps.iter_mut().zip(f.words) {
@@ -195,6 +203,7 @@ impl FastRoute {
                             self.live = Some(kind);
                             integer(Int::I64)
                         }
+                        Conv::Bytes => (WordSource::Bytes, 0),
                         Conv::KernelParams if !self.packs => {
                             self.packs = true;
                             (WordSource::Kernel, 0)
@@ -263,7 +272,7 @@ impl FastRoute {
         // SAFETY: as promised by the caller. Only the attached thread accesses the route: a build without a GIL has no
         // usable one (`fill`). The caller's reference to the function keeps the route alive during the C call.
         unsafe {
-            if !(*this).usable || nargs != (*this).arguments as usize {
+            if nargs != (*this).arguments as usize {
                 return None;
             }
             let mut outs = [0u64; RESULTS];
@@ -283,7 +292,7 @@ impl FastRoute {
     /// Whether the function has a fast route.
     #[inline(always)]
     pub fn is_usable(&self) -> bool {
-        self.usable
+        self.arguments != UNUSABLE
     }
 
     /// Calls C with the words and returns the answer.
@@ -377,20 +386,35 @@ impl FastRoute {
             if address.is_null() {
                 address = FastRoute::resolve(this, f)?;
             }
-            if let Some(kind) = (*this).live {
-                let status = handle_calls::invoke_words(f, kind, words.read(), address, words)?;
-                if (*this).interruptible {
-                    symbols::check_interrupt()?;
-                }
-                return Ok(status);
+            if !(*this).plain {
+                return FastRoute::invoke_guarded(this, f, address, words);
             }
             let thunk = (*this).thunk;
-            let status = if exit_guard::covers((*this).library) {
-                exit_guard::invoke(f, address, words).value
-            } else if (*this).keep_gil && symbols::keeps_gil() {
+            Ok(if (*this).keep_gil && symbols::keeps_gil() {
                 thunk(address, words)
             } else {
                 cpython::detached(|| thunk(address, words))
+            })
+        }
+    }
+
+    /// As [`FastRoute::invoke`], for handles that must be live, calls that delay process exit, and calls that a signal
+    /// handler can interrupt.
+    #[inline(never)]
+    unsafe fn invoke_guarded(
+        this: *mut FastRoute,
+        f: &'static Function,
+        address: *const c_void,
+        words: *const u64,
+    ) -> R<i64> {
+        // SAFETY: as promised by the caller of `invoke`, whose symbol this is.
+        unsafe {
+            let status = if let Some(kind) = (*this).live {
+                handle_calls::invoke_words(f, kind, words.read(), address, words)?
+            } else if exit_guard::covers((*this).library) {
+                exit_guard::invoke(f, address, words).value
+            } else {
+                general::invoke_at(f, address, words)
             };
             if (*this).interruptible {
                 symbols::check_interrupt()?;
@@ -406,6 +430,9 @@ impl FastRoute {
         // SAFETY: as promised by the caller of `call`.
         unsafe {
             (*this).interruptible = loader::chosen_backend() != Some(Backend::Gpu);
+            (*this).plain = !(*this).interruptible
+                && (*this).live.is_none()
+                && !exit_guard::covers((*this).library);
             if matches!(f.library(), CudaLibrary::Driver | CudaLibrary::Runtime) {
                 (*this).address.store(address.cast_mut(), Ordering::Relaxed);
             }
@@ -556,39 +583,40 @@ impl FastRoute {
 #[inline(always)]
 fn value(obj: Obj<'_>, from: WordSource, id: u16) -> Option<u64> {
     match from {
-        WordSource::Handle => {
-            if let Some(value) = types::own_handle(obj, ClassId(id)) {
-                return Some(value);
-            }
+        WordSource::Unsigned if obj.is_exact_int() => unsigned(obj, id),
+        WordSource::Handle => match types::own_handle(obj, ClassId(id)) {
+            Some(value) => Some(value),
+            None => number_or_none(obj),
+        },
+        WordSource::Address => number_or_none(obj),
+        WordSource::Signed if obj.is_exact_int() => signed(obj, id),
+        WordSource::Enum if obj.is_exact_int() || types::is_member(obj, EnumId(id)) => {
+            signed(obj, 32)
         }
+        WordSource::Handle32 => match types::own_handle32(obj, ClassId(id)) {
+            Some(value) => Some(i64::from(value).cast_unsigned()),
+            None if obj.is_exact_int() => signed(obj, 32),
+            None => obj.is_none().then_some(0),
+        },
+        WordSource::Bytes => obj.exact_bytes().map(|text| text.addr() as u64),
         // The general route answers for what is no program.
         WordSource::Program => {
-            return types::own_handle(obj, ClassId(id)).filter(|value| nvrtc::is_program(*value));
+            types::own_handle(obj, ClassId(id)).filter(|value| nvrtc::is_program(*value))
         }
         WordSource::ProgramAddress if obj.is_exact_int() => {
-            return signed(obj, 64).filter(|value| nvrtc::is_program(*value));
+            signed(obj, 64).filter(|value| nvrtc::is_program(*value))
         }
-        WordSource::ProgramAddress => return None,
-        WordSource::Handle32 => {
-            if let Some(value) = types::own_handle32(obj, ClassId(id)) {
-                return Some(i64::from(value).cast_unsigned());
-            }
-        }
-        _ => {}
-    }
-    if obj.is_exact_int() {
-        return match from {
-            WordSource::Unsigned => unsigned(obj, id),
-            WordSource::Signed => signed(obj, id),
-            WordSource::Handle32 | WordSource::Enum => signed(obj, 32),
-            _ => unsigned(obj, 64),
-        };
-    }
-    match from {
-        WordSource::Enum if types::is_member(obj, EnumId(id)) => signed(obj, 32),
-        WordSource::Handle | WordSource::Handle32 | WordSource::Address if obj.is_none() => Some(0),
         _ => None,
     }
+}
+
+/// An exact `int` of 64 bits, or 0 for `None`.
+#[inline(always)]
+fn number_or_none(obj: Obj<'_>) -> Option<u64> {
+    if obj.is_exact_int() {
+        return unsigned(obj, 64);
+    }
+    obj.is_none().then_some(0)
 }
 
 /// The source and number of bits for an integer type.
