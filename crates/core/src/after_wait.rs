@@ -8,11 +8,41 @@ use std::any::Any;
 use std::cell::Cell;
 use std::marker::PhantomData;
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
+use cupyrite_sys::destroyed;
 use parking_lot::Mutex;
 
 use crate::fork::is_forked_child;
+
+/// The last wait of the driver for a stream or an event.
+///
+/// A query that succeeds stands for a wait, except that the driver releases freed memory of pools at waits only.
+#[derive(Debug)]
+pub(crate) struct LastWait(AtomicU32);
+
+impl LastWait {
+    /// No wait since the last call that freed memory.
+    #[inline(always)]
+    pub(crate) fn none() -> LastWait {
+        LastWait(AtomicU32::new(destroyed::frees().wrapping_sub(1)))
+    }
+
+    /// Makes a wait of the driver.
+    #[inline(always)]
+    pub(crate) fn note<T, E>(&self, wait: impl FnOnce() -> Result<T, E>) -> Result<T, E> {
+        let frees = destroyed::frees();
+        let waited = wait()?;
+        self.0.store(frees, Ordering::Relaxed);
+        Ok(waited)
+    }
+
+    /// Whether no memory was freed since.
+    #[inline(always)]
+    pub(crate) fn follows_all_frees(&self) -> bool {
+        self.0.load(Ordering::Relaxed) == destroyed::frees()
+    }
+}
 
 /// What the host has waited for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -2,8 +2,8 @@
 //!
 //! The driver's waits return only when the work is done. These query instead: at first without a pause, as the driver's own
 //! waits do, then with pauses that grow with the time waited and stay a small fraction of it. When the work is done, the
-//! driver's wait follows, which returns at once: only waits flush kernel output and release memory of pools. The work itself
-//! is never cancelled.
+//! driver's wait follows, which returns at once: only waits release memory of pools. It is left out if the first query
+//! succeeds and no memory was freed since the last wait. The work itself is never cancelled.
 
 use std::thread;
 use std::time::{Duration, Instant};
@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 use cupyrite_sys::loader::{self, Backend};
 use parking_lot::Mutex;
 
+use crate::after_wait::{self, Waited};
 use crate::context::Context;
 use crate::context::device::Device;
 use crate::error::{Error, Result, driver};
@@ -47,7 +48,12 @@ impl Stream {
             self.is_done()
                 .map_err(|e| renamed(e, "cuStreamSynchronize"))
         };
-        if !is_done()? && !wait(&is_done, false, cancelled)? {
+        if is_done()? {
+            if self.last_wait().follows_all_frees() {
+                after_wait::run(Waited::ForStreamOrEvent);
+                return Ok(true);
+            }
+        } else if !wait(&is_done, false, cancelled)? {
             return Ok(false);
         }
         self.synchronize()?;
@@ -64,7 +70,12 @@ impl Event {
     /// The error of the failed work.
     pub fn synchronize_unless(&self, cancelled: &mut dyn FnMut() -> bool) -> Result<bool> {
         let is_done = || self.is_done().map_err(|e| renamed(e, "cuEventSynchronize"));
-        if !is_done()? && !wait(&is_done, self.options().blocking_sync, cancelled)? {
+        if is_done()? {
+            if self.last_wait().follows_all_frees() {
+                after_wait::run(Waited::ForStreamOrEvent);
+                return Ok(true);
+            }
+        } else if !wait(&is_done, self.options().blocking_sync, cancelled)? {
             return Ok(false);
         }
         self.synchronize()?;

@@ -31,7 +31,7 @@ use crate::driver::{
 };
 use crate::loader::{CudaLibrary, LoadError};
 pub use memory::{
-    cuMemFree, cuMemFreeAsync, cuMemFreeHost, disown_memory, is_memory_freed, own_memory,
+    cuMemFree, cuMemFreeAsync, cuMemFreeHost, disown_memory, frees, is_memory_freed, own_memory,
 };
 
 /// A kind of handle that safe code owns.

@@ -7,7 +7,7 @@ use std::time::Duration;
 use cupyrite_sys::destroyed::OwnedKind;
 use cupyrite_sys::driver::{CUevent, CUipcEventHandle, CUresult};
 
-use crate::after_wait::{self, Waited};
+use crate::after_wait::{self, LastWait, Waited};
 use crate::context::Context;
 use crate::context::device::Device;
 use crate::error::{Error, Result, driver, report};
@@ -68,6 +68,8 @@ struct Inner {
     flags: u32,
     /// [`OwnedKind::epoch`] when it was created.
     created: u32,
+    /// The [`LastWait`] for it.
+    waited: LastWait,
     context: Context,
 }
 
@@ -124,6 +126,7 @@ impl UniqueEvent {
                 handle,
                 flags,
                 created: OwnedKind::Event.epoch(),
+                waited: LastWait::none(),
                 context,
             },
         })
@@ -239,6 +242,7 @@ impl Event {
                 handle,
                 flags: options.flags(),
                 created: OwnedKind::Event.epoch(),
+                waited: LastWait::none(),
                 context: context.clone(),
             }),
         })
@@ -332,7 +336,12 @@ impl Event {
     fn wait(&self) -> Result<()> {
         // SAFETY: the handle is live.
         let wait = || unsafe { driver!(cuEventSynchronize(self.handle())) };
-        self.inner.call(wait)
+        self.inner.waited.note(|| self.inner.call(wait))
+    }
+
+    /// The last wait for the event.
+    pub(crate) fn last_wait(&self) -> &LastWait {
+        &self.inner.waited
     }
 
     /// [`Event::is_done`], followed by a wait if it is, which returns at once: the driver reclaims memory at waits,

@@ -8,7 +8,7 @@ use cupyrite_sys::destroyed::OwnedKind;
 use cupyrite_sys::driver::{CUcontext, CUresult, CUstream};
 use cupyrite_sys::loader;
 
-use crate::after_wait::{self, Waited};
+use crate::after_wait::{self, LastWait, Waited};
 use crate::context::device::Device;
 use crate::context::{Context, ContextGuard};
 use crate::error::{Error, Result, driver};
@@ -57,6 +57,7 @@ struct Inner {
     handle: CUstream,
     /// [`OwnedKind::epoch`] when it was created.
     created: u32,
+    waited: LastWait,
     origin: StreamOrigin,
 }
 
@@ -183,6 +184,7 @@ impl Stream {
             inner: Arc::new(Inner {
                 handle,
                 created: OwnedKind::Stream.epoch(),
+                waited: LastWait::none(),
                 origin,
             }),
         }
@@ -565,9 +567,15 @@ impl Stream {
     /// The error of the failed work.
     pub fn synchronize(&self) -> Result<()> {
         // SAFETY: the handle is live.
-        self.call(|| unsafe { driver!(cuStreamSynchronize(self.handle())) })?;
+        let wait = || unsafe { driver!(cuStreamSynchronize(self.handle())) };
+        self.inner.waited.note(|| self.call(wait))?;
         after_wait::run(Waited::ForStreamOrEvent);
         Ok(())
+    }
+
+    /// The last wait for the stream.
+    pub(crate) fn last_wait(&self) -> &LastWait {
+        &self.inner.waited
     }
 
     /// Whether all queued work is done, without waiting.

@@ -307,7 +307,8 @@ impl PyEvent {
     #[getter]
     fn is_done(&self, py: Python<'_>) -> PyResult<bool> {
         let event = self.lend(py)?;
-        py.detach(|| event.is_done()).or_raise(py)
+        // SAFETY: the query touches no Python objects.
+        unsafe { cpython::detached(|| event.is_done()) }.or_raise(py)
     }
 
     /// Whether the event records a timestamp.

@@ -13,6 +13,7 @@ use pyo3::prelude::*;
 use crate::bindings::raising::exit_guard::Inside;
 use crate::bindings::symbols::{self, WorkGoesOn};
 use crate::core::errors::OrRaise;
+use crate::cpython;
 
 /// Whether signal handlers run on this thread.
 #[inline]
@@ -92,7 +93,8 @@ pub fn completed(py: Python<'_>, done: bool) -> PyResult<()> {
 ///
 /// The error of the work, or the exception of a signal handler.
 pub fn for_stream(py: Python<'_>, stream: &Stream) -> PyResult<()> {
-    let done = py.detach(|| wait(stream)).or_raise(py)?;
+    // SAFETY: the wait touches no Python objects: hooks that drop some attach the thread.
+    let done = unsafe { cpython::detached(|| wait(stream)) }.or_raise(py)?;
     completed(py, done)
 }
 
@@ -102,7 +104,8 @@ pub fn for_stream(py: Python<'_>, stream: &Stream) -> PyResult<()> {
 ///
 /// As [`for_stream`].
 pub fn for_event(py: Python<'_>, event: &Event) -> PyResult<()> {
-    let done = py.detach(|| wait(event)).or_raise(py)?;
+    // SAFETY: as in `for_stream`.
+    let done = unsafe { cpython::detached(|| wait(event)) }.or_raise(py)?;
     completed(py, done)
 }
 

@@ -46,6 +46,22 @@ pub fn is_memory_freed(address: u64, created: u32) -> bool {
     OwnedKind::Memory.is_destroyed(address, std::ptr::null_mut(), created)
 }
 
+/// See [`frees`].
+static FREES: AtomicU32 = AtomicU32::new(0);
+
+/// A number that changes with each call that frees memory. The driver releases the memory of pools at waits: a wait for
+/// work that is done has no effect if the number has not changed since the last one.
+#[inline(always)]
+pub fn frees() -> u32 {
+    FREES.load(Ordering::Relaxed)
+}
+
+/// Counts a call that has freed memory. Concurrent calls may count as one, which changes the number as well.
+#[inline(always)]
+fn count_free() {
+    FREES.store(frees().wrapping_add(1), Ordering::Relaxed);
+}
+
 /// Makes the program's call that frees memory, noted before if the memory may have an owner.
 fn noted_memory(address: u64, call: impl FnOnce() -> c_int) -> c_int {
     if memory_slot(address).load(Ordering::Acquire) == 0 {
@@ -64,14 +80,16 @@ macro_rules! memory_wrappers {
         static $original: Original = Original::new();
 
         unsafe extern "C" fn $wrapper(address: u64 $(, $stream: $type)?) -> c_int {
-            noted_memory(address, || {
+            let status = noted_memory(address, || {
                 // SAFETY: `wrap` stores the address of the function, which has this signature, before it gives out this one.
                 unsafe {
                     let function: unsafe extern "C" fn(u64 $(, $type)?) -> c_int =
                         std::mem::transmute($original.0.load(Ordering::Acquire));
                     function(address $(, $stream)?)
                 }
-            })
+            });
+            count_free();
+            status
         }
     )*};
 }
@@ -138,6 +156,7 @@ macro_rules! memory_owners {
                     std::mem::transmute($original.0.load(Ordering::Acquire));
                 function($address $(, $stream)?)
             };
+            count_free();
             Ok(CUresult(status.cast_unsigned()))
         }
     )*};

@@ -24,6 +24,7 @@ use crate::core::event::PyEvent;
 use crate::core::graph::builder::PyGraphBuilder;
 use crate::core::memory::keep_alive;
 use crate::core::wait;
+use crate::cpython;
 use crate::cpython::Raised;
 use crate::cpython::{DropAttached, Obj};
 use crate::generated::ids::class::driver as class;
@@ -294,7 +295,8 @@ impl PyStream {
             let given = event::accept(given, "Stream.record", "event")?;
             let event = given.get().lend(py)?;
             let first = given.get().first_record(py)?;
-            py.detach(|| event.record(&stream)).or_raise(py)?;
+            // SAFETY: recording touches no Python objects.
+            unsafe { cpython::detached(|| event.record(&stream)) }.or_raise(py)?;
             first.done();
             return Ok(given.clone().unbind());
         }
