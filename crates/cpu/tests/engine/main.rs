@@ -1,5 +1,6 @@
 //! Runs small kernels on the engine: control flow, memory, collectives, calls, faults.
 
+mod arithmetic;
 mod collectives;
 mod control;
 mod faults;

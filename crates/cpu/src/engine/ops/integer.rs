@@ -511,17 +511,12 @@ macro_rules! sum {
         (s, c0 | c1)
     }};
 }
-/// `a - b - c` and the borrow out of it.
-macro_rules! difference {
-    ($a:expr, $b:expr, $c:expr, $t:ty) => {{
-        let (s, c0) = $a.overflowing_sub($b);
-        let (s, c1) = s.overflowing_sub(<$t>::from($c));
-        (s, c0 | c1)
-    }};
-}
 
 /// Instructions that read or write the carry flag. The second destination is a scratch slot if an instruction does not
 /// write it, and there is no carry source if an instruction does not read it.
+///
+/// A GPU subtracts by adding the complement, so that a subtraction sets the flag if there is no borrow. Compilers rely on
+/// it: NVRTC's 128-bit division reads the flag of `sub.cc` with `addc`.
 fn carry(i: &Instr, t: Type) -> Option<Selected> {
     let reads = is_carry_in(i.op);
     if !matches!(t, Type::U32 | Type::S32 | Type::U64 | Type::S64) {
@@ -544,13 +539,13 @@ fn carry(i: &Instr, t: Type) -> Option<Selected> {
             both_widths!(T => lane!(|a: T, b: T| -> (T, bool) { a.overflowing_add(b) }))
         }
         (Op::Sub, _) => {
-            both_widths!(T => lane!(|a: T, b: T| -> (T, bool) { a.overflowing_sub(b) }))
+            both_widths!(T => lane!(|a: T, b: T| -> (T, bool) { (a.wrapping_sub(b), a >= b) }))
         }
         (Op::Addc, _) => {
             both_widths!(T => lane!(|a: T, b: T, c: bool| -> (T, bool) { sum!(a, b, c, T) }))
         }
         (Op::Subc, _) => {
-            both_widths!(T => lane!(|a: T, b: T, c: bool| -> (T, bool) { difference!(a, b, c, T) }))
+            both_widths!(T => lane!(|a: T, b: T, c: bool| -> (T, bool) { sum!(a, !b, c, T) }))
         }
         (Op::Mad, Some(MulHalf::Lo)) => {
             both_widths!(T => lane!(|a: T, b: T, c: T| -> (T, bool) { a.wrapping_mul(b).overflowing_add(c) }))

@@ -225,6 +225,8 @@ fn carries() {
         let m = |v: i128| v & ((1 << bits) - 1);
         let x = |v: u128| v as i128;
         let split = move |v: i128| vec![m(v) as u128, u128::from(v >> bits & 1 != 0)];
+        // The flag of a subtraction is set if there is no borrow.
+        let difference = move |v: i128| vec![m(v) as u128, u128::from(v >= 0)];
         check(&format!("add.cc.{t} %{r}0, %{r}1, %{r}2;"), 50, |i| {
             split(x(i[0]) + x(i[1]))
         });
@@ -235,13 +237,13 @@ fn carries() {
             split(x(i[0]) + x(i[1]) + x(i[2]))
         });
         check(&format!("sub.cc.{t} %{r}0, %{r}1, %{r}2;"), 50, |i| {
-            split(x(i[0]) - x(i[1]))
+            difference(x(i[0]) - x(i[1]))
         });
         check(&format!("subc.cc.{t} %{r}0, %{r}1, %{r}2;"), 50, |i| {
-            split(x(i[0]) - x(i[1]) - x(i[2]))
+            difference(x(i[0]) - x(i[1]) - (1 - x(i[2])))
         });
         check(&format!("subc.{t} %{r}0, %{r}1, %{r}2;"), 50, |i| {
-            split(x(i[0]) - x(i[1]) - x(i[2]))
+            difference(x(i[0]) - x(i[1]) - (1 - x(i[2])))
         });
         let lo = move |a: u128, b: u128| m((a as i128).wrapping_mul(b as i128));
         let hi = move |a: u128, b: u128| {
