@@ -3,6 +3,7 @@
 mod arithmetic;
 mod collectives;
 mod control;
+mod convergence;
 mod faults;
 mod harness;
 mod memory;

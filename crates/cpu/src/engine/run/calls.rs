@@ -1,12 +1,12 @@
 //! Calls and returns.
 //!
 //! Every function has fixed locations for its registers, with an element per lane. Return addresses and frames lie on a
-//! stack per lane, so that lanes of a warp may be at different depths. A recursive function saves its registers around
-//! a call.
+//! stack per lane, so that fragments of a warp may be at different depths; the lanes of one fragment are at the same. A
+//! recursive function saves its registers around a call.
 
 use super::aligned::zeroed_lines;
 use super::context::{Context, ExecResult, fault};
-use super::lanes::{LANES, lanes};
+use super::lanes::{LANES, first_lane, lanes};
 use super::memory::{
     blend32, get, local_base, local_read, local_read_bytes, local_write, local_write_bytes, set,
 };
@@ -169,22 +169,30 @@ pub unsafe fn call(
             copy(cx, w, regs, c, active, op.frame, true);
         }
         let mut calls = w.calls.take().unwrap_or_default();
+        let first = first_lane(active);
+        let depth = calls.depth[first];
+        let from = Return {
+            pc: pc + 1,
+            path: calls.path[first],
+            ..Return::default()
+        };
+        let path = calls.callee_path(from, depth, w.live & !active);
+        if calls.stack.len() <= depth as usize {
+            calls.stack.push([Return::default(); LANES]);
+        }
         for l in lanes(active) {
-            let depth = calls.depth[l] as usize;
-            if calls.stack.len() <= depth {
-                calls.stack.push([Return::default(); LANES]);
-            }
-            calls.stack[depth][l] = Return {
-                pc: pc + 1,
+            calls.stack[depth as usize][l] = Return {
                 frame: *frames.add(l),
                 dynamic: *dynamic.add(l),
+                ..from
             };
         }
         if let Some(set) = &op.save {
             save(&mut calls, program.file_bytes, set, regs, active);
         }
         for l in lanes(active) {
-            calls.depth[l] += 1;
+            calls.depth[l] = depth + 1;
+            calls.path[l] = path;
             *frames.add(l) += op.frame + *dynamic.add(l);
             *dynamic.add(l) = 0;
         }
@@ -196,25 +204,18 @@ pub unsafe fn call(
     Ok(())
 }
 
-/// Saves the registers of the lanes `active`, each at its depth.
+/// Saves the registers of the lanes `active` at their depth.
 unsafe fn save(calls: &mut Calls, bytes: u32, set: &SaveSet, regs: *mut u8, active: u32) {
-    let mut left = active;
-    while left != 0 {
-        let depth = calls.depth[left.trailing_zeros() as usize];
-        let group = lanes(left)
-            .filter(|&l| calls.depth[l] == depth)
-            .fold(0, |g, l| g | 1 << l);
-        left &= !group;
-        while calls.saved.len() <= depth as usize {
-            calls.saved.push(Vec::new());
-        }
-        let file = &mut calls.saved[depth as usize];
-        if file.is_empty() {
-            *file = zeroed_lines(bytes as usize);
-        }
-        // SAFETY: both have the size of the program's register file.
-        unsafe { move_registers(set, regs, file.as_mut_ptr().cast(), group) };
+    let depth = calls.depth[first_lane(active)] as usize;
+    while calls.saved.len() <= depth {
+        calls.saved.push(Vec::new());
     }
+    let file = &mut calls.saved[depth];
+    if file.is_empty() {
+        *file = zeroed_lines(bytes as usize);
+    }
+    // SAFETY: both have the size of the program's register file.
+    unsafe { move_registers(set, regs, file.as_mut_ptr().cast(), active) };
 }
 
 /// After a return: restores the registers of a recursive caller and copies the results.
@@ -232,25 +233,14 @@ pub unsafe fn after_call(
     let program = cx.program;
     let op = &program.calls[inst.target as usize];
     if let Some(set) = &op.save
-        && let Some(mut calls) = w.calls.take()
+        && let Some(calls) = &w.calls
+        && let Some(file) = calls
+            .saved
+            .get(calls.depth[first_lane(active)] as usize)
+            .filter(|f| !f.is_empty())
     {
-        let mut left = active;
-        while left != 0 {
-            let depth = calls.depth[left.trailing_zeros() as usize];
-            let group = lanes(left)
-                .filter(|&l| calls.depth[l] == depth)
-                .fold(0, |g, l| g | 1 << l);
-            left &= !group;
-            if let Some(file) = calls
-                .saved
-                .get_mut(depth as usize)
-                .filter(|f| !f.is_empty())
-            {
-                // SAFETY: both have the size of the program's register file.
-                unsafe { move_registers(set, file.as_ptr().cast(), regs, group) };
-            }
-        }
-        w.calls = Some(calls);
+        // SAFETY: both have the size of the program's register file.
+        unsafe { move_registers(set, file.as_ptr().cast(), regs, active) };
     }
     for c in &op.returns {
         // SAFETY: the callee's frame lies within the stack limit, which `call` has checked.
@@ -263,28 +253,26 @@ pub unsafe fn after_call(
 /// # Safety
 /// `regs` is the warp's register file.
 pub unsafe fn ret(w: &mut Warp, regs: *mut u8, active: u32) -> u32 {
-    let Some(mut calls) = w.calls.take() else {
+    let first = first_lane(active);
+    let Some(calls) = w.calls.as_mut().filter(|c| c.depth[first] > 0) else {
         return active;
     };
-    let mut gone = 0;
+    let depth = calls.depth[first] - 1;
+    let pc = calls.stack[depth as usize][first].pc;
     // SAFETY: operands and fixed locations lie in the register file.
     unsafe {
         let frames = regs.add(fixed::FRAME as usize).cast::<u32>();
         let dynamic = regs.add(fixed::DYNAMIC as usize).cast::<u32>();
         for l in lanes(active) {
-            if calls.depth[l] == 0 {
-                gone |= 1 << l;
-                continue;
-            }
-            calls.depth[l] -= 1;
-            let r = calls.stack[calls.depth[l] as usize][l];
+            let r = calls.stack[depth as usize][l];
+            calls.depth[l] = depth;
+            calls.path[l] = r.path;
             *frames.add(l) = r.frame;
             *dynamic.add(l) = r.dynamic;
-            w.park(r.pc, 1 << l, FragmentState::Ready);
         }
     }
-    w.calls = Some(calls);
-    gone
+    w.park(pc, active, FragmentState::Ready);
+    0
 }
 
 /// `alloca`.

@@ -1,12 +1,16 @@
 //! A warp: its live lanes, and the fragments into which divergence has split them.
 //!
-//! Lanes at the same position run together as a fragment. The fragment with the lowest position runs first, and fragments
+//! Lanes at the same position run together as a fragment. A position is the return address of each call in progress and
+//! the program counter: lanes that called a function at different instructions do not meet in it. Positions are ordered as
+//! if the functions were inlined at their calls. The fragment with the lowest position runs first, and fragments
 //! that meet merge, which reconverges structured code without analysis. When a fragment keeps jumping backwards while
 //! others are ready, the warp *rotates*: the fragment that has waited longest runs for a while. A spinning lane therefore
 //! cannot starve the lane that holds the lock.
 
+use std::cmp::Ordering;
+
 use super::aligned::Line;
-use super::lanes::LANES;
+use super::lanes::{LANES, first_lane, lanes};
 use crate::engine::program::{InstKind, Program, fixed};
 
 /// Backward branches until the interpreter checks for cancellation and rotates; one that spins costs [`SPIN_COST`].
@@ -44,7 +48,7 @@ pub enum FragmentState {
 /// Lanes at the same position.
 #[derive(Clone, Copy, Debug)]
 pub struct Fragment {
-    /// Position.
+    /// Program counter.
     pub pc: u32,
     /// Lanes.
     pub mask: u32,
@@ -63,6 +67,8 @@ pub struct Return {
     pub frame: u32,
     /// Bytes that `alloca` has added to that frame.
     pub dynamic: u32,
+    /// Path of the caller.
+    pub path: u64,
 }
 
 /// Calls in progress, per lane.
@@ -70,10 +76,67 @@ pub struct Return {
 pub struct Calls {
     /// Number of calls in progress.
     pub depth: [u32; LANES],
+    /// Paths: lanes have the same one if they have the same return addresses at every depth. Zero without calls.
+    pub path: [u64; LANES],
+    /// The highest path in use.
+    pub last_path: u64,
     /// Return records by depth.
     pub stack: Vec<[Return; LANES]>,
     /// Saved registers by depth, in the layout of the register file.
     pub saved: Vec<Vec<Line>>,
+}
+
+impl Calls {
+    /// The path of lanes that call from the path and to the return address of `from`: that of a lane of `others` that has
+    /// done so and not returned, or a new one.
+    pub fn callee_path(&mut self, from: Return, depth: u32, others: u32) -> u64 {
+        for l in lanes(others) {
+            if self.depth[l] > depth {
+                let r = self.stack[depth as usize][l];
+                if (r.path, r.pc) == (from.path, from.pc) {
+                    return self.path_at(l, depth + 1);
+                }
+            }
+        }
+        self.last_path += 1;
+        self.last_path
+    }
+
+    /// The path of a lane when `depth` of its calls were in progress.
+    fn path_at(&self, lane: usize, depth: u32) -> u64 {
+        if depth == self.depth[lane] {
+            self.path[lane]
+        } else {
+            self.stack[depth as usize][lane].path
+        }
+    }
+
+    /// Orders two positions, each a lane and its program counter.
+    fn order(&self, a: (usize, u32), b: (usize, u32)) -> Ordering {
+        if self.path[a.0] == self.path[b.0] {
+            return a.1.cmp(&b.1);
+        }
+        // The depth below which both have made the same calls. Paths differ at every depth beyond it.
+        let mut same = 0;
+        let mut differs = self.depth[a.0].min(self.depth[b.0]) + 1;
+        while differs - same > 1 {
+            let middle = same + (differs - same) / 2;
+            if self.path_at(a.0, middle) == self.path_at(b.0, middle) {
+                same = middle;
+            } else {
+                differs = middle;
+            }
+        }
+        // A lane in a call is between the call and its return address.
+        let key = |(lane, pc): (usize, u32)| {
+            if self.depth[lane] == same {
+                2 * u64::from(pc)
+            } else {
+                2 * u64::from(self.stack[same as usize][lane].pc) - 1
+            }
+        };
+        key(a).cmp(&key(b))
+    }
 }
 
 /// A warp.
@@ -82,11 +145,11 @@ pub struct Warp {
     pub index: u32,
     /// Lanes that have not exited.
     pub live: u32,
-    /// Position of the running fragment.
+    /// Program counter of the running fragment.
     pub pc: u32,
     /// Lanes of the running fragment; zero if no fragment is running.
     pub mask: u32,
-    /// Lowest later position at which another fragment waits: the running one merges with it there.
+    /// Lowest later program counter at which a fragment of the same path waits: the running one merges with it there.
     pub next_merge: u32,
     /// Parked fragments.
     pub fragments: Vec<Fragment>,
@@ -151,6 +214,8 @@ impl Warp {
         self.started = false;
         if let Some(c) = &mut self.calls {
             c.depth = [0; LANES];
+            c.path = [0; LANES];
+            c.last_path = 0;
         }
     }
 
@@ -203,11 +268,28 @@ impl Warp {
         }
     }
 
-    /// Parks lanes at a position.
+    /// The path of the lanes `mask`, which are those of one fragment.
+    #[inline(always)]
+    fn path(&self, mask: u32) -> u64 {
+        self.calls.as_ref().map_or(0, |c| c.path[first_lane(mask)])
+    }
+
+    /// Orders the positions of two fragments, each a mask and a program counter.
+    fn order(&self, a: (u32, u32), b: (u32, u32)) -> Ordering {
+        match &self.calls {
+            Some(c) => c.order((first_lane(a.0), a.1), (first_lane(b.0), b.1)),
+            None => a.1.cmp(&b.1),
+        }
+    }
+
+    /// Parks lanes of one path.
     pub fn park(&mut self, pc: u32, mask: u32, state: FragmentState) {
         self.time = self.time.wrapping_add(1);
+        let path = self.path(mask);
+        let calls = self.calls.as_deref();
         for f in &mut self.fragments {
-            if f.pc == pc && f.state == state {
+            let same_path = calls.is_none_or(|c| c.path[first_lane(f.mask)] == path);
+            if f.pc == pc && f.state == state && same_path {
                 f.mask |= mask;
                 return;
             }
@@ -254,7 +336,7 @@ impl Warp {
             .iter()
             .enumerate()
             .filter(|(_, f)| wanted(f))
-            .min_by_key(|(_, f)| f.pc)
+            .min_by(|(_, a), (_, b)| self.order((a.mask, a.pc), (b.mask, b.pc)))
             .map(|(n, _)| n)
     }
 
@@ -286,10 +368,11 @@ impl Warp {
     /// Merges the fragments at the running fragment's position into it, and updates [`Self::next_merge`].
     fn merge_at_pc(&mut self) {
         let mut stop = u32::MAX;
+        let path = self.path(self.mask);
         let mut n = 0;
         while n < self.fragments.len() {
             let f = self.fragments[n];
-            if matches!(f.state, FragmentState::Bar(..)) {
+            if matches!(f.state, FragmentState::Bar(..)) || self.path(f.mask) != path {
                 n += 1;
             } else if f.pc == self.pc {
                 self.mask |= f.mask;
@@ -312,10 +395,9 @@ impl Warp {
         self.mask = mask;
         self.merge_at_pc();
         if !self.rotating
-            && self
-                .fragments
-                .iter()
-                .any(|f| f.state == FragmentState::Ready && f.pc < pc)
+            && self.fragments.iter().any(|f| {
+                f.state == FragmentState::Ready && self.order((f.mask, f.pc), (mask, pc)).is_lt()
+            })
         {
             let (pc, mask) = (self.pc, self.mask);
             self.park(pc, mask, FragmentState::Ready);
