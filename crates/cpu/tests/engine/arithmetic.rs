@@ -68,7 +68,7 @@ fn a_subtraction_borrows_if_the_carry_flag_of_an_addition_is_clear() {
             x,
             y,
         );
-        let product = (u128::from(x) * u128::from(y) >> 64) as u64;
+        let product = ((u128::from(x) * u128::from(y)) >> 64) as u64;
         let want = [
             x.wrapping_add(y),
             1 + u64::from(x.checked_add(y).is_none()),

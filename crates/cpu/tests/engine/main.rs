@@ -8,4 +8,5 @@ mod faults;
 mod harness;
 mod memory;
 mod mutations;
+mod sleep;
 mod texture;

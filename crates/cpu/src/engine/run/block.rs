@@ -1,10 +1,13 @@
 //! A block: its warps and register files. One worker at a time runs a block, and a block can yield to another.
 
+use std::time::Instant;
+
 use super::aligned::{Line, zeroed_lines};
 use super::block_barrier::release;
 use super::block_state::{BlockBarrier, BlockState};
 use super::context::Context;
 use super::interpreter::{WarpStop, run_prologue, run_warp};
+use super::lanes::lanes;
 use super::launch_state::Launch;
 use super::warp::{FragmentState, Warp};
 use super::worker::WorkerState;
@@ -18,6 +21,8 @@ pub enum BlockStop {
     Done,
     /// Its warps wait for other blocks, or have used up their time.
     Yield,
+    /// No warp can run until this time.
+    Sleep(Instant),
     /// A thread has faulted, or the launch has been stopped.
     Fault,
 }
@@ -40,6 +45,10 @@ pub struct Block {
     serial: u64,
     /// Warps that can run.
     runnable: u32,
+    /// Warps that sleep.
+    sleeping: u32,
+    /// When the first of them wakes.
+    wake_time: Option<Instant>,
     /// The warp that runs next, if it is runnable.
     turn: u32,
 }
@@ -63,6 +72,8 @@ impl Block {
             constants: Vec::new(),
             serial: 0,
             runnable: 0,
+            sleeping: 0,
+            wake_time: None,
             turn: 0,
         }
     }
@@ -100,6 +111,8 @@ impl Block {
         } else {
             (1 << launch.warps) - 1
         };
+        self.sleeping = 0;
+        self.wake_time = None;
         self.turn = 0;
         let program = launch.program;
         if program.block_to > program.block_from {
@@ -157,7 +170,11 @@ impl Block {
         let program: &Program = launch.program;
         let mut spins = 0u32;
         loop {
+            self.wake();
             if self.runnable == 0 {
+                if let Some(time) = self.wake_time {
+                    return BlockStop::Sleep(time);
+                }
                 if self.warps.iter().all(|w| w.live == 0) {
                     return BlockStop::Done;
                 }
@@ -191,6 +208,12 @@ impl Block {
                     self.runnable &= !(1 << n);
                     spins = 0;
                 }
+                WarpStop::Sleeping => {
+                    self.runnable &= !(1 << n);
+                    self.sleeping |= 1 << n;
+                    let times = [self.wake_time, self.warps[n].wake_time()];
+                    self.wake_time = times.into_iter().flatten().min();
+                }
                 WarpStop::Yield => {
                     self.turn = (n as u32 + 1) & 31;
                     spins += 1;
@@ -203,6 +226,29 @@ impl Block {
             }
             if spins > self.runnable.count_ones() {
                 return BlockStop::Yield;
+            }
+        }
+    }
+
+    /// Makes the warps runnable that have slept long enough.
+    fn wake(&mut self) {
+        let Some(first) = self.wake_time else {
+            return;
+        };
+        let now = Instant::now();
+        if now < first {
+            return;
+        }
+        self.wake_time = None;
+        for n in lanes(self.sleeping) {
+            match self.warps[n].wake_time() {
+                Some(time) if now < time => {
+                    self.wake_time = Some(self.wake_time.map_or(time, |t| t.min(time)));
+                }
+                _ => {
+                    self.sleeping &= !(1 << n);
+                    self.runnable |= 1 << n;
+                }
             }
         }
     }

@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Instant;
 
 use cupyrite_ptx::ir::Special;
 use parking_lot::Mutex;
@@ -55,6 +56,11 @@ pub struct LaunchSpec<'a> {
 /// Blocks of a launch that may be in progress at once.
 const MAX_RESIDENT: u64 = 2048;
 
+/// Sleeps until `time`.
+fn sleep_until(time: Instant) {
+    std::thread::sleep(time.saturating_duration_since(Instant::now()));
+}
+
 /// Memory that is freed when the launch ends.
 struct ScopedAllocation<'a> {
     space: &'a AddressSpace,
@@ -92,6 +98,8 @@ impl Scheduler<'_> {
         let mut worker = WorkerState::new(launch.viewer.clone());
         let mut spare: Option<Box<Block>> = None;
         let (mut from, mut to) = (0, 0);
+        // Blocks that this worker has found asleep since it last ran one, and when the first of them wakes.
+        let mut asleep: (usize, Option<Instant>) = (0, None);
         loop {
             if launch.is_stopped() {
                 return;
@@ -124,18 +132,28 @@ impl Scheduler<'_> {
             };
             worker.refresh(launch.space);
             loop {
-                match block.run(launch, &mut worker) {
+                let stop = block.run(launch, &mut worker);
+                asleep = match stop {
+                    BlockStop::Sleep(time) if !is_new => {
+                        (asleep.0 + 1, Some(asleep.1.map_or(time, |t| t.min(time))))
+                    }
+                    _ => (0, None),
+                };
+                match stop {
                     BlockStop::Done => spare = Some(block),
                     BlockStop::Fault => return,
-                    BlockStop::Yield => {
+                    BlockStop::Yield | BlockStop::Sleep(_) => {
                         let mut parked = self.parked.lock();
                         let more = from < to
                             || !parked.is_empty()
                             || self.next.load(Ordering::Relaxed) < self.total;
                         if !more {
                             drop(parked);
-                            // The last block of this worker waits for a block of another worker.
-                            std::thread::yield_now();
+                            // The last block of this worker sleeps or waits for a block of another worker.
+                            match stop {
+                                BlockStop::Sleep(time) => sleep_until(time),
+                                _ => std::thread::yield_now(),
+                            }
                             if launch.is_stopped() {
                                 return;
                             }
@@ -143,9 +161,13 @@ impl Scheduler<'_> {
                             continue;
                         }
                         parked.push_back(block);
-                        self.waiting.store(parked.len() as u64, Ordering::Relaxed);
+                        let count = parked.len();
+                        self.waiting.store(count as u64, Ordering::Relaxed);
                         drop(parked);
-                        if !is_new {
+                        if let Some(time) = asleep.1.filter(|_| asleep.0 >= count) {
+                            sleep_until(time);
+                            asleep = (0, None);
+                        } else if !is_new {
                             std::thread::yield_now();
                         }
                     }

@@ -1,6 +1,7 @@
 //! The interpreter's loop: executes one warp until it waits, exits, yields or faults.
 
 use std::sync::atomic::{Ordering, fence};
+use std::time::{Duration, Instant};
 
 use super::context::{Context, fault};
 use super::lanes::{ALL, LANES, first_lane};
@@ -20,6 +21,8 @@ pub enum WarpStop {
     Exited,
     /// All remaining lanes wait at a block barrier.
     Waiting,
+    /// No lane can run until the first of those that sleep wakes.
+    Sleeping,
     /// It has used up its time, or spins.
     Yield,
     /// A lane has faulted, or the launch has been stopped.
@@ -45,6 +48,25 @@ pub unsafe fn run_warp(cx: &mut Context<'_>, w: &mut Warp) -> WarpStop {
 unsafe fn run_v3(cx: &mut Context<'_>, w: &mut Warp) -> WarpStop {
     // SAFETY: upheld by the caller.
     unsafe { run_body::<true>(cx, w) }
+}
+
+/// The most nanoseconds that `nanosleep` sleeps (PTX ISA).
+const LONGEST_SLEEP: u32 = 1_000_000;
+/// Nanoseconds from which on a fragment sleeps: the operating system wakes threads less precisely.
+const SHORTEST_SLEEP: u32 = 10_000;
+/// Fuel that a shorter `nanosleep` takes from a fragment that polls.
+const POLL_COST: i32 = 4 * SPIN_COST;
+
+/// Why a warp stops in which no fragment can run.
+#[cold]
+fn stopped(w: &Warp) -> WarpStop {
+    if w.live == 0 {
+        WarpStop::Exited
+    } else if w.wake_time().is_some() {
+        WarpStop::Sleeping
+    } else {
+        WarpStop::Waiting
+    }
 }
 
 /// Raises a fault at `pc`.
@@ -73,13 +95,13 @@ unsafe fn run_body<const V3: bool>(cx: &mut Context<'_>, w: &mut Warp) -> WarpSt
         }};
     }
     // Runs the next fragment, or stops.
-    macro_rules! resume_or {
-        ($stop:expr) => {{
+    macro_rules! resume_or_stop {
+        () => {{
             if w.resume_next() {
                 reload!();
                 continue;
             }
-            return $stop;
+            return stopped(w);
         }};
     }
     // Stops on a fault.
@@ -122,11 +144,7 @@ unsafe fn run_body<const V3: bool>(cx: &mut Context<'_>, w: &mut Warp) -> WarpSt
 
     if mask == 0 {
         if !w.resume_next() {
-            return if w.live == 0 {
-                WarpStop::Exited
-            } else {
-                WarpStop::Waiting
-            };
+            return stopped(w);
         }
         reload!();
     }
@@ -271,11 +289,7 @@ unsafe fn run_body<const V3: bool>(cx: &mut Context<'_>, w: &mut Warp) -> WarpSt
                     }
                     let exited = calls::ret(w, regs, active);
                     exit(cx, w, exited);
-                    resume_or!(if w.live == 0 {
-                        WarpStop::Exited
-                    } else {
-                        WarpStop::Waiting
-                    });
+                    resume_or_stop!();
                 }
                 InstKind::Exit => {
                     let rest = mask & !active;
@@ -283,11 +297,7 @@ unsafe fn run_body<const V3: bool>(cx: &mut Context<'_>, w: &mut Warp) -> WarpSt
                         w.park(pc + 1, rest, FragmentState::Ready);
                     }
                     exit(cx, w, active);
-                    resume_or!(if w.live == 0 {
-                        WarpStop::Exited
-                    } else {
-                        WarpStop::Waiting
-                    });
+                    resume_or_stop!();
                 }
                 InstKind::Trap => {
                     let f = fault(FaultKind::Trap, active, "the kernel executed `trap`");
@@ -300,7 +310,7 @@ unsafe fn run_body<const V3: bool>(cx: &mut Context<'_>, w: &mut Warp) -> WarpSt
                             w.park(pc + 1, mask & !active, FragmentState::Ready);
                         }
                         w.park(pc, active, state);
-                        resume_or!(WarpStop::Waiting);
+                        resume_or_stop!();
                     }
                     Err(f) => return raise(cx, w, pc, &f),
                 },
@@ -317,7 +327,7 @@ unsafe fn run_body<const V3: bool>(cx: &mut Context<'_>, w: &mut Warp) -> WarpSt
                         if on != 0 {
                             w.park(pc + 1, on, FragmentState::Ready);
                         }
-                        resume_or!(WarpStop::Waiting);
+                        resume_or_stop!();
                     }
                 }
                 InstKind::ActiveMask => splat32(regs, inst.args.dst[0], active, active),
@@ -332,18 +342,18 @@ unsafe fn run_body<const V3: bool>(cx: &mut Context<'_>, w: &mut Warp) -> WarpSt
                 }
                 InstKind::IsSpace => is_space(cx, regs, inst, active),
                 InstKind::Nanosleep => {
-                    w.fuel -= SPIN_COST;
                     let ns = *regs
                         .add(inst.args.src[0] as usize)
                         .cast::<u32>()
                         .add(first_lane(active));
-                    if ns >= 10_000 {
-                        // The PTX ISA limits the duration to one millisecond.
-                        std::thread::sleep(std::time::Duration::from_nanos(u64::from(
-                            ns.min(1_000_000),
-                        )));
-                    } else {
-                        std::thread::yield_now();
+                    if ns >= SHORTEST_SLEEP {
+                        let ns = Duration::from_nanos(u64::from(ns.min(LONGEST_SLEEP)));
+                        // Lanes that skip the instruction stay with the others.
+                        w.sleep(pc + 1, mask, Instant::now() + ns);
+                        resume_or_stop!();
+                    }
+                    if w.polls(mask) {
+                        w.fuel -= POLL_COST;
                     }
                 }
                 InstKind::Alloca => check!(calls::alloca(cx, regs, inst, active)),

@@ -6,8 +6,12 @@
 //! that meet merge, which reconverges structured code without analysis. When a fragment keeps jumping backwards while
 //! others are ready, the warp *rotates*: the fragment that has waited longest runs for a while. A spinning lane therefore
 //! cannot starve the lane that holds the lock.
+//!
+//! A fragment that sleeps (`nanosleep`) stops its warp, so that lanes which do not sleep wait for it where they meet. If it
+//! sleeps again without having met any, it polls, and the others run while it sleeps.
 
 use std::cmp::Ordering;
+use std::time::{Duration, Instant};
 
 use super::aligned::Line;
 use super::lanes::{LANES, first_lane, lanes};
@@ -17,6 +21,8 @@ use crate::engine::program::{InstKind, Program, fixed};
 pub const FUEL: i32 = 1024;
 /// Fuel that a spinning backward branch takes.
 pub const SPIN_COST: i32 = 32;
+/// How much sooner than asked a fragment wakes if another one of its warp wakes: they may merge.
+const SLEEP_SLACK: Duration = Duration::from_micros(20);
 
 /// A warp collective: what instructions must have in common for lanes to execute them together (PTX ISA, `vote.sync`:
 /// "the same qualifiers and the same membermask").
@@ -43,6 +49,8 @@ pub enum FragmentState {
     Sync(Collective),
     /// It waits at the block barrier of this number, in this phase. Its position is that of the barrier.
     Bar(u8, u32),
+    /// It sleeps until this time.
+    Sleep(Instant),
 }
 
 /// Lanes at the same position.
@@ -155,6 +163,12 @@ pub struct Warp {
     pub fragments: Vec<Fragment>,
     /// Whether the running fragment runs although another is lower.
     pub rotating: bool,
+    /// Lanes that have slept since they last met lanes that have not.
+    pub slept: u32,
+    /// Whether one of them has slept again.
+    pub polling: bool,
+    /// Whether no fragment runs while one sleeps.
+    pub asleep: bool,
     /// Whether the next collective proceeds without its missing members.
     pub force_collective: bool,
     /// Source of [`Fragment::since`].
@@ -186,6 +200,9 @@ impl Warp {
             next_merge: u32::MAX,
             fragments: Vec::new(),
             rotating: false,
+            slept: 0,
+            polling: false,
+            asleep: false,
             force_collective: false,
             time: 0,
             fuel: FUEL,
@@ -207,6 +224,9 @@ impl Warp {
         self.next_merge = u32::MAX;
         self.fragments.clear();
         self.rotating = false;
+        self.slept = 0;
+        self.polling = false;
+        self.asleep = false;
         self.force_collective = false;
         self.time = 0;
         self.fuel = FUEL;
@@ -340,20 +360,64 @@ impl Warp {
             .map(|(n, _)| n)
     }
 
+    /// Records that the running fragment sleeps, and returns whether it polls: lanes of the warp sleep again and again
+    /// without having met others, which need not wait for them any more.
+    pub fn polls(&mut self, mask: u32) -> bool {
+        self.polling |= self.slept & mask != 0;
+        self.slept |= mask;
+        self.polling
+    }
+
+    /// Parks the running fragment, which sleeps until `until` and then runs at `pc`.
+    pub fn sleep(&mut self, pc: u32, mask: u32, until: Instant) {
+        self.asleep = !self.polls(mask);
+        self.park(pc, mask, FragmentState::Sleep(until));
+    }
+
+    /// When the first of the sleeping fragments wakes; `None` if none sleeps.
+    pub fn wake_time(&self) -> Option<Instant> {
+        let times = self.fragments.iter().filter_map(|f| match f.state {
+            FragmentState::Sleep(until) => Some(until),
+            _ => None,
+        });
+        times.min()
+    }
+
+    /// Makes the fragments ready that have slept long enough.
+    fn wake(&mut self) {
+        let Some(first) = self.wake_time() else {
+            return;
+        };
+        let now = Instant::now();
+        if now < first {
+            return;
+        }
+        self.asleep = false;
+        for f in &mut self.fragments {
+            if matches!(f.state, FragmentState::Sleep(until) if until <= now + SLEEP_SLACK) {
+                f.state = FragmentState::Ready;
+            }
+        }
+    }
+
     /// Runs the lowest fragment that can run; returns false if no fragment can.
     pub fn resume_next(&mut self) -> bool {
         self.mask = 0;
         self.rotating = false;
+        self.wake();
+        if self.asleep {
+            return false;
+        }
         if let Some(n) = self.lowest(|f| f.state == FragmentState::Ready) {
             self.take(n);
         } else if let Some(n) = self.lowest(|f| matches!(f.state, FragmentState::Sync(_))) {
-            // The missing members may still arrive if they wait at a block barrier. Otherwise they never will.
-            if self
-                .fragments
-                .iter()
-                .any(|f| matches!(f.state, FragmentState::Bar(..)))
-                && !self.force_collective
-            {
+            // The missing members may still arrive if they sleep or wait at a block barrier. Otherwise they never will.
+            let missing = |f: &Fragment| match f.state {
+                FragmentState::Sleep(_) => true,
+                FragmentState::Bar(..) => !self.force_collective,
+                _ => false,
+            };
+            if self.fragments.iter().any(missing) {
                 return false;
             }
             self.force_collective = true;
@@ -372,10 +436,15 @@ impl Warp {
         let mut n = 0;
         while n < self.fragments.len() {
             let f = self.fragments[n];
-            if matches!(f.state, FragmentState::Bar(..)) || self.path(f.mask) != path {
+            let waits = matches!(f.state, FragmentState::Bar(..) | FragmentState::Sleep(_));
+            if waits || self.path(f.mask) != path {
                 n += 1;
             } else if f.pc == self.pc {
                 self.mask |= f.mask;
+                if self.mask & !self.slept != 0 {
+                    self.slept = 0;
+                    self.polling = false;
+                }
                 self.fragments.swap_remove(n);
             } else {
                 if f.pc > self.pc {
@@ -421,6 +490,7 @@ impl Warp {
 
     /// Runs the ready fragment that has waited longest; returns false if no fragment is ready.
     pub fn rotate(&mut self, pc: u32, mask: u32) -> bool {
+        self.wake();
         let oldest = self
             .fragments
             .iter()
