@@ -286,6 +286,51 @@ fn modules() {
             "unknown directive",
         ),
         (
+            ".entry k .maxntid 0 { ret; }",
+            "0",
+            "'.maxntid' takes numbers from 1 to 4294967295",
+        ),
+        (
+            ".entry k .maxntid 32, 0 { ret; }",
+            "0",
+            "'.maxntid' takes numbers from 1",
+        ),
+        (
+            ".entry k .maxntid 4294967296 { ret; }",
+            "4294967296",
+            "'.maxntid' takes numbers from 1",
+        ),
+        (
+            ".entry k .reqntid 8, 8, 0 { ret; }",
+            "0",
+            "'.reqntid' takes numbers from 1",
+        ),
+        (
+            ".entry k .maxntid 8 .minnctapersm 0 { ret; }",
+            "0",
+            "'.minnctapersm' takes numbers from 1",
+        ),
+        (
+            ".entry k .maxnreg 0 { ret; }",
+            "0",
+            "'.maxnreg' takes numbers from 1",
+        ),
+        (
+            ".entry k .maxnctapersm 0 { ret; }",
+            "0",
+            "'.maxnctapersm' takes numbers from 1",
+        ),
+        (
+            ".entry k .maxntid 64 .reqntid 64 { ret; }",
+            ".reqntid",
+            "both '.maxntid' and '.reqntid'",
+        ),
+        (
+            ".entry k .maxclusterrank 8 .reqnctapercluster 2 { ret; }",
+            ".reqnctapercluster",
+            "both '.maxclusterrank' and '.reqnctapercluster'",
+        ),
+        (
             ".visible .extern .func f;",
             ".extern",
             "second linking directive",

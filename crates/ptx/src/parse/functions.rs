@@ -152,17 +152,23 @@ impl<'t> Parser<'t> {
             let d = &mut function.directives;
             match token.word() {
                 "noreturn" => function.noreturn = true,
-                "maxntid" => d.max_ntid = Some(self.triple()?),
-                "reqntid" => d.req_ntid = Some(self.triple()?),
-                "reqnctapercluster" => d.req_ncta_per_cluster = Some(self.triple()?),
-                "minnctapersm" => d.min_ncta_per_sm = Some(self.small("a number of blocks")?),
-                "maxnreg" => d.max_nreg = Some(self.small("a number of registers")?),
+                "maxntid" => d.max_ntid = Some(self.triple(|p| p.positive(token))?),
+                "reqntid" => d.req_ntid = Some(self.triple(|p| p.positive(token))?),
+                "reqnctapercluster" => {
+                    d.req_ncta_per_cluster = Some(self.triple(|p| p.small("a size"))?);
+                }
+                "minnctapersm" => d.min_ncta_per_sm = Some(self.positive(token)?),
+                "maxnreg" => d.max_nreg = Some(self.positive(token)?),
                 "maxclusterrank" => d.max_cluster_rank = Some(self.small("a cluster size")?),
                 "explicitcluster" => d.explicit_cluster = true,
                 "pragma" => self.pragma(&mut d.pragmas)?,
                 "blocksareclusters" => d.pragmas.push("blocksareclusters".to_string()),
-                word @ ("abi_preserve" | "abi_preserve_control" | "maxnctapersm") => {
+                word @ ("abi_preserve" | "abi_preserve_control") => {
                     let n = self.small("a number")?;
+                    d.pragmas.push(format!("{word} {n}"));
+                }
+                word @ "maxnctapersm" => {
+                    let n = self.positive(token)?;
                     d.pragmas.push(format!("{word} {n}"));
                 }
                 _ => {
@@ -175,18 +181,60 @@ impl<'t> Parser<'t> {
                     ));
                 }
             }
+            let d = &function.directives;
+            for (one, other, both) in [
+                (
+                    ".maxntid",
+                    ".reqntid",
+                    d.max_ntid.is_some() && d.req_ntid.is_some(),
+                ),
+                (
+                    ".maxclusterrank",
+                    ".reqnctapercluster",
+                    d.max_cluster_rank.is_some() && d.req_ncta_per_cluster.is_some(),
+                ),
+            ] {
+                if both {
+                    let message = format!(
+                        "'{}' in a function with both '{one}' and '{other}': one of them is allowed",
+                        shown(token.text)
+                    );
+                    return Err(self.error(token, message));
+                }
+            }
         }
         Ok(())
     }
 
+    /// A number of a directive that has no meaning for zero.
+    fn positive(&mut self, directive: Token<'t>) -> Result<u32, Error> {
+        let token = self.tok;
+        let value = self.integer("a number")?;
+        match u32::try_from(value) {
+            Ok(n) if n > 0 => Ok(n),
+            _ => Err(self.error(
+                token,
+                format!(
+                    "'{}' takes numbers from 1 to {}, not '{}'",
+                    shown(directive.text),
+                    u32::MAX,
+                    shown(token.text)
+                ),
+            )),
+        }
+    }
+
     /// One to three numbers; missing ones are 1.
-    fn triple(&mut self) -> Result<[u32; 3], Error> {
+    fn triple(
+        &mut self,
+        mut number: impl FnMut(&mut Self) -> Result<u32, Error>,
+    ) -> Result<[u32; 3], Error> {
         let mut values = [1; 3];
         for (i, value) in values.iter_mut().enumerate() {
             if i > 0 && !self.eat(b',') {
                 break;
             }
-            *value = self.small("a size")?;
+            *value = number(self)?;
         }
         Ok(values)
     }

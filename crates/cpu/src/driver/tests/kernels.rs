@@ -527,6 +527,51 @@ fn bad_images_and_their_logs() {
 }
 
 #[test]
+fn launch_bounds_beyond_the_device_are_loaded_and_those_of_zero_refused() {
+    let s = Session::new();
+    let p = s.alloc(4);
+    let ptx = |bounds: &str| {
+        format!(
+            ".version 8.0\n.target sm_80\n.address_size 64\n.visible .entry k(.param .u64 p) {bounds}\n{{
+    .reg .b64 %rd<2>; ld.param.u64 %rd1, [p]; st.global.u32 [%rd1], 7; ret; }}"
+        )
+    };
+    // ptxas accepts these bounds, too.
+    for bounds in [
+        ".maxntid 65536, 65536",
+        ".maxntid 4294967295, 4294967295, 4294967295",
+        ".maxntid 4294967295 .minnctapersm 4294967295",
+        ".maxnreg 4294967295",
+    ] {
+        let f = function(module(&ptx(bounds)), "k");
+        let attribute = |id: u32| {
+            let mut value = 0i32;
+            ok!("cuFuncGetAttribute", &mut value, id, f);
+            value
+        };
+        // CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK and CU_FUNC_ATTRIBUTE_NUM_REGS.
+        assert_eq!(attribute(0), 1024, "{bounds}");
+        assert!(attribute(4) >= 10, "{bounds}");
+        assert_eq!(launch(f, 1, 1024, 0, &[&raw const p as u64]), 0, "{bounds}");
+        ok!("cuCtxSynchronize");
+    }
+    let required = function(module(&ptx(".reqntid 65536, 65536")), "k");
+    assert_eq!(
+        launch(required, 1, 1024, 0, &[&raw const p as u64]),
+        Code::INVALID_VALUE.0
+    );
+    for bounds in [".maxntid 0", ".reqntid 1, 0", ".maxnreg 0"] {
+        let text = CString::new(ptx(bounds)).unwrap();
+        let mut m = 0u64;
+        assert_eq!(
+            cu!("cuModuleLoadData", &mut m, text.as_c_str()),
+            Code::INVALID_PTX.0,
+            "{bounds}"
+        );
+    }
+}
+
+#[test]
 fn occupancy() {
     let _s = Session::new();
     let f = function(module(PTX), "count");

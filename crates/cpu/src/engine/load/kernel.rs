@@ -83,24 +83,37 @@ impl Kernel {
 }
 
 /// The most registers that a thread may have: the limit of `.maxnreg` or of the compilation, otherwise as many as let the
-/// blocks of the launch bounds be resident together.
+/// blocks of the launch bounds be resident together. As `ptxas` does, ignores bounds that no multiprocessor meets.
 fn register_limit(f: &Function) -> u32 {
     /// Registers of a multiprocessor.
-    const FILE: u32 = 65536;
+    const FILE: u64 = 65536;
+    /// The most threads that are resident on a multiprocessor.
+    const RESIDENT: u64 = 2048;
     /// What the calling convention needs at least.
     const LEAST: u32 = 16;
+    const MOST: u32 = 255;
     let d = &f.directives;
-    let limit = match (d.max_nreg, d.req_ntid.or(d.max_ntid)) {
-        (Some(limit), _) => limit,
-        (None, Some(block)) => {
-            let threads = block.iter().fold(1u32, |n, &x| n.saturating_mul(x.max(1)));
-            let threads = threads.next_multiple_of(32);
-            // Registers are allocated in units of eight per thread.
-            FILE / threads.saturating_mul(d.min_ncta_per_sm.unwrap_or(1).max(1)) / 8 * 8
-        }
-        (None, None) => 255,
+    if let Some(limit) = d.max_nreg {
+        return limit.clamp(LEAST, MOST);
+    }
+    let Some(threads) = d.req_ntid.or(d.max_ntid).map(threads_of_block) else {
+        return MOST;
     };
-    limit.clamp(LEAST, 255)
+    if threads > RESIDENT {
+        return MOST;
+    }
+    let blocks = u64::from(d.min_ncta_per_sm.unwrap_or(1));
+    let fits = threads.saturating_mul(blocks) <= RESIDENT;
+    let threads = threads.next_multiple_of(32) * if fits { blocks } else { 1 };
+    // Registers are allocated in units of eight per thread. The parser refuses bounds of zero.
+    let limit = FILE / threads.max(1) / 8 * 8;
+    limit.clamp(LEAST.into(), MOST.into()) as u32
+}
+
+/// The threads of a block of this shape.
+fn threads_of_block(shape: [u32; 3]) -> u64 {
+    let [x, y, z] = shape.map(u64::from);
+    (x * y).saturating_mul(z)
 }
 
 /// Estimate of the registers that a thread would need on a GPU: the largest number of live 32-bit words, within the bounds
@@ -157,16 +170,10 @@ pub fn kernel(
         })
         .collect();
     let program = compile_kernel(linked, id);
-    let threads = |d: [u32; 3]| {
-        d.iter()
-            .fold(1u32, |n, &x| n.saturating_mul(x.max(1)))
-            .clamp(1, MAX_THREADS)
-    };
-    let max = f
-        .directives
-        .req_ntid
-        .or(f.directives.max_ntid)
-        .map_or(MAX_THREADS, threads);
+    let bounds = f.directives.req_ntid.or(f.directives.max_ntid);
+    let max = bounds.map_or(MAX_THREADS, |shape| {
+        threads_of_block(shape).min(MAX_THREADS.into()) as u32
+    });
     let target = linked.module.target.first().map_or(0, |t| {
         t.trim_start_matches(|c: char| !c.is_ascii_digit())
             .chars()
