@@ -224,11 +224,16 @@ pub fn report(
             if fault.kind == FaultKind::MisalignedAddress {
                 let _ = writeln!(s, "  the address is not a multiple of {bytes}");
             } else if let Some(limit) = limit {
-                let _ = writeln!(
-                    s,
-                    "  the {name} memory of the {} has {limit} bytes",
-                    if *name == "shared" { "block" } else { "thread" }
-                );
+                let (owner, reserved) = match *name {
+                    "shared" => ("block", program.reserved_shared),
+                    _ => ("thread", 0),
+                };
+                let own = limit - u64::from(reserved);
+                let _ = write!(s, "  the {name} memory of the {owner} has {own} bytes");
+                if reserved > 0 {
+                    let _ = write!(s, ", from address {reserved:#x} on");
+                }
+                s.push('\n');
             } else {
                 let _ = writeln!(
                     s,

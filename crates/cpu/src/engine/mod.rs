@@ -16,7 +16,7 @@ mod program;
 mod run;
 
 pub use fault_report::{Fault, FaultKind};
-pub use limits::{MAX_SHARED, MAX_THREADS};
+pub use limits::{MAX_SHARED, MAX_THREADS, RESERVED_SHARED};
 pub use load::{Global, Image, Kernel, LoadError, LoadErrorKind, ParamInfo};
 pub(crate) use load::{check_unit, link_units, undefined_functions};
 pub use run::grid::{LaunchSpec, launch};

@@ -675,6 +675,8 @@ pub struct Program {
     pub static_shared: u32,
     /// Offset of dynamic shared memory.
     pub dynamic_shared_at: u32,
+    /// Bytes at the start of shared memory that are reserved for system software.
+    pub reserved_shared: u32,
     /// Constant memory, as base and size of each range, for `isspacep`.
     pub const_ranges: Vec<(u64, u64)>,
 }

@@ -1,6 +1,6 @@
 //! Loads, stores, atomics, state spaces.
 
-use cupyrite_cpu::engine::Image;
+use cupyrite_cpu::engine::{FaultKind, Image};
 use cupyrite_cpu::memory::AddressSpace;
 
 use crate::harness::{Buffer, Launch, module};
@@ -105,6 +105,59 @@ fn shared_memory_reverses_a_block() {
         .unwrap();
     let want: Vec<u32> = (0..512).map(|n| n / 128 * 128 + 127 - n % 128).collect();
     assert_eq!(out.get(), want);
+}
+
+#[test]
+fn reserved_shared_memory_precedes_the_own_and_is_zero_at_the_start_of_each_block() {
+    let body = "
+    .reg .pred %p<2>; .reg .b32 %r<16>; .reg .b64 %rd<8>;
+    .shared .align 4 .b8 own[64];
+    ld.param.u64 %rd1, [p0];
+    mov.u32 %r1, %ctaid.x;
+    mul.wide.u32 %rd2, %r1, 48;
+    add.s64 %rd1, %rd1, %rd2;
+    mov.u32 %r2, %reserved_smem_offset_begin;
+    mov.u32 %r3, %reserved_smem_offset_end;
+    mov.u32 %r4, %reserved_smem_offset_cap;
+    mov.u32 %r5, %reserved_smem_offset_0;
+    mov.u32 %r6, %reserved_smem_offset_1;
+    mov.u32 %r7, own;
+    mov.u32 %r8, %total_smem_size;
+    mov.u32 %r9, %aggr_smem_size;
+    st.global.v4.u32 [%rd1], {%r2, %r3, %r4, %r5};
+    st.global.v4.u32 [%rd1+16], {%r6, %r7, %r8, %r9};
+    // Every word of the region is zero before it is written.
+    mov.u32 %r10, 0;
+    mov.u32 %r11, 0;
+L:  ld.shared.u32 %r12, [%r10];
+    or.b32 %r11, %r11, %r12;
+    st.shared.u32 [%r10], 7;
+    add.u32 %r10, %r10, 4;
+    setp.lt.u32 %p1, %r10, %r3;
+    @%p1 bra L;
+    st.shared.u32 [own+60], 5;
+    ld.shared.u32 %r13, [own+60];
+    st.global.v4.u32 [%rd1+32], {%r11, %r13, %r10, %r10};
+    ret;";
+    let out = Buffer::zeros(4 * 12);
+    let mut launch = Launch::new(4, 1);
+    launch.shared = 100;
+    let ptx = module("", 1, body);
+    launch.run(&ptx, &[out.addr]).unwrap();
+    for block in out.get().chunks(12) {
+        assert_eq!(block[..4], [0, 1024, 1024, 0]);
+        // Sizes are in units of 128 bytes.
+        assert_eq!(block[4..8], [512, 1024, 256, 1280]);
+        assert_eq!(block[8..], [0, 5, 1024, 1024]);
+    }
+    // The own shared memory ends where it should.
+    let beyond = body.replace("[own+60], 5", "[own+164], 5");
+    let fault = launch
+        .run(&module("", 1, &beyond), &[out.addr])
+        .unwrap_err();
+    assert_eq!(fault.kind, FaultKind::IllegalAddress);
+    let words = "has 164 bytes, from address 0x400 on";
+    assert!(fault.report.contains(words), "{}", fault.report);
 }
 
 #[test]

@@ -7,6 +7,7 @@ use cupyrite_sys::driver::{CUdevice_attribute as A, CUmemAllocationHandleType};
 use crate::driver::device::Device;
 use crate::driver::entry::Res;
 use crate::driver::entry::errors::Code;
+use crate::engine::RESERVED_SHARED;
 
 /// The PCI domain of CPU devices.
 pub(crate) const PCI_DOMAIN: i32 = 0xC0DE;
@@ -18,8 +19,6 @@ pub(crate) const WARP: u32 = 32;
 pub(crate) const REGISTERS_PER_SM: u32 = 65536;
 /// Shared memory available to a block without opting in to more, in bytes.
 pub(crate) const SHARED_PER_BLOCK: u32 = 48 << 10;
-/// Shared memory of each block that the system reserves, in bytes.
-pub(crate) const RESERVED_SHARED: u32 = 1 << 10;
 pub(crate) const MAX_REGISTERS_PER_THREAD: u32 = 255;
 
 /// Multiprocessor figures that depend on the compute capability.
@@ -30,6 +29,8 @@ pub(crate) struct Multiprocessor {
     pub(crate) shared: u32,
     /// Maximum shared memory of one block, in bytes.
     pub(crate) shared_optin: u32,
+    /// Shared memory of each block that the system reserves, in bytes.
+    pub(crate) shared_reserved: u32,
 }
 
 /// The multiprocessor of a compute capability.
@@ -48,16 +49,20 @@ pub(crate) fn multiprocessor(capability: (i32, i32)) -> Multiprocessor {
         _ => (1536, 24, 100),
     };
     let shared = shared_kib << 10;
+    let shared_reserved = match capability.0 {
+        ..=7 => 0,
+        _ => RESERVED_SHARED,
+    };
     let shared_optin = match capability.0 {
         5 | 6 => SHARED_PER_BLOCK,
-        7 => shared,
-        _ => shared - RESERVED_SHARED,
+        _ => shared - shared_reserved,
     };
     Multiprocessor {
         threads,
         blocks,
         shared,
         shared_optin,
+        shared_reserved,
     }
 }
 
@@ -188,7 +193,7 @@ pub(crate) fn get(device: &Device, attribute: A) -> Res<i32> {
         | A::CU_DEVICE_ATTRIBUTE_MAX_PERSISTING_L2_CACHE_SIZE
         | A::CU_DEVICE_ATTRIBUTE_MAX_ACCESS_POLICY_WINDOW_SIZE
         | A::CU_DEVICE_ATTRIBUTE_GPU_DIRECT_RDMA_WITH_CUDA_VMM_SUPPORTED => 0,
-        A::CU_DEVICE_ATTRIBUTE_RESERVED_SHARED_MEMORY_PER_BLOCK => RESERVED_SHARED as i32,
+        A::CU_DEVICE_ATTRIBUTE_RESERVED_SHARED_MEMORY_PER_BLOCK => sm.shared_reserved as i32,
         A::CU_DEVICE_ATTRIBUTE_SPARSE_CUDA_ARRAY_SUPPORTED => 0,
         A::CU_DEVICE_ATTRIBUTE_READ_ONLY_HOST_REGISTER_SUPPORTED => 1,
         A::CU_DEVICE_ATTRIBUTE_TIMELINE_SEMAPHORE_INTEROP_SUPPORTED => 0,

@@ -5,7 +5,7 @@
 //! has no such limits.
 
 use crate::driver::device::attributes::{
-    MAX_REGISTERS_PER_THREAD, MAX_THREADS_PER_BLOCK, REGISTERS_PER_SM, RESERVED_SHARED, WARP,
+    MAX_REGISTERS_PER_THREAD, MAX_THREADS_PER_BLOCK, REGISTERS_PER_SM, WARP,
 };
 use crate::driver::entry::Res;
 use crate::driver::entry::caller_memory::{is_executable_address, non_null, put};
@@ -33,8 +33,11 @@ pub(crate) fn blocks_per_sm(f: &Function, threads: u32, dynamic: u64) -> Res<u32
     if shared > u64::from(sm.shared_optin) {
         return Ok(0);
     }
-    let shared = (shared + u64::from(RESERVED_SHARED)).next_multiple_of(SHARED_UNIT);
-    let by_shared = (u64::from(sm.shared) / shared) as u32;
+    let shared = (shared + u64::from(sm.shared_reserved)).next_multiple_of(SHARED_UNIT);
+    let by_shared = match shared {
+        0 => sm.blocks,
+        _ => (u64::from(sm.shared) / shared) as u32,
+    };
     Ok(by_threads.min(by_registers).min(by_shared).min(sm.blocks))
 }
 
@@ -123,7 +126,7 @@ entries! {
             return Err(Code::INVALID_VALUE);
         }
         let share = (u64::from(sm.shared) / blocks as u64) & !(SHARED_UNIT - 1);
-        let free = share.saturating_sub(u64::from(RESERVED_SHARED) + u64::from(f.kernel.static_shared));
+        let free = share.saturating_sub(u64::from(sm.shared_reserved) + u64::from(f.kernel.static_shared));
         put(out, free.min(u64::from(sm.shared_optin.saturating_sub(f.kernel.static_shared))))
     }
     fn occupancy_cluster_size "cuOccupancyMaxPotentialClusterSize" (out: u64, handle: u64, config: u64) {

@@ -2,10 +2,10 @@
 
 use std::collections::{HashMap, HashSet};
 
-use cupyrite_ptx::ir::{Body, FuncId, Function, Module, Space, VarId, Variable};
+use cupyrite_ptx::ir::{Body, FuncId, Function, Module, Operand, Space, Special, VarId, Variable};
 
 use super::unit::{CompileError, Frame};
-use crate::engine::limits::{MAX_LOCAL, MAX_SHARED};
+use crate::engine::limits::{MAX_LOCAL, MAX_SHARED, RESERVED_SHARED};
 
 /// Reserves `size` aligned bytes at `end` and returns their offset.
 fn reserve(end: &mut u64, size: u64, align: u32) -> u64 {
@@ -82,12 +82,16 @@ pub struct SharedLayout {
     pub bytes: u32,
     /// Offset of dynamic shared memory.
     pub dynamic_at: u32,
+    /// Bytes reserved at the start.
+    pub reserved: u32,
 }
 
-/// Lays out the shared variables that the functions of a kernel declare or name.
+/// Lays out the shared variables that the functions of a kernel declare or name. They follow the region that is reserved
+/// for system software, as on GPUs of compute capability 9.0, if the kernel reads where that is.
 pub fn shared(m: &Module, functions: &[FuncId]) -> Result<SharedLayout, CompileError> {
     let mut variables: Vec<((Option<u32>, u32), &Variable)> = Vec::new();
     let mut known = HashSet::new();
+    let mut reserved = 0;
     for f in functions {
         let Some(body) = &m.functions[f.0 as usize].body else {
             continue;
@@ -99,6 +103,9 @@ pub fn shared(m: &Module, functions: &[FuncId]) -> Result<SharedLayout, CompileE
         }
         for o in body.instrs.iter().flat_map(|i| &i.operands) {
             o.walk(&mut |o| {
+                if matches!(o, Operand::Special(Special::ReservedSmemOffset(_))) {
+                    reserved = RESERVED_SHARED;
+                }
                 let Some(VarId::Module(n)) = o.variable() else {
                     return;
                 };
@@ -110,29 +117,30 @@ pub fn shared(m: &Module, functions: &[FuncId]) -> Result<SharedLayout, CompileE
         }
     }
     let mut offsets = HashMap::new();
-    let mut end = 0u64;
+    let mut end = u64::from(reserved);
     for (key, v) in variables.iter().filter(|(_, v)| !v.is_unsized()) {
         offsets.insert(*key, reserve(&mut end, v.size(), v.align) as u32);
     }
-    if end > u64::from(MAX_SHARED) {
+    let bytes = end - u64::from(reserved);
+    if bytes > u64::from(MAX_SHARED) {
         return Err(CompileError {
             line: 0,
             message: format!(
-                "the kernel needs {end} bytes of static shared memory; the limit is {MAX_SHARED}"
+                "the kernel needs {bytes} bytes of static shared memory; the limit is {MAX_SHARED}"
             ),
         });
     }
-    let bytes = end as u32;
     // Unsized arrays all name the start of dynamic shared memory.
     let unsized_arrays: Vec<_> = variables.iter().filter(|(_, v)| v.is_unsized()).collect();
     let dynamic_at = match unsized_arrays.iter().map(|(_, v)| v.align).max() {
         Some(align) => end.next_multiple_of(u64::from(align.max(16))) as u32,
-        None => bytes,
+        None => end as u32,
     };
     offsets.extend(unsized_arrays.iter().map(|(key, _)| (*key, dynamic_at)));
     Ok(SharedLayout {
         offsets,
-        bytes,
+        bytes: bytes as u32,
         dynamic_at,
+        reserved,
     })
 }

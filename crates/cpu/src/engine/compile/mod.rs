@@ -155,6 +155,7 @@ pub fn compile_kernel(placed: &PlacedModule<'_>, kernel: FuncId) -> Result<Progr
             uses_warp_id: reads_special(&units, Special::WarpId),
             static_shared: shared.bytes,
             dynamic_shared_at: shared.dynamic_at,
+            reserved_shared: shared.reserved,
             const_ranges: placed.const_ranges.clone(),
         },
         constants: HashMap::new(),

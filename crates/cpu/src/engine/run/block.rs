@@ -93,6 +93,9 @@ impl Block {
         }
         self.state.live_threads = launch.threads;
         self.state.released = false;
+        // The words of cooperative groups must be zero, and groups set none of them.
+        let reserved = (launch.program.reserved_shared / 64) as usize;
+        self.state.memory[..reserved].fill(Line([0; 64]));
         let mut left = launch.threads;
         for (n, w) in self.warps.iter_mut().enumerate() {
             let lanes = if left >= 32 {

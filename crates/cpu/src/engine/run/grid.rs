@@ -15,7 +15,7 @@ use super::launch_state::{GraphLauncher, Launch, PrintfSink};
 use super::thread_pool;
 use super::worker::WorkerState;
 use crate::engine::fault_report::{Fault, FaultKind};
-use crate::engine::limits::{MAX_LOCAL, MAX_SHARED, MAX_THREADS};
+use crate::engine::limits::{MAX_LOCAL, MAX_SHARED, MAX_THREADS, RESERVED_SHARED};
 use crate::engine::load::Kernel;
 use crate::engine::ops::Slot;
 use crate::engine::program::{Program, fixed};
@@ -195,6 +195,8 @@ fn set_launch_specials(
     warps: u32,
     workspace: u64,
 ) {
+    // A multiple of the unit in which a GPU allocates shared memory.
+    let own_shared = u64::from(shared - program.reserved_shared).next_multiple_of(128);
     for s in &program.launch_specials {
         let v: u64 = match s.special {
             Special::Ntid(a) => u64::from(spec.block[usize::from(a) % 3]),
@@ -205,7 +207,15 @@ fn set_launch_specials(
             Special::CurrentGraphExec => spec.graph.map_or(0, GraphLauncher::current),
             Special::ClusterNCtaId(_) | Special::ClusterNCtaRank => 1,
             Special::DynamicSmemSize => u64::from(spec.dynamic_shared),
-            Special::TotalSmemSize | Special::AggrSmemSize => u64::from(shared),
+            Special::TotalSmemSize => own_shared,
+            Special::AggrSmemSize => own_shared + u64::from(RESERVED_SHARED),
+            Special::ReservedSmemOffset(n) => match n {
+                // The region begins with `%reserved_smem_offset_0`.
+                0 | 2 => 0,
+                // Where cooperative groups have their 288 bytes.
+                1 => u64::from(RESERVED_SHARED / 2),
+                _ => u64::from(RESERVED_SHARED),
+            },
             // Address of the state of the grid-wide barrier.
             Special::EnvReg(1) => workspace >> 32,
             Special::EnvReg(2) => workspace & 0xffff_ffff,
@@ -283,9 +293,10 @@ pub fn launch(spec: &LaunchSpec<'_>) -> Result<(), Fault> {
         )));
     }
     let shared = u64::from(program.dynamic_shared_at) + u64::from(spec.dynamic_shared);
-    if shared > u64::from(MAX_SHARED) {
+    let own_shared = shared - u64::from(program.reserved_shared);
+    if own_shared > u64::from(MAX_SHARED) {
         return Err(refuse(format!(
-            "{shared} bytes of shared memory per block; the limit is {MAX_SHARED}"
+            "{own_shared} bytes of shared memory per block; the limit is {MAX_SHARED}"
         )));
     }
     let space: &AddressSpace = kernel.space();
