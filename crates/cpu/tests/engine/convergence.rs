@@ -171,3 +171,31 @@ D:  st.global.u32 [%rd3], %r2;",
         .collect();
     assert_eq!(got[..32], want);
 }
+
+#[test]
+fn lanes_of_a_partial_warp_complete_a_barrier_from_different_branches() {
+    let head = "
+.func (.param .b32 r) meet()
+{ .reg .b32 %r<2>; barrier.sync 1, 64; mov.u32 %r1, 5; st.param.b32 [r], %r1; ret; }";
+    let body = "
+    .reg .pred %p<8>; .reg .b32 %r<32>; .reg .b64 %rd<16>; .param .b32 a;
+    ld.param.u64 %rd1, [p0];
+    mov.u32 %r1, %tid.x;
+    mul.wide.u32 %rd2, %r1, 4;
+    add.s64 %rd3, %rd1, %rd2;
+    and.b32 %r3, %r1, 3;
+    setp.eq.u32 %p1, %r3, 0;
+    @%p1 bra A;
+    call (a), meet, ();
+    ld.param.b32 %r2, [a];
+    bra D;
+A:  call (a), meet, ();
+    ld.param.b32 %r2, [a];
+D:  st.global.u32 [%rd3], %r2;
+    ret;";
+    let out = Buffer::zeros(48);
+    Launch::new(1, 48)
+        .run(&module(head, 1, body), &[out.addr])
+        .unwrap();
+    assert_eq!(out.get(), [5; 48]);
+}

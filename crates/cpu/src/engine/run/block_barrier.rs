@@ -59,8 +59,10 @@ pub unsafe fn arrive(
     let bar = &mut cx.block.barriers[id as usize & 15];
     if count != 0 {
         bar.expected = count;
-        // Barriers count whole warps: lanes that do not exist or have exited count with their warp.
-        if active == w.live {
+        // Barriers count whole warps: lanes that do not exist or have exited count with the last ones of their warp.
+        let here = FragmentState::Bar(id as u8, bar.phase);
+        let earlier = w.fragments.iter().filter(|f| f.state == here);
+        if earlier.fold(active, |all, f| all | f.mask) == w.live {
             bar.arrived += 32 - w.live.count_ones();
         }
     }
