@@ -389,13 +389,13 @@ entries! {
                 "the array belongs to a mapped graphics resource; cuGraphicsUnmapResources destroys it".to_owned()
             });
         }
+        context.synchronize()?;
         // Destroys only the level's handle; the memory belongs to the mipmapped array.
         if let Owner::Mipmapped(whole) = &found.owner
             && let Some(whole) = whole.upgrade()
         {
             whole.forget_level(found.level);
         }
-        context.synchronize()?;
         ARRAYS.remove(array).map(|_| ())
     }
     fn array_sparse_properties "cuArrayGetSparseProperties" (out: u64, array: u64) {

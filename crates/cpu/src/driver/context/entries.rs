@@ -205,6 +205,7 @@ entries! {
             // A primary context is owned by its device; it is released or reset there.
             return Err(Code::INVALID_CONTEXT);
         }
+        context.check_may_wait()?;
         CONTEXTS.remove(handle).map_err(|_| Code::INVALID_CONTEXT)?;
         tear_down(&context);
         with_stack(|s| {
@@ -364,6 +365,7 @@ entries! {
     fn primary_reset "cuDevicePrimaryCtxReset_v2" (device: i32) {
         let device = device::by_ordinal(device)?;
         let context = primary::of(device.ordinal)?.lock().context.clone();
+        context.check_may_wait()?;
         tear_down(&context);
         // A retained context stays valid and returns to its initial state.
         if primary::of(device.ordinal)?.lock().retained > 0 {
@@ -403,6 +405,9 @@ pub(super) fn release_primary(ordinal: i32) -> Res {
     let mut primary = primary::of(device.ordinal)?.lock();
     if primary.retained == 0 {
         return Err(Code::INVALID_CONTEXT);
+    }
+    if primary.retained == 1 {
+        primary.context.check_may_wait()?;
     }
     primary.retained -= 1;
     if primary.retained == 0 {

@@ -157,6 +157,15 @@ impl Context {
             .clone()
     }
 
+    /// Refuses to wait for the context's work on a thread that runs host functions, see [`queue::check_may_wait`]. A
+    /// context without work needs no wait.
+    pub(crate) fn check_may_wait(&self) -> Res {
+        if self.streams.lock().iter().any(|s| s.tail().is_some()) {
+            queue::check_may_wait()?;
+        }
+        Ok(())
+    }
+
     /// Waits for all queued work, then flushes kernel `printf` output.
     pub(crate) fn synchronize(&self) -> Res {
         let streams = self.streams.lock().clone();

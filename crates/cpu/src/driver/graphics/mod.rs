@@ -422,8 +422,11 @@ entries! {
         if resources.iter().any(unmapped) {
             return Err(Code::NOT_MAPPED);
         }
-        // After a failed kernel too, OpenGL gets its memory back.
+        // After a failed kernel too, OpenGL gets its memory back; but not while work may use it.
         let done = stream.synchronize();
+        if done.is_err() && !stream.is_idle() {
+            return done;
+        }
         for resource in &resources {
             resource.unmap(gl)?;
         }

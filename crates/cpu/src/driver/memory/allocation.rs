@@ -48,13 +48,14 @@ fn release(address: u64, accept: impl Fn(&Region) -> bool) -> Res {
     capture_state::reject_if_capturing()?;
     let region = space().find(address);
     let region = region.filter(|r| r.base == address && accept(r) && !ipc::is_opened(r));
+    if region.is_none() && !graph::memory::covers(address, 1) {
+        return Err(Code::INVALID_VALUE);
+    }
+    context.synchronize()?;
     if let Some(free) = graph::memory::free_later(address) {
-        let free = free?;
-        context.synchronize()?;
-        return free();
+        return free?();
     }
     let region = region.ok_or(Code::INVALID_VALUE)?;
-    context.synchronize()?;
     if pool::is_member(&region) {
         pool::return_block(&region, 0)?;
     } else {

@@ -149,7 +149,12 @@ pub(crate) fn perform(
         *report.lock() = copy();
         Ok(())
     });
-    queue::wait(&op, &stream.context)?;
+    if let Err(code) = queue::wait(&op, &stream.context) {
+        // The caller may free its memory now.
+        if queue::withdraw(&op) || code != Code::NOT_PERMITTED {
+            return Err(code);
+        }
+    }
     if mode == CopyMode::Sync {
         stream.context.printf.flush();
     }

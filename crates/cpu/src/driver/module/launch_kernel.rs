@@ -13,6 +13,7 @@ use crate::driver::graph;
 use crate::driver::module::launch::{Launch, LaunchConfig, RawAttribute, shape};
 use crate::driver::stream::capture_state;
 use crate::driver::stream::event;
+use crate::driver::stream::queue;
 use crate::driver::stream::resolve;
 use crate::driver::stream::{self, OpPlacement};
 
@@ -44,6 +45,9 @@ fn launch(
         return refuse(Code::NOT_SUPPORTED, || {
             "the kernel launches graphs, which only kernels of a graph can do; add it to a graph and launch that".into()
         });
+    }
+    if blocking() {
+        queue::check_may_wait()?;
     }
     stream.enqueue(&[], OpPlacement::Worker, move |_| launch.run());
     if blocking() {

@@ -310,7 +310,8 @@ impl Stream {
         self.context.check()
     }
 
-    fn is_idle(&self) -> bool {
+    /// Whether all work enqueued so far is done.
+    pub(crate) fn is_idle(&self) -> bool {
         if self.tail().is_some() {
             return false;
         }

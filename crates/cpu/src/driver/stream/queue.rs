@@ -18,6 +18,7 @@ use crate::driver::context::Context;
 use crate::driver::entry::Res;
 use crate::driver::entry::clock::now;
 use crate::driver::entry::errors::Code;
+use crate::driver::entry::logs::refuse;
 
 /// The work of an op.
 pub(crate) type Work = Box<dyn FnOnce() + Send>;
@@ -222,6 +223,35 @@ const HOOK_PERIOD: Duration = Duration::from_millis(50);
 /// How long a wait spins before it sleeps.
 const SPIN: Duration = Duration::from_micros(15);
 
+/// Refuses a wait on a worker thread: a host function or callback that waits for a stream would deadlock. Calls that
+/// change something before they wait check this first.
+///
+/// # Errors
+/// `NOT_PERMITTED` on a worker thread.
+pub(crate) fn check_may_wait() -> Res {
+    if IS_WORKER.get() {
+        return refuse(Code::NOT_PERMITTED, || {
+            "a host function or callback cannot wait for work of the device".into()
+        });
+    }
+    Ok(())
+}
+
+/// Takes back an op whose wait failed. Work that has not begun never runs; work in progress is waited for, because it
+/// may use the caller's memory. Returns whether the work was taken back.
+pub(crate) fn withdraw(op: &Op) -> bool {
+    if op.take_work().is_some() {
+        return true;
+    }
+    let mut inner = op.inner.lock();
+    while !op.is_done() {
+        inner.waiters += 1;
+        op.changed.wait(&mut inner);
+        inner.waiters -= 1;
+    }
+    false
+}
+
 /// Waits until `op` is done.
 ///
 /// # Errors
@@ -231,10 +261,7 @@ pub(crate) fn wait(op: &Op, context: &Context) -> Res {
     if op.is_done() {
         return Ok(());
     }
-    // A callback that waits for a stream would deadlock.
-    if IS_WORKER.get() {
-        return Err(Code::NOT_PERMITTED);
-    }
+    check_may_wait()?;
     let start = Instant::now();
     while start.elapsed() < SPIN {
         if op.is_done() {

@@ -3,6 +3,7 @@
 //! Each test runs this test program again with one of the `child` tests selected. Without the environment variable that
 //! names the task, a child test does nothing.
 
+use std::ffi::c_void;
 use std::process::{Command, Output};
 use std::time::{Duration, Instant};
 
@@ -142,6 +143,15 @@ fn the_child() {
                 Code::PEER_ACCESS_ALREADY_ENABLED.0
             );
         }
+        "blocking launch" => {
+            let s = Session::new();
+            let (f, d, stream) = (function(module(PTX), "store"), s.alloc(4), s.stream(1));
+            let status = launch_from_host(stream, f, d);
+            assert_eq!(status, Code::NOT_PERMITTED.0);
+            let mut value = 1u32;
+            ok!("cuMemcpyDtoH_v2", &mut value, d, 4);
+            assert_eq!(value, 0, "a refused launch ran");
+        }
         "bad setting" => assert_eq!(cu!("cuInit", 0), Code::INVALID_VALUE.0),
         "uninitialised" => {
             for name in implemented() {
@@ -163,6 +173,29 @@ fn the_child() {
         }
         _ => panic!("no such task"),
     }
+}
+
+/// The status of a launch of `f`, whose argument is `d`, that a host function of the stream makes.
+fn launch_from_host(stream: u64, f: u64, d: u64) -> u32 {
+    unsafe extern "C" fn launches(words: *mut c_void) {
+        // SAFETY: the caller passes five words that outlive the stream's work.
+        let words = unsafe { &mut *words.cast::<[u64; 5]>() };
+        let [context, stream, f, d, _] = *words;
+        ok!("cuCtxSetCurrent", context);
+        words[4] = launch(f, 1, 1, stream, &[std::ptr::from_ref(&d) as u64]).into();
+    }
+    ok!("cuMemsetD32_v2", d, 0, 1);
+    let mut context = 0u64;
+    ok!("cuCtxGetCurrent", &mut context);
+    let mut words = [context, stream, f, d, u64::MAX];
+    ok!(
+        "cuLaunchHostFunc",
+        stream,
+        launches as *const () as u64,
+        &mut words
+    );
+    ok!("cuCtxSynchronize");
+    words[4] as u32
 }
 
 fn text(bytes: &[u8]) -> String {
@@ -202,6 +235,12 @@ fn processes_may_exit_while_kernels_run() {
     let out = child("exit", &[]);
     assert_eq!(out.status.code(), Some(7), "{}", text(&out.stderr));
     assert!(start.elapsed() < Duration::from_secs(10));
+}
+
+#[test]
+fn blocking_launches_are_refused_in_host_functions() {
+    let out = child("blocking launch", &[("CUDA_LAUNCH_BLOCKING", "1")]);
+    assert!(out.status.success(), "{}", text(&out.stderr));
 }
 
 #[test]

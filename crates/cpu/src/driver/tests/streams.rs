@@ -1,6 +1,7 @@
 //! Ordering and asynchrony: streams, default streams, events, callbacks.
 
 use std::ffi::c_void;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Instant;
 
 use parking_lot::Mutex;
@@ -306,12 +307,9 @@ fn full_backlog_blocks_the_caller() {
 
 #[test]
 fn callbacks_may_not_wait() {
-    static ANSWER: std::sync::atomic::AtomicU32 = std::sync::atomic::AtomicU32::new(0);
+    static ANSWER: AtomicU32 = AtomicU32::new(0);
     unsafe extern "C" fn waits(stream: *mut c_void) {
-        ANSWER.store(
-            cu!("cuStreamSynchronize", stream as u64),
-            std::sync::atomic::Ordering::SeqCst,
-        );
+        ANSWER.store(cu!("cuStreamSynchronize", stream as u64), Ordering::SeqCst);
     }
     let s = Session::new();
     let stream = s.stream(1);
@@ -322,8 +320,99 @@ fn callbacks_may_not_wait() {
         stream
     );
     ok!("cuStreamSynchronize", stream);
-    assert_eq!(
-        ANSWER.load(std::sync::atomic::Ordering::SeqCst),
-        Code::NOT_PERMITTED.0
+    assert_eq!(ANSWER.load(Ordering::SeqCst), Code::NOT_PERMITTED.0);
+}
+
+/// A call that a host function makes, and its status.
+struct CallFromHost {
+    context: u64,
+    name: &'static str,
+    args: Vec<u64>,
+    status: AtomicU32,
+}
+
+unsafe extern "C" fn make_call(call: *mut c_void) {
+    // SAFETY: the test passes a `CallFromHost` that outlives the stream's work.
+    let call = unsafe { &*call.cast::<CallFromHost>() };
+    ok!("cuCtxSetCurrent", call.context);
+    let status = super::call(call.name, &call.args);
+    call.status.store(status, Ordering::SeqCst);
+}
+
+/// The status of a call that a host function of `stream` makes.
+fn call_from_host(stream: u64, name: &'static str, args: &[u64]) -> u32 {
+    let mut context = 0u64;
+    ok!("cuCtxGetCurrent", &mut context);
+    let call = CallFromHost {
+        context,
+        name,
+        args: args.to_vec(),
+        status: AtomicU32::new(u32::MAX),
+    };
+    ok!(
+        "cuLaunchHostFunc",
+        stream,
+        make_call as *const () as u64,
+        &call
     );
+    ok!("cuStreamSynchronize", stream);
+    call.status.load(Ordering::SeqCst)
+}
+
+#[test]
+fn calls_refused_in_a_host_function_have_no_effect() {
+    let s = Session::new();
+    // A blocking stream: the copies in the default stream would wait for the host function.
+    let stream = s.stream(0);
+    let d = s.alloc(16);
+    ok!("cuMemsetD8_v2", d, 5u8, 16);
+    let mut host = [1u8; 16];
+    let target = host.as_mut_ptr() as u64;
+    let refused = Code::NOT_PERMITTED.0;
+    assert_eq!(
+        call_from_host(stream, "cuMemcpyDtoH_v2", &[target, d, 16]),
+        refused
+    );
+    assert_eq!(
+        call_from_host(stream, "cuMemcpyHtoD_v2", &[d, target, 16]),
+        refused
+    );
+    ok!("cuCtxSynchronize");
+    assert_eq!(host, [1; 16], "a refused copy wrote to the host");
+    ok!("cuMemcpyDtoH_v2", &mut host, d, 16);
+    assert_eq!(host, [5; 16], "a refused copy wrote to the device");
+    // Memory that was not freed can be freed once.
+    assert_eq!(call_from_host(stream, "cuMemFree_v2", &[d]), refused);
+    ok!("cuMemFree_v2", d);
+    // A context that was not destroyed remains current.
+    assert_eq!(call_from_host(stream, "cuCtxDestroy_v2", &[s.0]), refused);
+    assert_eq!(s.alloc(16) % 16, 0);
+}
+
+#[test]
+fn a_refused_free_keeps_graph_memory_and_array_levels() {
+    let s = Session::new();
+    let stream = s.stream(0);
+    let refused = Code::NOT_PERMITTED.0;
+    let mut graph = 0u64;
+    ok!("cuStreamBeginCapture_v2", stream, 0);
+    let mut d = 0u64;
+    ok!("cuMemAllocAsync", &mut d, 64u64, stream);
+    ok!("cuStreamEndCapture", stream, &mut graph);
+    let mut exec = 0u64;
+    ok!("cuGraphInstantiateWithFlags", &mut exec, graph, 0u64);
+    ok!("cuGraphLaunch", exec, stream);
+    ok!("cuStreamSynchronize", stream);
+    assert_eq!(call_from_host(stream, "cuMemFree_v2", &[d]), refused);
+    ok!("cuMemFree_v2", d);
+    assert_eq!(cu!("cuMemFree_v2", d), Code::INVALID_VALUE.0);
+
+    // CUDA_ARRAY3D_DESCRIPTOR: width, height, depth; format and channels; flags.
+    let descriptor = [8u64, 8, 0, 0x20 | 1 << 32, 0];
+    let (mut mipmapped, mut level, mut again) = (0u64, 0u64, 0u64);
+    ok!("cuMipmappedArrayCreate", &mut mipmapped, &descriptor, 2);
+    ok!("cuMipmappedArrayGetLevel", &mut level, mipmapped, 1);
+    assert_eq!(call_from_host(stream, "cuArrayDestroy", &[level]), refused);
+    ok!("cuMipmappedArrayGetLevel", &mut again, mipmapped, 1);
+    assert_eq!(again, level);
 }
