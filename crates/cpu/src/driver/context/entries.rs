@@ -7,8 +7,9 @@ use cupyrite_sys::driver::{self as sys, CUlimit as Limit};
 
 use super::green;
 use super::{
-    API_VERSION, CONTEXTS, Context, StackEntry, by_handle, by_handle_or_current, current,
-    current_any, current_entry, entry_by_handle, entry_by_handle_or_current, primary, with_stack,
+    API_VERSION, CONTEXTS, Context, StackEntry, by_handle, by_handle_or_current,
+    by_handle_or_current_to_wait, current, current_any, current_entry, current_to_wait,
+    entry_by_handle, entry_by_handle_or_current, primary, with_stack,
 };
 use crate::driver::array;
 use crate::driver::array::texture;
@@ -263,12 +264,12 @@ entries! {
         put(out, by_handle_or_current(handle)?.api_version)
     }
     fn ctx_synchronize "cuCtxSynchronize" () {
-        let context = current()?;
+        let context = current_to_wait()?.context;
         capture_state::refuse_context(context.id)?;
         context.synchronize()
     }
     fn ctx_synchronize_v2 "cuCtxSynchronize_v2" (handle: u64) {
-        let context = by_handle_or_current(handle)?;
+        let context = by_handle_or_current_to_wait(handle)?;
         capture_state::refuse_context(context.id)?;
         context.synchronize()
     }

@@ -9,6 +9,7 @@ use parking_lot::Mutex;
 
 use crate::driver::checkpoint::control;
 use crate::driver::context::printf::PrintfBuffer;
+use crate::driver::context::running::{RunningWork, WorkGuard};
 use crate::driver::entry::Res;
 use crate::driver::entry::errors::Code;
 use crate::driver::entry::handles::{HandleKind, Table, fresh_id, handle_of};
@@ -21,6 +22,7 @@ pub(crate) mod faults;
 pub(crate) mod green;
 mod primary;
 pub(crate) mod printf;
+mod running;
 
 pub(crate) static CONTEXTS: Table<Context> = Table::new(HandleKind::Context);
 
@@ -44,6 +46,7 @@ pub(crate) struct Context {
     sticky: AtomicU32,
     /// Polled by running kernels.
     pub(crate) cancel: AtomicBool,
+    running: RunningWork,
     /// Held while an op is enqueued, so that all streams agree on the order.
     pub(crate) order: Mutex<()>,
     pub(crate) streams: Mutex<Vec<Arc<Stream>>>,
@@ -72,6 +75,7 @@ impl Context {
             api_version,
             sticky: AtomicU32::new(0),
             cancel: AtomicBool::new(false),
+            running: RunningWork::default(),
             order: Mutex::new(()),
             streams: Mutex::new(Vec::new()),
             legacy: Mutex::new(None),
@@ -117,18 +121,34 @@ impl Context {
         self.active.load(Ordering::SeqCst)
     }
 
-    /// Returns the sticky error, or `CONTEXT_IS_DESTROYED` for an inactive context.
-    pub(crate) fn check(&self) -> Res {
-        if !self.is_active() {
-            return Err(Code::CONTEXT_IS_DESTROYED);
-        }
-        match self.sticky.load(Ordering::SeqCst) {
-            0 => Ok(()),
-            code => Err(Code(code)),
+    /// Returns `CONTEXT_IS_DESTROYED` for an inactive context.
+    pub(crate) fn check_active(&self) -> Res {
+        if self.is_active() {
+            Ok(())
+        } else {
+            Err(Code::CONTEXT_IS_DESTROYED)
         }
     }
 
-    /// Makes every later call return `code`. The first failure wins.
+    /// Returns the sticky error, after the running work has ended, or `CONTEXT_IS_DESTROYED` for an inactive context.
+    pub(crate) fn check(&self) -> Res {
+        self.check_active()?;
+        match self.sticky.load(Ordering::SeqCst) {
+            0 => Ok(()),
+            code => {
+                self.running.wait();
+                Err(Code(code))
+            }
+        }
+    }
+
+    /// Begins work that touches memory; `None` if the context has failed and the work must be skipped.
+    pub(crate) fn begin_work(&self) -> Option<WorkGuard<'_>> {
+        let work = self.running.begin();
+        (!self.has_failed()).then_some(work)
+    }
+
+    /// Makes every later call return `code` and cancels the running kernels. The first failure wins.
     pub(crate) fn fail(&self, code: Code) {
         let first = self
             .sticky
@@ -136,6 +156,7 @@ impl Context {
         if first.is_ok() {
             faults::record(self.device, code);
         }
+        self.cancel.store(true, Ordering::SeqCst);
     }
 
     /// Whether queued work must be skipped.
@@ -146,7 +167,6 @@ impl Context {
     /// Cancels the running kernels and fails the context, after Ctrl-C.
     pub(crate) fn interrupt(&self) {
         self.fail(Code::LAUNCH_TIMEOUT);
-        self.cancel.store(true, Ordering::SeqCst);
     }
 
     /// The legacy default stream, which synchronises with the blocking streams.
@@ -218,11 +238,17 @@ impl StackEntry {
         }
     }
 
-    /// As [`Context::check`], also for the green context.
-    fn check(&self) -> Res {
+    /// As [`Context::check_active`], also for the green context.
+    fn check_active(&self) -> Res {
         if self.green.as_ref().is_some_and(|g| !g.is_active()) {
             return Err(Code::CONTEXT_IS_DESTROYED);
         }
+        self.context.check_active()
+    }
+
+    /// As [`Context::check`], also for the green context.
+    fn check(&self) -> Res {
+        self.check_active()?;
         self.context.check()
     }
 }
@@ -253,6 +279,13 @@ pub(crate) fn current_green() -> Res<Option<Arc<green::Green>>> {
         Some(entry) => entry.check().map(|()| entry.green),
         None => Ok(None),
     }
+}
+
+/// The current context for a wait for its work: it is active, but may have a sticky error.
+pub(crate) fn current_to_wait() -> Res<StackEntry> {
+    let entry = current_entry()?.ok_or(Code::INVALID_CONTEXT)?;
+    entry.check_active()?;
+    Ok(entry)
 }
 
 /// The current context; it is active and has no sticky error.
@@ -303,6 +336,14 @@ pub(crate) fn device_of_owner(id: u64) -> Option<i32> {
     CONTEXTS
         .find(handle_of(HandleKind::Context, id))
         .map(|context| context.device)
+}
+
+/// The context of that handle, or the current one for a null handle, for a wait for its work: it may have a sticky error.
+fn by_handle_or_current_to_wait(handle: u64) -> Res<Arc<Context>> {
+    if handle == 0 {
+        return Ok(current_to_wait()?.context);
+    }
+    by_handle(handle)
 }
 
 /// The context of that handle, or the current one for a null handle.

@@ -305,10 +305,18 @@ impl Plan {
         if !step.enabled {
             return Ok(true);
         }
-        let launcher = environment.cloned();
-        let launcher = launcher.map(|e| e as Arc<dyn GraphLauncher + Send>);
-        let outcome = with_graph_launcher(launcher, || payload.run());
-        outcome.inspect_err(|&code| place.fail(code))?;
+        if let Payload::Host(_) = &**payload {
+            payload.run()?;
+        } else {
+            let (Some(_work), Some(_work_there)) = (context.begin_work(), place.begin_work())
+            else {
+                return Ok(false);
+            };
+            let launcher = environment.cloned();
+            let launcher = launcher.map(|e| e as Arc<dyn GraphLauncher + Send>);
+            let outcome = with_graph_launcher(launcher, || payload.run());
+            outcome.inspect_err(|&code| place.fail(code))?;
+        }
         environment.map_or(Ok(true), |e| e.run_fired(context))
     }
 
@@ -382,7 +390,7 @@ impl Plan {
             [] => return stream.mark(also),
             [only] if only.sort == ChainKind::Work => {
                 let plan = self.clone();
-                return stream.enqueue(also, OpPlacement::Worker, move |context| {
+                return stream.enqueue_steps(also, OpPlacement::Worker, move |context| {
                     plan.run(0, context, environment.as_ref())?;
                     environment.map_or(Ok(()), |e| e.run_tails(context))
                 });

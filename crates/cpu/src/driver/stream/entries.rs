@@ -6,7 +6,7 @@ use cupyrite_sys::driver as sys;
 
 use super::capture_state;
 use super::host_call::{self, HostCall, code};
-use super::resolve::{look_up, resolve, resolve_for_capture};
+use super::resolve::{look_up, resolve, resolve_for_capture, resolve_to_wait};
 use super::{
     GREATEST_PRIORITY, LEAST_PRIORITY, OpPlacement, STREAMS, Stream, StreamKind, event_entries,
 };
@@ -64,7 +64,7 @@ fn host_function(stream: u64, per_thread: bool, function: u64, data: u64, mode: 
     if capture_state::is_capturing(&stream)? {
         return graph::capture::record(&stream, graph::Payload::Host(call));
     }
-    stream.enqueue(&[], OpPlacement::Worker, move |_| {
+    stream.enqueue_steps(&[], OpPlacement::Worker, move |_| {
         call.run();
         Ok(())
     });
@@ -104,7 +104,7 @@ entries! {
         if stream.is_idle() { Ok(()) } else { Err(Code::NOT_READY) }
     }
     fn stream_synchronize "cuStreamSynchronize" | "cuStreamSynchronize_ptsz" (handle: u64) {
-        let stream = resolve(handle, PER_THREAD)?;
+        let stream = resolve_to_wait(handle, PER_THREAD)?;
         capture_state::reject_if_capturing()?;
         stream.synchronize()
     }

@@ -123,7 +123,9 @@ entries! {
         if event.is_done() { Ok(()) } else { Err(Code::NOT_READY) }
     }
     fn event_synchronize "cuEventSynchronize" (event: u64) {
-        let event = find(event)?;
+        // As in `resolve_to_wait`, the context may have failed.
+        let event = EVENTS.get(event)?;
+        event.context.check_active()?;
         event.refuse_captured(true)?;
         capture_state::reject_if_capturing()?;
         if let Some(op) = event.latest() {

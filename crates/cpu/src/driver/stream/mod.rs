@@ -177,6 +177,24 @@ impl Stream {
         place: OpPlacement,
         work: impl FnOnce(&Arc<Context>) -> Res + Send + 'static,
     ) -> Arc<Op> {
+        self.enqueue_steps(also, place, move |context| {
+            let Some(_work) = context.begin_work() else {
+                return Ok(());
+            };
+            let outcome = work(context);
+            // Before the work ends, so that the error is visible to those who wait for it.
+            outcome.inspect_err(|&code| context.fail(code))
+        })
+    }
+
+    /// [`Stream::enqueue`] for work that consists of steps, each of which calls [`Context::begin_work`] if it is work of
+    /// the device. Host functions are not.
+    pub(crate) fn enqueue_steps(
+        self: &Arc<Self>,
+        also: &[Arc<Op>],
+        place: OpPlacement,
+        work: impl FnOnce(&Arc<Context>) -> Res + Send + 'static,
+    ) -> Arc<Op> {
         let context = self.context.clone();
         self.enter(
             also,

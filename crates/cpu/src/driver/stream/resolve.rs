@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::capture_state;
 use super::{STREAMS, Stream, StreamKind};
 use crate::driver::context::green::Green;
-use crate::driver::context::{self, Context};
+use crate::driver::context::{self, StackEntry};
 use crate::driver::entry::Res;
 use crate::driver::entry::errors::Code;
 use crate::driver::entry::logs::because;
@@ -30,8 +30,7 @@ thread_local! {
     static PER_THREAD: RefCell<ThreadStreams> = const { RefCell::new(ThreadStreams(Vec::new())) };
 }
 
-fn per_thread_stream(context: &Arc<Context>) -> Res<Arc<Stream>> {
-    let green = context::current_green()?;
+fn per_thread_stream(StackEntry { context, green }: &StackEntry) -> Res<Arc<Stream>> {
     let id = |green: Option<&Arc<Green>>| green.map(|g| g.id);
     PER_THREAD
         .try_with(|streams| {
@@ -45,7 +44,7 @@ fn per_thread_stream(context: &Arc<Context>) -> Res<Arc<Stream>> {
             if let Some(s) = streams.0.iter().find(own) {
                 return s.clone();
             }
-            let made = match &green {
+            let made = match green {
                 Some(green) => Stream::of_green(green, StreamKind::PerThread, 0),
                 None => Stream::default_of(context, StreamKind::PerThread),
             };
@@ -84,13 +83,31 @@ pub(crate) fn resolve_for_capture(handle: u64, per_thread: bool) -> Res<Arc<Stre
 /// `INVALID_HANDLE` for an invalid handle, `INVALID_CONTEXT` for a default stream without a current context, the sticky
 /// error of a failed context.
 pub(crate) fn look_up(handle: u64, per_thread: bool) -> Res<Arc<Stream>> {
+    let stream = find(handle, per_thread)?;
+    stream.context.check()?;
+    Ok(stream)
+}
+
+/// Resolves the stream handle of a wait, as [`resolve`] does. The context may have failed: the wait ends when the work
+/// of the stream has, and returns the sticky error.
+pub(crate) fn resolve_to_wait(handle: u64, per_thread: bool) -> Res<Arc<Stream>> {
+    let stream = find(handle, per_thread)?;
+    capture_state::refuse(&stream)?;
+    Ok(stream)
+}
+
+/// The stream of a handle, in a context that is active but may have failed.
+fn find(handle: u64, per_thread: bool) -> Res<Arc<Stream>> {
     match handle {
-        0 if per_thread => per_thread_stream(&context::current()?),
-        0 | LEGACY_HANDLE => Ok(match context::current_green()? {
-            Some(green) => green.default_stream(),
-            None => context::current()?.legacy_stream(),
-        }),
-        PER_THREAD_HANDLE => per_thread_stream(&context::current()?),
+        0 if per_thread => per_thread_stream(&context::current_to_wait()?),
+        0 | LEGACY_HANDLE => {
+            let entry = context::current_to_wait()?;
+            Ok(match &entry.green {
+                Some(green) => green.default_stream(),
+                None => entry.context.legacy_stream(),
+            })
+        }
+        PER_THREAD_HANDLE => per_thread_stream(&context::current_to_wait()?),
         _ => {
             let stream = STREAMS.get(handle)?;
             if stream.green().is_some_and(|g| !g.is_active()) {
@@ -98,7 +115,7 @@ pub(crate) fn look_up(handle: u64, per_thread: bool) -> Res<Arc<Stream>> {
                     "the green context of the stream is destroyed".into()
                 }));
             }
-            stream.context.check()?;
+            stream.context.check_active()?;
             Ok(stream)
         }
     }

@@ -1,7 +1,7 @@
 //! Modules, libraries, launches, and faults in kernels.
 
 use std::ffi::CString;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use cupyrite_sys::loader::cpu_library::Interrupt;
 
@@ -729,4 +729,67 @@ fn endless_kernels_can_be_interrupted() {
     assert_eq!(cu!("cuCtxSynchronize"), Code::LAUNCH_TIMEOUT.0);
     ARMED.set(Interrupt::Continue);
     drop(s);
+}
+
+/// Fails the context by a kernel in a stream of its own; returns once a query shows the error.
+fn fail(s: &Session, m: u64) {
+    let (stream, wild) = (s.stream(1), 64u64);
+    let f = function(m, "store");
+    assert_eq!(launch(f, 1, 1, stream, &[Word::word(&wild)]), 0);
+    while cu!("cuStreamQuery", stream) != Code::ILLEGAL_ADDRESS.0 {
+        std::thread::yield_now();
+    }
+}
+
+#[test]
+fn a_sticky_error_is_returned_after_running_work_has_ended() {
+    let s = Session::new();
+    let m = module(PTX);
+    let (stream, n) = (s.stream(1), 256 << 20);
+    let (from, to) = (s.alloc(n), s.pinned(n));
+    ok!("cuMemsetD8_v2", from, 1u8, n);
+    ok!("cuCtxSynchronize");
+    // SAFETY: the host allocation has `n` bytes, which only the copy writes.
+    let at = |i: usize| unsafe { (to as *const u8).add(i).read_volatile() };
+    assert_eq!((at(0), at(n - 1)), (0, 0));
+    ok!("cuMemcpyDtoHAsync_v2", to, from, n, stream);
+    while (at(0), at(n - 1)) == (0, 0) {
+        std::hint::spin_loop();
+    }
+    fail(&s, m);
+    assert_eq!((at(0), at(n - 1)), (1, 1), "the copy still runs");
+}
+
+#[test]
+fn a_fault_cancels_the_other_kernels_of_its_context() {
+    let s = Session::new();
+    let m = module(PTX);
+    let stream = s.stream(1);
+    assert_eq!(launch(function(m, "forever"), 1, 32, stream, &[]), 0);
+    fail(&s, m);
+    assert_eq!(cu!("cuStreamSynchronize", stream), Code::ILLEGAL_ADDRESS.0);
+}
+
+#[test]
+fn waits_in_a_failed_context_wait_for_host_functions() {
+    static RETURNED: AtomicU32 = AtomicU32::new(0);
+    unsafe extern "C" fn slow(_: *mut std::ffi::c_void) {
+        std::thread::sleep(std::time::Duration::from_millis(80));
+        RETURNED.fetch_add(1, Ordering::SeqCst);
+    }
+    let waits: [fn(u64, u64) -> u32; 3] = [
+        |stream, _| cu!("cuStreamSynchronize", stream),
+        |_, event| cu!("cuEventSynchronize", event),
+        |_, _| cu!("cuCtxSynchronize"),
+    ];
+    for (i, wait) in (1..).zip(waits) {
+        let s = Session::new();
+        let (stream, event) = (s.stream(1), s.event());
+        let m = module(PTX);
+        ok!("cuLaunchHostFunc", stream, slow as *const () as u64, 0u64);
+        ok!("cuEventRecord", event, stream);
+        fail(&s, m);
+        assert_eq!(wait(stream, event), Code::ILLEGAL_ADDRESS.0);
+        assert_eq!(RETURNED.load(Ordering::SeqCst), i, "wait {i}");
+    }
 }
