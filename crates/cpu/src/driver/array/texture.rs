@@ -311,6 +311,15 @@ fn create_surface(out: u64, resource_at: u64) -> Res {
     })
 }
 
+/// Removes an object from the engine's table once the work that the context has launched is done: kernels look it up
+/// when they use it first.
+fn after_launched_work(context: u64, remove: impl FnOnce() + Send + 'static) {
+    match context::by_id(context) {
+        Some(context) => context.after_launched_work(Box::new(remove)),
+        None => remove(),
+    }
+}
+
 /// Looks up a texture object after the checks common to all queries.
 fn texture(out: u64, handle: u64) -> Res<Arc<TextureObject>> {
     non_null(out)?;
@@ -327,8 +336,8 @@ entries! {
         if handle == 0 {
             return Ok(());
         }
-        TEXTURES.remove(handle).map_err(|_| Code::INVALID_VALUE)?;
-        objects::remove_texture(handle);
+        let texture = TEXTURES.remove(handle).map_err(|_| Code::INVALID_VALUE)?;
+        after_launched_work(texture.context, move || drop(objects::remove_texture(handle)));
         Ok(())
     }
     fn texture_resource "cuTexObjectGetResourceDesc" (out: u64, handle: u64) {
@@ -349,8 +358,8 @@ entries! {
         if handle == 0 {
             return Ok(());
         }
-        SURFACES.remove(handle).map_err(|_| Code::INVALID_VALUE)?;
-        objects::remove_surface(handle);
+        let surface = SURFACES.remove(handle).map_err(|_| Code::INVALID_VALUE)?;
+        after_launched_work(surface.context, move || drop(objects::remove_surface(handle)));
         Ok(())
     }
     fn surface_resource "cuSurfObjectGetResourceDesc" (out: u64, handle: u64) {

@@ -13,7 +13,7 @@ use crate::driver::context::running::{RunningWork, WorkGuard};
 use crate::driver::entry::Res;
 use crate::driver::entry::errors::Code;
 use crate::driver::entry::handles::{HandleKind, Table, fresh_id, handle_of};
-use crate::driver::stream::queue;
+use crate::driver::stream::queue::{self, Op, Work};
 use crate::driver::stream::{Stream, StreamKind};
 
 pub(crate) mod activity;
@@ -200,6 +200,30 @@ impl Context {
         self.check()
     }
 
+    /// An op that follows all work enqueued in some streams. The caller releases it.
+    pub(crate) fn op_after(&self, streams: &[Arc<Stream>], work: Option<Work>) -> Arc<Op> {
+        let op = Op::new(work);
+        let _order = self.order.lock();
+        for s in streams {
+            if let Some(before) = s.tail() {
+                op.after(&before);
+            }
+        }
+        op
+    }
+
+    /// Runs `work` after all work enqueued so far; now, if there is none.
+    pub(crate) fn after_launched_work(&self, work: Work) {
+        let streams = self.streams.lock().clone();
+        let op = self.op_after(&streams, Some(work));
+        if op.is_unblocked()
+            && let Some(work) = op.take_work()
+        {
+            work();
+        }
+        op.release();
+    }
+
     /// Drops destroyed streams that have completed their work.
     pub(crate) fn forget_finished_streams(&self) {
         self.streams
@@ -331,11 +355,14 @@ fn entry_by_handle_or_current(handle: u64) -> Res<StackEntry> {
     Ok(entry)
 }
 
+/// The context with that id.
+pub(crate) fn by_id(id: u64) -> Option<Arc<Context>> {
+    CONTEXTS.find(handle_of(HandleKind::Context, id))
+}
+
 /// The device of the context with that id, the owner of a region.
 pub(crate) fn device_of_owner(id: u64) -> Option<i32> {
-    CONTEXTS
-        .find(handle_of(HandleKind::Context, id))
-        .map(|context| context.device)
+    by_id(id).map(|context| context.device)
 }
 
 /// The context of that handle, or the current one for a null handle, for a wait for its work: it may have a sticky error.

@@ -132,15 +132,7 @@ pub(crate) fn record_streams(context: &Arc<Context>, streams: &[Arc<Stream>], ev
     if event.context.id != context.id {
         return Err(Code::INVALID_HANDLE);
     }
-    let op = Op::new(None);
-    {
-        let _order = context.order.lock();
-        for s in streams {
-            if let Some(before) = s.tail() {
-                op.after(&before);
-            }
-        }
-    }
+    let op = context.op_after(streams, None);
     op.clone().release();
     event.set(op);
     Ok(())

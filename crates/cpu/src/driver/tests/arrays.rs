@@ -225,3 +225,77 @@ fn invalid_arguments_are_refused() {
     }
     ok!("cuCtxSynchronize");
 }
+
+/// Reads element 3 of a texture, and writes 7.0 to element 3 of a surface.
+const OBJECTS: &std::ffi::CStr = c".version 8.0
+.target sm_80
+.address_size 64
+.visible .entry read(.param .u64 object, .param .u64 to)
+{
+    .reg .b64 %rd<3>;
+    .reg .f32 %f<6>;
+    ld.param.u64 %rd1, [object];
+    ld.param.u64 %rd2, [to];
+    mov.f32 %f5, 0f40600000;
+    tex.1d.v4.f32.f32 {%f1, %f2, %f3, %f4}, [%rd1, {%f5}];
+    st.global.f32 [%rd2], %f1;
+    ret;
+}
+.visible .entry write(.param .u64 object)
+{
+    .reg .b64 %rd<2>;
+    .reg .b32 %r<2>;
+    .reg .f32 %f<2>;
+    ld.param.u64 %rd1, [object];
+    mov.u32 %r1, 12;
+    mov.f32 %f1, 0f40E00000;
+    sust.b.1d.b32.trap [%rd1, {%r1}], {%f1};
+    ret;
+}
+";
+
+#[test]
+fn launched_kernels_keep_destroyed_objects() {
+    use super::kernels::{function, launch, module};
+    let s = Session::new();
+    let (stream, to) = (s.stream(1), s.alloc(4));
+    let m = module(OBJECTS.to_str().unwrap());
+    let (read, write) = (function(m, "read"), function(m, "write"));
+    let a = array([8, 0, 0], 2);
+    let (mut t, mut surface) = (0u64, 0u64);
+    ok!(
+        "cuTexObjectCreate",
+        &mut t,
+        &resource(0, a),
+        &[0u32; 26],
+        0u64
+    );
+    ok!("cuSurfObjectCreate", &mut surface, &resource(0, a));
+    // The kernels run after their objects are destroyed.
+    super::busy(stream, 60);
+    assert_eq!(launch(write, 1, 1, stream, &[Word::word(&surface)]), 0);
+    assert_eq!(
+        launch(read, 1, 1, stream, &[Word::word(&t), Word::word(&to)]),
+        0
+    );
+    ok!("cuSurfObjectDestroy", surface);
+    ok!("cuTexObjectDestroy", t);
+    assert_eq!(cu!("cuTexObjectDestroy", t), INVALID_VALUE);
+    assert_eq!(cu!("cuStreamQuery", stream), super::NOT_READY);
+    ok!("cuStreamSynchronize", stream);
+    let mut value = 0f32;
+    ok!("cuMemcpyDtoH_v2", &mut value, to, 4);
+    assert_eq!(value, 7.0);
+    // Afterwards the handles are invalid in kernels, too.
+    for _ in 0..1000 {
+        if crate::texture::objects::find(t).is_none() {
+            break;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(1));
+    }
+    assert_eq!(
+        launch(read, 1, 1, stream, &[Word::word(&t), Word::word(&to)]),
+        0
+    );
+    assert_eq!(cu!("cuStreamSynchronize", stream), Code::ILLEGAL_ADDRESS.0);
+}
