@@ -111,11 +111,12 @@ fn begin(stream: &Arc<Stream>, mode: u32, into: Option<Arc<Graph>>, next: Vec<Ed
     })
 }
 
-/// Whether all work of a capture's streams precedes the origin's next node.
-fn all_joined(state: &GraphState, origin: u64, joined: &HashMap<u64, Joined>) -> bool {
+/// Whether all work of a capture's streams, and of destroyed ones, precedes the origin's next node.
+fn all_joined(state: &GraphState, capture: &Capture, joined: &HashMap<u64, Joined>) -> bool {
     let mut before = HashSet::new();
-    let nodes = |j: &Joined| j.next.iter().map(|e| e.node).collect::<Vec<u64>>();
-    let mut open = joined.get(&origin).map_or_else(Vec::new, nodes);
+    let nodes = |edges: &[Edge]| edges.iter().map(|e| e.node).collect::<Vec<u64>>();
+    let origin = joined.get(&capture.origin);
+    let mut open = origin.map_or_else(Vec::new, |j| nodes(&j.next));
     while let Some(node) = open.pop() {
         if before.insert(node)
             && let Some(node) = state.nodes.get(&node)
@@ -123,7 +124,8 @@ fn all_joined(state: &GraphState, origin: u64, joined: &HashMap<u64, Joined>) ->
             open.extend(node.before.iter().map(|e| e.node));
         }
     }
-    let mut ends = joined.values().flat_map(nodes);
+    let of_streams = joined.values().flat_map(|j| nodes(&j.next));
+    let mut ends = of_streams.chain(nodes(&capture.ends));
     // A node removed from the graph in the meantime does not count.
     ends.all(|n| before.contains(&n) || !state.nodes.contains_key(&n))
 }
@@ -131,18 +133,17 @@ fn all_joined(state: &GraphState, origin: u64, joined: &HashMap<u64, Joined>) ->
 /// Ends the capture that began in the stream; returns the graph's handle.
 fn end(stream: &Stream) -> Res<u64> {
     let (mut capture, joined, wrong_thread) = capture_state::end(stream)?;
-    let (origin, invalid) = (capture.origin, capture.invalid);
-    let target = capture.target.downcast_mut::<Target>();
-    let target = target.ok_or(Code::UNKNOWN)?;
     if wrong_thread {
         return Err(Code::STREAM_CAPTURE_WRONG_THREAD);
     }
-    if invalid {
+    if capture.invalid {
         return Err(Code::STREAM_CAPTURE_INVALIDATED);
     }
-    if !all_joined(&target.graph.lock(), origin, &joined) {
+    if !all_joined(&Target::graph(&capture)?.lock(), &capture, &joined) {
         return Err(Code::STREAM_CAPTURE_UNJOINED);
     }
+    let target = capture.target.downcast_mut::<Target>();
+    let target = target.ok_or(Code::UNKNOWN)?;
     target.discard = false;
     Ok(target.graph.handle)
 }

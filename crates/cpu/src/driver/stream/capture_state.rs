@@ -31,6 +31,8 @@ pub(in crate::driver) struct Capture {
     /// The stream it began in.
     pub(in crate::driver) origin: u64,
     pub(in crate::driver) invalid: bool,
+    /// The ends of the work of streams that took part and have been destroyed.
+    pub(in crate::driver) ends: Vec<Edge>,
 }
 
 /// A stream that takes part in a capture.
@@ -326,15 +328,16 @@ pub(in crate::driver) fn asked(moment: &Moment, invalidate_capture: bool) -> Cod
     .unwrap_or(Code::INVALID_VALUE)
 }
 
-/// Handles the destruction of a stream: its capture is invalidated, and ends if the stream is its origin.
+/// Handles the destruction of a stream: a capture that began in it ends. Another stream leaves its capture, which fails
+/// at its end if the stream's work was not joined.
 pub(in crate::driver) fn stream_ends(stream: &Stream) {
     let gone = with_captures(|c| {
         let (id, capture) = c.of(stream)?;
         if capture.origin == stream.id {
             return c.take(id);
         }
-        c.invalidate(id);
-        c.joined.remove(&stream.id);
+        let left = c.joined.remove(&stream.id)?;
+        merge(&mut c.running.get_mut(&id)?.ends, &left.next);
         None
     });
     // Drops the capture without the lock: that releases its graph.
@@ -373,6 +376,7 @@ pub(in crate::driver) fn begin(
         thread: this_thread(),
         origin: stream.id,
         invalid: false,
+        ends: Vec::new(),
     };
     captures.running.insert(id, capture);
     RUNNING.fetch_add(1, Ordering::AcqRel);

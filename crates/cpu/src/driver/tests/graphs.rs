@@ -759,3 +759,33 @@ fn memory_operations_write_and_wait() {
     ok!("cuStreamSynchronize", a);
     assert_eq!(read(p + 8), 9);
 }
+
+#[test]
+fn a_destroyed_stream_leaves_its_capture() {
+    let s = Session::new();
+    let a = s.stream(1);
+    let (fork, join) = (s.event(), s.event());
+    let capture = |joins: [bool; 2]| {
+        let b = s.stream(1);
+        let mut graph = 0u64;
+        ok!("cuStreamBeginCapture_v2", a, 1u32);
+        ok!("cuEventRecord", fork, a);
+        ok!("cuStreamWaitEvent", b, fork, 0u32);
+        super::busy(b, 1);
+        ok!("cuEventRecord", join, b);
+        if joins[0] {
+            ok!("cuStreamWaitEvent", a, join, 0u32);
+        }
+        ok!("cuStreamDestroy_v2", b);
+        if joins[1] {
+            ok!("cuStreamWaitEvent", a, join, 0u32);
+        }
+        (cu!("cuStreamEndCapture", a, &mut graph), graph)
+    };
+    for joins in [[true, false], [false, true]] {
+        let (status, graph) = capture(joins);
+        assert_eq!((status, count(graph)), (0, 1), "{joins:?}");
+    }
+    let (status, _) = capture([false, false]);
+    assert_eq!(status, Code::STREAM_CAPTURE_UNJOINED.0);
+}
