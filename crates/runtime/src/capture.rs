@@ -41,11 +41,12 @@ entries! {
         ))
     }
     fn end_capture "cudaStreamEndCapture" | "cudaStreamEndCapture_ptsz" (stream: u64, out: u64) {
-        non_null(out)?;
         context::current()?;
         let mut graph: CUgraph = std::ptr::null_mut();
-        let ended = cu!(cuStreamEndCapture(handle::<PER_THREAD>(stream), &mut graph));
-        put(out, graph as u64)?;
+        // The driver accepts null for a capture into an existing graph.
+        let returned: *mut CUgraph = if out == 0 { std::ptr::null_mut() } else { &mut graph };
+        let ended = cu!(cuStreamEndCapture(handle::<PER_THREAD>(stream), returned));
+        put_optional(out, graph as u64)?;
         ended
     }
     fn is_capturing "cudaStreamIsCapturing" | "cudaStreamIsCapturing_ptsz" (stream: u64, out: u64) {

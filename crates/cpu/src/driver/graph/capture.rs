@@ -18,6 +18,7 @@ use super::{Code, Edge, Graph, GraphState, Payload, edges};
 use crate::driver::entry::Res;
 use crate::driver::entry::caller_memory::{get, non_null, put, put_optional};
 use crate::driver::entry::entries;
+use crate::driver::entry::logs::refuse;
 use crate::driver::stream::Stream;
 use crate::driver::stream::capture_state::{self, Capture, Joined, merge, with_captures};
 use crate::driver::stream::resolve;
@@ -148,6 +149,16 @@ fn end(stream: &Stream) -> Res<u64> {
     Ok(target.graph.handle)
 }
 
+/// Whether the stream captures into a graph that only the end of the capture returns.
+fn captures_new_graph(stream: &Stream) -> bool {
+    let discards = |capture: &Capture| {
+        let target = capture.target.downcast_ref::<Target>();
+        target.is_none_or(|target| target.discard)
+    };
+    // A stream that is not capturing has another error.
+    with_captures(|c| c.of(stream).is_some_and(|(_, capture)| discards(capture))).unwrap_or(false)
+}
+
 /// Addresses of a query's outputs; zero for those that are not requested.
 struct Wanted {
     status: u64,
@@ -241,9 +252,14 @@ entries! {
         begin(&stream, mode, Some(graph), edges)
     }
     fn end_capture "cuStreamEndCapture" | "cuStreamEndCapture_ptsz" (stream: u64, out: u64) {
-        non_null(out)?;
-        let ended = end(&*resolve::look_up(stream, PER_THREAD)?);
-        put(out, *ended.as_ref().unwrap_or(&0))?;
+        let stream = resolve::look_up(stream, PER_THREAD)?;
+        if out == 0 && captures_new_graph(&stream) {
+            return refuse(Code::INVALID_VALUE, || {
+                "phGraph is NULL; only a capture into an existing graph ends without returning the graph".into()
+            });
+        }
+        let ended = end(&stream);
+        put_optional(out, *ended.as_ref().unwrap_or(&0))?;
         ended.map(|_| ())
     }
     fn is_stream_capturing "cuStreamIsCapturing" | "cuStreamIsCapturing_ptsz" (stream: u64, status: u64) {
