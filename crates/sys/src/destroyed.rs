@@ -12,16 +12,17 @@
 //! handle is live. Until a kind has its first owner, nothing is noted: a program that uses the bindings alone pays one load. Owners destroy
 //! their own handles through the functions of this module ([`cuLibraryUnload`], [`cuArrayDestroy`], ...), which note nothing.
 //!
+//! The CPU device gives each object a handle of its own: those are noted after the call, without an epoch ([`NEVER_REUSED`]).
+//!
 //! Libraries belong to no context, and outlive a reset. Graphs do so as well, but their nodes refer to objects of their
 //! context: they are neither used nor destroyed after its reset. Destroying a graph destroys its nodes, which their
 //! definition notices. Calls that bypass the tables (ctypes, bindings of another package) are
 //! not seen.
 
+mod handles;
 mod memory;
 
-use std::collections::HashMap;
 use std::ffi::{CStr, c_int, c_void};
-use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, Once, PoisonError};
 
@@ -30,6 +31,8 @@ use crate::driver::{
     CUmemoryPool, CUmipmappedArray, CUresult, CUstream, CUsurfObject, CUtexObject, Symbol,
 };
 use crate::loader::{CudaLibrary, LoadError};
+pub use handles::NEVER_REUSED;
+use handles::{ByHandle, Handles, is_later, is_never_reused};
 pub use memory::{
     cuMemFree, cuMemFreeAsync, cuMemFreeHost, disown_memory, frees, is_memory_freed, own_memory,
 };
@@ -80,14 +83,11 @@ static EPOCHS: [AtomicU32; KINDS] = [const { AtomicU32::new(0) }; KINDS];
 /// Whether a kind has ever had an owner.
 static OWNED: [AtomicBool; KINDS] = [const { AtomicBool::new(false) }; KINDS];
 
-/// The epochs after the last call that destroyed a handle.
-type Destroyed = HashMap<usize, u32, BuildHasherDefault<HandleHasher>>;
-
 struct Table {
     /// By [`OwnedKind`].
-    handles: [Destroyed; KINDS],
-    /// Destroyed and reset contexts, by [`OwnedKind`] of what belonged to them.
-    contexts: [Destroyed; KINDS],
+    handles: [Handles; KINDS],
+    /// The epochs after the last call that destroyed or reset a context, by [`OwnedKind`] of what belonged to it.
+    contexts: [ByHandle<u32>; KINDS],
 }
 
 /// Null until the first use. A forked child starts with a table of its own: a thread of the parent, which the child does not
@@ -127,27 +127,6 @@ fn create() -> *mut Mutex<Option<Table>> {
     }
 }
 
-/// Hashes handles, which are addresses: a multiplication spreads them well enough.
-#[derive(Default)]
-struct HandleHasher(u64);
-
-impl Hasher for HandleHasher {
-    fn write(&mut self, bytes: &[u8]) {
-        for &byte in bytes {
-            self.0 = (self.0 ^ u64::from(byte)).wrapping_mul(0x9E37_79B9_7F4A_7C15);
-        }
-    }
-
-    fn write_usize(&mut self, handle: usize) {
-        let mixed = (handle as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15);
-        self.0 = mixed ^ mixed >> 32;
-    }
-
-    fn finish(&self) -> u64 {
-        self.0
-    }
-}
-
 impl OwnedKind {
     /// The current epoch. An owner reads it right after its handle was created, and from then on destroyed handles of this
     /// kind are noted.
@@ -180,12 +159,9 @@ impl OwnedKind {
         let Some(table) = table.as_ref() else {
             return false;
         };
-        let later = |of: &Destroyed, key: usize| {
-            of.get(&key)
-                .is_some_and(|&destroyed| destroyed.wrapping_sub(created).cast_signed() > 0)
-        };
-        later(&table.handles[self as usize], handle)
-            || later(&table.contexts[self as usize], context)
+        let context = table.contexts[self as usize].get(&context);
+        table.handles[self as usize].is_destroyed(handle, created)
+            || context.is_some_and(|&destroyed| is_later(destroyed, created))
     }
 
     /// The next epoch.
@@ -205,18 +181,42 @@ impl Table {
     }
 }
 
+/// Makes the program's call that destroys a handle, and notes the handle unless the status is a refusal.
+fn noting(
+    kind: OwnedKind,
+    handle: usize,
+    is_refusal: impl FnOnce(c_int) -> bool,
+    call: impl FnOnce() -> c_int,
+) -> c_int {
+    if is_never_reused(handle) {
+        let status = call();
+        if !is_refusal(status) {
+            let mut table = table();
+            table.get_or_insert_with(Table::new).handles[kind as usize].destroy(handle);
+            kind.advance();
+        }
+        return status;
+    }
+    let note = note_handle(kind, handle);
+    let status = call();
+    if is_refusal(status) {
+        undo(kind, handle, note);
+    }
+    status
+}
+
 /// Notes that the program destroys a handle; [`undo`] takes the result.
 fn note_handle(kind: OwnedKind, handle: usize) -> (u32, Option<u32>) {
     let mut table = table();
     let epoch = kind.advance();
     let handles = &mut table.get_or_insert_with(Table::new).handles[kind as usize];
-    (epoch, handles.insert(handle, epoch))
+    (epoch, handles.reused.insert(handle, epoch))
 }
 
 /// Takes a note back: the driver refused the call.
 fn undo(kind: OwnedKind, handle: usize, (epoch, former): (u32, Option<u32>)) {
     let mut table = table();
-    let handles = &mut table.get_or_insert_with(Table::new).handles[kind as usize];
+    let handles = &mut table.get_or_insert_with(Table::new).handles[kind as usize].reused;
     if handles.get(&handle) == Some(&epoch) {
         match former {
             Some(former) => handles.insert(handle, former),
@@ -350,13 +350,10 @@ impl Original {
             // SAFETY: the caller's promise.
             return unsafe { self.call(handle) };
         }
-        let note = note_handle(kind, handle.addr());
         // SAFETY: the caller's promise.
-        let status = unsafe { self.call(handle) };
-        if is_refusal(status) {
-            undo(kind, handle.addr(), note);
-        }
-        status
+        noting(kind, handle.addr(), is_refusal, || unsafe {
+            self.call(handle)
+        })
     }
 }
 
@@ -408,12 +405,7 @@ unsafe fn noted_at(original: &Original, kind: OwnedKind, place: *mut *mut c_void
     }
     // SAFETY: the function reads the handle there.
     let handle = unsafe { *place }.addr();
-    let note = note_handle(kind, handle);
-    let status = call();
-    if status != 0 {
-        undo(kind, handle, note);
-    }
-    status
+    noting(kind, handle, |status| status != 0, call)
 }
 
 macro_rules! indirect_wrappers {
@@ -450,12 +442,7 @@ unsafe fn noted_object(original: &Original, kind: OwnedKind, object: u64) -> c_i
     if !OWNED[kind as usize].load(Ordering::Acquire) {
         return call();
     }
-    let note = note_handle(kind, object as usize);
-    let status = call();
-    if is_refusal(status) {
-        undo(kind, object as usize, note);
-    }
-    status
+    noting(kind, object as usize, is_refusal, call)
 }
 
 macro_rules! object_wrappers {
@@ -765,6 +752,21 @@ mod tests {
         assert_eq!(program_destroys(succeed, kind, 0x1000), 0);
         assert!(kind.is_destroyed(handle(0x1000), NO_CONTEXT, second));
         assert!(kind.is_destroyed(handle(0x1000), NO_CONTEXT, first));
+    }
+
+    #[test]
+    fn handles_that_are_never_reused_are_noted_after_the_call() {
+        let kind = OwnedKind::Array;
+        let unique = |id: usize| NEVER_REUSED as usize | 9 << 48 | id << 4;
+        let created = kind.epoch();
+        assert_eq!(program_destroys(refuse, kind, unique(1)), 400);
+        assert!(!kind.is_destroyed(handle(unique(1)), NO_CONTEXT, created));
+        assert_eq!(program_destroys(succeed, kind, unique(1)), 0);
+        assert!(kind.is_destroyed(handle(unique(1)), NO_CONTEXT, created));
+        assert!(!kind.is_destroyed(handle(unique(2)), NO_CONTEXT, created));
+        // The second destruction is refused, and takes nothing back.
+        assert_eq!(program_destroys(refuse, kind, unique(1)), 400);
+        assert!(kind.is_destroyed(handle(unique(1)), NO_CONTEXT, created));
     }
 
     #[test]

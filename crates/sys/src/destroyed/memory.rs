@@ -6,7 +6,7 @@
 use std::ffi::{CStr, c_int, c_void};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use super::{Original, OwnedKind, is_refusal, note_handle, undo};
+use super::{Original, OwnedKind, is_refusal, noting};
 use crate::driver::{self, CUdeviceptr, CUresult, CUstream, Symbol};
 use crate::loader::{CudaLibrary, LoadError};
 
@@ -67,12 +67,7 @@ fn noted_memory(address: u64, call: impl FnOnce() -> c_int) -> c_int {
     if memory_slot(address).load(Ordering::Acquire) == 0 {
         return call();
     }
-    let note = note_handle(OwnedKind::Memory, address as usize);
-    let status = call();
-    if is_refusal(status) {
-        undo(OwnedKind::Memory, address as usize, note);
-    }
-    status
+    noting(OwnedKind::Memory, address as usize, is_refusal, call)
 }
 
 macro_rules! memory_wrappers {
