@@ -87,6 +87,12 @@ impl ForkGeneration {
         ForkGeneration(PROCESS.generation.load(Ordering::Relaxed))
     }
 
+    /// The number of forks between the first process that used this crate and this one.
+    #[inline]
+    pub fn number(self) -> u32 {
+        self.0
+    }
+
     /// Whether this process created the object, so that its handles are valid.
     #[inline]
     pub fn is_current(self) -> bool {

@@ -163,6 +163,35 @@ def test_forked_child_leaves_the_parents_objects_alone():
     assert out.split() == ["parent", "well"]
 
 
+def test_forked_child_does_not_wait_for_the_parents_compilations():
+    out = run_script(
+        """
+        import os
+        lines = "".join(f"x = x * x + {i}.0f;" for i in range(2_000))
+        for copies in (1, 4, 16, 64):
+            kernels = "".join(f"__global__ void k{i}(float *p) {{ float x = *p; {lines} *p = x; }}" for i in range(copies))
+            program = Program(kernels, "c++")
+            compiling = threading.Thread(target=program.compile, args=("ptx",), daemon=True)
+            compiling.start()
+            time.sleep(0.2)
+            pid = os.fork()
+            if pid == 0:
+                sys.exit(6)
+            start = time.monotonic()
+            assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 6
+            elapsed = time.monotonic() - start
+            assert elapsed < 8, elapsed
+            if compiling.is_alive():
+                break
+        else:
+            raise AssertionError("every compilation ended before the fork")
+        compiling.join()
+        print("parent well")
+        """
+    )
+    assert out.split() == ["parent", "well"]
+
+
 SPAWNED = """
 import ctypes, multiprocessing
 from cuda.bindings import driver

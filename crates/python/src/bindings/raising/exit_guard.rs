@@ -2,12 +2,13 @@
 //!
 //! These libraries destroy their global data at exit. A daemon thread that is still inside one of them then crashes the
 //! process with a segmentation fault. Python starts no new calls by that time, so waiting for the calls in progress
-//! is enough.
+//! is enough. A forked child does not have the threads of its parent, so it waits for its own calls only.
 
 use std::ffi::c_void;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
+use cupyrite::ForkGeneration;
 use cupyrite_sys::loader::CudaLibrary;
 use pyo3::ffi;
 use pyo3::prelude::*;
@@ -17,8 +18,9 @@ use crate::bindings::call::results::Returned;
 use crate::bindings::descriptor::Function;
 use crate::cpython;
 
-/// Number of calls in progress.
-static BUSY: AtomicUsize = AtomicUsize::new(0);
+/// Number of calls in progress, in the lower half; in the upper half the [`ForkGeneration`] of the process that counted
+/// them.
+static BUSY: AtomicU64 = AtomicU64::new(0);
 static REGISTERED: AtomicBool = AtomicBool::new(false);
 
 /// Longest delay of process exit. Exit does not wait for a call that takes longer.
@@ -45,15 +47,15 @@ pub fn invoke(f: &'static Function, symbol: *const c_void, words: *const u64) ->
         };
     }
     register();
-    BUSY.fetch_add(1, Ordering::SeqCst);
+    let call = CallInProgress::begin();
     // SAFETY: the caller packed the words for this function's C signature, passes that function as the symbol, and keeps
     // everything the words point at alive. The closure touches no Python. At process exit, taking the GIL back
-    // blocks forever, so `BUSY` is decremented before.
+    // blocks forever, so the call ends before.
     unsafe {
         cpython::detached(|| {
             let value = (f.thunk)(symbol, words);
             let errno = errno();
-            BUSY.fetch_sub(1, Ordering::SeqCst);
+            drop(call);
             Returned { value, errno }
         })
     }
@@ -70,21 +72,61 @@ fn register() {
 
 /// Calls into compilers and linkers by crate `cupyrite`: process exit waits while it lives. Dropped before the thread takes
 /// the GIL back, which blocks forever at process exit.
-pub struct Inside(());
+pub struct Inside {
+    _call: CallInProgress,
+}
 
 impl Inside {
     /// Begins such calls. The thread is attached.
     pub fn begin(_attached: Python<'_>) -> Inside {
         register();
-        BUSY.fetch_add(1, Ordering::SeqCst);
-        Inside(())
+        Inside {
+            _call: CallInProgress::begin(),
+        }
     }
 }
 
-impl Drop for Inside {
-    fn drop(&mut self) {
-        BUSY.fetch_sub(1, Ordering::SeqCst);
+/// A call that [`BUSY`] counts.
+struct CallInProgress(u32);
+
+impl CallInProgress {
+    fn begin() -> CallInProgress {
+        let process = ForkGeneration::current().number();
+        // Calls that another process counted are in progress there only.
+        update(|generation, calls| match generation == process {
+            true => (process, calls + 1),
+            false => (process, 1),
+        });
+        CallInProgress(process)
     }
+}
+
+impl Drop for CallInProgress {
+    fn drop(&mut self) {
+        // A callback of the compiler may have forked: the call then ends in both processes.
+        update(|generation, calls| match generation == self.0 {
+            true => (generation, calls - 1),
+            false => (generation, calls),
+        });
+    }
+}
+
+fn halves(busy: u64) -> (u32, u32) {
+    ((busy >> 32) as u32, busy as u32)
+}
+
+fn update(change: impl Fn(u32, u32) -> (u32, u32)) {
+    let _ = BUSY.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |busy| {
+        let (generation, calls) = halves(busy);
+        let (generation, calls) = change(generation, calls);
+        Some(u64::from(generation) << 32 | u64::from(calls))
+    });
+}
+
+/// Whether calls of this process are in progress.
+fn is_busy() -> bool {
+    let (generation, calls) = halves(BUSY.load(Ordering::SeqCst));
+    calls != 0 && generation == ForkGeneration::current().number()
 }
 
 fn errno() -> i32 {
@@ -94,7 +136,7 @@ fn errno() -> i32 {
 /// Runs after the interpreter is finalized and before the libraries' exit handlers.
 extern "C" fn wait() {
     let start = Instant::now();
-    while BUSY.load(Ordering::SeqCst) != 0 && start.elapsed() < PATIENCE {
+    while is_busy() && start.elapsed() < PATIENCE {
         std::thread::sleep(Duration::from_millis(1));
     }
 }
