@@ -3,12 +3,13 @@
 //! The socket has an abstract address made of the user's and the process's id: no file remains when a process dies. Both
 //! sides verify with the kernel that the other one belongs to the same user, so no other user can lock a process.
 
-use std::io::{Read, Write};
+use std::io::{ErrorKind, Read, Write};
 use std::os::fd::AsRawFd;
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr, UnixListener, UnixStream};
 use std::sync::Once;
 use std::sync::atomic::{AtomicI32, AtomicU32, Ordering};
+use std::time::{Duration, Instant};
 
 use super::perform;
 use crate::driver::entry::Res;
@@ -60,6 +61,11 @@ const FORMAT: u32 = 0x4350_0002;
 const REASON: u32 = 512;
 /// Most pairs of devices in a request.
 pub(super) const PAIRS: u32 = 64;
+
+/// How long a peer may take to send its request, or to read its answer.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// Time between two attempts to accept a connection, after one failed.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
 /// The descriptor of the listening socket, which a forked child closes; -1 without one.
 static LISTENING: AtomicI32 = AtomicI32::new(-1);
@@ -121,11 +127,18 @@ pub(crate) fn listen() {
         let serve = move || {
             // SAFETY: always succeeds.
             THREAD.store(unsafe { libc::gettid() } as u32, Ordering::SeqCst);
-            for stream in listener.incoming().flatten() {
-                // A step may take long, and the state can be queried meanwhile.
-                let _ = std::thread::Builder::new()
-                    .name("cupyrite-control".to_owned())
-                    .spawn(move || answer(stream));
+            loop {
+                match listener.accept() {
+                    Ok((stream, _)) => {
+                        // A step may take long, and the state can be queried meanwhile.
+                        let _ = std::thread::Builder::new()
+                            .name("cupyrite-control".to_owned())
+                            .spawn(move || answer(stream));
+                    }
+                    Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                    // Out of descriptors or memory: the connection remains in the backlog.
+                    Err(_) => std::thread::sleep(ACCEPT_PAUSE),
+                }
             }
         };
         let _ = std::thread::Builder::new()
@@ -143,23 +156,35 @@ pub(super) fn thread_id() -> u32 {
     }
 }
 
-fn word(stream: &mut UnixStream) -> Option<u32> {
-    let mut bytes = [0; 4];
-    stream.read_exact(&mut bytes).ok()?;
-    Some(u32::from_ne_bytes(bytes))
+/// Reads what fills the buffer; `None` if it does not arrive before the deadline.
+fn read_before(stream: &mut UnixStream, deadline: Instant, buffer: &mut [u8]) -> Option<()> {
+    let mut filled = 0;
+    while filled < buffer.len() {
+        let left = deadline.checked_duration_since(Instant::now())?;
+        // A limit of zero would be none.
+        let left = left.max(Duration::from_millis(1));
+        stream.set_read_timeout(Some(left)).ok()?;
+        match stream.read(&mut buffer[filled..]) {
+            Ok(0) => return None,
+            Ok(n) => filled += n,
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            Err(_) => return None,
+        }
+    }
+    Some(())
 }
 
-fn receive(stream: &mut UnixStream) -> Option<Request> {
-    if word(stream)? != FORMAT {
+/// The request of a peer; `None` if it is invalid or does not arrive before the deadline.
+fn receive(stream: &mut UnixStream, deadline: Instant) -> Option<Request> {
+    let mut words = [[0; 4]; 4];
+    read_before(stream, deadline, words.as_flattened_mut())?;
+    let [format, operation, timeout_ms, pairs] = words.map(u32::from_ne_bytes);
+    if format != FORMAT || pairs > PAIRS {
         return None;
     }
-    let operation = *OPERATIONS.get(word(stream)? as usize)?;
-    let timeout_ms = word(stream)?;
-    let pairs = word(stream).filter(|&pairs| pairs <= PAIRS)?;
+    let operation = *OPERATIONS.get(operation as usize)?;
     let mut mapping = vec![[0; 32]; pairs as usize];
-    for pair in &mut mapping {
-        stream.read_exact(pair).ok()?;
-    }
+    read_before(stream, deadline, mapping.as_flattened_mut())?;
     Some(Request {
         operation,
         timeout_ms,
@@ -171,7 +196,7 @@ fn receive(stream: &mut UnixStream) -> Option<Request> {
 fn answer(mut stream: UnixStream) {
     let reply = match same_user(&stream) {
         None => Err(Code::NOT_PERMITTED),
-        Some(_) => match receive(&mut stream) {
+        Some(_) => match receive(&mut stream, Instant::now() + PATIENCE) {
             None => Err(Code::INVALID_VALUE),
             Some(request) => {
                 let done = std::panic::catch_unwind(|| perform(&request));
@@ -203,6 +228,7 @@ fn send(stream: &mut UnixStream, reply: Res<u32>) -> bool {
         bytes.extend(word.to_ne_bytes());
     }
     bytes.extend(why.as_bytes());
+    let _ = stream.set_write_timeout(Some(PATIENCE));
     stream.write_all(&bytes).is_ok()
 }
 
@@ -265,5 +291,54 @@ pub(super) fn ask(pid: u32, request: &Request) -> Res<u32> {
         status => Err(because(Code(status), || {
             String::from_utf8_lossy(&why).into_owned()
         })),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn requests_have_a_deadline() {
+        let (mut peer, mut stream) = UnixStream::pair().unwrap();
+        let start = Instant::now();
+        let deadline = start + Duration::from_millis(60);
+        assert!(receive(&mut stream, deadline).is_none());
+        assert!(start.elapsed() >= Duration::from_millis(50));
+        // A peer that sends a byte from time to time does not get more time.
+        let sender = std::thread::spawn(move || {
+            for _ in 0..1000 {
+                if peer.write_all(&[0]).is_err() {
+                    return true;
+                }
+                std::thread::sleep(Duration::from_millis(20));
+            }
+            false
+        });
+        let deadline = Instant::now() + Duration::from_millis(60);
+        assert!(receive(&mut stream, deadline).is_none());
+        drop(stream);
+        assert!(sender.join().unwrap());
+    }
+
+    #[test]
+    fn a_request_arrives_in_parts() {
+        let (mut peer, mut stream) = UnixStream::pair().unwrap();
+        let mut bytes = Vec::new();
+        for word in [FORMAT, 4, 7, 2] {
+            bytes.extend(word.to_ne_bytes());
+        }
+        bytes.extend([5; 64]);
+        let sender = std::thread::spawn(move || {
+            for part in bytes.chunks(10) {
+                peer.write_all(part).unwrap();
+                std::thread::sleep(Duration::from_millis(2));
+            }
+            peer
+        });
+        let request = receive(&mut stream, Instant::now() + Duration::from_secs(30)).unwrap();
+        assert_eq!(request.operation, Operation::Restore);
+        assert_eq!((request.timeout_ms, request.mapping), (7, vec![[5; 32]; 2]));
+        drop(sender.join().unwrap());
     }
 }

@@ -152,6 +152,10 @@ fn the_child() {
             ok!("cuMemcpyDtoH_v2", &mut value, d, 4);
             assert_eq!(value, 0, "a refused launch ran");
         }
+        "no descriptors" => {
+            let _s = Session::new();
+            println!("\n{}", control_time_without_descriptors().as_millis());
+        }
         "bad setting" => assert_eq!(cu!("cuInit", 0), Code::INVALID_VALUE.0),
         "uninitialised" => {
             for name in implemented() {
@@ -198,6 +202,58 @@ fn launch_from_host(stream: u64, f: u64, d: u64) -> u32 {
     words[4] as u32
 }
 
+/// The processor time of this process during half a second in which another process connects to the checkpoint socket,
+/// and no descriptor is free.
+fn control_time_without_descriptors() -> Duration {
+    use std::io::Read;
+    use std::os::linux::net::SocketAddrExt;
+    use std::os::unix::net::{SocketAddr, UnixStream};
+    // SAFETY: always succeeds.
+    let user = unsafe { libc::geteuid() };
+    let name = format!("cupyrite-checkpoint-{user}-{}", std::process::id());
+    let address = SocketAddr::from_abstract_name(name).unwrap();
+    let processor_time = || {
+        // SAFETY: plain data that the call fills in.
+        let mut time: libc::timespec = unsafe { std::mem::zeroed() };
+        // SAFETY: valid for writes.
+        unsafe { libc::clock_gettime(libc::CLOCK_PROCESS_CPUTIME_ID, &raw mut time) };
+        Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
+    };
+    // All but one descriptor are taken; the connection takes the last one.
+    // SAFETY: duplicates standard input.
+    let duplicate = || unsafe { libc::dup(0) };
+    let lowest = duplicate();
+    let limit = libc::rlimit {
+        rlim_cur: lowest as u64 + 1,
+        rlim_max: 4096,
+    };
+    // SAFETY: closes the duplicate; a valid limit.
+    unsafe {
+        libc::close(lowest);
+        assert_eq!(libc::setrlimit(libc::RLIMIT_NOFILE, &raw const limit), 0);
+    }
+    let mut stream = UnixStream::connect_addr(&address).unwrap();
+    assert_eq!(duplicate(), -1);
+    let before = processor_time();
+    std::thread::sleep(Duration::from_millis(500));
+    let used = processor_time() - before;
+    // With descriptors, the request is served.
+    let more = libc::rlimit {
+        rlim_cur: 256,
+        ..limit
+    };
+    // SAFETY: a valid limit.
+    assert_eq!(
+        unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &raw const more) },
+        0
+    );
+    stream.shutdown(std::net::Shutdown::Write).unwrap();
+    let mut answer = Vec::new();
+    stream.read_to_end(&mut answer).unwrap();
+    assert_eq!(answer[..4], Code::INVALID_VALUE.0.to_ne_bytes());
+    used
+}
+
 fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
@@ -241,6 +297,15 @@ fn processes_may_exit_while_kernels_run() {
 fn blocking_launches_are_refused_in_host_functions() {
     let out = child("blocking launch", &[("CUDA_LAUNCH_BLOCKING", "1")]);
     assert!(out.status.success(), "{}", text(&out.stderr));
+}
+
+#[test]
+fn the_checkpoint_socket_waits_for_descriptors() {
+    let out = child("no descriptors", &[]);
+    let stdout = text(&out.stdout);
+    assert!(out.status.success(), "{stdout}{}", text(&out.stderr));
+    let used = stdout.lines().find_map(|line| line.parse::<u64>().ok());
+    assert!(used.is_some_and(|ms| ms < 200), "{stdout}");
 }
 
 #[test]
