@@ -21,12 +21,10 @@ macro_rules! into {
 }
 into!(i32, u32, usize);
 
-/// Properties that are not attributes.
+/// Properties that are not attributes. The LUID, which exists on Windows only, remains zero.
 struct Identity {
     name: [c_char; 256],
     uuid: cudaUUID_t,
-    luid: [c_char; 8],
-    luid_mask: u32,
     memory: usize,
 }
 
@@ -34,24 +32,11 @@ fn identity(device: CUdevice) -> Res<Identity> {
     let mut identity = Identity {
         name: [0; 256],
         uuid: cudaUUID_t::default(),
-        luid: [0; 8],
-        luid_mask: 0,
         memory: 0,
     };
     cu!(cuDeviceGetName(identity.name.as_mut_ptr(), 256, device))?;
     cu!(cuDeviceTotalMem(&mut identity.memory, device))?;
     cu!(cuDeviceGetUuid((&raw mut identity.uuid).cast(), device))?;
-    // Windows only.
-    if cu!(cuDeviceGetLuid(
-        identity.luid.as_mut_ptr(),
-        &mut identity.luid_mask,
-        device
-    ))
-    .is_err()
-    {
-        identity.luid = [0; 8];
-        identity.luid_mask = 0;
-    }
     Ok(identity)
 }
 
@@ -77,8 +62,6 @@ macro_rules! fill_common {
         let identity = identity($device)?;
         $properties.name = identity.name;
         $properties.uuid = identity.uuid;
-        $properties.luid = identity.luid;
-        $properties.luidDeviceNodeMask = identity.luid_mask;
         $properties.totalGlobalMem = identity.memory;
         fill! { $properties, $device:
             sharedMemPerBlock = CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK;

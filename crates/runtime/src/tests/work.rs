@@ -319,6 +319,18 @@ fn devices_have_properties() {
 }
 
 #[test]
+fn device_properties_log_no_errors() {
+    let mut p = cudaDeviceProp::default();
+    ok!("cudaGetDeviceProperties", &mut p, 0);
+    let (mut before, mut after) = (0, 0);
+    assert!(cu!(cuLogsCurrent(&mut before, 0)).is_ok());
+    ok!("cudaGetDeviceProperties", &mut p, 0);
+    assert!(cu!(cuLogsCurrent(&mut after, 0)).is_ok());
+    assert_eq!(before, after, "the call logged messages");
+    assert_eq!((p.luid, p.luidDeviceNodeMask), ([0; 8], 0));
+}
+
+#[test]
 fn entry_points_of_the_driver_are_found() {
     let (mut address, mut status) = (0u64, 9u32);
     ok!(
