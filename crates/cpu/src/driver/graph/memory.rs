@@ -23,6 +23,7 @@ use crate::driver::entry::Res;
 use crate::driver::entry::caller_memory::{get, get_array, non_null, put};
 use crate::driver::entry::entries;
 use crate::driver::memory::pool;
+use crate::driver::memory::queued;
 use crate::driver::memory::space::space;
 use crate::driver::stream::{OpPlacement, Stream};
 use crate::memory::{Parked, Reach, RegionKind};
@@ -155,6 +156,16 @@ impl Allocation {
         self.size
     }
 
+    /// Sets whether it is live after all work queued so far; returns whether it was.
+    fn set_lives(&self, lives: bool) -> bool {
+        if lives {
+            queued::add(self.address, self.size);
+        } else {
+            queued::remove(self.address);
+        }
+        self.lives.swap(lives, Ordering::AcqRel)
+    }
+
     /// Backs `size` bytes at the address with memory.
     fn begin(self: &Arc<Self>, size: u64) -> Res {
         let mut memory = self.memory.lock();
@@ -197,6 +208,7 @@ impl Allocation {
 
 impl Drop for Allocation {
     fn drop(&mut self) {
+        queued::remove(self.address);
         let memory = std::mem::replace(&mut *self.memory.lock(), Memory::Gone);
         if let Memory::Parked(parked) = memory {
             ALLOCATIONS.lock().remove(&self.address);
@@ -374,7 +386,7 @@ impl Free {
 /// `INVALID_VALUE` if the allocation is not live, or will not be when the work runs.
 pub(in crate::driver) fn free_later(address: u64) -> Option<Res<impl FnOnce() -> Res + Send>> {
     let found = allocation(address)?;
-    if !found.lives.swap(false, Ordering::AcqRel) {
+    if !found.set_lives(false) {
         return Some(Err(Code::INVALID_VALUE));
     }
     Some(Ok(move || found.end()))
@@ -438,7 +450,7 @@ pub(super) fn launch(plan: &Plan, auto_free: bool, stream: &Arc<Stream>) -> Res 
         });
     }
     for (allocation, lives) in after.into_values() {
-        allocation.lives.store(lives, Ordering::Release);
+        allocation.set_lives(lives);
     }
     Ok(())
 }

@@ -7,6 +7,7 @@ use parking_lot::Mutex;
 
 use crate::driver::entry::Res;
 use crate::driver::entry::errors::Code;
+use crate::driver::memory::queued;
 use crate::driver::memory::space::space;
 use crate::driver::stream::queue;
 use crate::driver::stream::{OpPlacement, Stream};
@@ -37,6 +38,7 @@ pub(crate) fn classify(address: u64, len: u64, expect: ExpectedMemory) -> Res<Ra
     match space().find(address) {
         // The range starts in a region and exceeds it.
         Some(_) => Err(Code::INVALID_VALUE),
+        None if queued::covers(address, len) => Ok(RangeClass::Known),
         None if expect != ExpectedMemory::Any || address == 0 => Err(Code::INVALID_VALUE),
         // Reserved addresses belong to the device even if they are unmapped or inaccessible.
         None if space().reservation_of(address).is_some() => Err(Code::INVALID_VALUE),

@@ -4,6 +4,7 @@ use crate::driver::entry::Res;
 use crate::driver::entry::entries;
 use crate::driver::graph;
 use crate::driver::memory::fill::Fill;
+use crate::driver::memory::queued;
 use crate::driver::stream::OpPlacement;
 use crate::driver::stream::capture_state;
 use crate::driver::stream::resolve;
@@ -20,7 +21,7 @@ fn set(fill: Fill, stream: u64, per_thread: bool) -> Res {
         let node = graph::Memset::prepare(fill, stream.context.clone())?;
         return graph::capture::record(&stream, graph::Payload::Memset(node));
     }
-    let span = fill.check(|_, _| false)?;
+    let span = fill.check(queued::covers)?;
     if span == 0 {
         return Ok(());
     }

@@ -16,5 +16,6 @@ pub(crate) mod managed;
 pub(crate) mod memset;
 pub(crate) mod pointer;
 pub(crate) mod pool;
+pub(crate) mod queued;
 pub(crate) mod space;
 pub(crate) mod virtual_memory;

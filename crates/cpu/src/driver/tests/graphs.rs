@@ -805,3 +805,40 @@ fn a_capture_into_a_graph_ends_without_returning_it() {
     ok!("cuStreamEndCapture", a, &mut captured);
     assert_eq!(cu!("cuStreamEndCapture", a, 0u64), Code::ILLEGAL_STATE.0);
 }
+
+#[test]
+fn graph_memory_can_be_used_after_a_queued_launch() {
+    let s = Session::new();
+    let a = s.stream(1);
+    let (mut p, mut g) = (0u64, 0u64);
+    ok!("cuStreamBeginCapture_v2", a, 1u32);
+    ok!("cuMemAllocAsync", &mut p, 256u64, a);
+    ok!("cuMemsetD8Async", p, 1u8, 256u64, a);
+    ok!("cuStreamEndCapture", a, &mut g);
+    let e = instantiate(g);
+    let h = s.pinned(256);
+    let pageable = [9u8; 64];
+    let copies = || {
+        [
+            cu!("cuMemsetD8Async", p + 64, 2u8, 64u64, a),
+            cu!("cuMemcpyDtoDAsync_v2", p + 128, p + 64, 64u64, a),
+            cu!("cuMemcpyHtoDAsync_v2", p + 192, &pageable, 64u64, a),
+            cu!("cuMemcpyDtoHAsync_v2", h, p, 256u64, a),
+        ]
+    };
+    assert_eq!(copies(), [INVALID; 4], "before the launch");
+    for _ in 0..2 {
+        // The graph has not run when the copies are enqueued.
+        super::busy(a, 40);
+        ok!("cuGraphLaunch", e, a);
+        assert_eq!(copies(), [0; 4]);
+        assert_eq!(cu!("cuMemcpyDtoHAsync_v2", h, p, 257u64, a), INVALID);
+        ok!("cuMemFreeAsync", p, a);
+        assert_eq!(copies(), [INVALID; 4], "after the free");
+        ok!("cuStreamSynchronize", a);
+        // SAFETY: the host allocation has 256 bytes and no operation is pending.
+        let got = unsafe { std::slice::from_raw_parts(h as *const u8, 256) };
+        let expected = [[1u8; 64], [2; 64], [2; 64], [9; 64]];
+        assert_eq!(got, expected.as_flattened());
+    }
+}
