@@ -232,9 +232,10 @@ def test_linking_one_ptx_gives_a_cubin(arch):
     run(jit_link([(InputType.PTX, compile_to(whole, "PTX", arch), "whole")], f"-arch=sm_{arch}"))
 
 
-def test_fat_binaries_link(arch):
+@pytest.mark.parametrize("compress", ["true", "false"])
+def test_fat_binaries_link(arch, compress):
     def fatbin(add, code, *more):
-        handle = nvfatbin.create(["-compress=false"], 1)
+        handle = nvfatbin.create([f"-compress={compress}"], 1)
         getattr(nvfatbin, f"add_{add}")(handle, code, len(code), arch, "member", *more)
         out = bytearray(nvfatbin.size(handle))
         nvfatbin.get(handle, out)

@@ -1,4 +1,6 @@
-//! Fat binaries: containers of code of several kinds and architectures.
+//! Fat binaries: containers of code of several kinds and architectures. `nvcc` compresses their entries.
+
+use std::io::Read;
 
 use super::{CodeError, CodeSource, Content, MAX_SIZE, Unit, until_nul};
 
@@ -6,15 +8,44 @@ pub(super) const MAGIC: u64 = 0xBA55_ED50;
 const PTX: u64 = 1;
 const CUBIN: u64 = 2;
 const LTO: u64 = 8;
-/// Flags of entries with compressed payloads, one per method.
-const COMPRESSED: u64 = 0x2000 | 0x8000;
+/// Flag of entries that are a block of LZ4.
+const LZ4: u64 = 0x2000;
+/// Flag of entries that are a frame of Zstandard.
+const ZSTD: u64 = 0x8000;
 
 struct Entry {
     kind: u64,
     arch: u64,
-    compressed: bool,
+    flags: u64,
     start: u64,
+    /// Bytes to the next entry.
     len: u64,
+    /// Bytes of compressed data, and of what they contain.
+    compressed: u64,
+    contained: u64,
+}
+
+impl Entry {
+    /// The contents, decompressed; `None` if they are damaged.
+    fn contents(&self, data: CodeSource<'_>) -> Option<Vec<u8>> {
+        if self.flags & (LZ4 | ZSTD) == 0 {
+            return data.bytes(self.start, self.len);
+        }
+        if self.compressed > self.len || self.contained > MAX_SIZE {
+            return None;
+        }
+        let compressed = data.bytes(self.start, self.compressed)?;
+        let contained = self.contained as usize;
+        let found = if self.flags & LZ4 != 0 {
+            lz4_flex::block::decompress(&compressed, contained).ok()?
+        } else {
+            let mut found = Vec::new();
+            let frame = ruzstd::decoding::StreamingDecoder::new(compressed.as_slice()).ok()?;
+            frame.take(MAX_SIZE).read_to_end(&mut found).ok()?;
+            found
+        };
+        (found.len() == contained).then_some(found)
+    }
 }
 
 fn damaged() -> CodeError {
@@ -38,7 +69,8 @@ fn entries(data: CodeSource<'_>) -> Option<Vec<Entry>> {
     let mut at = data.word::<2>(6)?.max(16);
     let mut found = Vec::new();
     while at + 64 <= end {
-        // kind u16, version u16, header size u32, payload size u64, ..., arch u32 at 28, flags u64 at 40
+        // kind u16, version u16, header size u32, payload size u64, size of compressed data u32, ..., arch u32 at 28,
+        // flags u64 at 40, ..., decompressed size u64 at 56
         let header = data.word::<4>(at + 4)?;
         let len = data.word::<8>(at + 8)?;
         let start = at + header;
@@ -48,43 +80,34 @@ fn entries(data: CodeSource<'_>) -> Option<Vec<Entry>> {
         found.push(Entry {
             kind: data.word::<2>(at)?,
             arch: data.word::<4>(at + 28)?,
-            compressed: data.word::<8>(at + 40)? & COMPRESSED != 0,
+            flags: data.word::<8>(at + 40)?,
             start,
             len,
+            compressed: data.word::<4>(at + 16)?,
+            contained: data.word::<8>(at + 56)?,
         });
         at = next;
     }
     Some(found)
 }
 
-/// The newest uncompressed PTX, else the PTX embedded in a cubin, else LTO IR.
+/// The newest PTX, else the PTX embedded in a cubin, else LTO IR.
 pub(super) fn content(data: CodeSource<'_>, name: &str) -> Result<Content, CodeError> {
     let entries = entries(data).ok_or_else(damaged)?;
-    let open = |kind| {
-        entries
-            .iter()
-            .filter(move |e| e.kind == kind && !e.compressed)
-    };
-    if let Some(e) = open(PTX).max_by_key(|e| e.arch) {
-        let text = data.bytes(e.start, e.len).ok_or_else(damaged)?;
+    let of_kind = |kind| entries.iter().filter(move |e| e.kind == kind);
+    if let Some(e) = of_kind(PTX).max_by_key(|e| e.arch) {
+        let text = e.contents(data).ok_or_else(damaged)?;
         let text = String::from_utf8_lossy(until_nul(&text));
         return Ok(Content::Ptx(vec![Unit::new(name, text)]));
     }
-    for e in open(CUBIN) {
-        let inner = data.from(e.start).ok_or_else(damaged)?;
-        if let Ok(content) = super::content(inner, name) {
+    for e in of_kind(CUBIN) {
+        let cubin = e.contents(data).ok_or_else(damaged)?;
+        if let Ok(content) = super::content(CodeSource::Slice(&cubin), name) {
             return Ok(content);
         }
     }
-    if entries.iter().any(|e| e.kind == PTX) {
-        return Err(CodeError::NoPtx(
-            "the fat binary's PTX is compressed, which the CPU device does not read; make it without compression \
-             (-compress=false, nvcc --no-compress)"
-                .into(),
-        ));
-    }
     // nvJitLink accepts the fat binary as is.
-    if let (Some(_), CodeSource::Slice(bytes)) = (entries.iter().find(|e| e.kind == LTO), data) {
+    if let (Some(_), CodeSource::Slice(bytes)) = (of_kind(LTO).next(), data) {
         return Ok(Content::Lto(bytes.to_vec()));
     }
     Err(CodeError::NoPtx(
