@@ -53,7 +53,7 @@ class ProgramOptions:
         Generate LTO IR for link-time optimization; the only target is then ``"ltoir"``.
     gen_opt_lto : bool, optional
         Run the optimizer before generating LTO IR.
-    define_macro : str | tuple[str, str] | list[str | tuple[str, str]] | tuple[str | tuple[str, str], ...], optional
+    define_macro : str | tuple[str, str] | list[str | tuple[str, str]], optional
         Macro definitions: ``"NAME"`` (defined as 1), ``"NAME=value"``, ``("NAME", "value")``, or a list of these.
     undefine_macro : str | list[str] | tuple[str], optional
         Macros to undefine.
@@ -152,9 +152,7 @@ class ProgramOptions:
     extra_device_vectorization: "bool | None" = None
     link_time_optimization: "bool | None" = None
     gen_opt_lto: "bool | None" = None
-    define_macro: "str | tuple[str, str] | list[str | tuple[str, str]] | tuple[str | tuple[str, str], ...] | None" = (
-        None
-    )
+    define_macro: "str | tuple[str, str] | list[str | tuple[str, str]] | None" = None
     undefine_macro: "str | list[str] | tuple[str] | None" = None
     include_path: "str | list[str] | tuple[str] | None" = None
     use_bundled_headers: "bool | None" = None

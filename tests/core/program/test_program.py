@@ -239,7 +239,13 @@ def test_invalid_options_are_named(field, value, error):
         Program(KERNEL, "c++", options)
 
 
-@pytest.mark.parametrize("value", [5, [], (), [5], ("a", 5), [("a", "b", "c")], [("a",)], {"a"}, [None], b"a"])
+@pytest.mark.parametrize(
+    "value",
+    [
+        5, [], (), [5], ("a", 5), [("a", "b", "c")], [("a",)], {"a"}, [None], b"a",
+        ("a",), ("a", "b", "c"), (("a", "1"), "b"), (("a", "1"),), [["a", "1"]], [["a"]],
+    ],
+)  # fmt: skip
 def test_invalid_macros_raise_on_use(value):
     options = ProgramOptions(arch="sm_80", define_macro=value)
     with pytest.raises(RuntimeError, match="define_macro"):
@@ -253,8 +259,8 @@ def test_macro_forms():
         ("A", [b"A"]),
         ("A=1", [b"A=1"]),
         (("A", "B"), [b"A=B"]),
-        (("A", "B", "C"), [b"A", b"B", b"C"]),
-        ((("A", "1"), "B"), [b"A=1", b"B"]),
+        (["A", "B", "C"], [b"A", b"B", b"C"]),
+        ([("A", "1"), "B"], [b"A=1", b"B"]),
         ([("A", "1"), ("B", "")], [b"A=1", b"B="]),
     ):
         spelled = ProgramOptions(arch="sm_80", define_macro=value).as_bytes("nvrtc")[1:]

@@ -198,7 +198,8 @@ impl<'py> Fields<'_, 'py> {
         }
     }
 
-    /// Reads macros: a str, a (name, value) tuple, or a list of these. A tuple that is not a pair of str is a list.
+    /// Reads macros: a str, a (name, value) tuple, or a list of these. A tuple is never a list: `("A", "B")` would then
+    /// define other macros than `("A", "B", "C")`.
     fn macros(&self, field: &str) -> PyResult<Vec<String>> {
         let Some(value) = self.value(field)? else {
             return Ok(Vec::new());
@@ -232,11 +233,11 @@ impl<'py> Fields<'_, 'py> {
         if let Some(one) = one(&value)? {
             return Ok(vec![one]);
         }
-        let items = items(&value).filter(|items| !items.is_empty());
+        let items = value.cast::<PyList>().ok().filter(|list| !list.is_empty());
         items
             .ok_or_else(error)?
             .iter()
-            .map(|item| one(item)?.ok_or_else(error))
+            .map(|item| one(&item)?.ok_or_else(error))
             .collect()
     }
 
