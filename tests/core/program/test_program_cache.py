@@ -66,6 +66,15 @@ def test_mapping_interface(open_cache, tmp_path):
     path.write_bytes(b"in a file")
     cache["path"] = ObjectCode.from_cubin(str(path))
     assert cache["path"] == b"in a file"
+    vanished = ObjectCode.from_cubin(str(path))
+    path.unlink()
+    for store in (lambda: cache.__setitem__("gone", vanished), lambda: cache.update({"gone": vanished})):
+        with pytest.raises(FileNotFoundError) as caught:
+            store()
+        assert caught.value.filename == str(path)
+    with pytest.raises(IsADirectoryError if os.name == "posix" else PermissionError):
+        cache["gone"] = ObjectCode.from_cubin(str(tmp_path))
+    assert cache.get("gone") is None
     cache["empty"] = b""
     cache[""] = b"no name"
     assert cache["empty"] == b"" and cache[""] == b"no name"

@@ -1,13 +1,14 @@
 //! Program caches and cache keys.
 
+use std::borrow::Cow;
 use std::io;
 use std::num::NonZeroU64;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use cupyrite::cache::{Expression, FileCache, KeyRequest, MemoryCache, PathError, ProgramCache};
-use cupyrite::{CodeKind, ObjectCode, SourceKind};
+use cupyrite::{CodeKind, CodeSource, ObjectCode, SourceKind};
 use pyo3::exceptions::{PyOSError, PyRuntimeWarning, PyTypeError, PyValueError};
 use pyo3::ffi;
 use pyo3::intern;
@@ -45,10 +46,14 @@ fn os_error(error: &io::Error) -> PyErr {
     let inner = error
         .get_ref()
         .and_then(|inner| inner.downcast_ref::<PathError>());
-    let (system, path) = match inner {
-        Some(inner) => (inner.error(), Some(inner.path())),
-        None => (error, None),
-    };
+    match inner {
+        Some(inner) => os_error_of(inner.error(), Some(inner.path())),
+        None => os_error_of(error, None),
+    }
+}
+
+/// Converts the system error of a file to the class of `OSError` for its number, such as `FileNotFoundError`.
+fn os_error_of(system: &io::Error, path: Option<&Path>) -> PyErr {
     let text = system.to_string();
     // Python appends the number itself.
     let text = text
@@ -61,7 +66,22 @@ fn os_error(error: &io::Error) -> PyErr {
             PyOSError::new_err((number, text, path.to_string_lossy().into_owned()))
         }
         (Some(number), None) => PyOSError::new_err((number, text)),
-        _ => PyOSError::new_err(error.to_string()),
+        _ => PyOSError::new_err(system.to_string()),
+    }
+}
+
+/// The bytes of code, which may be in a file.
+///
+/// # Errors
+///
+/// The `OSError` of a file that cannot be read.
+fn bytes_of_code(code: &ObjectCode) -> PyResult<Cow<'_, [u8]>> {
+    match code.code() {
+        CodeSource::Bytes(bytes) => Ok(Cow::Borrowed(bytes)),
+        CodeSource::File(path) => match std::fs::read(path) {
+            Ok(bytes) => Ok(Cow::Owned(bytes)),
+            Err(error) => Err(os_error_of(&error, Some(path))),
+        },
     }
 }
 
@@ -115,7 +135,7 @@ impl CacheStorage {
     ) -> PyResult<()> {
         let key = key_of(key)?;
         let stored = if let Some(code) = object_code::borrow(value) {
-            let bytes = code.bytes().or_raise(py)?;
+            let bytes = bytes_of_code(code)?;
             py.detach(|| self.cache.put(&key, &bytes))
         } else if let Some(bytes) = buffer_of(value)? {
             let bytes = bytes.as_bytes();
@@ -398,7 +418,7 @@ impl<'a, 'py> CacheAccess<'a, 'py> {
                 return Ok(None);
             }
             if let Some(code) = object_code::borrow(&found) {
-                return Ok(Some(PyBytes::new(py, &code.bytes().or_raise(py)?)));
+                return Ok(Some(PyBytes::new(py, &bytes_of_code(code)?)));
             }
             match buffer_of(&found)? {
                 Some(bytes) => Ok(Some(bytes)),
