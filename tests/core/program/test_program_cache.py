@@ -386,6 +386,37 @@ def test_keys_depend_on_all_inputs(nvrtc):
         key(PTX, "ptx", max_register_count=32),
     ]
     assert len({same, *others}) == len(others) + 1
+    # PTX has no mangled names.
+    assert key(PTX, "ptx") == key(PTX, "ptx", name_expressions=("a", b"b"))
+
+
+def test_false_requests_no_file(nvrtc):
+    same = key()
+    for option in ("time", "fdevice_time_trace", "create_pch", "use_pch", "pch_dir", "include_path", "pre_include"):
+        assert key(**{option: False}) == same, option
+
+
+DRIVER = """
+from cuda.core import Linker, ProgramOptions
+from cuda.core.utils import make_program_cache_key
+assert Linker.which_backend() == "driver"
+def key(**options):
+    options = ProgramOptions(arch="sm_80", **options)
+    return make_program_cache_key(code="", code_type="ptx", options=options, target_type="cubin")
+assert key(max_register_count=32, debug=True, time=False) != key()
+for option, value in {"time": "x", "ptxas_options": "-v", "split_compile": 2, "ftz": True}.items():
+    try:
+        key(**{option: value})
+    except ValueError as error:
+        assert f"options.{option}" in str(error), error
+    else:
+        raise SystemExit(option)
+"""
+
+
+def test_the_drivers_linker_gives_no_key_for_options_that_it_lacks():
+    """The linker refuses them: there is no code to store. In a process of its own, which selects the linker."""
+    output(DRIVER, options=("-W", "ignore"), environment={"CUPYRITE_LINKER": "driver"})
 
 
 def test_keys_of_nvvm_programs():
@@ -397,6 +428,7 @@ def test_keys_of_nvvm_programs():
         pytest.skip(str(error))
     same = key(NVVM, "nvvm", "ptx")
     assert same == key(NVVM.encode(), "nvvm", "ptx") == key(bytearray(NVVM.encode()), "nvvm", "ptx")
+    assert same == key(NVVM, "nvvm", "ptx", name_expressions=("a",))
     assert len({same, key(NVVM, "nvvm", "ltoir"), key(NVVM, "nvvm", "ptx", extra_sources=[("a", "b")])}) == 3
     with pytest.raises(ValueError, match="use_libdevice"):
         key(NVVM, "nvvm", "ptx", use_libdevice=True)

@@ -7,7 +7,7 @@ use sha2::{Digest, Sha256};
 use super::identity;
 use super::includes::{self, Search};
 use crate::compile::linker::LinkerBackend;
-use crate::compile::program::{Program, ProgramOptions, SourceKind};
+use crate::compile::program::{Program, ProgramOptions, SourceKind, check_linker_options};
 use crate::error::{Error, Result};
 use crate::module::object_code::CodeKind;
 
@@ -31,7 +31,7 @@ pub struct KeyRequest<'a> {
     pub program: &'a Program,
     /// The target format.
     pub target: CodeKind,
-    /// In any order.
+    /// In any order; without effect for PTX and NVVM IR.
     pub expressions: &'a [Expression],
     /// A digest of the files that options name. If it is given, no file is read.
     pub extra_digest: Option<&'a [u8]>,
@@ -81,7 +81,8 @@ impl KeyRequest<'_> {
     /// # Errors
     ///
     /// [`Error::InvalidArgument`] if there is no key: for options with effects outside of the code (`create_pch`,
-    /// `time`, `fdevice_time_trace`), for files that must not be read, and if the included files cannot be determined;
+    /// `time`, `fdevice_time_trace`), for options that the linker of PTX does not know, for files that must not be read,
+    /// and if the included files cannot be determined;
     /// [`Error::Load`] if there is no compiler.
     pub fn key(&self) -> Result<[u8; 32]> {
         let program = self.program;
@@ -107,12 +108,15 @@ impl KeyRequest<'_> {
             fields.add("header name", name);
             fields.add("header text", text);
         }
-        let mut expressions: Vec<&Expression> = self.expressions.iter().collect();
-        expressions.sort();
-        for expression in expressions {
-            match expression {
-                Expression::Text(text) => fields.add("expression", text),
-                Expression::Bytes(bytes) => fields.add("expression bytes", bytes),
+        if kind == SourceKind::Cxx {
+            // PTX and NVVM IR have no mangled names: expressions do not affect their code.
+            let mut expressions: Vec<&Expression> = self.expressions.iter().collect();
+            expressions.sort();
+            for expression in expressions {
+                match expression {
+                    Expression::Text(text) => fields.add("expression", text),
+                    Expression::Bytes(bytes) => fields.add("expression bytes", bytes),
+                }
             }
         }
         let compiler = match kind {
@@ -152,6 +156,10 @@ impl KeyRequest<'_> {
         let kind = self.program.source_kind();
         if kind != SourceKind::Nvvm && !options.extra_sources.is_empty() {
             return Err(refused("extra_sources", "goes with NVVM IR only"));
+        }
+        if kind == SourceKind::Ptx {
+            // There would be no code to store.
+            check_linker_options(self.program)?;
         }
         if kind != SourceKind::Cxx {
             return Ok(());

@@ -156,6 +156,7 @@ impl LinkerOptions {
     /// [`Error::InvalidArgument`] for options that only nvJitLink knows.
     pub(crate) fn driver_options(&self) -> Result<Vec<(CUjit_option, usize)>> {
         let unknown = [
+            ("time", self.time),
             ("link_time_optimization", self.link_time_optimization),
             ("ptx", self.ptx),
             ("ftz", self.ftz.is_some()),
@@ -295,5 +296,9 @@ mod tests {
         options.split_compile = Some(2);
         let e = options.driver_options().unwrap_err().to_string();
         assert!(e.contains("options.split_compile"), "{e}");
+        options.split_compile = None;
+        options.time = true;
+        let e = options.driver_options().unwrap_err().to_string();
+        assert!(e.contains("options.time"), "{e}");
     }
 }

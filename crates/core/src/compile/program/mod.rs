@@ -12,6 +12,7 @@ use std::sync::atomic::{AtomicU8, Ordering};
 
 pub(crate) use self::nvvm::libdevice;
 pub use self::options::{ProgramOptions, bundled_headers_directory, user_cache_directory};
+pub(crate) use self::ptx::check_options as check_linker_options;
 use crate::context::device::Device;
 use crate::error::{Error, Result};
 use crate::module::object_code::{CodeKind, ObjectCode};

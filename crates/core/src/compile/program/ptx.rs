@@ -63,10 +63,22 @@ impl Ptx {
     }
 }
 
-fn linker(program: &Program) -> Result<Linker> {
+/// Checks that the linker in use knows the options of a program.
+///
+/// # Errors
+///
+/// As [`Linker::new`] for an option that the driver does not know.
+pub(crate) fn check_options(program: &Program) -> Result<()> {
+    match LinkerBackend::choose()? {
+        LinkerBackend::NvJitLink => Ok(()),
+        LinkerBackend::Driver => linker_options(program).driver_options().map(drop),
+    }
+}
+
+fn linker_options(program: &Program) -> LinkerOptions {
     let o = &program.options;
     let on = |given: Option<bool>| given == Some(true);
-    let options = LinkerOptions {
+    LinkerOptions {
         name: o.name().to_owned(),
         arch: o.arch.clone(),
         max_register_count: o.max_register_count,
@@ -83,7 +95,11 @@ fn linker(program: &Program) -> Result<Linker> {
         split_compile: o.split_compile,
         no_cache: on(o.no_cache),
         ..Default::default()
-    };
-    let code = ObjectCode::new(CodeKind::Ptx, program.source.as_slice()).named(o.name());
-    Linker::new([&code], &options)
+    }
+}
+
+fn linker(program: &Program) -> Result<Linker> {
+    let name = program.options.name();
+    let code = ObjectCode::new(CodeKind::Ptx, program.source.as_slice()).named(name);
+    Linker::new([&code], &linker_options(program))
 }
