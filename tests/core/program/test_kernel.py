@@ -101,6 +101,25 @@ def test_from_handle(code, kernel):
         Kernel.from_handle(int(kernel.handle), 5)
 
 
+def test_from_handle_with_the_code_of_another_kernel(code, kernel):
+    other = ObjectCode.from_ptx(compile_cuda(SOURCE)[0])
+    for _ in range(2):
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            assert Kernel.from_handle(int(kernel.handle), code) == kernel
+            # Nothing is loaded for a comparison.
+            again = Kernel.from_handle(int(kernel.handle), ObjectCode.from_ptx(compile_cuda(SOURCE)[0]))
+            assert again == kernel
+        assert other.handle
+        with pytest.warns(UserWarning, match="'mod' is not the code of this kernel") as caught:
+            again = Kernel.from_handle(int(kernel.handle), other)
+        assert caught[0].filename == __file__
+        assert again == kernel and again.num_arguments == 3
+        # It would be the kernel of the other code.
+        with pytest.raises(TypeError, match="handle"):
+            pickle.dumps(again)
+
+
 def test_reloaded_handle_keeps_its_code_alive():
     code = ObjectCode.from_ptx(compile_cuda(SOURCE)[0])
     again = Kernel.from_handle(int(code.get_kernel("three").handle))

@@ -2,7 +2,8 @@
 
 use cupyrite::Kernel;
 use pyo3::exceptions::{
-    PyNotImplementedError, PyOverflowError, PyRuntimeError, PyTypeError, PyValueError,
+    PyNotImplementedError, PyOverflowError, PyRuntimeError, PyTypeError, PyUserWarning,
+    PyValueError,
 };
 use pyo3::ffi;
 use pyo3::prelude::*;
@@ -108,7 +109,7 @@ impl PyKernel {
     ///     Driver handle of a kernel. The driver does not validate it and may crash on an invalid handle.
     /// mod : ObjectCode, optional
     ///     Code of the kernel, which the kernel then keeps loaded. Without it, the caller keeps the code loaded, unless
-    ///     the handle came from this package.
+    ///     the handle came from this package. Other code is not used, with a ``UserWarning``.
     ///
     /// Returns
     /// -------
@@ -116,23 +117,36 @@ impl PyKernel {
     #[staticmethod]
     #[pyo3(signature = (handle, r#mod=None))]
     fn from_handle(
+        py: Python<'_>,
         handle: &Bound<'_, PyAny>,
         r#mod: Option<&Bound<'_, PyObjectCode>>,
     ) -> PyResult<PyKernel> {
         let address = address(handle)?;
         let library = r#mod.and_then(|code| code.get().get().loaded_library().cloned());
         // SAFETY: the caller guarantees a valid handle, see above.
-        let kernel =
-            unsafe { Kernel::from_handle(std::ptr::with_exposed_provenance_mut(address), library) };
-        match kernel {
-            Ok(kernel) => Ok(PyKernel::new(
-                kernel,
-                r#mod.map(|code| code.clone().unbind()),
-            )),
-            Err(_) => Err(PyValueError::new_err(
+        let kernel = unsafe {
+            Kernel::from_handle(
+                std::ptr::with_exposed_provenance_mut(address),
+                library.clone(),
+            )
+        };
+        let Ok(kernel) = kernel else {
+            return Err(PyValueError::new_err(
                 "from_handle() argument 'handle' is 0; expected a kernel handle",
-            )),
+            ));
+        };
+        // A handle of this package has a library of its own, which may be another one. A kernel with other code would be
+        // pickled as a kernel of that code.
+        let belongs = kernel.library() == library.as_ref();
+        if !belongs && library.is_some() {
+            let message = c"from_handle() argument 'mod' is not the code of this kernel: it was loaded from another ObjectCode";
+            PyErr::warn(py, &py.get_type::<PyUserWarning>(), message, 1)?;
         }
+        let code = r#mod.filter(|_| belongs);
+        Ok(PyKernel::new(
+            kernel,
+            code.map(|code| code.clone().unbind()),
+        ))
     }
 
     /// CUkernel: Driver handle. Reading it leaves unloading of the code to the program (:attr:`ObjectCode.handle`): the
