@@ -2,6 +2,7 @@
 
 from cuda.core._options import options
 from cupyrite._native.core import DeviceResources, SMResource, WorkqueueResource
+from cupyrite._native.core import check_workqueue_options as _check
 
 __all__ = ["DeviceResources", "SMResource", "SMResourceOptions", "WorkqueueResource", "WorkqueueResourceOptions"]
 
@@ -30,15 +31,18 @@ class SMResourceOptions:
 
 @options
 class WorkqueueResourceOptions:
-    """Sharing of work queues.
+    """Sharing of work queues. Values are checked when an instance is created and again when it is used.
 
     Attributes
     ----------
     sharing_scope : WorkqueueSharingScopeType or str, optional
         Scope within which the queues are shared.
     concurrency_limit : int, optional
-        Expected number of concurrent streams.
+        Expected number of concurrent streams: 1 or more.
     """
 
     sharing_scope: "WorkqueueSharingScopeType | str | None" = None
     concurrency_limit: "int | None" = None
+
+    def __post_init__(self):
+        _check(self)

@@ -203,6 +203,24 @@ def test_work_queues_of_a_device(device):
     assert queues.concurrency_limit == 3
 
 
+def test_invalid_work_queue_options_are_refused_at_construction():
+    for wrong, error in (
+        ({"concurrency_limit": 0}, ValueError),
+        ({"concurrency_limit": -1}, ValueError),
+        ({"concurrency_limit": 2**33}, ValueError),
+        ({"concurrency_limit": "3"}, TypeError),
+        ({"concurrency_limit": 1.5}, TypeError),
+        ({"sharing_scope": "x"}, ValueError),
+        ({"sharing_scope": "DEVICE_CTX"}, ValueError),
+        ({"sharing_scope": 3}, ValueError),
+    ):
+        with pytest.raises(error, match=rf"WorkqueueResourceOptions\.{next(iter(wrong))}"):
+            WorkqueueResourceOptions(**wrong)
+    options = WorkqueueResourceOptions("green_ctx_balanced", 4)
+    assert (options.sharing_scope, options.concurrency_limit) == ("green_ctx_balanced", 4)
+    assert WorkqueueResourceOptions(WorkqueueSharingScopeType.DEVICE_CTX).concurrency_limit is None
+
+
 def test_invalid_work_queue_options_are_refused(device):
     skip_on_old_drivers()
     queues = device.resources.workqueue

@@ -413,28 +413,7 @@ impl PyWorkqueueResource {
     /// ValueError
     ///     `sharing_scope` is unknown, or `concurrency_limit` is not from 1 to 2**32 - 1.
     fn configure(&self, py: Python<'_>, options: &Bound<'_, PyAny>) -> PyResult<()> {
-        let given = Options::require("WorkqueueResource.configure", &QUEUE_OPTIONS, options)?;
-        let field = intern!(py, "sharing_scope");
-        let scope = match given.value(field)? {
-            None => None,
-            Some(value) => match value.extract::<String>().ok().as_deref() {
-                Some("device_ctx") => Some(WorkqueueScope::Device),
-                Some("green_ctx_balanced") => Some(WorkqueueScope::GreenContextBalanced),
-                _ => {
-                    return Err(PyValueError::new_err(format!(
-                        "WorkqueueResourceOptions.sharing_scope is {}; expected 'device_ctx', 'green_ctx_balanced' or \
-                         None",
-                        numbers::short_repr(&value)
-                    )));
-                }
-            },
-        };
-        let limit = given.get::<u32>(intern!(py, "concurrency_limit"))?;
-        if limit == Some(0) {
-            return Err(PyValueError::new_err(
-                "WorkqueueResourceOptions.concurrency_limit is 0; expected an int from 1 to 2**32 - 1, or None",
-            ));
-        }
+        let (scope, limit) = queue_options("WorkqueueResource.configure", options)?;
         let mut queues = self.queues.lock(py);
         if let Some(scope) = scope {
             queues.set_scope(scope);
@@ -518,6 +497,46 @@ pub fn create_context(
         .or_raise(py)
 }
 
+/// Reads `WorkqueueResourceOptions`.
+///
+/// # Errors
+///
+/// `TypeError` and `ValueError` that name the field.
+fn queue_options(
+    function: &str,
+    options: &Bound<'_, PyAny>,
+) -> PyResult<(Option<WorkqueueScope>, Option<u32>)> {
+    let py = options.py();
+    let given = Options::require(function, &QUEUE_OPTIONS, options)?;
+    let field = intern!(py, "sharing_scope");
+    let scope = match given.value(field)? {
+        None => None,
+        Some(value) => match value.extract::<String>().ok().as_deref() {
+            Some("device_ctx") => Some(WorkqueueScope::Device),
+            Some("green_ctx_balanced") => Some(WorkqueueScope::GreenContextBalanced),
+            _ => {
+                return Err(PyValueError::new_err(format!(
+                    "WorkqueueResourceOptions.sharing_scope is {}; expected 'device_ctx', 'green_ctx_balanced' or None",
+                    numbers::short_repr(&value)
+                )));
+            }
+        },
+    };
+    let limit = given.get::<u32>(intern!(py, "concurrency_limit"))?;
+    if limit == Some(0) {
+        return Err(PyValueError::new_err(
+            "WorkqueueResourceOptions.concurrency_limit is 0; expected an int from 1 to 2**32 - 1, or None",
+        ));
+    }
+    Ok((scope, limit))
+}
+
+/// Implements `WorkqueueResourceOptions.__post_init__`.
+#[pyfunction]
+fn check_workqueue_options(options: &Bound<'_, PyAny>) -> PyResult<()> {
+    queue_options("WorkqueueResourceOptions", options).map(drop)
+}
+
 /// Adds the classes.
 ///
 /// # Errors
@@ -526,5 +545,6 @@ pub fn create_context(
 pub fn init(core: &Bound<'_, PyModule>) -> PyResult<()> {
     core.add_class::<PyDeviceResources>()?;
     core.add_class::<PySmResource>()?;
-    core.add_class::<PyWorkqueueResource>()
+    core.add_class::<PyWorkqueueResource>()?;
+    core.add_function(wrap_pyfunction!(check_workqueue_options, core)?)
 }
