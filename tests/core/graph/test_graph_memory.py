@@ -58,7 +58,7 @@ def test_attributes_and_trim(resource, device, stream):
     attributes.reserved_mem_high = 0
     assert attributes.used_mem_high == attributes.used_mem_current
     for name in ("used_mem_high", "reserved_mem_high"):
-        with pytest.raises(ValueError, match=f"{name} can only be set to 0"):
+        with pytest.raises(AttributeError, match=f"{name} can only be set to 0"):
             setattr(attributes, name, 5)
     with pytest.raises(AttributeError):
         attributes.used_mem_current = 0

@@ -4,15 +4,15 @@ use std::sync::Arc;
 
 use cupyrite::graph::{GraphMemory, GraphMemoryAttribute, GraphMemoryResource};
 use cupyrite::{Device, DeviceBuffer, MemoryResource as _};
-use pyo3::exceptions::{PyRuntimeError, PyValueError};
+use pyo3::exceptions::{PyAttributeError, PyRuntimeError, PyTypeError};
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyTuple};
+use pyo3::types::{PyDict, PyInt, PyTuple};
 
 use crate::core::device;
 use crate::core::errors::OrRaise;
 use crate::core::memory::buffer::PyBuffer;
 use crate::core::memory::resource::base::PyMemoryResource;
-use crate::core::numbers::{address_argument, size_argument};
+use crate::core::numbers::{address_argument, as_i64, short_repr, size_argument};
 use crate::core::stream;
 
 /// Base of ``GraphMemoryResource``.
@@ -172,9 +172,18 @@ impl PyGraphMemoryAttributes {
         attribute: GraphMemoryAttribute,
     ) -> PyResult<()> {
         let py = value.py();
-        if value.extract::<i64>().ok() != Some(0) {
-            return Err(PyValueError::new_err(format!(
-                "GraphMemoryResourceAttributes.{name} can only be set to 0, which resets it to the current value"
+        let Ok(number) = value.cast::<PyInt>() else {
+            return Err(PyTypeError::new_err(format!(
+                "GraphMemoryResourceAttributes.{name} is set to an object of type {}; expected 0, which resets it to the \
+                 current value",
+                value.get_type().name()?
+            )));
+        };
+        if as_i64(number) != Some(0) {
+            // An attribute that cannot have this value, as in NVIDIA's cuda.core.
+            return Err(PyAttributeError::new_err(format!(
+                "GraphMemoryResourceAttributes.{name} can only be set to 0, which resets it to the current value; got {}",
+                short_repr(value)
             )));
         }
         let memory = self.memory;
