@@ -1,5 +1,8 @@
 """Conditional nodes of builders and definitions."""
 
+import gc
+import weakref
+
 import numpy as np
 import pytest
 from cuda.core import launch
@@ -94,6 +97,65 @@ def test_while_of_a_definition(device, stream, conditional_code, one, numbers):
     loop.body.launch(one, conditional_code.get_kernel("count_down"), condition, x.buffer)
     definition.instantiate().launch(stream)
     assert x.get() == [0, 3]
+
+
+class Callback:
+    def __call__(self):
+        pass
+
+
+def test_a_destroyed_node_releases_what_its_branches_hold(device, released):
+    """While the definition lives, and also from branches within branches."""
+    definition = GraphDefinition()
+    node = definition.if_else(definition.create_condition(1))
+    loop = node.else_.while_loop(node.else_.create_condition(0))
+    callbacks = [Callback() for _ in range(3)]
+    kept = Callback()
+    graphs = [node.then, node.else_, loop.body]
+    nodes = [graph.callback(callback) for graph, callback in zip(graphs, callbacks, strict=True)]
+    definition.callback(kept)
+    references = [weakref.ref(callback) for callback in callbacks]
+    assert all(int(graph.handle) for graph in graphs) and all(int(inner.handle) for inner in nodes)
+    del callbacks
+    gc.collect()
+    assert all(reference() for reference in references)
+    node.destroy()
+    released(references)
+    for graph in graphs:
+        assert not graph.is_valid and int(graph.handle) == 0
+    for inner in [*nodes, loop, node]:
+        assert not inner.is_valid and inner.handle is None
+        inner.destroy()
+    assert len(definition.nodes()) == 1
+
+
+def test_an_instantiated_graph_keeps_what_destroyed_branches_held(device, stream, code, one, numbers, released):
+    x = numbers(1)
+    buffer = device.allocate(4, stream=stream)
+    buffer.copy_from(x.buffer, stream=stream)
+    reference = weakref.ref(buffer)
+    definition = GraphDefinition()
+    node = definition.if_then(definition.create_condition(1))
+    node.then.launch(one, code.get_kernel("add"), buffer, 1).memcpy(x.buffer, buffer, 4)
+    graph = definition.instantiate()
+    del buffer
+    node.destroy()
+    gc.collect()
+    for _ in range(2):
+        graph.launch(stream)
+    assert x.get() == [3] and reference() is not None
+    graph.close()
+    released([reference])
+
+
+def test_conditions_are_weakly_referable(device):
+    definition = GraphDefinition()
+    condition = definition.create_condition(1)
+    reference = weakref.ref(condition)
+    assert reference() is condition
+    del condition
+    gc.collect()
+    assert reference() is None
 
 
 def test_wrong_switches(device):

@@ -363,9 +363,42 @@ def test_child_graphs(definition, device, stream, code, one, numbers):
     definition.instantiate().launch(stream)
     assert x.get() == [2]
     node.destroy()
-    assert not inner.is_valid
+    assert not inner.is_valid and int(inner.handle) == 0 and kernel.handle is None
     with pytest.raises(RuntimeError, match="not valid"):
         inner.nodes()
+
+
+class Callback:
+    def __call__(self):
+        pass
+
+
+def test_a_destroyed_node_releases_what_its_child_graph_holds(definition, released):
+    """What the clone holds of its original, and what was added to the clone."""
+    child = GraphDefinition()
+    callbacks = [Callback() for _ in range(3)]
+    references = [weakref.ref(callback) for callback in callbacks]
+    child.callback(callbacks[0])
+    child.callback(callbacks[1])
+    node = definition.embed(child)
+    del child
+    inner = node.child_graph
+    added = inner.callback(callbacks.pop())
+    callbacks.clear()
+    gc.collect()
+    assert all(reference() for reference in references)
+    added.destroy()
+    released(references[2:])
+    assert references[0]() and references[1]() and len(inner.nodes()) == 2
+    added = inner.callback(Callback())
+    references.append(weakref.ref(added.callback))
+    node.update(GraphDefinition())
+    released(references)
+    assert not added.is_valid and len(definition.nodes()) == 1
+    references = [weakref.ref(node.child_graph.callback(Callback()).callback)]
+    node.destroy()
+    released(references)
+    assert not definition.nodes()
 
 
 def test_update_of_a_child_graph(definition, device, stream, code, one, numbers):

@@ -14,6 +14,7 @@ use crate::graph::change::set_attributes;
 use crate::graph::definition::{
     Condition, ConditionalKind, ConditionalRecord, Entered, GraphDefinition,
 };
+use crate::graph::node::NodeKind;
 use crate::graph::params::{
     AllocationParams, MemcpyParams, MemsetParams, explain_free, kernel_params,
 };
@@ -481,7 +482,43 @@ impl GraphDefinition {
         Ok((node, nested))
     }
 
-    /// Destroys a node with its edges, and gives up what it retains.
+    /// The nodes of the graphs that belong to a node: a child graph or conditional bodies, and theirs. None of them
+    /// retains something if the graphs were never named.
+    ///
+    /// # Safety
+    ///
+    /// `node` is a live node of this definition.
+    pub(super) unsafe fn nested_nodes(
+        &self,
+        entered: &Entered<'_>,
+        node: CUgraphNode,
+    ) -> Result<Vec<CUgraphNode>> {
+        if !entered.lock.state().has_graphs_of(node) {
+            return Ok(Vec::new());
+        }
+        // SAFETY: the caller's contract.
+        let graphs = match unsafe { self.kind_of(node)? } {
+            // SAFETY: as above.
+            NodeKind::CU_GRAPH_NODE_TYPE_GRAPH => vec![unsafe { self.child_of(node)? }],
+            NodeKind::CU_GRAPH_NODE_TYPE_CONDITIONAL => {
+                // SAFETY: as above.
+                let found = unsafe { self.conditional_params_of(node)? };
+                found.map_or_else(Vec::new, |found| found.bodies)
+            }
+            _ => Vec::new(),
+        };
+        let mut all = Vec::new();
+        for graph in graphs {
+            for inner in graph.node_handles()? {
+                all.push(inner);
+                // SAFETY: the driver has just named the node, and the definition is locked.
+                all.extend(unsafe { graph.nested_nodes(entered, inner)? });
+            }
+        }
+        Ok(all)
+    }
+
+    /// Destroys a node with its edges and the graphs that belong to it, and gives up what they retain.
     ///
     /// # Errors
     ///
@@ -493,9 +530,12 @@ impl GraphDefinition {
     pub unsafe fn destroy_node(&self, node: CUgraphNode) -> Result<()> {
         let entered = self.enter("Node::destroy")?;
         // SAFETY: the caller's contract.
+        let nested = unsafe { self.nested_nodes(&entered, node) }.unwrap_or_default();
+        // SAFETY: the caller's contract.
         unsafe { driver!(owned cuGraphDestroyNode(node))? };
-        entered.lock.state().note_destroyed(node);
-        report(entered.remove_node(node));
+        for node in nested.into_iter().chain([node]) {
+            entered.note_destroyed(node);
+        }
         Ok(())
     }
 }

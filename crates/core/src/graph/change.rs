@@ -197,9 +197,14 @@ impl GraphDefinition {
         raw.anon0.graph.graph = child.inner.handle();
         let value = content.unwrap_or_else(|| Arc::new(()));
         self.change(node, Some(value), |entered| {
+            // SAFETY: the node is live.
+            let nested = unsafe { self.nested_nodes(entered, node) }.unwrap_or_default();
             // SAFETY: the node and the child are live.
             unsafe { driver!(cuGraphNodeSetParams(node, &raw mut raw))? };
             entered.lock.state().forget_graphs_of(node);
+            for node in nested {
+                entered.note_destroyed(node);
+            }
             Ok(())
         })
     }

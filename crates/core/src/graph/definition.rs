@@ -145,6 +145,11 @@ impl State {
         self.destroyed.insert(node.addr(), self.destroys);
     }
 
+    /// Whether a graph that belongs to the node was named.
+    pub(crate) fn has_graphs_of(&self, node: CUgraphNode) -> bool {
+        self.owners.contains_key(&node.addr())
+    }
+
     /// Notes that the graphs of a node no longer exist.
     pub(crate) fn forget_graphs_of(&mut self, node: CUgraphNode) {
         self.conditionals.remove(&node.addr());
@@ -317,10 +322,11 @@ impl Entered<'_> {
         retention.set_node(self.root.handle, node.addr(), value)
     }
 
-    /// Gives up what is retained for a destroyed node.
-    pub(crate) fn remove_node(&self, node: CUgraphNode) -> Result<()> {
-        let retention = &mut self.lock.state().retention;
-        retention.remove_node(self.root.handle, node.addr())
+    /// Notes that a node was destroyed, and gives up what is retained for it.
+    pub(crate) fn note_destroyed(&self, node: CUgraphNode) {
+        let state = &mut *self.lock.state();
+        state.note_destroyed(node);
+        report(state.retention.remove_node(self.root.handle, node.addr()));
     }
 
     /// Retains a value for the whole definition.
@@ -494,15 +500,22 @@ impl GraphDefinition {
     /// Whether the driver's graph exists and can be used: false after a failed capture, after the node to which it belongs
     /// was destroyed, and after the program has destroyed its root by handle, or destroyed or reset its context.
     pub fn exists(&self) -> bool {
+        let root = &self.inner.root;
+        !self.belongs_to_destroyed_node()
+            && root.exists.load(Ordering::Relaxed)
+            && !root.is_destroyed()
+    }
+
+    /// Whether the node to which the graph belongs was destroyed, or has another graph now.
+    pub fn belongs_to_destroyed_node(&self) -> bool {
         let mut inner = &*self.inner;
         while let Some(parent) = &inner.parent {
             if !parent.alive.load(Ordering::Relaxed) || parent.is_destroyed() {
-                return false;
+                return true;
             }
             inner = &parent.definition;
         }
-        let root = &self.inner.root;
-        root.exists.load(Ordering::Relaxed) && !root.is_destroyed()
+        false
     }
 
     /// The mutex of its hierarchy.

@@ -270,11 +270,14 @@ impl PyGraphDefinition {
         })
     }
 
-    /// Driver handle, a ``cuda.bindings.driver.CUgraph``.
+    /// Driver handle, a ``cuda.bindings.driver.CUgraph``; 0 if the graph no longer exists.
     #[getter]
     fn handle(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
         let core = &*self.definition.core;
-        let address = py.detach(|| core.handle().addr());
+        let address = py.detach(|| match core.exists() {
+            true => core.handle().addr(),
+            false => 0,
+        });
         handle_object(py, class::CUgraph, address)
     }
 
@@ -716,6 +719,7 @@ pub fn condition_default(
 /// argument, a condition is its handle.
 #[pyclass(
     frozen,
+    weakref,
     module = "cuda.core.graph._graph_definition",
     name = "GraphCondition"
 )]

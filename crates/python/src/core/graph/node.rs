@@ -109,6 +109,12 @@ impl PyGraphNode {
             || node.is_some_and(NamedNode::is_destroyed_by_program)
     }
 
+    /// Whether the graph of the node belonged to a node that was destroyed.
+    fn has_lost_its_graph(&self) -> bool {
+        let place = self.place.as_ref();
+        place.is_some_and(|place| place.definition.core.belongs_to_destroyed_node())
+    }
+
     /// Definition and node of a valid object; no node for the entry point. Another thread may destroy the node meanwhile, so
     /// that its handle is only used under the lock of the definition: see [`NamedNode::get`].
     ///
@@ -320,11 +326,13 @@ impl PyGraphNode {
         PyGraphNode::detached()
     }
 
-    /// Driver handle, a ``cuda.bindings.driver.CUgraphNode``; None for the entry point.
+    /// Driver handle, a ``cuda.bindings.driver.CUgraphNode``; None for the entry point and for a node that no longer
+    /// exists.
     #[getter]
     fn handle(&self, py: Python<'_>) -> PyResult<Option<Py<PyAny>>> {
         match self.address() {
             0 => Ok(None),
+            _ if !self.is_valid() => Ok(None),
             address => {
                 // The driver names the graph of a node.
                 if let Some(place) = &self.place {
@@ -419,7 +427,7 @@ impl PyGraphNode {
         self.change_edges(py, before, nodes, false)
     }
 
-    /// Destroys the node and its edges. Destroying it again has no effect.
+    /// Destroys the node, its edges, and the graphs that belong to it. Destroying it again has no effect.
     ///
     /// Raises
     /// ------
@@ -429,6 +437,8 @@ impl PyGraphNode {
         let (definition, node) = match self.real() {
             // Also by another thread, at this moment.
             Err(_) if self.is_destroyed() => return Ok(()),
+            // With the node to which its graph belonged.
+            Err(_) if self.has_lost_its_graph() => return Ok(()),
             real => real?,
         };
         let core = &*definition.core;
