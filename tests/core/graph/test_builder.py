@@ -78,9 +78,9 @@ def test_modes(device, mode):
 
 def test_wrong_modes(device):
     builder = device.create_graph_builder()
-    for mode in ("GLOBAL", "", 3, object()):
+    for mode in ("GLOBAL", "", None, 3, object()):
         with pytest.raises(
-            ValueError if isinstance(mode, str) else TypeError,
+            ValueError if mode is None or isinstance(mode, str) else TypeError,
             match="'mode' is .*; expected 'global', 'thread_local' or 'relaxed'",
         ):
             builder.begin_building(mode)
@@ -117,7 +117,7 @@ def test_wrong_orders_name_the_missing_call(device, stream, code, one, numbers):
         builder.complete()
     other = device.create_graph_builder().begin_building()
     with pytest.raises(RuntimeError, match="still building"):
-        builder.embed(other)
+        other.graph_definition
     other.close()
     builder.end_building()
     for call in (builder.begin_building, builder.end_building, lambda: builder.split(2)):
@@ -129,6 +129,38 @@ def test_wrong_orders_name_the_missing_call(device, stream, code, one, numbers):
     for call in (builder.begin_building, builder.complete, lambda: builder.stream, builder.__cuda_stream__):
         with pytest.raises(RuntimeError, match="was closed or joined"):
             call()
+
+
+def test_the_definition_is_not_used_while_it_is_captured(device):
+    builder = device.create_graph_builder().begin_building()
+    bodies = builder.if_else(builder.create_condition(0))
+    bodies[0].begin_building()
+    for building in (builder, bodies[0], builder.split(2)[1]):
+        with pytest.raises(RuntimeError, match="graph_definition: this GraphBuilder is"):
+            building.graph_definition
+    bodies[0].callback(lambda: None)
+    bodies[0].end_building()
+    assert len(bodies[0].graph_definition.nodes()) == 1 and bodies[1].graph_definition.nodes() == set()
+    builder.close()
+
+
+def test_unfinished_builders_are_no_source_of_a_graph(device):
+    """Graph.update and embed raise ValueError for the argument; RuntimeError is for the builder that is called."""
+    idle, building, closed = (device.create_graph_builder() for _ in range(3))
+    building.begin_building()
+    branch = building.split(2)[1]
+    closed.close()
+    graph = device.create_graph_builder().begin_building().end_building().complete()
+    target = device.create_graph_builder().begin_building()
+    for source, state in ((idle, "has not begun"), (building, "still building"), (branch, "branch of a split")):
+        for use in (graph.update, target.embed):
+            with pytest.raises(ValueError, match=state):
+                use(source)
+    for use in (graph.update, target.embed):
+        with pytest.raises(RuntimeError, match="was closed"):
+            use(closed)
+    target.close()
+    building.close()
 
 
 def test_capturing_a_captured_stream_is_refused(stream):
@@ -168,7 +200,9 @@ def test_a_capture_that_the_program_ends(device, stream, code, one, numbers, fun
         builder, graph = ended()
         with pytest.raises((CUDAError, RuntimeError), match=LOST):
             record(builder)
-        assert not builder.is_building and not builder.graph_definition.is_valid
+        assert not builder.is_building
+        with pytest.raises(RuntimeError, match=LOST):
+            builder.graph_definition
         with pytest.raises(RuntimeError, match="create another one with create_graph_builder"):
             record(builder)
         assert driver.cuGraphDestroy(int(graph)) == (0,)
@@ -547,7 +581,7 @@ def test_update_of_a_graph_from_a_builder(device, stream, code, one, numbers):
         graph.update(build(1, more=1))
     graph.launch(stream)
     assert x.get() == [21]
-    with pytest.raises(RuntimeError, match="has not begun building"):
+    with pytest.raises(ValueError, match="has not begun building"):
         graph.update(device.create_graph_builder())
 
 

@@ -213,6 +213,22 @@ impl PyGraphBuilder {
         }
     }
 
+    /// As [`PyGraphBuilder::finished`], of an argument.
+    ///
+    /// # Errors
+    ///
+    /// `ValueError` for a builder that has not finished building, `RuntimeError` for a closed one.
+    pub fn finished_argument(&self, py: Python<'_>, what: &str) -> PyResult<Arc<Definition>> {
+        match &*self.state.lock(py) {
+            State::Ended { definition, .. } => Ok(definition.clone()),
+            state @ State::Closed => Err(wrong_state(what, state)),
+            state => Err(PyValueError::new_err(format!(
+                "{what}: this GraphBuilder {}",
+                state.name()
+            ))),
+        }
+    }
+
     /// The stream for work that the graph records.
     ///
     /// # Errors
@@ -273,11 +289,27 @@ impl PyGraphBuilder {
     }
 }
 
+/// An optional argument for which None is a value like others.
+struct Given<'py>(Option<Bound<'py, PyAny>>);
+
+impl<'a, 'py> FromPyObject<'a, 'py> for Given<'py> {
+    type Error = PyErr;
+
+    fn extract(given: Borrowed<'a, 'py, PyAny>) -> PyResult<Given<'py>> {
+        Ok(Given(Some(given.to_owned())))
+    }
+}
+
 /// Converts the argument `mode`.
 fn capture_mode(given: Option<&Bound<'_, PyAny>>) -> PyResult<CaptureMode> {
-    let Some(given) = given.filter(|given| !given.is_none()) else {
+    let Some(given) = given else {
         return Ok(CaptureMode::Relaxed);
     };
+    if given.is_none() {
+        return Err(PyValueError::new_err(
+            "GraphBuilder.begin_building() argument 'mode' is None; expected 'global', 'thread_local' or 'relaxed'",
+        ));
+    }
     let name = given.extract::<String>().map_err(|_| {
         let class = given.get_type().name().map(|name| name.to_string());
         PyTypeError::new_err(format!(
@@ -345,18 +377,16 @@ impl PyGraphBuilder {
         matches!(&*self.state.lock(py), State::Closed)
     }
 
-    /// The definition of the graph.
+    /// The definition of the graph. The driver does not allow its use while it is captured.
     ///
     /// Raises
     /// ------
     /// RuntimeError
-    ///     There is none before ``begin_building()`` and after ``close()``.
+    ///     There is none before ``begin_building()``, until ``end_building()``, and after ``close()``.
     #[getter]
     fn graph_definition(&self, py: Python<'_>) -> PyResult<Py<PyGraphDefinition>> {
         let definition = match &*self.state.lock(py) {
-            State::Building { definition, .. } | State::Ended { definition, .. } => {
-                definition.clone()
-            }
+            State::Ended { definition, .. } => definition.clone(),
             State::Idle {
                 body: Some(body), ..
             } => body.clone(),
@@ -377,13 +407,10 @@ impl PyGraphBuilder {
     /// -------
     /// GraphBuilder
     ///     This builder.
-    #[pyo3(signature = (mode=None), text_signature = "($self, mode='relaxed')")]
-    fn begin_building<'py>(
-        slf: &Bound<'py, Self>,
-        mode: Option<&Bound<'py, PyAny>>,
-    ) -> PyResult<Bound<'py, Self>> {
+    #[pyo3(signature = (mode=Given(None)), text_signature = "($self, mode='relaxed')")]
+    fn begin_building<'py>(slf: &Bound<'py, Self>, mode: Given<'py>) -> PyResult<Bound<'py, Self>> {
         let py = slf.py();
-        let mode = capture_mode(mode)?;
+        let mode = capture_mode(mode.0.as_ref())?;
         let this = slf.get();
         let (stream, body) = match &*this.state.lock(py) {
             State::Idle { stream, body } => (stream.clone(), body.clone()),
@@ -631,7 +658,7 @@ impl PyGraphBuilder {
         };
         let child = child
             .get()
-            .finished(py, "GraphBuilder.embed() argument 'child'")?;
+            .finished_argument(py, "GraphBuilder.embed() argument 'child'")?;
         let core = &*child.core;
         self.record(py, "GraphBuilder.embed()", builder, |builder| {
             builder.embed(core)

@@ -155,7 +155,7 @@ impl PyGraph {
         let definition: Arc<Definition> = if let Ok(builder) = source.cast::<PyGraphBuilder>() {
             builder
                 .get()
-                .finished(py, "Graph.update() argument 'source'")?
+                .finished_argument(py, "Graph.update() argument 'source'")?
         } else if let Ok(given) = source.cast::<PyGraphDefinition>() {
             given.get().definition.clone()
         } else {
