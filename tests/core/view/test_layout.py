@@ -57,6 +57,13 @@ def test_methods():
     assert _StridedLayout((0, 1, 4), None, 4).squeezed() == _StridedLayout((0,), (0,), 4)
     assert layout.unsqueezed(1) == _StridedLayout((3, 1, 4), (4, 4, 1), 4)
     assert layout.unsqueezed((0, 3)) == _StridedLayout((1, 3, 4, 1), (12, 4, 1, 1), 4)
+    # An axis behind the last one has its stride; others have the extent times the stride of the next one.
+    for strides in ((6, 2), (1, 5), (3, -1), (0, 0)):
+        given = _StridedLayout((2, 3), strides, 4)
+        assert given.unsqueezed(2).strides == given.unsqueezed(-1).strides == (*strides, strides[1])
+        assert given.unsqueezed((0, 3)).strides == (2 * strides[0], *strides, strides[1])
+        assert given.unsqueezed((1, 2)).strides == (strides[0], 3 * strides[1], 3 * strides[1], strides[1])
+    assert _StridedLayout((), None, 4).unsqueezed((0, 1)).strides == (1, 1)
     assert layout.broadcast_to((2, 3, 4)).strides == (0, 4, 1)
     assert layout.repacked(8) == _StridedLayout((3, 2), (2, 1), 8)
     assert layout.repacked(16, keep_dim=False).shape == (3,) and layout.repacked(2).shape == (3, 8)
@@ -70,7 +77,13 @@ def test_methods():
     assert _StridedLayout((0, 3), None, 4).flattened() == _StridedLayout((0,), (0,), 4)
     assert layout[2:2] == _StridedLayout((0, 4), (0, 0), 4)
     assert _StridedLayout((6,), None, 4).max_compatible_itemsize() == 8
-    assert layout.to_dense().strides is None
+    assert layout.to_dense() is layout.to_dense("C") is layout.to_dense("K") is layout and layout.strides is None
+    assert columns.to_dense() is columns.to_dense("F") is _StridedLayout.dense_like(columns) is columns
+    for other in (columns.to_dense("C"), layout.to_dense("F"), layout.to_dense((0, 1)), layout[1:].to_dense()):
+        assert other is not layout and other is not columns and other.strides is not None and other.slice_offset == 0
+    for in_bytes in (True, 1):
+        assert _StridedLayout((3, 4), (16, 4), 4, in_bytes).strides == (4, 1)
+    assert _StridedLayout((3, 4), (4, 1), 4, None).strides == (4, 1)
     assert layout[1:3].required_size_in_bytes() == 48
     with pytest.raises(ValueError):
         _StridedLayout((3,), (-1,), 4).required_size_in_bytes()

@@ -396,6 +396,22 @@ def test_views_of_a_view_stay_inside(buffer):
     assert np.array_equal(np.from_dlpack(back.view(back._layout[::-1])), source)
 
 
+def test_a_layout_is_one_object_in_all_views_to_which_it_is_applied(buffer):
+    view = StridedMemoryView.from_buffer(buffer, (4, 4), dtype=np.dtype("f4"))
+    for layout in (view._layout[1:, ::2], view._layout[::-1], _StridedLayout((4, 4), None, 4)):
+        part = view.view(layout)
+        assert part._layout is layout and part.ptr - view.ptr == layout.slice_offset_in_bytes
+        assert part.view()._layout is layout and part.view(dtype=np.dtype("i4"))._layout is layout
+        assert view.view(part._layout, np.dtype("i4"))._layout is layout
+    source = np.arange(12, dtype="i4")[::-1]
+    back = StridedMemoryView.from_any_interface(source, -1)
+    layout = back._layout[2:]
+    assert layout.slice_offset == -2 and layout.slice_offset_in_bytes == -8
+    part = back.view(layout)
+    assert part._layout is layout and part.ptr == back.ptr - 8
+    assert np.array_equal(np.from_dlpack(part), source[2:])
+
+
 def test_view_as_another_type(buffer):
     source = floats()
     view = StridedMemoryView.from_array_interface(source)

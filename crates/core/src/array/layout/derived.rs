@@ -241,7 +241,8 @@ impl StridedLayout {
             }
         }
         let (mut shape, mut strides) = (vec![1; dims], vec![1; dims]);
-        let (mut from, mut next) = (self.dims, 1i64);
+        // An axis behind the last one has the stride of that one.
+        let (mut from, mut next) = (self.dims, self.strides().last().copied().unwrap_or(1));
         for axis in (0..dims).rev() {
             if !added[axis] {
                 from -= 1;

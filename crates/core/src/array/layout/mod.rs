@@ -518,6 +518,16 @@ impl StridedLayout {
         axes
     }
 
+    /// Whether the layout is dense in this order; `None` is any order of the axes.
+    pub fn is_dense_in(&self, order: Option<&StrideOrder>) -> bool {
+        match order {
+            None => self.is_dense(),
+            Some(StrideOrder::C) => self.offset == 0 && self.is_contiguous_c(),
+            Some(StrideOrder::Fortran) => self.offset == 0 && self.is_contiguous_f(),
+            Some(StrideOrder::Axes(_)) => false,
+        }
+    }
+
     /// The dense layout of the same shape; `None` keeps the axis order.
     ///
     /// # Errors

@@ -141,13 +141,16 @@ impl PyLayout {
 #[pymethods]
 impl PyLayout {
     #[new]
-    #[pyo3(signature = (shape, strides, itemsize, divide_strides=false))]
+    #[pyo3(
+        signature = (shape, strides, itemsize, divide_strides=None),
+        text_signature = "(shape, strides, itemsize, divide_strides=False)"
+    )]
     fn new(
         py: Python<'_>,
         shape: &Bound<'_, PyAny>,
         strides: Option<&Bound<'_, PyAny>>,
         itemsize: &Bound<'_, PyAny>,
-        divide_strides: bool,
+        divide_strides: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<PyLayout> {
         let function = "_StridedLayout";
         let shape = numbers(shape, function, "shape")?;
@@ -155,8 +158,9 @@ impl PyLayout {
             .map(|strides| numbers(strides, function, "strides"))
             .transpose()?;
         let itemsize = item_size(itemsize, "itemsize")?;
+        let in_bytes = divide_strides.map_or(Ok(false), Bound::is_truthy)?;
         let layout = match strides {
-            Some(strides) if divide_strides => {
+            Some(strides) if in_bytes => {
                 StridedLayout::with_byte_strides(&shape, &strides, itemsize)
             }
             strides => StridedLayout::new(&shape, strides.as_deref(), itemsize),
@@ -199,11 +203,11 @@ impl PyLayout {
     #[classmethod]
     #[pyo3(signature = (other, stride_order=None))]
     fn dense_like(
-        cls: &Bound<'_, PyType>,
+        _cls: &Bound<'_, PyType>,
         other: &Bound<'_, PyLayout>,
         stride_order: Option<&Bound<'_, PyAny>>,
-    ) -> PyResult<PyLayout> {
-        other.get().to_dense(cls.py(), stride_order)
+    ) -> PyResult<Py<PyLayout>> {
+        PyLayout::to_dense(other, stride_order)
     }
 
     /// Extents.
@@ -325,7 +329,7 @@ impl PyLayout {
         self.layout.required_size().or_raise(py)
     }
 
-    /// Returns the dense layout of the same shape.
+    /// Returns the dense layout of the same shape: this layout if it is dense in that order.
     ///
     /// Parameters
     /// ----------
@@ -333,16 +337,19 @@ impl PyLayout {
     ///     ``'K'`` (default) preserves the order of the axes; other values as in :meth:`dense`.
     #[pyo3(signature = (stride_order=None))]
     fn to_dense(
-        &self,
-        py: Python<'_>,
+        slf: &Bound<'_, Self>,
         stride_order: Option<&Bound<'_, PyAny>>,
-    ) -> PyResult<PyLayout> {
+    ) -> PyResult<Py<PyLayout>> {
+        let layout = &slf.get().layout;
         let order = match stride_order {
-            Some(given) => order(given, self.layout.ndim())?,
+            Some(given) => order(given, layout.ndim())?,
             None => None,
         };
-        let layout = self.layout.to_dense(order.as_ref()).or_raise(py)?;
-        Ok(PyLayout::of(layout))
+        if layout.is_dense_in(order.as_ref()) {
+            return Ok(slf.clone().unbind());
+        }
+        let dense = layout.to_dense(order.as_ref()).or_raise(slf.py())?;
+        PyLayout::make(slf.py(), dense)
     }
 
     /// Indexes the leading axes; equivalent to ``layout[1:, ::2]``.

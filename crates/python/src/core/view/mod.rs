@@ -236,7 +236,16 @@ impl PyView {
         if layout.is_none() && dtype.is_none() {
             return Ok(slf.clone().into_any());
         }
-        make_of(&slf.get_type(), parts::changed(slf, layout, dtype)?)
+        let view = make_of(&slf.get_type(), parts::changed(slf, layout, dtype)?)?;
+        // A layout that is applied unchanged is one object in both views.
+        let shared = match layout.map(Bound::cast::<PyLayout>) {
+            Some(given) => given?.clone().unbind(),
+            None => slf.get()._layout(slf.py())?,
+        };
+        if let Ok(made) = view.cast::<PyView>() {
+            let _ = made.get().layout.set(slf.py(), shared);
+        }
+        Ok(view)
     }
 
     /// Copies the elements of another view into this view, stream-ordered. Layouts may differ.
