@@ -8,6 +8,7 @@ use pyo3::{PyTraverseError, PyVisit};
 
 use crate::core::closable::{Closable, closed, drop_detached};
 use crate::core::errors::OrRaise;
+use crate::core::keyword_only::KeywordOnly;
 use crate::core::memory::buffer::{Backing, PyBuffer};
 use crate::core::numbers;
 use crate::core::stream;
@@ -303,8 +304,12 @@ impl PyGraphicsResource {
     ///     The resource is mapped or closed.
     /// CUDAError
     ///     The driver refuses; images cannot be mapped as linear memory.
-    #[pyo3(signature = (*, stream))]
-    fn map<'py>(&self, stream: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyBuffer>> {
+    #[pyo3(
+        signature = (*, stream=KeywordOnly(None)),
+        text_signature = "($self, *, stream)"
+    )]
+    fn map<'py>(&self, stream: KeywordOnly<'_, 'py>) -> PyResult<Bound<'py, PyBuffer>> {
+        let stream = stream.get("GraphicsResource.map", "stream")?;
         self.map_on(stream, "GraphicsResource.map")
     }
 

@@ -16,6 +16,7 @@ pub mod errors;
 pub mod event;
 pub mod graph;
 pub mod graphics;
+pub mod keyword_only;
 pub mod launch;
 pub mod memory;
 pub mod module;

@@ -19,6 +19,7 @@ use crate::core::errors::OrRaise;
 use crate::core::event;
 use crate::core::event::PyEvent;
 use crate::core::graph::builder::PyGraphBuilder;
+use crate::core::keyword_only::KeywordOnly;
 use crate::core::memory::keep_alive;
 use crate::core::memory::resource;
 use crate::core::memory::resource::PyMemoryResource;
@@ -407,12 +408,16 @@ impl PyDevice {
     /// Returns
     /// -------
     /// cuda.core.texture.TextureObject
-    #[pyo3(signature = (*, resource, options=None))]
+    #[pyo3(
+        signature = (*, resource=KeywordOnly(None), options=None),
+        text_signature = "($self, *, resource, options=None)"
+    )]
     fn create_texture_object(
         &self,
-        resource: &Bound<'_, PyAny>,
+        resource: KeywordOnly<'_, '_>,
         options: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<PyTextureObject> {
+        let resource = resource.get("Device.create_texture_object", "resource")?;
         object::create_texture(self.device, resource, options)
     }
 
@@ -426,8 +431,12 @@ impl PyDevice {
     /// Returns
     /// -------
     /// cuda.core.texture.SurfaceObject
-    #[pyo3(signature = (*, resource))]
-    fn create_surface_object(&self, resource: &Bound<'_, PyAny>) -> PyResult<PySurfaceObject> {
+    #[pyo3(
+        signature = (*, resource=KeywordOnly(None)),
+        text_signature = "($self, *, resource)"
+    )]
+    fn create_surface_object(&self, resource: KeywordOnly<'_, '_>) -> PyResult<PySurfaceObject> {
+        let resource = resource.get("Device.create_surface_object", "resource")?;
         object::create_surface(self.device, resource)
     }
 

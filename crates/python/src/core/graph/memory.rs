@@ -10,6 +10,7 @@ use pyo3::types::{PyDict, PyInt, PyTuple};
 
 use crate::core::device;
 use crate::core::errors::OrRaise;
+use crate::core::keyword_only::KeywordOnly;
 use crate::core::memory::buffer::PyBuffer;
 use crate::core::memory::resource::base::PyMemoryResource;
 use crate::core::numbers::{address_argument, as_i64, short_repr, size_argument};
@@ -55,12 +56,16 @@ impl PyGraphMemoryResource {
     /// ------
     /// RuntimeError
     ///     The stream is not being captured.
-    #[pyo3(signature = (size, *, stream))]
+    #[pyo3(
+        signature = (size, *, stream=KeywordOnly(None)),
+        text_signature = "($self, size, *, stream)"
+    )]
     fn allocate(
         slf: &Bound<'_, Self>,
         size: &Bound<'_, PyAny>,
-        stream: &Bound<'_, PyAny>,
+        stream: KeywordOnly<'_, '_>,
     ) -> PyResult<Py<PyBuffer>> {
+        let stream = stream.get("GraphMemoryResource.allocate", "stream")?;
         let py = slf.py();
         let size = size_argument(size, "allocate")?;
         let stream = stream::lend(stream, "allocate", "stream", false)?;
@@ -94,14 +99,18 @@ impl PyGraphMemoryResource {
     ///     Size in bytes.
     /// stream : Stream or GraphBuilder
     ///     Where the memory is freed.
-    #[pyo3(signature = (ptr, size, *, stream))]
+    #[pyo3(
+        signature = (ptr, size, *, stream=KeywordOnly(None)),
+        text_signature = "($self, ptr, size, *, stream)"
+    )]
     fn deallocate(
         &self,
         py: Python<'_>,
         ptr: &Bound<'_, PyAny>,
         size: &Bound<'_, PyAny>,
-        stream: &Bound<'_, PyAny>,
+        stream: KeywordOnly<'_, '_>,
     ) -> PyResult<()> {
+        let stream = stream.get("GraphMemoryResource.deallocate", "stream")?;
         let address = address_argument(ptr, "deallocate")?;
         let size = size_argument(size, "deallocate")?;
         let stream = stream::lend(stream, "deallocate", "stream", false)?;

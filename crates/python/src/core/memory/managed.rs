@@ -14,6 +14,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyTuple, PyType};
 
 use crate::core::errors::OrRaise;
+use crate::core::keyword_only::KeywordOnly;
 use crate::core::memory::buffer::{Backing, Pinned, PyBuffer};
 use crate::core::memory::location;
 use crate::core::memory::resource::base::stream_or_default;
@@ -284,12 +285,16 @@ impl PyManagedBuffer {
     ///     The target location.
     /// stream : Stream
     ///     The stream.
-    #[pyo3(signature = (location, *, stream))]
+    #[pyo3(
+        signature = (location, *, stream=KeywordOnly(None)),
+        text_signature = "($self, location, *, stream)"
+    )]
     fn prefetch(
         slf: &Bound<'_, Self>,
         location: &Bound<'_, PyAny>,
-        stream: &Bound<'_, PyAny>,
+        stream: KeywordOnly<'_, '_>,
     ) -> PyResult<()> {
+        let stream = stream.get("ManagedBuffer.prefetch", "stream")?;
         let what = "ManagedBuffer.prefetch() argument 'location'";
         let place = location::required(location, || what.to_owned())?;
         Self::queue(slf, "ManagedBuffer.prefetch", stream, |range, stream| {
@@ -305,8 +310,12 @@ impl PyManagedBuffer {
     /// ----------
     /// stream : Stream
     ///     The stream.
-    #[pyo3(signature = (*, stream))]
-    fn discard(slf: &Bound<'_, Self>, stream: &Bound<'_, PyAny>) -> PyResult<()> {
+    #[pyo3(
+        signature = (*, stream=KeywordOnly(None)),
+        text_signature = "($self, *, stream)"
+    )]
+    fn discard(slf: &Bound<'_, Self>, stream: KeywordOnly<'_, '_>) -> PyResult<()> {
+        let stream = stream.get("ManagedBuffer.discard", "stream")?;
         Self::queue(slf, "ManagedBuffer.discard", stream, |range, stream| {
             // SAFETY: the documentation tells the caller that the contents become undefined.
             unsafe { managed::discard_async(&[range], stream) }
@@ -321,12 +330,16 @@ impl PyManagedBuffer {
     ///     The target location.
     /// stream : Stream
     ///     The stream.
-    #[pyo3(signature = (location, *, stream))]
+    #[pyo3(
+        signature = (location, *, stream=KeywordOnly(None)),
+        text_signature = "($self, location, *, stream)"
+    )]
     fn discard_prefetch(
         slf: &Bound<'_, Self>,
         location: &Bound<'_, PyAny>,
-        stream: &Bound<'_, PyAny>,
+        stream: KeywordOnly<'_, '_>,
     ) -> PyResult<()> {
+        let stream = stream.get("ManagedBuffer.discard_prefetch", "stream")?;
         let what = "ManagedBuffer.discard_prefetch() argument 'location'";
         let place = location::required(location, || what.to_owned())?;
         Self::queue(

@@ -11,6 +11,7 @@ use pyo3::types::{PyDict, PyInt, PyTuple};
 use crate::core::closable::DropDetached;
 use crate::core::device;
 use crate::core::errors::{OrRaise, to_python};
+use crate::core::keyword_only::KeywordOnly;
 use crate::core::launch::config::PyLaunchConfig;
 use crate::core::stream;
 use crate::cpython::{Obj, Raised};
@@ -233,12 +234,16 @@ impl PyKernelOccupancy {
     /// Returns
     /// -------
     /// int
-    #[pyo3(signature = (config, *, stream))]
+    #[pyo3(
+        signature = (config, *, stream=KeywordOnly(None)),
+        text_signature = "($self, config, *, stream)"
+    )]
     fn max_potential_cluster_size(
         &self,
         config: &Bound<'_, PyAny>,
-        stream: &Bound<'_, PyAny>,
+        stream: KeywordOnly<'_, '_>,
     ) -> PyResult<u32> {
+        let stream = stream.get("KernelOccupancy.max_potential_cluster_size", "stream")?;
         let py = config.py();
         let function = "max_potential_cluster_size";
         let config = accept_config(config, function)?;
@@ -259,12 +264,16 @@ impl PyKernelOccupancy {
     /// Returns
     /// -------
     /// int
-    #[pyo3(signature = (config, *, stream))]
+    #[pyo3(
+        signature = (config, *, stream=KeywordOnly(None)),
+        text_signature = "($self, config, *, stream)"
+    )]
     fn max_active_clusters(
         &self,
         config: &Bound<'_, PyAny>,
-        stream: &Bound<'_, PyAny>,
+        stream: KeywordOnly<'_, '_>,
     ) -> PyResult<u32> {
+        let stream = stream.get("KernelOccupancy.max_active_clusters", "stream")?;
         let py = config.py();
         let function = "max_active_clusters";
         let config = accept_config(config, function)?;

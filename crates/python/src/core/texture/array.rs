@@ -9,6 +9,7 @@ use crate::core::closable::{Closable, drop_detached};
 use crate::core::device;
 use crate::core::device::PyDevice;
 use crate::core::errors::OrRaise;
+use crate::core::keyword_only::KeywordOnly;
 use crate::core::numbers::short_repr;
 use crate::core::texture::copy;
 use crate::core::texture::options;
@@ -176,8 +177,12 @@ impl PyOpaqueArray {
     /// ------
     /// ValueError
     ///     `src` is too small, or has no such layout.
-    #[pyo3(signature = (src, *, stream))]
-    fn copy_from(&self, src: &Bound<'_, PyAny>, stream: &Bound<'_, PyAny>) -> PyResult<()> {
+    #[pyo3(
+        signature = (src, *, stream=KeywordOnly(None)),
+        text_signature = "($self, src, *, stream)"
+    )]
+    fn copy_from(&self, src: &Bound<'_, PyAny>, stream: KeywordOnly<'_, '_>) -> PyResult<()> {
+        let stream = stream.get("OpaqueArray.copy_from", "stream")?;
         let array = self.get(src.py())?;
         copy::copy(array, src, stream, copy::Direction::ToArray)
     }
@@ -195,12 +200,16 @@ impl PyOpaqueArray {
     /// -------
     /// object
     ///     `dst`.
-    #[pyo3(signature = (dst, *, stream))]
+    #[pyo3(
+        signature = (dst, *, stream=KeywordOnly(None)),
+        text_signature = "($self, dst, *, stream)"
+    )]
     fn copy_to<'py>(
         &self,
         dst: &Bound<'py, PyAny>,
-        stream: &Bound<'py, PyAny>,
+        stream: KeywordOnly<'_, 'py>,
     ) -> PyResult<Bound<'py, PyAny>> {
+        let stream = stream.get("OpaqueArray.copy_to", "stream")?;
         let array = self.get(dst.py())?;
         copy::copy(array, dst, stream, copy::Direction::FromArray)?;
         Ok(dst.clone())

@@ -11,6 +11,7 @@ use crate::core::device;
 use crate::core::dlpack::buffer::device_of;
 use crate::core::errors::OrRaise;
 use crate::core::graph::arguments::retain_buffers;
+use crate::core::keyword_only::KeywordOnly;
 use crate::core::memory::buffer::exports;
 use crate::core::memory::buffer::release::set_stream;
 use crate::core::memory::buffer::{Backing, PyBuffer};
@@ -145,14 +146,18 @@ impl PyBuffer {
     /// ValueError
     ///     The descriptor is corrupt.
     #[classmethod]
-    #[pyo3(signature = (mr, ipc_descriptor, *, stream))]
+    #[pyo3(
+        signature = (mr, ipc_descriptor, *, stream=KeywordOnly(None)),
+        text_signature = "($cls, mr, ipc_descriptor, *, stream)"
+    )]
     fn from_ipc_descriptor(
         _class: &Bound<'_, PyType>,
         py: Python<'_>,
         mr: &Bound<'_, PyAny>,
         ipc_descriptor: &Bound<'_, PyAny>,
-        stream: &Bound<'_, PyAny>,
+        stream: KeywordOnly<'_, '_>,
     ) -> PyResult<Py<PyBuffer>> {
+        let stream = stream.get("Buffer.from_ipc_descriptor", "stream")?;
         let accepted = stream::lend(stream, "Buffer.from_ipc_descriptor", "stream", false)?;
         import(py, mr, ipc_descriptor, &accepted)
     }
@@ -337,13 +342,17 @@ impl PyBuffer {
     /// The contents are available after the stream has completed the copy: synchronize, for example with
     /// ``stream.sync()``, before reading a host array. A host array is kept alive and locked against resizing until
     /// then.
-    #[pyo3(signature = (dst=None, *, stream, options=None))]
+    #[pyo3(
+        signature = (dst=None, *, stream=KeywordOnly(None), options=None),
+        text_signature = "($self, dst=None, *, stream, options=None)"
+    )]
     fn copy_to<'py>(
         slf: &Bound<'py, Self>,
         dst: Option<&Bound<'py, PyAny>>,
-        stream: &Bound<'py, PyAny>,
+        stream: KeywordOnly<'_, 'py>,
         options: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyAny>> {
+        let stream = stream.get("Buffer.copy_to", "stream")?;
         let py = slf.py();
         let accepted = stream::lend(stream, "Buffer.copy_to", "stream", false)?;
         let options = copy_operand::copy_options("Buffer.copy_to", options)?;
@@ -391,13 +400,17 @@ impl PyBuffer {
     /// -----
     /// A host array must not be modified before the stream has completed the copy, unless the options specify
     /// ``src_access_order="during_api_call"``. It is kept alive and locked against resizing until then.
-    #[pyo3(signature = (src, *, stream, options=None))]
+    #[pyo3(
+        signature = (src, *, stream=KeywordOnly(None), options=None),
+        text_signature = "($self, src, *, stream, options=None)"
+    )]
     fn copy_from<'py>(
         slf: &Bound<'py, Self>,
         src: &Bound<'py, PyAny>,
-        stream: &Bound<'py, PyAny>,
+        stream: KeywordOnly<'_, 'py>,
         options: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<()> {
+        let stream = stream.get("Buffer.copy_from", "stream")?;
         let accepted = stream::lend(stream, "Buffer.copy_from", "stream", false)?;
         let options = copy_operand::copy_options("Buffer.copy_from", options)?;
         let destination = Operand::of_buffer(slf)?;
@@ -421,12 +434,16 @@ impl PyBuffer {
     ///     ``np.float32(1)``, is repeated; the buffer's size must be a multiple of its size.
     /// stream : Stream
     ///     The stream.
-    #[pyo3(signature = (value, *, stream))]
+    #[pyo3(
+        signature = (value, *, stream=KeywordOnly(None)),
+        text_signature = "($self, value, *, stream)"
+    )]
     fn fill(
         slf: &Bound<'_, Self>,
         value: &Bound<'_, PyAny>,
-        stream: &Bound<'_, PyAny>,
+        stream: KeywordOnly<'_, '_>,
     ) -> PyResult<()> {
+        let stream = stream.get("Buffer.fill", "stream")?;
         let (py, this) = (slf.py(), slf.get());
         let accepted = stream::lend(stream, "Buffer.fill", "stream", false)?;
         let pinned = this.pin(py)?;

@@ -6,6 +6,7 @@ use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 
+use crate::core::keyword_only::KeywordOnly;
 use crate::core::numbers::short_repr;
 use crate::core::options::Options;
 use crate::core::stream;
@@ -50,8 +51,16 @@ impl PyMemoryResource {
     /// Returns
     /// -------
     /// Buffer
-    #[pyo3(signature = (size, *, stream))]
-    fn allocate(&self, size: &Bound<'_, PyAny>, stream: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
+    #[pyo3(
+        signature = (size, *, stream=KeywordOnly(None)),
+        text_signature = "($self, size, *, stream)"
+    )]
+    fn allocate(
+        &self,
+        size: &Bound<'_, PyAny>,
+        stream: KeywordOnly<'_, '_>,
+    ) -> PyResult<Py<PyAny>> {
+        let stream = stream.get("MemoryResource.allocate", "stream")?;
         let (_, _) = (size, stream);
         Err(not_implemented("allocate()"))
     }
@@ -66,13 +75,17 @@ impl PyMemoryResource {
     ///     Size in bytes.
     /// stream : Stream
     ///     Stream of the stream-ordered deallocation.
-    #[pyo3(signature = (ptr, size, *, stream))]
+    #[pyo3(
+        signature = (ptr, size, *, stream=KeywordOnly(None)),
+        text_signature = "($self, ptr, size, *, stream)"
+    )]
     fn deallocate(
         &self,
         ptr: &Bound<'_, PyAny>,
         size: &Bound<'_, PyAny>,
-        stream: &Bound<'_, PyAny>,
+        stream: KeywordOnly<'_, '_>,
     ) -> PyResult<()> {
+        let stream = stream.get("MemoryResource.deallocate", "stream")?;
         let (_, _, _) = (ptr, size, stream);
         Err(not_implemented("deallocate()"))
     }

@@ -12,6 +12,7 @@ use pyo3::types::{PyDict, PyString, PyTuple};
 use crate::core::closable::{Lent, closed, drop_detached};
 use crate::core::context::handle_object;
 use crate::core::errors::OrRaise;
+use crate::core::keyword_only::KeywordOnly;
 use crate::core::memory::buffer::{Backing, PyBuffer};
 use crate::core::memory::ipc;
 use crate::core::memory::ipc_handles::PyAllocationHandle;
@@ -343,14 +344,18 @@ impl PyMemPool {
     ///     Size in bytes.
     /// stream : Stream
     ///     Stream of the stream-ordered deallocation.
-    #[pyo3(signature = (ptr, size, stream), text_signature = "($self, ptr, size, *, stream)")]
+    #[pyo3(
+        signature = (ptr, size, *, stream=KeywordOnly(None)),
+        text_signature = "($self, ptr, size, *, stream)"
+    )]
     fn deallocate(
         &self,
         py: Python<'_>,
         ptr: &Bound<'_, PyAny>,
         size: &Bound<'_, PyAny>,
-        stream: &Bound<'_, PyAny>,
+        stream: KeywordOnly<'_, '_>,
     ) -> PyResult<()> {
+        let stream = stream.get("MemoryResource.deallocate", "stream")?;
         let address = address_argument(ptr, "deallocate")?;
         size_argument(size, "deallocate")?;
         let stream = stream::lend(stream, "deallocate", "stream", false)?;
