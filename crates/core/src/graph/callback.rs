@@ -1,5 +1,6 @@
 //! Host functions as graph nodes.
 
+use std::any::Any;
 use std::ffi::c_void;
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -8,6 +9,7 @@ use std::sync::Arc;
 use cupyrite_sys::driver::CUDA_HOST_NODE_PARAMS;
 
 use crate::graph::retained::Retained;
+use crate::stream::lending::within_callback;
 
 /// A host function that a graph calls. It must not call CUDA.
 #[derive(Clone)]
@@ -34,8 +36,21 @@ type Closure = Box<dyn Fn() + Send + Sync>;
 unsafe extern "C" fn call_closure(data: *mut c_void) {
     // SAFETY: `new` made the pointer, and the graph that calls this retains the closure.
     let closure = unsafe { &*data.cast_const().cast::<Closure>() };
-    if catch_unwind(AssertUnwindSafe(closure)).is_err() {
+    if let Err(payload) = catch_unwind(AssertUnwindSafe(|| within_callback(closure))) {
+        report_panic(payload);
+    }
+}
+
+/// Logs a panic. Its payload may panic when it is dropped, and so may a logger: neither must unwind into the driver.
+#[cold]
+fn report_panic(payload: Box<dyn Any + Send>) {
+    let reported = catch_unwind(AssertUnwindSafe(|| {
         log::error!("a host callback of a graph panicked");
+        drop(payload);
+    }));
+    if let Err(another) = reported {
+        // Leaked, because it may do the same.
+        std::mem::forget(another);
     }
 }
 

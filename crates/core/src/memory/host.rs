@@ -2,7 +2,8 @@
 
 use std::marker::PhantomData;
 use std::ops::{Deref, DerefMut};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
+use std::thread::{self, ThreadId};
 
 use cupyrite_sys::driver::CUdeviceptr;
 
@@ -14,8 +15,7 @@ use crate::memory::copy::{CopyOptions, copy_async};
 use crate::memory::raw::DeviceBuffer;
 use crate::memory::resource::HostMemoryResource;
 use crate::memory::typed::{Buffer, DeviceCopy};
-use crate::stream::Stream;
-use crate::stream::capture::is_capturing;
+use crate::stream::{Event, EventOptions, Stream, is_capturing, lending};
 
 /// A slice in page-locked host memory: copies from and to it run asynchronously and without staging.
 ///
@@ -122,11 +122,65 @@ impl<T: DeviceCopy> DerefMut for HostBuffer<T> {
 #[derive(Debug)]
 pub struct StreamScope<'scope, 'env: 'scope> {
     stream: &'scope Stream,
-    /// The context of a default stream, for the copies and for the wait.
-    context: Option<&'scope Context>,
+    pending: &'scope PendingCopies,
     // Invariant in both lifetimes, as in `std::thread::Scope`.
     scope: PhantomData<&'scope mut &'scope ()>,
     env: PhantomData<&'env mut &'env ()>,
+}
+
+/// The copies of a scope.
+#[derive(Debug)]
+struct PendingCopies {
+    /// The context of a default stream, for the copies and for the wait.
+    context: Option<Context>,
+    /// The thread to which a per-thread default stream belongs.
+    thread: ThreadId,
+    /// Recorded after each copy: the stream may be captured at the end of the scope, when it cannot be waited for.
+    last: OnceLock<Event>,
+}
+
+impl PendingCopies {
+    /// Queues a copy.
+    fn queue(&self, stream: &Stream, copy: impl FnOnce() -> Result<()>) -> Result<()> {
+        const FUNCTION: &str = "Stream::scope";
+        if stream.is_per_thread() && self.thread != thread::current().id() {
+            let problem = "is the per-thread default stream of another thread; pass a stream of Device::create_stream";
+            return Err(Error::argument(FUNCTION, "stream", problem));
+        }
+        with_optional_context(self.context.as_ref(), || {
+            lending::check(FUNCTION, stream)?;
+            let last = match self.last.get() {
+                Some(event) => event,
+                None => {
+                    let event = Event::new(&stream.context()?, &EventOptions::default())?;
+                    self.last.get_or_init(|| event)
+                }
+            };
+            let queued = copy();
+            let recorded = last.record(stream);
+            if recorded.is_err() && queued.is_ok() {
+                lending::settle(stream, None);
+            }
+            queued.and(recorded)
+        })
+    }
+
+    /// Waits for the copies, and for the stream unless it is captured. Returns when the device has left the memory, also
+    /// with an error.
+    fn wait(&self, stream: &Stream) -> Result<()> {
+        // The borrows end now, also while another thread captures.
+        let _relaxed = RelaxedCapture::enter();
+        let last = self.last.get();
+        let waited = with_optional_context(self.context.as_ref(), || match last {
+            Some(event) if is_capturing(stream)? => event.synchronize(),
+            _ => stream.synchronize(),
+        });
+        if waited.is_err() && last.is_some() {
+            // A query of an event needs no current context.
+            lending::settle(stream, last);
+        }
+        waited
+    }
 }
 
 impl Stream {
@@ -178,6 +232,11 @@ impl Stream {
     /// # Ok(()) }
     /// ```
     ///
+    /// A stream that `body` begins to capture is not waited for; the copies before the capture are.
+    ///
+    /// The borrows end when the device has left the memory, also if this returns an error. If the driver refuses to tell when
+    /// that is, the process is aborted.
+    ///
     /// # Errors
     ///
     /// Those of `body`; otherwise the error of the wait: that of the copies or of earlier work.
@@ -186,17 +245,10 @@ impl Stream {
         body: impl for<'scope> FnOnce(&'scope StreamScope<'scope, 'env>) -> Result<R>,
     ) -> Result<R> {
         /// Waits, also if `body` panics: the borrows end afterwards.
-        struct Finish<'a>(&'a Stream, Option<&'a Context>);
-        impl Finish<'_> {
-            fn wait(&self) -> Result<()> {
-                // The borrows end now, also while another thread captures.
-                let _relaxed = RelaxedCapture::enter();
-                with_optional_context(self.1, || self.0.synchronize())
-            }
-        }
+        struct Finish<'a>(&'a Stream, &'a PendingCopies);
         impl Drop for Finish<'_> {
             fn drop(&mut self) {
-                report(self.wait());
+                report(self.1.wait(self.0));
             }
         }
         let context = if self.is_default() {
@@ -204,16 +256,21 @@ impl Stream {
         } else {
             None
         };
-        let finish = Finish(self, context.as_ref());
+        let pending = PendingCopies {
+            context,
+            thread: thread::current().id(),
+            last: OnceLock::new(),
+        };
+        let finish = Finish(self, &pending);
         let done = body(&StreamScope {
             stream: self,
-            context: context.as_ref(),
+            pending: &pending,
             scope: PhantomData,
             env: PhantomData,
         })?;
-        finish.wait()?;
-        // Disarmed: it has waited.
+        // Disarmed: the wait follows.
         std::mem::forget(finish);
+        pending.wait(self)?;
         Ok(done)
     }
 }
@@ -228,7 +285,8 @@ impl<'scope, 'env> StreamScope<'scope, 'env> {
     ///
     /// # Errors
     ///
-    /// [`Error::InvalidArgument`] if the lengths differ or the stream is being captured; otherwise the driver's error.
+    /// [`Error::InvalidArgument`] if the lengths differ, the stream is being captured, or it is the per-thread default
+    /// stream of another thread; `CUDA_ERROR_NOT_PERMITTED` in a host callback; otherwise the driver's error.
     pub fn upload<T: DeviceCopy>(&self, data: &'env [T], to: &'env Buffer<T>) -> Result<()> {
         check_length("StreamScope::upload", "data", data.len(), to.len())?;
         self.copy(to.address(), data.as_ptr() as u64, size_of_val(data))
@@ -246,13 +304,8 @@ impl<'scope, 'env> StreamScope<'scope, 'env> {
     }
 
     fn copy(&self, destination: CUdeviceptr, source: CUdeviceptr, bytes: usize) -> Result<()> {
-        with_optional_context(self.context, || {
-            if is_capturing(self.stream)? {
-                // The copy would run when the graph is launched, after the borrow.
-                let problem = "is being captured; a graph borrows nothing";
-                return Err(Error::argument("Stream::scope", "stream", problem));
-            }
-            let options = CopyOptions::default();
+        let options = CopyOptions::default();
+        self.pending.queue(self.stream, || {
             // SAFETY: both sides hold `bytes` bytes and are borrowed until `scope` has waited; every bit pattern is a
             // `T`.
             unsafe { copy_async(destination, source, bytes, self.stream, &options) }

@@ -19,6 +19,7 @@ use crate::memory::resource::MemoryResource;
 use crate::memory::typed::DeviceCopy;
 use crate::stream::Stream;
 use crate::stream::capture::wait_before_free;
+use crate::stream::lending::copy_and_wait;
 use crate::stream::usage::StreamUsage;
 
 /// The origin of an allocation. A pool, the common case, needs no second pointer.
@@ -504,24 +505,27 @@ impl DeviceBuffer {
     ///
     /// # Errors
     ///
-    /// [`Error::InvalidArgument`] if the sizes differ; otherwise the error of earlier work.
+    /// [`Error::InvalidArgument`] if the sizes differ or the stream is being captured; the driver's error where the thread
+    /// must not wait, in a host callback or because a capture forbids it: nothing is copied then; otherwise the error of
+    /// earlier work.
     pub fn write<T: DeviceCopy>(&self, data: &[T], stream: &Stream) -> Result<()> {
         self.same_size("DeviceBuffer::write", "data", size_of_val(data), "bytes")?;
         self.check_live("DeviceBuffer::write")?;
         self.record_stream(stream);
         let options = CopyOptions::default();
         let _entered = enter_for_default_stream(stream, self.home)?;
-        // SAFETY: both sides hold `size` bytes; the slice is borrowed until the copy is done.
-        unsafe {
-            copy_async(
-                self.address,
-                data.as_ptr() as u64,
-                self.size,
-                stream,
-                &options,
-            )?
-        };
-        stream.synchronize()
+        copy_and_wait("DeviceBuffer::write", stream, || {
+            // SAFETY: both sides hold `size` bytes; the slice is borrowed until the copy is done.
+            unsafe {
+                copy_async(
+                    self.address,
+                    data.as_ptr() as u64,
+                    self.size,
+                    stream,
+                    &options,
+                )
+            }
+        })
     }
 
     /// Copies the buffer into a slice of its size, in stream order on `stream`, and waits.
@@ -535,17 +539,18 @@ impl DeviceBuffer {
         self.record_stream(stream);
         let options = CopyOptions::default();
         let _entered = enter_for_default_stream(stream, self.home)?;
-        // SAFETY: as in `write`; `T: DeviceCopy` makes every bit pattern valid.
-        unsafe {
-            copy_async(
-                out.as_mut_ptr() as u64,
-                self.address,
-                self.size,
-                stream,
-                &options,
-            )?
-        };
-        stream.synchronize()
+        copy_and_wait("DeviceBuffer::read", stream, || {
+            // SAFETY: as in `write`; `T: DeviceCopy` makes every bit pattern valid.
+            unsafe {
+                copy_async(
+                    out.as_mut_ptr() as u64,
+                    self.address,
+                    self.size,
+                    stream,
+                    &options,
+                )
+            }
+        })
     }
 
     /// Fills the buffer with a pattern, in stream order on `stream`.

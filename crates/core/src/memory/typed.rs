@@ -14,7 +14,7 @@ use crate::error::{Error, Result, driver};
 use crate::memory::raw::check_memory;
 use crate::module::args::DevicePtr;
 use crate::stream::Stream;
-use crate::stream::capture::synchronize_unless_capturing;
+use crate::stream::capture::{is_capturing, synchronize_unless_capturing};
 
 /// Types whose bytes can be copied to a device and back: plain data without pointers to host objects, valid for every
 /// bit pattern.
@@ -195,11 +195,13 @@ impl<T: DeviceCopy> Buffer<T> {
 
     /// Copies another buffer of the same length into this one, in stream order on `stream`.
     ///
-    /// Both buffers must live until the copy is done; freeing one waits for it.
+    /// Freeing a buffer waits for the copy. On the stream of a [`GraphBuilder`](crate::graph::GraphBuilder) the copy becomes
+    /// a node, and the graph retains both buffers.
     ///
     /// # Errors
     ///
-    /// [`Error::InvalidArgument`] if the lengths differ; otherwise the error of earlier work.
+    /// [`Error::InvalidArgument`] if the lengths differ, or for a captured stream that is not
+    /// [`GraphBuilder::stream`](crate::graph::GraphBuilder::stream); otherwise the error of earlier work.
     pub fn copy_from_buffer(&self, stream: &Stream, source: &Buffer<T>) -> Result<()> {
         self.same_length("Buffer::copy_from_buffer", "source", source.len())?;
         if self.is_empty() {
@@ -208,7 +210,8 @@ impl<T: DeviceCopy> Buffer<T> {
         stream.check_live()?;
         self.inner.check_live("Buffer::copy_from_buffer")?;
         source.inner.check_live("Buffer::copy_from_buffer")?;
-        // SAFETY: both blocks hold `size_bytes()` bytes and outlive the copy, because freeing waits for the device.
+        // SAFETY: both blocks hold `size_bytes()` bytes and outlive the copy: freeing waits for the device, and a graph that
+        // records the copy retains them.
         let copy = || unsafe {
             driver!(cuMemcpyDtoDAsync(
                 self.address(),
@@ -217,7 +220,25 @@ impl<T: DeviceCopy> Buffer<T> {
                 stream.handle()
             ))
         };
-        self.context().with_current(|| stream.queue(copy))
+        self.context().with_current(|| {
+            if stream.is_of_builder() {
+                self.retain_for_graph(stream, source)?;
+            } else if is_capturing(stream)? {
+                let problem = "is being captured, and the graph would not keep the buffers; pass GraphBuilder::stream()";
+                return Err(Error::argument("Buffer::copy_from_buffer", "stream", problem));
+            }
+            stream.queue(copy)
+        })
+    }
+
+    /// Retains both buffers for the graph that the stream records.
+    #[cold]
+    fn retain_for_graph(&self, stream: &Stream, source: &Buffer<T>) -> Result<()> {
+        for buffer in [self, source] {
+            let inner = &buffer.inner;
+            stream.retain_recorded_once(Arc::as_ptr(inner).addr(), || inner.clone())?;
+        }
+        Ok(())
     }
 
     /// Copies the contents to the host.

@@ -51,11 +51,16 @@ fn wait_unless_capturing(earlier: &Stream, later: &Stream) -> Result<()> {
 ///
 /// The driver's error. Source: `cuStreamIsCapturing`.
 pub fn is_capturing(stream: &Stream) -> Result<bool> {
+    Ok(capture_status(stream)? != CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE)
+}
+
+/// Whether the stream is being captured, and whether the capture is still valid.
+pub(crate) fn capture_status(stream: &Stream) -> Result<CUstreamCaptureStatus> {
     let mut status = CUstreamCaptureStatus(0);
     let place = &raw mut status;
     // SAFETY: the handle is live; `place` is valid for writes.
     stream.call(|| unsafe { driver!(cuStreamIsCapturing(stream.handle(), place)) })?;
-    Ok(status != CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE)
+    Ok(status)
 }
 
 /// Waits for a stream before memory that its work uses is freed. Called in relaxed capture mode.

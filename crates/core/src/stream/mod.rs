@@ -15,6 +15,7 @@ use crate::error::{Error, Result, driver};
 
 pub(crate) mod capture;
 pub(crate) mod event;
+pub(crate) mod lending;
 pub(crate) mod usage;
 
 pub use capture::{is_capturing, wait_for_streams};

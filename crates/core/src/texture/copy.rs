@@ -6,6 +6,7 @@ use crate::array::layout::StridedLayout;
 use crate::error::{Error, Result, driver};
 use crate::memory::typed::DeviceCopy;
 use crate::stream::Stream;
+use crate::stream::lending::copy_and_wait;
 use crate::texture::array::OpaqueArray;
 
 /// Linear memory with the elements of an array: rows at a pitch, slices at a distance.
@@ -264,13 +265,16 @@ impl OpaqueArray {
     ///
     /// # Errors
     ///
-    /// [`Error::InvalidArgument`] if the sizes differ; otherwise the error of earlier work.
+    /// [`Error::InvalidArgument`] if the sizes differ or the stream is being captured; the driver's error where the thread
+    /// must not wait, in a host callback or because a capture forbids it: nothing is copied then; otherwise the error of
+    /// earlier work.
     pub fn copy_from<T: DeviceCopy>(&self, data: &[T], stream: &Stream) -> Result<()> {
         self.same_size("OpaqueArray::copy_from", "data", size_of_val(data))?;
         let memory = PitchedMemory::dense(self, data.as_ptr().expose_provenance() as u64, true);
-        // SAFETY: the slice has the array's size and is borrowed until the copy is done.
-        unsafe { self.copy_from_raw(memory, stream)? };
-        stream.synchronize()
+        copy_and_wait("OpaqueArray::copy_from", stream, || {
+            // SAFETY: the slice has the array's size and is borrowed until the copy is done.
+            unsafe { self.copy_from_raw(memory, stream) }
+        })
     }
 
     /// Copies all elements of the array to a slice, and waits for the copy.
@@ -281,11 +285,11 @@ impl OpaqueArray {
     pub fn copy_to<T: DeviceCopy>(&self, out: &mut [T], stream: &Stream) -> Result<()> {
         self.same_size("OpaqueArray::copy_to", "out", size_of_val(out))?;
         let memory = PitchedMemory::dense(self, out.as_mut_ptr().expose_provenance() as u64, true);
-        // SAFETY: the slice has the array's size and is borrowed until the copy is done; `T: DeviceCopy` makes every bit
-        // pattern valid.
-        let queued = unsafe { self.copy_to_raw(memory, stream) };
-        let waited = stream.synchronize();
-        queued.and(waited)
+        copy_and_wait("OpaqueArray::copy_to", stream, || {
+            // SAFETY: the slice has the array's size and is borrowed until the copy is done; `T: DeviceCopy` makes every
+            // bit pattern valid.
+            unsafe { self.copy_to_raw(memory, stream) }
+        })
     }
 
     fn same_size(&self, function: &'static str, parameter: &str, given: usize) -> Result<()> {
