@@ -274,6 +274,46 @@ def test_maximum_block_size_with_a_function(code):
     )
 
 
+def test_block_size_function_is_found_by_its_variable(code):
+    kernel = code.get_kernel("dynamic")
+    callback = ctypes.CFUNCTYPE(ctypes.c_size_t, ctypes.c_int)(lambda threads: 256 * threads)
+    # The memory of a callback object is a variable that holds the address of its function.
+    by_variable = driver.CUoccupancyB2DSize(_ptr=ctypes.addressof(callback))
+    by_address = driver.CUoccupancyB2DSize(ctypes.cast(callback, ctypes.c_void_p).value)
+    assert int(by_variable) == int(by_address)
+    best = kernel.occupancy.max_potential_block_size(by_address, 0)
+    assert best != kernel.occupancy.max_potential_block_size(0, 0)
+    assert kernel.occupancy.max_potential_block_size(by_variable, 0) == best
+    function = check(driver.cuKernelGetFunction(kernel.handle))
+    for needed in (by_variable, by_address, int(by_address)):
+        assert check(driver.cuOccupancyMaxPotentialBlockSize(function, needed, 0, 0)) == tuple(best)
+        assert check(driver.cuOccupancyMaxPotentialBlockSizeWithFlags(function, needed, 0, 0, 0)) == tuple(best)
+    for nothing in (None, 0, driver.CUoccupancyB2DSize()):
+        assert check(driver.cuOccupancyMaxPotentialBlockSize(function, nothing, 0, 0))
+
+
+def test_what_is_no_block_size_function_raises(code):
+    kernel = code.get_kernel("dynamic")
+    function = check(driver.cuKernelGetFunction(kernel.handle))
+    callback = ctypes.CFUNCTYPE(ctypes.c_size_t, ctypes.c_int)(lambda threads: 64 * threads)
+    memory = ctypes.create_string_buffer(8)
+    wrong = [
+        driver.CUoccupancyB2DSize(1),
+        # Addresses of data, and one variable too few and too many.
+        driver.CUoccupancyB2DSize(ctypes.addressof(memory)),
+        driver.CUoccupancyB2DSize(ctypes.addressof(callback)),
+        driver.CUoccupancyB2DSize(_ptr=ctypes.cast(callback, ctypes.c_void_p).value),
+    ]
+    for needed in wrong:
+        with pytest.raises(ValueError, match="dynamic_shared_memory_needed.*not the address of a function"):
+            kernel.occupancy.max_potential_block_size(needed, 0)
+    for needed in [*wrong, 1, ctypes.addressof(memory)]:
+        with pytest.raises(ValueError, match="blockSizeToDynamicSMemSize.*not the address of a function"):
+            driver.cuOccupancyMaxPotentialBlockSize(function, needed, 0, 0)
+        with pytest.raises(ValueError, match="blockSizeToDynamicSMemSize.*not the address of a function"):
+            driver.cuOccupancyMaxPotentialBlockSizeWithFlags(function, needed, 0, 0, 0)
+
+
 def test_exception_of_the_function_propagates(code):
     occupancy = code.get_kernel("dynamic").occupancy
 

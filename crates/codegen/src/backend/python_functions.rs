@@ -232,6 +232,9 @@ fn special(f: &Function) -> &'static str {
         "cuMemRangeGetAttribute" => "RangeGetAttribute",
         "cuMemRangeGetAttributes" => "RangeGetAttributes",
         "cuStreamGetCaptureInfo" => "CaptureInfo",
+        "cuOccupancyMaxPotentialBlockSize" | "cuOccupancyMaxPotentialBlockSizeWithFlags" => {
+            "BlockSizeFunction"
+        }
         "cuLinkCreate" => "LinkCreate",
         "cuLinkDestroy" => "LinkDestroy",
         "nvrtcGetPTX" | "nvrtcGetCUBIN" | "nvrtcGetLTOIR" | "nvrtcGetOptiXIR"

@@ -506,6 +506,8 @@ pub enum Special {
     RangeGetAttributes,
     /// `cuStreamGetCaptureInfo`, `cudaStreamGetCaptureInfo`
     CaptureInfo,
+    /// `cuOccupancyMaxPotentialBlockSize[WithFlags]`
+    BlockSizeFunction,
     /// `cuLinkCreate`: memory that the options point to is kept until `cuLinkDestroy`.
     LinkCreate,
     /// `cuLinkDestroy`

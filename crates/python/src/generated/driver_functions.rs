@@ -14056,7 +14056,7 @@ pub static FUNCTIONS: &[Function] = &[
                 kind: Out::Int(Int::I32),
             },
         ],
-        special: Special::None,
+        special: Special::BlockSizeFunction,
         raising: None,
     },
     Function {
@@ -14118,7 +14118,7 @@ pub static FUNCTIONS: &[Function] = &[
                 kind: Out::Int(Int::I32),
             },
         ],
-        special: Special::None,
+        special: Special::BlockSizeFunction,
         raising: None,
     },
     Function {

@@ -14638,7 +14638,7 @@ pub static FUNCTIONS: &[Function] = &[
                 kind: Out::Int(Int::I32),
             },
         ],
-        special: Special::None,
+        special: Special::BlockSizeFunction,
         raising: Some(&Raising {
             symbol: "cuOccupancyMaxPotentialBlockSize",
             ret: Ret::Status,
@@ -14705,7 +14705,7 @@ pub static FUNCTIONS: &[Function] = &[
                 kind: Out::Int(Int::I32),
             },
         ],
-        special: Special::None,
+        special: Special::BlockSizeFunction,
         raising: Some(&Raising {
             symbol: "cuOccupancyMaxPotentialBlockSizeWithFlags",
             ret: Ret::Status,

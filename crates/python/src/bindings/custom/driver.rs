@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Mutex;
 
+use cupyrite_sys::checked::is_executable_address;
 use cupyrite_sys::driver::{self, Symbol};
 use cupyrite_sys::loader::{self, CudaLibrary};
 use pyo3::ffi;
@@ -85,6 +86,29 @@ fn older_driver(f: &'static Function) -> R<bool> {
             Ok(true)
         }
     }
+}
+
+/// `cuOccupancyMaxPotentialBlockSize[WithFlags]`: the driver calls the function, and crashes if it is none.
+pub fn block_size_function(arguments: Arguments<'_>) -> R<Owned> {
+    const FUNCTION: usize = 1;
+    let mut frame = Frame::new();
+    frame.convert(arguments)?;
+    let address = frame.vals[FUNCTION];
+    if address != 0 && !is_executable_address(address) {
+        let site = arguments.site(FUNCTION).prefix();
+        let message = not_a_function(&site, address);
+        return Err(errors::raise(ExceptionKind::Value, &message));
+    }
+    general::call(arguments)
+}
+
+/// The message about a `CUoccupancyB2DSize` that is no function; `site` names the argument.
+pub fn not_a_function(site: &str, address: u64) -> String {
+    format!(
+        "{site} is {address:#x}, which is not the address of a function; pass CUoccupancyB2DSize(address) with that of a C function \
+         of the type size_t (*)(int), or CUoccupancyB2DSize(_ptr=...) with the address of a variable that holds it, such as \
+         ctypes.addressof(callback), and keep the callback alive"
+    )
 }
 
 /// Value type of a core-dump setting.

@@ -39,6 +39,7 @@ pub fn hook(special: Special) -> Option<Hook> {
         Special::RangeGetAttribute => driver::range_get_attribute,
         Special::RangeGetAttributes => driver::range_get_attributes,
         Special::CaptureInfo => driver::capture_info,
+        Special::BlockSizeFunction => driver::block_size_function,
         Special::LinkCreate => driver::link_create,
         Special::LinkDestroy => driver::link_destroy,
         Special::NvrtcGet => nvrtc::get_output,

@@ -2,12 +2,14 @@
 
 use std::ffi::c_int;
 
+use cupyrite::sys::checked::is_executable_address;
 use cupyrite::sys::driver::CUresult;
 use cupyrite::{Device, DynamicSharedMemory, Error, Kernel, LaunchConfig, MaxPotentialBlockSize};
-use pyo3::exceptions::{PyOverflowError, PyRuntimeError, PyTypeError};
+use pyo3::exceptions::{PyOverflowError, PyRuntimeError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyInt, PyTuple};
 
+use crate::bindings::custom::driver::not_a_function;
 use crate::core::closable::DropDetached;
 use crate::core::device;
 use crate::core::errors::{OrRaise, to_python};
@@ -164,6 +166,10 @@ impl PyKernelOccupancy {
         } else if Obj::of(needed).instance_of_type(b2d_size)
             && let Some(address) = types::handle_value(Obj::of(needed))
         {
+            if address != 0 && !is_executable_address(address) {
+                let site = "max_potential_block_size() argument 'dynamic_shared_memory_needed'";
+                return Err(PyValueError::new_err(not_a_function(site, address)));
+            }
             // SAFETY: the class holds the address of a C function of this type, or null, which is None.
             let function = unsafe {
                 std::mem::transmute::<usize, Option<unsafe extern "C" fn(c_int) -> usize>>(
