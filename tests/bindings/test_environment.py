@@ -70,6 +70,42 @@ def test_invalid_cupyrite_device_raises():
 
 
 @pytest.mark.parametrize(
+    "name, nearest",
+    [
+        ("CUPYRITE_DEVISE", "CUPYRITE_DEVICE"),
+        ("CUPYRITE_LIB_NVRTX", "CUPYRITE_LIB_NVRTC"),
+        ("CUPYRITE_NO_SUCH_SETTING", "did you mean"),
+    ],
+)
+@pytest.mark.parametrize("call", ["driver.cuInit(0)", "nvrtc.nvrtcVersion()", "nvml.init_v2()", "core.Device(0)"])
+def test_unknown_variables_raise_on_first_use(name, nearest, call):
+    code = f"""
+        from cuda import core
+        from cuda.bindings import driver, nvml, nvrtc
+        for attempt in range(2):
+            try:
+                {call}
+            except ValueError as e:
+                print(e)
+    """
+    done = python(code, **{name: "1"}, CUPYRITE_DEVICE="cpu")
+    lines = done.stdout.splitlines()
+    assert len(lines) == 2 and lines[0] == lines[1], done
+    assert lines[0].startswith(f"{name}: ") and nearest in lines[0] and f"unset {name}" in lines[0]
+
+
+@pytest.mark.parametrize("name", ["CUPYRITE_TEST_OF_MINE", "CUPYRITE_REQUIRE_WHEELS", "CUPYRITE_CYCLES"])
+def test_variables_of_tests_are_accepted(name):
+    code = "from cuda.bindings import driver; print(driver.cuInit(0)[0].value)"
+    assert python(code, **{name: "1"}, CUPYRITE_DEVICE="cpu").stdout == "0\n"
+
+
+def test_an_empty_unknown_variable_counts_as_unset():
+    code = "from cuda.bindings import driver; print(driver.cuInit(0)[0].value)"
+    assert python(code, CUPYRITE_DEVISE="", CUPYRITE_DEVICE="cpu").stdout == "0\n"
+
+
+@pytest.mark.parametrize(
     "name, value", [("CUPYRITE_CPU_THREADS", "x"), ("CUPYRITE_CPU_MEMORY", "2 GiB"), ("CUPYRITE_CPU_DEVICES", "17")]
 )
 def test_invalid_setting_of_the_cpu_device_fails_initialization(name, value):

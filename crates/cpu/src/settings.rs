@@ -3,26 +3,24 @@
 use std::env;
 use std::fmt;
 
+use cupyrite_sys::loader::variables;
+
 /// Maximum number of devices.
 pub(crate) const MAX_DEVICES: i32 = 16;
 
-/// A variable with an invalid value.
+/// The message about a variable with an invalid value, or about an unknown one.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct InvalidSetting {
-    variable: &'static str,
-    value: String,
-    expected: &'static str,
-}
+pub(crate) struct InvalidSetting(String);
 
 impl fmt::Display for InvalidSetting {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self {
-            variable,
-            value,
-            expected,
-        } = self;
-        write!(f, "{variable}='{value}': expected {expected}")
+        f.write_str(&self.0)
     }
+}
+
+/// Refuses unknown variables.
+pub(crate) fn check_names() -> Result<(), InvalidSetting> {
+    variables::check_names().map_err(|error| InvalidSetting(error.to_string()))
 }
 
 /// Reads a variable with `parse`; `None` if it is unset or empty.
@@ -36,11 +34,7 @@ fn read<T>(
     if value.is_empty() {
         return Ok(None);
     }
-    let invalid = || InvalidSetting {
-        variable,
-        value: value.to_string(),
-        expected,
-    };
+    let invalid = || InvalidSetting(format!("{variable}='{value}': expected {expected}"));
     parse(value.trim()).map(Some).ok_or_else(invalid)
 }
 

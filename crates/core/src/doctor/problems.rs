@@ -247,6 +247,10 @@ fn ended(evidence: &Evidence<'_>) -> Option<Problem> {
 }
 
 fn failed(evidence: &Evidence<'_>, failure: &Failure) -> Option<Problem> {
+    if failure.kind == FailureKind::Setting && variables::has_unknown(evidence.variables) {
+        // A problem of its own has the cause and the remedy.
+        return None;
+    }
     Some(match failure.step {
         Stage::Choose => choice_failed(evidence, failure),
         Stage::Init | Stage::Devices | Stage::Context => driver_failed(evidence, failure),

@@ -7,30 +7,12 @@ use std::path::{Path, PathBuf};
 use cupyrite_pathfinder::files::{FileEntry, FileSystem};
 use cupyrite_pathfinder::table;
 use cupyrite_sys::loader;
+use cupyrite_sys::loader::variables::{LIBRARY_PREFIX, PREFIX, is_unknown, nearest};
 
 use super::report::{Fix, Problem, Severity, Variable};
 
 /// The process's variables, or a test's.
 pub(crate) type Variables = BTreeMap<OsString, OsString>;
-
-/// Cupyrite's own variables (docs/environment.md), without `CUPYRITE_LIB_<NAME>`.
-const OWN: &[&str] = &[
-    "CUPYRITE_CPU_COMPUTE_CAPABILITY",
-    "CUPYRITE_CPU_DEVICES",
-    "CUPYRITE_CPU_MEMORY",
-    "CUPYRITE_CPU_THREADS",
-    "CUPYRITE_CUDA_MAJOR",
-    "CUPYRITE_CYCLES",
-    "CUPYRITE_DEVICE",
-    "CUPYRITE_PEER_PYTHON",
-    "CUPYRITE_REQUIRE_WHEELS",
-    "CUPYRITE_LINKER",
-    "CUPYRITE_RUNTIME",
-    "CUPYRITE_STRICT_ABI",
-    "CUPYRITE_TEST_ALL_WHEELS",
-    "CUPYRITE_TEST_WHEELS",
-];
-const LIB: &str = "CUPYRITE_LIB_";
 
 /// Others that affect the search or the driver.
 const OTHERS: &[&str] = &[
@@ -68,7 +50,7 @@ pub(crate) fn that_matter(variables: &Variables) -> Vec<Variable> {
         .filter_map(|(name, value)| {
             let name = name.to_str()?;
             let matters =
-                name.starts_with("CUPYRITE_") || OTHERS.contains(&name) || products.contains(&name);
+                name.starts_with(PREFIX) || OTHERS.contains(&name) || products.contains(&name);
             matters.then(|| Variable {
                 name: name.to_owned(),
                 value: value.to_string_lossy().into_owned(),
@@ -100,10 +82,10 @@ pub(crate) fn problems(variables: &Variables, files: &dyn FileSystem) -> Vec<Pro
         if given.is_empty() {
             continue;
         }
-        if let Some(library) = name.strip_prefix(LIB) {
-            found.extend(library_override(name, library, given, files));
-        } else if name.starts_with("CUPYRITE_") && !OWN.contains(&name) {
+        if is_unknown(name) {
             found.push(unknown(name));
+        } else if name.starts_with(LIBRARY_PREFIX) {
+            found.extend(path_problem(name, Path::new(given), files, true));
         } else if TOOLKITS.contains(&name)
             || name == "CONDA_PREFIX"
             || product_variables().contains(&name)
@@ -116,42 +98,28 @@ pub(crate) fn problems(variables: &Variables, files: &dyn FileSystem) -> Vec<Pro
     found
 }
 
+/// Whether a variable is unknown, with which every first use of a library fails.
+pub(crate) fn has_unknown(variables: &Variables) -> bool {
+    variables
+        .iter()
+        .any(|(name, given)| !given.is_empty() && name.to_str().is_some_and(is_unknown))
+}
+
 fn unset(name: &str) -> Fix {
     Fix::command(format!("unset {name}"))
 }
 
-fn library_override(
-    name: &str,
-    library: &str,
-    given: &OsStr,
-    files: &dyn FileSystem,
-) -> Option<Problem> {
-    let known = table::LIBRARIES
-        .iter()
-        .find(|row| row.name.to_uppercase() == library);
-    if known.is_none() {
-        let close = closest(
-            library,
-            table::LIBRARIES.iter().map(|row| row.name.to_uppercase()),
-        );
-        return Some(Problem {
-            code: "variable-unknown",
-            severity: Severity::Warning,
-            what: format!("{name} is set, but no library is called {library}"),
-            why: format!("It has no effect. The closest name is {LIB}{close}."),
-            fix: vec![unset(name)],
-        });
-    }
-    path_problem(name, Path::new(given), files, true)
-}
-
 fn unknown(name: &str) -> Problem {
-    let close = closest(name, OWN.iter().map(|&own| own.to_owned()));
+    let what = match name.strip_prefix(LIBRARY_PREFIX) {
+        Some(library) => format!("{name} is set, but no library is called {library}"),
+        None => format!("{name} is set, but Cupyrite has no such variable"),
+    };
+    let nearest = nearest(name).join(" or ");
     Problem {
         code: "variable-unknown",
-        severity: Severity::Warning,
-        what: format!("{name} is set, but Cupyrite has no such variable"),
-        why: format!("It has no effect. The closest one is {close}."),
+        severity: Severity::Error,
+        what,
+        why: format!("Every first use of a CUDA library fails. The closest name is {nearest}."),
         fix: vec![unset(name)],
     }
 }
@@ -285,28 +253,4 @@ fn two_toolkits(variables: &Variables, files: &dyn FileSystem) -> Option<Problem
         ),
         fix: vec![unset("CUDA_HOME")],
     })
-}
-
-/// The candidate with the fewest edits.
-fn closest(given: &str, candidates: impl Iterator<Item = String>) -> String {
-    candidates
-        .min_by_key(|candidate| distance(given, candidate))
-        .unwrap_or_default()
-}
-
-/// Levenshtein distance.
-fn distance(a: &str, b: &str) -> usize {
-    let b: Vec<char> = b.chars().collect();
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, x) in a.chars().take(200).enumerate() {
-        let mut before = i;
-        row[0] = i + 1;
-        for (j, y) in b.iter().enumerate() {
-            let here = (before + usize::from(x != *y))
-                .min(row[j] + 1)
-                .min(row[j + 1] + 1);
-            before = std::mem::replace(&mut row[j + 1], here);
-        }
-    }
-    row[b.len()]
 }

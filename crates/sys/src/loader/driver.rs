@@ -10,7 +10,7 @@ use pathfinder::loader::LibraryHandle;
 use super::symbol::{forget_interposed, lookup_export};
 use super::{
     CudaLibrary, EntryPointLookup, LoadError, LoadErrorKind, PerThreadVariant, SymbolDescriptor,
-    cpu,
+    cpu, variables,
 };
 
 /// Where the driver's symbols come from.
@@ -114,7 +114,7 @@ const PER_THREAD_SINCE: c_int = 7000;
 ///
 /// # Errors
 ///
-/// `CUPYRITE_DEVICE` is invalid, the selected driver is missing, or an installed driver does not load. A driver that
+/// `CUPYRITE_DEVICE` is invalid, a variable is unknown ([`variables::check_names`]), the selected driver is missing, or an installed driver does not load. A driver that
 /// does not load never falls back to the CPU device, which would hide a broken installation. An error makes no choice.
 pub fn driver_backend() -> Result<Backend, LoadError> {
     driver().map(Driver::backend)
@@ -202,8 +202,9 @@ impl DeviceSelection {
         }
     }
 
-    /// Reads `CUPYRITE_DEVICE`.
+    /// Reads `CUPYRITE_DEVICE`, and refuses unknown variables.
     pub(super) fn from_environment() -> Result<DeviceSelection, LoadError> {
+        variables::check_names()?;
         let value = std::env::var_os("CUPYRITE_DEVICE");
         let value = value.as_deref().map(|value| value.to_string_lossy());
         DeviceSelection::parse(value.as_deref())

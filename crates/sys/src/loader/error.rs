@@ -18,7 +18,8 @@ pub enum LoadErrorKind {
     LibraryFailed,
     /// The library does not export the function: it is older than the function.
     SymbolNotFound,
-    /// `CUPYRITE_DEVICE`, `CUPYRITE_RUNTIME` or `CUDA_PYTHON_CUDA_PER_THREAD_DEFAULT_STREAM` has an invalid value.
+    /// `CUPYRITE_DEVICE`, `CUPYRITE_RUNTIME` or `CUDA_PYTHON_CUDA_PER_THREAD_DEFAULT_STREAM` has an invalid value, or a
+    /// variable that begins with `CUPYRITE_` is unknown.
     InvalidSelection,
     /// The CPU device, or its runtime, is selected in a program that does not contain it.
     NoCpuDevice,
@@ -88,7 +89,6 @@ impl LoadError {
         }
     }
 
-    /// An environment variable with an invalid value.
     /// The error of an environment variable with an invalid value.
     pub fn selection(variable: &str, value: &str, expected: &str) -> LoadError {
         LoadError::plain(

@@ -31,6 +31,7 @@ mod library;
 mod nvml;
 mod runtime;
 mod symbol;
+pub mod variables;
 
 pub use cpu::{CpuDevice, CpuDeviceSource, EntryPointLookup, file_of, register_cpu_device};
 pub use driver::{
@@ -76,6 +77,7 @@ fn load_library(library: CudaLibrary) -> Result<&'static pathfinder::LoadedLibra
     if let Some(loaded) = cell.get() {
         return Ok(loaded);
     }
+    variables::check_names()?;
     let loaded =
         pathfinder::load(library.name()).map_err(|error| LoadError::library(library, error, ""))?;
     Ok(cell.get_or_init(|| loaded))

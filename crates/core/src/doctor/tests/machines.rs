@@ -292,6 +292,15 @@ fn other_failures_have_their_own_problem() {
         words,
     );
     assert_eq!(codes(&case.report()), ["device-setting"]);
+    let case = healthy().set("CUPYRITE_DEVISE", "cpu").fails(
+        Stage::Choose,
+        FailureKind::Setting,
+        None,
+        "CUPYRITE_DEVISE: Cupyrite has no such environment variable",
+    );
+    let report = case.report();
+    assert_eq!(codes(&report), ["variable-unknown"]);
+    assert!(!report.ok);
 }
 
 #[test]
@@ -380,7 +389,7 @@ fn the_closest_name_is_offered() {
 fn documented_variables_are_known() {
     let page = include_str!("../../../../../docs/environment.md");
     for word in page.split(|c: char| !(c.is_ascii_uppercase() || c == '_')) {
-        if !word.starts_with("CUPYRITE_") || word == "CUPYRITE_LIB_" {
+        if !word.starts_with("CUPYRITE_") || word.ends_with('_') {
             continue;
         }
         let report = healthy().set(word, "1").report();

@@ -49,6 +49,7 @@ fn cpu_model() -> String {
 }
 
 fn create() -> Result<Vec<Device>, InvalidSetting> {
+    settings::check_names()?;
     let (count, capability) = (settings::devices()?, settings::compute_capability()?);
     // Checked here, so that an invalid value is an error and not a device with other properties.
     let threads = settings::threads()?;
