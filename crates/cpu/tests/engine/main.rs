@@ -9,4 +9,5 @@ mod harness;
 mod memory;
 mod mutations;
 mod sleep;
+mod tearing;
 mod texture;

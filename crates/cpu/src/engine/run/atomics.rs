@@ -7,12 +7,11 @@ use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering, fen
 
 use cupyrite_ptx::ir::{AtomOp, Semantics, Type};
 use half::{bf16, f16};
-use parking_lot::Mutex;
 
 use super::context::{Context, ExecResult};
 use super::lanes::lanes;
 use super::memory::{
-    ResolvedAddress, addresses, get, local_base, local_read, local_write, resolve, set,
+    ResolvedAddress, addresses, get, host, local_base, local_read, local_write, resolve, set,
 };
 use super::warp::Warp;
 use crate::engine::program::Inst;
@@ -159,26 +158,26 @@ pub(super) unsafe fn on_host(p: u64, op: AtomOp, ty: Type, v: u128, v2: u128) ->
                     _ => a.fetch_update(o, RELAXED, f).unwrap_or(0),
                 })
             }
-            _ => wide(p as *mut u128, op, v, v2),
+            _ => wide(p, op, v, v2),
         }
     }
 }
 
-/// 128-bit exchange and compare-and-swap, under a lock because stable Rust has no 128-bit atomics. They are atomic with
-/// respect to each other.
-unsafe fn wide(p: *mut u128, op: AtomOp, v: u128, v2: u128) -> u128 {
-    static LOCK: Mutex<()> = Mutex::new(());
-    let _guard = LOCK.lock();
+/// 128-bit exchange and compare-and-swap.
+unsafe fn wide(p: u64, op: AtomOp, v: u128, v2: u128) -> u128 {
     // SAFETY: the caller has checked the range and its alignment.
     unsafe {
-        let old = p.read();
-        let new = match op {
-            AtomOp::Cas if old != v => old,
-            AtomOp::Cas => v2,
-            _ => v,
-        };
-        p.write(new);
-        old
+        if op == AtomOp::Cas {
+            return host::compare_exchange_16(p, v, v2);
+        }
+        let mut old = host::read(p, 16);
+        loop {
+            let found = host::compare_exchange_16(p, old, v);
+            if found == old {
+                return old;
+            }
+            old = found;
+        }
     }
 }
 

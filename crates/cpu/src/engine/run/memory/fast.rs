@@ -4,6 +4,7 @@
 //! and one copy serve the warp; otherwise [`super::general`] takes over.
 
 use super::general::{load, store};
+use super::host::{read_row, write_row};
 use super::shared_refused;
 use crate::engine::fault_report::LaneFault;
 use crate::engine::program::Inst;
@@ -93,7 +94,7 @@ pub unsafe fn ld_simple<const N: usize, const STEP: i64, const V3: bool>(
             {
                 prefetch::<V3>(start);
                 let dst = regs.add(inst.args.dst[0] as usize);
-                std::ptr::copy_nonoverlapping(start as *const u8, dst, 32 * N);
+                read_row::<N, V3>(start, dst);
                 return Ok(());
             }
         }
@@ -124,7 +125,7 @@ pub unsafe fn st_simple<const N: usize, const STEP: i64, const V3: bool>(
             {
                 prefetch::<V3>(start);
                 let src = regs.add(inst.args.src[1] as usize);
-                std::ptr::copy_nonoverlapping(src, start as *mut u8, 32 * N);
+                write_row::<N, V3>(src, start);
                 return Ok(());
             }
         }

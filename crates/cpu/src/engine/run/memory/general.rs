@@ -2,12 +2,12 @@
 //!
 //! One bounds check covers the lowest to the highest address of the warp. Only if it fails, each lane is checked.
 
-use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering, fence};
+use std::sync::atomic::{Ordering, fence};
 
 use cupyrite_ptx::ir::Semantics;
 
 use super::{
-    ResolvedAddress, addresses, blend32, get, in_shared, local_base, local_read, local_word,
+    ResolvedAddress, addresses, blend32, get, host, in_shared, local_base, local_read, local_word,
     local_write, refused, resolve, set,
 };
 use crate::engine::fault_report::FaultKind;
@@ -17,94 +17,264 @@ use crate::engine::run::context::{Context, ExecResult};
 use crate::engine::run::lanes::{LANES, first_lane, lanes};
 use crate::engine::run::warp::Warp;
 
-/// Extends a loaded element to 128 bits, as the operation requires.
+/// Extends a loaded element of up to 8 bytes, whose bits above its size are unspecified, as the operation requires.
 #[inline(always)]
-fn extend(op: &MemOp, v: u128) -> u128 {
-    let bits = 8 * op.size;
-    if !op.signed || bits >= 128 {
-        return v;
-    }
-    let shift = 128 - bits;
-    let v = ((v << shift) as i128 >> shift) as u128;
+fn extend(op: &MemOp, v: u64) -> u128 {
+    let shift = 64u32.saturating_sub(8 * op.size);
+    let v = if op.signed {
+        ((v << shift) as i64 >> shift) as i128 as u128
+    } else {
+        u128::from(v << shift >> shift)
+    };
     if op.narrow { v & 0xffff } else { v }
 }
 
-/// An atomic read of host memory.
-///
-/// # Safety
-/// The range is accessible and aligned to its size.
-pub unsafe fn atomic_read(p: u64, size: u32, order: Semantics) -> u128 {
-    let o = match order {
-        Semantics::Acquire | Semantics::AcqRel => Ordering::Acquire,
-        Semantics::Sc => Ordering::SeqCst,
-        _ => Ordering::Relaxed,
-    };
-    // SAFETY: upheld by the caller; other threads access the same memory atomically or race as the PTX says.
+/// Bytes of one machine access: a whole vector, or 16 bytes of a longer one.
+#[inline(always)]
+fn access_bytes(op: &MemOp, bytes: u32) -> u32 {
+    if bytes.is_power_of_two() {
+        bytes.min(16)
+    } else {
+        op.size
+    }
+}
+
+/// The 64-bit half of an access that holds element `k`, and the element's first bit there.
+#[inline(always)]
+fn position(op: &MemOp, k: usize) -> (usize, u32) {
+    let at = k as u32 * op.size;
+    ((at / 8 & 1) as usize, at % 8 * 8)
+}
+
+/// Writes the elements of an access of one lane into their registers.
+#[inline(always)]
+unsafe fn set_elements(regs: *mut u8, op: &MemOp, elements: &[(u32, Slot)], lane: usize, v: u128) {
+    // SAFETY: the slots lie in the register file.
     unsafe {
-        match size {
-            1 => u128::from(AtomicU8::from_ptr(p as *mut u8).load(o)),
-            2 => u128::from(AtomicU16::from_ptr(p as *mut u16).load(o)),
-            4 => u128::from(AtomicU32::from_ptr(p as *mut u32).load(o)),
-            8 => u128::from(AtomicU64::from_ptr(p as *mut u64).load(o)),
-            _ => {
-                let lo = AtomicU64::from_ptr(p as *mut u64).load(o);
-                let hi = AtomicU64::from_ptr((p + 8) as *mut u64).load(o);
-                u128::from(lo) | u128::from(hi) << 64
+        if op.size >= 16 {
+            for &(at, slot) in elements {
+                set(regs, at, slot, lane, v);
+            }
+            return;
+        }
+        // In 64-bit arithmetic, which is several times faster.
+        let per_half = (8 / op.size) as usize;
+        for (elements, mut half) in elements.chunks(per_half).zip([v as u64, (v >> 64) as u64]) {
+            for &(at, slot) in elements {
+                set(regs, at, slot, lane, extend(op, half));
+                half = half.wrapping_shr(8 * op.size);
             }
         }
     }
 }
 
-/// An atomic write of host memory.
+/// The elements of an access of one lane, from their registers.
+#[inline(always)]
+unsafe fn get_elements(regs: *mut u8, op: &MemOp, elements: &[(u32, Slot)], lane: usize) -> u128 {
+    // SAFETY: the slots lie in the register file.
+    unsafe {
+        if op.size >= 16 {
+            return elements
+                .first()
+                .map_or(0, |&(at, slot)| get(regs, at, slot, lane));
+        }
+        let bits = 8 * op.size;
+        let per_half = (8 / op.size) as usize;
+        let mut halves = [0u64; 2];
+        for (elements, half) in elements.chunks(per_half).zip(&mut halves) {
+            for &(at, slot) in elements.iter().rev() {
+                let element = get(regs, at, slot, lane) as u64 & (u64::MAX >> (64 - bits));
+                *half = half.wrapping_shl(bits) | element;
+            }
+        }
+        u128::from(halves[0]) | u128::from(halves[1]) << 64
+    }
+}
+
+/// Loads the accesses at `a` plus `step` into the registers of their elements.
 ///
 /// # Safety
-/// As for [`atomic_read`].
-pub unsafe fn atomic_write(p: u64, size: u32, v: u128, order: Semantics) {
-    let o = match order {
-        Semantics::Release | Semantics::AcqRel => Ordering::Release,
-        Semantics::Sc => Ordering::SeqCst,
-        _ => Ordering::Relaxed,
-    };
-    // SAFETY: upheld by the caller.
+/// The accesses of all active lanes are accessible and aligned to their size, `bytes`.
+#[inline(always)]
+unsafe fn load_accesses(
+    regs: *mut u8,
+    op: &MemOp,
+    elements: &[(u32, Slot)],
+    bytes: u32,
+    (a, step): (&[u64; LANES], u64),
+    active: u32,
+) {
+    use Slot::{R32, R64};
+    let row = |at: u32| regs.wrapping_add(at as usize);
+    // SAFETY: upheld by the caller; slots lie in the register file.
     unsafe {
-        match size {
-            1 => AtomicU8::from_ptr(p as *mut u8).store(v as u8, o),
-            2 => AtomicU16::from_ptr(p as *mut u16).store(v as u16, o),
-            4 => AtomicU32::from_ptr(p as *mut u32).store(v as u32, o),
-            8 => AtomicU64::from_ptr(p as *mut u64).store(v as u64, o),
+        match (op.size, elements) {
+            (1, &[(x, R32)]) => {
+                let x = row(x).cast::<u32>();
+                for l in lanes(active) {
+                    *x.add(l) = extend(op, host::read(a[l] + step, 1) as u64) as u32;
+                }
+            }
+            (2, &[(x, R32)]) => {
+                let x = row(x).cast::<u32>();
+                for l in lanes(active) {
+                    *x.add(l) = extend(op, host::read(a[l] + step, 2) as u64) as u32;
+                }
+            }
+            (4, &[(x, R32)]) => {
+                let x = row(x).cast::<u32>();
+                for l in lanes(active) {
+                    *x.add(l) = host::read_32(a[l] + step);
+                }
+            }
+            (8, &[(x, R64)]) => {
+                let x = row(x).cast::<u64>();
+                for l in lanes(active) {
+                    *x.add(l) = host::read_64(a[l] + step);
+                }
+            }
+            (4, &[(x, R32), (y, R32)]) => {
+                let (x, y) = (row(x).cast::<u32>(), row(y).cast::<u32>());
+                for l in lanes(active) {
+                    let v = host::read_64(a[l] + step);
+                    *x.add(l) = v as u32;
+                    *y.add(l) = (v >> 32) as u32;
+                }
+            }
+            (4, &[(x, R32), (y, R32), (z, R32), (w, R32)]) => {
+                let to = [x, y, z, w].map(|at| row(at).cast::<u32>());
+                for l in lanes(active) {
+                    let v = host::read(a[l] + step, 16);
+                    for (k, to) in to.iter().enumerate() {
+                        *to.add(l) = (v >> (32 * k)) as u32;
+                    }
+                }
+            }
+            (8, &[(x, R64), (y, R64)]) => {
+                let (x, y) = (row(x).cast::<u64>(), row(y).cast::<u64>());
+                for l in lanes(active) {
+                    let v = host::read(a[l] + step, 16);
+                    *x.add(l) = v as u64;
+                    *y.add(l) = (v >> 64) as u64;
+                }
+            }
+            _ if op.size < 16 => {
+                let mut halves = [[0u64; LANES]; 2];
+                for l in lanes(active) {
+                    let v = host::read(a[l] + step, bytes);
+                    halves[0][l] = v as u64;
+                    halves[1][l] = (v >> 64) as u64;
+                }
+                for (k, &(at, slot)) in elements.iter().enumerate() {
+                    let (half, shift) = position(op, k);
+                    for l in lanes(active) {
+                        let v = extend(op, halves[half][l] >> shift);
+                        match slot {
+                            R32 => *row(at).cast::<u32>().add(l) = v as u32,
+                            R64 => *row(at).cast::<u64>().add(l) = v as u64,
+                            _ => set(regs, at, slot, l, v),
+                        }
+                    }
+                }
+            }
             _ => {
-                AtomicU64::from_ptr(p as *mut u64).store(v as u64, o);
-                AtomicU64::from_ptr((p + 8) as *mut u64).store((v >> 64) as u64, o);
+                for l in lanes(active) {
+                    let v = host::read(a[l] + step, bytes);
+                    set_elements(regs, op, elements, l, v);
+                }
             }
         }
     }
 }
 
-/// A plain read of `size` bytes of host memory.
+/// Stores the accesses at `a` plus `step` from the registers of their elements.
+///
+/// # Safety
+/// As for [`load_accesses`], for writes.
 #[inline(always)]
-unsafe fn host_read(p: u64, size: u32) -> u128 {
-    // SAFETY: the caller has checked the range and its alignment.
+unsafe fn store_accesses(
+    regs: *mut u8,
+    op: &MemOp,
+    elements: &[(u32, Slot)],
+    bytes: u32,
+    (a, step): (&[u64; LANES], u64),
+    active: u32,
+) {
+    use Slot::{R32, R64};
+    let row = |at: u32| regs.wrapping_add(at as usize);
+    // SAFETY: upheld by the caller; slots lie in the register file.
     unsafe {
-        match size {
-            1 => u128::from(*(p as *const u8)),
-            2 => u128::from(*(p as *const u16)),
-            4 => u128::from(*(p as *const u32)),
-            8 => u128::from(*(p as *const u64)),
-            _ => (p as *const u128).read_unaligned(),
-        }
-    }
-}
-
-#[inline(always)]
-unsafe fn host_write(p: u64, size: u32, v: u128) {
-    // SAFETY: the caller has checked the range and its alignment.
-    unsafe {
-        match size {
-            1 => *(p as *mut u8) = v as u8,
-            2 => *(p as *mut u16) = v as u16,
-            4 => *(p as *mut u32) = v as u32,
-            8 => *(p as *mut u64) = v as u64,
-            _ => (p as *mut u128).write_unaligned(v),
+        match (op.size, elements) {
+            (1, &[(x, R32)]) => {
+                let x = row(x).cast::<u32>();
+                for l in lanes(active) {
+                    host::write(a[l] + step, 1, u128::from(*x.add(l)));
+                }
+            }
+            (2, &[(x, R32)]) => {
+                let x = row(x).cast::<u32>();
+                for l in lanes(active) {
+                    host::write(a[l] + step, 2, u128::from(*x.add(l)));
+                }
+            }
+            (4, &[(x, R32)]) => {
+                let x = row(x).cast::<u32>();
+                for l in lanes(active) {
+                    host::write(a[l] + step, 4, u128::from(*x.add(l)));
+                }
+            }
+            (8, &[(x, R64)]) => {
+                let x = row(x).cast::<u64>();
+                for l in lanes(active) {
+                    host::write(a[l] + step, 8, u128::from(*x.add(l)));
+                }
+            }
+            (4, &[(x, R32), (y, R32)]) => {
+                let (x, y) = (row(x).cast::<u32>(), row(y).cast::<u32>());
+                for l in lanes(active) {
+                    let v = u128::from(*x.add(l)) | u128::from(*y.add(l)) << 32;
+                    host::write(a[l] + step, 8, v);
+                }
+            }
+            (4, &[(x, R32), (y, R32), (z, R32), (w, R32)]) => {
+                let from = [x, y, z, w].map(|at| row(at).cast::<u32>());
+                for l in lanes(active) {
+                    let [x, y, z, w] = from.map(|f| u128::from(*f.add(l)));
+                    host::write(a[l] + step, 16, x | y << 32 | z << 64 | w << 96);
+                }
+            }
+            (8, &[(x, R64), (y, R64)]) => {
+                let (x, y) = (row(x).cast::<u64>(), row(y).cast::<u64>());
+                for l in lanes(active) {
+                    let v = u128::from(*x.add(l)) | u128::from(*y.add(l)) << 64;
+                    host::write(a[l] + step, 16, v);
+                }
+            }
+            _ if op.size < 16 => {
+                let mut halves = [[0u64; LANES]; 2];
+                let mask = u64::MAX >> (64 - 8 * op.size);
+                for (k, &(at, slot)) in elements.iter().enumerate() {
+                    let (half, shift) = position(op, k);
+                    for l in lanes(active) {
+                        let v = match slot {
+                            R32 => u64::from(*row(at).cast::<u32>().add(l)),
+                            R64 => *row(at).cast::<u64>().add(l),
+                            _ => get(regs, at, slot, l) as u64,
+                        };
+                        halves[half][l] |= (v & mask) << shift;
+                    }
+                }
+                for l in lanes(active) {
+                    let v = u128::from(halves[0][l]) | u128::from(halves[1][l]) << 64;
+                    host::write(a[l] + step, bytes, v);
+                }
+            }
+            _ => {
+                for l in lanes(active) {
+                    let v = get_elements(regs, op, elements, l);
+                    host::write(a[l] + step, bytes, v);
+                }
+            }
         }
     }
 }
@@ -180,8 +350,9 @@ pub unsafe fn load(
         if op.space == MemSpace::Local {
             return local_load(cx, w, regs, op, &a, active, bytes);
         }
-        if op.size <= 8
-            && !op.atomic
+        let access = access_bytes(op, bytes);
+        let parts = op.regs.chunks((access / op.size) as usize);
+        if !op.atomic
             && check_all(
                 cx,
                 op,
@@ -192,28 +363,8 @@ pub unsafe fn load(
                 bytes.next_power_of_two(),
             )
         {
-            for (k, &(at, slot)) in op.regs.iter().enumerate() {
-                let step = u64::from(op.size) * k as u64;
-                match (op.size, slot) {
-                    (4, Slot::R32) => {
-                        let dst = regs.add(at as usize).cast::<u32>();
-                        for l in lanes(active) {
-                            *dst.add(l) = *((a[l] + step) as *const u32);
-                        }
-                    }
-                    (8, Slot::R64) => {
-                        let dst = regs.add(at as usize).cast::<u64>();
-                        for l in lanes(active) {
-                            *dst.add(l) = *((a[l] + step) as *const u64);
-                        }
-                    }
-                    _ => {
-                        for l in lanes(active) {
-                            let v = extend(op, host_read(a[l] + step, op.size));
-                            set(regs, at, slot, l, v);
-                        }
-                    }
-                }
+            for (elements, step) in parts.zip((0..).step_by(access as usize)) {
+                load_accesses(regs, op, elements, access, (&a, step), active);
             }
             return Ok(());
         }
@@ -233,21 +384,21 @@ pub unsafe fn load(
                 bytes.next_power_of_two(),
                 false,
             )?;
-            let local = if let ResolvedAddress::Local(_) = place {
-                local_base(cx, w)
-            } else {
-                std::ptr::null_mut()
-            };
-            for (k, &(at, slot)) in op.regs.iter().enumerate() {
-                let step = op.size * k as u32;
-                let v = match place {
-                    ResolvedAddress::Host(p) if op.atomic => {
-                        atomic_read(p + u64::from(step), op.size, op.order)
+            let order = host::load_order(op.order);
+            match place {
+                ResolvedAddress::Host(p) => {
+                    for (elements, step) in parts.clone().zip((0..).step_by(access as usize)) {
+                        let v = host::read_ordered(p + step, access, order);
+                        set_elements(regs, op, elements, l as usize, v);
                     }
-                    ResolvedAddress::Host(p) => host_read(p + u64::from(step), op.size),
-                    ResolvedAddress::Local(o) => local_read(local, o + step, l as usize, op.size),
-                };
-                set(regs, at, slot, l as usize, extend(op, v));
+                }
+                ResolvedAddress::Local(o) => {
+                    let local = local_base(cx, w);
+                    for (k, &(at, slot)) in op.regs.iter().enumerate() {
+                        let v = local_read(local, o + op.size * k as u32, l as usize, op.size);
+                        set_elements(regs, op, &[(at, slot)], l as usize, v);
+                    }
+                }
             }
         }
         Ok(())
@@ -290,7 +441,7 @@ unsafe fn local_load(
                 } else {
                     for l in 0..LANES {
                         if active >> l & 1 != 0 {
-                            set(regs, reg, slot, l, extend(op, u128::from(*row.add(l))));
+                            set(regs, reg, slot, l, extend(op, u64::from(*row.add(l))));
                         }
                     }
                 }
@@ -306,7 +457,7 @@ unsafe fn local_load(
             };
             for (k, &(at, slot)) in op.regs.iter().enumerate() {
                 let v = local_read(base, o + op.size * k as u32, l as usize, op.size);
-                set(regs, at, slot, l as usize, extend(op, v));
+                set_elements(regs, op, &[(at, slot)], l as usize, v);
             }
         }
     }
@@ -349,15 +500,14 @@ pub unsafe fn store(
             }
             return Ok(());
         }
+        let access = access_bytes(op, bytes);
+        let parts = op.regs.chunks((access / op.size) as usize);
         if !op.atomic
             && op.space != MemSpace::Local
             && check_all(cx, op, inst.aux, &mut a, active, bytes, align)
         {
-            for (k, &(at, slot)) in op.regs.iter().enumerate() {
-                let step = u64::from(op.size) * k as u64;
-                for l in lanes(active) {
-                    host_write(a[l] + step, op.size, get(regs, at, slot, l));
-                }
+            for (elements, step) in parts.zip((0..).step_by(access as usize)) {
+                store_accesses(regs, op, elements, access, (&a, step), active);
             }
             return Ok(());
         }
@@ -367,21 +517,19 @@ pub unsafe fn store(
         for lane in lanes(active) {
             let l = lane as u32;
             let place = resolve(cx, op.space, inst.aux, l, a[l as usize], bytes, align, true)?;
-            let local = if let ResolvedAddress::Local(_) = place {
-                local_base(cx, w)
-            } else {
-                std::ptr::null_mut()
-            };
-            for (k, &(at, slot)) in op.regs.iter().enumerate() {
-                let step = op.size * k as u32;
-                let v = get(regs, at, slot, l as usize);
-                match place {
-                    ResolvedAddress::Host(p) if op.atomic => {
-                        atomic_write(p + u64::from(step), op.size, v, op.order)
+            let order = host::store_order(op.order);
+            match place {
+                ResolvedAddress::Host(p) => {
+                    for (elements, step) in parts.clone().zip((0..).step_by(access as usize)) {
+                        let v = get_elements(regs, op, elements, l as usize);
+                        host::write_ordered(p + step, access, v, order);
                     }
-                    ResolvedAddress::Host(p) => host_write(p + u64::from(step), op.size, v),
-                    ResolvedAddress::Local(o) => {
-                        local_write(local, o + step, l as usize, op.size, v)
+                }
+                ResolvedAddress::Local(o) => {
+                    let local = local_base(cx, w);
+                    for (k, &(at, slot)) in op.regs.iter().enumerate() {
+                        let v = get(regs, at, slot, l as usize);
+                        local_write(local, o + op.size * k as u32, l as usize, op.size, v);
                     }
                 }
             }
@@ -435,7 +583,7 @@ pub unsafe fn cp_async(
             if ignore >> l & 1 != 0 {
                 read = 0;
             }
-            let mut buffer = [0u8; 16];
+            let mut value = 0;
             if read > 0 {
                 let src = resolve(
                     cx,
@@ -458,10 +606,18 @@ pub unsafe fn cp_async(
                         None,
                     ));
                 };
-                std::ptr::copy_nonoverlapping(p as *const u8, buffer.as_mut_ptr(), read as usize);
+                value = if read == size {
+                    host::read(p, size)
+                } else {
+                    // Without the bytes that are not read.
+                    let mut bytes = [0u8; 16];
+                    let p = p as *const u8;
+                    std::ptr::copy_nonoverlapping(p, bytes.as_mut_ptr(), read as usize);
+                    u128::from_le_bytes(bytes)
+                };
             }
             if let ResolvedAddress::Host(p) = dst {
-                std::ptr::copy_nonoverlapping(buffer.as_ptr(), p as *mut u8, size as usize);
+                host::write(p, size, value);
             }
         }
     }

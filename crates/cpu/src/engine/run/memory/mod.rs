@@ -1,10 +1,11 @@
 //! Memory accesses of kernels: address resolution, bounds checks, local memory, slots of the register file.
 //!
-//! Loads and stores are in [`fast`] and [`general`]; they use this file. Threads of a grid may race on memory, as on a GPU.
-//! All accesses therefore go through raw pointers and never create references to device memory.
+//! Loads and stores are in [`fast`] and [`general`]; they use this file and [`host`]. Threads of a grid may race on memory,
+//! as on a GPU. All accesses therefore go through raw pointers and never create references to device memory.
 
 pub mod fast;
 pub mod general;
+pub mod host;
 pub mod region_cache;
 
 use super::aligned::zeroed_lines;
