@@ -606,6 +606,36 @@ pub struct Origin {
     pub function: u32,
 }
 
+/// A variable whose size is not a multiple of its alignment. A load that begins in it may end in the padding, because
+/// compilers widen loads up to the alignment; what it returns there is undefined. All other accesses to the padding are
+/// faults.
+#[derive(Clone, Copy, Debug)]
+pub struct PaddedVariable {
+    /// First address.
+    pub base: u64,
+    /// Size in bytes, without the padding.
+    pub size: u64,
+    /// Bytes of padding.
+    pub padding: u64,
+}
+
+impl PaddedVariable {
+    /// Size of the largest load in bytes. More padding cannot be reached.
+    pub const LARGEST: u32 = 32;
+
+    /// Bytes of padding of a variable.
+    pub fn padding(size: u64, align: u32) -> u64 {
+        let unit = u64::from(align.clamp(1, Self::LARGEST));
+        size.next_multiple_of(unit) - size
+    }
+
+    /// Whether a load of `bytes` bytes begins in the variable and ends in it or in its padding.
+    pub fn allows(&self, address: u64, bytes: u32) -> bool {
+        let offset = address.wrapping_sub(self.base);
+        offset < self.size && offset + u64::from(bytes) <= self.size + self.padding
+    }
+}
+
 /// A compiled kernel.
 #[derive(Debug)]
 pub struct Program {
@@ -679,6 +709,8 @@ pub struct Program {
     pub reserved_shared: u32,
     /// Constant memory, as base and size of each range, for `isspacep`.
     pub const_ranges: Vec<(u64, u64)>,
+    /// The variables of the module that have padding.
+    pub padded: Vec<PaddedVariable>,
 }
 
 /// Encoding of a `shfl` mode in [`Inst::aux`].

@@ -76,6 +76,14 @@ impl Launch<'_> {
     }
     /// Runs the first kernel of `ptx`; every argument is a 64-bit parameter.
     pub fn run(&self, ptx: &str, args: &[u64]) -> Result<String, Fault> {
+        let words: Vec<u32> = args
+            .iter()
+            .flat_map(|a| [*a as u32, (*a >> 32) as u32])
+            .collect();
+        self.run_words(ptx, &words)
+    }
+    /// Runs the first kernel of `ptx` with these words as its parameters.
+    pub fn run_words(&self, ptx: &str, args: &[u32]) -> Result<String, Fault> {
         let image = Image::load(ptx, AddressSpace::global()).unwrap_or_else(|e| panic!("{e}"));
         let kernel = &image.kernels()[0];
         assert_eq!(kernel.unsupported(), None);

@@ -8,6 +8,7 @@ mod faults;
 mod harness;
 mod memory;
 mod mutations;
+mod padding;
 mod sleep;
 mod tearing;
 mod texture;

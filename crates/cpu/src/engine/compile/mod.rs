@@ -157,6 +157,7 @@ pub fn compile_kernel(placed: &PlacedModule<'_>, kernel: FuncId) -> Result<Progr
             dynamic_shared_at: shared.dynamic_at,
             reserved_shared: shared.reserved,
             const_ranges: placed.const_ranges.clone(),
+            padded: placed.padded.clone(),
         },
         constants: HashMap::new(),
         end: file.end,

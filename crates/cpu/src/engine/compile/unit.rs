@@ -8,7 +8,7 @@ use cupyrite_ptx::ir::{Body, FuncId, Function, Instr, Module, RegId, Space, VarI
 use super::call_graph::ModuleCalls;
 use super::uniform::UniformityAnalysis;
 use crate::engine::ops::{Selected, Slot};
-use crate::engine::program::{SaveSet, SpecialSlot};
+use crate::engine::program::{PaddedVariable, SaveSet, SpecialSlot};
 
 /// Why a kernel cannot be compiled.
 #[derive(Clone, Debug)]
@@ -29,6 +29,8 @@ pub struct PlacedModule<'m> {
     pub body_globals: HashMap<(u32, u32), u64>,
     /// Constant memory: base and size of each range.
     pub const_ranges: Vec<(u64, u64)>,
+    /// The variables with padding.
+    pub padded: Vec<PaddedVariable>,
     /// Which functions call each other.
     pub calls: ModuleCalls,
     /// The `.file` table.

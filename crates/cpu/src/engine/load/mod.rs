@@ -106,6 +106,7 @@ impl Image {
             space,
             memory,
             const_ranges: Vec::new(),
+            padded: Vec::new(),
         };
         let mut addresses = vec![None; module.globals.len()];
         let mut globals = Vec::new();
@@ -175,6 +176,7 @@ impl Image {
             globals: addresses,
             body_globals,
             const_ranges: placer.const_ranges,
+            padded: placer.padded,
             calls: ModuleCalls::new(module),
             files: Arc::new(module.files.clone()),
         };

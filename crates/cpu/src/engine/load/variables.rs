@@ -6,6 +6,7 @@ use cupyrite_ptx::ir::{InitElem, Module, Space, VarId, Variable};
 
 use super::error::{LoadError, LoadErrorKind, unresolved};
 use crate::engine::address_windows::function_address;
+use crate::engine::program::PaddedVariable;
 use crate::memory::{AddressSpace, MemoryError, RegionKind};
 
 /// Memory of a module's variables. The image and its kernels share it; the last one frees it.
@@ -35,6 +36,8 @@ pub struct Placer<'a> {
     pub memory: VariableMemory,
     /// Base and size of the variables in constant memory.
     pub const_ranges: Vec<(u64, u64)>,
+    /// The variables with padding.
+    pub padded: Vec<PaddedVariable>,
 }
 
 impl Placer<'_> {
@@ -46,6 +49,7 @@ impl Placer<'_> {
             _ => RegionKind::Global,
         };
         let size = v.size().max(1);
+        let padding = PaddedVariable::padding(size, v.align);
         let base = self
             .space
             .alloc(size, u64::from(v.align.max(1)).next_power_of_two(), kind)
@@ -70,8 +74,16 @@ impl Placer<'_> {
         }
         // Large allocations consist of new pages, which are zero; writing them would only commit memory.
         if size <= 1 << 20 {
-            // SAFETY: the allocation has this size, and no other thread knows its address.
-            unsafe { std::ptr::write_bytes(base as *mut u8, 0, size as usize) };
+            // SAFETY: the allocation has this size, and no other thread knows its address. Its memory ends at a multiple of
+            // `PaddedVariable::LARGEST`, so that it contains the padding.
+            unsafe { std::ptr::write_bytes(base as *mut u8, 0, (size + padding) as usize) };
+        }
+        if padding > 0 {
+            self.padded.push(PaddedVariable {
+                base,
+                size,
+                padding,
+            });
         }
         Ok(base)
     }

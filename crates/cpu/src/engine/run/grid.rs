@@ -18,7 +18,7 @@ use crate::engine::fault_report::{Fault, FaultKind};
 use crate::engine::limits::{MAX_LOCAL, MAX_SHARED, MAX_THREADS, RESERVED_SHARED};
 use crate::engine::load::Kernel;
 use crate::engine::ops::Slot;
-use crate::engine::program::{Program, fixed};
+use crate::engine::program::{PaddedVariable, Program, fixed};
 use crate::memory::{AddressSpace, RegionKind, Viewer};
 
 /// A kernel launch.
@@ -237,11 +237,14 @@ fn hoisted_loads(program: &Program, file: &mut [u8], params: &[u8]) {
         let n = e.size.min(16) as usize;
         let mut bytes = [0u8; 16];
         if e.absolute {
-            // SAFETY: the compiler has checked that the range lies in a constant variable of the kernel's image, which
-            // outlives the launch.
+            // SAFETY: the compiler has checked that the range lies in a constant variable of the kernel's image, with its
+            // padding. The image outlives the launch.
             unsafe { std::ptr::copy_nonoverlapping(e.from as *const u8, bytes.as_mut_ptr(), n) };
-        } else if let Some(src) = params.get(e.from as usize..e.from as usize + n) {
-            bytes[..n].copy_from_slice(src);
+        } else {
+            // Zeros behind the last parameter.
+            let rest = params.get(e.from as usize..).unwrap_or(&[]);
+            let n = n.min(rest.len());
+            bytes[..n].copy_from_slice(&rest[..n]);
         }
         let mut v = u128::from_le_bytes(bytes);
         if e.signed && n < 16 {
@@ -315,9 +318,12 @@ pub fn launch(spec: &LaunchSpec<'_>) -> Result<(), Fault> {
     };
     let mut params = (0, 0);
     if !program.param_addrs.is_empty() && kernel.param_bytes > 0 {
-        let base = allocate(u64::from(kernel.param_bytes))?;
+        // Loads that begin in the last parameter may end behind it.
+        let bytes = kernel.param_bytes.next_multiple_of(PaddedVariable::LARGEST);
+        let base = allocate(u64::from(bytes))?;
         // SAFETY: the allocation has this size.
         unsafe {
+            std::ptr::write_bytes(base as *mut u8, 0, bytes as usize);
             std::ptr::copy_nonoverlapping(
                 spec.params.as_ptr(),
                 base as *mut u8,

@@ -7,7 +7,7 @@ use crate::engine::address_windows::{function_address, windows};
 use crate::engine::compile::uniform::{Uniformity, special_uniformity};
 use crate::engine::compile::unit::{CompileError, Frame, KernelLayout, PlacedModule};
 use crate::engine::ops::{self, OperandRef, Selected, Slot};
-use crate::engine::program::{HoistedLoad, Inst, InstKind, SpecialSlot, fixed};
+use crate::engine::program::{HoistedLoad, Inst, InstKind, PaddedVariable, SpecialSlot, fixed};
 
 /// The address of a variable if it is the same for every thread.
 fn fixed_address(
@@ -394,50 +394,42 @@ impl Lower<'_, '_> {
             return Err(self.error("the address is not constant"));
         };
         let ty = i.types.first().copied().unwrap_or(Type::B32);
-        let (base, absolute, limit) = match *v {
+        let (base, absolute, variable) = match *v {
             VarId::Param(n) => {
                 let at = self.layout.params.get(n as usize).copied().unwrap_or(0);
-                (
-                    u64::from(at),
-                    false,
-                    self.unit()
-                        .function
-                        .params
-                        .get(n as usize)
-                        .map_or(0, |p| p.size()),
-                )
+                let variable = self.unit().function.params.get(n as usize);
+                (u64::from(at), false, variable)
             }
             VarId::Module(n) => {
-                let size = self
-                    .placed
-                    .module
-                    .globals
-                    .get(n as usize)
-                    .map_or(0, |p| p.size());
-                (
-                    self.placed
-                        .globals
-                        .get(n as usize)
-                        .copied()
-                        .flatten()
-                        .unwrap_or(0),
-                    true,
-                    size,
-                )
+                let at = self.placed.globals.get(n as usize).copied().flatten();
+                let variable = self.placed.module.globals.get(n as usize);
+                (at.unwrap_or(0), true, variable)
             }
-            _ => (0, true, 0),
+            _ => (0, true, None),
         };
+        let size = variable.map_or(0, |v| v.size());
         let single = [i.operands[0].clone()];
         let parts: &[Operand] = match &i.operands[0] {
             Operand::Vector(v) => v,
             _ => &single,
         };
         let bytes = ty.bytes().max(1);
+        // A load that begins in a parameter may read beyond it, like one of a GPU's parameter bank.
+        let padding = match absolute {
+            true => PaddedVariable::padding(size, variable.map_or(1, |v| v.align)),
+            false => u64::from(PaddedVariable::LARGEST),
+        };
+        let start = u64::try_from(*offset).ok().filter(|at| *at < size);
+        let length = u64::from(bytes) * parts.len() as u64;
+        let Some(start) = start.filter(|at| at + length <= size + padding) else {
+            let text = format!(
+                "the load of {length} bytes at offset {offset} exceeds the variable `{}` of {size} bytes",
+                variable.map_or("?", |v| v.name.as_str())
+            );
+            return Err(self.error(&text));
+        };
         for (k, o) in parts.iter().enumerate() {
-            let from = (*offset).wrapping_add(k as i64 * i64::from(bytes));
-            if from < 0 || from as u64 + u64::from(bytes) > limit {
-                return Err(self.error("the load reads past the end of the variable"));
-            }
+            let from = start + k as u64 * u64::from(bytes);
             if matches!(o, Operand::Sink) {
                 continue;
             }
@@ -447,7 +439,7 @@ impl Lower<'_, '_> {
             let (at, slot) = self.reg(*r)?;
             let narrow = self.unit().body.regs[r.0 as usize].ty.bits() <= 16;
             self.b.program.hoisted_loads.push(HoistedLoad {
-                from: base + from as u64,
+                from: base + from,
                 absolute,
                 size: bytes,
                 signed: ty.is_signed(),

@@ -208,11 +208,12 @@ pub fn resolve(
                     return local(cx, address - win.local);
                 }
             }
-            if !cx
-                .worker
-                .cache
-                .check(cx.launch.space, entry, address, u64::from(bytes), write)
-            {
+            let cache = &mut cx.worker.cache;
+            let padded = || cx.program.padded.iter().any(|v| v.allows(address, bytes));
+            let allowed = cache.hit(entry, address, u64::from(bytes), write)
+                || !write && padded()
+                || cache.find(cx.launch.space, entry, address, u64::from(bytes), write);
+            if !allowed {
                 return Err(refused(
                     FaultKind::IllegalAddress,
                     lane,

@@ -39,16 +39,18 @@ impl RegionCache {
         changed
     }
 
+    /// Whether the range lies in the region that the instruction accessed last.
     #[inline(always)]
-    fn hit(&self, entry: u16, address: u64, len: u64, write: bool) -> bool {
+    pub fn hit(&self, entry: u16, address: u64, len: u64, write: bool) -> bool {
         let e = &self.entries[usize::from(entry & 0xff)];
         let end = if write { e.write_end } else { e.end };
         address >= e.base && address < end && end - address >= len
     }
 
+    /// Looks for the region of a range, and keeps it for [`Self::hit`].
     #[cold]
     #[inline(never)]
-    fn find(
+    pub fn find(
         &mut self,
         space: &AddressSpace,
         entry: u16,
