@@ -78,8 +78,13 @@ L31: mov.u32 %r10, 1;
 D:  bar.sync 0;
     st.global.u32 [%rd3], %r10;
     ret;";
-    let (time, words) = timed(1, 96, &body);
-    assert_eq!(words, [1; 96]);
+    // The shortest of some launches, as a loaded machine wakes threads late.
+    let times = (0..5).map(|_| {
+        let (time, words) = timed(1, 96, &body);
+        assert_eq!(words, [1; 96]);
+        time
+    });
+    let time = times.min().unwrap();
     // One lane after the other would take 93 ms even if each slept only once.
     assert!(time < Duration::from_millis(60), "{time:?}");
 }
