@@ -60,6 +60,14 @@ GROUPS = {
         option(use_pch="x")
         option(time="x")
         option(fdevice_time_trace="x")
+        option(time=False) == key()
+        option(fdevice_time_trace=False) == key()
+        option(create_pch=False) == key()
+        option(use_pch=False) == key()
+        option(pch_dir=False) == key()
+        option(include_path=False) == key(), option(pre_include=False) == key(), option(pch=False) == key()
+        key(code=ptx, code_type="ptx", name_expressions=("x", b"y")) == key(code=ptx, code_type="ptx")
+        key(code_type="nvvm", target_type="ptx", name_expressions=("x",)) == key(code_type="nvvm", target_type="ptx")
         len(key(options=ProgramOptions(arch="sm_80", include_path="/tmp"), extra_digest=b"x"))
         key(options=ProgramOptions(arch="sm_80", create_pch="x"), extra_digest=b"x")
         key(code_type="nvvm", target_type="ptx", options=ProgramOptions(arch="sm_80", use_libdevice=True))
@@ -84,6 +92,9 @@ GROUPS = {
         m["b"] = b"bytes"; m["b"]
         m["b"] = bytearray(b"x"); m["b"]
         m["b"] = memoryview(b"y"); m["b"]
+        m["gone"] = ObjectCode.from_cubin("/nonexistent/x.cubin")
+        m.update({"gone": ObjectCode.from_cubin("/nonexistent/x.cubin")})
+        m["gone"] = ObjectCode.from_cubin(folder)
         del m["b"]
         del m["b"]
         m.hits, m.misses
@@ -118,6 +129,7 @@ GROUPS = {
         f["b"] = 3
         f["b"] = "x"
         f["b"] = b"bytes"; f["b"]
+        f["gone"] = ObjectCode.from_cubin("/nonexistent/x.cubin")
         del f["b"]
         del f["b"]
         f.update({"q": b"1"}); len(f)

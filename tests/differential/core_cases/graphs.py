@@ -40,9 +40,13 @@ GROUPS = {
         b.complete()
         b.split(2)
         b.begin_building("x")
+        b.begin_building(None)
+        b.begin_building("GLOBAL")
         b.begin_building(5)
+        b.graph_definition
         b.begin_building() is b
         b.is_building
+        b.graph_definition
         b.begin_building()
         b.split(1)
         b.split("2")
@@ -52,6 +56,7 @@ GROUPS = {
         x.fill(1, stream=b)
         b.end_building() is b
         b.is_building
+        len(b.graph_definition.nodes())
         b.begin_building()
         q = b.complete(); type(q).__name__
         q.launch(s); s.sync(); calls, value()
@@ -62,7 +67,12 @@ GROUPS = {
         q.update(b)
         q.update(5)
         q.update(None)
+        q.update(d.create_graph_builder())
+        w = d.create_graph_builder().begin_building(); q.update(w)
+        w.embed(w)
+        w.end_building() is w
         b.close(); b.close()
+        q.update(b)
         b.is_building
         b.begin_building()
         q.launch(s); s.sync(); len(calls)
@@ -81,6 +91,18 @@ GROUPS = {
         [p.callback(lambda: calls.append(2)) for p in parts]
         j = GraphBuilder.join(*parts); j.is_join_required
         j.end_building().complete().launch(s); s.sync(); calls
+        """,
+    ),
+    "graph: allocations": (
+        GRAPHS + "m = DeviceMemoryResource(d); b = d.create_graph_builder().begin_building('global')\n",
+        """
+        m.allocate(64, stream=b).size
+        d.allocate(64, stream=b).size
+        GraphMemoryResource(d).allocate(64, stream=b).size
+        b.end_building() is b
+        b.close(); b = d.create_graph_builder().begin_building("global"); m.allocate(64, stream=s).size
+        b.end_building()
+        b = None; m.allocate(64, stream=s).size
         """,
     ),
     "graph: wrong joins": (
@@ -136,9 +158,38 @@ GROUPS = {
         q = g.instantiate(); q.launch(s); s.sync(); calls
         k.destroy(); k.is_valid, k in g.nodes()
         k.destroy()
+        k.handle
         k.pred
         k.empty()
         q.launch(s); s.sync(); calls
+        """,
+    ),
+    "graph: edges": (
+        GRAPHS + "a = g.empty(); b = a.join(); z = GraphDefinition().empty()\n",
+        """
+        a.succ.add(a)
+        a.pred.add(a)
+        a.succ = {a, b}
+        a.succ.update([a])
+        b in a.succ, len(g.edges())
+        a.join(a)
+        g.join(b, b)
+        a.succ.add(z)
+        a.pred.add(z)
+        a.succ = {z}
+        a.succ.update([z])
+        a.join(z)
+        g.join(a, z)
+        a.succ.add(3)
+        a.succ.add(None)
+        a.succ = 3
+        a.join(3)
+        z in a.succ, a in a.succ, 3 in a.succ
+        a.succ.discard(z), a.succ.discard(a)
+        a.succ.remove(z)
+        k = g.empty(); k.destroy(); a.succ.add(k)
+        k.succ.add(a)
+        a.join(k)
         """,
     ),
     "graph: memory nodes": (
@@ -195,6 +246,11 @@ GROUPS = {
         i.else_.callback(lambda: calls.append(2)) in i.else_.nodes()
         w = g.switch(g.create_condition(1), 3); type(w).__name__, len(w.branches)
         w.branches[1].callback(lambda: calls.append(3)) in w.branches[1].nodes()
+        weakref.ref(k)() is k
+        m = g.if_else(g.create_condition(0)); t, e = m.branches; v = t.callback(calls.clear); v in t.nodes()
+        m.destroy(); m.is_valid, t.is_valid, e.is_valid, v.is_valid, int(t.handle), int(e.handle), v.handle
+        v.destroy(), m.destroy()
+        t.nodes()
         g.switch(5, 2)
         g.while_loop(5)
         g.instantiate().launch(s); s.sync(); sorted(calls)
@@ -212,6 +268,11 @@ GROUPS = {
         g.instantiate(GraphCompleteOptions(auto_free_on_launch=True)).launch(s); s.sync()
         GraphMemoryResource(d).attributes.used_mem_current
         GraphMemoryResource(d) is GraphMemoryResource(d)
+        GraphMemoryResource(d).attributes.used_mem_high = 0
+        GraphMemoryResource(d).attributes.used_mem_high = 1
+        GraphMemoryResource(d).attributes.reserved_mem_high = 1
+        GraphMemoryResource(d).attributes.used_mem_high = "0"
+        GraphMemoryResource(d).attributes.used_mem_current = 0
         GraphMemoryResource(d).allocate(64, stream=s)
         GraphMemoryResource(d).trim()
         GraphMemoryResource(99)

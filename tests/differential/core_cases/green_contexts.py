@@ -31,6 +31,16 @@ GROUPS = {
         sm.sm_count = 3
         [(f.name, f.default) for f in dataclasses.fields(SMResourceOptions)]
         [(f.name, f.default) for f in dataclasses.fields(WorkqueueResourceOptions)]
+        WorkqueueResourceOptions(), WorkqueueResourceOptions("green_ctx_balanced", 3), WorkqueueResourceOptions(concurrency_limit=True).concurrency_limit == 1
+        WorkqueueResourceOptions(sharing_scope="x")
+        WorkqueueResourceOptions(sharing_scope="DEVICE_CTX")
+        WorkqueueResourceOptions(sharing_scope="")
+        WorkqueueResourceOptions(sharing_scope=3)
+        WorkqueueResourceOptions(concurrency_limit=0)
+        WorkqueueResourceOptions(concurrency_limit=-1)
+        WorkqueueResourceOptions(concurrency_limit="x")
+        WorkqueueResourceOptions(concurrency_limit=1.5)
+        WorkqueueResourceOptions(concurrency_limit=1 << 40)
         """,
     ),
     "green: split": (

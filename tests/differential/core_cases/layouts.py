@@ -155,6 +155,8 @@ GROUPS = {
         l.flattened(0, 5)
         L((1, 5, 1), None, 4).squeezed(), L((1, 1), None, 4).squeezed(), L((0, 1), None, 4).squeezed(), l.squeezed()
         l.unsqueezed(0), l.unsqueezed(3), l.unsqueezed(-1), l.unsqueezed((0, 2)), l.unsqueezed((0, 4))
+        [L((2, 3), t, 4).unsqueezed(a).strides for t in ((6, 2), (1, 5), (3, -1), (0, 0)) for a in (0, 1, 2, -1, (0, 3), (1, 2), (-1, -2))]
+        L((), None, 4).unsqueezed((0, 1)).strides, L((0, 3), None, 4).unsqueezed((0, 3)).strides
         l.unsqueezed(())
         l.unsqueezed(4)
         l.unsqueezed((0, 0))
@@ -167,6 +169,9 @@ GROUPS = {
         l.broadcast_to((-1, 3, 4))
         l.to_dense(), f.to_dense(), f.to_dense("C"), h.to_dense(), h.to_dense("F"), l.to_dense((1, 0, 2)), l.permuted((2, 0, 1)).to_dense(), l[1:].to_dense()
         L.dense_like(h), L.dense_like(f), L.dense_like(f, "C"), L.dense_like(l, (2, 1, 0)), L((3, 4), (0, 1), 4).to_dense(), L((3, 4), (-4, 1), 4).to_dense()
+        l.to_dense() is l, l.to_dense("C") is l, l.to_dense("F") is l, l.to_dense((0, 1, 2)) is l, l.to_dense().strides, L.dense_like(l) is l
+        f.to_dense() is f, f.to_dense("K") is f, f.to_dense("F") is f, f.to_dense("C") is f, h.to_dense() is h, l[1:].to_dense("C").slice_offset
+        L((0, 3), None, 4).to_dense().strides, L((1,), (7,), 4).to_dense().strides, L((3, 4), (16, 4), 4, 1).strides, L((3, 4), (4, 1), 4, None).strides
         l.to_dense("x")
         L.dense_like(3)
         """,

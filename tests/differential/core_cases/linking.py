@@ -190,6 +190,10 @@ GROUPS = {
         KERNELS,
         """
         public(Kernel)
+        Kernel.from_handle(int(k.handle), ObjectCode.from_ptx(bare)) == k
+        other = ObjectCode.from_ptx(bare); int(other.handle) != 0
+        Kernel.from_handle(int(k.handle), other) == k
+        Kernel.from_handle(int(k.handle), mod=other).num_arguments
         Kernel()
         k
         type(k.handle).__name__, k.handle is k.handle, int(k.handle) != 0

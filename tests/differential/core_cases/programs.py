@@ -39,6 +39,12 @@ OTHERS = {
     "define_macro": (
         "'A'",
         "('A', '1')",
+        "('A',)",
+        "(('A', '1'),)",
+        "('A', ('B', '2'))",
+        "()",
+        "[('A',)]",
+        "[['A', '1']]",
         "['A', ('B', '2')]",
         "(('A', '1'), ('B', '2'))",
         "['A', 'B']",
@@ -59,14 +65,14 @@ OTHERS = {
     "diag_error": ("1", "[1, 2]", "(1,)", "[]"),
     "diag_suppress": ("1", "[1, 2]"),
     "diag_warn": ("1", "[1, 2]"),
-    "time": ("'x.csv'",),
+    "time": ("'x.csv'", "False"),
     "split_compile": ("0", "4"),
-    "fdevice_time_trace": ("'x'",),
+    "fdevice_time_trace": ("'x'", "False"),
     "frandom_seed": ("'x'",),
     "ofast_compile": ("'min'", "'0'", "'x'"),
-    "create_pch": ("'a.pch'",),
-    "use_pch": ("'a.pch'",),
-    "pch_dir": ("'/x'",),
+    "create_pch": ("'a.pch'", "False"),
+    "use_pch": ("'a.pch'", "False"),
+    "pch_dir": ("'/x'", "False"),
     "name": ("'n'", "None", "3"),
     "arch": ("'sm_75'", "'compute_75'", "'sm_90a'", "'x'"),
     "extra_sources": (
@@ -216,6 +222,9 @@ GROUPS = {
         Program(code, "c++", ProgramOptions(arch="sm_80")).compile("ptx").code.count(b".target sm_80")
         Program(code, "c++", ProgramOptions(define_macro=["A", ("B", "2")], std="c++17", max_register_count=32, ftz=True)).compile("ptx").code_type
         p.compile("ptx", foo=1)
+        Program(code, "c++", ProgramOptions(link_time_optimization=True)).compile("ltoir").code[:4]
+        Program(code, "c++", ProgramOptions(link_time_optimization=True)).compile("ptx").code
+        Program(code, "c++", ProgramOptions(link_time_optimization=True)).compile("cubin").code
         """,
     ),
     "program: repeated": (

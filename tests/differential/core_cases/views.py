@@ -76,6 +76,7 @@ GROUPS = {
         """
         public(StridedMemoryView)
         text(v)
+        part = v._layout[1:, ::-1]; w = v.view(part); w._layout is part, w.view()._layout is part, w.view(dtype=i4)._layout is part, w.ptr - v.ptr, part.slice_offset
         text(V.from_buffer(b, (16,), itemsize=4))
         v.ptr == x.ctypes.data, v.exporting_obj is x, sv(v)
         type(v.shape), type(v.strides), v.shape is v.shape
