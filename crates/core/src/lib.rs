@@ -74,7 +74,7 @@ pub use memory::{
 pub use module::{
     CodeKind, CodeSource, ConstPtr, DevicePtr, DynamicSharedMemory, FunctionAttribute, Kernel,
     KernelArg, KernelArgs, LaunchConfig, Library, MaxPotentialBlockSize, MutPtr, ObjectCode, Param,
-    ParamInfo, Params, TypedKernel,
+    ParamInfo, ParamKind, Params, TypedKernel,
 };
 pub use status::explain_status;
 pub use stream::{

@@ -8,17 +8,20 @@ use cupyrite_sys::driver::{CUdevice, CUfunction, CUfunction_attribute, CUkernel,
 use crate::context::device::Device;
 use crate::error::{Error, Result, driver};
 use crate::module::library::{self, Library};
+use crate::module::signature::ParamKind;
 
 /// Attributes of a kernel, as the driver names them.
 pub use cupyrite_sys::driver::CUfunction_attribute as FunctionAttribute;
 
-/// The position of a parameter in the kernel's parameter block.
+/// The position of a parameter in the kernel's parameter block, and what it accepts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ParamInfo {
     /// Offset in bytes.
     pub offset: usize,
     /// Size in bytes.
     pub size: usize,
+    /// What it accepts, if the kernel's PTX is at hand: see [`ObjectCode::kernel`](crate::ObjectCode::kernel).
+    pub kind: ParamKind,
 }
 
 /// A kernel; cheap to clone. It keeps its library loaded. It belongs to no context, and runs in that of the stream in
@@ -35,6 +38,8 @@ struct Inner {
     /// The library, kept loaded; `None` for a borrowed handle, whose owner keeps it.
     library: Option<Library>,
     params: OnceLock<Option<Box<[ParamInfo]>>>,
+    /// The kinds of the parameters; empty if they are unknown.
+    kinds: Arc<[ParamKind]>,
 }
 
 // SAFETY: kernel handles may be used from any thread.
@@ -50,8 +55,17 @@ impl Kernel {
                 name: OnceLock::from(Box::from(name)),
                 library: Some(library),
                 params: OnceLock::new(),
+                kinds: Arc::default(),
             }),
         }
+    }
+
+    /// Adds the kinds of the parameters. For a kernel without clones.
+    pub(crate) fn with_kinds(mut self, kinds: Arc<[ParamKind]>) -> Kernel {
+        if let Some(inner) = Arc::get_mut(&mut self.inner) {
+            inner.kinds = kinds;
+        }
+        self
     }
 
     /// Borrows a kernel of another owner.
@@ -78,6 +92,7 @@ impl Kernel {
                 name: OnceLock::new(),
                 library,
                 params: OnceLock::new(),
+                kinds: Arc::default(),
             }),
         })
     }
@@ -175,7 +190,7 @@ impl Kernel {
         self.check_loaded("cuKernelGetParamInfo")?;
         // SAFETY: the handle is live.
         let ask = || unsafe { params_of(self.handle()) };
-        let params = match ask() {
+        let mut params = match ask() {
             // Code that is loaded on first use needs a context for that; any device's will do.
             Err(e) if e.status() == Some(CUresult::CUDA_ERROR_INVALID_CONTEXT) => {
                 let _entered = Device::new(0)?.enter()?;
@@ -183,6 +198,13 @@ impl Kernel {
             }
             other => other?,
         };
+        if let Some(params) = &mut params
+            && params.len() == self.inner.kinds.len()
+        {
+            for (param, kind) in params.iter_mut().zip(&*self.inner.kinds) {
+                param.kind = *kind;
+            }
+        }
         Ok(self.inner.params.get_or_init(|| params).as_deref())
     }
 
@@ -277,7 +299,11 @@ unsafe fn params_of(handle: CUkernel) -> Result<Option<Box<[ParamInfo]>>> {
                 &mut size
             ))
         } {
-            Ok(()) => params.push(ParamInfo { offset, size }),
+            Ok(()) => params.push(ParamInfo {
+                offset,
+                size,
+                kind: ParamKind::Any,
+            }),
             // The documented end of the list.
             Err(Error::Driver {
                 status: CUresult::CUDA_ERROR_INVALID_VALUE,

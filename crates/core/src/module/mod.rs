@@ -9,6 +9,7 @@ pub(crate) mod launch;
 pub(crate) mod library;
 pub(crate) mod object_code;
 pub(crate) mod occupancy;
+pub(crate) mod signature;
 pub(crate) mod typed;
 
 pub use args::{DevicePtr, KernelArg, KernelArgs};
@@ -17,4 +18,5 @@ pub use launch::LaunchConfig;
 pub use library::Library;
 pub use object_code::{CodeKind, CodeSource, ObjectCode};
 pub use occupancy::{DynamicSharedMemory, MaxPotentialBlockSize};
+pub use signature::ParamKind;
 pub use typed::{ConstPtr, MutPtr, Param, Params, TypedKernel};

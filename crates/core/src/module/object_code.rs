@@ -5,11 +5,13 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
+use cupyrite_sys::loader::{Backend, chosen_backend};
 use parking_lot::Mutex;
 
 use crate::error::{Error, Result};
 use crate::module::kernel::Kernel;
 use crate::module::library::{self, Library};
+use crate::module::signature::Signatures;
 
 /// The format of an [`ObjectCode`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -95,6 +97,8 @@ struct Inner {
     symbols: Vec<(String, String)>,
     log: String,
     library: OnceLock<Library>,
+    /// The parameters of its kernels, read with the first kernel.
+    signatures: OnceLock<Signatures>,
     /// Held while the code is loaded, so that it is loaded once. Using loaded code does not take it.
     loading: Mutex<()>,
 }
@@ -122,6 +126,7 @@ impl ObjectCode {
                 symbols: Vec::new(),
                 log: String::new(),
                 library: OnceLock::new(),
+                signatures: OnceLock::new(),
                 loading: Mutex::new(()),
             }),
         }
@@ -139,6 +144,7 @@ impl ObjectCode {
                 symbols: inner.symbols.clone(),
                 log: inner.log.clone(),
                 library: OnceLock::new(),
+                signatures: OnceLock::new(),
                 loading: Mutex::new(()),
             });
         }
@@ -241,6 +247,9 @@ impl ObjectCode {
 
     /// A kernel by its name in the code or by one of [`ObjectCode::symbols`]; loads the code if necessary.
     ///
+    /// PTX in memory tells what the kernel's parameters accept ([`ParamInfo::kind`](crate::ParamInfo::kind)), and so does a
+    /// cubin in memory on the CPU device. Machine code for a GPU does not have the types.
+    ///
     /// # Errors
     ///
     /// Those of [`Library::load`], typically for formats that must be linked first; [`Error::InvalidArgument`] for
@@ -257,10 +266,33 @@ impl ObjectCode {
             }
             other => other?,
         };
-        match self.lowered_name(name) {
-            Some(lowered) => library.kernel(lowered),
-            None => library.kernel(name).map_err(|e| self.explain(e, name)),
-        }
+        let (name, kernel) = match self.lowered_name(name) {
+            Some(lowered) => (lowered, library.kernel(lowered)?),
+            None => {
+                let kernel = library.kernel(name).map_err(|e| self.explain(e, name))?;
+                (name, kernel)
+            }
+        };
+        Ok(match self.signatures().get(name) {
+            Some(kinds) => kernel.with_kinds(kinds),
+            None => kernel,
+        })
+    }
+
+    /// The parameters of the kernels, as far as the code has their types.
+    fn signatures(&self) -> &Signatures {
+        self.inner.signatures.get_or_init(|| {
+            match (self.kind(), &self.inner.code) {
+                (CodeKind::Ptx, CodeSource::Bytes(text)) => Signatures::of_ptx(text),
+                (CodeKind::Cubin, CodeSource::Bytes(code))
+                    if chosen_backend() == Some(Backend::Cpu) =>
+                {
+                    Signatures::of_cubin(code)
+                }
+                // A file may have changed since it was loaded.
+                _ => Signatures::default(),
+            }
+        })
     }
 
     /// Adds the names of [`ObjectCode::symbols`] to the error for an unknown name.

@@ -2,12 +2,14 @@
 //!
 //! The type of a value determines its bytes: a Python `int` is an integer or an address of the parameter's size, a
 //! `float` a double, a NumPy or ctypes value its own bytes, device memory its address. If the driver reports the
-//! kernel's parameters, number and sizes are checked before anything is queued.
+//! kernel's parameters, number and sizes are checked before anything is queued; and if the kernel's PTX is at hand, so is
+//! whether an integer or a floating point number is expected.
 //!
 //! Programs pass hundreds of arguments, often runs of the same type: a type is classified once for each run.
 
 use std::ffi::c_void;
 
+use cupyrite::ParamKind;
 use pyo3::ffi;
 use pyo3::prelude::*;
 
@@ -20,14 +22,14 @@ use crate::core::launch::arrays;
 use crate::core::launch::pins::{Args, Hold, bound};
 use crate::core::launch::place::{
     Place, Target, UNKNOWN, closed_buffer, described, ended, full_name, is_size, refuse, too_large,
-    wrong_count, wrong_size,
+    wrong_count, wrong_kind, wrong_size,
 };
 use crate::core::memory::buffer::PyBuffer;
 use crate::core::tensor_map::PyTensorMap;
 use crate::core::texture::object::{PySurfaceObject, PyTextureObject};
 use crate::cpython;
 use crate::cpython::internals::scalar_values;
-use crate::cpython::internals::scalar_values::{HEAD, ScalarBytes};
+use crate::cpython::internals::scalar_values::{HEAD, NumberKind, ScalarBytes};
 use crate::cpython::{Buffer, Obj, Owned, R, Raised};
 use crate::types;
 
@@ -37,7 +39,8 @@ use crate::types;
 ///
 /// # Errors
 ///
-/// `TypeError` for a wrong number of arguments, a size that differs from the parameter's, and unsupported types;
+/// `TypeError` for a wrong number of arguments, a size that differs from the parameter's, an integer for a floating point
+/// number and the reverse, and unsupported types;
 /// `OverflowError` for an integer that does not fit its parameter; `RuntimeError` for a closed buffer. The message names
 /// the position.
 #[inline]
@@ -88,16 +91,21 @@ fn pack_run(
 ) -> R<usize> {
     let params = target.params.unwrap_or_default();
     let size_of = |index: usize| params.get(index).map_or(UNKNOWN, |param| param.size);
+    let kind_of = |index: usize| params.get(index).map_or(ParamKind::Any, |param| param.kind);
     // Only the less common conversions need it in memory.
     let place = |index| Place {
         index,
         size: size_of(index),
+        kind: kind_of(index),
         target,
     };
     // Each index is that of a parameter, and its value has the type of the run: the safety conditions below.
     match ArgumentKind::of(args.get(start)) {
         ArgumentKind::Int => args.run(start, |index, value| {
             let word = match fitting_integer(value, size_of(index)) {
+                Some(_) if NumberKind::Integer.is_refused_by(kind_of(index)) => {
+                    return Err(wrong_kind(value, place(index)));
+                }
                 Some(word) => word,
                 None => integer(value, place(index))?,
             };
@@ -105,9 +113,12 @@ fn pack_run(
             unsafe { parameters.set_word(index, word) };
             Ok(())
         }),
-        ArgumentKind::Scalar(bytes) => args.run(start, |index, value| {
+        ArgumentKind::Scalar(bytes, number) => args.run(start, |index, value| {
             if !is_size(bytes.size(), size_of(index)) {
                 return Err(wrong_size(value, bytes.size(), place(index)));
+            }
+            if number.is_refused_by(kind_of(index)) {
+                return Err(wrong_kind(value, place(index)));
             }
             // SAFETY: the index of a parameter, and a value of the run's type.
             unsafe { scalar(parameters, index, value, bytes) }
@@ -125,6 +136,9 @@ fn pack_run(
             if !is_size(8, size_of(index)) {
                 return Err(wrong_size(value, 8, place(index)));
             }
+            if NumberKind::Integer.is_refused_by(kind_of(index)) {
+                return Err(wrong_kind(value, place(index)));
+            }
             // SAFETY: the index of a parameter, and a value of the run's type.
             unsafe { parameters.set_word(index, address) };
             Ok(())
@@ -132,6 +146,9 @@ fn pack_run(
         ArgumentKind::Float => args.run(start, |index, value| {
             if !is_size(8, size_of(index)) {
                 return Err(wrong_size(value, 8, place(index)));
+            }
+            if NumberKind::Float.is_refused_by(kind_of(index)) {
+                return Err(wrong_kind(value, place(index)));
             }
             let number = value::double(value)?;
             // SAFETY: the index of a parameter, and a value of the run's type.
@@ -151,7 +168,7 @@ enum ArgumentKind {
     /// Exactly `int`.
     Int,
     /// A NumPy scalar or a simple ctypes value.
-    Scalar(ScalarBytes),
+    Scalar(ScalarBytes, NumberKind),
     /// A `Buffer`.
     Buffer,
     /// Exactly `float`.
@@ -165,8 +182,8 @@ impl ArgumentKind {
     fn of(value: Obj<'_>) -> ArgumentKind {
         if value.is_exact_int() {
             ArgumentKind::Int
-        } else if let Some(bytes) = scalar_values::exact(value.ty()) {
-            ArgumentKind::Scalar(bytes)
+        } else if let Some((bytes, number)) = scalar_values::exact_number(value.ty()) {
+            ArgumentKind::Scalar(bytes, number)
         } else if value.is_exact_float() {
             ArgumentKind::Float
         } else if bound(value).is_instance_of::<PyBuffer>() {
@@ -242,7 +259,7 @@ fn other(
     } else if value.is_int() {
         integer(value, place)?
     } else if let Some(number) = types::handle_value(value) {
-        place.check(types::handle_size(value), value)?;
+        place.check_number(types::handle_size(value), NumberKind::Integer, value)?;
         number
     } else if let Some(address) = structure(value, place)? {
         // SAFETY: the place is that of a parameter; the arguments keep the structure alive.
@@ -251,12 +268,12 @@ fn other(
     } else if let Ok(condition) = bound(value).cast::<PyGraphCondition>() {
         place.check(8, value)?;
         condition.get().condition.handle()
-    } else if let Some(bytes) = scalar_values::find(value)? {
-        place.check(bytes.size(), value)?;
+    } else if let Some((bytes, number)) = scalar_values::find(value)? {
+        place.check_number(bytes.size(), number, value)?;
         // SAFETY: the place is that of a parameter; the value's type or a base has its numbers there.
         return unsafe { scalar(parameters, place.index, value, bytes) };
     } else if is(&raw mut ffi::PyFloat_Type) {
-        place.check(8, value)?;
+        place.check_number(8, NumberKind::Float, value)?;
         value::double(value)?.to_bits()
     } else if is(&raw mut ffi::PyComplex_Type) {
         place.check(16, value)?;
@@ -280,7 +297,7 @@ fn other(
         let handle = texture.use_on(bound(value).py(), place.target.hold.stream());
         let is_closed = || texture.is_closed(bound(value).py());
         let handle = handle.ok_or_else(|| ended("TextureObject", is_closed(), place))?;
-        place.check(8, value)?;
+        place.check_number(8, NumberKind::Integer, value)?;
         handle
     } else if let Ok(map) = bound(value).cast::<PyTensorMap>() {
         place.check(128, value)?;
@@ -293,14 +310,14 @@ fn other(
         let handle = surface.use_on(bound(value).py());
         let is_closed = || surface.is_closed(bound(value).py());
         let handle = handle.ok_or_else(|| ended("SurfaceObject", is_closed(), place))?;
-        place.check(8, value)?;
+        place.check_number(8, NumberKind::Integer, value)?;
         handle
     } else {
         let stream = place.target.hold.stream();
         let Some(address) = arrays::address(value, stream, || place.name(), keep)? else {
             return Err(refuse(value, place));
         };
-        place.check(8, value)?;
+        place.check_number(8, NumberKind::Integer, value)?;
         address
     };
     // SAFETY: the place is that of a parameter.
@@ -436,7 +453,10 @@ fn integer(value: Obj<'_>, place: Place<'_>) -> R<u64> {
         );
         return Err(errors::raise(ExceptionKind::Type, &message));
     }
-    // Signed or unsigned: the driver does not report the parameter's type.
+    if NumberKind::Integer.is_refused_by(place.kind) {
+        return Err(wrong_kind(value, place));
+    }
+    // Signed or unsigned: the kind of the parameter does not tell.
     let word = match cpython::as_i64_if_fits(value) {
         Some(number) => value::fits_either(number, size).then_some(number.cast_unsigned()),
         None if size == 8 => value::unsigned(value),

@@ -1,6 +1,6 @@
 //! The place of an argument among a kernel's parameters, and the errors that name it.
 
-use cupyrite::{FREED, ParamInfo};
+use cupyrite::{FREED, ParamInfo, ParamKind};
 use pyo3::ffi;
 
 use crate::bindings::errors;
@@ -9,6 +9,7 @@ use crate::core::launch::pins::Hold;
 use crate::core::memory::buffer::PyBuffer;
 use crate::cpython;
 use crate::cpython::internals::scalar_values;
+use crate::cpython::internals::scalar_values::NumberKind;
 use crate::cpython::{Obj, Owned, R, Raised};
 
 /// Purpose of the arguments.
@@ -30,6 +31,8 @@ pub struct Place<'a> {
     pub index: usize,
     /// Size of the parameter in bytes, or `UNKNOWN`.
     pub size: usize,
+    /// What the parameter accepts.
+    pub kind: ParamKind,
     /// Purpose of the arguments.
     pub target: &'a Target<'a>,
 }
@@ -63,6 +66,15 @@ impl Place<'_> {
             ),
             None => format!("parameter {}{size}", self.index),
         }
+    }
+
+    /// Raises if the size differs from the parameter's, or if a number is of another kind.
+    pub fn check_number(self, size: usize, number: NumberKind, value: Obj<'_>) -> R<()> {
+        self.check(size, value)?;
+        if number.is_refused_by(self.kind) {
+            return Err(wrong_kind(value, self));
+        }
+        Ok(())
     }
 
     /// Raises if the size differs from the parameter's.
@@ -158,6 +170,28 @@ pub fn wrong_size(value: Obj<'_>, size: usize, place: Place<'_>) -> Raised {
     let plural = if size == 1 { "" } else { "s" };
     let message = format!(
         "{} is of type {} and has {size} byte{plural}, but goes to {}{hint}",
+        place.name(),
+        full_name(value),
+        place.parameter()
+    );
+    errors::raise(ExceptionKind::Type, &message)
+}
+
+/// The error for an integer that goes to a floating point parameter, and the reverse.
+#[cold]
+pub fn wrong_kind(value: Obj<'_>, place: Place<'_>) -> Raised {
+    let (c_type, pass) = match (place.kind, place.size) {
+        (ParamKind::Float, 4) => ("float", "numpy.float32(x)"),
+        (ParamKind::Float, _) => ("double", "float(x) or numpy.float64(x)"),
+        (_, 4) => ("32-bit integer", "int(x) or numpy.int32(x)"),
+        (_, 8) => (
+            "64-bit integer or an address",
+            "an int, numpy.int64(x) or device memory",
+        ),
+        _ => ("integer", "an int"),
+    };
+    let message = format!(
+        "{} is of type {}, but {} is a {c_type}: pass {pass}",
         place.name(),
         full_name(value),
         place.parameter()

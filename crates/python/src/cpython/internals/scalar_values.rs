@@ -7,6 +7,7 @@
 use std::ffi::CStr;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use cupyrite::ParamKind;
 use pyo3::ffi;
 
 use crate::cpython;
@@ -25,6 +26,36 @@ pub enum ScalarBytes {
     Exported(usize),
 }
 
+/// What kind of number a type has, as far as the types of kernel parameters distinguish it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum NumberKind {
+    /// Complex and half precision numbers.
+    Other = 0,
+    /// Integers, characters, booleans and addresses.
+    Integer = ParamKind::Integer as u8,
+    /// Single and double precision numbers.
+    Float = ParamKind::Float as u8,
+}
+
+impl NumberKind {
+    /// Whether a parameter refuses such a number.
+    #[inline(always)]
+    pub const fn is_refused_by(self, param: ParamKind) -> bool {
+        const BOTH: u8 = NumberKind::Integer as u8 | NumberKind::Float as u8;
+        self as u8 | param as u8 == BOTH
+    }
+
+    /// The kind of a type of NumPy or ctypes by its name.
+    fn of_name(name: &CStr) -> NumberKind {
+        match name.to_bytes() {
+            b"float32" | b"float64" | b"c_float" | b"c_double" => NumberKind::Float,
+            b"float16" | b"complex64" | b"complex128" => NumberKind::Other,
+            _ => NumberKind::Integer,
+        }
+    }
+}
+
 impl ScalarBytes {
     /// Size in bytes.
     #[inline(always)]
@@ -38,22 +69,36 @@ impl ScalarBytes {
 
     const BEHIND: u16 = 0x100;
     const EXPORTED: u16 = 0x200;
+    const PLACES: u16 = 0x300;
+    const KIND_SHIFT: u32 = 10;
 
-    fn code(self) -> u16 {
-        match self {
+    fn code(self, kind: NumberKind) -> u16 {
+        let place = match self {
             ScalarBytes::Inside(size) => size as u16,
             ScalarBytes::Behind(size) => size as u16 | ScalarBytes::BEHIND,
             ScalarBytes::Exported(size) => size as u16 | ScalarBytes::EXPORTED,
-        }
+        };
+        place | u16::from(kind as u8) << ScalarBytes::KIND_SHIFT
     }
 
     #[inline(always)]
     fn from_code(code: u16) -> ScalarBytes {
         let size = usize::from(code & 0xFF);
-        match code & !0xFF {
+        match code & ScalarBytes::PLACES {
             0 => ScalarBytes::Inside(size),
             ScalarBytes::BEHIND => ScalarBytes::Behind(size),
             _ => ScalarBytes::Exported(size),
+        }
+    }
+
+    #[inline(always)]
+    fn kind_of_code(code: u16) -> NumberKind {
+        const INTEGER: u16 = NumberKind::Integer as u16;
+        const FLOAT: u16 = NumberKind::Float as u16;
+        match code >> ScalarBytes::KIND_SHIFT {
+            INTEGER => NumberKind::Integer,
+            FLOAT => NumberKind::Float,
+            _ => NumberKind::Other,
         }
     }
 }
@@ -73,6 +118,16 @@ pub fn exact(ty: *mut ffi::PyTypeObject) -> Option<ScalarBytes> {
     TYPES.get(ty).map(ScalarBytes::from_code)
 }
 
+/// As [`exact`], with the kind of the numbers.
+#[inline(always)]
+pub fn exact_number(ty: *mut ffi::PyTypeObject) -> Option<(ScalarBytes, NumberKind)> {
+    let code = TYPES.get(ty)?;
+    Some((
+        ScalarBytes::from_code(code),
+        ScalarBytes::kind_of_code(code),
+    ))
+}
+
 /// Address of the bytes of a ctypes number whose type is in the table; `None` for other objects.
 #[inline(always)]
 pub fn address(value: Obj<'_>) -> Option<*mut u8> {
@@ -88,12 +143,12 @@ pub fn address(value: Obj<'_>) -> Option<*mut u8> {
 /// # Errors
 ///
 /// Errors of the module lookups.
-pub fn find(value: Obj<'_>) -> R<Option<ScalarBytes>> {
+pub fn find(value: Obj<'_>) -> R<Option<(ScalarBytes, NumberKind)>> {
     learn()?;
     let mut ty = value.ty();
     while !ty.is_null() {
-        if let Some(kind) = exact(ty) {
-            return Ok(Some(kind));
+        if let Some(found) = exact_number(ty) {
+            return Ok(Some(found));
         }
         // SAFETY: the type of a live object and its bases are live; the slot is null only for `object`.
         ty = unsafe { ffi::PyType_GetSlot(ty, ffi::Py_tp_base) }.cast();
@@ -112,8 +167,8 @@ pub fn learn() -> R<()> {
 }
 
 /// Adds a type to the table.
-fn insert(class: Owned, bytes: ScalarBytes) {
-    if TYPES.insert(class.ptr().cast(), bytes.code()) {
+fn insert(class: Owned, bytes: ScalarBytes, kind: NumberKind) {
+    if TYPES.insert(class.ptr().cast(), bytes.code(kind)) {
         // The table owns the type, so that its address is not reused.
         let _ = class.into_ptr();
     }
@@ -178,7 +233,7 @@ fn learn_numpy() -> R<()> {
             return Ok(());
         };
         if let Some(bytes) = found_in(&class, inside) {
-            insert(class, bytes);
+            insert(class, bytes, NumberKind::of_name(name));
         }
     }
     KNOWN.store(true, Ordering::Relaxed);
@@ -282,7 +337,7 @@ fn learn_ctypes() -> R<()> {
             return Ok(());
         };
         if let Some(bytes) = found_in(&class, behind) {
-            insert(class, bytes);
+            insert(class, bytes, NumberKind::of_name(name));
         }
     }
     KNOWN.store(true, Ordering::Relaxed);
@@ -298,7 +353,7 @@ fn behind(_: &Owned, value: &Owned, view: &Buffer) -> Option<ScalarBytes> {
 
 #[cfg(test)]
 mod tests {
-    use super::ScalarBytes;
+    use super::{NumberKind, ScalarBytes};
 
     #[test]
     fn codes_come_back() {
@@ -308,7 +363,11 @@ mod tests {
             ScalarBytes::Behind(8),
             ScalarBytes::Exported(4),
         ] {
-            assert_eq!(ScalarBytes::from_code(kind.code()), kind);
+            for number in [NumberKind::Other, NumberKind::Integer, NumberKind::Float] {
+                let code = kind.code(number);
+                assert_eq!(ScalarBytes::from_code(code), kind);
+                assert_eq!(ScalarBytes::kind_of_code(code), number);
+            }
         }
     }
 }
