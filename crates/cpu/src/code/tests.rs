@@ -230,18 +230,35 @@ fn host_objects_and_libraries() {
     assert_eq!(text(&with_code).unwrap(), ".one.two");
     let without = object(".text", b"\x90");
     assert!(matches!(problem(&without), CodeError::NoPtx(_)));
+    let long = b"a_name_without_code.o/\na_name_with_more_than_sixteen_bytes.o/\n";
     let library = archive(&[
         ("/", b"odd"),
+        ("//", long),
         ("plain.o/", &without),
+        ("/0", &without),
         ("code.o/", &with_code),
+        ("/23", &with_code),
     ]);
     let Ok(Content::Ptx(units)) = content(CodeSource::Slice(&library), "lib.a") else {
         panic!("library");
     };
     assert_eq!(
         units,
-        [unit("lib.a(code.o)", ".one"), unit("lib.a(code.o)", ".two")]
+        [
+            unit("lib.a(code.o)", ".one"),
+            unit("lib.a(code.o)", ".two"),
+            unit("lib.a(a_name_with_more_than_sixteen_bytes.o)", ".one"),
+            unit("lib.a(a_name_with_more_than_sixteen_bytes.o)", ".two"),
+        ]
     );
+    let runtime = archive(&[("//", b"cuda_device_runtime.o/\n"), ("/0", &with_code)]);
+    let none = content(CodeSource::Slice(&runtime), "libcudadevrt.a");
+    assert_eq!(none, Ok(Content::Ptx(Vec::new())));
+    for name in ["/24x", "/9999", "/-1"] {
+        let library = archive(&[("//", long), (name, &with_code)]);
+        let damaged = content(CodeSource::Slice(&library), "lib.a");
+        assert!(matches!(damaged, Err(CodeError::Invalid(_))), "{name}");
+    }
     let sass = object("__nv_relfatbin", &fatbin(&[(2, 0, 89, b"\x7fELF")]));
     let Err(CodeError::NoPtx(why)) =
         content(CodeSource::Slice(&archive(&[("sass.o/", &sass)])), "lib.a")
