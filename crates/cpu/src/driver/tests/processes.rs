@@ -243,10 +243,8 @@ fn control_time_without_descriptors() -> Duration {
         ..limit
     };
     // SAFETY: a valid limit.
-    assert_eq!(
-        unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &raw const more) },
-        0
-    );
+    let status = unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &raw const more) };
+    assert_eq!(status, 0);
     stream.shutdown(std::net::Shutdown::Write).unwrap();
     let mut answer = Vec::new();
     stream.read_to_end(&mut answer).unwrap();
