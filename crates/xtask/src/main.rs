@@ -71,6 +71,11 @@ const COMMANDS: &[(&str, &[Command])] = &[
                 testing::bench,
             ),
             (
+                "bench --against REVISION [WORD ...]",
+                "what became slower by more than 5 %: both wheels in turns; words go to benches/against/against.py",
+                testing::bench,
+            ),
+            (
                 "fuzz [--seconds N] [TARGET]",
                 "fuzz the PTX parser with cargo-fuzz (60 s)",
                 testing::fuzz,

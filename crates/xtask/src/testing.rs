@@ -5,9 +5,9 @@ use std::path::PathBuf;
 use std::process::Command;
 
 use crate::Error;
-use crate::environment::{Env, cargo, find_python, find_wheel, root, target};
+use crate::environment::{Env, cargo, find_python, find_wheel, log, root, target};
 use crate::generate::absolute;
-use crate::report::{loud, note_gap, output};
+use crate::report::{loud, note_gap, output, quiet, step};
 
 /// Benchmarks that need no second interpreter and no GPU: name and program.
 const BENCHMARKS: &[(&str, &str)] = &[
@@ -206,6 +206,9 @@ fn on_cpu_device(mut command: Command) -> Command {
 
 /// `cargo xtask bench`.
 pub fn bench(rest: &[&str]) -> Result<(), Error> {
+    if let ["--against", revision, rest @ ..] = rest {
+        return bench_against(revision, rest);
+    }
     let known: Vec<&str> = BENCHMARKS.iter().map(|(name, _)| *name).collect();
     if let Some(unknown) = rest.iter().find(|name| !known.contains(name)) {
         return Err(format!(
@@ -222,6 +225,65 @@ pub fn bench(rest: &[&str]) -> Result<(), Error> {
         }
     }
     Ok(())
+}
+
+/// `cargo xtask bench --against REVISION [WORD ...]`: builds the wheel of the revision in a work tree of its own, and
+/// compares the calls of both wheels.
+fn bench_against(revision: &str, rest: &[&str]) -> Result<(), Error> {
+    let git = |words: &[&str]| {
+        output(Command::new("git").current_dir(root()).args(words)).map_err(|e| {
+            format!("--against '{revision}': expected a commit, tag or branch of this repository\n{e}")
+        })
+    };
+    let commit = git(&[
+        "rev-parse",
+        "--verify",
+        "--quiet",
+        &format!("{revision}^{{commit}}"),
+    ])?;
+    let commit = commit.trim();
+    let env = Env::ready()?;
+    let folder = target().join("against");
+    let wheels = folder.join("wheels").join(commit);
+    if find_wheel(&wheels).is_err() {
+        let tree = folder.join("tree");
+        let shown = tree.to_string_lossy();
+        // One tree for all revisions: most of the compiler's output can be used again.
+        if tree.is_dir() {
+            loud(
+                Command::new("git")
+                    .current_dir(&tree)
+                    .args(["checkout", "--quiet", "--force", "--detach", commit]),
+            )?;
+        } else {
+            git(&["worktree", "prune"])?;
+            git(&["worktree", "add", "--quiet", "--force", "--detach", &shown, commit])?;
+        }
+        step(&format!("wheel of {revision}: building"), || {
+            quiet(
+                env.command()
+                    .current_dir(&tree)
+                    .args(["distributions/assemble.py", "--out"])
+                    .arg(&wheels)
+                    .args(["--release", "--locked", "--interpreter"])
+                    .arg(env.python())
+                    .env("PYO3_PYTHON", env.python())
+                    .env("CARGO_TARGET_DIR", folder.join("build")),
+                &log("against"),
+            )?;
+            Ok(String::new())
+        })?;
+    }
+    let wheel = env.build_wheel()?;
+    loud(
+        env.command()
+            .arg(root().join("benches/against/against.py"))
+            .arg("--wheel")
+            .arg(wheel)
+            .arg("--before")
+            .arg(find_wheel(&wheels)?)
+            .args(rest),
+    )
 }
 
 /// `cargo xtask fuzz [--seconds N] [TARGET]`.
