@@ -4,6 +4,7 @@
 #![allow(clippy::needless_borrows_for_generic_args)]
 
 mod arrays;
+mod captures;
 mod copies;
 mod garbage;
 mod graphs;
