@@ -232,7 +232,9 @@ pub fn bench(rest: &[&str]) -> Result<(), Error> {
 fn bench_against(revision: &str, rest: &[&str]) -> Result<(), Error> {
     let git = |words: &[&str]| {
         output(Command::new("git").current_dir(root()).args(words)).map_err(|e| {
-            format!("--against '{revision}': expected a commit, tag or branch of this repository\n{e}")
+            format!(
+                "--against '{revision}': expected a commit, tag or branch of this repository\n{e}"
+            )
         })
     };
     let commit = git(&[
@@ -257,7 +259,9 @@ fn bench_against(revision: &str, rest: &[&str]) -> Result<(), Error> {
             )?;
         } else {
             git(&["worktree", "prune"])?;
-            git(&["worktree", "add", "--quiet", "--force", "--detach", &shown, commit])?;
+            git(&[
+                "worktree", "add", "--quiet", "--force", "--detach", &shown, commit,
+            ])?;
         }
         step(&format!("wheel of {revision}: building"), || {
             quiet(

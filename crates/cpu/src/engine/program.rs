@@ -438,6 +438,8 @@ pub struct CallOp {
     pub callee_frame: u32,
     /// Frame size of the caller.
     pub frame: u32,
+    /// Bytes that the callee's frame has on a GPU at least, if the call is direct.
+    pub callee_gpu_frame: u32,
     /// Copies before the call.
     pub args: Vec<ArgCopy>,
     /// Copies after the return.
@@ -468,6 +470,8 @@ pub struct IndirectTarget {
     pub entry: u32,
     /// Frame size.
     pub frame: u32,
+    /// Bytes that the frame has on a GPU at least.
+    pub gpu_frame: u32,
 }
 
 /// A function that the device provides to kernels.
@@ -695,6 +699,10 @@ pub struct Program {
     pub block_prologue: Vec<Inst>,
     /// Bytes of local memory that a thread needs without recursion.
     pub static_local: u32,
+    /// Bytes of stack that the calls of a thread need on a GPU without recursion, at least.
+    pub gpu_stack: u32,
+    /// The largest frame of a function that calls itself, directly or not; zero if there is none.
+    pub largest_recursive_frame: u32,
     /// Whether the kernel uses local memory.
     pub uses_local: bool,
     /// Whether `%tid.x`, `%tid.y`, `%tid.z` are read.

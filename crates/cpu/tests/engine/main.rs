@@ -10,5 +10,6 @@ mod memory;
 mod mutations;
 mod padding;
 mod sleep;
+mod stack;
 mod tearing;
 mod texture;

@@ -103,13 +103,10 @@ impl Context {
         }
     }
 
-    /// Bytes of stack a thread may use beyond its kernel's declaration. The interpreter's frames are several times
-    /// larger than those of machine code, which keeps most values in registers; recursion that fits a GPU's stack must
-    /// fit here.
+    /// `CU_LIMIT_STACK_SIZE`: bytes of stack a thread may use beyond what its kernel declares.
     pub(crate) fn stack_limit(&self) -> u32 {
-        const FRAME_RATIO: u64 = 8;
-        const MAX_STACK: u64 = 512 << 10;
-        (self.limits[STACK_SIZE].load(Ordering::Relaxed) * FRAME_RATIO).min(MAX_STACK) as u32
+        // `cuCtxSetLimit` accepts up to 512 KiB.
+        self.limits[STACK_SIZE].load(Ordering::Relaxed) as u32
     }
 
     /// Bytes that `malloc` in kernels may allocate.

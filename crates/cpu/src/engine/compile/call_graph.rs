@@ -134,6 +134,11 @@ impl CallGraph {
         recursive
     }
 
+    /// The largest sum of frame sizes of the functions below the kernel on a path. Those of a cycle count once each.
+    pub fn deepest_calls(&self, frame_sizes: &[u32]) -> u64 {
+        self.deepest_stack(frame_sizes) - u64::from(frame_sizes[0])
+    }
+
     /// The largest sum of frame sizes on a path from the kernel. The functions of a cycle count once each.
     pub fn deepest_stack(&self, frame_sizes: &[u32]) -> u64 {
         let mut depth = vec![0; self.functions.len()];

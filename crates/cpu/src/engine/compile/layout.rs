@@ -49,6 +49,16 @@ pub fn frame(f: &Function, body: &Body) -> Result<(Frame, u32), CompileError> {
     ))
 }
 
+/// Bytes that the frame of a function has on a GPU at least: its local variables, and 16 bytes for the return address and
+/// one saved value. The code of a GPU passes most parameters in registers.
+pub fn gpu_frame(body: &Body) -> u32 {
+    let mut end = 16u64;
+    for v in body.vars.iter().filter(|v| v.space == Space::Local) {
+        end = end.saturating_add(v.size());
+    }
+    u32::try_from(end).unwrap_or(u32::MAX)
+}
+
 /// Refuses a function that needs more local memory than a thread can have.
 pub fn check_local(f: &Function, bytes: u64) -> Result<(), CompileError> {
     if bytes > u64::from(MAX_LOCAL) {

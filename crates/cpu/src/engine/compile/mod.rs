@@ -114,6 +114,9 @@ pub fn compile_kernel(placed: &PlacedModule<'_>, kernel: FuncId) -> Result<Progr
     let frame_sizes: Vec<u32> = units.iter().map(|u| u.frame.size).collect();
     let depth = graph.deepest_stack(&frame_sizes);
     layout::check_local(entry, depth)?;
+    let gpu_frames: Vec<u32> = units.iter().map(|u| layout::gpu_frame(u.body)).collect();
+    let recursive_frames = units.iter().filter(|u| u.recursive).map(|u| u.frame.size);
+    let largest_recursive_frame = recursive_frames.max().unwrap_or(0);
     let file = register_allocation::allocate(&mut units);
     layout.block_specials = file.block_specials;
 
@@ -150,6 +153,8 @@ pub fn compile_kernel(placed: &PlacedModule<'_>, kernel: FuncId) -> Result<Progr
             launch_prologue: Vec::new(),
             block_prologue: Vec::new(),
             static_local: depth as u32,
+            gpu_stack: u32::try_from(graph.deepest_calls(&gpu_frames)).unwrap_or(u32::MAX),
+            largest_recursive_frame,
             uses_local: depth > 0 || allocates_stack,
             uses_tid: [0, 1, 2].map(|axis| reads_special(&units, Special::Tid(axis))),
             uses_warp_id: reads_special(&units, Special::WarpId),
@@ -179,7 +184,9 @@ fn finish(
     for call in &mut b.program.calls {
         // Lowering leaves the index of the callee's unit in `entry`.
         if let Some(&entry) = b.entries.get(call.entry as usize) {
-            call.callee_frame = units[call.entry as usize].frame.size;
+            let callee = &units[call.entry as usize];
+            call.callee_frame = callee.frame.size;
+            call.callee_gpu_frame = layout::gpu_frame(callee.body);
             call.entry = entry;
         }
     }
@@ -189,6 +196,7 @@ fn finish(
                 address: function_address(u.id.0),
                 entry: b.entries[n],
                 frame: u.frame.size,
+                gpu_frame: layout::gpu_frame(u.body),
             });
         }
     }

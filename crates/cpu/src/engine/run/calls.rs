@@ -11,7 +11,7 @@ use super::memory::{
     blend32, get, local_base, local_read, local_read_bytes, local_write, local_write_bytes, set,
 };
 use super::warp::{Calls, FragmentState, Return, Warp};
-use crate::engine::fault_report::FaultKind;
+use crate::engine::fault_report::{FaultKind, LaneFault};
 use crate::engine::ops::Slot;
 use crate::engine::program::{ArgCopy, Inst, InstKind, SaveSet, fixed};
 
@@ -110,6 +110,34 @@ unsafe fn move_registers(set: &SaveSet, from: *const u8, to: *mut u8, active: u3
     }
 }
 
+/// Checks that a lane may use `more` bytes of stack, besides its calls in progress and the `dynamic` bytes of `alloca` in
+/// the current frame; returns the sum.
+///
+/// The sum is the least that a GPU uses. A GPU's compiler knows the stack of a kernel without recursion and `alloca`, and
+/// the driver provides it whatever the limit.
+fn check_stack_limit(
+    cx: &Context<'_>,
+    w: &Warp,
+    lane: usize,
+    dynamic: u32,
+    more: u64,
+) -> Result<u32, Box<LaneFault>> {
+    let used = w.calls.as_ref().map_or(0, |c| c.gpu_stack[lane]);
+    let sum = (u64::from(used) + u64::from(dynamic)).saturating_add(more);
+    let limit = cx.launch.stack_limit;
+    match u32::try_from(sum) {
+        Ok(total) if sum <= u64::from(cx.program.gpu_stack) + u64::from(limit) => Ok(total),
+        _ => {
+            let text = format!(
+                "a thread of kernel `{}` needs at least {sum} bytes of stack on a GPU; the limit is {limit} bytes; call \
+                 cuCtxSetLimit(CU_LIMIT_STACK_SIZE, ...) with a larger value, or recurse less",
+                cx.program.name
+            );
+            Err(fault(FaultKind::StackOverflow, 1 << lane, text))
+        }
+    }
+}
+
 /// `call`: parks the lanes `active` at the entry points of their callees.
 ///
 /// # Safety
@@ -132,13 +160,14 @@ pub unsafe fn call(
         // Group the lanes by callee, and check that their frames fit.
         let mut groups: [(u32, u32); LANES] = [(0, 0); LANES];
         let mut count = 0;
+        let mut gpu_stack = [0u32; LANES];
         for l in lanes(active) {
-            let (entry, size) = if inst.kind == InstKind::Call {
-                (op.entry, op.callee_frame)
+            let (entry, size, gpu_frame) = if inst.kind == InstKind::Call {
+                (op.entry, op.callee_frame, op.callee_gpu_frame)
             } else {
                 let address = *regs.add(inst.args.src[0] as usize).cast::<u64>().add(l);
                 match program.targets.iter().find(|t| t.address == address) {
-                    Some(t) => (t.entry, t.frame.max(op.callee_frame)),
+                    Some(t) => (t.entry, t.frame.max(op.callee_frame), t.gpu_frame),
                     None => {
                         let text =
                             format!("call of {address:#x}, which is not the address of a function");
@@ -146,13 +175,14 @@ pub unsafe fn call(
                     }
                 }
             };
+            gpu_stack[l] = check_stack_limit(cx, w, l, *dynamic.add(l), gpu_frame.into())?;
             let top = u64::from(*frames.add(l))
                 + u64::from(op.frame)
                 + u64::from(*dynamic.add(l))
                 + u64::from(size);
             if top > u64::from(cx.launch.local_bytes) {
                 let text = format!(
-                    "the call needs {top} bytes of stack; the limit of a thread is {}",
+                    "the call needs {top} bytes of stack; the CPU device has {} bytes for a thread",
                     cx.launch.local_bytes
                 );
                 return Err(fault(FaultKind::StackOverflow, 1 << l, text));
@@ -184,8 +214,10 @@ pub unsafe fn call(
             calls.stack[depth as usize][l] = Return {
                 frame: *frames.add(l),
                 dynamic: *dynamic.add(l),
+                gpu_stack: calls.gpu_stack[l],
                 ..from
             };
+            calls.gpu_stack[l] = gpu_stack[l];
         }
         if let Some(set) = &op.save {
             save(&mut calls, program.file_bytes, set, regs, active);
@@ -269,6 +301,7 @@ pub unsafe fn ret(w: &mut Warp, regs: *mut u8, active: u32) -> u32 {
             calls.path[l] = r.path;
             *frames.add(l) = r.frame;
             *dynamic.add(l) = r.dynamic;
+            calls.gpu_stack[l] = r.gpu_stack;
         }
     }
     w.park(pc, active, FragmentState::Ready);
@@ -279,7 +312,13 @@ pub unsafe fn ret(w: &mut Warp, regs: *mut u8, active: u32) -> u32 {
 ///
 /// # Safety
 /// `regs` is a register file of the program that `inst` belongs to.
-pub unsafe fn alloca(cx: &Context<'_>, regs: *mut u8, inst: &Inst, active: u32) -> ExecResult {
+pub unsafe fn alloca(
+    cx: &Context<'_>,
+    w: &Warp,
+    regs: *mut u8,
+    inst: &Inst,
+    active: u32,
+) -> ExecResult {
     let align = (inst.imm as u64).clamp(1, 1024).next_power_of_two().max(16);
     // SAFETY: operands and fixed locations lie in the register file.
     unsafe {
@@ -289,6 +328,7 @@ pub unsafe fn alloca(cx: &Context<'_>, regs: *mut u8, inst: &Inst, active: u32) 
             let size = *regs.add(inst.args.src[0] as usize).cast::<u64>().add(l);
             let own = u64::from(inst.args.src[1]);
             let at = (u64::from(frame) + own + u64::from(*dynamic)).next_multiple_of(align);
+            check_stack_limit(cx, w, l, *dynamic, size)?;
             let top = at.saturating_add(size).saturating_add(15) / 16 * 16;
             if top > u64::from(cx.launch.local_bytes) {
                 let text = format!(

@@ -39,7 +39,7 @@ pub struct LaunchSpec<'a> {
     pub cancel: &'a AtomicBool,
     /// Receives the output of `printf`.
     pub printf: &'a dyn PrintfSink,
-    /// `CU_LIMIT_STACK_SIZE`: bytes of stack per thread, besides the frames that the compiler knows of.
+    /// `CU_LIMIT_STACK_SIZE`: bytes of stack per thread, besides what the calls need without recursion.
     pub local_limit: u32,
     /// `CU_LIMIT_MALLOC_HEAP_SIZE`: size of the device-side heap in bytes.
     pub heap_limit: u64,
@@ -358,11 +358,14 @@ pub fn launch(spec: &LaunchSpec<'_>) -> Result<(), Fault> {
     // SAFETY: the template has the size of the program's register file.
     unsafe { run_prologue(&program.launch_prologue, template.as_mut_ptr().cast()) };
 
-    // Twice the limit, because frames hold the arguments and results that a GPU passes in registers.
+    // Frames here hold the arguments and results that a GPU passes in registers. The stack is large enough for the
+    // recursion that the limit allows: a frame of a GPU has at least 16 bytes.
     let stack = if program.calls.is_empty() && !program.uses_local {
         0
     } else {
-        spec.local_limit.max(1024).saturating_mul(2)
+        let limit = spec.local_limit.max(1024);
+        let frames = (limit / 16 + 1).saturating_mul(program.largest_recursive_frame);
+        limit.saturating_mul(16).max(frames)
     };
     let needed = program.static_local.saturating_add(stack);
     let workers = match spec.sms {
@@ -379,6 +382,7 @@ pub fn launch(spec: &LaunchSpec<'_>) -> Result<(), Fault> {
         warps,
         shared_bytes: shared,
         local_bytes: needed.min(MAX_LOCAL),
+        stack_limit: spec.local_limit,
         heap_limit: spec.heap_limit,
         printf: spec.printf,
         graph: spec.graph,

@@ -356,7 +356,7 @@ unsafe fn run_body<const V3: bool>(cx: &mut Context<'_>, w: &mut Warp) -> WarpSt
                         w.fuel -= POLL_COST;
                     }
                 }
-                InstKind::Alloca => check!(calls::alloca(cx, regs, inst, active)),
+                InstKind::Alloca => check!(calls::alloca(cx, w, regs, inst, active)),
                 InstKind::StackSave => calls::stack_save(regs, inst, active),
                 InstKind::StackRestore => calls::stack_restore(regs, inst, active),
             }

@@ -44,6 +44,8 @@ pub struct Launch<'a> {
     pub shared_bytes: u32,
     /// Local memory of a thread in bytes.
     pub local_bytes: u32,
+    /// `CU_LIMIT_STACK_SIZE`.
+    pub stack_limit: u32,
     /// Limit of the device-side heap in bytes.
     pub heap_limit: u64,
     /// Receives the output of `printf`.

@@ -77,6 +77,8 @@ pub struct Return {
     pub dynamic: u32,
     /// Path of the caller.
     pub path: u64,
+    /// Bytes of stack that the calls up to the caller use on a GPU.
+    pub gpu_stack: u32,
 }
 
 /// Calls in progress, per lane.
@@ -88,6 +90,8 @@ pub struct Calls {
     pub path: [u64; LANES],
     /// The highest path in use.
     pub last_path: u64,
+    /// Bytes of stack that the calls in progress use on a GPU at least.
+    pub gpu_stack: [u32; LANES],
     /// Return records by depth.
     pub stack: Vec<[Return; LANES]>,
     /// Saved registers by depth, in the layout of the register file.
@@ -236,6 +240,7 @@ impl Warp {
             c.depth = [0; LANES];
             c.path = [0; LANES];
             c.last_path = 0;
+            c.gpu_stack = [0; LANES];
         }
     }
 
