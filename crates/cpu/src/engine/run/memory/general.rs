@@ -43,7 +43,7 @@ fn access_bytes(op: &MemOp, bytes: u32) -> u32 {
 #[inline(always)]
 fn position(op: &MemOp, k: usize) -> (usize, u32) {
     let at = k as u32 * op.size;
-    ((at / 8 & 1) as usize, at % 8 * 8)
+    ((at / 8 % 2) as usize, at % 8 * 8)
 }
 
 /// Writes the elements of an access of one lane into their registers.
